@@ -1,0 +1,143 @@
+/** Builds what is not built (native module, TypeScript) and runs the tests, benchmarks and checks on the result. */
+import { spawnSync } from 'node:child_process';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = dirname(fileURLToPath(import.meta.url));
+
+/** Ends the program with one sentence that says what to do. */
+function stop(sentence) {
+  console.error(sentence);
+  process.exit(1);
+}
+
+/** Newest modification time (ms) of the files under `places`, folders walked, build results left out. */
+function newest(places) {
+  let latest = 0;
+  for (const place of places) {
+    const path = join(root, place);
+    const stat = statSync(path, { throwIfNoEntry: false });
+    if (stat === undefined) continue;
+    if (!stat.isDirectory()) latest = Math.max(latest, stat.mtimeMs);
+    else {
+      const inside = readdirSync(path).filter((name) => name !== 'target' && name !== 'fuzz');
+      latest = Math.max(latest, stat.mtimeMs, newest(inside.map((name) => join(place, name))));
+    }
+  }
+  return latest;
+}
+
+/** Runs a program of node_modules (or PATH) in the project's folder; ends this one when it fails. */
+function run(command, args, options = {}) {
+  const result = spawnSync(command, args, { cwd: root, stdio: 'inherit', ...options });
+  if (result.error !== undefined) stop(`Could not run ${command}: ${result.error.message}`);
+  if (result.status !== 0) process.exit(result.status ?? 1);
+}
+
+/** Path of a program that `npm install` brought, or the sentence that says to install. */
+function tool(file) {
+  const path = join(root, 'node_modules', file);
+  if (!existsSync(path)) stop('Fusegate is not installed yet. Run: npm install');
+  return path;
+}
+
+/** Builds one part when its inputs are newer than its stamp. */
+function step(name, inputs, build, force) {
+  const stamp = join(root, 'dist', `.${name}`);
+  const latest = newest(inputs);
+  if (!force && existsSync(stamp) && Number(readFileSync(stamp, 'utf8')) === latest) return;
+  build();
+  mkdirSync(dirname(stamp), { recursive: true });
+  writeFileSync(stamp, String(latest));
+}
+
+function buildNative() {
+  const napi = tool('@napi-rs/cli/dist/cli.js');
+  if (spawnSync('cargo', ['--version'], { stdio: 'ignore' }).status !== 0) {
+    stop(
+      'Building the native module needs Rust 1.89 or newer (cargo): install it from https://rustup.rs, then run this again.',
+    );
+  }
+  console.error('Building the native module (Rust, about a minute the first time) …');
+  run(
+    process.execPath,
+    [
+      napi,
+      'build',
+      '--release',
+      '--no-js',
+      '--manifest-path',
+      'native/node/Cargo.toml',
+      '--output-dir',
+      'dist/native',
+    ],
+    { stdio: ['ignore', 'ignore', 'inherit'] },
+  );
+  const declared = join(root, 'src/native/index.d.ts');
+  const built = readFileSync(join(root, 'dist/native/index.d.ts'), 'utf8');
+  if (!existsSync(declared) || readFileSync(declared, 'utf8') !== built) {
+    copyFileSync(join(root, 'dist/native/index.d.ts'), declared);
+  }
+}
+
+function compile(project) {
+  console.error(`Compiling TypeScript (${project}) …`);
+  run(process.execPath, [tool('ts-patch/bin/tspc.js'), '-p', project]);
+}
+
+/**
+ * Builds what changed since the last build: the native module and `src`; with `all` also `test` and `bench`,
+ * which need the development packages.
+ */
+export function ensureBuilt({ all = false, force = false } = {}) {
+  tool('typescript/package.json');
+  step('native', ['native', 'Cargo.toml', 'Cargo.lock'], buildNative, force);
+  const configuration = ['tsconfig.json', 'package-lock.json'];
+  step('src', ['src', ...configuration], () => compile('src/tsconfig.json'), force);
+  if (!all) return;
+  tool('fast-check/package.json');
+  step('all', ['src', 'bench', 'test', ...configuration], () => compile('tsconfig.json'), force);
+}
+
+/** Compiled test files under `dist/test`, sorted. */
+function testFiles(folder) {
+  return readdirSync(folder, { withFileTypes: true })
+    .flatMap((entry) => {
+      const path = join(folder, entry.name);
+      if (entry.isDirectory()) return testFiles(path);
+      return entry.name.endsWith('.test.js') ? [path] : [];
+    })
+    .sort();
+}
+
+/** `npm run check`: formatting and lint of both languages; warnings fail. */
+function check() {
+  run(process.execPath, [tool('prettier/bin/prettier.cjs'), '--check', '.']);
+  run(process.execPath, [tool('eslint/bin/eslint.js'), '--max-warnings', '0', '.']);
+  run('cargo', ['fmt', '--all', '--check']);
+  run('cargo', ['clippy', '--workspace', '--all-targets', '--locked', '--', '-D', 'warnings']);
+}
+
+function main([command, ...rest]) {
+  if (command === undefined) return ensureBuilt({ force: false });
+  if (command === '--force') return ensureBuilt({ all: true, force: true });
+  if (command === '--check') return check();
+  ensureBuilt({ all: true });
+  if (command === '--test') {
+    const files = rest.length > 0 ? rest : testFiles(join(root, 'dist/test'));
+    return run(process.execPath, ['--enable-source-maps', '--test', ...files]);
+  }
+  if (command === '--bench') return run(process.execPath, [join(root, 'dist/bench/main.js'), ...rest]);
+  return stop(`Unknown option ${command}. Known: --force, --check, --test, --bench.`);
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) main(process.argv.slice(2));

@@ -1,0 +1,51 @@
+/**
+ * What passes between http and a handler: plain values, so that no part of Fusegate but `src/http` knows
+ * its HTTP server (RFC 9110 terms).
+ */
+
+/** One request, after path, method, media type, body limit and (for JSON routes) the contract were checked. */
+export interface RouteRequest<Input = unknown> {
+  /** The request's id: the client's `X-Request-Id` where acceptable, else ours. */
+  readonly id: string;
+  /** Percent-decoded path parameters by name. */
+  readonly path: Readonly<Record<string, string>>;
+  /** Percent-decoded query parameters; of a repeated one the last value. */
+  readonly query: Readonly<Record<string, string>>;
+  /** A request header's value by lower-case name; `""` when absent. */
+  readonly header: (name: string) => string;
+  /**
+   * The body's bytes; empty when there is none. They may lie in the server's receive buffer: a handler that
+   * needs them after it first gave up control (await) calls {@link retain} before.
+   */
+  readonly body: Uint8Array;
+  /** The body's bytes in memory of their own, which stay as they are. */
+  readonly retain: () => Uint8Array;
+  /** The validated JSON body of a route that declares one; `undefined` elsewhere. */
+  readonly input: Input;
+  /** Whether the connection has gone: an answer would reach nobody. */
+  readonly aborted: () => boolean;
+}
+
+/** An answer's body: a value that http writes as JSON, or finished bytes or text with their media type. */
+export type AnswerBody =
+  | { readonly json: unknown }
+  | {
+      /** Finished bytes. http has copied or sent them when it returns control, so that they may be reused. */
+      readonly bytes: Uint8Array | string;
+      /** Media type with its charset. */
+      readonly type: string;
+    };
+
+/** What a handler answers. */
+export interface Answer {
+  /** HTTP status. */
+  readonly status: number;
+  readonly body: AnswerBody;
+  /** Further header fields, names in lower case. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Characters (code points) that count against the caller's monthly limit; 0 on all but a 200. */
+  readonly charge: number;
+}
+
+/** A handler: a plain function of the request. Its parts are bound to it in `main`. */
+export type Handler<Input = never> = (request: RouteRequest<Input>) => Answer | Promise<Answer>;
