@@ -1,9 +1,39 @@
 //! Node-API binding of `fusegate-core`: converts and calls, nothing else.
 
+use std::io::{Read, Write};
+
 use napi_derive::napi;
 
 /// Version of the native module.
 #[napi]
 pub fn version() -> String {
     env!("CARGO_PKG_VERSION").to_owned()
+}
+
+/// Takes an exclusive lock on the file at `path`, made when absent, and writes `text` into it. The lock lasts
+/// until this process ends, however it ends. Returns null when it was taken, else the text of the present holder.
+/// Throws when the file cannot be opened, locked or written.
+#[napi]
+pub fn lock_file(path: String, text: String) -> napi::Result<Option<String>> {
+    let mut file = std::fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path)?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(std::fs::TryLockError::WouldBlock) => {
+            let mut holder = String::new();
+            file.read_to_string(&mut holder)?;
+            return Ok(Some(holder));
+        }
+        Err(std::fs::TryLockError::Error(error)) => return Err(error.into()),
+    }
+    file.set_len(0)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    // The lock lives as long as the open file: never closed, it ends with the process.
+    std::mem::forget(file);
+    Ok(None)
 }
