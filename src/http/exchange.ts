@@ -130,8 +130,8 @@ export class Exchange implements RouteRequest {
 
   /** Takes the request on: refuses it by its head, waits for its body, or has it handled. */
   begin(request: HttpRequest): void {
-    if (this.mounted.route.body === 'none') this.handle();
-    else this.receive(request);
+    if (this.mounted.route.body) this.receive(request);
+    else this.handle();
   }
 
   /** Answers a request that no handler sees, by the head alone, whatever body it may have. */
@@ -186,16 +186,16 @@ export class Exchange implements RouteRequest {
     this.refuse(reason === 'too_large' ? bodyTooLarge(this.mounted.route.bodyLimit) : overloaded, true);
   }
 
-  /** Reads the body by the contract where the route says so, runs the handler and answers. */
+  /** Checks the request, runs the handler and answers. */
   private handle(): void {
     try {
-      const { read, handler } = this.mounted;
-      if (read !== undefined) {
-        const result = read(this.body);
+      const { check, handler } = this.mounted;
+      if (check !== undefined) {
+        const result = check(this);
         if ('refused' in result) return this.write(result.refused, false);
         this.input = result.input;
       }
-      const answer = handler(this as RouteRequest<never>);
+      const answer = handler(this as unknown as RouteRequest<never>);
       if (answer instanceof Promise) this.wait(answer);
       else this.write(answer, false);
     } catch (error) {

@@ -1,7 +1,8 @@
 /** The answers that http gives by itself (RFC 9110 statuses; bodies as the contract's errors). */
 import type { Answer } from '../contract/exchange.js';
+import type { Problem } from '../contract/problem.js';
 
-function failure(status: number, body: unknown, headers?: Readonly<Record<string, string>>): Answer {
+function failure(status: number, body: Problem | { detail: string }, headers?: Readonly<Record<string, string>>): Answer {
   const answer = { status, body: { bytes: JSON.stringify(body), type: 'application/json' }, charge: 0 };
   return headers === undefined ? answer : { ...answer, headers };
 }
@@ -15,7 +16,7 @@ export const internalError = failure(500, { detail: 'Internal Server Error' });
 /** 408: the body came too slowly. */
 export const requestTimeout = failure(408, {
   detail: 'The request body came too slowly. Send it again.',
-  code: 'request_timeout',
+  code: 'body_timeout',
 });
 
 /** 415: the body is compressed. */

@@ -1,5 +1,5 @@
 /** What http serves: a route of the contract with its handler and the checks of its body (RFC 9110). */
-import type { Answer, Handler } from '../contract/exchange.js';
+import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
 
 /** A route as http needs it. */
 export interface Route {
@@ -8,8 +8,8 @@ export interface Route {
   readonly method: 'GET' | 'POST';
   /** Path template with `{name}` segments. */
   readonly path: string;
-  /** `none`: a body is ignored. `raw`: the handler gets bytes. `json`: bytes and the checked value. */
-  readonly body: 'json' | 'raw' | 'none';
+  /** Whether requests have a body; elsewhere one is read and dropped. */
+  readonly body: boolean;
   /** Largest body in bytes. */
   readonly bodyLimit: number;
   /** Whether scripts of other origins may call it (Fetch standard). */
@@ -22,15 +22,17 @@ export interface Route {
   readonly headers: readonly string[];
 }
 
-/** A body's checked value, or the answer that refuses it. */
-export type ReadResult = { readonly input: unknown } | { readonly refused: Answer };
+/** A checked request's `input`, or the answer that refuses it. */
+export type CheckResult = { readonly input: unknown } | { readonly refused: Answer };
 
-/** A route, its handler and the checks of its body. */
+/** Checks of a request's parameters and body, run when the whole body is there. */
+export type RequestChecks = (request: Omit<RouteRequest, 'input'>) => CheckResult;
+
+/** A route, its handler and the checks that come before it. */
 export interface ServedRoute {
   readonly route: Route;
   readonly handler: Handler;
   /** The answer that refuses a body for its media type (`""`: none given), or undefined. */
   readonly refuseMediaType?: (mediaType: string, crossOrigin: boolean) => Answer | undefined;
-  /** Parses and validates the body of a `json` route. */
-  readonly read?: (body: Uint8Array) => ReadResult;
+  readonly check?: RequestChecks;
 }

@@ -147,7 +147,7 @@ function places(routes: readonly ServedRoute[]): Place[] {
 
 /** A route that http answers itself, for its counters and log lines. */
 function ownRoute(id: string, open: boolean, headers: readonly string[] = []): Route {
-  const none = { method: 'GET', path: '', body: 'none', bodyLimit: 0, acts: false, timed: false } as const;
+  const none = { method: 'GET', path: '', body: false, bodyLimit: 0, acts: false, timed: false } as const;
   return { ...none, id, cors: open, headers };
 }
 

@@ -14,8 +14,8 @@ const maxHeadBytes = 65_536;
 
 /** The C library and its version, as far as Node's report tells. */
 function cLibrary(): string {
-  const report = process.report.getReport() as { header?: { glibcVersionRuntime?: string } };
-  const version = report.header?.glibcVersionRuntime;
+  const report = process.report?.getReport() as { header?: { glibcVersionRuntime?: string } } | undefined;
+  const version = report?.header?.glibcVersionRuntime;
   if (version !== undefined) return `glibc ${version}`;
   return process.platform === 'linux' ? 'a C library other than glibc (musl?)' : process.platform;
 }
