@@ -160,7 +160,10 @@ export class Exchange implements RouteRequest {
     const coding = request.getHeader('content-encoding');
     if (coding !== '' && coding.trim().toLowerCase() !== 'identity') return unsupportedEncoding;
     if (this.server.bodies.held + this.declared > this.server.bodies.limit) return overloaded;
-    return refuseMediaType?.(request.getHeader('content-type'), this.crossOrigin);
+    if (refuseMediaType === undefined) return undefined;
+    const mediaType = request.getHeader('content-type');
+    // An Origin decides only about a body without a type, also on routes that are not open to other origins.
+    return refuseMediaType(mediaType, mediaType === '' && request.getHeader('origin') !== '');
   }
 
   /** Takes a piece of the body. A body that comes in one piece is not copied. */

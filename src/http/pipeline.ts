@@ -91,6 +91,7 @@ export function servedRoute(
 
 function mediaTypeCheck(other: Parameters<typeof checkMediaType>[2]): ServedRoute['refuseMediaType'] & object {
   return (mediaType, crossOrigin) => {
+    if (mediaType === 'application/json') return undefined;
     const error = checkMediaType(mediaType, crossOrigin, other);
     return error === null ? undefined : unprocessable([error]);
   };
