@@ -3,7 +3,7 @@
  * its HTTP server (RFC 9110 terms).
  */
 
-/** One request, after path, method, media type, body limit and (for JSON routes) the contract were checked. */
+/** One request, after path, method, media type, body limit and (JSON routes) the contract were checked. */
 export interface RouteRequest<Input = unknown> {
   /** The request's id: the client's `X-Request-Id` where acceptable, else ours. */
   readonly id: string;
