@@ -3,11 +3,17 @@ import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { runProgram, workerCommand } from './commands/program.js';
 import { serve } from './commands/serve.js';
-import { routes } from './contract/routes.js';
-import { servedRoute } from './http/pipeline.js';
+import type { Handlers } from './contract/routes.js';
+import { servedRoutes } from './http/pipeline.js';
 import { createServer, type Server } from './http/server.js';
-import type { ServedRoute } from './http/routes.js';
+import { banner, health } from './info/banner.js';
+import { limits } from './info/limits.js';
+import { openapi } from './info/openapi.js';
+import { privacy } from './info/privacy.js';
+import { dataFolderCheck, nativeModuleCheck, ready } from './info/ready.js';
+import { SERVICE_VERSION, version } from './info/version.js';
 import { native } from './native/addon.js';
+import { docsHandlers } from './pages/docs.js';
 import { runWorker } from './processes/worker.js';
 import { fuseHandler } from './search/fuse.js';
 import { systemClock } from './system/clock.js';
@@ -15,15 +21,25 @@ import type { Configuration } from './system/configuration.js';
 import { createLog } from './system/log.js';
 import { systemRandomness } from './system/randomness.js';
 
-/** Every route with its handler bound to its parts. */
-function handledRoutes(): ServedRoute[] {
-  const { fuse, fuseAsync, checkJson } = native;
-  return [servedRoute({ ...routes.fuse, id: 'fuse' }, fuseHandler({ fuse, fuseAsync, checkJson }), checkJson)];
+/** Every route's handler, bound to its parts. */
+function handlers({ dataFolder }: Configuration): Handlers {
+  const checks = [dataFolderCheck(dataFolder), nativeModuleCheck(native.version, SERVICE_VERSION)];
+  return {
+    fuse: fuseHandler(native),
+    banner,
+    health,
+    ready: ready(checks),
+    version: version({ native: native.version(), unicode: native.unicodeVersion() }),
+    privacy: privacy([]),
+    limits: limits([]),
+    openapi: openapi(),
+    ...docsHandlers(),
+  };
 }
 
 function buildServer(configuration: Configuration): Server {
   return createServer({
-    routes: handledRoutes(),
+    routes: servedRoutes(handlers(configuration), native.checkJson),
     clock: systemClock,
     log: createLog(configuration.logLevel),
     randomness: systemRandomness,
@@ -32,15 +48,14 @@ function buildServer(configuration: Configuration): Server {
 
 /** Runs `fusegate` with the arguments after the command's name. */
 export async function main(args: readonly string[]): Promise<void> {
-  const version = native.version();
   await runProgram(args, {
-    version,
+    version: SERVICE_VERSION,
     serve: () =>
       serve({
         environment: process.env,
         machine: { platform: process.platform, cores: availableParallelism() },
         clock: systemClock,
-        version,
+        version: SERVICE_VERSION,
         lockFile: native.lockFile,
         program: fileURLToPath(import.meta.url),
         programArguments: [workerCommand],

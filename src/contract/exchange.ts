@@ -55,5 +55,8 @@ export interface Answer {
   readonly charge: number;
 }
 
-/** A handler: a plain function of the request. Its parts are bound to it in `main`. */
-export type Handler<Input = never> = (request: RouteRequest<Input>) => Answer | Promise<Answer>;
+/**
+ * A handler: a plain function of the request. Its parts are bound to it in `main`. `Handler` alone takes any
+ * input; `Handler<never>` is what every handler is to one who only calls it with what was checked.
+ */
+export type Handler<Input = unknown> = (request: RouteRequest<Input>) => Answer | Promise<Answer>;

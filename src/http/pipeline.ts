@@ -71,7 +71,7 @@ function requestChecks(route: ContractRoute, checkJson: CheckJson): RequestCheck
 /** Makes one route servable. `checkJson` is the strict check of JSON bytes. */
 export function servedRoute(
   route: ContractRoute & { readonly id: string },
-  handler: Handler,
+  handler: Handler<never>,
   checkJson: CheckJson,
 ): ServedRoute {
   const { id, method, path, body, cors, acts } = route;
@@ -103,6 +103,6 @@ export function servedRoutes(handlers: Handlers, checkJson: CheckJson): ServedRo
 }
 
 /** A handler by id. Its input's type is the route's own, which {@link requestChecks} has checked. */
-function handlerOf(handlers: Handlers, id: RouteId): Handler {
-  return handlers[id] as Handler;
+function handlerOf(handlers: Handlers, id: RouteId): Handler<never> {
+  return handlers[id] as Handler<never>;
 }

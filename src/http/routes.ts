@@ -31,7 +31,7 @@ export type RequestChecks = (request: Omit<RouteRequest, 'input'>) => CheckResul
 /** A route, its handler and the checks that come before it. */
 export interface ServedRoute {
   readonly route: Route;
-  readonly handler: Handler;
+  readonly handler: Handler<never>;
   /** The answer that refuses a body for its media type (`""`: none given), or undefined. */
   readonly refuseMediaType?: (mediaType: string, crossOrigin: boolean) => Answer | undefined;
   readonly check?: RequestChecks;
