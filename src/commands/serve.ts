@@ -22,13 +22,13 @@ const drainMs = 10_000;
 /** Serves until stopped; resolves to the exit code: 0 stopped, 1 not started or requests were cut off. */
 export async function serve(parts: ServeParts): Promise<number> {
   const read = readConfiguration(parts.environment, parts.machine);
+  for (const warning of read.warnings) parts.printError(`Warning: ${warning}`);
   if ('errors' in read) {
     parts.printError('Fusegate cannot start with this configuration:');
     for (const error of read.errors) parts.printError(`  ${error}`);
     return 1;
   }
-  const { configuration, warnings } = read;
-  for (const warning of warnings) parts.printError(`Warning: ${warning}`);
+  const { configuration } = read;
   const onListening = (port: number, metricsPort: number): void => {
     for (const line of greeting(parts.version, configuration, port, metricsPort)) parts.print(line);
   };

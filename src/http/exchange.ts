@@ -50,6 +50,7 @@ export interface MountedRoute extends ServedRoute {
 }
 
 const noBytes = new Uint8Array(0);
+const closeLine = '\r\nconnection: close';
 
 /** An unread body up to this size is read and dropped, so that the connection lives; a larger one ends it. */
 const droppableBytes = 65_536;
@@ -256,17 +257,21 @@ export class Exchange implements RouteRequest {
   /** Writes the header lines in one call (they follow the first one's value) and the body. */
   private send(lines: string, body: Uint8Array | string, close: boolean, elapsedMs: number): void {
     const length = lengthOf(body);
-    const bodyless = this.mounted.head || this.status === 204 || this.status === 304;
-    if (bodyless) {
-      const stated = this.mounted.head && this.status !== 204 ? `\r\ncontent-length: ${length}` : '';
-      this.response.writeHeader('x-request-id', lines + stated).endWithoutBody(undefined, close);
+    if (this.mounted.head || this.status === 204 || this.status === 304) {
+      this.sendBodyless(lines, length, close);
     } else if (length < largeAnswerBytes) {
       this.bytesOut = length;
       this.response.writeHeader('x-request-id', lines).end(body, close);
     } else {
-      return this.sendLarge(close ? `${lines}\r\nconnection: close` : lines, body, length);
+      return this.sendLarge(close ? lines + closeLine : lines, body, length);
     }
     this.finish(elapsedMs);
+  }
+
+  /** Given any argument, `endWithoutBody` states a length of its own, so ours are lines like the others. */
+  private sendBodyless(lines: string, length: number, close: boolean): void {
+    const stated = this.mounted.head && this.status !== 204 ? `\r\ncontent-length: ${length}` : '';
+    this.response.writeHeader('x-request-id', lines + stated + (close ? closeLine : '')).endWithoutBody();
   }
 
   /** Sends what the client takes at once; the rest is copied, since the handler may reuse its memory. */

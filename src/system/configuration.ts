@@ -121,7 +121,7 @@ const table: Table = {
 /** What reading the environment came to: a configuration with warnings, or every error at once. */
 export type ConfigurationResult =
   | { readonly configuration: Configuration; readonly warnings: readonly string[] }
-  | { readonly errors: readonly string[] };
+  | { readonly errors: readonly string[]; readonly warnings: readonly string[] };
 
 /**
  * Reads and checks the environment. An empty variable counts as one not set. Every error is listed, each a
@@ -132,6 +132,7 @@ export function readConfiguration(
   machine: Machine,
 ): ConfigurationResult {
   const errors: string[] = [];
+  const warnings = lookalikes(Object.keys(environment));
   function read<Value>(variable: Variable<Value>): Value | undefined {
     const given = environment[variable.name];
     const text = given === undefined || given === '' ? variable.fallback(machine) : given;
@@ -158,10 +159,9 @@ export function readConfiguration(
     metricsPort === undefined ||
     logLevel === undefined
   ) {
-    return { errors };
+    return { errors, warnings };
   }
-  const configuration = { port, host, workers, dataFolder, metricsPort, logLevel };
-  return { configuration, warnings: lookalikes(Object.keys(environment)) };
+  return { configuration: { port, host, workers, dataFolder, metricsPort, logLevel }, warnings };
 }
 
 /** Number of single-character edits between two strings (Levenshtein distance). */
