@@ -82,8 +82,12 @@ const SPLIT_BY_NGRAM = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{
 const PERHAPS_SPLIT = /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Hangul}]/u;
 
 /** Codes as the oracle's, in its order; the empty lexical leg names `ngram` where that would help. */
-function assertWarnings(request: ReferenceRequest, actual: unknown, expected: ReferenceResponse): void {
-  const warnings = (actual as { warnings?: { code: string; message: string }[] }).warnings;
+function assertWarnings(
+  request: ReferenceRequest,
+  actual: ReferenceResponse,
+  expected: ReferenceResponse,
+): void {
+  const { warnings } = actual;
   assert.deepEqual(
     warnings?.map((warning) => warning.code),
     expected.warnings?.map((warning) => warning.code),

@@ -46,9 +46,10 @@ export interface ReferenceResult extends ReferenceDoc {
   readonly explain?: Explanation;
 }
 
-/** `message` is the service's own wording; the oracle says which remedy it names. */
+/** The service words `message` as it likes; what must be in it is the remedy, where there is one. */
 export interface ReferenceWarning {
   readonly code: 'lexical_leg_empty' | 'dense_leg_flat';
+  readonly message: string;
 }
 
 export interface ReferenceResponse {
@@ -142,11 +143,20 @@ function explanations(request: ReferenceRequest, lexical: number[], dense: numbe
   });
 }
 
-function warningsOf(lexical: readonly number[], dense: readonly number[]): ReferenceWarning[] {
+const UNSPACED_SCRIPTS = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]/u;
+
+function warningsOf(request: ReferenceRequest, lexical: readonly number[]): ReferenceWarning[] {
   const warnings: ReferenceWarning[] = [];
-  if (lexical.every((score) => score === 0)) warnings.push({ code: 'lexical_leg_empty' });
-  if (dense.length > 1 && dense.every((score) => score === dense[0]))
-    warnings.push({ code: 'dense_leg_flat' });
+  if (lexical.every((score) => score === 0)) {
+    const ngramHelps =
+      request.tokenizer !== 'ngram' && request.docs.some((doc) => UNSPACED_SCRIPTS.test(doc.text));
+    const message = ngramHelps ? 'no match: try ngram' : 'no match';
+    warnings.push({ code: 'lexical_leg_empty', message });
+  }
+  const [first, ...others] = request.docs;
+  if (others.length > 0 && others.every((doc) => doc.dense_score === first?.dense_score)) {
+    warnings.push({ code: 'dense_leg_flat', message: 'all dense scores are equal' });
+  }
   return warnings;
 }
 
@@ -182,7 +192,7 @@ export function fuse(request: ReferenceRequest, lexical = lexicalScores(request)
     ...(request.explain === true ? { explain: explained[at] } : {}),
   }));
   results.sort((left, right) => left.rank - right.rank);
-  const warnings = warningsOf(lexical, dense);
+  const warnings = warningsOf(request, lexical);
   const answer = {
     query,
     method,
