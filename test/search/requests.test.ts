@@ -29,7 +29,7 @@ test('a body written in any style means its request', () => {
     }),
     { seed: 3, numRuns: 500 },
   );
-  for (const [habit, times] of Object.entries(seen)) assert.ok(times > 20, `${habit}: ${times}`);
+  for (const [habit, times] of Object.entries(seen)) assert.ok(times > 10, `${habit}: ${times}`);
 });
 
 test('the oracle agrees with itself on random requests', () => {
