@@ -36,7 +36,7 @@ async function askPeer(jobs: readonly object[]): Promise<unknown[]> {
 /** Requests whose documents have distinct positive dense scores: where all fusions mean the same. */
 const plainRequest = fuseRequest.map((request): ReferenceRequest => {
   const docs = request.docs.map((doc, at) => ({ ...doc, dense_score: (((at + 1) * 37) % 101) / 101 }));
-  return { ...request, docs, weights: null, top_k: null };
+  return { ...request, docs, weights: undefined, top_k: null };
 });
 
 const samples = fc.sample(plainRequest, { seed: SEED, numRuns: 4000 });

@@ -15,10 +15,10 @@ export interface ReferenceRequest {
   readonly method?: 'maxnorm' | 'rrf' | undefined;
   readonly tokenizer?: 'ws' | 'ngram' | undefined;
   readonly top_k?: number | null | undefined;
-  readonly weights?: { readonly bm25: number; readonly dense: number } | null | undefined;
-  readonly rrf_k?: number | null | undefined;
-  readonly k1?: number | null | undefined;
-  readonly b?: number | null | undefined;
+  readonly weights?: { readonly bm25: number; readonly dense: number } | undefined;
+  readonly rrf_k?: number | undefined;
+  readonly k1?: number | undefined;
+  readonly b?: number | undefined;
   readonly return_text?: boolean | undefined;
   readonly explain?: boolean | undefined;
 }

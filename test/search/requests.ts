@@ -84,16 +84,12 @@ export const fuseRequest: fc.Arbitrary<ReferenceRequest> = fc.record(
     method: fc.constantFrom('maxnorm', 'rrf'),
     tokenizer: fc.constantFrom('ws', 'ngram'),
     top_k: fc.option(fc.integer({ min: 1, max: 15 })),
-    weights: fc.option(
-      fc
-        .record({ bm25: weight, dense: weight }, { noNullPrototype: true })
-        .filter(({ bm25, dense }) => bm25 > 0 || dense > 0),
-    ),
-    rrf_k: fc.option(
-      fc.oneof(fc.integer({ min: 1, max: 1_000_000 }), fc.double({ min: 1, max: 1e6, noNaN: true })),
-    ),
-    k1: fc.option(fc.oneof(fc.constantFrom(0, 1.2), fc.double({ min: 0, max: 10, noNaN: true }))),
-    b: fc.option(fc.oneof(fc.constantFrom(0, 1), fc.double({ min: 0, max: 1, noNaN: true }))),
+    weights: fc
+      .record({ bm25: weight, dense: weight }, { noNullPrototype: true })
+      .filter(({ bm25, dense }) => bm25 > 0 || dense > 0),
+    rrf_k: fc.oneof(fc.integer({ min: 1, max: 1_000_000 }), fc.double({ min: 1, max: 1e6, noNaN: true })),
+    k1: fc.oneof(fc.constantFrom(0, 1.2, 1e100), fc.double({ min: 0, max: 10, noNaN: true })),
+    b: fc.oneof(fc.constantFrom(0, 1), fc.double({ min: 0, max: 1, noNaN: true })),
     return_text: fc.boolean(),
     explain: fc.boolean(),
   },
