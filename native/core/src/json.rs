@@ -1,9 +1,17 @@
-//! Strict JSON (RFC 8259) over bytes: what is refused, and at which byte.
+//! Strict JSON (RFC 8259) over bytes: a scanner, and what is refused at which byte.
+//!
+//! Stricter than the RFC where the RFC leaves a choice: UTF-8 only, no byte order mark, no lone surrogates,
+//! no number beyond finite binary64, nesting of at most [`MAX_DEPTH`]. Ignored members are held to the same.
+
+use crate::scan;
+
+/// Arrays and objects may stand this deep in one another.
+pub const MAX_DEPTH: usize = 128;
 
 /// Why a body is not JSON that Fusegate accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Refusal {
-    /// Byte offset of the first byte that cannot stand.
+    /// Byte offset of the first byte that cannot stand (of the token, for numbers and literals).
     pub offset: usize,
     /// What is wrong there.
     pub reason: Reason,
@@ -12,6 +20,416 @@ pub struct Refusal {
 /// The closed list of reasons (`ctx.error` of a `json_invalid`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
-    /// Not in the grammar.
+    /// Not in the grammar, or the body ends too early.
     Syntax,
+    /// Not UTF-8 (RFC 3629).
+    Utf8,
+    /// Begins with a byte order mark.
+    ByteOrderMark,
+    /// A UTF-16 surrogate without its partner, escaped or as raw bytes.
+    LoneSurrogate,
+    /// A number whose nearest binary64 is infinite.
+    Number,
+    /// The literal `NaN`.
+    NotANumber,
+    /// The literal `Infinity` or `-Infinity`.
+    Infinity,
+    /// Nested deeper than [`MAX_DEPTH`].
+    Depth,
+}
+
+impl Reason {
+    /// The reason in the words of the wire.
+    pub fn text(self) -> &'static str {
+        match self {
+            Reason::Syntax => "syntax",
+            Reason::Utf8 => "invalid UTF-8",
+            Reason::ByteOrderMark => "BOM",
+            Reason::LoneSurrogate => "lone surrogate",
+            Reason::Number => "number beyond binary64",
+            Reason::NotANumber => "NaN",
+            Reason::Infinity => "Infinity",
+            Reason::Depth => "nesting over 128",
+        }
+    }
+}
+
+/// A string's place in the body, without its quotes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// First byte after the opening quote.
+    pub start: usize,
+    /// The closing quote's offset.
+    pub end: usize,
+    /// Whether it holds an escape.
+    pub escaped: bool,
+    /// Whether all its bytes are ASCII (escapes may still stand for other characters).
+    pub ascii: bool,
+}
+
+/// Checks a whole body: one JSON value with nothing but white space around it.
+///
+/// # Errors
+/// The first thing refused: a byte order mark, then invalid UTF-8 anywhere, then the rest in byte order.
+pub fn check(body: &[u8]) -> Result<(), Refusal> {
+    let mut scanner = Scanner::new(body)?;
+    scanner.skip_space();
+    scanner.skip_value(0)?;
+    scanner.end()
+}
+
+/// Checks the encoding: no byte order mark, UTF-8 throughout.
+fn check_encoding(body: &[u8]) -> Result<(), Refusal> {
+    if body.starts_with(b"\xEF\xBB\xBF") {
+        return Err(Refusal {
+            offset: 0,
+            reason: Reason::ByteOrderMark,
+        });
+    }
+    if simdutf8::basic::from_utf8(body).is_ok() {
+        return Ok(());
+    }
+    let Err(error) = std::str::from_utf8(body) else {
+        return Ok(());
+    };
+    let offset = error.valid_up_to();
+    let reason = match body[offset..] {
+        [0xED, 0xA0..=0xBF, 0x80..=0xBF, ..] => Reason::LoneSurrogate,
+        _ => Reason::Utf8,
+    };
+    Err(Refusal { offset, reason })
+}
+
+/// A cursor over a body whose encoding was checked.
+#[derive(Debug)]
+pub struct Scanner<'a> {
+    body: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Scanner<'a> {
+    /// Checks the encoding of `body` and stands at its first byte.
+    ///
+    /// # Errors
+    /// A byte order mark or invalid UTF-8.
+    pub fn new(body: &'a [u8]) -> Result<Self, Refusal> {
+        check_encoding(body)?;
+        Ok(Scanner { body, at: 0 })
+    }
+
+    /// The next byte, or `None` at the end.
+    #[inline]
+    pub fn peek(&self) -> Option<u8> {
+        self.body.get(self.at).copied()
+    }
+
+    #[inline]
+    fn refuse<T>(&self, reason: Reason) -> Result<T, Refusal> {
+        Err(Refusal {
+            offset: self.at,
+            reason,
+        })
+    }
+
+    /// Steps over white space.
+    #[inline]
+    pub fn skip_space(&mut self) {
+        while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.peek() {
+            self.at += 1;
+        }
+    }
+
+    /// Steps over `byte`, which must come next.
+    ///
+    /// # Errors
+    /// Another byte, or the end.
+    #[inline]
+    pub fn expect(&mut self, byte: u8) -> Result<(), Refusal> {
+        if self.peek() != Some(byte) {
+            return self.refuse(Reason::Syntax);
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    /// Steps over `byte` when it comes next, and says whether it did.
+    #[inline]
+    pub fn take(&mut self, byte: u8) -> bool {
+        let found = self.peek() == Some(byte);
+        self.at += usize::from(found);
+        found
+    }
+
+    /// Nothing but white space may follow.
+    ///
+    /// # Errors
+    /// Anything else.
+    pub fn end(&mut self) -> Result<(), Refusal> {
+        self.skip_space();
+        if self.at == self.body.len() {
+            Ok(())
+        } else {
+            self.refuse(Reason::Syntax)
+        }
+    }
+
+    /// Reads a string, its opening quote coming next.
+    ///
+    /// # Errors
+    /// No quote, a control character, a bad escape, a lone surrogate, no end.
+    #[inline]
+    pub fn string(&mut self) -> Result<Span, Refusal> {
+        self.expect(b'"')?;
+        let start = self.at;
+        let mut span = Span {
+            start,
+            end: start,
+            escaped: false,
+            ascii: true,
+        };
+        loop {
+            let (at, ascii) = scan::string_stop(self.body, self.at);
+            self.at = at;
+            span.ascii &= ascii;
+            match self.peek() {
+                Some(b'"') => {
+                    span.end = at;
+                    self.at = at + 1;
+                    return Ok(span);
+                }
+                Some(b'\\') => {
+                    span.escaped = true;
+                    self.escape()?;
+                }
+                _ => return self.refuse(Reason::Syntax),
+            }
+        }
+    }
+
+    /// Steps over one escape, its backslash coming next; a surrogate pair is one escape.
+    fn escape(&mut self) -> Result<(), Refusal> {
+        let start = self.at;
+        self.at += 1;
+        match self.peek() {
+            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {
+                self.at += 1;
+                return Ok(());
+            }
+            Some(b'u') => self.at += 1,
+            _ => return self.refuse(Reason::Syntax),
+        }
+        let unit = self.hex4()?;
+        let lone = Err(Refusal {
+            offset: start,
+            reason: Reason::LoneSurrogate,
+        });
+        match unit {
+            0xD800..=0xDBFF => {
+                if !self.body[self.at..].starts_with(b"\\u") {
+                    return lone;
+                }
+                self.at += 2;
+                match self.hex4()? {
+                    0xDC00..=0xDFFF => Ok(()),
+                    _ => lone,
+                }
+            }
+            0xDC00..=0xDFFF => lone,
+            _ => Ok(()),
+        }
+    }
+
+    fn hex4(&mut self) -> Result<u32, Refusal> {
+        let mut unit = 0;
+        for _ in 0..4 {
+            let Some(digit) = self.peek().and_then(|byte| (byte as char).to_digit(16)) else {
+                return self.refuse(Reason::Syntax);
+            };
+            unit = unit << 4 | digit;
+            self.at += 1;
+        }
+        Ok(unit)
+    }
+
+    /// Reads a number.
+    ///
+    /// # Errors
+    /// Not in the grammar, or beyond finite binary64.
+    pub fn number(&mut self) -> Result<f64, Refusal> {
+        let start = self.at;
+        self.skip_number_text()?;
+        // The grammar leaves only ASCII that `parse` knows, so neither step can fail.
+        let text = std::str::from_utf8(&self.body[start..self.at]).unwrap_or("");
+        let value: f64 = text.parse().unwrap_or(f64::INFINITY);
+        if value.is_finite() {
+            Ok(value)
+        } else {
+            Err(Refusal {
+                offset: start,
+                reason: Reason::Number,
+            })
+        }
+    }
+
+    fn skip_digits(&mut self) -> Result<(), Refusal> {
+        if !matches!(self.peek(), Some(b'0'..=b'9')) {
+            return self.refuse(Reason::Syntax);
+        }
+        while let Some(b'0'..=b'9') = self.peek() {
+            self.at += 1;
+        }
+        Ok(())
+    }
+
+    fn skip_number_text(&mut self) -> Result<(), Refusal> {
+        let start = self.at;
+        if self.take(b'-') && self.body[self.at..].starts_with(b"Infinity") {
+            return Err(Refusal {
+                offset: start,
+                reason: Reason::Infinity,
+            });
+        }
+        if !self.take(b'0') {
+            self.skip_digits()?;
+        }
+        if self.take(b'.') {
+            self.skip_digits()?;
+        }
+        if matches!(self.peek(), Some(b'e' | b'E')) {
+            self.at += 1;
+            if matches!(self.peek(), Some(b'+' | b'-')) {
+                self.at += 1;
+            }
+            self.skip_digits()?;
+        }
+        Ok(())
+    }
+
+    /// Steps over a literal such as `true`.
+    ///
+    /// # Errors
+    /// At the first byte that differs.
+    pub fn literal(&mut self, word: &[u8]) -> Result<(), Refusal> {
+        for &byte in word {
+            self.expect(byte)?;
+        }
+        Ok(())
+    }
+
+    /// Steps over a value that is no array and no object.
+    fn skip_scalar(&mut self) -> Result<(), Refusal> {
+        match self.peek() {
+            Some(b'"') => self.string().map(|_| ()),
+            Some(b't') => self.literal(b"true"),
+            Some(b'f') => self.literal(b"false"),
+            Some(b'n') => self.literal(b"null"),
+            Some(b'-' | b'0'..=b'9') => self.number().map(|_| ()),
+            _ if self.body[self.at..].starts_with(b"NaN") => self.refuse(Reason::NotANumber),
+            _ if self.body[self.at..].starts_with(b"Infinity") => self.refuse(Reason::Infinity),
+            _ => self.refuse(Reason::Syntax),
+        }
+    }
+
+    /// Steps over any value that stands inside `depth` arrays and objects. Not recursive: the kinds of the
+    /// open brackets are the bits of one number.
+    ///
+    /// # Errors
+    /// Whatever is refused in it.
+    pub fn skip_value(&mut self, depth: usize) -> Result<(), Refusal> {
+        let mut objects: u128 = 0;
+        let mut open = 0;
+        loop {
+            // One value starts here.
+            match self.peek() {
+                Some(bracket @ (b'{' | b'[')) => {
+                    if depth + open == MAX_DEPTH {
+                        return self.refuse(Reason::Depth);
+                    }
+                    self.at += 1;
+                    open += 1;
+                    objects = objects << 1 | u128::from(bracket == b'{');
+                    self.skip_space();
+                    let close = if bracket == b'{' { b'}' } else { b']' };
+                    if self.peek() != Some(close) {
+                        if bracket == b'{' {
+                            self.key()?;
+                        }
+                        continue;
+                    }
+                }
+                _ => self.skip_scalar()?,
+            }
+            // A value, or the inside of a bracket, ended: close what closes, or go on after a comma.
+            loop {
+                if open == 0 {
+                    return Ok(());
+                }
+                self.skip_space();
+                let object = objects & 1 == 1;
+                if self.take(b',') {
+                    self.skip_space();
+                    if object {
+                        self.key()?;
+                    }
+                    break;
+                }
+                self.expect(if object { b'}' } else { b']' })?;
+                objects >>= 1;
+                open -= 1;
+            }
+        }
+    }
+
+    /// Reads a member's name and steps over its colon and the white space around it.
+    ///
+    /// # Errors
+    /// No string or no colon.
+    #[inline]
+    pub fn key(&mut self) -> Result<Span, Refusal> {
+        let name = self.string()?;
+        self.skip_space();
+        self.expect(b':')?;
+        self.skip_space();
+        Ok(name)
+    }
+}
+
+/// Appends the characters of a checked string to `out` as UTF-8, escapes resolved (RFC 8259 section 7).
+pub fn unescape(mut text: &[u8], out: &mut Vec<u8>) {
+    while let Some(plain) = scan::backslash(text) {
+        out.extend_from_slice(&text[..plain]);
+        let (character, length) = escaped(&text[plain..]);
+        out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+        text = &text[plain + length..];
+    }
+    out.extend_from_slice(text);
+}
+
+/// The character of a checked escape, and the escape's length in bytes.
+fn escaped(text: &[u8]) -> (char, usize) {
+    match text.get(1) {
+        Some(b'b') => ('\u{8}', 2),
+        Some(b'f') => ('\u{C}', 2),
+        Some(b'n') => ('\n', 2),
+        Some(b'r') => ('\r', 2),
+        Some(b't') => ('\t', 2),
+        Some(b'u') => match unit(text) {
+            high @ 0xD800..=0xDBFF => {
+                let low = unit(text.get(6..).unwrap_or_default());
+                let code = 0x1_0000 + ((high - 0xD800) << 10) + (low.wrapping_sub(0xDC00) & 0x3FF);
+                (char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER), 12)
+            }
+            code => (char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER), 6),
+        },
+        Some(&byte) => (byte as char, 2),
+        None => ('\\', 1),
+    }
+}
+
+/// The UTF-16 unit of a checked `\uXXXX`.
+fn unit(text: &[u8]) -> u32 {
+    let digits = text.get(2..6).unwrap_or_default();
+    digits.iter().fold(0, |unit, &byte| {
+        unit << 4 | (byte as char).to_digit(16).unwrap_or(0)
+    })
 }

@@ -1,0 +1,165 @@
+//! The `ws` tokenizer for ASCII text, 64 bytes at a time: a token's start is a bit in a mask, how many there
+//! are is a population count, and only starts that a term could begin with are looked up.
+//!
+//! The filter is the shuffle lookup of packed multi-substring search (as in Hyperscan's Teddy).
+
+use crate::terms::{Hits, Terms};
+
+/// Counts the `ws` tokens of the ASCII text `bytes[start..end]` that are terms; returns how many tokens there
+/// are in all. What lies around the text is read at most, never counted.
+pub fn count_ws_ascii(bytes: &[u8], start: usize, end: usize, terms: &Terms, hits: &mut Hits) -> usize {
+    #[cfg(target_arch = "x86_64")]
+    if std::is_x86_feature_detected!("avx2")
+        && std::is_x86_feature_detected!("bmi1")
+        && std::is_x86_feature_detected!("popcnt")
+    {
+        // SAFETY: the CPU has what the function is compiled for, as just found.
+        return unsafe { avx2::count_ws_ascii(bytes, start, end, terms, hits) };
+    }
+    portable_count(bytes, start, end, terms, hits)
+}
+
+fn portable_count(bytes: &[u8], start: usize, end: usize, terms: &Terms, hits: &mut Hits) -> usize {
+    let mut tokens = 0;
+    let mut at = start;
+    while at < end {
+        if !bytes[at].is_ascii_alphanumeric() {
+            at += 1;
+            continue;
+        }
+        let stop = run_end(bytes, at, end);
+        tokens += 1;
+        terms.count_ascii(bytes, at, stop - at, hits);
+        at = stop;
+    }
+    tokens
+}
+
+/// End of the run of letters and digits that goes on at `at`.
+#[inline]
+fn run_end(bytes: &[u8], at: usize, end: usize) -> usize {
+    let rest = &bytes[at..end];
+    at + rest
+        .iter()
+        .position(|byte| !byte.is_ascii_alphanumeric())
+        .unwrap_or(rest.len())
+}
+
+#[cfg(target_arch = "x86_64")]
+mod avx2 {
+    use super::{Hits, Terms, run_end};
+    use crate::terms::Filter;
+    use std::arch::x86_64::*;
+
+    /// A block and the two bytes after it, which the filter looks at.
+    const WINDOW: usize = 64 + 2;
+
+    /// The filter's tables in registers.
+    struct Tables {
+        low: [__m256i; 3],
+        high: [__m256i; 3],
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn tables(filter: &Filter) -> Tables {
+        let twice = |half: &[u8; 16]| {
+            // SAFETY: the array is 16 bytes long; the load needs no alignment.
+            _mm256_broadcastsi128_si256(unsafe { _mm_loadu_si128(half.as_ptr().cast()) })
+        };
+        Tables {
+            low: [
+                twice(&filter.low[0]),
+                twice(&filter.low[1]),
+                twice(&filter.low[2]),
+            ],
+            high: [
+                twice(&filter.high[0]),
+                twice(&filter.high[1]),
+                twice(&filter.high[2]),
+            ],
+        }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn load(window: &[u8; WINDOW], at: usize) -> __m256i {
+        debug_assert!(at + 32 <= WINDOW);
+        // SAFETY: callers pass 0, 1, 2, 32, 33 or 34, so that 32 bytes from there lie in the window.
+        unsafe { _mm256_loadu_si256(window.as_ptr().add(at).cast()) }
+    }
+
+    /// Which of 32 bytes are ASCII letters or digits.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn words(bytes: __m256i) -> u32 {
+        let within = |offset: __m256i, count: i8| {
+            _mm256_cmpeq_epi8(_mm256_min_epu8(offset, _mm256_set1_epi8(count - 1)), offset)
+        };
+        let lower = _mm256_or_si256(bytes, _mm256_set1_epi8(0x20));
+        let letters = within(_mm256_sub_epi8(lower, _mm256_set1_epi8(b'a' as i8)), 26);
+        let digits = within(_mm256_sub_epi8(bytes, _mm256_set1_epi8(b'0' as i8)), 10);
+        _mm256_movemask_epi8(_mm256_or_si256(letters, digits)) as u32
+    }
+
+    /// Which of the 32 bytes from `at` on can begin a term.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn candidates(window: &[u8; WINDOW], at: usize, tables: &Tables) -> u32 {
+        let nibble = _mm256_set1_epi8(15);
+        let mut terms = _mm256_set1_epi8(-1);
+        for place in 0..3 {
+            let bytes = load(window, at + place);
+            let low = _mm256_shuffle_epi8(tables.low[place], _mm256_and_si256(bytes, nibble));
+            let half = _mm256_and_si256(_mm256_srli_epi16::<4>(bytes), nibble);
+            let high = _mm256_shuffle_epi8(tables.high[place], half);
+            terms = _mm256_and_si256(terms, _mm256_and_si256(low, high));
+        }
+        !(_mm256_movemask_epi8(_mm256_cmpeq_epi8(terms, _mm256_setzero_si256())) as u32)
+    }
+
+    /// As [`super::count_ws_ascii`].
+    #[target_feature(enable = "avx2,bmi1,popcnt")]
+    pub fn count_ws_ascii(bytes: &[u8], start: usize, end: usize, terms: &Terms, hits: &mut Hits) -> usize {
+        let tables = tables(&terms.filter);
+        let mut padded = [0; WINDOW];
+        let mut tokens = 0;
+        let mut before = 0;
+        let mut at = start;
+        while at < end {
+            let window = match bytes[at..].first_chunk::<WINDOW>() {
+                Some(window) => window,
+                None => {
+                    let rest = &bytes[at..];
+                    padded[..rest.len()].copy_from_slice(rest);
+                    padded[rest.len()..].fill(0);
+                    &padded
+                }
+            };
+            let inside = if end - at < 64 {
+                (1 << (end - at)) - 1
+            } else {
+                u64::MAX
+            };
+            let words =
+                (u64::from(words(load(window, 0))) | u64::from(words(load(window, 32))) << 32) & inside;
+            let starts = words & !(words << 1 | before);
+            tokens += starts.count_ones() as usize;
+            let hints =
+                u64::from(candidates(window, 0, &tables)) | u64::from(candidates(window, 32, &tables)) << 32;
+            let mut hot = starts & hints;
+            while hot != 0 {
+                let place = hot.trailing_zeros() as usize;
+                hot &= hot - 1;
+                let mut length = (!(words >> place)).trailing_zeros() as usize;
+                if place + length >= 64 {
+                    length = run_end(bytes, at + 64, end) - at - place;
+                }
+                terms.count_ascii(bytes, at + place, length, hits);
+            }
+            before = words >> 63;
+            at += 64;
+        }
+        tokens
+    }
+}
