@@ -145,9 +145,14 @@ function explanations(request: ReferenceRequest, lexical: number[], dense: numbe
 
 const UNSPACED_SCRIPTS = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]/u;
 
-function warningsOf(request: ReferenceRequest, lexical: readonly number[]): ReferenceWarning[] {
+function matchesNothing({ query, docs, tokenizer = 'ws' }: ReferenceRequest): boolean {
+  const terms = new Set(tokenize(query, tokenizer));
+  return !docs.some((doc) => tokenize(doc.text, tokenizer).some((token) => terms.has(token)));
+}
+
+function warningsOf(request: ReferenceRequest): ReferenceWarning[] {
   const warnings: ReferenceWarning[] = [];
-  if (lexical.every((score) => score === 0)) {
+  if (matchesNothing(request)) {
     const ngramHelps =
       request.tokenizer !== 'ngram' && request.docs.some((doc) => UNSPACED_SCRIPTS.test(doc.text));
     const message = ngramHelps ? 'no match: try ngram' : 'no match';
@@ -192,7 +197,7 @@ export function fuse(request: ReferenceRequest, lexical = lexicalScores(request)
     ...(request.explain === true ? { explain: explained[at] } : {}),
   }));
   results.sort((left, right) => left.rank - right.rank);
-  const warnings = warningsOf(request, lexical);
+  const warnings = warningsOf(request);
   const answer = {
     query,
     method,
