@@ -1,0 +1,70 @@
+/** Reads a request body as JSON: strict RFC 8259, and the media types a body may come with (RFC 9110, 6839). */
+import type { Checked } from './validate.js';
+import { type ValidationError, validationError, valueError } from './validation.js';
+
+/** Why a body is not acceptable JSON. */
+export type JsonReason =
+  | 'syntax'
+  | 'invalid UTF-8'
+  | 'BOM'
+  | 'lone surrogate'
+  | 'number beyond binary64'
+  | 'NaN'
+  | 'Infinity'
+  | 'nesting over 128';
+
+/** Brackets that may be open at once. */
+export const MAX_NESTING = 128;
+
+/** Where (byte offset) and why a body is refused. */
+export interface JsonRefusal {
+  readonly offset: number;
+  readonly reason: string;
+}
+
+/** The strict-JSON check; `null` when the bytes are acceptable. */
+export type CheckJson = (body: Uint8Array) => JsonRefusal | null;
+
+/** The one error of a body that is not acceptable JSON. */
+export function jsonInvalid({ offset, reason }: JsonRefusal): ValidationError {
+  return validationError('json_invalid', ['body', offset], 'JSON decode error', {}, { error: reason });
+}
+
+/**
+ * The JSON value of a body. Nothing is empty bytes, which is `missing`.
+ *
+ * @throws when `JSON.parse` refuses what `checkJson` let pass, which cannot be
+ */
+export function readBody(body: Uint8Array, checkJson: CheckJson): Checked<unknown> {
+  if (body.length === 0) {
+    return { ok: false, errors: [validationError('missing', ['body'], 'Field required', null)] };
+  }
+  const refusal = checkJson(body);
+  if (refusal !== null) return { ok: false, errors: [jsonInvalid(refusal)] };
+  const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8');
+  return { ok: true, value: JSON.parse(text) as unknown };
+}
+
+const jsonMediaType = /^application\/(?:json|[!#$&^_.+a-z0-9-]+\+json)[ \t]*(?:;.*)?$/i;
+const formMediaType = /^application\/x-www-form-urlencoded[ \t]*(?:;.*)?$/i;
+
+/** What a route takes besides JSON, which every JSON route takes. */
+export type OtherMediaType = 'none' | 'form';
+
+/**
+ * Whether a request's `Content-Type` (`""` when absent) may carry a JSON route's body; `null` when it may.
+ * With an `Origin` it must be named: a page of another site can send a body without a type, or as a form,
+ * unasked, but not as JSON.
+ */
+export function checkMediaType(
+  contentType: string,
+  hasOrigin: boolean,
+  other: OtherMediaType = 'none',
+): ValidationError | null {
+  const given = contentType.trim();
+  if (jsonMediaType.test(given)) return null;
+  if (given === '' && !hasOrigin) return null;
+  if (other === 'form' && formMediaType.test(given)) return null;
+  const also = other === 'form' ? ' or application/x-www-form-urlencoded' : '';
+  return valueError(['header', 'content-type'], `send Content-Type: application/json${also}`, contentType);
+}

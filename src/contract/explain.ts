@@ -1,0 +1,172 @@
+/** Says what is wrong with a value: one interpreter over the generated schemas, in pydantic v2's words. */
+import type { FieldShape, Shape } from './shape.js';
+import { type ErrorType, MAX_ERRORS, type ValidationError, validationError } from './validation.js';
+
+/** A walk through one value: where it is and what it found. */
+interface Walk {
+  readonly loc: (string | number)[];
+  readonly errors: ValidationError[];
+  /** Whether objects refuse fields they do not declare. */
+  readonly closed: boolean;
+}
+
+type Of<Kind extends Shape['kind']> = Extract<Shape, { kind: Kind }>;
+
+function report(
+  walk: Walk,
+  type: ErrorType,
+  msg: string,
+  input: unknown,
+  ctx?: Record<string, unknown>,
+): void {
+  walk.errors.push(validationError(type, walk.loc, msg, input, ctx));
+}
+
+/** Code points of a string without lone surrogates. */
+export function codePoints(text: string): number {
+  let count = text.length;
+  for (let i = 0; i < text.length; i++) if ((text.charCodeAt(i) & 0xfc00) === 0xd800) count--;
+  return count;
+}
+
+function plural(count: number, noun: string): string {
+  return count === 1 ? `${count} ${noun}` : `${count} ${noun}s`;
+}
+
+/** `'a', 'b' or 'c'`. */
+function listed(values: readonly unknown[]): string {
+  const quoted = values.map((value) => (typeof value === 'string' ? `'${value}'` : String(value)));
+  const last = quoted.pop() ?? '';
+  return quoted.length === 0 ? last : `${quoted.join(', ')} or ${last}`;
+}
+
+function explainString(walk: Walk, { min, max }: Of<'string'>, value: unknown): void {
+  if (typeof value !== 'string') {
+    report(walk, 'string_type', 'Input should be a valid string', value);
+    return;
+  }
+  if (value.length <= max && value.length >= 2 * min) return;
+  const length = codePoints(value);
+  if (length > max) {
+    const msg = `String should have at most ${plural(max, 'character')}`;
+    report(walk, 'string_too_long', msg, value, { max_length: max });
+  } else if (length < min) {
+    const msg = `String should have at least ${plural(min, 'character')}`;
+    report(walk, 'string_too_short', msg, value, { min_length: min });
+  }
+}
+
+function explainNumber(walk: Walk, { kind, min, max }: Of<'integer' | 'number'>, value: unknown): void {
+  if (typeof value !== 'number' || !(kind === 'integer' ? Number.isInteger(value) : Number.isFinite(value))) {
+    if (kind === 'integer') report(walk, 'int_type', 'Input should be a valid integer', value);
+    else report(walk, 'float_type', 'Input should be a valid number', value);
+  } else if (value < min) {
+    report(walk, 'greater_than_equal', `Input should be greater than or equal to ${min}`, value, { ge: min });
+  } else if (value > max) {
+    report(walk, 'less_than_equal', `Input should be less than or equal to ${max}`, value, { le: max });
+  }
+}
+
+function explainBoolean(walk: Walk, value: unknown): void {
+  if (typeof value !== 'boolean') report(walk, 'bool_type', 'Input should be a valid boolean', value);
+}
+
+function explainLiteral(walk: Walk, { values }: Of<'literal'>, value: unknown): void {
+  if (values.includes(value)) return;
+  const expected = listed(values);
+  report(walk, 'literal_error', `Input should be ${expected}`, value, { expected });
+}
+
+function explainList(walk: Walk, { items, min, max }: Of<'list'>, value: unknown): void {
+  if (!Array.isArray(value)) {
+    report(walk, 'list_type', 'Input should be a valid list', value);
+    return;
+  }
+  const actual = value.length;
+  if (actual > max) {
+    const msg = `List should have at most ${plural(max, 'item')} after validation, not ${actual}`;
+    report(walk, 'too_long', msg, value, { field_type: 'List', max_length: max, actual_length: actual });
+    return;
+  }
+  if (actual < min) {
+    const msg = `List should have at least ${plural(min, 'item')} after validation, not ${actual}`;
+    report(walk, 'too_short', msg, value, { field_type: 'List', min_length: min, actual_length: actual });
+    return;
+  }
+  for (let i = 0; i < actual && walk.errors.length < MAX_ERRORS; i++) descend(walk, items, value[i], i);
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function explainMap(walk: Walk, { values }: Of<'map'>, value: unknown): void {
+  if (!isObject(value)) {
+    report(walk, 'dict_type', 'Input should be a valid dictionary', value);
+    return;
+  }
+  for (const [name, member] of Object.entries(value)) {
+    if (walk.errors.length >= MAX_ERRORS) return;
+    descend(walk, values, member, name);
+  }
+}
+
+function explainField(walk: Walk, field: FieldShape, owner: Readonly<Record<string, unknown>>): void {
+  if (Object.hasOwn(owner, field.name)) {
+    descend(walk, field.shape, owner[field.name], field.name);
+  } else if (field.required) {
+    walk.loc.push(field.name);
+    report(walk, 'missing', 'Field required', owner);
+    walk.loc.pop();
+  }
+}
+
+function explainObject(walk: Walk, { fields }: Of<'object'>, value: unknown): void {
+  if (!isObject(value)) {
+    const msg = 'Input should be a valid dictionary or object to extract fields from';
+    report(walk, 'model_attributes_type', msg, value);
+    return;
+  }
+  for (const field of fields) {
+    if (walk.errors.length >= MAX_ERRORS) return;
+    explainField(walk, field, value);
+  }
+  if (!walk.closed) return;
+  const known = new Set(fields.map(({ name }) => name));
+  for (const [name, member] of Object.entries(value)) {
+    if (walk.errors.length >= MAX_ERRORS) return;
+    if (known.has(name)) continue;
+    walk.loc.push(name);
+    report(walk, 'extra_forbidden', 'Extra inputs are not permitted', member);
+    walk.loc.pop();
+  }
+}
+
+function descend(walk: Walk, shape: Shape, value: unknown, step: string | number): void {
+  walk.loc.push(step);
+  visit(walk, shape, value);
+  walk.loc.pop();
+}
+
+function visit(walk: Walk, shape: Shape, value: unknown): void {
+  if (value === null && shape.nullable) return;
+  if (shape.kind === 'string') explainString(walk, shape, value);
+  else if (shape.kind === 'integer' || shape.kind === 'number') explainNumber(walk, shape, value);
+  else if (shape.kind === 'object') explainObject(walk, shape, value);
+  else if (shape.kind === 'list') explainList(walk, shape, value);
+  else if (shape.kind === 'map') explainMap(walk, shape, value);
+  else if (shape.kind === 'literal') explainLiteral(walk, shape, value);
+  else if (shape.kind === 'boolean') explainBoolean(walk, value);
+  else if (shape.kind === 'union') throw new Error('A request with alternatives has no error list');
+}
+
+/**
+ * Every error of a parsed JSON value against a shape, in declaration order, at most {@link MAX_ERRORS}; `[]`
+ * when there is none. `root` is the first element of each `loc`. Recursion goes as deep as the shape, never
+ * as the value. `closed`: a field that is not declared is an error.
+ */
+export function explain(shape: Shape, value: unknown, root: string, closed = false): ValidationError[] {
+  const walk: Walk = { loc: [root], errors: [], closed };
+  visit(walk, shape, value);
+  return walk.errors;
+}

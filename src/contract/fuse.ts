@@ -1,0 +1,139 @@
+/** `POST /v1/fuse` on the wire (contract, FuseRequest and FuseResponse; the rest are marked extensions). */
+import type { tags } from 'typia';
+import type { Integer } from './tags.js';
+
+/** Ways to fuse. */
+export const fuseMethods = ['maxnorm', 'rrf'] as const;
+
+/** Ways to cut text into terms. */
+export const tokenizers = ['ws', 'ngram'] as const;
+
+/** One candidate. */
+export interface FuseDoc {
+  /** Caller-assigned id, echoed back; equal ids are allowed. */
+  id: string;
+  /** Text for BM25 and, in embed mode, for the embedding. */
+  text: string;
+  /** Dense similarity of this doc to the query, computed by the caller. */
+  dense_score?: number | null;
+}
+
+/** Share of each list in the fused score; scaled so that only their ratio counts. Not both may be 0. */
+export interface FuseWeights {
+  /** Weight of the BM25 list. */
+  bm25: number & tags.Minimum<0>;
+  /** Weight of the dense list. */
+  dense: number & tags.Minimum<0>;
+}
+
+/** Candidates to re-rank against a query. */
+export interface FuseRequest {
+  /** The user's query text; may be empty. */
+  query: string;
+  /** The candidates, in the order that breaks ties. */
+  docs: FuseDoc[] & tags.MinItems<1>;
+  /**
+   * How the two lists become one: `maxnorm` (recommended) divides each by its largest absolute value;
+   * `rrf` is reciprocal rank fusion, a baseline for comparison.
+   */
+  method?: (typeof fuseMethods)[number];
+  /** `ws`: runs of letters, marks and numbers; `ngram`: character bigrams inside those runs, for CJK. */
+  tokenizer?: (typeof tokenizers)[number];
+  /** Installed sentence-embedding model that computes dense scores when a doc has none. */
+  embed_model?: string;
+  /** Surface form to its substitute, applied to query and texts before embedding only. No empty key. */
+  entity_map?: { [surface: string]: string } | null;
+  /** Results to return after fusion; null or absent: all. */
+  top_k?: (number & Integer & tags.Minimum<1>) | null;
+  /** Share of each list in the fused score. */
+  weights?: FuseWeights;
+  /** The constant of reciprocal rank fusion. */
+  rrf_k?: number & tags.Minimum<1> & tags.Maximum<1e6>;
+  /** BM25's term-frequency saturation. */
+  k1?: number & tags.Minimum<0>;
+  /** BM25's length normalisation. */
+  b?: number & tags.Minimum<0> & tags.Maximum<1>;
+  /** False: `text` comes back as "". */
+  return_text?: boolean;
+  /** True: each result says what its score is made of. */
+  explain?: boolean;
+}
+
+/** What a request that leaves a field out gets. */
+export const fuseDefaults = {
+  method: 'maxnorm',
+  tokenizer: 'ws',
+  rrf_k: 60,
+  k1: 1.5,
+  b: 0.75,
+  return_text: true,
+  explain: false,
+} as const satisfies Partial<FuseRequest>;
+
+/** Request fields beyond the contract's. */
+export const fuseExtensions = [
+  'weights',
+  'rrf_k',
+  'k1',
+  'b',
+  'return_text',
+  'explain',
+] as const satisfies (keyof FuseRequest)[];
+
+/** What a fused score is made of; the parts sum to it within 1e-12. */
+export interface FuseExplanation {
+  /** BM25 score divided by the list's largest absolute value. */
+  bm25_norm: number;
+  /** Dense score divided by the list's largest absolute value. */
+  dense_norm: number;
+  /** What the BM25 list contributed. */
+  bm25_part: number;
+  /** What the dense list contributed. */
+  dense_part: number;
+  /** Rank by BM25 score alone, from 1. */
+  bm25_rank: number & Integer & tags.Minimum<1>;
+  /** Rank by dense score alone, from 1. */
+  dense_rank: number & Integer & tags.Minimum<1>;
+}
+
+/** One result. */
+export interface RankedDoc {
+  /** The doc's id as it came. */
+  id: string;
+  /** The doc's text as it came; "" when the request set `return_text` to false. */
+  text: string;
+  /** The dense score that was fused. */
+  dense_score: number;
+  /** BM25 score of the text over the request's docs. */
+  bm25_score: number;
+  /** The score that orders the results. */
+  fused_score: number;
+  /** Position from 1. */
+  rank: number & Integer & tags.Minimum<1>;
+  /** Present when the request set `explain`. */
+  explain?: FuseExplanation;
+}
+
+/** Something about the input that makes the ranking weaker than it looks. */
+export interface FuseWarning {
+  /** Which of the known situations. */
+  code: 'lexical_leg_empty' | 'dense_leg_flat' | 'truncated_input';
+  /** What it means here and what to try. */
+  message: string;
+}
+
+/** The re-ranked candidates. */
+export interface FuseResponse {
+  /** The query as it came. */
+  query: string;
+  /** The method that was used. */
+  method: string;
+  /** The tokenizer that was used. */
+  tokenizer: string;
+  /** `caller` when every doc had a dense score, else `model:` and the model's id. */
+  dense_source: string;
+  /** Results by falling fused score; ties in the order of the docs. */
+  results: RankedDoc[];
+  /** Present only when there is one. */
+  warnings?: FuseWarning[];
+}

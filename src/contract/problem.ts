@@ -1,0 +1,38 @@
+/** Answers other than success and 422 (contract, Errors): a sentence, and a code from a closed list. */
+
+/** Every domain failure's code. */
+export type ProblemCode =
+  | 'invalid_api_key'
+  | 'key_expired'
+  | 'key_revoked'
+  | 'key_suspended'
+  | 'rate_limited'
+  | 'queue_full'
+  | 'no_model'
+  | 'overloaded'
+  | 'body_too_large'
+  | 'body_timeout'
+  | 'unsupported_encoding'
+  | 'internal_error'
+  | 'store_unavailable'
+  | 'order_not_found'
+  | 'rail_unavailable'
+  | 'rail_busy'
+  | 'bad_signature'
+  | 'webhook_not_configured'
+  | 'receipt_not_found'
+  | 'preview_not_found'
+  | 'token_mismatch'
+  | 'idempotency_conflict';
+
+/** A domain failure. */
+export interface Problem {
+  /** What went wrong and what to do, as a sentence. */
+  detail: string;
+  code: ProblemCode;
+}
+
+/** A wrong path or a wrong method. */
+export interface HttpProblem {
+  detail: 'Not Found' | 'Method Not Allowed';
+}

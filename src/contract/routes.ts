@@ -1,0 +1,203 @@
+/** The route table: every route that has a handler, and all that http and the OpenAPI document need of it. */
+import type { OtherMediaType } from './body.js';
+import type { Handler } from './exchange.js';
+import type { ProblemCode } from './problem.js';
+import type { ParameterSets, RequestBodies, ResponseBodies } from './schemas.js';
+
+/** How a request's body reaches the handler. */
+export type RouteBody =
+  | { readonly kind: 'none' }
+  | {
+      /**
+       * `json`: checked before the handler runs, which gets the value as `input`. `raw`: the handler gets the
+       * bytes and checks them itself; only the media type is checked before.
+       */
+      readonly kind: 'json' | 'raw';
+      readonly schema: keyof RequestBodies;
+      /** Media type taken besides JSON. */
+      readonly other: OtherMediaType;
+      /** Bytes; a longer body is refused before it is read. */
+      readonly limit: number;
+    };
+
+/** The body of a documented answer: JSON of a schema, or a media type. */
+export type RouteAnswer =
+  | { readonly schema: keyof ResponseBodies; readonly description: string }
+  | { readonly type: string; readonly description: string };
+
+/** Header fields an answer may carry besides those that all do. */
+export type AnswerHeader = 'server-timing';
+
+/** One route. */
+export interface Route {
+  readonly method: 'GET' | 'POST';
+  /** Path template; `{name}` stands for one segment. */
+  readonly path: string;
+  /** Which address serves it: `gateway` is contract part A, `door` part B. */
+  readonly part: 'gateway' | 'door';
+  /** Heading in the reference page. */
+  readonly tag: 'fuse' | 'information';
+  /** Shown beside the path. */
+  readonly summary: string;
+  /** Markdown. */
+  readonly description: string;
+  readonly body: RouteBody;
+  readonly parameters: {
+    readonly path?: keyof ParameterSets;
+    readonly query?: keyof ParameterSets;
+    readonly header?: keyof ParameterSets;
+  };
+  /** `public`: no key is looked at. `key`: an `X-API-Key` may come and decides the limits. */
+  readonly access: 'public' | 'key';
+  /** Answers by status, problems and 422 left out. */
+  readonly answers: Readonly<Record<number, RouteAnswer>>;
+  /** Whether a 422 is declared. */
+  readonly unprocessable: boolean;
+  /** Every problem code the route may send, by status. */
+  readonly problems: Readonly<Record<number, readonly ProblemCode[]>>;
+  readonly headers: readonly AnswerHeader[];
+  /** Whether pages of other origins may read the answers. */
+  readonly cors: boolean;
+  /** Whether a GET changes something; HEAD and prefetches must not reach its action. */
+  readonly acts: boolean;
+  /** Whether the OpenAPI document lists it. */
+  readonly documented: boolean;
+}
+
+const MIB = 1024 * 1024;
+
+/** What most information routes have in common. */
+const information = {
+  method: 'GET',
+  part: 'gateway',
+  tag: 'information',
+  body: { kind: 'none' },
+  parameters: {},
+  access: 'public',
+  unprocessable: false,
+  problems: {},
+  headers: [],
+  cors: true,
+  acts: false,
+  documented: true,
+} as const;
+
+/** Every route, by id. */
+export const routes = {
+  fuse: {
+    method: 'POST',
+    path: '/v1/fuse',
+    part: 'gateway',
+    tag: 'fuse',
+    summary: 'Re-rank candidates by BM25 and dense similarity',
+    description:
+      'Scores the candidates with BM25 against the query, normalises that list and the list of dense ' +
+      'scores, and orders the candidates by their weighted sum. Statistics come from the docs of the request alone.',
+    body: { kind: 'raw', schema: 'FuseRequest', other: 'none', limit: 32 * MIB },
+    parameters: { header: 'KeyHeaders' },
+    access: 'key',
+    answers: { 200: { schema: 'FuseResponse', description: 'The re-ranked candidates.' } },
+    unprocessable: true,
+    problems: {
+      401: ['invalid_api_key'],
+      408: ['body_timeout'],
+      413: ['body_too_large'],
+      415: ['unsupported_encoding'],
+      503: ['no_model', 'overloaded'],
+    },
+    headers: ['server-timing'],
+    cors: false,
+    acts: false,
+    documented: true,
+  },
+  banner: {
+    ...information,
+    path: '/',
+    summary: 'What this service is',
+    description: 'Names the service and where its reference lies.',
+    answers: { 200: { schema: 'BannerResponse', description: 'The banner.' } },
+  },
+  health: {
+    ...information,
+    path: '/health',
+    summary: 'Whether the process answers',
+    description: 'For liveness probes: it answers as long as the process runs.',
+    answers: { 200: { schema: 'HealthResponse', description: 'It answers.' } },
+  },
+  ready: {
+    ...information,
+    path: '/ready',
+    summary: 'Whether requests can be served',
+    description:
+      'For readiness probes: what has to work for requests to be served, each with its reason when not.',
+    answers: {
+      200: { schema: 'ReadyResponse', description: 'Every check passed.' },
+      503: { schema: 'ReadyResponse', description: 'A check failed; its reason says which and why.' },
+    },
+  },
+  version: {
+    ...information,
+    path: '/version',
+    summary: 'Versions in force',
+    description: 'Versions of the service, its contracts and what it runs on; every value is a string.',
+    answers: { 200: { schema: 'VersionResponse', description: 'The versions.' } },
+  },
+  privacy: {
+    ...information,
+    path: '/privacy',
+    summary: 'What is kept about callers',
+    description: 'What is stored and logged, why, where and how long.',
+    answers: { 200: { schema: 'PrivacyResponse', description: 'What is kept.' } },
+  },
+  limits: {
+    ...information,
+    path: '/v1/limits',
+    summary: 'Every limit in force',
+    description: 'Limits of bodies and fields, and limits by time or number.',
+    answers: { 200: { schema: 'LimitsResponse', description: 'The limits.' } },
+  },
+  openapi: {
+    ...information,
+    path: '/openapi.json',
+    summary: 'This description',
+    description: 'The OpenAPI 3.1.0 description of the gateway.',
+    answers: { 200: { type: 'application/json', description: 'An OpenAPI 3.1.0 document.' } },
+  },
+  docs: {
+    ...information,
+    path: '/docs',
+    summary: 'The reference as a page',
+    description: 'Shows this description and sends requests from the browser.',
+    answers: { 200: { type: 'text/html; charset=utf-8', description: 'The page.' } },
+    cors: false,
+  },
+  docsFile: {
+    ...information,
+    path: '/docs/{file}',
+    summary: 'Files of the reference page',
+    description: 'Scripts and styles of the reference page.',
+    parameters: { path: 'DocsPath' },
+    answers: { 200: { type: 'text/javascript; charset=utf-8', description: 'The file.' } },
+    cors: false,
+    documented: false,
+  },
+} as const satisfies Readonly<Record<string, Route>>;
+
+/** Every route's id. */
+export type RouteId = keyof typeof routes;
+
+/** What a route's handler gets as `input`. */
+export type RouteInput<Id extends RouteId> = (typeof routes)[Id]['body'] extends {
+  readonly kind: 'json';
+  readonly schema: infer Name extends keyof RequestBodies;
+}
+  ? RequestBodies[Name]
+  : undefined;
+
+/** A handler for every route: a missing one does not compile. */
+export type Handlers = { readonly [Id in RouteId]: Handler<RouteInput<Id>> };
+
+/** Every route with its id, in the order of the table. */
+export const routeList: readonly (Route & { readonly id: RouteId })[] = (
+  Object.entries(routes) as [RouteId, Route][]
+).map(([id, route]) => ({ ...route, id }));

@@ -1,0 +1,111 @@
+/** A generated JSON Schema read into the few shapes the contract uses; what it does not know stops the start. */
+import { inOrder } from './literals.js';
+import { type JsonSchema, schemaOf } from './schemas.js';
+
+/** One field of an object. */
+export interface FieldShape {
+  readonly name: string;
+  readonly required: boolean;
+  readonly shape: Shape;
+}
+
+/** What a JSON value may be. Bounds are inclusive; lengths are code points. */
+export type Shape = { readonly nullable: boolean } & (
+  | { readonly kind: 'any' }
+  | { readonly kind: 'boolean' }
+  | { readonly kind: 'string'; readonly min: number; readonly max: number }
+  | { readonly kind: 'integer' | 'number'; readonly min: number; readonly max: number }
+  | { readonly kind: 'literal'; readonly values: readonly unknown[] }
+  | { readonly kind: 'union'; readonly shapes: readonly Shape[] }
+  | { readonly kind: 'list'; readonly items: Shape; readonly min: number; readonly max: number }
+  | { readonly kind: 'map'; readonly values: Shape }
+  | { readonly kind: 'object'; readonly fields: readonly FieldShape[] }
+);
+
+const prefix = '#/components/schemas/';
+
+/** Name of the component a reference points to. */
+export function referenced(reference: string): string {
+  if (!reference.startsWith(prefix)) throw new Error(`A reference outside the components: ${reference}`);
+  return reference.slice(prefix.length);
+}
+
+function nullableOf(shape: Shape): Shape {
+  return { ...shape, nullable: true };
+}
+
+/** Alternatives: null beside one other is that other, nullable; literals beside each other are one literal. */
+function alternatives(schemas: readonly JsonSchema[]): Shape {
+  const shapes = schemas.filter((schema) => schema.type !== 'null').map(shapeOf);
+  const literals = shapes.flatMap((shape) => (shape.kind === 'literal' ? shape.values : []));
+  const [only] = shapes;
+  if (only === undefined) throw new Error('A schema that allows nothing but null');
+  let shape: Shape = { kind: 'union', shapes, nullable: false };
+  if (shapes.length === 1) shape = only;
+  else if (shapes.every(({ kind }) => kind === 'literal')) {
+    shape = { kind: 'literal', values: inOrder(literals), nullable: shapes.some(({ nullable }) => nullable) };
+  }
+  return shapes.length < schemas.length ? nullableOf(shape) : shape;
+}
+
+function objectShape(schema: JsonSchema): Shape {
+  const { properties = {}, required = [], additionalProperties } = schema;
+  if (typeof additionalProperties === 'object') {
+    if (Object.keys(properties).length > 0) throw new Error('An object with both fields and a map');
+    return { kind: 'map', values: shapeOf(additionalProperties), nullable: false };
+  }
+  const fields = Object.entries(properties).map(([name, property]) => ({
+    name,
+    required: required.includes(name),
+    shape: shapeOf(property),
+  }));
+  return { kind: 'object', fields, nullable: false };
+}
+
+/** The shape of a generated schema. */
+export function shapeOf(schema: JsonSchema): Shape {
+  if (schema.$ref !== undefined) return shapeOf(schemaOf(referenced(schema.$ref)));
+  if (schema.oneOf !== undefined) return alternatives(schema.oneOf);
+  if (schema.const !== undefined) return { kind: 'literal', values: [schema.const], nullable: false };
+  switch (schema.type) {
+    case undefined:
+      return { kind: 'any', nullable: true };
+    case 'boolean':
+      return { kind: 'boolean', nullable: false };
+    case 'string':
+      return {
+        kind: 'string',
+        min: schema.minLength ?? 0,
+        max: schema.maxLength ?? Infinity,
+        nullable: false,
+      };
+    case 'integer':
+    case 'number': {
+      const { minimum: min = -Infinity, maximum: max = Infinity } = schema;
+      return { kind: schema.type, min, max, nullable: false };
+    }
+    case 'array': {
+      const items = shapeOf(schema.items ?? {});
+      return {
+        kind: 'list',
+        items,
+        min: schema.minItems ?? 0,
+        max: schema.maxItems ?? Infinity,
+        nullable: false,
+      };
+    }
+    case 'object':
+      return objectShape(schema);
+    default:
+      throw new Error(`A schema type the contract does not know: ${schema.type}`);
+  }
+}
+
+const shapes = new Map<string, Shape>();
+
+/** The shape of a wire type by name. */
+export function shapeNamed(name: string): Shape {
+  let shape = shapes.get(name);
+  if (shape === undefined) shapes.set(name, (shape = shapeOf(schemaOf(name))));
+  return shape;
+}
