@@ -8,8 +8,10 @@ import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { fuse, lexicalScores, tokenize } from '../reference/fuse.js';
-import type { ReferenceRequest } from '../reference/fuse.js';
+import { native } from '../../src/native/addon.js';
+import { lexicalScores, tokenize } from '../reference/fuse.js';
+import type { ReferenceRequest, ReferenceResponse } from '../reference/fuse.js';
+import { plainStyle, writeBody } from '../search/bodies.js';
 import { fuseRequest } from '../search/requests.js';
 import { findPython, projectRoot } from './python.js';
 
@@ -35,9 +37,22 @@ async function askPeer(jobs: readonly object[]): Promise<unknown[]> {
 
 /** Requests whose documents have distinct positive dense scores: where all fusions mean the same. */
 const plainRequest = fuseRequest.map((request): ReferenceRequest => {
-  const docs = request.docs.map((doc, at) => ({ ...doc, dense_score: (((at + 1) * 37) % 101) / 101 }));
-  return { ...request, docs, weights: undefined, top_k: null };
+  const docs = request.docs.map((doc, at) => ({
+    ...doc,
+    id: `${at}`,
+    dense_score: (((at + 1) * 37) % 101) / 101,
+  }));
+  return { ...request, docs, weights: { bm25: 1, dense: 1 }, top_k: null };
 });
+
+/** The service's results in the order of the request's documents. */
+function serviceResults(request: ReferenceRequest): ReferenceResponse['results'] {
+  const out = new Uint8Array(1 << 20);
+  const length = native.fuse(writeBody(request, plainStyle), out, new Float64Array(1));
+  assert.ok(length > 0);
+  const answer = JSON.parse(new TextDecoder().decode(out.subarray(0, length))) as ReferenceResponse;
+  return [...answer.results].sort((left, right) => Number(left.id) - Number(right.id));
+}
 
 const samples = fc.sample(plainRequest, { seed: SEED, numRuns: 4000 });
 
@@ -52,7 +67,7 @@ test('BM25 scores are those of bm25s within single precision', { skip }, async (
   const answers = (await askPeer(jobs)) as { scores: number[] }[];
   for (const [at, request] of requests.entries()) {
     const theirs = answers[at]?.scores ?? [];
-    for (const [place, score] of lexicalScores(request).entries()) {
+    for (const [place, { bm25_score: score }] of serviceResults(request).entries()) {
       const close = Math.abs(score - (theirs[place] ?? NaN)) <= 2e-6 * Math.max(1, score);
       assert.ok(close, `${score} and ${theirs[place] ?? 'none'}: ${JSON.stringify(request)}`);
     }
@@ -63,7 +78,8 @@ test('max-norm and reciprocal rank fusion are those of ranx', { skip }, async ()
   const requests = samples.filter((request) => {
     const scores = lexicalScores(request);
     const distinct = new Set(scores).size === scores.length;
-    return scores.length > 1 && Math.max(...scores) > 0 && (request.method !== 'rrf' || distinct);
+    // ranx takes a largest score below 1e-9 for 1e-9.
+    return scores.length > 1 && Math.max(...scores) > 1e-9 && (request.method !== 'rrf' || distinct);
   });
   const count = (method: string): number =>
     requests.filter((request) => (request.method ?? 'maxnorm') === method).length;
@@ -79,10 +95,10 @@ test('max-norm and reciprocal rank fusion are those of ranx', { skip }, async ()
   const answers = (await askPeer(jobs)) as { fused: number[] }[];
   for (const [at, request] of requests.entries()) {
     const rrf_k = Math.floor(request.rrf_k ?? 60);
-    const ours = fuse({ ...request, rrf_k }).results.map((result) => result.fused_score);
-    const theirs = [...(answers[at]?.fused ?? [])].sort((left, right) => right - left);
+    const ours = serviceResults({ ...request, rrf_k });
+    const theirs = answers[at]?.fused ?? [];
     assert.equal(ours.length, theirs.length);
-    for (const [place, score] of ours.entries()) {
+    for (const [place, { fused_score: score }] of ours.entries()) {
       assert.ok(Math.abs(score - (theirs[place] ?? NaN)) <= 1e-12, JSON.stringify(request));
     }
   }
