@@ -1,4 +1,4 @@
-/** Reads a request body as JSON: strict RFC 8259, and the media types a body may come with (RFC 9110, 6839). */
+/** Reads a request body as JSON: strict RFC 8259, and the media types it may come with (RFC 9110, 6839). */
 import type { Checked } from './validate.js';
 import { type ValidationError, validationError, valueError } from './validation.js';
 

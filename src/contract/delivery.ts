@@ -1,4 +1,4 @@
-/** `GET /v1/delivery-models` and `POST /v1/delivery-interest` on the wire (contract, DeliveryInterestRequest). */
+/** Delivery models and interest in them on the wire (contract, DeliveryInterestRequest). */
 import type { MaxCodePoints } from './tags.js';
 
 /** How an enterprise may run the service. */

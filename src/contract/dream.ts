@@ -1,4 +1,4 @@
-/** Submission, preview and confirmation of a fragment on the wire (contract, POST /dream and /dream_confirm). */
+/** Submission, preview and confirmation of a fragment on the wire (contract, fragment door). */
 import type { MaxCodePoints, MinCodePoints } from './tags.js';
 import type {
   Canonicalization,

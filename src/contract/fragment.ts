@@ -1,4 +1,4 @@
-/** The fragment and its digests on the wire (contract, Fragment door resources; SHA-256 as lower-case hex). */
+/** The fragment and its digests on the wire (contract, Fragment door resources; SHA-256 as hexadecimal). */
 
 /** The six canonical fields as stored; absent ones are "". */
 export interface Fragment {

@@ -92,7 +92,8 @@ export const routes = {
     summary: 'Re-rank candidates by BM25 and dense similarity',
     description:
       'Scores the candidates with BM25 against the query, normalises that list and the list of dense ' +
-      'scores, and orders the candidates by their weighted sum. Statistics come from the docs of the request alone.',
+      'scores, and orders the candidates by their weighted sum. Statistics come from the docs of the ' +
+      'request alone.',
     body: { kind: 'raw', schema: 'FuseRequest', other: 'none', limit: 32 * MIB },
     parameters: { header: 'KeyHeaders' },
     access: 'key',

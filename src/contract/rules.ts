@@ -1,4 +1,4 @@
-/** Rules across the fields of a request, which a schema cannot say; applied to a value that fits its schema. */
+/** Rules across the fields of a request, which a schema cannot say; for values that fit their schema. */
 import type { FreeAuditRequest } from './audit.js';
 import type { DreamConfirmRequest } from './dream.js';
 import type { FuseRequest } from './fuse.js';

@@ -1,4 +1,4 @@
-/** A generated JSON Schema read into the few shapes the contract uses; what it does not know stops the start. */
+/** A generated JSON Schema read into the few shapes the contract uses; an unknown one stops the start. */
 import { inOrder } from './literals.js';
 import { type JsonSchema, schemaOf } from './schemas.js';
 
@@ -34,7 +34,7 @@ function nullableOf(shape: Shape): Shape {
   return { ...shape, nullable: true };
 }
 
-/** Alternatives: null beside one other is that other, nullable; literals beside each other are one literal. */
+/** Alternatives: null beside one other makes that nullable; literals beside each other are one literal. */
 function alternatives(schemas: readonly JsonSchema[]): Shape {
   const shapes = schemas.filter((schema) => schema.type !== 'null').map(shapeOf);
   const literals = shapes.flatMap((shape) => (shape.kind === 'literal' ? shape.values : []));

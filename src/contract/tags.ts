@@ -1,4 +1,4 @@
-/** Constraint tags the wire types carry: lengths in Unicode code points and integers (JSON Schema 2020-12). */
+/** Constraint tags of the wire types: lengths in Unicode code points, integers (JSON Schema 2020-12). */
 import type { tags } from 'typia';
 
 /**

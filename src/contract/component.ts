@@ -1,0 +1,99 @@
+/** Turns a generated schema into a component of the OpenAPI document (OpenAPI 3.1.0, Schema Object). */
+import { type Annotation, annotations } from './annotations.js';
+import { inOrder } from './literals.js';
+import { type JsonSchema, schemaOf } from './schemas.js';
+import { referenced } from './shape.js';
+import { closedBodies } from './validate.js';
+
+/** A Schema Object of the document. */
+export type SchemaObject = Readonly<Record<string, unknown>>;
+
+type Reader = (schema: JsonSchema) => SchemaObject;
+
+const isNull = (schema: JsonSchema) => schema.type === 'null';
+
+/** Allowed values as one `enum`, null among them when it is allowed. */
+function enumeration(values: readonly unknown[], nullable: boolean): SchemaObject {
+  const ordered = inOrder(values);
+  if (ordered.length === 1 && !nullable) return { const: ordered[0] };
+  const isText = ordered.every((value) => typeof value === 'string');
+  const type = nullable ? ['string', 'null'] : 'string';
+  return { ...(isText ? { type } : {}), enum: nullable ? [...ordered, null] : ordered };
+}
+
+function alternatives(schemas: readonly JsonSchema[], read: Reader): SchemaObject {
+  const others = schemas.filter((schema) => !isNull(schema));
+  const nullable = others.length < schemas.length;
+  if (others.every((schema) => schema.const !== undefined)) {
+    return enumeration(
+      others.map((schema) => schema.const),
+      nullable,
+    );
+  }
+  const parts = others.map(read);
+  const [only] = parts;
+  if (parts.length === 1 && only !== undefined) {
+    if (Array.isArray(only['enum'])) return enumeration(only['enum'], true);
+    if (typeof only['type'] === 'string') return { ...only, type: [only['type'], 'null'] };
+  }
+  return { anyOf: nullable ? [...parts, { type: 'null' }] : parts };
+}
+
+function reference(name: string, read: Reader, meet: (name: string) => void): SchemaObject {
+  const target = schemaOf(name);
+  if (Object.keys(target.properties ?? {}).length === 0) {
+    const { description, ...rest } = read(target);
+    return description === undefined || target.type === undefined ? rest : { description, ...rest };
+  }
+  meet(name);
+  return { $ref: `#/components/schemas/${name}` };
+}
+
+function fields(schema: JsonSchema, annotation: Annotation | undefined, read: Reader): SchemaObject {
+  const entries = Object.entries(schema.properties ?? {}).map(([name, property]) => {
+    const value = annotation?.defaults[name];
+    const added = {
+      ...(value === undefined ? {} : { default: value }),
+      ...(annotation?.extensions.includes(name) === true ? { 'x-extension': true } : {}),
+    };
+    return [name, { ...read(property), ...added }] as const;
+  });
+  return Object.fromEntries(entries);
+}
+
+function object(
+  schema: JsonSchema,
+  annotation: Annotation | undefined,
+  closed: boolean,
+  read: Reader,
+): SchemaObject {
+  const { additionalProperties, required = [] } = schema;
+  if (typeof additionalProperties === 'object') {
+    return { type: 'object', additionalProperties: read(additionalProperties) };
+  }
+  return {
+    type: 'object',
+    properties: fields(schema, annotation, read),
+    ...(required.length === 0 ? {} : { required }),
+    ...(closed ? { additionalProperties: false } : {}),
+  };
+}
+
+/**
+ * The component of a wire type. `meet` is told of every component it refers to.
+ */
+export function componentOf(name: string, meet: (name: string) => void): SchemaObject {
+  const annotation = (annotations as Readonly<Record<string, Annotation | undefined>>)[name];
+  const shapeOf = (schema: JsonSchema, top: boolean): SchemaObject => {
+    const inner: Reader = (part) => shapeOf(part, false);
+    const { description, $ref, oneOf, items, ...rest } = schema;
+    const said = description === undefined ? {} : { description };
+    if ($ref !== undefined) return { ...reference(referenced($ref), inner, meet), ...said };
+    if (oneOf !== undefined) return { ...said, ...alternatives(oneOf, inner) };
+    if (schema.const !== undefined) return { ...said, const: schema.const };
+    if (items !== undefined) return { ...said, ...rest, items: inner(items) };
+    if (schema.type !== 'object') return { ...said, ...rest };
+    return { ...said, ...object(schema, top ? annotation : undefined, top && closedBodies.has(name), inner) };
+  };
+  return shapeOf(schemaOf(name), true);
+}

@@ -1,0 +1,181 @@
+/** The OpenAPI 3.1.0 document, generated from the route table and the wire types. */
+import { type SchemaObject, componentOf } from './component.js';
+import { examples } from './examples.js';
+import { type AnswerHeader, type Route, type RouteAnswer, type RouteId, routeList } from './routes.js';
+import type { ParameterSets } from './schemas.js';
+import type { ParameterPlace } from './validate.js';
+
+/** The document, as JSON. */
+export type OpenApiDocument = Readonly<Record<string, unknown>>;
+
+type ListedRoute = Route & { readonly id: RouteId };
+
+/** What a problem's status means, whatever its code. */
+const statusMeanings: Readonly<Record<number, string>> = {
+  401: 'The API key is not accepted.',
+  408: 'The body did not arrive in time.',
+  413: 'The body is longer than its limit.',
+  415: 'The body is compressed; send it as it is.',
+  503: 'It cannot be served now.',
+};
+
+/** Header parameters under the names their specifications write. */
+const headerNames: Readonly<Record<string, string>> = {
+  'x-api-key': 'X-API-Key',
+  'x-claim-token': 'X-Claim-Token',
+  'idempotency-key': 'Idempotency-Key',
+};
+
+const answerHeaders: Readonly<Record<AnswerHeader | 'x-request-id', SchemaObject>> = {
+  'x-request-id': {
+    description: "The request's id: the one sent when it is 1 to 64 of `A-Z a-z 0-9 . _ -`, else a new one.",
+    schema: { type: 'string' },
+  },
+  'server-timing': {
+    description: 'Milliseconds spent (W3C Server Timing).',
+    schema: { type: 'string' },
+  },
+};
+
+/** The parts of one document under way: components are read when first met. */
+interface Draft {
+  readonly components: Map<string, SchemaObject>;
+}
+
+function meet(draft: Draft, name: string): void {
+  if (draft.components.has(name)) return;
+  draft.components.set(name, {});
+  draft.components.set(
+    name,
+    componentOf(name, (other) => meet(draft, other)),
+  );
+}
+
+function schemaReference(draft: Draft, name: string): SchemaObject {
+  meet(draft, name);
+  return { $ref: `#/components/schemas/${name}` };
+}
+
+function headersOf({ headers }: ListedRoute): SchemaObject {
+  const names = ['x-request-id', ...headers] as const;
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+}
+
+function answer(draft: Draft, route: ListedRoute, status: number, shown: RouteAnswer): SchemaObject {
+  const { body } = examples[route.id].response;
+  const example = status === 200 && body !== undefined ? { example: body } : {};
+  const [type, schema] =
+    'schema' in shown
+      ? ['application/json', schemaReference(draft, shown.schema)]
+      : [shown.type, { type: shown.type === 'application/json' ? 'object' : 'string' }];
+  return {
+    description: shown.description,
+    headers: headersOf(route),
+    content: { [type]: { schema, ...example } },
+  };
+}
+
+function problem(draft: Draft, route: ListedRoute, status: number, codes: readonly string[]): SchemaObject {
+  const narrowed = { type: 'object', properties: { code: { enum: codes } } };
+  const meaning = statusMeanings[status];
+  if (meaning === undefined) throw new Error(`Status ${status} has no meaning in the document`);
+  return {
+    description: `${meaning} Codes: ${codes.map((code) => `\`${code}\``).join(', ')}.`,
+    headers: headersOf(route),
+    content: { 'application/json': { schema: { allOf: [schemaReference(draft, 'Problem'), narrowed] } } },
+  };
+}
+
+function responses(draft: Draft, route: ListedRoute): SchemaObject {
+  const answers = Object.entries(route.answers).map(
+    ([status, shown]) => [status, answer(draft, route, Number(status), shown)] as const,
+  );
+  const problems = Object.entries(route.problems).map(
+    ([status, codes]) => [status, problem(draft, route, Number(status), codes)] as const,
+  );
+  const schema: RouteAnswer = {
+    schema: 'HTTPValidationError',
+    description: 'The request does not fit; each error says where and why.',
+  };
+  const unprocessable = route.unprocessable ? [['422', answer(draft, route, 422, schema)] as const] : [];
+  return Object.fromEntries([...answers, ...problems, ...unprocessable]);
+}
+
+/** The parameters of one set; each is a field of the set's schema. */
+function parametersOf(draft: Draft, place: ParameterPlace, set: keyof ParameterSets): SchemaObject[] {
+  const component = componentOf(set, (name) => meet(draft, name));
+  const fields = component['properties'] as Readonly<Record<string, SchemaObject>>;
+  const required = (component['required'] ?? []) as readonly string[];
+  return Object.entries(fields).map(([name, field]) => {
+    const { description, 'x-extension': extension, ...schema } = field;
+    return {
+      name: headerNames[name] ?? name,
+      in: place,
+      required: place === 'path' || required.includes(name),
+      ...(description === undefined ? {} : { description }),
+      ...(extension === undefined ? {} : { 'x-extension': extension }),
+      schema,
+    };
+  });
+}
+
+function requestBody(draft: Draft, { id, body }: ListedRoute): SchemaObject {
+  if (body.kind === 'none') return {};
+  const schema = schemaReference(draft, body.schema);
+  const example = examples[id].request.body;
+  const types = ['application/json', ...(body.other === 'form' ? ['application/x-www-form-urlencoded'] : [])];
+  const content = Object.fromEntries(types.map((type) => [type, { schema, example }]));
+  return { requestBody: { required: true, content } };
+}
+
+function operation(draft: Draft, route: ListedRoute): SchemaObject {
+  const places = Object.entries(route.parameters) as [ParameterPlace, keyof ParameterSets][];
+  const parameters = places.flatMap(([place, set]) => parametersOf(draft, place, set));
+  return {
+    operationId: route.id,
+    tags: [route.tag],
+    summary: route.summary,
+    description: route.description,
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...requestBody(draft, route),
+    responses: responses(draft, route),
+  };
+}
+
+/** Every code of the routes in the document: the codes a client can meet. */
+function limitCodes(draft: Draft, listed: readonly ListedRoute[]): void {
+  const component = draft.components.get('Problem');
+  if (component === undefined) return;
+  const codes = [...new Set(listed.flatMap(({ problems }) => Object.values(problems).flat()))].sort();
+  const properties = component['properties'] as Readonly<Record<string, SchemaObject>>;
+  const code = { ...properties['code'], enum: codes };
+  draft.components.set('Problem', { ...component, properties: { ...properties, code } });
+}
+
+/** The OpenAPI document of the gateway (contract part A): every documented route that has a handler. */
+export function gatewayDocument(): OpenApiDocument {
+  const draft: Draft = { components: new Map() };
+  const listed = routeList.filter((route) => route.documented && route.part === 'gateway');
+  const paths: Record<string, Record<string, SchemaObject>> = {};
+  for (const route of listed) {
+    (paths[route.path] ??= {})[route.method.toLowerCase()] = operation(draft, route);
+  }
+  limitCodes(draft, listed);
+  const schemas = [...draft.components].sort(([a], [b]) => (a < b ? -1 : 1));
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Fusegate',
+      version: '0.4.0',
+      description: 'Re-ranks search candidates by fusing BM25 with dense similarity.',
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: '/' }],
+    tags: [
+      { name: 'fuse', description: 'Re-ranking.' },
+      { name: 'information', description: 'The service itself.' },
+    ],
+    paths,
+    components: { schemas: Object.fromEntries(schemas), headers: answerHeaders },
+  };
+}
