@@ -38,6 +38,9 @@ export interface JsonRefusal {
   reason: string
 }
 
+/** Natural logarithm as the fast path takes it: the same bits on every platform and version of Node. */
+export declare function logarithm(value: number): number
+
 /** Version of the Unicode tables. */
 export declare function unicodeVersion(): string
 

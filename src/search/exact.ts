@@ -1,15 +1,24 @@
 /**
  * POST /v1/fuse on parsed values, one rule a function: what the fast path leaves (repeated or escaped member
- * names, an entity_map) is answered here, with the same numbers to the last bit.
+ * names) is answered here, with the same numbers to the last bit.
  *
  * Sums run as in native/core/src/fuse.rs: a BM25 score adds the query's terms in order of first occurrence.
  */
-import type { FuseExplanation, FuseRequest, FuseResponse, FuseWarning, RankedDoc } from '../contract/fuse.js';
+import type {
+  FuseDoc,
+  FuseExplanation,
+  FuseRequest,
+  FuseResponse,
+  FuseWarning,
+  RankedDoc,
+} from '../contract/fuse.js';
 import { type Tokenizer, tokenize } from './tokenize.js';
 import { hasCjk } from './unicode.js';
 
 /** A valid request whose docs all have a dense score. */
-export type ScoredRequest = FuseRequest & { docs: { id: string; text: string; dense_score: number }[] };
+export interface ScoredRequest extends Omit<FuseRequest, 'docs'> {
+  readonly docs: readonly (FuseDoc & { dense_score: number })[];
+}
 
 interface Settings {
   readonly method: 'maxnorm' | 'rrf';
@@ -38,32 +47,57 @@ function settings(request: ScoredRequest): Settings {
   };
 }
 
-/** How often each distinct token occurs, by first occurrence. */
-function counts(tokens: readonly string[]): Map<string, number> {
-  const found = new Map<string, number>();
-  for (const token of tokens) found.set(token, (found.get(token) ?? 0) + 1);
-  return found;
+/** What the texts have of the query's terms. */
+interface Statistics {
+  /** How often each distinct term occurs in the query, by first occurrence. */
+  readonly queryCounts: readonly number[];
+  /** In how many docs each term occurs. */
+  readonly docCounts: readonly number[];
+  /** For each doc its length in tokens, and its terms with their counts by ascending term. */
+  readonly docs: readonly { readonly length: number; readonly matches: readonly [number, number][] }[];
 }
 
-/** BM25 of each text over the texts (Kamphuis et al., 2020: the variant of Lucene). */
-function bm25Scores(query: string, texts: readonly string[], { tokenizer, k1, b }: Settings): number[] {
-  const lengths: number[] = [];
+/** One pass over the texts: the work grows with the tokens, never with terms times docs. */
+function statistics(query: string, texts: readonly string[], tokenizer: Tokenizer): Statistics {
+  const places = new Map<string, number>();
+  const queryCounts: number[] = [];
+  for (const token of tokenize(query, tokenizer)) {
+    const place = places.get(token) ?? places.size;
+    places.set(token, place);
+    queryCounts[place] = (queryCounts[place] ?? 0) + 1;
+  }
+  const docCounts = queryCounts.map(() => 0);
   const docs = texts.map((text) => {
     const tokens = tokenize(text, tokenizer);
-    lengths.push(tokens.length);
-    return counts(tokens);
+    const found = new Map<number, number>();
+    for (const token of tokens) {
+      const place = places.get(token);
+      if (place !== undefined) found.set(place, (found.get(place) ?? 0) + 1);
+    }
+    const matches = [...found].sort(([left], [right]) => left - right);
+    for (const [place] of matches) docCounts[place] = (docCounts[place] ?? 0) + 1;
+    return { length: tokens.length, matches };
   });
-  const average = lengths.reduce((sum, length) => sum + length, 0) / texts.length;
-  const terms = [...counts(tokenize(query, tokenizer))].map(([term, inQuery]) => {
-    const inDocs = docs.filter((doc) => doc.has(term)).length;
-    return { term, weight: inQuery * Math.log(1 + (texts.length - inDocs + 0.5) / (inDocs + 0.5)) };
+  return { queryCounts, docCounts, docs };
+}
+
+/** BM25 of each doc over the docs (Kamphuis et al., 2020: the variant of Lucene). */
+function bm25Scores(
+  { queryCounts, docCounts, docs }: Statistics,
+  { k1, b }: Settings,
+  logarithm: (value: number) => number,
+): number[] {
+  const average = docs.reduce((sum, { length }) => sum + length, 0) / docs.length;
+  const weights = queryCounts.map((inQuery, term) => {
+    const inDocs = docCounts[term] ?? 0;
+    return inQuery * logarithm(1 + (docs.length - inDocs + 0.5) / (inDocs + 0.5));
   });
-  return docs.map((doc, at) => {
-    const norm = k1 * (1 - b + (b * (lengths[at] ?? 0)) / average);
-    return terms.reduce((score, { term, weight }) => {
-      const count = doc.get(term);
-      return count === undefined ? score : score + weight * (count / (count + norm));
-    }, 0);
+  return docs.map(({ length, matches }) => {
+    const norm = k1 * (1 - b + (b * length) / average);
+    return matches.reduce(
+      (score, [term, count]) => score + (weights[term] ?? 0) * (count / (count + norm)),
+      0,
+    );
   });
 }
 
@@ -85,7 +119,11 @@ function normalized(scores: readonly number[]): number[] {
   return scores.map((score) => (largest === 0 ? 0 : score / largest));
 }
 
-function explanations(bm25: readonly number[], dense: readonly number[], chosen: Settings): FuseExplanation[] {
+function explanations(
+  bm25: readonly number[],
+  dense: readonly number[],
+  chosen: Settings,
+): FuseExplanation[] {
   const [bm25Norms, denseNorms, bm25Ranks, denseRanks] = [
     normalized(bm25),
     normalized(dense),
@@ -108,34 +146,30 @@ function explanations(bm25: readonly number[], dense: readonly number[], chosen:
   });
 }
 
-function warnings(request: ScoredRequest, bm25: readonly number[], chosen: Settings): FuseWarning[] {
-  const found: FuseWarning[] = [];
-  if (!matchesAny(request, chosen.tokenizer)) {
-    const cjk = chosen.tokenizer === 'ws' && request.docs.some((doc) => hasCjk(doc.text));
+function warnings(request: ScoredRequest, found: Statistics, tokenizer: Tokenizer): FuseWarning[] {
+  const warned: FuseWarning[] = [];
+  if (found.docs.every(({ matches }) => matches.length === 0)) {
+    const cjk = tokenizer === 'ws' && request.docs.some((doc) => hasCjk(doc.text));
     const remedy = cjk
       ? ' The texts hold Chinese, Japanese or Korean, which ws does not split into words: try tokenizer ngram.'
       : '';
     const message = `No document contains a term of the query: every bm25_score is 0.${remedy}`;
-    found.push({ code: 'lexical_leg_empty', message });
+    warned.push({ code: 'lexical_leg_empty', message });
   }
   const first = request.docs[0]?.dense_score;
-  if (bm25.length > 1 && request.docs.every((doc) => doc.dense_score === first)) {
+  if (request.docs.length > 1 && request.docs.every((doc) => doc.dense_score === first)) {
     const message = 'All dense scores are equal: they do not change the order.';
-    found.push({ code: 'dense_leg_flat', message });
+    warned.push({ code: 'dense_leg_flat', message });
   }
-  return found;
+  return warned;
 }
 
-function matchesAny(request: ScoredRequest, tokenizer: Tokenizer): boolean {
-  const terms = new Set(tokenize(request.query, tokenizer));
-  return request.docs.some((doc) => tokenize(doc.text, tokenizer).some((token) => terms.has(token)));
-}
-
-/** Answers a valid request. */
-export function fuseExact(request: ScoredRequest): FuseResponse {
+/** Answers a valid request. `logarithm` is the native module's: that of a JavaScript engine differs in last bits. */
+export function fuseExact(request: ScoredRequest, logarithm: (value: number) => number): FuseResponse {
   const chosen = settings(request);
   const texts = request.docs.map((doc) => doc.text);
-  const bm25 = bm25Scores(request.query, texts, chosen);
+  const counted = statistics(request.query, texts, chosen.tokenizer);
+  const bm25 = bm25Scores(counted, chosen, logarithm);
   const explained = explanations(
     bm25,
     request.docs.map((doc) => doc.dense_score),
@@ -157,13 +191,13 @@ export function fuseExact(request: ScoredRequest): FuseResponse {
       ...(request.explain === true ? { explain: parts } : {}),
     };
   });
-  const found = warnings(request, bm25, chosen);
+  const warned = warnings(request, counted, chosen.tokenizer);
   return {
     query: request.query,
     method: chosen.method,
     tokenizer: chosen.tokenizer,
     dense_source: 'caller',
     results: ranked,
-    ...(found.length > 0 ? { warnings: found } : {}),
+    ...(warned.length > 0 ? { warnings: warned } : {}),
   };
 }

@@ -17,6 +17,7 @@ export interface FuseParts {
   /** The same in the thread pool. */
   readonly fuseAsync: (body: Buffer) => Promise<{ length: number; characters: number; answer: Buffer }>;
   readonly checkJson: CheckJson;
+  readonly logarithm: (value: number) => number;
 }
 
 /**
@@ -49,20 +50,25 @@ function noModel(): Answer {
   return { status: 503, body: { json: problem }, charge: 0 };
 }
 
-function isScored(request: FuseRequest): request is ScoredRequest {
-  return request.docs.every((doc: FuseDoc) => typeof doc.dense_score === 'number');
+function hasScore(doc: FuseDoc): doc is FuseDoc & { dense_score: number } {
+  return typeof doc.dense_score === 'number';
+}
+
+function scored(request: FuseRequest): ScoredRequest | null {
+  const docs = request.docs.filter(hasScore);
+  return docs.length === request.docs.length ? { ...request, docs } : null;
 }
 
 /** The exact path: validates the body and answers it from its values. */
-function answerExactly(body: Uint8Array, checkJson: CheckJson): Answer {
-  const read = readBody(body, checkJson);
+function answerExactly(body: Uint8Array, parts: FuseParts): Answer {
+  const read = readBody(body, parts.checkJson);
   if (!read.ok) return refused(read.errors);
   const checked = checkBody('FuseRequest', read.value);
   if (!checked.ok) return refused(checked.errors);
-  const request = checked.value;
-  if (!isScored(request)) return noModel();
+  const request = scored(checked.value);
+  if (request === null) return noModel();
   const charge = request.docs.reduce((sum, doc) => sum + codePoints(doc.text), codePoints(request.query));
-  return { status: 200, body: { json: fuseExact(request) }, charge };
+  return { status: 200, body: { json: fuseExact(request, parts.logarithm) }, charge };
 }
 
 /** Makes the handler. */
@@ -78,13 +84,13 @@ export function fuseHandler(parts: FuseParts): (request: RouteRequest) => Answer
       out = new Uint8Array(-length);
       length = parts.fuse(body, out, facts);
     }
-    if (length < 0) return answerExactly(body, parts.checkJson);
+    if (length < 0) return answerExactly(body, parts);
     return { status: 200, body: { bytes: out.subarray(0, length), type: JSON_TYPE }, charge: facts[0] ?? 0 };
   }
 
   async function answerOffLoop(body: Buffer): Promise<Answer> {
     const { length, characters, answer } = await parts.fuseAsync(body);
-    if (length < 0) return answerExactly(body, parts.checkJson);
+    if (length < 0) return answerExactly(body, parts);
     return { status: 200, body: { bytes: answer, type: JSON_TYPE }, charge: characters };
   }
 

@@ -1,13 +1,12 @@
 //! POST /v1/fuse from the request's bytes to the answer's: BM25 over the request's docs, fusion, order.
 //!
-//! BM25 is the variant of Lucene (Kamphuis et al., 2020): idf = ln(1 + (N - df + 0.5) / (df + 0.5)), term part
-//! tf / (tf + k1 (1 - b + b len / avgdl)). Sums run over the query's terms in order of first occurrence.
+//! A BM25 score is the sum over the query's terms, in order of first occurrence, of weight * tf / (tf + norm).
 
 use crate::ascii::count_ws_ascii;
 use crate::json::{Span, unescape};
 use crate::request::{self, Declined, Doc, Method, Options, Tokenizer};
 use crate::terms::{Bigrams, Hits, Terms};
-use crate::{tokenize, unicode};
+use crate::{bm25, tokenize, unicode};
 
 /// Buffers that one thread keeps from request to request, so that a request allocates nothing once they have
 /// grown; none grows with the number of tokens.
@@ -207,31 +206,27 @@ impl Workspace {
     }
 
     fn score(&mut self, options: &Options) {
-        let total = self.docs.len() as f64;
+        let docs = self.docs.len();
         let tokens: usize = self.lengths.iter().map(|&(_, length)| length).sum();
-        let average = tokens as f64 / total;
-        let mut term_weights = std::mem::take(&mut self.term_weights);
-        term_weights.clear();
-        let frequencies = self.frequencies(options).iter().zip(&self.document_frequencies);
-        term_weights.extend(frequencies.map(|(&in_query, &in_docs)| {
-            let in_docs = f64::from(in_docs);
-            // The same routine on every platform: the system's logarithms differ in the last bit.
-            f64::from(in_query) * libm::log(1.0 + (total - in_docs + 0.5) / (in_docs + 0.5))
-        }));
+        let average = tokens as f64 / docs as f64;
+        let mut weights = std::mem::take(&mut self.term_weights);
+        weights.clear();
+        let counts = self.frequencies(options).iter().zip(&self.document_frequencies);
+        weights.extend(counts.map(|(&in_query, &in_docs)| bm25::term_weight(in_query, in_docs, docs)));
         self.bm25.clear();
         let mut start = 0;
         for &(end, length) in &self.lengths {
-            let norm = options.k1 * (1.0 - options.b + options.b * (length as f64) / average);
+            let norm = bm25::length_norm(options.k1, options.b, length, average);
             let score = self.matches[start..end]
                 .iter()
                 .fold(0.0, |score, &(term, count)| {
                     let count = f64::from(count);
-                    score + term_weights[term as usize] * (count / (count + norm))
+                    score + weights[term as usize] * (count / (count + norm))
                 });
             self.bm25.push(score);
             start = end;
         }
-        self.term_weights = term_weights;
+        self.term_weights = weights;
     }
 
     fn combine(&mut self, options: &Options) {

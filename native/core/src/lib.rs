@@ -1,6 +1,7 @@
 //! The hot path of Fusegate in plain Rust: strict JSON (RFC 8259), Unicode tokenizing, BM25 and rank fusion.
 
 mod ascii;
+pub mod bm25;
 pub mod fuse;
 pub mod json;
 pub mod request;

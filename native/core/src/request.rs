@@ -1,6 +1,6 @@
 //! Reading a FuseRequest out of its bytes in one pass, without building values: places of strings and numbers.
 //!
-//! What is valid but unusual (a repeated or escaped member name, an `entity_map`) is left to the exact path, and
+//! What is valid but unusual (a repeated or escaped member name) is left to the exact path, and
 //! so is everything invalid: it names the errors.
 
 use crate::json::{Refusal, Scanner, Span};
@@ -213,8 +213,7 @@ impl<'a> Reader<'a, '_> {
             b"embed_model" => {
                 self.scanner.string()?;
             }
-            // An entity_map serves embed mode only; its rules are checked where it is used.
-            _ => self.scanner.literal(b"null")?,
+            _ => self.entity_map()?,
         }
         Ok(())
     }
@@ -310,6 +309,17 @@ impl<'a> Reader<'a, '_> {
         // Saturates: no request has that many docs.
         self.options.top_k = value as usize;
         Ok(())
+    }
+
+    /// Checked and left alone: it serves embed mode only.
+    fn entity_map(&mut self) -> Result<(), Declined> {
+        if self.scanner.peek() == Some(b'n') {
+            return Ok(self.scanner.literal(b"null")?);
+        }
+        self.object(|reader, name| {
+            reader.scanner.string()?;
+            if name.is_empty() { Err(Declined) } else { Ok(()) }
+        })
     }
 
     fn weights(&mut self) -> Result<(), Declined> {

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use fusegate_core::fuse::{Outcome, Workspace};
-use fusegate_core::{json, unicode};
+use fusegate_core::{bm25, json, unicode};
 use napi::bindgen_prelude::{AsyncTask, Buffer, Float64ArraySlice, Uint8ArraySlice};
 use napi::{Env, Result, Task};
 use napi_derive::napi;
@@ -42,6 +42,12 @@ pub fn check_json(body: &[u8]) -> Option<JsonRefusal> {
         offset: refusal.offset as f64,
         reason: refusal.reason.text().to_owned(),
     })
+}
+
+/// Natural logarithm as the fast path takes it: the same bits on every platform and version of Node.
+#[napi]
+pub fn logarithm(value: f64) -> f64 {
+    bm25::logarithm(value)
 }
 
 /// The fast path left the body to the exact one.

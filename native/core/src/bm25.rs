@@ -1,0 +1,17 @@
+//! BM25 in the variant of Lucene (Kamphuis, de Vries, Boytsov and Lin, 2020).
+
+/// Natural logarithm. The system's differ in the last bit from platform to platform; this one does not.
+pub fn logarithm(value: f64) -> f64 {
+    libm::log(value)
+}
+
+/// What one occurrence's worth of a term weighs: its count in the query times ln(1 + (N - df + 0.5) / (df + 0.5)).
+pub(crate) fn term_weight(in_query: u32, in_docs: u32, docs: usize) -> f64 {
+    let in_docs = f64::from(in_docs);
+    f64::from(in_query) * logarithm(1.0 + (docs as f64 - in_docs + 0.5) / (in_docs + 0.5))
+}
+
+/// The part of the saturation that a doc's length decides: k1 (1 - b + b len / avgdl).
+pub(crate) fn length_norm(k1: f64, b: f64, length: usize, average: f64) -> f64 {
+    k1 * (1.0 - b + b * (length as f64) / average)
+}
