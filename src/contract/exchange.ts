@@ -11,19 +11,27 @@ export interface RouteRequest<Input = unknown> {
   readonly path: Readonly<Record<string, string>>;
   /** Percent-decoded query parameters; of a repeated one the last value. */
   readonly query: Readonly<Record<string, string>>;
-  /** A request header's value by lower-case name; `""` when absent. */
-  readonly header: (name: string) => string;
+  /**
+   * A request header's value by lower-case name; `""` when absent. The route declares which fields it reads;
+   * asking for another is a broken invariant and throws.
+   */
+  header(name: string): string;
   /**
    * The body's bytes; empty when there is none. They may lie in the server's receive buffer: a handler that
    * needs them after it first gave up control (await) calls {@link retain} before.
    */
   readonly body: Uint8Array;
   /** The body's bytes in memory of their own, which stay as they are. */
-  readonly retain: () => Uint8Array;
+  retain(): Uint8Array;
   /** The validated JSON body of a route that declares one; `undefined` elsewhere. */
   readonly input: Input;
+  /**
+   * Whether a route whose GET changes something may do so now: false for HEAD and for a prefetch
+   * (`Sec-Purpose` or `Purpose`). Such a request gets the answer of not acting.
+   */
+  readonly mayAct: boolean;
   /** Whether the connection has gone: an answer would reach nobody. */
-  readonly aborted: () => boolean;
+  aborted(): boolean;
 }
 
 /** An answer's body: a value that http writes as JSON, or finished bytes or text with their media type. */
@@ -47,5 +55,8 @@ export interface Answer {
   readonly charge: number;
 }
 
-/** A handler: a plain function of the request. Its parts are bound to it in `main`. */
-export type Handler<Input = never> = (request: RouteRequest<Input>) => Answer | Promise<Answer>;
+/**
+ * A handler: a plain function of the request. Its parts are bound to it in `main`. `Handler` alone takes any
+ * input; `Handler<never>` is what every handler is to one who only calls it with what was checked.
+ */
+export type Handler<Input = unknown> = (request: RouteRequest<Input>) => Answer | Promise<Answer>;

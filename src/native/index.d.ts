@@ -38,6 +38,13 @@ export interface JsonRefusal {
   reason: string
 }
 
+/**
+ * Takes an exclusive lock on the file at `path`, made when absent, and writes `text` into it. The lock lasts
+ * until this process ends, however it ends. Returns null when it was taken, else the text of the present holder.
+ * Throws when the file cannot be opened, locked or written.
+ */
+export declare function lockFile(path: string, text: string): string | null
+
 /** Natural logarithm as the fast path takes it: the same bits on every platform and version of Node. */
 export declare function logarithm(value: number): number
 

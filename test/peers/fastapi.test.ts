@@ -7,9 +7,10 @@ import { shapeNamed } from '../../src/contract/shape.js';
 import { type ParameterPlace, checkBody, checkParameters, validators } from '../../src/contract/validate.js';
 import { MAX_ERRORS, type ValidationError } from '../../src/contract/validation.js';
 import { nearly } from '../contract/arbitrary.js';
-import { type Peer, findPython, startPeer } from './fastapi.js';
+import { type Peer, startPeer } from './fastapi.js';
+import { findPython } from './python.js';
 
-const found = findPython();
+const found = findPython(['fastapi'], 'test/peers/requirements.txt');
 const skip = 'missing' in found ? found.missing : false;
 let peer: Peer;
 

@@ -1,8 +1,8 @@
 /** Speaks to the FastAPI peer: one Python process, JSON lines over its standard streams. */
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import type { ValidationError } from '../../src/contract/validation.js';
+import { projectRoot } from './python.js';
 
 /** What the peer is asked. */
 export interface PeerRequest {
@@ -26,18 +26,6 @@ export interface Peer {
   readonly stop: () => void;
 }
 
-const candidates = [process.env['PYTHON'], '.venv/bin/python', 'python3'];
-
-/** The Python that has FastAPI, or why there is none. */
-export function findPython(): { python: string } | { missing: string } {
-  const python = candidates.find((path) => path !== undefined && (path === 'python3' || existsSync(path)));
-  if (python === undefined) return { missing: 'Python is not installed' };
-  const probe = spawnSync(python, ['-c', 'import fastapi'], { stdio: 'ignore' });
-  if (probe.error !== undefined) return { missing: `Python is not installed (${python})` };
-  if (probe.status === 0) return { python };
-  return { missing: `${python} has no fastapi: pip install -r test/peers/requirements.txt` };
-}
-
 function talk(child: ChildProcess): Peer {
   const { stdin, stdout } = child;
   if (stdin === null || stdout === null) throw new Error('The peer has no standard streams');
@@ -59,5 +47,7 @@ function talk(child: ChildProcess): Peer {
 
 /** Starts the peer; its first line, which says that it is ready, is taken off before any answer. */
 export function startPeer(python: string): Peer {
-  return talk(spawn(python, ['test/peers/fastapi_app.py'], { stdio: ['pipe', 'pipe', 'inherit'] }));
+  return talk(
+    spawn(python, [`${projectRoot}test/peers/fastapi_app.py`], { stdio: ['pipe', 'pipe', 'inherit'] }),
+  );
 }

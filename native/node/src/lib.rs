@@ -1,5 +1,7 @@
 //! Node-API binding of `fusegate-core`: converts and calls, nothing else.
 
+mod lock;
+
 use std::cell::RefCell;
 
 use fusegate_core::fuse::{Outcome, Workspace};

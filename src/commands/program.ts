@@ -1,0 +1,40 @@
+/** The command line: `fusegate serve`, `--version`, `--help` (commander). */
+import { Command } from 'commander';
+
+/** What the commands do; each resolves to the exit code. */
+export interface Commands {
+  readonly version: string;
+  readonly serve: () => Promise<number>;
+  /** Runs one worker of a server; only a parent starts it. */
+  readonly work: () => void;
+}
+
+/** The hidden command by which a parent starts its workers. */
+export const workerCommand = 'worker';
+
+/** Runs the command that `args` (what follows `fusegate`) name and sets the exit code. */
+export async function runProgram(args: readonly string[], commands: Commands): Promise<void> {
+  const program = new Command('fusegate')
+    .description('Re-ranks search candidates over HTTP by fusing BM25 with dense similarity.')
+    .version(commands.version, '-V, --version', 'print the version')
+    .helpOption('-h, --help', 'print this help')
+    .helpCommand('help [command]', 'print help on a command')
+    .addHelpText('after', '\nConfigured by environment variables: see docs/configuration.md.')
+    .showHelpAfterError('See fusegate --help.')
+    .showSuggestionAfterError();
+  program
+    .command('serve')
+    .description('serve until stopped (Ctrl-C or SIGTERM)')
+    .allowExcessArguments(false)
+    .action(async () => {
+      process.exitCode = await commands.serve();
+    });
+  program
+    .command(workerCommand, { hidden: true })
+    .allowExcessArguments(false)
+    .action(() => {
+      if (process.send === undefined) program.error('error: workers are started by fusegate serve.');
+      commands.work();
+    });
+  await program.parseAsync(args, { from: 'user' });
+}

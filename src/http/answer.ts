@@ -1,0 +1,48 @@
+/** Turns an answer into what is written: status line, header lines and body (RFC 9110, 9112). */
+import { STATUS_CODES } from 'node:http';
+import type { Answer } from '../contract/exchange.js';
+
+const statusLines = new Map(
+  Object.entries(STATUS_CODES).map(([code, phrase]) => [Number(code), `${code} ${phrase ?? ''}`]),
+);
+const thousandths = Array.from({ length: 1000 }, (_, index) => String(index).padStart(3, '0'));
+const fieldName = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
+const fieldValue = /^[\t\x20-\x7e\x80-\uffff]*$/;
+
+/** The status as the status line has it: `200 OK`. */
+export function statusLine(status: number): string {
+  return statusLines.get(status) ?? String(status);
+}
+
+/** The body as bytes or text. */
+export function bodyOf(answer: Answer): Uint8Array | string {
+  return 'json' in answer.body ? JSON.stringify(answer.body.json) : answer.body.bytes;
+}
+
+/** Length in bytes of a body as it is sent. */
+export function lengthOf(body: Uint8Array | string): number {
+  return typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength;
+}
+
+/** Header lines of the media type and of the handler's own fields. */
+export function fieldLines(answer: Answer): string {
+  const type = 'json' in answer.body ? 'application/json' : answer.body.type;
+  const lines = type === '' ? '' : `\r\ncontent-type: ${type}`;
+  return answer.headers === undefined ? lines : lines + ownLines(answer.headers);
+}
+
+/** @throws Error when a name or value could end its line: a handler let a client's text into a header. */
+function ownLines(headers: Readonly<Record<string, string>>): string {
+  let lines = '';
+  for (const [name, value] of Object.entries(headers)) {
+    if (!fieldName.test(name) || !fieldValue.test(value)) throw new Error(`Not a legal header field: ${name}`);
+    lines += `\r\n${name}: ${value}`;
+  }
+  return lines;
+}
+
+/** A `Server-Timing` line (W3C Server Timing): the time that the application took, in ms to the microsecond. */
+export function timingLine(elapsedMs: number): string {
+  const micros = Math.round(elapsedMs * 1000);
+  return `\r\nserver-timing: app;dur=${Math.trunc(micros / 1000)}.${thousandths[micros % 1000] ?? '000'}`;
+}

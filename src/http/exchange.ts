@@ -1,0 +1,377 @@
+/** One request and its answer on uWebSockets.js: body, handler, writing, back-pressure, abort. */
+import type { Answer, RouteRequest } from '../contract/exchange.js';
+import type { Clock } from '../system/clock.js';
+import type { Log } from '../system/log.js';
+import { bodyOf, fieldLines, lengthOf, statusLine, timingLine } from './answer.js';
+import { BodyBuffer, type BodyBudget } from './body.js';
+import { crossOriginLines } from './cors.js';
+import { bodyTooLarge, internalError, overloaded, requestTimeout, unsupportedEncoding } from './failures.js';
+import { isAcceptableRequestId, type RequestIds } from './identifiers.js';
+import type { RouteMeter } from './meters.js';
+import { noParameters, parseQuery, percentDecode, type Parameters } from './parameters.js';
+import type { ServedRoute } from './routes.js';
+import type { HttpRequest, HttpResponse } from './uws.js';
+
+/** Times and amounts that bound a connection. */
+export interface ConnectionLimits {
+  /** How long a body may take to bring {@link bodyWindowBytes} more (ms). */
+  readonly bodyWindowMs: number;
+  readonly bodyWindowBytes: number;
+  /** How long a client may take none of an answer's bytes (ms). */
+  readonly sendStallMs: number;
+}
+
+/** What all exchanges of one server share. */
+export interface ServerState {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly requestIds: RequestIds;
+  readonly limits: ConnectionLimits;
+  readonly bodies: BodyBudget;
+  /** Exchanges whose body is still coming. */
+  readonly receiving: Set<Exchange>;
+  /** Exchanges whose answer waits for the client. */
+  readonly sending: Set<Exchange>;
+  /** Requests not yet answered in full. */
+  inFlight: number;
+  /** Whether the server takes no new connections and ends those it has. */
+  draining: boolean;
+}
+
+/** A route as an exchange needs it, made once. */
+export interface MountedRoute extends ServedRoute {
+  readonly meter: RouteMeter;
+  /** Names of the path's parameters in order. */
+  readonly parameters: readonly string[];
+  /** Whether this is HEAD on a GET route. */
+  readonly head: boolean;
+  /** Header lines that every answer of the route carries, as they follow another line's value. */
+  readonly lines: string;
+}
+
+const noBytes = new Uint8Array(0);
+const closeLine = '\r\nconnection: close';
+
+/** An unread body up to this size is read and dropped, so that the connection lives; a larger one ends it. */
+const droppableBytes = 65_536;
+
+/** From this size on an answer waits for the client in our memory, not in a copy inside the server's. */
+const largeAnswerBytes = 131_072;
+
+/** The request as its handler sees it, and the way of its answer. One object a request. */
+export class Exchange implements RouteRequest {
+  readonly id: string;
+  readonly path: Parameters;
+  readonly query: Parameters;
+  readonly mayAct: boolean;
+  body: Uint8Array = noBytes;
+  input: unknown = undefined;
+
+  private readonly startedMs: number;
+  private readonly crossOrigin: boolean;
+  private readonly headers: readonly string[];
+  /** The Content-Length; -1 when the length is not known. */
+  private declared = 0;
+  private gone = false;
+  private answered = false;
+  private watched = false;
+  /** Whether {@link body} lies in the server's receive buffer. */
+  private borrowed = false;
+  private bytesIn = 0;
+  /** Bytes of a retained copy, counted against the worker's budget. */
+  private retained = 0;
+  private gathered: BodyBuffer | undefined;
+  private windowStartMs = 0;
+  private windowBytes = 0;
+  private status = 0;
+  private bytesOut = 0;
+  /** What of a large answer the client has not taken: our copy, and the answer's offset it begins at. */
+  private unsent: Uint8Array = noBytes;
+  private unsentFrom = 0;
+
+  /** Reads the head; `request` is valid only during this call and {@link begin}. */
+  constructor(
+    private readonly server: ServerState,
+    private readonly mounted: MountedRoute,
+    private readonly response: HttpResponse,
+    request: HttpRequest,
+  ) {
+    this.startedMs = server.clock.monotonicMs();
+    server.inFlight += 1;
+    const given = request.getHeader('x-request-id');
+    this.id = given !== '' && isAcceptableRequestId(given) ? given : server.requestIds();
+    const { route, parameters } = mounted;
+    this.path = parameters.length === 0 ? noParameters : readPath(request, parameters);
+    const query = request.getQuery() as string | undefined;
+    this.query = query === undefined || query === '' ? noParameters : parseQuery(query);
+    this.crossOrigin = route.cors && request.getHeader('origin') !== '';
+    this.headers = route.headers.length === 0 ? [] : route.headers.map((name) => request.getHeader(name));
+    this.mayAct = !mounted.head && (!route.acts || !isPrefetch(request));
+  }
+
+  header(name: string): string {
+    const value = this.headers[this.mounted.route.headers.indexOf(name)];
+    if (value === undefined) throw new Error(`Route ${this.mounted.route.id} does not declare header ${name}`);
+    return value;
+  }
+
+  retain(): Uint8Array {
+    if (this.borrowed) {
+      this.body = this.body.slice();
+      this.borrowed = false;
+      this.retained = this.body.byteLength;
+      this.server.bodies.held += this.retained;
+    }
+    return this.body;
+  }
+
+  aborted(): boolean {
+    return this.gone;
+  }
+
+  /** Takes the request on: refuses it by its head, waits for its body, or has it handled. */
+  begin(request: HttpRequest): void {
+    if (this.mounted.route.body) this.receive(request);
+    else this.handle();
+  }
+
+  /** Answers a request that no handler sees, by the head alone, whatever body it may have. */
+  refuseUnread(request: HttpRequest, answer: Answer): void {
+    this.declared = declaredLength(request);
+    this.refuse(answer);
+  }
+
+  private receive(request: HttpRequest): void {
+    this.declared = declaredLength(request);
+    if (Number.isNaN(this.declared)) return this.watch(); // The parser itself answers 400 right after this.
+    const refusal = this.refusalOfHead(request);
+    if (refusal !== undefined) return this.refuse(refusal);
+    this.watch();
+    this.windowStartMs = this.startedMs;
+    this.server.receiving.add(this);
+    this.response.onData((chunk, isLast) => {
+      if (!this.answered && !this.gone) this.take(chunk, isLast);
+    });
+  }
+
+  /** Why the head alone refuses the body. */
+  private refusalOfHead(request: HttpRequest): Answer | undefined {
+    const { route, refuseMediaType } = this.mounted;
+    if (this.declared > route.bodyLimit) return bodyTooLarge(route.bodyLimit);
+    const coding = request.getHeader('content-encoding');
+    if (coding !== '' && coding.trim().toLowerCase() !== 'identity') return unsupportedEncoding;
+    if (this.server.bodies.held + this.declared > this.server.bodies.limit) return overloaded;
+    if (refuseMediaType === undefined) return undefined;
+    const mediaType = request.getHeader('content-type');
+    // An Origin decides only about a body without a type, also on routes that are not open to other origins.
+    return refuseMediaType(mediaType, mediaType === '' && request.getHeader('origin') !== '');
+  }
+
+  /** Takes a piece of the body. A body that comes in one piece is not copied. */
+  private take(chunk: ArrayBuffer, isLast: boolean): void {
+    if (isLast && this.gathered === undefined) {
+      if (chunk.byteLength > this.mounted.route.bodyLimit) return this.refuseBody('too_large');
+      this.body = new Uint8Array(chunk);
+      this.borrowed = true;
+    } else {
+      this.gathered ??= new BodyBuffer(this.server.bodies, this.mounted.route.bodyLimit, this.declared);
+      const outcome = this.gathered.append(new Uint8Array(chunk));
+      if (outcome !== 'taken') return this.refuseBody(outcome);
+      if (!isLast) return;
+      this.body = this.gathered.bytes();
+    }
+    this.bytesIn = this.body.byteLength;
+    this.server.receiving.delete(this);
+    this.handle();
+    this.borrowed = false;
+  }
+
+  private refuseBody(reason: 'too_large' | 'overloaded'): void {
+    this.refuse(reason === 'too_large' ? bodyTooLarge(this.mounted.route.bodyLimit) : overloaded, true);
+  }
+
+  /** Checks the request, runs the handler and answers. */
+  private handle(): void {
+    try {
+      const { check, handler } = this.mounted;
+      if (check !== undefined) {
+        const result = check(this);
+        if ('refused' in result) return this.write(result.refused, false);
+        this.input = result.input;
+      }
+      const answer = handler(this as unknown as RouteRequest<never>);
+      if (answer instanceof Promise) this.wait(answer);
+      else this.write(answer, false);
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+
+  private wait(answer: Promise<Answer>): void {
+    this.watch();
+    answer.then(
+      (value) => this.cork(() => this.write(value, false)),
+      (error: unknown) => this.cork(() => this.fail(error)),
+    );
+  }
+
+  /** Runs a writing step with the connection corked, unless the client has gone meanwhile. */
+  private cork(step: () => void): void {
+    if (this.gone) return;
+    this.response.cork(() => {
+      try {
+        step();
+      } catch (error) {
+        this.fail(error);
+      }
+    });
+  }
+
+  /** Answers 500 for a broken invariant; what broke goes to the log. */
+  private fail(error: unknown): void {
+    const { id, mounted } = this;
+    this.server.log.error({ requestId: id, route: mounted.route.id, err: error }, 'request failed');
+    if (!this.answered && !this.gone) this.write(internalError, false);
+  }
+
+  /** Answers before the body was read; a body too large to drop ends the connection. */
+  private refuse(answer: Answer, close = this.declared < 0 || this.declared > droppableBytes): void {
+    this.server.receiving.delete(this);
+    this.write(answer, close);
+  }
+
+  private write(answer: Answer, close: boolean): void {
+    if (this.gone) return;
+    const { mounted, server } = this;
+    const body = bodyOf(answer);
+    const elapsedMs = server.clock.monotonicMs() - this.startedMs;
+    let lines = this.id + mounted.lines + fieldLines(answer);
+    if (this.crossOrigin) lines += crossOriginLines;
+    if (mounted.route.timed) lines += timingLine(elapsedMs);
+    this.answered = true;
+    this.status = answer.status;
+    if (answer.status !== 200) this.response.writeStatus(statusLine(answer.status));
+    this.send(lines, body, close || server.draining, elapsedMs);
+  }
+
+  /** Writes the header lines in one call (they follow the first one's value) and the body. */
+  private send(lines: string, body: Uint8Array | string, close: boolean, elapsedMs: number): void {
+    const length = lengthOf(body);
+    if (this.mounted.head || this.status === 204 || this.status === 304) {
+      this.sendBodyless(lines, length, close);
+    } else if (length < largeAnswerBytes) {
+      this.bytesOut = length;
+      this.response.writeHeader('x-request-id', lines).end(body, close);
+    } else {
+      return this.sendLarge(close ? lines + closeLine : lines, body, length);
+    }
+    this.finish(elapsedMs);
+  }
+
+  /** Given any argument, `endWithoutBody` states a length of its own, so ours are lines like the others. */
+  private sendBodyless(lines: string, length: number, close: boolean): void {
+    const stated = this.mounted.head && this.status !== 204 ? `\r\ncontent-length: ${length}` : '';
+    this.response.writeHeader('x-request-id', lines + stated + (close ? closeLine : '')).endWithoutBody();
+  }
+
+  /** Sends what the client takes at once; the rest is copied, since the handler may reuse its memory. */
+  private sendLarge(lines: string, body: Uint8Array | string, length: number): void {
+    const bytes = typeof body === 'string' ? Buffer.from(body) : body;
+    this.bytesOut = length;
+    this.response.writeHeader('x-request-id', lines);
+    this.watch();
+    const [, done] = this.response.tryEnd(bytes, length);
+    if (done) return this.finish();
+    this.unsentFrom = this.response.getWriteOffset();
+    this.unsent = bytes.slice(this.unsentFrom);
+    this.releaseBody();
+    this.windowStartMs = this.server.clock.monotonicMs();
+    this.server.sending.add(this);
+    this.response.onWritable(() => this.resume());
+  }
+
+  /** Sends more of a large answer; false when the client still does not take all. */
+  private resume(): boolean {
+    const offset = this.response.getWriteOffset();
+    const [ok, done] = this.response.tryEnd(this.unsent.subarray(offset - this.unsentFrom), this.bytesOut);
+    if (done) this.finish();
+    else if (this.response.getWriteOffset() > offset) this.windowStartMs = this.server.clock.monotonicMs();
+    return ok;
+  }
+
+  /** Answers 408 when the body brings too little; called about once a second. */
+  checkReceiving(nowMs: number): void {
+    const { bodyWindowMs, bodyWindowBytes } = this.server.limits;
+    if (nowMs - this.windowStartMs < bodyWindowMs) return;
+    const received = this.gathered?.received ?? 0;
+    if (received - this.windowBytes < bodyWindowBytes) {
+      return this.cork(() => this.refuse(requestTimeout, true));
+    }
+    this.windowStartMs = nowMs;
+    this.windowBytes = received;
+  }
+
+  /**
+   * Offers more of a large answer, which also renews the server's own ten seconds for a slow client, and closes
+   * the connection of one that takes nothing; called about once a second.
+   */
+  checkSending(nowMs: number): void {
+    if (nowMs - this.windowStartMs >= this.server.limits.sendStallMs) this.response.close();
+    else this.cork(() => void this.resume());
+  }
+
+  /** Learns when the connection goes; a response must not be touched afterwards. */
+  private watch(): void {
+    if (this.watched) return;
+    this.watched = true;
+    this.response.onAborted(() => {
+      this.gone = true;
+      this.mounted.meter.aborted += 1;
+      this.release();
+    });
+  }
+
+  /** Counts and logs the answer once all of it is handed over. */
+  private finish(elapsedMs = this.server.clock.monotonicMs() - this.startedMs): void {
+    const { mounted, server, status, bytesIn, bytesOut } = this;
+    mounted.meter.count(status, elapsedMs, bytesIn, bytesOut);
+    this.release();
+    if (status < 500 && !server.log.debugging) return;
+    const fields = { requestId: this.id, route: mounted.route.id, status, ms: elapsedMs, bytesIn, bytesOut };
+    if (status >= 500) server.log.error(fields, 'request answered');
+    else server.log.debug(fields, 'request answered');
+  }
+
+  private release(): void {
+    this.server.inFlight -= 1;
+    this.server.receiving.delete(this);
+    this.server.sending.delete(this);
+    this.unsent = noBytes;
+    this.releaseBody();
+  }
+
+  private releaseBody(): void {
+    this.gathered?.release();
+    this.gathered = undefined;
+    this.server.bodies.held -= this.retained;
+    this.retained = 0;
+    this.body = noBytes;
+  }
+}
+
+function readPath(request: HttpRequest, names: readonly string[]): Parameters {
+  const path = Object.create(null) as Record<string, string>;
+  names.forEach((name, index) => (path[name] = percentDecode(request.getParameter(index) ?? '')));
+  return path;
+}
+
+function isPrefetch(request: HttpRequest): boolean {
+  return request.getHeader('sec-purpose').includes('prefetch') || request.getHeader('purpose') === 'prefetch';
+}
+
+/** The Content-Length; -1 for a chunked body, 0 for none, NaN for one that is not a number. */
+function declaredLength(request: HttpRequest): number {
+  const text = request.getHeader('content-length');
+  if (text !== '') return /^\d+$/.test(text) ? Number(text) : Number.NaN;
+  return request.getHeader('transfer-encoding') === '' ? 0 : -1;
+}

@@ -1,0 +1,108 @@
+/** A route of the contract made servable: its parameters and body are checked before its handler runs. */
+import { checkMediaType, readBody, type CheckJson } from '../contract/body.js';
+import type { Answer, Handler } from '../contract/exchange.js';
+import type { Handlers, Route as ContractRoute, RouteId } from '../contract/routes.js';
+import { routeList } from '../contract/routes.js';
+import { shapeNamed, type FieldShape } from '../contract/shape.js';
+import { checkBody, checkParameters, type Checked, type ParameterPlace } from '../contract/validate.js';
+import { MAX_ERRORS, type ValidationError } from '../contract/validation.js';
+import type { RequestChecks, ServedRoute } from './routes.js';
+
+/** The 422 that lists what is wrong with a request. */
+export function unprocessable(errors: readonly ValidationError[]): Answer {
+  return { status: 422, body: { json: { detail: errors.slice(0, MAX_ERRORS) } }, charge: 0 };
+}
+
+/** One set of a route's parameters. */
+interface DeclaredSet {
+  readonly place: ParameterPlace;
+  readonly name: NonNullable<ContractRoute['parameters'][ParameterPlace]>;
+  readonly fields: readonly FieldShape[];
+}
+
+function declaredSets(route: ContractRoute): DeclaredSet[] {
+  return (['path', 'query', 'header'] as const).flatMap((place) => {
+    const name = route.parameters[place];
+    if (name === undefined) return [];
+    const shape = shapeNamed(name);
+    if (shape.kind !== 'object') throw new Error(`${name} is not a set of parameters`);
+    return [{ place, name, fields: shape.fields }];
+  });
+}
+
+/** Whether any text will do for a parameter, so that checking it would be time lost. */
+function isFree({ required, shape }: FieldShape): boolean {
+  return !required && shape.kind === 'string' && shape.min === 0 && shape.max === Infinity;
+}
+
+/** A check of one set's values, or undefined when every value passes. */
+function checkSet({ place, name, fields }: DeclaredSet): Check | undefined {
+  if (fields.every(isFree)) return undefined;
+  return (request) => {
+    const result = checkParameters(name, place, (parameter) => {
+      if (place !== 'header') return request[place][parameter];
+      const value = request.header(parameter);
+      return value === '' ? undefined : value;
+    });
+    return result.ok ? [] : result.errors;
+  };
+}
+
+type Check = (request: Parameters<RequestChecks>[0]) => readonly ValidationError[];
+
+function readJson(route: ContractRoute, body: Uint8Array, checkJson: CheckJson): Checked<unknown> {
+  if (route.body.kind !== 'json') return { ok: true, value: undefined };
+  const read = readBody(body, checkJson);
+  return read.ok ? checkBody(route.body.schema, read.value) : read;
+}
+
+/** The checks of a route's parameters and JSON body; undefined when it has nothing to check. */
+function requestChecks(route: ContractRoute, checkJson: CheckJson): RequestChecks | undefined {
+  const checks = declaredSets(route).flatMap((set) => checkSet(set) ?? []);
+  if (checks.length === 0 && route.body.kind !== 'json') return undefined;
+  return (request) => {
+    const errors = checks.flatMap((check) => check(request));
+    const body = readJson(route, request.body, checkJson);
+    if (body.ok && errors.length === 0) return { input: body.value };
+    return { refused: unprocessable(body.ok ? errors : [...errors, ...body.errors]) };
+  };
+}
+
+/** Makes one route servable. `checkJson` is the strict check of JSON bytes. */
+export function servedRoute(
+  route: ContractRoute & { readonly id: string },
+  handler: Handler<never>,
+  checkJson: CheckJson,
+): ServedRoute {
+  const { id, method, path, body, cors, acts } = route;
+  const headers = declaredSets(route)
+    .filter(({ place }) => place === 'header')
+    .flatMap(({ fields }) => fields.map(({ name }) => name));
+  const timed = route.headers.includes('server-timing');
+  const bodyLimit = body.kind === 'none' ? 0 : body.limit;
+  const check = requestChecks(route, checkJson);
+  return {
+    route: { id, method, path, body: body.kind !== 'none', bodyLimit, cors, acts, timed, headers },
+    handler,
+    ...(body.kind === 'none' ? {} : { refuseMediaType: mediaTypeCheck(body.other) }),
+    ...(check === undefined ? {} : { check }),
+  };
+}
+
+function mediaTypeCheck(other: Parameters<typeof checkMediaType>[2]): ServedRoute['refuseMediaType'] & object {
+  return (mediaType, crossOrigin) => {
+    if (mediaType === 'application/json') return undefined;
+    const error = checkMediaType(mediaType, crossOrigin, other);
+    return error === null ? undefined : unprocessable([error]);
+  };
+}
+
+/** Every route of the contract with its handler. A route whose handler is missing does not compile. */
+export function servedRoutes(handlers: Handlers, checkJson: CheckJson): ServedRoute[] {
+  return routeList.map((route) => servedRoute(route, handlerOf(handlers, route.id), checkJson));
+}
+
+/** A handler by id. Its input's type is the route's own, which {@link requestChecks} has checked. */
+function handlerOf(handlers: Handlers, id: RouteId): Handler<never> {
+  return handlers[id] as Handler<never>;
+}

@@ -1,0 +1,38 @@
+/** What http serves: a route of the contract with its handler and the checks of its body (RFC 9110). */
+import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
+
+/** A route as http needs it. */
+export interface Route {
+  /** Name in logs and metrics. */
+  readonly id: string;
+  readonly method: 'GET' | 'POST';
+  /** Path template with `{name}` segments. */
+  readonly path: string;
+  /** Whether requests have a body; elsewhere one is read and dropped. */
+  readonly body: boolean;
+  /** Largest body in bytes. */
+  readonly bodyLimit: number;
+  /** Whether scripts of other origins may call it (Fetch standard). */
+  readonly cors: boolean;
+  /** Whether a GET changes something: HEAD and prefetches must then not. */
+  readonly acts: boolean;
+  /** Whether answers carry `Server-Timing`. */
+  readonly timed: boolean;
+  /** Request header fields that the handler reads, in lower case. */
+  readonly headers: readonly string[];
+}
+
+/** A checked request's `input`, or the answer that refuses it. */
+export type CheckResult = { readonly input: unknown } | { readonly refused: Answer };
+
+/** Checks of a request's parameters and body, run when the whole body is there. */
+export type RequestChecks = (request: Omit<RouteRequest, 'input'>) => CheckResult;
+
+/** A route, its handler and the checks that come before it. */
+export interface ServedRoute {
+  readonly route: Route;
+  readonly handler: Handler<never>;
+  /** The answer that refuses a body for its media type (`""`: none given), or undefined. */
+  readonly refuseMediaType?: (mediaType: string, crossOrigin: boolean) => Answer | undefined;
+  readonly check?: RequestChecks;
+}

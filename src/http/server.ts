@@ -1,0 +1,208 @@
+/** The HTTP server of one worker: routes on uWebSockets.js, timeouts, drain, metrics. */
+import type { Clock, Timer } from '../system/clock.js';
+import type { Log } from '../system/log.js';
+import type { Metric } from '../system/metrics.js';
+import type { Randomness } from '../system/randomness.js';
+import { answerOptions } from './cors.js';
+import { Exchange, type ConnectionLimits, type MountedRoute, type ServerState } from './exchange.js';
+import { methodNotAllowed, notFound } from './failures.js';
+import { createRequestIds } from './identifiers.js';
+import { httpMetrics, RouteMeter } from './meters.js';
+import type { Route, ServedRoute } from './routes.js';
+import { loadUws, type HttpRequest, type HttpResponse, type ListenSocket, type TemplatedApp } from './uws.js';
+
+/** Limits of one worker. */
+export interface ServerLimits extends ConnectionLimits {
+  /** Memory for request bodies (bytes). */
+  readonly bodyBytes: number;
+  /** How often slow connections are looked for (ms). */
+  readonly sweepMs: number;
+}
+
+/**
+ * The limits in force. uWebSockets.js closes, without an answer, a connection whose body brings fewer than
+ * 160 KiB in ten seconds, by a timer that may fire after eight: ours acts before, so that a 408 is sent.
+ */
+export const defaultLimits: ServerLimits = {
+  bodyWindowMs: 5_000,
+  bodyWindowBytes: 128 * 1024,
+  sendStallMs: 30_000,
+  bodyBytes: 512 * 1024 * 1024,
+  sweepMs: 1_000,
+};
+
+/** What a server is made of. */
+export interface ServerParts {
+  readonly routes: readonly ServedRoute[];
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly randomness: Randomness;
+  readonly limits?: Partial<ServerLimits>;
+}
+
+/** A server that may listen. */
+export interface Server {
+  /** Listens, sharing the port with other processes; resolves to the port, or to undefined when it cannot. */
+  readonly listen: (host: string, port: number) => Promise<number | undefined>;
+  /**
+   * Takes no new connections, answers what is in flight (each answer ends its connection) and closes the rest.
+   * Resolves to whether all was answered within `timeoutMs`.
+   */
+  readonly drain: (timeoutMs: number) => Promise<boolean>;
+  /** The server's metrics as they stand. */
+  readonly metrics: () => Metric[];
+}
+
+/** Header lines on every answer. */
+const constantLines = '\r\nx-content-type-options: nosniff';
+
+function createState(parts: ServerParts, limits: ServerLimits): ServerState {
+  return {
+    clock: parts.clock,
+    log: parts.log,
+    requestIds: createRequestIds(parts.randomness),
+    limits,
+    bodies: { held: 0, limit: limits.bodyBytes },
+    receiving: new Set(),
+    sending: new Set(),
+    inFlight: 0,
+    draining: false,
+  };
+}
+
+/** Builds a server; it listens when told. @throws Error when no build of uWebSockets.js fits this machine. */
+export function createServer(parts: ServerParts): Server {
+  const uws = loadUws();
+  const limits = { ...defaultLimits, ...parts.limits };
+  const state = createState(parts, limits);
+  const app = uws.App();
+  const meters = mount(app, state, parts.routes);
+  let socket: ListenSocket | undefined;
+  let sweep: Timer | undefined;
+  return {
+    listen: (host, port) =>
+      new Promise((resolve) => {
+        app.listen(host, port, (listening) => {
+          if (listening === false) return resolve(undefined);
+          socket = listening;
+          sweep = parts.clock.every(limits.sweepMs, () => sweepSlow(state));
+          resolve(uws.us_socket_local_port(listening));
+        });
+      }),
+    drain: async (timeoutMs) => {
+      state.draining = true;
+      if (socket !== undefined) uws.us_listen_socket_close(socket);
+      socket = undefined;
+      const drained = await idle(state, timeoutMs);
+      sweep?.stop();
+      app.close();
+      return drained;
+    },
+    metrics: () => httpMetrics(meters, state.bodies.held, state.inFlight),
+  };
+}
+
+function sweepSlow(state: ServerState): void {
+  const nowMs = state.clock.monotonicMs();
+  for (const exchange of state.receiving) exchange.checkReceiving(nowMs);
+  for (const exchange of state.sending) exchange.checkSending(nowMs);
+}
+
+/** How often a drain looks whether all is answered (ms). */
+const drainLookMs = 20;
+
+/** Waits until nothing is in flight at two looks in a row, so that a request on its way is still answered. */
+function idle(state: ServerState, timeoutMs: number): Promise<boolean> {
+  const endMs = state.clock.monotonicMs() + timeoutMs;
+  let looksIdle = 0;
+  return new Promise((resolve) => {
+    const timer = state.clock.every(drainLookMs, () => {
+      looksIdle = state.inFlight === 0 ? looksIdle + 1 : 0;
+      if (looksIdle < 2 && state.clock.monotonicMs() < endMs) return;
+      timer.stop();
+      resolve(state.inFlight === 0);
+    });
+  });
+}
+
+/** The routes that share one path template. */
+interface Place {
+  readonly pattern: string;
+  readonly parameters: readonly string[];
+  readonly routes: ServedRoute[];
+}
+
+/** Groups routes by path; templates become uWebSockets.js patterns (`{id}`: `:id`). */
+function places(routes: readonly ServedRoute[]): Place[] {
+  const byPath = new Map<string, Place>();
+  for (const served of routes) {
+    const { path } = served.route;
+    const parameters = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1] ?? '');
+    const place = byPath.get(path) ?? { pattern: path.replaceAll(/\{(\w+)\}/g, ':$1'), parameters, routes: [] };
+    place.routes.push(served);
+    byPath.set(path, place);
+  }
+  return [...byPath.values()];
+}
+
+/** A route that http answers itself, for its counters and log lines. */
+function ownRoute(id: string, open: boolean, headers: readonly string[] = []): Route {
+  const none = { method: 'GET', path: '', body: false, bodyLimit: 0, acts: false, timed: false } as const;
+  return { ...none, id, cors: open, headers };
+}
+
+/** Registers every path with its methods, then what answers the other methods and the other paths. */
+function mount(app: TemplatedApp, state: ServerState, routes: readonly ServedRoute[]): RouteMeter[] {
+  const meters = new Map<string, RouteMeter>();
+  const mounted = (served: ServedRoute, parameters: readonly string[], head = false): MountedRoute => {
+    const { id } = served.route;
+    const meter = meters.get(id) ?? new RouteMeter(id);
+    meters.set(id, meter);
+    return { ...served, meter, parameters, head, lines: routeLines(served.route) };
+  };
+  const unserved = mounted({ route: ownRoute('not_found', true), handler: () => notFound }, []);
+  for (const place of places(routes)) mountPlace(app, state, place, mounted);
+  app.any('/*', (response, request) => {
+    new Exchange(state, unserved, response, request).refuseUnread(request, notFound);
+  });
+  return [...meters.values()];
+}
+
+type Mounting = (served: ServedRoute, parameters: readonly string[], head?: boolean) => MountedRoute;
+
+function mountPlace(app: TemplatedApp, state: ServerState, place: Place, mounted: Mounting): void {
+  const { pattern, parameters } = place;
+  for (const served of place.routes) {
+    if (served.route.method === 'POST') app.post(pattern, serve(state, mounted(served, parameters)));
+    else {
+      app.get(pattern, serve(state, mounted(served, parameters)));
+      app.head(pattern, serve(state, mounted(served, parameters, true)));
+    }
+  }
+  const methods = place.routes.map(({ route }) => (route.method === 'GET' ? 'GET, HEAD' : 'POST'));
+  const allow = [...methods, 'OPTIONS'].join(', ');
+  const open = place.routes.some(({ route }) => route.cors);
+  const options = mounted(
+    {
+      route: ownRoute('options', open, ['access-control-request-method']),
+      handler: (request) => answerOptions(allow, open, request.header('access-control-request-method')),
+    },
+    [],
+  );
+  app.options(pattern, serve(state, options));
+  const refusal = methodNotAllowed(allow);
+  const wrong = mounted({ route: ownRoute('method_not_allowed', open), handler: () => refusal }, []);
+  app.any(pattern, (response, request) => {
+    new Exchange(state, wrong, response, request).refuseUnread(request, refusal);
+  });
+}
+
+/** What uWebSockets.js calls for each request of a route. */
+function serve(state: ServerState, mounted: MountedRoute): (res: HttpResponse, req: HttpRequest) => void {
+  return (response, request) => new Exchange(state, mounted, response, request).begin(request);
+}
+
+/** Lines that a route's answers share. A GET open to other origins varies by Origin, and may be cached. */
+function routeLines(route: Route): string {
+  return route.cors && route.method === 'GET' ? `${constantLines}\r\nvary: Origin` : constantLines;
+}

@@ -1,0 +1,28 @@
+/** The data folder, which one server at a time may use. */
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+
+/**
+ * Takes an exclusive lock on the file at `path`, made when absent, and writes `text` into it. The lock lasts
+ * until this process ends. `null` when it was taken, else the text of the present holder.
+ * @throws Error when the file cannot be opened, locked or written.
+ */
+export type LockFile = (path: string, text: string) => string | null;
+
+/**
+ * Makes the data folder where it is missing and locks it for this process, by the file `lock`, which holds the
+ * process id. Returns undefined, or the sentence that says why it cannot be used.
+ */
+export function lockDataFolder(folder: string, lockFile: LockFile): string | undefined {
+  let holder: string | null;
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    holder = lockFile(join(folder, 'lock'), String(process.pid));
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return `The data folder ${folder} cannot be used (${reason}). Set STORE_URL to a place that this user can write.`;
+  }
+  if (holder === null) return undefined;
+  const process_ = /^\d+$/.test(holder) ? `process ${holder}` : 'another process';
+  return `The data folder ${folder} is in use by ${process_}. Stop that server, or set STORE_URL to another place.`;
+}

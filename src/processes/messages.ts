@@ -1,0 +1,28 @@
+/** What the parent and its workers tell each other over their channel. */
+import type { Configuration } from '../system/configuration.js';
+import type { Metric } from '../system/metrics.js';
+
+/** From the parent to a worker. */
+export type ToWorker =
+  | {
+      readonly kind: 'start';
+      readonly configuration: Configuration;
+      /** The port that the parent found free; never 0. */
+      readonly port: number;
+    }
+  | {
+      /** Take no new connections, answer what is in flight, end. */
+      readonly kind: 'drain';
+      readonly timeoutMs: number;
+    }
+  | { readonly kind: 'metrics'; readonly request: number };
+
+/** From a worker to the parent. */
+export type ToParent =
+  | { readonly kind: 'listening' }
+  | {
+      /** The worker cannot serve; it ends. `reason` is a sentence. */
+      readonly kind: 'refused';
+      readonly reason: string;
+    }
+  | { readonly kind: 'metrics'; readonly request: number; readonly metrics: readonly Metric[] };

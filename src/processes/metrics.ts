@@ -1,0 +1,84 @@
+/** The metrics of all processes, summed by the parent and served as Prometheus text. */
+import { createServer, type Server } from 'node:http';
+import { AggregatorRegistry, type PrometheusContentType, type Registry } from 'prom-client';
+import { single, type Metric } from '../system/metrics.js';
+import type { WorkerPool } from './pool.js';
+
+/** How long a scrape waits for the workers (ms). */
+const collectMs = 1_000;
+
+/** Sums metrics of several processes, metric by metric, label by label. */
+function aggregate(each: readonly (readonly Metric[])[]): Registry<PrometheusContentType> {
+  return AggregatorRegistry.aggregate<PrometheusContentType>([...each]);
+}
+
+/** Gives the summed metrics as Prometheus text. */
+export type Scrape = () => Promise<string>;
+
+/**
+ * A scrape of the workers and of the parent (`own`). What a worker had counted when it was last asked stays in the
+ * sums after its end, so that counters never fall.
+ */
+export function createScrape(pool: WorkerPool, own: () => readonly Metric[]): Scrape {
+  let retired: readonly Metric[] = [];
+  let missed = 0;
+  pool.onRetired = (counters) => {
+    retired = sumOf([retired, counters]);
+  };
+  return async () => {
+    const { metrics, missing } = await pool.collect(collectMs);
+    missed += missing;
+    const parent = [
+      single('gauge', 'fusegate_workers', 'Workers that listen.', pool.listening),
+      single('counter', 'fusegate_worker_restarts_total', 'Workers started for crashed ones.', pool.restarts),
+      single('counter', 'fusegate_worker_scrapes_missed_total', 'Workers too late for a scrape.', missed),
+      ...own(),
+    ];
+    return aggregate([parent, retired, ...metrics]).metrics();
+  };
+}
+
+/** Adds up counters and histograms, series by series. */
+export function sumOf(each: readonly (readonly Metric[])[]): Metric[] {
+  const sums = new Map<string, { metric: Metric; series: Map<string, Metric['values'][number]> }>();
+  for (const metric of each.flat()) {
+    const sum = sums.get(metric.name) ?? { metric, series: new Map() };
+    sums.set(metric.name, sum);
+    for (const value of metric.values) {
+      const key = JSON.stringify([value.metricName, value.labels]);
+      sum.series.set(key, { ...value, value: value.value + (sum.series.get(key)?.value ?? 0) });
+    }
+  }
+  return [...sums.values()].map(({ metric, series }) => ({ ...metric, values: [...series.values()] }));
+}
+
+/** A listening metrics server, or the sentence that says why there is none. */
+export type MetricsResult = { readonly server: Server; readonly port: number } | { readonly refused: string };
+
+/** Serves `GET /metrics` on a port of its own. */
+export function serveMetrics(host: string, port: number, scrape: Scrape): Promise<MetricsResult> {
+  const server = createServer((request, response) => {
+    const { method, url } = request;
+    if ((method !== 'GET' && method !== 'HEAD') || url !== '/metrics') {
+      response.writeHead(404, { 'content-type': 'text/plain; charset=utf-8' }).end('Not Found: see /metrics\n');
+      return;
+    }
+    scrape().then(
+      (text) => response.writeHead(200, { 'content-type': metricsType }).end(text),
+      () => response.writeHead(500).end(),
+    );
+  });
+  return new Promise((resolve) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const reason = error.code ?? error.message;
+      resolve({ refused: `METRICS_PORT ${port} on ${host} cannot be had (${reason}). Set it to a free port.` });
+    });
+    server.listen(port, host, () => {
+      const address = server.address();
+      resolve({ server, port: typeof address === 'object' && address !== null ? address.port : port });
+    });
+  });
+}
+
+/** Media type of Prometheus' text format. */
+const metricsType = 'text/plain; version=0.0.4; charset=utf-8';

@@ -1,0 +1,69 @@
+/** The parent process: takes the folder and the port, runs the workers, ends them all. */
+import type { Server as MetricsServer } from 'node:http';
+import { lockDataFolder, type LockFile } from './folder.js';
+import { createScrape, serveMetrics } from './metrics.js';
+import { WorkerPool, type PoolParts } from './pool.js';
+import { probePort } from './port.js';
+import { watchVitals } from './vitals.js';
+
+/** What the parent is made of. */
+export interface ParentParts extends Omit<PoolParts, 'port'> {
+  readonly lockFile: LockFile;
+  /** Called once, when every worker listens, with where. `metricsPort` 0: no metrics are served. */
+  readonly onListening: (port: number, metricsPort: number) => void;
+  /** How long requests in flight are waited for when told to stop (ms). */
+  readonly drainMs: number;
+}
+
+/** How a parent ended. */
+export type ParentOutcome =
+  | { readonly kind: 'stopped' }
+  /** Requests were left when the time to drain was over. */
+  | { readonly kind: 'killed' }
+  /** It did not start; `reason` is a sentence that says what to do. */
+  | { readonly kind: 'refused'; readonly reason: string };
+
+const stopSignals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
+
+/** Resolves at the first signal to stop; later ones (npm forwards the terminal's once more) change nothing. */
+function stopSignal(): Promise<void> {
+  return new Promise((resolve) => {
+    for (const signal of stopSignals) process.on(signal, () => resolve());
+  });
+}
+
+/** Serves until a signal says to stop. Order matters: nothing starts before the folder and the port are ours. */
+export async function runParent(parts: ParentParts): Promise<ParentOutcome> {
+  const { host, port: wanted, dataFolder, metricsPort } = parts.configuration;
+  const stopped = stopSignal();
+  const locked = lockDataFolder(dataFolder, parts.lockFile);
+  if (locked !== undefined) return { kind: 'refused', reason: locked };
+  const probe = await probePort(host, wanted);
+  if ('refused' in probe) return { kind: 'refused', reason: probe.refused };
+  const pool = new WorkerPool({ ...parts, port: probe.port });
+  const metrics = metricsPort === 0 ? undefined : await serveMetrics(host, metricsPort, createScrape(pool, watchVitals()));
+  if (metrics !== undefined && 'refused' in metrics) return { kind: 'refused', reason: metrics.refused };
+  const outcome = await serve(parts, pool, stopped, probe.port, metrics?.port ?? 0);
+  closeMetrics(metrics?.server);
+  return outcome;
+}
+
+/** Runs the workers from their start to their end. */
+async function serve(
+  parts: ParentParts,
+  pool: WorkerPool,
+  stopped: Promise<void>,
+  port: number,
+  metricsPort: number,
+): Promise<ParentOutcome> {
+  const started = await Promise.race([pool.start(), stopped.then(() => 'stopped' as const)]);
+  if (started !== undefined && started !== 'stopped') return { kind: 'refused', reason: started };
+  if (started === undefined) parts.onListening(port, metricsPort);
+  await stopped;
+  return { kind: (await pool.stop(parts.drainMs)) ? 'stopped' : 'killed' };
+}
+
+function closeMetrics(server: MetricsServer | undefined): void {
+  server?.close();
+  server?.closeAllConnections();
+}

@@ -1,0 +1,33 @@
+/** Looks whether a port can be had. uWebSockets.js shares a port with other processes without a word. */
+import { createServer, type AddressInfo } from 'node:net';
+
+/** The port, or the sentence that says why it cannot be had. */
+export type PortResult = { readonly port: number } | { readonly refused: string };
+
+function sentence(code: string | undefined, host: string, port: number): string {
+  switch (code) {
+    case 'EADDRINUSE':
+      return `Port ${port} on ${host} is in use by another program. Stop that one, or set PORT to a free port.`;
+    case 'EADDRNOTAVAIL':
+      return `HOST ${host} is not an address of this machine. Set HOST to one that is, such as 127.0.0.1 or 0.0.0.0.`;
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return `HOST ${host} is not a name that this machine knows. Set HOST to an address such as 127.0.0.1.`;
+    case 'EACCES':
+      return `This user may not listen on port ${port}. Set PORT to one above 1023.`;
+    default:
+      return `Port ${port} on ${host} cannot be had (${code ?? 'unknown error'}). Set PORT or HOST to another.`;
+  }
+}
+
+/** Takes the port alone, for a moment, and gives it back; port 0 finds a free one. */
+export function probePort(host: string, port: number): Promise<PortResult> {
+  const probe = createServer();
+  return new Promise((resolve) => {
+    probe.once('error', (error: NodeJS.ErrnoException) => resolve({ refused: sentence(error.code, host, port) }));
+    probe.listen({ host, port, exclusive: true }, () => {
+      const found = (probe.address() as AddressInfo).port;
+      probe.close(() => resolve({ port: found }));
+    });
+  });
+}

@@ -1,0 +1,52 @@
+/** One worker: serves what its parent tells it to, until told to drain or left alone. */
+import type { Server } from '../http/server.js';
+import type { Configuration } from '../system/configuration.js';
+import type { ToParent, ToWorker } from './messages.js';
+import { watchVitals } from './vitals.js';
+
+/** How long a worker whose parent died answers what is in flight (ms). */
+const orphanDrainMs = 3_000;
+
+/** A worker is stopped by its parent: signals that a terminal or npm sends to the whole group are not for it. */
+const groupSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+function tell(message: ToParent): void {
+  if (process.connected) process.send?.(message);
+}
+
+function refuse(reason: string): void {
+  if (process.connected) process.send?.({ kind: 'refused', reason } satisfies ToParent, () => process.exit(1));
+  else process.exit(1);
+}
+
+/** Serves until drained, then ends the process. `build` makes the server for the parent's configuration. */
+export function runWorker(build: (configuration: Configuration) => Server): void {
+  const vitals = watchVitals();
+  let server: Server | undefined;
+  let ending = false;
+  const end = (timeoutMs: number): void => {
+    if (ending) return;
+    ending = true;
+    void (server?.drain(timeoutMs) ?? Promise.resolve(true)).then((drained) => process.exit(drained ? 0 : 1));
+  };
+  const start = async ({ configuration, port }: ToWorker & { kind: 'start' }): Promise<void> => {
+    try {
+      server = build(configuration);
+    } catch (error) {
+      return refuse(error instanceof Error ? error.message : String(error));
+    }
+    const listening = await server.listen(configuration.host, port);
+    if (listening === undefined) refuse(`A worker could not listen on ${configuration.host} port ${port}.`);
+    else tell({ kind: 'listening' });
+  };
+  for (const signal of groupSignals) process.on(signal, () => undefined);
+  process.on('disconnect', () => end(orphanDrainMs));
+  process.on('message', (message: ToWorker) => {
+    if (message.kind === 'start') void start(message);
+    else if (message.kind === 'drain') end(message.timeoutMs);
+    else {
+      const metrics = [...(server?.metrics() ?? []), ...vitals()];
+      tell({ kind: 'metrics', request: message.request, metrics });
+    }
+  });
+}

@@ -1,0 +1,33 @@
+/** Time as the rest of Fusegate sees it: passed in, so that tests can set it. */
+import { performance } from 'node:perf_hooks';
+
+/** A timer that was started; {@link Timer.stop} ends it, more than once without harm. */
+export interface Timer {
+  readonly stop: () => void;
+}
+
+/** The one source of time and timers. */
+export interface Clock {
+  /** Wall time in milliseconds since 1970-01-01T00:00:00Z. It may jump. */
+  readonly wallMs: () => number;
+  /** Milliseconds, with fractions, that only ever grow; its zero means nothing. */
+  readonly monotonicMs: () => number;
+  /** Calls `action` once, `delayMs` from now. The timer alone does not keep the process alive. */
+  readonly after: (delayMs: number, action: () => void) => Timer;
+  /** Calls `action` every `periodMs`. The timer alone does not keep the process alive. */
+  readonly every: (periodMs: number, action: () => void) => Timer;
+}
+
+/** The machine's clock. */
+export const systemClock: Clock = {
+  wallMs: () => Date.now(),
+  monotonicMs: () => performance.now(),
+  after(delayMs, action) {
+    const timer = setTimeout(action, delayMs).unref();
+    return { stop: () => clearTimeout(timer) };
+  },
+  every(periodMs, action) {
+    const timer = setInterval(action, periodMs).unref();
+    return { stop: () => clearInterval(timer) };
+  },
+};

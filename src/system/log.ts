@@ -1,0 +1,33 @@
+/** The log: one JSON line an event on standard error (pino). It never carries what a client sent. */
+import { pino } from 'pino';
+
+/** The levels that `LOG_LEVEL` takes, from the most to the least talkative. */
+export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+
+/** One of {@link logLevels}. */
+export type LogLevel = (typeof logLevels)[number];
+
+/** Facts of one event: names to plain values. No path, query, body, key, email, Referer or User-Agent. */
+export type LogFields = Readonly<Record<string, unknown>>;
+
+/** Where events go. */
+export interface Log {
+  readonly debug: (fields: LogFields, message: string) => void;
+  readonly info: (fields: LogFields, message: string) => void;
+  readonly warn: (fields: LogFields, message: string) => void;
+  readonly error: (fields: LogFields, message: string) => void;
+  /** Whether `debug` lines are written: lets a hot path skip building them. */
+  readonly debugging: boolean;
+}
+
+/** A log that writes to standard error, each line carrying the process id. `err` fields keep their stack. */
+export function createLog(level: LogLevel): Log {
+  const logger = pino({ level, base: { pid: process.pid } }, pino.destination({ dest: 2, sync: true }));
+  return {
+    debug: (fields, message) => logger.debug(fields, message),
+    info: (fields, message) => logger.info(fields, message),
+    warn: (fields, message) => logger.warn(fields, message),
+    error: (fields, message) => logger.error(fields, message),
+    debugging: logger.isLevelEnabled('debug'),
+  };
+}

@@ -1,0 +1,30 @@
+/** Metrics as plain values: what workers send to their parent, in the JSON form that prom-client aggregates. */
+
+/** One value of a metric with its labels. */
+export interface MetricValue {
+  readonly value: number;
+  readonly labels: Readonly<Record<string, string | number>>;
+  /** The series' name where it differs from the metric's (a histogram's `_bucket`, `_sum`, `_count`). */
+  readonly metricName?: string;
+}
+
+/** One metric. Units are base units (seconds, bytes), as Prometheus' naming asks. */
+export interface Metric {
+  readonly name: string;
+  readonly help: string;
+  readonly type: 'counter' | 'gauge' | 'histogram';
+  /** How the values of several processes become one. */
+  readonly aggregator: 'sum' | 'max';
+  readonly values: readonly MetricValue[];
+}
+
+/** A gauge or counter with one value and no labels. */
+export function single(
+  type: 'counter' | 'gauge',
+  name: string,
+  help: string,
+  value: number,
+  aggregator: 'sum' | 'max' = 'sum',
+): Metric {
+  return { name, help, type, aggregator, values: [{ value, labels: {} }] };
+}

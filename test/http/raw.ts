@@ -1,0 +1,96 @@
+/** A client that sends bytes as they are told and keeps what comes back (RFC 9112 messages). */
+import { connect, type Socket } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
+
+/** One response as it came. */
+export interface RawResponse {
+  readonly status: number;
+  /** Values by lower-case name; of a repeated one all, joined by `, `. */
+  readonly headers: ReadonlyMap<string, string>;
+  readonly body: Buffer;
+}
+
+/** One connection. */
+export class RawClient {
+  /** Bytes that came and are not yet taken as a response. */
+  received: Buffer = Buffer.alloc(0);
+  /** Whether the server has ended the connection. */
+  closed = false;
+
+  private constructor(readonly socket: Socket) {
+    socket.on('data', (data) => (this.received = Buffer.concat([this.received, data])));
+    socket.on('error', () => undefined);
+    socket.on('close', () => (this.closed = true));
+  }
+
+  /** Connects to a port of this machine. */
+  static async open(port: number): Promise<RawClient> {
+    const socket = connect(port, '127.0.0.1').setNoDelay(true);
+    await new Promise((resolve, reject) => socket.once('connect', resolve).once('error', reject));
+    return new RawClient(socket);
+  }
+
+  send(bytes: string | Uint8Array): this {
+    this.socket.write(bytes);
+    return this;
+  }
+
+  /** Waits for the next response. `bodyless`: its Content-Length is not followed by bytes (HEAD). */
+  async response({ bodyless = false } = {}): Promise<RawResponse> {
+    for (;;) {
+      const response = this.takeResponse(bodyless);
+      if (response !== undefined) return response;
+      if (this.closed) throw new Error(`closed after ${JSON.stringify(this.received.toString('latin1'))}`);
+      await pause(2);
+    }
+  }
+
+  /** Waits until the server ends the connection. */
+  async end(): Promise<void> {
+    while (!this.closed) await pause(2);
+  }
+
+  destroy(): void {
+    this.socket.destroy();
+  }
+
+  private takeResponse(bodyless: boolean): RawResponse | undefined {
+    const endOfHead = this.received.indexOf('\r\n\r\n');
+    if (endOfHead === -1) return undefined;
+    const [statusLine = '', ...lines] = this.received.subarray(0, endOfHead).toString('latin1').split('\r\n');
+    const headers = new Map<string, string>();
+    for (const line of lines) {
+      const colon = line.indexOf(':');
+      const name = line.slice(0, colon).toLowerCase();
+      const value = line.slice(colon + 1).trim();
+      headers.set(name, headers.has(name) ? `${headers.get(name) ?? ''}, ${value}` : value);
+    }
+    const length = bodyless ? 0 : Number(headers.get('content-length') ?? 0);
+    const end = endOfHead + 4 + length;
+    if (this.received.length < end) return undefined;
+    const body = this.received.subarray(endOfHead + 4, end);
+    this.received = this.received.subarray(end);
+    return { status: Number(statusLine.split(' ')[1]), headers, body };
+  }
+}
+
+/** A request's head. */
+export function head(method: string, target: string, fields: Readonly<Record<string, string>> = {}): string {
+  const lines = Object.entries({ Host: 'localhost', ...fields }).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `${method} ${target} HTTP/1.1\r\n${lines.join('')}\r\n`;
+}
+
+/** A request with a body and its Content-Length. */
+export function post(target: string, body: string | Uint8Array, fields: Readonly<Record<string, string>> = {}): Buffer {
+  const bytes = Buffer.from(body);
+  return Buffer.concat([Buffer.from(head('POST', target, { 'Content-Length': String(bytes.length), ...fields })), bytes]);
+}
+
+/** Sends one request on a connection of its own and gives its response. */
+export async function exchange(port: number, request: string | Uint8Array): Promise<RawResponse> {
+  const client = await RawClient.open(port);
+  const bodyless = Buffer.from(request).subarray(0, 4).toString() === 'HEAD';
+  const response = await client.send(request).response({ bodyless });
+  client.destroy();
+  return response;
+}
