@@ -35,7 +35,8 @@ export function fieldLines(answer: Answer): string {
 function ownLines(headers: Readonly<Record<string, string>>): string {
   let lines = '';
   for (const [name, value] of Object.entries(headers)) {
-    if (!fieldName.test(name) || !fieldValue.test(value)) throw new Error(`Not a legal header field: ${name}`);
+    if (!fieldName.test(name) || !fieldValue.test(value))
+      throw new Error(`Not a legal header field: ${name}`);
     lines += `\r\n${name}: ${value}`;
   }
   return lines;

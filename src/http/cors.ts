@@ -9,8 +9,7 @@ const exposedHeaders =
   'X-Request-Id, Server-Timing, RateLimit, RateLimit-Policy, Retry-After, Idempotent-Replayed';
 
 /** Header lines of an answer to a request with an `Origin`, as they are written after another line's value. */
-export const crossOriginLines =
-  `\r\naccess-control-allow-origin: *\r\naccess-control-expose-headers: ${exposedHeaders}`;
+export const crossOriginLines = `\r\naccess-control-allow-origin: *\r\naccess-control-expose-headers: ${exposedHeaders}`;
 
 /** Seconds that a browser may keep a preflight's answer. */
 const preflightMaxAge = '86400';

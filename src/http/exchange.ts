@@ -111,7 +111,8 @@ export class Exchange implements RouteRequest {
 
   header(name: string): string {
     const value = this.headers[this.mounted.route.headers.indexOf(name)];
-    if (value === undefined) throw new Error(`Route ${this.mounted.route.id} does not declare header ${name}`);
+    if (value === undefined)
+      throw new Error(`Route ${this.mounted.route.id} does not declare header ${name}`);
     return value;
   }
 

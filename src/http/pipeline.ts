@@ -89,7 +89,9 @@ export function servedRoute(
   };
 }
 
-function mediaTypeCheck(other: Parameters<typeof checkMediaType>[2]): ServedRoute['refuseMediaType'] & object {
+function mediaTypeCheck(
+  other: Parameters<typeof checkMediaType>[2],
+): ServedRoute['refuseMediaType'] & object {
   return (mediaType, crossOrigin) => {
     if (mediaType === 'application/json') return undefined;
     const error = checkMediaType(mediaType, crossOrigin, other);

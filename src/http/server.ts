@@ -138,7 +138,11 @@ function places(routes: readonly ServedRoute[]): Place[] {
   for (const served of routes) {
     const { path } = served.route;
     const parameters = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1] ?? '');
-    const place = byPath.get(path) ?? { pattern: path.replaceAll(/\{(\w+)\}/g, ':$1'), parameters, routes: [] };
+    const place = byPath.get(path) ?? {
+      pattern: path.replaceAll(/\{(\w+)\}/g, ':$1'),
+      parameters,
+      routes: [],
+    };
     place.routes.push(served);
     byPath.set(path, place);
   }

@@ -60,7 +60,9 @@ export function serveMetrics(host: string, port: number, scrape: Scrape): Promis
   const server = createServer((request, response) => {
     const { method, url } = request;
     if ((method !== 'GET' && method !== 'HEAD') || url !== '/metrics') {
-      response.writeHead(404, { 'content-type': 'text/plain; charset=utf-8' }).end('Not Found: see /metrics\n');
+      response
+        .writeHead(404, { 'content-type': 'text/plain; charset=utf-8' })
+        .end('Not Found: see /metrics\n');
       return;
     }
     scrape().then(
@@ -71,7 +73,9 @@ export function serveMetrics(host: string, port: number, scrape: Scrape): Promis
   return new Promise((resolve) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
       const reason = error.code ?? error.message;
-      resolve({ refused: `METRICS_PORT ${port} on ${host} cannot be had (${reason}). Set it to a free port.` });
+      resolve({
+        refused: `METRICS_PORT ${port} on ${host} cannot be had (${reason}). Set it to a free port.`,
+      });
     });
     server.listen(port, host, () => {
       const address = server.address();

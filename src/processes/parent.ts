@@ -41,7 +41,8 @@ export async function runParent(parts: ParentParts): Promise<ParentOutcome> {
   const probe = await probePort(host, wanted);
   if ('refused' in probe) return { kind: 'refused', reason: probe.refused };
   const pool = new WorkerPool({ ...parts, port: probe.port });
-  const metrics = metricsPort === 0 ? undefined : await serveMetrics(host, metricsPort, createScrape(pool, watchVitals()));
+  const metrics =
+    metricsPort === 0 ? undefined : await serveMetrics(host, metricsPort, createScrape(pool, watchVitals()));
   if (metrics !== undefined && 'refused' in metrics) return { kind: 'refused', reason: metrics.refused };
   const outcome = await serve(parts, pool, stopped, probe.port, metrics?.port ?? 0);
   closeMetrics(metrics?.server);

@@ -122,7 +122,10 @@ export class WorkerPool {
     });
     this.metricsWaits.delete(request);
     const missing = [...asked].filter((worker) => !answered.includes(worker) && this.workers.has(worker));
-    const metrics = [...answered.map((worker) => worker.metrics), ...missing.map(({ metrics }) => countersOf(metrics))];
+    const metrics = [
+      ...answered.map((worker) => worker.metrics),
+      ...missing.map(({ metrics }) => countersOf(metrics)),
+    ];
     return { metrics, missing: missing.length };
   }
 
@@ -178,7 +181,13 @@ export class WorkerPool {
     const livedMs = Math.round(clock.monotonicMs() - worker.startedMs);
     this.quickCrashes = livedMs < quickCrashMs ? this.quickCrashes + 1 : 0;
     const delayMs = restartDelayMs(this.quickCrashes);
-    const fields = { workerPid: worker.child.pid, how, reason: worker.refused, livedMs, restartInMs: delayMs };
+    const fields = {
+      workerPid: worker.child.pid,
+      how,
+      reason: worker.refused,
+      livedMs,
+      restartInMs: delayMs,
+    };
     log.error(fields, 'worker ended, another takes its place');
     const timer = clock.after(delayMs, () => {
       this.waiting.delete(timer);

@@ -24,7 +24,9 @@ function sentence(code: string | undefined, host: string, port: number): string 
 export function probePort(host: string, port: number): Promise<PortResult> {
   const probe = createServer();
   return new Promise((resolve) => {
-    probe.once('error', (error: NodeJS.ErrnoException) => resolve({ refused: sentence(error.code, host, port) }));
+    probe.once('error', (error: NodeJS.ErrnoException) =>
+      resolve({ refused: sentence(error.code, host, port) }),
+    );
     probe.listen({ host, port, exclusive: true }, () => {
       const found = (probe.address() as AddressInfo).port;
       probe.close(() => resolve({ port: found }));

@@ -18,9 +18,25 @@ export function watchVitals(): () => Metric[] {
     const most = beyond(delay.max);
     delay.reset();
     return [
-      single('counter', 'fusegate_cpu_seconds_total', 'Processor time of all processes.', (user + system) / 1e6),
-      single('gauge', 'fusegate_resident_bytes', 'Resident memory of all processes.', process.memoryUsage.rss()),
-      single('gauge', 'fusegate_loop_delay_p99_seconds', 'Delay of the slowest event loop, 99 %.', p99, 'max'),
+      single(
+        'counter',
+        'fusegate_cpu_seconds_total',
+        'Processor time of all processes.',
+        (user + system) / 1e6,
+      ),
+      single(
+        'gauge',
+        'fusegate_resident_bytes',
+        'Resident memory of all processes.',
+        process.memoryUsage.rss(),
+      ),
+      single(
+        'gauge',
+        'fusegate_loop_delay_p99_seconds',
+        'Delay of the slowest event loop, 99 %.',
+        p99,
+        'max',
+      ),
       single('gauge', 'fusegate_loop_delay_max_seconds', 'Longest delay of an event loop.', most, 'max'),
     ];
   };

@@ -15,7 +15,8 @@ function tell(message: ToParent): void {
 }
 
 function refuse(reason: string): void {
-  if (process.connected) process.send?.({ kind: 'refused', reason } satisfies ToParent, () => process.exit(1));
+  if (process.connected)
+    process.send?.({ kind: 'refused', reason } satisfies ToParent, () => process.exit(1));
   else process.exit(1);
 }
 

@@ -54,7 +54,9 @@ function integer(least: number, most: number): (text: string) => Parsed<number> 
 
 function parseHost(text: string): Parsed<string> {
   if (/^[A-Za-z0-9.:_%-]+$/.test(text)) return { value: text };
-  return { wrong: 'must be an IP address or host name without scheme, port or brackets, such as 0.0.0.0 or ::' };
+  return {
+    wrong: 'must be an IP address or host name without scheme, port or brackets, such as 0.0.0.0 or ::',
+  };
 }
 
 function parseDataFolder(text: string): Parsed<string> {
@@ -184,7 +186,10 @@ function lookalikes(names: readonly string[]): string[] {
   return names.flatMap((name) => {
     if (ours.includes(name)) return [];
     const near = ours.find((known) => {
-      const plain = name.toUpperCase().replace(/^FUSEGATE_?/, '').replaceAll('_', '');
+      const plain = name
+        .toUpperCase()
+        .replace(/^FUSEGATE_?/, '')
+        .replaceAll('_', '');
       return editDistance(plain, known.replaceAll('_', '')) <= (known.length > 6 ? 2 : 1);
     });
     if (near !== undefined) return [`${name} is not read; did you mean ${near}?`];
