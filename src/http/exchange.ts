@@ -234,10 +234,10 @@ export class Exchange implements RouteRequest {
     if (!this.answered && !this.gone) this.write(internalError, false);
   }
 
-  /** Answers before the body was read; a body too large to drop ends the connection. */
-  private refuse(answer: Answer, close = this.declared < 0 || this.declared > droppableBytes): void {
+  /** Answers before the body was read; a body too large ends the connection. */
+  private refuse(answer: Answer, close = answer.status === 413): void {
     this.server.receiving.delete(this);
-    this.write(answer, close);
+    this.write(answer, close || this.declared < 0 || this.declared > droppableBytes);
   }
 
   private write(answer: Answer, close: boolean): void {

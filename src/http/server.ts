@@ -112,17 +112,13 @@ function sweepSlow(state: ServerState): void {
 const drainLookMs = 20;
 
 /** Waits until nothing is in flight at two looks in a row, so that a request on its way is still answered. */
-function idle(state: ServerState, timeoutMs: number): Promise<boolean> {
+async function idle(state: ServerState, timeoutMs: number): Promise<boolean> {
   const endMs = state.clock.monotonicMs() + timeoutMs;
-  let looksIdle = 0;
-  return new Promise((resolve) => {
-    const timer = state.clock.every(drainLookMs, () => {
-      looksIdle = state.inFlight === 0 ? looksIdle + 1 : 0;
-      if (looksIdle < 2 && state.clock.monotonicMs() < endMs) return;
-      timer.stop();
-      resolve(state.inFlight === 0);
-    });
-  });
+  for (let looksIdle = 0; looksIdle < 2 && state.clock.monotonicMs() < endMs; ) {
+    await state.clock.sleep(drainLookMs);
+    looksIdle = state.inFlight === 0 ? looksIdle + 1 : 0;
+  }
+  return state.inFlight === 0;
 }
 
 /** The routes that share one path template. */

@@ -16,6 +16,8 @@ export interface Clock {
   readonly after: (delayMs: number, action: () => void) => Timer;
   /** Calls `action` every `periodMs`. The timer alone does not keep the process alive. */
   readonly every: (periodMs: number, action: () => void) => Timer;
+  /** Resolves `delayMs` from now, and keeps the process alive until then. */
+  readonly sleep: (delayMs: number) => Promise<void>;
 }
 
 /** The machine's clock. */
@@ -30,4 +32,8 @@ export const systemClock: Clock = {
     const timer = setInterval(action, periodMs).unref();
     return { stop: () => clearInterval(timer) };
   },
+  sleep: (delayMs) =>
+    new Promise((resolve) => {
+      setTimeout(resolve, delayMs);
+    }),
 };
