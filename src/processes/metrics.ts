@@ -64,7 +64,10 @@ export function serveMetrics(host: string, port: number, scrape: Scrape): Promis
       return;
     }
     scrape().then(
-      (text) => response.writeHead(200, { 'content-type': metricsType }).end(text),
+      (text) => {
+        const length = Buffer.byteLength(text);
+        response.writeHead(200, { 'content-type': metricsType, 'content-length': length }).end(text);
+      },
       () => response.writeHead(500).end(),
     );
   });

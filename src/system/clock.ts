@@ -12,7 +12,7 @@ export interface Clock {
   readonly wallMs: () => number;
   /** Milliseconds, with fractions, that only ever grow; its zero means nothing. */
   readonly monotonicMs: () => number;
-  /** Calls `action` once, `delayMs` from now. The timer alone does not keep the process alive. */
+  /** Calls `action` once, `delayMs` from now; keeps the process alive until then, unless stopped. */
   readonly after: (delayMs: number, action: () => void) => Timer;
   /** Calls `action` every `periodMs`. The timer alone does not keep the process alive. */
   readonly every: (periodMs: number, action: () => void) => Timer;
@@ -25,7 +25,7 @@ export const systemClock: Clock = {
   wallMs: () => Date.now(),
   monotonicMs: () => performance.now(),
   after(delayMs, action) {
-    const timer = setTimeout(action, delayMs).unref();
+    const timer = setTimeout(action, delayMs);
     return { stop: () => clearTimeout(timer) };
   },
   every(periodMs, action) {
