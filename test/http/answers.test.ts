@@ -24,7 +24,9 @@ const routes: ServedRoute[] = [
   },
 ];
 
-function inFlight(server: { metrics: () => { name: string; values: readonly { value: number }[] }[] }): number {
+function inFlight(server: {
+  metrics: () => { name: string; values: readonly { value: number }[] }[];
+}): number {
   const metric = server.metrics().find(({ name }) => name === 'fusegate_http_requests_in_flight');
   return metric?.values[0]?.value ?? Number.NaN;
 }

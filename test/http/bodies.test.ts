@@ -53,7 +53,7 @@ describe('a body', () => {
     }
     assert.equal((await client.response()).body.toString(), 'two pieces!');
     await exchange(port, post('/where', 'x'));
-    await client.send(head('POST', '/where', { 'Content-Length': '2' })).send('x');
+    client.send(head('POST', '/where', { 'Content-Length': '2' })).send('x');
     await pause(5);
     await client.send('y').response();
     client.destroy();
@@ -77,7 +77,9 @@ describe('a body', () => {
     client.send(chunk('world') + '0\r\n\r\n');
     assert.equal((await client.response()).body.toString(), 'hello, world');
     const large = 'x'.repeat(300_000);
-    client.send(head('POST', '/echo', { 'Transfer-Encoding': 'chunked' }) + chunk(large) + chunk(large) + '0\r\n\r\n');
+    client.send(
+      head('POST', '/echo', { 'Transfer-Encoding': 'chunked' }) + chunk(large) + chunk(large) + '0\r\n\r\n',
+    );
     assert.equal((await client.response()).body.length, 600_000);
     client.destroy();
   });

@@ -18,8 +18,15 @@ export interface Logged {
 
 /** A log that keeps its events. */
 export function recordingLog(lines: Logged[]): Log {
-  const record = (level: string) => (fields: LogFields, message: string) => void lines.push({ level, fields, message });
-  return { debug: record('debug'), info: record('info'), warn: record('warn'), error: record('error'), debugging: true };
+  const record = (level: string) => (fields: LogFields, message: string) =>
+    void lines.push({ level, fields, message });
+  return {
+    debug: record('debug'),
+    info: record('info'),
+    warn: record('warn'),
+    error: record('error'),
+    debugging: true,
+  };
 }
 
 type AnyRequest = RouteRequest<never>;
@@ -31,7 +38,11 @@ export function testRoutes(): ServedRoute[] {
   return [
     {
       route: route({ id: 'echo', method: 'POST', path: '/echo', cors: true, timed: true }),
-      handler: (request: AnyRequest) => ({ status: 200, body: { bytes: request.body, type: 'text/plain' }, charge: 0 }),
+      handler: (request: AnyRequest) => ({
+        status: 200,
+        body: { bytes: request.body, type: 'text/plain' },
+        charge: 0,
+      }),
     },
     {
       route: route({ id: 'slow', method: 'POST', path: '/slow' }),
@@ -58,10 +69,16 @@ export function testRoutes(): ServedRoute[] {
         throw new Error('a secret detail');
       },
     },
-    { route: route({ id: 'rejected', path: '/rejected' }), handler: () => Promise.reject(new Error('a secret detail')) },
+    {
+      route: route({ id: 'rejected', path: '/rejected' }),
+      handler: () => Promise.reject(new Error('a secret detail')),
+    },
     {
       route: route({ id: 'injected', path: '/injected' }),
-      handler: (request: AnyRequest) => ({ ...text('x'), headers: { 'x-given': request.query['given'] ?? '' } }),
+      handler: (request: AnyRequest) => ({
+        ...text('x'),
+        headers: { 'x-given': request.query['given'] ?? '' },
+      }),
     },
     {
       route: route({ id: 'headers', path: '/headers', headers: ['x-api-key'] }),

@@ -67,7 +67,9 @@ describe('the start', () => {
   test('is refused when the metrics port is in use', async () => {
     const first = runServer();
     const { port } = await listening(first);
-    await runServer({ METRICS_PORT: String(port) }).prints(new RegExp(`METRICS_PORT ${port} .* cannot be had`));
+    await runServer({ METRICS_PORT: String(port) }).prints(
+      new RegExp(`METRICS_PORT ${port} .* cannot be had`),
+    );
   });
 });
 
@@ -141,7 +143,8 @@ describe('a signal to stop', () => {
 });
 
 describe('metrics', () => {
-  const scrape = async (port: number): Promise<string> => (await exchange(port, head('GET', '/metrics', { Connection: 'close' }))).body.toString();
+  const scrape = async (port: number): Promise<string> =>
+    (await exchange(port, head('GET', '/metrics', { Connection: 'close' }))).body.toString();
   const answers = (text: string): number =>
     Number(/fusegate_http_requests_total\{route="pid",status="2xx"\} (\d+)/.exec(text)?.[1] ?? 0);
 

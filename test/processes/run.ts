@@ -56,14 +56,23 @@ export class Running {
 }
 
 /** Starts a Node program with an environment of its own. */
-export function run(file: string, args: readonly string[], environment: Readonly<Record<string, string>>): Running {
+export function run(
+  file: string,
+  args: readonly string[],
+  environment: Readonly<Record<string, string>>,
+): Running {
   const env = { PATH: process.env['PATH'] ?? '', ...environment };
   return new Running(spawn(process.execPath, [file, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] }));
 }
 
 /** Starts the tests' server program on a free port with a data folder of its own, unless told otherwise. */
 export function runServer(environment: Readonly<Record<string, string>> = {}): Running {
-  return run(program, [], { PORT: '0', WORKERS: '1', STORE_URL: `lmdb:${temporaryFolder()}/store`, ...environment });
+  return run(program, [], {
+    PORT: '0',
+    WORKERS: '1',
+    STORE_URL: `lmdb:${temporaryFolder()}/store`,
+    ...environment,
+  });
 }
 
 /** Waits until a server listens and gives its port and that of its metrics. */

@@ -1,4 +1,7 @@
-/** The environment variables: defaults, errors all at once, names nearly right, and the page made from the table. */
+/**
+ * The environment variables: defaults, errors all at once, names nearly right, and the page made from the
+ * table.
+ */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -82,7 +85,16 @@ describe('errors', () => {
 });
 
 test('names that are nearly ours are named, others are not', () => {
-  const environment = { WORKER: '2', STORE_URI: 'x', FUSEGATE_PORT: '1', LOGLEVEL: 'x', FUSEGATE_X: '1', PATH: '/bin', HOSTNAME: 'a', HOME: '/' };
+  const environment = {
+    WORKER: '2',
+    STORE_URI: 'x',
+    FUSEGATE_PORT: '1',
+    LOGLEVEL: 'x',
+    FUSEGATE_X: '1',
+    PATH: '/bin',
+    HOSTNAME: 'a',
+    HOME: '/',
+  };
   const read = readConfiguration(environment, linux);
   assert.deepEqual(read.warnings, [
     'WORKER is not read; did you mean WORKERS?',
