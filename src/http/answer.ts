@@ -42,7 +42,9 @@ function ownLines(headers: Readonly<Record<string, string>>): string {
   return lines;
 }
 
-/** A `Server-Timing` line (W3C Server Timing): the time that the application took, in ms to the microsecond. */
+/**
+ * A `Server-Timing` line (W3C Server Timing): the time that the application took, in ms to the microsecond.
+ */
 export function timingLine(elapsedMs: number): string {
   const micros = Math.round(elapsedMs * 1000);
   return `\r\nserver-timing: app;dur=${Math.trunc(micros / 1000)}.${thousandths[micros % 1000] ?? '000'}`;

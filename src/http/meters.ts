@@ -1,4 +1,7 @@
-/** Counters of one worker: plain numbers that a request adds to, turned into Prometheus metrics only when asked. */
+/**
+ * Counters of one worker: plain numbers that a request adds to, turned into Prometheus metrics only when
+ * asked.
+ */
 import { single, type Metric, type MetricValue } from '../system/metrics.js';
 
 /** Upper bounds of the latency buckets in seconds: three to four an order of magnitude, 50 µs to 10 s. */
@@ -68,7 +71,9 @@ function statusValues(meter: RouteMeter): MetricValue[] {
   });
 }
 
-/** The metrics of http: requests, latency, bytes, aborted requests by route, and the bytes held for bodies. */
+/**
+ * The metrics of http: requests, latency, bytes, aborted requests by route, and the bytes held for bodies.
+ */
 export function httpMetrics(
   meters: readonly RouteMeter[],
   bodyBytesHeld: number,

@@ -31,7 +31,10 @@ function decodeQueryPart(text: string): string {
   return percentDecode(text.includes('+') ? text.replaceAll('+', ' ') : text);
 }
 
-/** Parses a query string (without `?`) of `name=value` pairs: `+` is a space, of a repeated name the last wins. */
+/**
+ * Parses a query string (without `?`) of `name=value` pairs: `+` is a space, of a repeated name the last
+ * wins.
+ */
 export function parseQuery(query: string): Parameters {
   if (query === '') return noParameters;
   const parameters = Object.create(null) as Record<string, string>;

@@ -106,5 +106,5 @@ export function servedRoutes(handlers: Handlers, checkJson: CheckJson): ServedRo
 
 /** A handler by id. Its input's type is the route's own, which {@link requestChecks} has checked. */
 function handlerOf(handlers: Handlers, id: RouteId): Handler<never> {
-  return handlers[id] as Handler<never>;
+  return handlers[id];
 }

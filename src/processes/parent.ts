@@ -25,14 +25,19 @@ export type ParentOutcome =
 
 const stopSignals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 
-/** Resolves at the first signal to stop; later ones (npm forwards the terminal's once more) change nothing. */
+/**
+ * Resolves at the first signal to stop; later ones (npm forwards the terminal's once more) change nothing.
+ */
 function stopSignal(): Promise<void> {
   return new Promise((resolve) => {
     for (const signal of stopSignals) process.on(signal, () => resolve());
   });
 }
 
-/** Serves until a signal says to stop. Order matters: nothing starts before the folder and the port are ours. */
+/**
+ * Serves until a signal says to stop. Order matters: nothing starts before the folder and the port are
+ * ours.
+ */
 export async function runParent(parts: ParentParts): Promise<ParentOutcome> {
   const { host, port: wanted, dataFolder, metricsPort } = parts.configuration;
   const stopped = stopSignal();

@@ -79,7 +79,10 @@ export class WorkerPool {
     });
   }
 
-  /** Has every worker answer what is in flight and end; kills those left after `timeoutMs`. False when it had to. */
+  /**
+   * Has every worker answer what is in flight and end; kills those left after `timeoutMs`. False when it
+   * had to.
+   */
   async stop(timeoutMs: number): Promise<boolean> {
     this.stopping = true;
     for (const timer of this.waiting) timer.stop();
@@ -116,7 +119,10 @@ export class WorkerPool {
         timer.stop();
         resolve();
       };
-      if (asked.size === 0) return resolve();
+      if (asked.size === 0) {
+        resolve();
+        return;
+      }
       this.metricsWaits.set(request, settle);
       for (const worker of asked) this.tell(worker, { kind: 'metrics', request });
     });
@@ -130,7 +136,8 @@ export class WorkerPool {
   }
 
   private tell(worker: Worker, message: ToWorker): void {
-    if (worker.child.connected) worker.child.send(message, () => undefined); // A dying worker's end is seen by its exit.
+    // Failing to send is no news: the end of a dying worker is seen by its exit.
+    if (worker.child.connected) worker.child.send(message, () => undefined);
   }
 
   private startOne(): void {
@@ -171,7 +178,8 @@ export class WorkerPool {
     const how = signal ?? `exit code ${code ?? 'unknown'}`;
     if (this.settleStart !== undefined) {
       this.kill();
-      return this.started(worker.refused ?? `A worker ended before it listened (${how}).`);
+      this.started(worker.refused ?? `A worker ended before it listened (${how}).`);
+      return;
     }
     this.replace(worker, how);
   }

@@ -5,7 +5,9 @@ import { single, type Metric } from '../system/metrics.js';
 /** Sampling step of the event loop's delay (ms). */
 const resolutionMs = 10;
 
-/** Starts watching this process; the result gives its metrics. The loop's delay is that since the last call. */
+/**
+ * Starts watching this process; the result gives its metrics. The loop's delay is that since the last call.
+ */
 export function watchVitals(): () => Metric[] {
   const delay = monitorEventLoopDelay({ resolution: resolutionMs });
   delay.enable();

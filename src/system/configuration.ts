@@ -1,4 +1,6 @@
-/** The environment variables that Fusegate reads: one table, checked at start, from which the page is made. */
+/**
+ * The environment variables that Fusegate reads: one table, checked at start, from which the page is made.
+ */
 import { dirname, resolve } from 'node:path';
 import { logLevels, type LogLevel } from './log.js';
 
@@ -207,9 +209,9 @@ export function renderConfiguration(): string {
   return [
     '# Configuration',
     '',
-    'Fusegate is configured by environment variables, all optional. They are checked at start; every error is',
-    'listed at once. An empty variable counts as one that is not set. A variable whose name is nearly one of',
-    'these is not read, and a warning says so.',
+    'Fusegate is configured by environment variables, all optional. They are checked at start; every',
+    'error is listed at once. An empty variable counts as one that is not set. A variable whose name is',
+    'nearly one of these is not read, and a warning says so.',
     '',
     '| variable | type | default | meaning |',
     '| --- | --- | --- | --- |',
