@@ -17,8 +17,15 @@ export interface Logged {
 
 /** A log that keeps its events. */
 export function recordingLog(lines: Logged[]): Log {
-  const record = (level: string) => (fields: LogFields, message: string) => void lines.push({ level, fields, message });
-  return { debug: record('debug'), info: record('info'), warn: record('warn'), error: record('error'), debugging: true };
+  const record = (level: string) => (fields: LogFields, message: string) =>
+    void lines.push({ level, fields, message });
+  return {
+    debug: record('debug'),
+    info: record('info'),
+    warn: record('warn'),
+    error: record('error'),
+    debugging: true,
+  };
 }
 
 /** A route with everything that a test does not care about filled in. */
@@ -49,7 +56,11 @@ export function testRoutes(): ServedRoute[] {
   return [
     {
       route: route({ id: 'echo', method: 'POST', path: '/echo', cors: true, timed: true }),
-      handler: (request: AnyRequest) => ({ status: 200, body: { bytes: request.body, type: 'text/plain' }, charge: 0 }),
+      handler: (request: AnyRequest) => ({
+        status: 200,
+        body: { bytes: request.body, type: 'text/plain' },
+        charge: 0,
+      }),
     },
     {
       route: route({ id: 'slow', method: 'POST', path: '/slow' }),
@@ -76,10 +87,16 @@ export function testRoutes(): ServedRoute[] {
         throw new Error('a secret detail');
       },
     },
-    { route: route({ id: 'rejected', path: '/rejected' }), handler: () => Promise.reject(new Error('a secret detail')) },
+    {
+      route: route({ id: 'rejected', path: '/rejected' }),
+      handler: () => Promise.reject(new Error('a secret detail')),
+    },
     {
       route: route({ id: 'injected', path: '/injected' }),
-      handler: (request: AnyRequest) => ({ ...text('x'), headers: { 'x-given': request.query['given'] ?? '' } }),
+      handler: (request: AnyRequest) => ({
+        ...text('x'),
+        headers: { 'x-given': request.query['given'] ?? '' },
+      }),
     },
     {
       route: route({ id: 'headers', path: '/headers', headers: ['x-api-key'] }),

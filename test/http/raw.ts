@@ -76,14 +76,23 @@ export class RawClient {
 
 /** A request's head. */
 export function head(method: string, target: string, fields: Readonly<Record<string, string>> = {}): string {
-  const lines = Object.entries({ Host: 'localhost', ...fields }).map(([name, value]) => `${name}: ${value}\r\n`);
+  const lines = Object.entries({ Host: 'localhost', ...fields }).map(
+    ([name, value]) => `${name}: ${value}\r\n`,
+  );
   return `${method} ${target} HTTP/1.1\r\n${lines.join('')}\r\n`;
 }
 
 /** A request with a body and its Content-Length. */
-export function post(target: string, body: string | Uint8Array, fields: Readonly<Record<string, string>> = {}): Buffer {
+export function post(
+  target: string,
+  body: string | Uint8Array,
+  fields: Readonly<Record<string, string>> = {},
+): Buffer {
   const bytes = Buffer.from(body);
-  return Buffer.concat([Buffer.from(head('POST', target, { 'Content-Length': String(bytes.length), ...fields })), bytes]);
+  return Buffer.concat([
+    Buffer.from(head('POST', target, { 'Content-Length': String(bytes.length), ...fields })),
+    bytes,
+  ]);
 }
 
 /** Sends one request on a connection of its own and gives its response. */

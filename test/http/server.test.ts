@@ -7,7 +7,8 @@ import { exchange, head, post, RawClient } from './raw.js';
 
 const { port, logged, server } = await startServer();
 
-const bodyText = async (request: string | Uint8Array): Promise<string> => (await exchange(port, request)).body.toString();
+const bodyText = async (request: string | Uint8Array): Promise<string> =>
+  (await exchange(port, request)).body.toString();
 
 describe('routing', () => {
   test('a route answers', async () => {
@@ -54,13 +55,17 @@ describe('routing', () => {
 });
 
 describe('parameters', () => {
-  const parameters = async (target: string): Promise<unknown> => JSON.parse(await bodyText(head('GET', target)));
+  const parameters = async (target: string): Promise<unknown> =>
+    JSON.parse(await bodyText(head('GET', target)));
 
   test('are percent-decoded, malformed escapes left, invalid UTF-8 replaced', async () => {
-    assert.deepEqual(await parameters('/items/a%2Fb%20%C3%A9/parts/%zz%4?q=%E4%BD%A0&bad=%ff%2&plus=a+b%2B'), {
-      path: { item: 'a/b é', part: '%zz%4' },
-      query: { q: '你', bad: '\ufffd%2', plus: 'a b+' },
-    });
+    assert.deepEqual(
+      await parameters('/items/a%2Fb%20%C3%A9/parts/%zz%4?q=%E4%BD%A0&bad=%ff%2&plus=a+b%2B'),
+      {
+        path: { item: 'a/b é', part: '%zz%4' },
+        query: { q: '你', bad: '\ufffd%2', plus: 'a b+' },
+      },
+    );
   });
 
   test('a repeated one counts as its last, and no name is special', async () => {
@@ -89,7 +94,10 @@ describe('HEAD', () => {
   test('never acts, nor does a prefetch', async () => {
     assert.equal(await bodyText(head('GET', '/act')), 'acted 1 times');
     await exchange(port, head('HEAD', '/act'));
-    assert.equal(await bodyText(head('GET', '/act', { 'Sec-Purpose': 'prefetch;prerender' })), 'acted 1 times');
+    assert.equal(
+      await bodyText(head('GET', '/act', { 'Sec-Purpose': 'prefetch;prerender' })),
+      'acted 1 times',
+    );
     assert.equal(await bodyText(head('GET', '/act', { Purpose: 'prefetch' })), 'acted 1 times');
     assert.equal(await bodyText(head('GET', '/act')), 'acted 2 times');
   });
@@ -101,21 +109,34 @@ describe('cross-origin requests', () => {
   test('an open route may be read by any origin, without credentials', async () => {
     const { headers } = await exchange(port, head('GET', '/hello', origin));
     assert.equal(headers.get('access-control-allow-origin'), '*');
-    assert.match(headers.get('access-control-expose-headers') ?? '', /X-Request-Id, Server-Timing, RateLimit/);
+    assert.match(
+      headers.get('access-control-expose-headers') ?? '',
+      /X-Request-Id, Server-Timing, RateLimit/,
+    );
     assert.equal(headers.has('access-control-allow-credentials'), false);
     assert.equal(headers.get('vary'), 'Origin');
-    assert.equal((await exchange(port, head('GET', '/hello'))).headers.has('access-control-allow-origin'), false);
+    assert.equal(
+      (await exchange(port, head('GET', '/hello'))).headers.has('access-control-allow-origin'),
+      false,
+    );
     assert.equal((await exchange(port, head('GET', '/hello'))).headers.get('vary'), 'Origin');
   });
 
   test('errors of an open route may be read too; a closed route says nothing', async () => {
     const wrong = await exchange(port, head('DELETE', '/echo', origin));
     assert.equal(wrong.headers.get('access-control-allow-origin'), '*');
-    assert.equal((await exchange(port, head('GET', '/later', origin))).headers.has('access-control-allow-origin'), false);
+    assert.equal(
+      (await exchange(port, head('GET', '/later', origin))).headers.has('access-control-allow-origin'),
+      false,
+    );
   });
 
   test('a preflight names methods, header fields and its age', async () => {
-    const fields = { ...origin, 'Access-Control-Request-Method': 'POST', 'Access-Control-Request-Headers': 'x-api-key' };
+    const fields = {
+      ...origin,
+      'Access-Control-Request-Method': 'POST',
+      'Access-Control-Request-Headers': 'x-api-key',
+    };
     const { status, headers, body } = await exchange(port, head('OPTIONS', '/echo', fields));
     assert.deepEqual([status, body.length, headers.has('content-length')], [204, 0, false]);
     assert.equal(headers.get('access-control-allow-origin'), '*');
@@ -149,7 +170,10 @@ describe('X-Request-Id', () => {
 
 describe('answers', () => {
   test('Server-Timing stands on timed routes alone', async () => {
-    assert.match((await exchange(port, post('/echo', 'x'))).headers.get('server-timing') ?? '', /^app;dur=\d+\.\d{3}$/);
+    assert.match(
+      (await exchange(port, post('/echo', 'x'))).headers.get('server-timing') ?? '',
+      /^app;dur=\d+\.\d{3}$/,
+    );
     assert.equal((await exchange(port, head('GET', '/hello'))).headers.has('server-timing'), false);
   });
 
@@ -159,7 +183,9 @@ describe('answers', () => {
       const response = await exchange(port, head('GET', target, { 'X-Request-Id': id }));
       assert.equal(response.status, 500);
       assert.equal(response.body.toString(), '{"detail":"Internal Server Error"}');
-      const line = logged.find(({ fields, message }) => fields['requestId'] === id && message === 'request failed');
+      const line = logged.find(
+        ({ fields, message }) => fields['requestId'] === id && message === 'request failed',
+      );
       assert.match(String((line?.fields['err'] as Error).message), /a secret detail/);
     }
   });
@@ -168,7 +194,10 @@ describe('answers', () => {
     const response = await exchange(port, head('GET', '/injected?given=a%0D%0ASet-Cookie:%20b'));
     assert.equal(response.status, 500);
     assert.equal(response.headers.has('set-cookie'), false);
-    assert.equal((await exchange(port, head('GET', '/injected?given=plain'))).headers.get('x-given'), 'plain');
+    assert.equal(
+      (await exchange(port, head('GET', '/injected?given=plain'))).headers.get('x-given'),
+      'plain',
+    );
   });
 
   test('a declared request header reaches the handler', async () => {
@@ -180,7 +209,14 @@ describe('answers', () => {
     await exchange(port, head('GET', '/items/private/parts/p?q=private', { 'User-Agent': 'private' }));
     const line = logged.at(-1);
     assert.equal(line?.fields['route'], 'item');
-    assert.deepEqual(Object.keys(line.fields).sort(), ['bytesIn', 'bytesOut', 'ms', 'requestId', 'route', 'status']);
+    assert.deepEqual(Object.keys(line.fields).sort(), [
+      'bytesIn',
+      'bytesOut',
+      'ms',
+      'requestId',
+      'route',
+      'status',
+    ]);
     assert.doesNotMatch(JSON.stringify(logged), /private/);
   });
 
@@ -206,6 +242,7 @@ test('metrics count by route and class of status', () => {
   assert.equal(valueOf('fusegate_http_body_bytes', {}), 0);
   const histogram = metrics.find(({ type }) => type === 'histogram');
   const slow = histogram?.values.filter(({ labels }) => labels['route'] === 'slow') ?? [];
-  const upTo = (le: number | string): number | undefined => slow.find(({ labels }) => labels['le'] === le)?.value;
+  const upTo = (le: number | string): number | undefined =>
+    slow.find(({ labels }) => labels['le'] === le)?.value;
   assert.deepEqual([upTo(0.05), upTo(1), upTo('+Inf')], [0, 1, 1]);
 });
