@@ -55,6 +55,7 @@ function requestOf(body: Uint8Array): RouteRequest {
     retain: () => body.slice(),
     input: undefined,
     aborted: () => false,
+    mayAct: true,
   };
 }
 
