@@ -17,7 +17,8 @@ export type PythonFinding = { readonly python: string } | { readonly missing: st
  */
 export function findPython(modules: readonly string[], requirements: string): PythonFinding {
   const found = tryPython(modules, requirements);
-  if ('missing' in found && process.env['FUSEGATE_REQUIRE_PEERS'] !== undefined) throw new Error(found.missing);
+  if ('missing' in found && process.env['FUSEGATE_REQUIRE_PEERS'] !== undefined)
+    throw new Error(found.missing);
   return found;
 }
 
