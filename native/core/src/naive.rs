@@ -4,17 +4,17 @@ use std::collections::HashMap;
 
 use crate::terms::{Bigrams, Hits, Terms};
 use crate::tokenize;
-use crate::unicode::{Kind, kind};
+use crate::unicode::{Kind, folded, kind};
 
 /// The folded runs of a text, one character after the other.
 fn runs(text: &str) -> Vec<String> {
     let mut runs = vec![String::new()];
     for character in text.chars() {
         let last = runs.len() - 1;
-        match kind(character) {
+        match kind(character as u32) {
             Kind::Separator => runs.push(String::new()),
             Kind::Word => runs[last].push(character),
-            Kind::Folded(to) => runs[last].extend(to.iter().filter(|&&part| part != '\0')),
+            Kind::Folded => runs[last].extend(folded(character as u32).iter().filter(|&&part| part != '\0')),
         }
     }
     runs.retain(|run| !run.is_empty());

@@ -13,9 +13,14 @@ pub fn string_stop(bytes: &[u8], at: usize) -> (usize, bool) {
 }
 
 /// Offset of the first backslash.
+#[inline]
 pub fn backslash(text: &[u8]) -> Option<usize> {
-    // Escapes come thick where they come at all, so that a plain loop finds the next one soonest.
-    text.iter().position(|&byte| byte == b'\\')
+    // Where every character is escaped, the next one comes at once.
+    if text.first() == Some(&b'\\') {
+        Some(0)
+    } else {
+        memchr::memchr(b'\\', text)
+    }
 }
 
 /// Length of the ASCII text that `text` begins with.

@@ -481,13 +481,13 @@ impl Bigrams {
 
     /// Key of two neighbours in a run.
     #[inline]
-    pub(crate) fn pair(first: char, second: char) -> u64 {
-        u64::from(first as u32) << 32 | u64::from(second as u32)
+    pub(crate) fn pair(first: u32, second: u32) -> u64 {
+        u64::from(first) << 32 | u64::from(second)
     }
 
     /// Key of a run of one character.
     #[inline]
-    pub(crate) fn single(only: char) -> u64 {
-        u64::from(only as u32) << 32 | u64::from(ALONE)
+    pub(crate) fn single(only: u32) -> u64 {
+        u64::from(only) << 32 | u64::from(ALONE)
     }
 }

@@ -6,7 +6,7 @@
 use crate::ascii::count_ws_ascii;
 use crate::scan;
 use crate::terms::{Bigrams, Hits, Terms};
-use crate::unicode::{Kind, kind};
+use crate::unicode::{self, Kind, kind};
 
 /// For each ASCII byte what it folds to, or 0 where it ends a token.
 static ASCII: [u8; 128] = {
@@ -21,28 +21,28 @@ static ASCII: [u8; 128] = {
     table
 };
 
-/// What stands at `at`: its kind, itself, its length in bytes.
-#[inline]
-fn character(text: &[u8], at: usize) -> (Kind, char, usize) {
+/// What stands at `at`: its kind, its code point, its length in bytes.
+#[inline(always)]
+fn character(text: &[u8], at: usize) -> (Kind, u32, usize) {
     let first = text[at];
     if first < 0x80 {
         let folded = ASCII[usize::from(first)];
         let kind = match folded {
             0 => Kind::Separator,
             _ if folded == first => Kind::Word,
-            _ => Kind::Folded([folded as char, '\0', '\0']),
+            _ => Kind::Folded,
         };
-        return (kind, first as char, 1);
+        return (kind, u32::from(first), 1);
     }
-    let (character, length) = decode(&text[at..]);
-    (kind(character), character, length)
+    let (code, length) = decode(&text[at..]);
+    (kind(code), code, length)
 }
 
-/// First character of UTF-8 that does not begin with ASCII, and its length in bytes.
-#[inline]
-fn decode(text: &[u8]) -> (char, usize) {
+/// Code point of the first character of UTF-8 that does not begin with ASCII, and its length in bytes.
+#[inline(always)]
+fn decode(text: &[u8]) -> (u32, usize) {
     let low = |byte: u8| u32::from(byte & 0x3F);
-    let (code, length) = match *text {
+    match *text {
         [first @ 0xE0..0xF0, second, third, ..] => {
             (u32::from(first & 0xF) << 12 | low(second) << 6 | low(third), 3)
         }
@@ -53,11 +53,17 @@ fn decode(text: &[u8]) -> (char, usize) {
         ),
         // Checked UTF-8 does not end within a character.
         _ => (u32::from(char::REPLACEMENT_CHARACTER), text.len()),
+    }
+}
+
+/// The characters that one of kind [`Kind::Folded`] folds to.
+#[inline]
+fn parts(code: u32) -> impl Iterator<Item = char> {
+    let folded = match ASCII.get(code as usize) {
+        Some(&ascii) => [ascii as char, '\0', '\0'],
+        None => unicode::folded(code),
     };
-    (
-        char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER),
-        length,
-    )
+    folded.into_iter().filter(|&part| part != '\0')
 }
 
 /// The run that is being read. As long as nothing in it folds it is its place in the text; from the first
@@ -81,12 +87,12 @@ fn ws_until(
 ) -> usize {
     let mut run = Run::Outside;
     while at < text.len() {
-        let (kind, itself, length) = character(text, at);
+        let (kind, code, length) = character(text, at);
         match (kind, run) {
             (Kind::Word, Run::Outside) => run = Run::Plain(at),
             (Kind::Word, Run::Plain(_)) | (Kind::Separator, Run::Outside) => {}
             (Kind::Word, Run::Folded) => token.extend_from_slice(&text[at..at + length]),
-            (Kind::Folded(to), _) => {
+            (Kind::Folded, _) => {
                 match run {
                     Run::Outside => token.clear(),
                     Run::Plain(start) => {
@@ -96,7 +102,7 @@ fn ws_until(
                     Run::Folded => {}
                 }
                 run = Run::Folded;
-                for part in to.iter().filter(|&&part| part != '\0') {
+                for part in parts(code) {
                     token.extend_from_slice(part.encode_utf8(&mut [0; 4]).as_bytes());
                 }
             }
@@ -106,7 +112,7 @@ fn ws_until(
         at += length;
         if kind == Kind::Separator {
             run = Run::Outside;
-            if itself.is_ascii() && may_stop(at) {
+            if code < 0x80 && may_stop(at) {
                 return at;
             }
         }
@@ -157,51 +163,57 @@ fn last_separator(text: &[u8]) -> usize {
         .map_or(0, |at| at + 1)
 }
 
-/// What of a run the next bigram needs.
-#[derive(Clone, Copy)]
-enum Tail {
-    Outside,
-    /// The run's only character so far.
-    First(char),
-    /// Its last character, after others.
-    Later(char),
+/// The last character of the run that is being read, as the next bigram needs it.
+struct Tail {
+    /// Its code point, or [`Tail::OUTSIDE`].
+    last: u32,
+    /// Whether it is the run's only one so far.
+    alone: bool,
+}
+
+impl Tail {
+    const OUTSIDE: u32 = u32::MAX;
+
+    #[inline(always)]
+    fn extend(&mut self, code: u32, each: &mut impl FnMut(u64)) {
+        self.alone = self.last == Tail::OUTSIDE;
+        if !self.alone {
+            each(Bigrams::pair(self.last, code));
+        }
+        self.last = code;
+    }
+
+    #[inline(always)]
+    fn end(&mut self, each: &mut impl FnMut(u64)) {
+        // A run of one character is a token of its own.
+        if self.alone {
+            each(Bigrams::single(self.last));
+        }
+        *self = Tail {
+            last: Tail::OUTSIDE,
+            alone: false,
+        };
+    }
 }
 
 /// Calls `each` with the key of every `ngram` token of `text`.
 #[inline]
 pub fn ngram(text: &[u8], mut each: impl FnMut(u64)) {
-    let mut tail = Tail::Outside;
+    let mut tail = Tail {
+        last: Tail::OUTSIDE,
+        alone: false,
+    };
     let mut at = 0;
     while at < text.len() {
-        let (kind, itself, length) = character(text, at);
+        let (kind, code, length) = character(text, at);
         at += length;
-        match (kind, tail) {
-            (Kind::Word, Tail::First(last) | Tail::Later(last)) => {
-                each(Bigrams::pair(last, itself));
-                tail = Tail::Later(itself);
-            }
-            (Kind::Word, Tail::Outside) => tail = Tail::First(itself),
-            (Kind::Separator, Tail::First(only)) => {
-                each(Bigrams::single(only));
-                tail = Tail::Outside;
-            }
-            (Kind::Separator, _) => tail = Tail::Outside,
-            (Kind::Folded(to), _) => {
-                for &part in to.iter().filter(|&&part| part != '\0') {
-                    tail = match tail {
-                        Tail::First(last) | Tail::Later(last) => {
-                            each(Bigrams::pair(last, part));
-                            Tail::Later(part)
-                        }
-                        Tail::Outside => Tail::First(part),
-                    };
-                }
-            }
+        match kind {
+            Kind::Word => tail.extend(code, &mut each),
+            Kind::Separator => tail.end(&mut each),
+            Kind::Folded => parts(code).for_each(|part| tail.extend(part as u32, &mut each)),
         }
     }
-    if let Tail::First(only) = tail {
-        each(Bigrams::single(only));
-    }
+    tail.end(&mut each);
 }
 
 /// Counts the `ngram` tokens of `text` that the query has; returns how many tokens there are in all.

@@ -12,27 +12,27 @@ pub enum Kind {
     Separator,
     /// Stands in a token and folds to itself.
     Word,
-    /// Stands in a token and folds to these characters (NUL where there are fewer than three).
-    Folded([char; 3]),
+    /// Stands in a token and folds to what [`folded`] says.
+    Folded,
 }
 
-/// Looks up one character.
+/// Looks up a code point.
 #[inline]
-pub fn kind(character: char) -> Kind {
-    let code = character as u32;
-    let block = tables::BLOCK[(code >> 8) as usize];
-    match tables::KIND[block as usize][(code & 0xFF) as usize] {
+pub fn kind(code: u32) -> Kind {
+    let block = tables::BLOCK.get((code >> 8) as usize).copied().unwrap_or(0);
+    match tables::KIND[usize::from(block)][(code & 0xFF) as usize] {
         0 => Kind::Separator,
         1 => Kind::Word,
-        _ => folded(code),
+        _ => Kind::Folded,
     }
 }
 
+/// The characters that a code point of kind [`Kind::Folded`] folds to; NUL where there are fewer than three.
 #[inline(never)]
-fn folded(code: u32) -> Kind {
+pub fn folded(code: u32) -> [char; 3] {
     match tables::FOLD.binary_search_by_key(&code, |entry| entry.0) {
-        Ok(at) => Kind::Folded(tables::FOLD[at].1.map(|to| char::from_u32(to).unwrap_or('\0'))),
-        Err(_) => Kind::Word,
+        Ok(at) => tables::FOLD[at].1.map(|to| char::from_u32(to).unwrap_or('\0')),
+        Err(_) => [char::from_u32(code).unwrap_or('\0'), '\0', '\0'],
     }
 }
 
@@ -72,12 +72,13 @@ mod tests {
                     .all(|to| group.contains(categories.get(to)) == word),
                 "{character:?}"
             );
-            match kind(character) {
+            match kind(character as u32) {
                 Kind::Separator => assert!(!word, "{character:?}"),
                 Kind::Word => assert_eq!((word, expected), (true, character.to_string())),
-                Kind::Folded(to) => {
-                    let folded: String = to.iter().filter(|&&part| part != '\0').collect();
-                    assert_eq!((word, folded), (true, expected));
+                Kind::Folded => {
+                    let to = folded(character as u32);
+                    let text: String = to.iter().filter(|&&part| part != '\0').collect();
+                    assert_eq!((word, text), (true, expected));
                 }
             }
         }

@@ -8,13 +8,19 @@ use fusegate_core::fuse::{Outcome, Workspace};
 use fusegate_core::{json, naive};
 
 fn corpus(target: &str) -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(target);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("fuzz/corpus")
+        .join(target);
     let entries = std::fs::read_dir(folder).expect("the corpus is kept with the code");
-    entries.map(|entry| entry.expect("a readable entry").path()).collect()
+    entries
+        .map(|entry| entry.expect("a readable entry").path())
+        .collect()
 }
 
 fn bytes(target: &str) -> impl Iterator<Item = Vec<u8>> {
-    corpus(target).into_iter().map(|path| std::fs::read(path).expect("a readable input"))
+    corpus(target)
+        .into_iter()
+        .map(|path| std::fs::read(path).expect("a readable input"))
 }
 
 #[test]
@@ -26,7 +32,9 @@ fn json_agrees_with_serde_json() {
             let limit = |error: &serde_json::Error| error.to_string().contains("recursion limit");
             assert!(theirs.as_ref().map_or_else(limit, |_| true));
         } else {
-            assert!(theirs.is_err() || body.iter().filter(|&&byte| byte == b'[' || byte == b'{').count() > 128);
+            assert!(
+                theirs.is_err() || body.iter().filter(|&&byte| byte == b'[' || byte == b'{').count() > 128
+            );
         }
         bodies += 1;
     }
@@ -38,7 +46,10 @@ fn counts_agree_with_the_obvious_reading() {
     let mut texts = 0;
     for input in bytes("tokenize") {
         let text = String::from_utf8_lossy(&input);
-        let middle = text.char_indices().nth(text.chars().count() / 3).map_or(0, |(at, _)| at);
+        let middle = text
+            .char_indices()
+            .nth(text.chars().count() / 3)
+            .map_or(0, |(at, _)| at);
         naive::assert_same_counts(&text[..middle], &text[middle..], text.len() % 67);
         texts += 1;
     }
