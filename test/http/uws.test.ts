@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import { loadUws } from '../../src/http/uws.js';
 import { startServer } from './fixture.js';
 import { head, post, RawClient } from './raw.js';
 
@@ -51,6 +52,13 @@ describe('uWebSockets.js answers by itself', () => {
     const metric = server.metrics().find(({ name }) => name === 'fusegate_http_requests_in_flight');
     assert.deepEqual(metric?.values, [{ value: 0, labels: {} }]);
   });
+});
+
+test('where no native build fits, one sentence names Node, the C library and the architecture', () => {
+  const wanted = new RegExp(
+    `Node ${process.versions.node} with .*(glibc|musl|darwin|win32).* on ${process.arch}`,
+  );
+  assert.throws(() => loadUws(['no-such-build']), wanted);
 });
 
 test('a head of 60,000 bytes is taken', async () => {
