@@ -1,0 +1,48 @@
+/** The bodies that are measured: those of `bench/data`, and, where they lie beside the project, larger real ones. */
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import type { ReferenceRequest } from '../test/reference/fuse.js';
+import { projectRoot } from '../test/peers/python.js';
+
+/** What decides which targets a body has. */
+export type BodyKind = 'ascii' | 'cjk' | 'escapes' | 'unicode';
+
+/** One body of POST /v1/fuse. */
+export interface Body {
+  /** Where it comes from and its file's name, such as `synthetic 100`. */
+  readonly name: string;
+  readonly path: string;
+  readonly bytes: Uint8Array;
+  readonly docs: number;
+  readonly kind: BodyKind;
+  readonly request: ReferenceRequest;
+}
+
+const FOLDERS = [
+  { label: 'synthetic', folder: join(projectRoot, 'bench/data') },
+  { label: 'collections', folder: join(projectRoot, '../shared/data/bodies') },
+];
+
+function kindOf(file: string, bytes: Uint8Array): BodyKind {
+  if (file.includes('cjk')) return 'cjk';
+  if (file.includes('escapes')) return 'escapes';
+  return bytes.every((byte) => byte < 128) ? 'ascii' : 'unicode';
+}
+
+function read(label: string, path: string): Body {
+  const file = basename(path, '.json');
+  const bytes = new Uint8Array(readFileSync(path));
+  const request = JSON.parse(new TextDecoder().decode(bytes)) as ReferenceRequest;
+  const name = `${label} ${file.replace('fuse_', '').replaceAll('_', ' ')}`;
+  return { name, path, bytes, docs: request.docs.length, kind: kindOf(file, bytes), request };
+}
+
+/** Every body whose documents have dense scores, the smallest of each folder first. */
+export function readBodies(): Body[] {
+  return FOLDERS.filter(({ folder }) => existsSync(folder)).flatMap(({ label, folder }) =>
+    readdirSync(folder)
+      .filter((file) => file.endsWith('.json') && !file.includes('nodense'))
+      .map((file) => read(label, join(folder, file)))
+      .sort((left, right) => left.docs - right.docs || left.name.localeCompare(right.name)),
+  );
+}

@@ -1,0 +1,92 @@
+/** Peers that answer in process, each a child driven over lines of JSON, so that rounds can take turns. */
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { join } from 'node:path';
+import { projectRoot } from '../test/peers/python.js';
+import { checkBm25s, checkFusegate, checkRankBm25, checkTantivy } from './check.js';
+import type { Check } from './check.js';
+import type { Body } from './bodies.js';
+
+/** A running peer. */
+export interface InProcess {
+  readonly name: string;
+  /** Whether its tokenizer can do what the body asks for. */
+  readonly takes: (body: Body) => boolean;
+  /** Answers once, and fails unless the answer is right. */
+  readonly verify: (body: Body) => Promise<void>;
+  /** Seconds a request, over about `seconds`. */
+  readonly measure: (body: Body, seconds: number) => Promise<number>;
+  readonly stop: () => Promise<void>;
+}
+
+interface Program {
+  readonly name: string;
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly check: Check;
+  readonly takes?: (body: Body) => boolean;
+}
+
+function start({ name, command, args, check, takes = () => true }: Program): InProcess {
+  const child = spawn(command, args, { cwd: projectRoot, stdio: ['pipe', 'pipe', 'inherit'] });
+  const ended = once(child, 'close');
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const ask = async (body: Body, seconds: number): Promise<unknown> => {
+    child.stdin.write(`${JSON.stringify({ body: body.path, seconds })}\n`);
+    const line = await lines.next();
+    if (line.done === true) throw new Error(`${name} ended`);
+    return JSON.parse(line.value);
+  };
+  return {
+    name,
+    takes,
+    verify: async (body) => {
+      const answer = await ask(body, 0);
+      try {
+        check(body.request, answer);
+      } catch (error) {
+        throw new Error(`${name} answers ${body.name} wrongly`, { cause: error });
+      }
+    },
+    measure: async (body, seconds) => {
+      const timing = (await ask(body, seconds)) as { requests: number; seconds: number };
+      return timing.seconds / timing.requests;
+    },
+    stop: async () => {
+      child.stdin.end();
+      await ended;
+    },
+  };
+}
+
+/** Builds the Rust peer; `undefined`, with the reason printed, where that fails. */
+function buildTantivy(say: (line: string) => void): string | undefined {
+  const folder = join(projectRoot, 'bench/native');
+  const build = spawnSync('cargo', ['build', '--release', '--locked', '--manifest-path', join(folder, 'Cargo.toml')], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  if (build.status === 0) return join(folder, 'target/release/fusegate-bench-peers');
+  say('tantivy is left out: its build failed (see above).');
+  return undefined;
+}
+
+/** Starts the native core, rank_bm25, bm25s and tantivy. */
+export function startInProcess(python: string | undefined, say: (line: string) => void): InProcess[] {
+  const native = join(projectRoot, 'dist/bench/peers/native.js');
+  const script = 'bench/peers/inprocess.py';
+  const programs: Program[] = [
+    { name: 'native core', command: process.execPath, args: [native], check: checkFusegate },
+  ];
+  if (python !== undefined) {
+    programs.push({ name: 'rank_bm25', command: python, args: [script, 'rank_bm25'], check: checkRankBm25 });
+    programs.push({ name: 'bm25s', command: python, args: [script, 'bm25s'], check: checkBm25s });
+  }
+  say('Building the Rust peer (tantivy; some minutes the first time) …');
+  const tantivy = buildTantivy(say);
+  if (tantivy !== undefined) {
+    const takes = (body: Body): boolean => body.request.tokenizer !== 'ngram';
+    programs.push({ name: 'tantivy', command: tantivy, args: [], check: checkTantivy, takes });
+  }
+  return programs.map(start);
+}

@@ -1,0 +1,55 @@
+/** `npm run bench -- <name>`: the benchmarks, each checked, plotted and recorded with the machine it ran on. */
+import { Command, InvalidArgumentError } from 'commander';
+import { benchFuse } from './fuse.js';
+import type { FuseOptions } from './fuse.js';
+import { benchLarge } from './large.js';
+import type { LargeOptions } from './large.js';
+import { benchSoak } from './soak.js';
+import type { SoakOptions } from './soak.js';
+
+function positive(text: string): number {
+  const value = Number(text);
+  if (!(value > 0)) throw new InvalidArgumentError('a number above 0 is needed');
+  return value;
+}
+
+function whole(text: string): number {
+  const value = positive(text);
+  if (!Number.isInteger(value)) throw new InvalidArgumentError('a whole number above 0 is needed');
+  return value;
+}
+
+const program = new Command('bench').description('Benchmarks of Fusegate. Exit code 2: a target was missed.');
+program
+  .command('fuse')
+  .description('POST /v1/fuse against an echo, FastAPI + rank_bm25, bm25s and tantivy')
+  .option('--rounds <n>', 'rounds in which the peers take turns', whole, 5)
+  .option('--seconds <s>', 'seconds of load a peer, body and round', positive, 4)
+  .option('--connections <n>', 'connections of the load', whole, 8)
+  .option('--body <text>', 'only bodies whose name contains this', '')
+  .option('--json', 'print one JSON document instead of text', false)
+  .option('--no-record', 'write nothing to bench/record')
+  .action(async (options: FuseOptions) => {
+    process.exitCode = await benchFuse(options);
+  });
+program
+  .command('soak')
+  .description('resident memory of a worker under good, bad and aborted requests')
+  .option('--requests <n>', 'requests in all', whole, 1_000_000)
+  .option('--connections <n>', 'connections of the load', whole, 16)
+  .option('--json', 'print one JSON document instead of text', false)
+  .option('--no-record', 'write nothing to bench/record')
+  .action(async (options: SoakOptions) => {
+    process.exitCode = await benchSoak(options);
+  });
+program
+  .command('large')
+  .description('99th percentile of small requests while a 32 MiB request is always in flight')
+  .option('--seconds <s>', 'seconds of load, idle and again beside the large requests', positive, 20)
+  .option('--connections <n>', 'connections of the small requests', whole, 2)
+  .option('--json', 'print one JSON document instead of text', false)
+  .option('--no-record', 'write nothing to bench/record')
+  .action(async (options: LargeOptions) => {
+    process.exitCode = await benchLarge(options);
+  });
+await program.parseAsync();

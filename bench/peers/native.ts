@@ -1,0 +1,47 @@
+/**
+ * One request of POST /v1/fuse in process by Fusegate's native core: bytes in, bytes out, through Node-API. Jobs
+ * and answers as in `inprocess.py`.
+ */
+import { readFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { native } from '../../src/native/addon.js';
+
+interface Job {
+  readonly body: string;
+  readonly seconds: number;
+}
+
+/** Requests between two looks at the clock: the clock must not be what is measured. */
+const BATCH = 8;
+
+const facts = new Float64Array(1);
+let out = new Uint8Array(1 << 20);
+
+/** Answers once; the answer lies in `out`. */
+function answer(body: Uint8Array): number {
+  const length = native.fuse(body, out, facts);
+  if (length < -2) {
+    out = new Uint8Array(-length);
+    return answer(body);
+  }
+  if (length < 0) throw new Error(`the fast path does not take this body (${length})`);
+  return length;
+}
+
+function measure(body: Uint8Array, seconds: number): { requests: number; seconds: number } {
+  const start = process.hrtime.bigint();
+  const elapsed = (): number => Number(process.hrtime.bigint() - start) / 1e9;
+  let requests = 0;
+  while (elapsed() < seconds) {
+    for (let repeat = 0; repeat < BATCH; repeat++) answer(body);
+    requests += BATCH;
+  }
+  return { requests, seconds: elapsed() };
+}
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const job = JSON.parse(line) as Job;
+  const body = readFileSync(job.body);
+  if (job.seconds > 0) console.log(JSON.stringify(measure(body, job.seconds)));
+  else console.log(new TextDecoder().decode(out.subarray(0, answer(body))));
+}

@@ -1,0 +1,112 @@
+/** Child processes of the benchmarks: started on a free port, known ready, measured, ended by their own id. */
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { readFileSync, readdirSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { projectRoot } from '../test/peers/python.js';
+
+/** A running server. */
+export interface Server {
+  readonly name: string;
+  readonly url: string;
+  readonly process: ChildProcess;
+  /** CPU time (s) of the process and its children so far, from `/proc/<pid>/stat`: utime + stime. */
+  readonly cpuSeconds: () => number;
+  /** Ids of the process and its children. */
+  readonly pids: () => number[];
+  readonly stop: () => Promise<void>;
+}
+
+export interface ServerStart {
+  readonly name: string;
+  readonly command: string;
+  readonly args: (port: number) => string[];
+  readonly env?: (port: number) => Record<string, string>;
+  readonly cwd?: string;
+  /** A path that answers once the server is ready, whatever the status. */
+  readonly probe: string;
+}
+
+const READY_MS = 60_000;
+const STOP_MS = 15_000;
+/** The kernel's unit of utime and stime on every Linux that Node runs on: USER_HZ = 100. */
+const TICKS_PER_SECOND = 100;
+
+/** A port that nothing listens on now. */
+export function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer().once('error', reject);
+    probe.listen(0, '127.0.0.1', () => {
+      const address = probe.address();
+      const port = typeof address === 'object' && address !== null ? address.port : 0;
+      probe.close(() => resolve(port));
+    });
+  });
+}
+
+/** Fields of `/proc/<pid>/stat` after the name in parentheses, from the state on; empty when it has ended. */
+function stat(pid: number): string[] {
+  try {
+    const line = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return line.slice(line.lastIndexOf(')') + 2).split(' ');
+  } catch {
+    return [];
+  }
+}
+
+/** A process and all that descend from it. */
+function family(pid: number): number[] {
+  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map(Number);
+  const children = pids.filter((other) => Number(stat(other)[1]) === pid);
+  return [pid, ...children.flatMap(family)];
+}
+
+function cpuSecondsOf(pid: number): number {
+  const fields = stat(pid);
+  return (Number(fields[11] ?? 0) + Number(fields[12] ?? 0)) / TICKS_PER_SECOND;
+}
+
+async function untilReady(child: ChildProcess, url: string, heard: () => string): Promise<void> {
+  const deadline = performance.now() + READY_MS;
+  while (performance.now() < deadline) {
+    if (child.exitCode !== null) break;
+    try {
+      await (await fetch(url)).arrayBuffer();
+      return;
+    } catch {
+      await sleep(50);
+    }
+  }
+  child.kill();
+  throw new Error(`${url} does not answer. The server said:\n${heard()}`);
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = new Promise((resolve) => child.once('exit', resolve));
+  child.kill('SIGTERM');
+  const limit = setTimeout(() => child.kill('SIGKILL'), STOP_MS);
+  await ended;
+  clearTimeout(limit);
+}
+
+/** Starts a server on a free port and resolves when it answers; throws with what it printed when it does not. */
+export async function startServer(start: ServerStart): Promise<Server> {
+  const port = await freePort();
+  const child = spawn(start.command, start.args(port), {
+    cwd: start.cwd ?? projectRoot,
+    env: { ...process.env, ...start.env?.(port) },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let heard = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => (heard = (heard + text).slice(-4000)));
+  }
+  child.once('error', (error) => (heard += error.message));
+  const url = `http://127.0.0.1:${port}`;
+  await untilReady(child, `${url}${start.probe}`, () => heard);
+  const pids = (): number[] => (child.pid === undefined ? [] : family(child.pid));
+  const cpuSeconds = (): number => pids().reduce((sum, pid) => sum + cpuSecondsOf(pid), 0);
+  return { name: start.name, url, process: child, pids, cpuSeconds, stop: () => end(child) };
+}

@@ -1,0 +1,211 @@
+/**
+ * The obvious, slow reading of POST /v1/fuse: tokenizer, BM25 (Lucene's idf), max-norm and reciprocal rank
+ * fusion, one sentence of the rules a function. Nothing of it is shared with the service.
+ *
+ * Orders of summation, where the last bits depend on them: a document's BM25 score adds its query terms in
+ * order of their first occurrence in the query, `count in query * idf * tf part` each; a fused score is the
+ * BM25 part plus the dense part, each part weight * (score / largest absolute score).
+ */
+import { foldText, isWordCharacter } from './unicode.js';
+
+/** A request whose documents all have a dense score. */
+export interface ReferenceRequest {
+  readonly query: string;
+  readonly docs: readonly ReferenceDoc[];
+  readonly method?: 'maxnorm' | 'rrf' | undefined;
+  readonly tokenizer?: 'ws' | 'ngram' | undefined;
+  readonly top_k?: number | null | undefined;
+  readonly weights?: { readonly bm25: number; readonly dense: number } | undefined;
+  readonly rrf_k?: number | undefined;
+  readonly k1?: number | undefined;
+  readonly b?: number | undefined;
+  readonly return_text?: boolean | undefined;
+  readonly explain?: boolean | undefined;
+}
+
+export interface ReferenceDoc {
+  readonly id: string;
+  readonly text: string;
+  readonly dense_score: number;
+}
+
+/** How one document's fused score came about. */
+export interface Explanation {
+  readonly bm25_norm: number;
+  readonly dense_norm: number;
+  readonly bm25_part: number;
+  readonly dense_part: number;
+  readonly bm25_rank: number;
+  readonly dense_rank: number;
+}
+
+export interface ReferenceResult extends ReferenceDoc {
+  readonly bm25_score: number;
+  readonly fused_score: number;
+  readonly rank: number;
+  readonly explain?: Explanation;
+}
+
+/** The service words `message` as it likes; what must be in it is the remedy, where there is one. */
+export interface ReferenceWarning {
+  readonly code: 'lexical_leg_empty' | 'dense_leg_flat';
+  readonly message: string;
+}
+
+export interface ReferenceResponse {
+  readonly query: string;
+  readonly method: string;
+  readonly tokenizer: string;
+  readonly dense_source: 'caller';
+  readonly results: readonly ReferenceResult[];
+  readonly warnings?: readonly ReferenceWarning[];
+}
+
+/** Maximal runs of word characters of the case-folded text. */
+function runs(text: string): string[][] {
+  const found: string[][] = [];
+  let run: string[] = [];
+  for (const character of [...Array.from(foldText(text)), ' ']) {
+    if (isWordCharacter(character)) run.push(character);
+    else if (run.length > 0) {
+      found.push(run);
+      run = [];
+    }
+  }
+  return found;
+}
+
+/** A text's tokens: its runs (`ws`), or the character bigrams in each run, a run of one being a token. */
+export function tokenize(text: string, tokenizer: 'ws' | 'ngram'): string[] {
+  if (tokenizer === 'ws') return runs(text).map((run) => run.join(''));
+  return runs(text).flatMap((run) =>
+    run.length === 1 ? run : run.slice(1).map((character, at) => `${run[at] ?? ''}${character}`),
+  );
+}
+
+function occurrences(term: string, tokens: readonly string[]): number {
+  return tokens.filter((token) => token === term).length;
+}
+
+/** BM25 score of every document against the query, over these documents alone. */
+export function bm25(query: readonly string[], docs: readonly string[][], k1: number, b: number): number[] {
+  const averageLength = docs.reduce((sum, tokens) => sum + tokens.length, 0) / docs.length;
+  if (averageLength === 0) return docs.map(() => 0);
+  const terms = Array.from(new Set(query), (term) => {
+    const df = docs.filter((tokens) => tokens.includes(term)).length;
+    const idf = Math.log(1 + (docs.length - df + 0.5) / (df + 0.5));
+    return { term, weight: occurrences(term, query) * idf };
+  });
+  return docs.map((tokens) => {
+    let score = 0;
+    for (const { term, weight } of terms) {
+      const tf = occurrences(term, tokens);
+      const tfPart = tf / (tf + k1 * (1 - b + (b * tokens.length) / averageLength));
+      if (tf > 0) score += weight * tfPart;
+    }
+    return score;
+  });
+}
+
+/** Scores divided by their largest absolute value; zeros stay zeros. */
+function maxnorm(scores: readonly number[]): number[] {
+  const largest = Math.max(...scores.map(Math.abs));
+  return scores.map((score) => (largest === 0 ? 0 : score / largest));
+}
+
+/** Rank of each score from 1, descending, ties by input order. */
+function ranks(scores: readonly number[]): number[] {
+  return scores.map(
+    (score, at) =>
+      1 + scores.filter((other, place) => other > score || (other === score && place < at)).length,
+  );
+}
+
+/** Weights scaled by the larger, then divided by their sum. */
+function normalised({ bm25: lexical, dense }: { bm25: number; dense: number }): [number, number] {
+  const larger = Math.max(lexical, dense);
+  const sum = lexical / larger + dense / larger;
+  return [lexical / larger / sum, dense / larger / sum];
+}
+
+function explanations(request: ReferenceRequest, lexical: number[], dense: number[]): Explanation[] {
+  const [lexicalWeight, denseWeight] = normalised(request.weights ?? { bm25: 1, dense: 1 });
+  const [lexicalNorms, denseNorms] = [maxnorm(lexical), maxnorm(dense)];
+  const [lexicalRanks, denseRanks] = [ranks(lexical), ranks(dense)];
+  const k = request.rrf_k ?? 60;
+  return request.docs.map((_, at) => {
+    const [bm25_norm = NaN, dense_norm = NaN] = [lexicalNorms[at], denseNorms[at]];
+    const [bm25_rank = NaN, dense_rank = NaN] = [lexicalRanks[at], denseRanks[at]];
+    const byRank = request.method === 'rrf';
+    const bm25_part = byRank ? (2 * lexicalWeight) / (k + bm25_rank) : lexicalWeight * bm25_norm;
+    const dense_part = byRank ? (2 * denseWeight) / (k + dense_rank) : denseWeight * dense_norm;
+    return { bm25_norm, dense_norm, bm25_part, dense_part, bm25_rank, dense_rank };
+  });
+}
+
+const UNSPACED_SCRIPTS = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]/u;
+
+function matchesNothing({ query, docs, tokenizer = 'ws' }: ReferenceRequest): boolean {
+  const terms = new Set(tokenize(query, tokenizer));
+  return !docs.some((doc) => tokenize(doc.text, tokenizer).some((token) => terms.has(token)));
+}
+
+function warningsOf(request: ReferenceRequest): ReferenceWarning[] {
+  const warnings: ReferenceWarning[] = [];
+  if (matchesNothing(request)) {
+    const ngramHelps =
+      request.tokenizer !== 'ngram' && request.docs.some((doc) => UNSPACED_SCRIPTS.test(doc.text));
+    const message = ngramHelps ? 'no match: try ngram' : 'no match';
+    warnings.push({ code: 'lexical_leg_empty', message });
+  }
+  const [first, ...others] = request.docs;
+  if (others.length > 0 && others.every((doc) => doc.dense_score === first?.dense_score)) {
+    warnings.push({ code: 'dense_leg_flat', message: 'all dense scores are equal' });
+  }
+  return warnings;
+}
+
+/** BM25 scores of a request's documents, in input order. */
+export function lexicalScores(request: ReferenceRequest): number[] {
+  const tokenizer = request.tokenizer ?? 'ws';
+  return bm25(
+    tokenize(request.query, tokenizer),
+    request.docs.map((doc) => tokenize(doc.text, tokenizer)),
+    request.k1 ?? 1.5,
+    request.b ?? 0.75,
+  );
+}
+
+/**
+ * Answers a request.
+ *
+ * @param lexical BM25 scores in input order; given to see what follows from another's scores.
+ */
+export function fuse(request: ReferenceRequest, lexical = lexicalScores(request)): ReferenceResponse {
+  const { query, docs, method = 'maxnorm', tokenizer = 'ws' } = request;
+  const dense = docs.map((doc) => doc.dense_score);
+  const explained = explanations(request, lexical, dense);
+  const fused = explained.map((part) => part.bm25_part + part.dense_part);
+  const places = ranks(fused);
+  const results = docs.map((doc, at) => ({
+    id: doc.id,
+    text: request.return_text === false ? '' : doc.text,
+    dense_score: doc.dense_score,
+    bm25_score: lexical[at] ?? NaN,
+    fused_score: fused[at] ?? NaN,
+    rank: places[at] ?? NaN,
+    ...(request.explain === true ? { explain: explained[at] } : {}),
+  }));
+  results.sort((left, right) => left.rank - right.rank);
+  const warnings = warningsOf(request);
+  const answer = {
+    query,
+    method,
+    tokenizer,
+    dense_source: 'caller',
+    results: results.slice(0, request.top_k ?? docs.length),
+    ...(warnings.length > 0 ? { warnings } : {}),
+  };
+  // Through text, as the service's numbers go: ECMAScript's Number::toString, -0 as 0.
+  return JSON.parse(JSON.stringify(answer)) as ReferenceResponse;
+}
