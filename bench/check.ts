@@ -3,8 +3,9 @@
  * variant and token rule.
  */
 import { assertAgrees, near } from '../test/reference/agreement.js';
-import { bm25, fuse, lexicalScores, tokenize } from '../test/reference/fuse.js';
+import { bm25, fuse, lexicalScores } from '../test/reference/fuse.js';
 import type { ReferenceRequest, ReferenceResponse, ReferenceResult } from '../test/reference/fuse.js';
+import { foldText } from '../test/reference/unicode.js';
 
 /** Fails with a sentence unless an answer is right. */
 export type Check = (request: ReferenceRequest, answer: unknown) => void;
@@ -12,14 +13,13 @@ export type Check = (request: ReferenceRequest, answer: unknown) => void;
 /** Fusegate's answers: all of the oracle's, order included. */
 export const checkFusegate: Check = assertAgrees;
 
-/** Tokens by Python's `\w+` on the case-folded text, bigrams inside a run where asked. */
+/** Tokens by Python's `\w+` (letters, numbers, underscore) on case-folded text, bigrams of them where asked. */
 function pythonTokens(text: string, { tokenizer }: ReferenceRequest): string[] {
-  // Underscore counts as a letter there and marks do not: the oracle's rule on a text with the two swapped.
-  const runs = text.replace(/[\p{M}]/gu, ' ').match(/[\p{L}\p{N}_]+/gu) ?? [];
-  return runs.flatMap((run) => {
-    const folded = tokenize(run.replaceAll('_', 'ˍ'), 'ws').join('');
-    const characters = Array.from(folded);
-    if (tokenizer !== 'ngram' || characters.length < 2) return [folded];
+  const words = foldText(text).match(/[\p{L}\p{N}_]+/gu) ?? [];
+  if (tokenizer !== 'ngram') return words;
+  return words.flatMap((word) => {
+    const characters = Array.from(word);
+    if (characters.length === 1) return characters;
     return characters.slice(1).map((character, at) => `${characters[at] ?? ''}${character}`);
   });
 }
@@ -51,7 +51,12 @@ function byId(results: readonly ReferenceResult[]): Map<string, ReferenceResult>
 }
 
 /** Every document once, its scores within `tolerance` of what they should be, in falling order. */
-function compare(request: ReferenceRequest, answer: unknown, scores: readonly number[], tolerance: number): void {
+function compare(
+  request: ReferenceRequest,
+  answer: unknown,
+  scores: readonly number[],
+  tolerance: number,
+): void {
   const { results } = answer as ReferenceResponse;
   const expected = byId(fuse(request, [...scores]).results);
   if (results.length !== request.docs.length) throw new Error(`${results.length} results`);

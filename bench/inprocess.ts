@@ -63,9 +63,13 @@ function start({ name, command, args, check, takes = () => true }: Program): InP
 /** Builds the Rust peer; `undefined`, with the reason printed, where that fails. */
 function buildTantivy(say: (line: string) => void): string | undefined {
   const folder = join(projectRoot, 'bench/native');
-  const build = spawnSync('cargo', ['build', '--release', '--locked', '--manifest-path', join(folder, 'Cargo.toml')], {
-    stdio: ['ignore', 'ignore', 'inherit'],
-  });
+  const build = spawnSync(
+    'cargo',
+    ['build', '--release', '--locked', '--manifest-path', join(folder, 'Cargo.toml')],
+    {
+      stdio: ['ignore', 'ignore', 'inherit'],
+    },
+  );
   if (build.status === 0) return join(folder, 'target/release/fusegate-bench-peers');
   say('tantivy is left out: its build failed (see above).');
   return undefined;

@@ -30,7 +30,9 @@ export function findWrk(): { readonly version: string } | { readonly missing: st
   // It prints its version with its usage, and exits with 1; without it the line is empty.
   const version = versionOf('sh', ['-c', 'command -v wrk > /dev/null && wrk -v 2>&1 | head -n 1']);
   if (version !== undefined && version !== '') return { version };
-  return { missing: 'The benchmark makes its load with wrk. Install it: apt-get install wrk (or brew install wrk)' };
+  return {
+    missing: 'The benchmark makes its load with wrk. Install it: apt-get install wrk (or brew install wrk)',
+  };
 }
 
 /**
@@ -38,11 +40,23 @@ export function findWrk(): { readonly version: string } | { readonly missing: st
  *
  * @throws when a request failed: a figure made of failures is none
  */
-export async function load(server: Server, path: string, connections: number, seconds: number): Promise<Load> {
+export async function load(
+  server: Server,
+  path: string,
+  connections: number,
+  seconds: number,
+): Promise<Load> {
   const script = join(projectRoot, 'bench/post.lua');
   const flags = ['-t', '1', '-c', String(connections), '-d', `${seconds}s`, '--timeout', '60s', '--latency'];
   const cpuBefore = server.cpuSeconds();
-  const { stdout } = await promisify(execFile)('wrk', [...flags, '-s', script, `${server.url}/v1/fuse`, '--', path]);
+  const { stdout } = await promisify(execFile)('wrk', [
+    ...flags,
+    '-s',
+    script,
+    `${server.url}/v1/fuse`,
+    '--',
+    path,
+  ]);
   const cpu = server.cpuSeconds() - cpuBefore;
   const line = /^RESULT (.*)$/m.exec(stdout)?.[1];
   if (line === undefined) throw new Error(`wrk printed no result:\n${stdout}`);

@@ -46,7 +46,9 @@ export function machine(): Machine {
 /** First line that a program prints to say its version; `undefined` where it does not start. */
 export function versionOf(program: string, args: readonly string[]): string | undefined {
   try {
-    return execFileSync(program, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).split('\n')[0];
+    return execFileSync(program, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).split(
+      '\n',
+    )[0];
   } catch {
     return undefined;
   }

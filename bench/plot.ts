@@ -18,7 +18,11 @@ const STYLE = `
   }`;
 
 function escape(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
+  return text
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;');
 }
 
 function text(x: number, y: number, content: string, attributes = ''): string {
@@ -90,7 +94,13 @@ export function dotPlot({ title, subtitle, axis, series, rows }: DotPlot): strin
       const y = middle + (place - (series.length - 1) / 2) * 11;
       const colour = COLOURS[place % COLOURS.length] ?? '';
       return [
-        line(x(value.min), y, x(value.max), y, `stroke="${colour}" stroke-width="2.5" stroke-linecap="round"`),
+        line(
+          x(value.min),
+          y,
+          x(value.max),
+          y,
+          `stroke="${colour}" stroke-width="2.5" stroke-linecap="round"`,
+        ),
         `<circle cx="${x(value.median).toFixed(1)}" cy="${y.toFixed(1)}" r="5" fill="${colour}"/>`,
       ];
     });

@@ -57,7 +57,9 @@ function stat(pid: number): string[] {
 
 /** A process and all that descend from it. */
 function family(pid: number): number[] {
-  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map(Number);
+  const pids = readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number);
   const children = pids.filter((other) => Number(stat(other)[1]) === pid);
   return [pid, ...children.flatMap(family)];
 }
