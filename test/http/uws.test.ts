@@ -68,7 +68,7 @@ test('a head of 60,000 bytes is taken', async () => {
   client.destroy();
 });
 
-test('a request before the answer to the last ends the connection, but not where that came at once', async () => {
+test('a request before the answer to the last ends the connection, unless it was quick', async () => {
   const client = await RawClient.open(port);
   client.send(head('GET', '/hello') + head('GET', '/hello'));
   assert.equal((await client.response()).status, 200);
