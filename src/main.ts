@@ -2,7 +2,7 @@
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { runProgram, workerCommand } from './commands/program.js';
-import { serve } from './commands/serve.js';
+import { serve, type ServeOrder, type ServeOutcome } from './commands/serve.js';
 import type { Handlers } from './contract/routes.js';
 import { servedRoutes } from './http/pipeline.js';
 import { createServer, type Server } from './http/server.js';
@@ -14,6 +14,7 @@ import { dataFolderCheck, nativeModuleCheck, ready } from './info/ready.js';
 import { SERVICE_VERSION, version } from './info/version.js';
 import { native } from './native/addon.js';
 import { docsHandlers } from './pages/docs.js';
+import { runParent } from './processes/parent.js';
 import { runWorker } from './processes/worker.js';
 import { fuseHandler } from './search/fuse.js';
 import { exactOffLoop } from './search/offLoop.js';
@@ -21,6 +22,9 @@ import { systemClock } from './system/clock.js';
 import type { Configuration } from './system/configuration.js';
 import { createLog } from './system/log.js';
 import { systemRandomness } from './system/randomness.js';
+
+/** How long requests in flight are waited for when told to stop (ms). */
+const drainMs = 10_000;
 
 /** Every route's handler, bound to its parts. */
 function handlers({ dataFolder }: Configuration): Handlers {
@@ -47,6 +51,18 @@ function buildServer(configuration: Configuration): Server {
   });
 }
 
+/** Runs the parent of the workers, which are this same program. */
+function serveInProcesses(order: ServeOrder): Promise<ServeOutcome> {
+  return runParent({
+    ...order,
+    program: fileURLToPath(import.meta.url),
+    programArguments: [workerCommand],
+    clock: systemClock,
+    lockFile: native.lockFile,
+    drainMs,
+  });
+}
+
 /** Runs `fusegate` with the arguments after the command's name. */
 export async function main(args: readonly string[]): Promise<void> {
   await runProgram(args, {
@@ -55,11 +71,8 @@ export async function main(args: readonly string[]): Promise<void> {
       serve({
         environment: process.env,
         machine: { platform: process.platform, cores: availableParallelism() },
-        clock: systemClock,
         version: SERVICE_VERSION,
-        lockFile: native.lockFile,
-        program: fileURLToPath(import.meta.url),
-        programArguments: [workerCommand],
+        run: serveInProcesses,
         print: (line) => console.log(line),
         printError: (line) => console.error(line),
       }),

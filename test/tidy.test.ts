@@ -44,6 +44,7 @@ const entryPoints = [
   /Thread\.ts$/,
   /\.test\.ts$/,
   /^bench\/main\.ts$/,
+  /^test\/processes\/program\.ts$/,
   /^(bench|test)\/peers\//,
   // Rewrites the generated documents; a program that the processes' tests start.
   /^test\/contract\/writeDocuments\.ts$/,

@@ -1,23 +1,35 @@
 /** `fusegate serve`: reads the configuration and runs the server until it is told to stop. */
-import { runParent, type ParentParts } from '../processes/parent.js';
 import { readConfiguration, type Configuration, type Machine } from '../system/configuration.js';
-import type { Clock } from '../system/clock.js';
-import { createLog } from '../system/log.js';
+import { createLog, type Log } from '../system/log.js';
+
+/** How serving ended. */
+export type ServeOutcome =
+  | { readonly kind: 'stopped' }
+  /** Requests were left when the time to drain was over. */
+  | { readonly kind: 'killed' }
+  /** It did not start; `reason` is a sentence that says what to do. */
+  | { readonly kind: 'refused'; readonly reason: string };
+
+/** What is served, and where to say that it is. */
+export interface ServeOrder {
+  readonly configuration: Configuration;
+  readonly log: Log;
+  /** Called once, when requests are answered, with where. `metricsPort` 0: no metrics are served. */
+  readonly onListening: (port: number, metricsPort: number) => void;
+}
 
 /** What the command needs from the outside. */
-export interface ServeParts extends Pick<ParentParts, 'program' | 'programArguments' | 'lockFile'> {
+export interface ServeParts {
+  /** Serves until told to stop. */
+  readonly run: (order: ServeOrder) => Promise<ServeOutcome>;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly machine: Machine;
-  readonly clock: Clock;
   readonly version: string;
   /** Prints one line for the operator. */
   readonly print: (line: string) => void;
   /** Prints one line about what is wrong. */
   readonly printError: (line: string) => void;
 }
-
-/** How long requests in flight are waited for when told to stop (ms). */
-const drainMs = 10_000;
 
 /** Serves until stopped; resolves to the exit code: 0 stopped, 1 not started or requests were cut off. */
 export async function serve(parts: ServeParts): Promise<number> {
@@ -33,7 +45,7 @@ export async function serve(parts: ServeParts): Promise<number> {
     for (const line of greeting(parts.version, configuration, port, metricsPort)) parts.print(line);
   };
   const log = createLog(configuration.logLevel);
-  const outcome = await runParent({ ...parts, configuration, log, onListening, drainMs });
+  const outcome = await parts.run({ configuration, log, onListening });
   if (outcome.kind === 'refused') parts.printError(outcome.reason);
   if (outcome.kind === 'killed') parts.printError('Requests were still in flight and have been cut off.');
   return outcome.kind === 'stopped' ? 0 : 1;

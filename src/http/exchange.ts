@@ -155,7 +155,8 @@ export class Exchange implements RouteRequest {
     }
     this.watch();
     this.windowStartMs = this.startedMs;
-    this.server.receiving.add(this);
+    // One with a length begins with a piece, if an empty one, so that most bodies never enter the set.
+    if (this.declared < 0) this.server.receiving.add(this);
     this.response.onData((chunk, isLast) => {
       if (!this.answered && !this.gone) this.take(chunk, isLast);
     });
@@ -184,7 +185,7 @@ export class Exchange implements RouteRequest {
       this.body = new Uint8Array(chunk);
       this.borrowed = true;
     } else {
-      this.gathered ??= new BodyBuffer(this.server.bodies, this.mounted.route.bodyLimit, this.declared);
+      this.gathered ??= this.gather();
       const outcome = this.gathered.append(new Uint8Array(chunk));
       if (outcome !== 'taken') {
         this.refuseBody(outcome);
@@ -194,9 +195,15 @@ export class Exchange implements RouteRequest {
       this.body = this.gathered.bytes();
     }
     this.bytesIn = this.body.byteLength;
-    this.server.receiving.delete(this);
+    if (this.gathered !== undefined || this.declared < 0) this.server.receiving.delete(this);
     this.handle();
     this.borrowed = false;
+  }
+
+  /** Expects a body in several pieces, and watches its pace. */
+  private gather(): BodyBuffer {
+    this.server.receiving.add(this);
+    return new BodyBuffer(this.server.bodies, this.mounted.route.bodyLimit, this.declared);
   }
 
   private refuseBody(reason: 'too_large' | 'overloaded'): void {
@@ -347,6 +354,7 @@ export class Exchange implements RouteRequest {
     this.watched = true;
     this.response.onAborted(() => {
       this.gone = true;
+      this.server.receiving.delete(this);
       this.mounted.meter.aborted += 1;
       this.release();
     });
@@ -365,8 +373,7 @@ export class Exchange implements RouteRequest {
 
   private release(): void {
     this.server.inFlight -= 1;
-    this.server.receiving.delete(this);
-    this.server.sending.delete(this);
+    if (this.unsent !== noBytes) this.server.sending.delete(this);
     this.unsent = noBytes;
     this.releaseBody();
   }
@@ -393,6 +400,6 @@ function isPrefetch(request: HttpRequest): boolean {
 /** The Content-Length; -1 for a chunked body, 0 for none, NaN for one that is not a number. */
 function declaredLength(request: HttpRequest): number {
   const text = request.getHeader('content-length');
-  if (text !== '') return /^\d+$/.test(text) ? Number(text) : Number.NaN;
+  if (text !== '') return Number(text);
   return request.getHeader('transfer-encoding') === '' ? 0 : -1;
 }

@@ -25,13 +25,13 @@ function cLibrary(): string {
 
 /**
  * Loads the newer of the two published versions that this machine can run: 20.69 (Node 22, 24, 26; glibc >=
- * 2.38), else 20.51 (Node 18, 20, 22, 23; glibc >= 2.27).
+ * 2.38), else 20.51 (Node 18, 20, 22, 23; glibc >= 2.27). `builds` names their packages.
  * @throws Error with one sentence that names Node's version, the C library and the architecture.
  */
-export function loadUws(): Uws {
+export function loadUws(builds: readonly string[] = ['uws-24', 'uws-20']): Uws {
   process.env['UWS_HTTP_MAX_HEADERS_SIZE'] = String(maxHeadBytes);
   const require = createRequire(import.meta.url);
-  for (const name of ['uws-24', 'uws-20']) {
+  for (const name of builds) {
     try {
       return require(name) as Uws;
     } catch {

@@ -1,4 +1,4 @@
-/** Routes of the contract through the pipeline: media types, JSON, parameters; 422 before the handler runs. */
+/** Routes of the contract through the pipeline: media types, JSON and parameters are checked first. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Answer, RouteRequest } from '../../src/contract/exchange.js';
