@@ -5,10 +5,12 @@ import type { PrivacyResponse, StoredData } from '../contract/info.js';
 
 /** What a log line about a request holds. */
 const requestLog: StoredData = {
-  what: 'Route, status, sizes, duration and request id of each request.',
+  what:
+    'Route, status, sizes, duration and request id of requests that ended in a fault of ours (5xx); ' +
+    'of every request where the operator set LOG_LEVEL to debug.',
   why: 'To run the service and find faults.',
-  retention: "As long as the operator's log collector keeps standard output.",
-  where: 'Standard output.',
+  retention: "As long as the operator's log collector keeps standard error.",
+  where: 'Standard error.',
 };
 
 const notStored = [

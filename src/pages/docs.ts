@@ -62,7 +62,6 @@ const pageAnswer: Answer = {
   headers: {
     'content-security-policy': contentSecurityPolicy,
     'referrer-policy': 'no-referrer',
-    'x-content-type-options': 'nosniff',
   },
   charge: 0,
 };
@@ -77,7 +76,7 @@ export interface DocsHandlers {
 export function docsHandlers(): DocsHandlers {
   const answers = new Map(
     files.map(([name, folder, type]): [string, Answer] => {
-      const headers = { 'cache-control': 'public, max-age=3600', 'x-content-type-options': 'nosniff' };
+      const headers = { 'cache-control': 'public, max-age=3600' };
       const body = { bytes: new Uint8Array(readFileSync(join(folder, name))), type };
       return [name, { status: 200, body, headers, charge: 0 }];
     }),

@@ -50,6 +50,6 @@ export function exactOffLoop(): (body: Uint8Array) => Promise<Answer> {
       thread.ref();
       const job: ExactJob = { id: lastId, body };
       const whole = body.byteLength === body.buffer.byteLength && body.buffer instanceof ArrayBuffer;
-      thread.postMessage(job, whole ? [body.buffer as ArrayBuffer] : []);
+      thread.postMessage(job, whole ? [body.buffer] : []);
     });
 }

@@ -12,7 +12,7 @@ function runs(text: string): string[][] {
   const found: string[][] = [];
   let run: string[] = [];
   for (const character of text) {
-    if (isWord(character.codePointAt(0) ?? 0)) run.push(...fold(character));
+    if (isWord(character.codePointAt(0) ?? 0)) run.push(...Array.from(fold(character)));
     else if (run.length > 0) {
       found.push(run);
       run = [];
