@@ -16,6 +16,7 @@ import { native } from './native/addon.js';
 import { docsHandlers } from './pages/docs.js';
 import { runWorker } from './processes/worker.js';
 import { fuseHandler } from './search/fuse.js';
+import { exactOffLoop } from './search/offLoop.js';
 import { systemClock } from './system/clock.js';
 import type { Configuration } from './system/configuration.js';
 import { createLog } from './system/log.js';
@@ -25,7 +26,7 @@ import { systemRandomness } from './system/randomness.js';
 function handlers({ dataFolder }: Configuration): Handlers {
   const checks = [dataFolderCheck(dataFolder), nativeModuleCheck(native.version, SERVICE_VERSION)];
   return {
-    fuse: fuseHandler(native),
+    fuse: fuseHandler({ ...native, answerExactlyOffLoop: exactOffLoop() }),
     banner,
     health,
     ready: ready(checks),

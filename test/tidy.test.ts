@@ -1,7 +1,256 @@
-/** The style, as a test. */
-import { test } from 'node:test';
+/** The style of the code, as a test: import rule, cycles, dead files, lines, functions, the world outside system. */
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import { describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import ts from 'typescript';
 
-test('placeholder until the rules stand', () => {
-  assert.ok(true);
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+/** Folders of `src` in steps: a file imports from its own folder and from those of earlier steps only. */
+const steps: readonly (readonly string[])[] = [
+  ['system', 'contract', 'native'],
+  ['store'],
+  ['models'],
+  ['search', 'text', 'access'],
+  ['checkout', 'outreach', 'door'],
+  ['info', 'pages'],
+  ['http'],
+  ['processes', 'commands'],
+  ['main.ts'],
+];
+
+/** Packages with one home: nobody else names them. */
+const homes: Readonly<Record<string, string>> = {
+  typia: 'src/contract/',
+  'uws-20': 'src/http/',
+  'uws-24': 'src/http/',
+  lmdb: 'src/store/',
+  'onnxruntime-node': 'src/models/',
+  stripe: 'src/checkout/',
+};
+
+/** Functions over 70 lines, each with its reason. */
+const longFunctions: ReadonlySet<string> = new Set([]);
+
+const MOST_COLUMNS = 110;
+const MOST_LINES = 70;
+
+/** Files nobody imports because something else runs them. */
+const entryPoints = [
+  /^src\/main\.ts$/,
+  /Thread\.ts$/,
+  /\.test\.ts$/,
+  /^bench\/main\.ts$/,
+  /^(bench|test)\/peers\//,
+];
+
+function filesUnder(folder: string): string[] {
+  return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
+    const path = `${folder}/${entry.name}`;
+    if (entry.isDirectory()) return filesUnder(path);
+    return path.endsWith('.ts') && !path.endsWith('.d.ts') ? [path] : [];
+  });
+}
+
+const files = ['src', 'test', 'bench'].flatMap(filesUnder);
+const sources = new Map(
+  files.map((file) => {
+    const text = readFileSync(join(root, file), 'utf8');
+    return [file, ts.createSourceFile(file, text, ts.ScriptTarget.ES2022, true)];
+  }),
+);
+
+/** Module names that a file imports, `import()` and type imports included. */
+function imported(source: ts.SourceFile): string[] {
+  const names: string[] = [];
+  const visit = (node: ts.Node): void => {
+    const specifier =
+      ts.isImportDeclaration(node) || ts.isExportDeclaration(node)
+        ? node.moduleSpecifier
+        : ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword
+          ? node.arguments[0]
+          : ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument)
+            ? node.argument.literal
+            : undefined;
+    if (specifier !== undefined && ts.isStringLiteral(specifier)) names.push(specifier.text);
+    ts.forEachChild(node, visit);
+  };
+  visit(source);
+  return names;
+}
+
+/** The project's own files that a file imports. */
+function importedFiles(file: string): string[] {
+  const source = sources.get(file);
+  if (source === undefined) return [];
+  return imported(source)
+    .filter((name) => name.startsWith('.'))
+    .map((name) => normalize(join(dirname(file), name)).replace(/\.js$/, '.ts'));
+}
+
+function stepOf(file: string): number {
+  const folder = file.split('/')[1] ?? '';
+  return steps.findIndex((step) => step.includes(folder));
+}
+
+/** Every import in `src` that the rule forbids. */
+function forbiddenImports(file: string): string[] {
+  const folder = file.split('/')[1];
+  return importedFiles(file)
+    .filter((target) => {
+      if (!target.startsWith('src/')) return true;
+      return target.split('/')[1] !== folder && stepOf(target) >= stepOf(file);
+    })
+    .map((target) => `${file} imports ${target}`);
+}
+
+/** A cycle of imports that begins and ends at `file`, if there is one. */
+function cycleFrom(file: string): string[] | null {
+  const seen = new Set<string>();
+  const search = (at: string, path: readonly string[]): string[] | null => {
+    for (const next of importedFiles(at)) {
+      if (next === file) return [...path, file];
+      if (seen.has(next)) continue;
+      seen.add(next);
+      const found = search(next, [...path, next]);
+      if (found !== null) return found;
+    }
+    return null;
+  };
+  return search(file, [file]);
+}
+
+function nameOf(node: ts.FunctionLikeDeclaration): string {
+  if (node.name !== undefined) return node.name.getText();
+  return ts.isVariableDeclaration(node.parent) ? node.parent.name.getText() : 'a function without a name';
+}
+
+/** Functions of a file that are too long. `describe` and `test` bodies are lists, not functions. */
+function tooLong(file: string, source: ts.SourceFile): string[] {
+  const found: string[] = [];
+  const visit = (node: ts.Node): void => {
+    if (ts.isFunctionLike(node) && 'body' in node && node.body !== undefined) {
+      const first = source.getLineAndCharacterOfPosition(node.getStart()).line;
+      const lines = source.getLineAndCharacterOfPosition(node.end).line - first + 1;
+      const name = `${file}: ${nameOf(node)}`;
+      const listed = ts.isCallExpression(node.parent) && /^(describe|suite)\b/.test(node.parent.getText());
+      if (lines > MOST_LINES && !listed && !longFunctions.has(name)) found.push(`${name} has ${lines} lines`);
+    }
+    ts.forEachChild(node, visit);
+  };
+  visit(source);
+  return found;
+}
+
+/** Lines of a file's text that match, with their numbers. */
+function lines(pattern: RegExp | ((line: string) => boolean), chosen: readonly string[]): string[] {
+  const matches = typeof pattern === 'function' ? pattern : (line: string) => pattern.test(line);
+  return chosen.flatMap((file) => {
+    const text = readFileSync(join(root, file), 'utf8');
+    return text
+      .split('\n')
+      .flatMap((line, at) => (matches(line) ? [`${file}:${at + 1}: ${line.trim()}`] : []));
+  });
+}
+
+/** Files that are kept in version control, or all of ours where there is no repository. */
+function tracked(): string[] {
+  if (!existsSync(join(root, '.git'))) return files;
+  const listed = execFileSync('git', ['ls-files'], { cwd: root, encoding: 'utf8' });
+  return listed.split('\n').filter((file) => file !== '' && existsSync(join(root, file)));
+}
+
+describe('tidy', () => {
+  test('imports go one way', () => {
+    assert.deepEqual(files.filter((file) => file.startsWith('src/')).flatMap(forbiddenImports), []);
+    const unknown = files.filter((file) => file.startsWith('src/') && stepOf(file) < 0);
+    assert.deepEqual(unknown, [], 'every folder of src has its place in the steps');
+  });
+
+  test('no cycles', () => {
+    assert.deepEqual(
+      files.map(cycleFrom).filter((cycle) => cycle !== null),
+      [],
+    );
+  });
+
+  test('a package with one home is named nowhere else', () => {
+    const strays = files.flatMap((file) => {
+      const source = sources.get(file);
+      const names = source === undefined || !file.startsWith('src/') ? [] : imported(source);
+      return names
+        .filter((name) => !file.startsWith(homes[name.split('/')[0] ?? ''] ?? ''))
+        .map((name) => `${file} imports ${name}`);
+    });
+    assert.deepEqual(strays, []);
+  });
+
+  test('every file is imported or run', () => {
+    const used = new Set(files.flatMap(importedFiles));
+    const dead = files.filter((file) => !used.has(file) && !entryPoints.some((entry) => entry.test(file)));
+    assert.deepEqual(dead, []);
+  });
+
+  test('each file begins by saying what it is', () => {
+    const silent = files.filter((file) => !/^(#!.*\n)?\/\*\*/.test(sources.get(file)?.text ?? ''));
+    assert.deepEqual(silent, []);
+  });
+
+  test('lines are short, functions too', () => {
+    const rust = tracked().filter((file) => file.endsWith('.rs') && !file.endsWith('_tables.rs'));
+    const long = lines((line) => [...line].length > MOST_COLUMNS, [...files, ...rust]);
+    assert.deepEqual(long, []);
+    assert.deepEqual(
+      files.flatMap((file) => tooLong(file, sources.get(file) as ts.SourceFile)),
+      [],
+    );
+  });
+
+  test('nothing is left for later', () => {
+    const marks = new RegExp(['TO' + 'DO', 'FIX' + 'ME', 'X' + 'XX', 'not imple' + 'mented'].join('|'));
+    const written = tracked().filter((file) => /\.(ts|rs|md|mjs|py|lua|sh)$/.test(file));
+    assert.deepEqual(lines(marks, written), []);
+  });
+
+  test('the world is read in system alone', () => {
+    const world = /\b(Date\.now|Math\.random|new Date\(\)|setTimeout\(|setInterval\(|performance\.now)/;
+    const others = files.filter((file) => file.startsWith('src/') && !file.startsWith('src/system/'));
+    assert.deepEqual(lines(world, others), []);
+  });
+
+  test('no drawers and no barrels', () => {
+    const drawers = /(^|\/)(utils?|helpers?|common|misc|types|index)\.(ts|rs)$/;
+    assert.deepEqual(
+      tracked().filter((file) => drawers.test(file)),
+      [],
+    );
+  });
+
+  test('nothing names a machine or a registry', () => {
+    const written = tracked().filter((file) => !/(package-lock\.json|Cargo\.lock)$/.test(file));
+    const text = written.filter((file) => /\.(ts|rs|md|mjs|json|toml|py|lua|sh|yml)$|^\.ci\//.test(file));
+    const places =
+      /(^|[^A-Za-z0-9_.-])\/(work|home\/[a-z]+|root|Users\/[a-z]+)\/|registry\.npmjs|index\.crates\.io/;
+    assert.deepEqual(
+      lines(
+        places,
+        text.filter((file) => file !== 'test/tidy.test.ts'),
+      ),
+      [],
+    );
+  });
+
+  test('ARCHITECTURE.md has a heading for every folder and no other', () => {
+    const text = readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8');
+    const named = [...text.matchAll(/^### `(.+?)\/?`/gm)].map((match) => match[1] ?? '').sort();
+    const inside = (folder: string): string[] =>
+      readdirSync(join(root, folder), { withFileTypes: true })
+        .filter((entry) => entry.isDirectory())
+        .map((entry) => `${folder}/${entry.name}`);
+    const folders = [...inside('src'), 'native/core', 'native/node', 'bench', 'test', 'docs'].sort();
+    assert.deepEqual(named, folders);
+  });
 });

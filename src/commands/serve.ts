@@ -43,7 +43,12 @@ function address(host: string, port: number): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-function greeting(version: string, configuration: Configuration, port: number, metricsPort: number): string[] {
+function greeting(
+  version: string,
+  configuration: Configuration,
+  port: number,
+  metricsPort: number,
+): string[] {
   const { host, workers, dataFolder } = configuration;
   const count = workers === 1 ? '1 worker' : `${workers} workers`;
   const line = `Fusegate ${version} listens on ${address(host, port)} (${count}, data in ${dataFolder})`;

@@ -1,4 +1,4 @@
-/** Defaults and extension marks of request fields, which the generated schemas cannot carry for every type. */
+/** Defaults and extension marks of request fields, which generated schemas cannot carry for every type. */
 import { auditDefaults } from './audit.js';
 import { cardStatusDefaults, cardSuccessDefaults } from './card.js';
 import { clickDefaults } from './click.js';

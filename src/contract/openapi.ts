@@ -4,6 +4,7 @@ import { examples } from './examples.js';
 import { type AnswerHeader, type Route, type RouteAnswer, type RouteId, routeList } from './routes.js';
 import type { ParameterSets } from './schemas.js';
 import type { ParameterPlace } from './validate.js';
+import type { HTTPValidationError } from './validation.js';
 
 /** The document, as JSON. */
 export type OpenApiDocument = Readonly<Record<string, unknown>>;
@@ -37,6 +38,11 @@ const answerHeaders: Readonly<Record<AnswerHeader | 'x-request-id', SchemaObject
   },
 };
 
+/** What a request without its docs gets. */
+const unprocessableExample: HTTPValidationError = {
+  detail: [{ type: 'missing', loc: ['body', 'docs'], msg: 'Field required', input: { query: 'boots' } }],
+};
+
 /** The parts of one document under way: components are read when first met. */
 interface Draft {
   readonly components: Map<string, SchemaObject>;
@@ -62,8 +68,9 @@ function headersOf({ headers }: ListedRoute): SchemaObject {
 }
 
 function answer(draft: Draft, route: ListedRoute, status: number, shown: RouteAnswer): SchemaObject {
-  const { body } = examples[route.id].response;
-  const example = status === 200 && body !== undefined ? { example: body } : {};
+  const { response } = examples[route.id];
+  const body = status === 422 ? unprocessableExample : response.body;
+  const example = status === response.status || status === 422 ? body : undefined;
   const [type, schema] =
     'schema' in shown
       ? ['application/json', schemaReference(draft, shown.schema)]
@@ -71,7 +78,7 @@ function answer(draft: Draft, route: ListedRoute, status: number, shown: RouteAn
   return {
     description: shown.description,
     headers: headersOf(route),
-    content: { [type]: { schema, ...example } },
+    content: { [type]: { schema, ...(example === undefined ? {} : { example }) } },
   };
 }
 
@@ -79,10 +86,12 @@ function problem(draft: Draft, route: ListedRoute, status: number, codes: readon
   const narrowed = { type: 'object', properties: { code: { enum: codes } } };
   const meaning = statusMeanings[status];
   if (meaning === undefined) throw new Error(`Status ${status} has no meaning in the document`);
+  const shown = Object.fromEntries(codes.map((code) => [code, { value: { detail: meaning, code } }]));
+  const schema = { allOf: [schemaReference(draft, 'Problem'), narrowed] };
   return {
     description: `${meaning} Codes: ${codes.map((code) => `\`${code}\``).join(', ')}.`,
     headers: headersOf(route),
-    content: { 'application/json': { schema: { allOf: [schemaReference(draft, 'Problem'), narrowed] } } },
+    content: { 'application/json': { schema, examples: shown } },
   };
 }
 

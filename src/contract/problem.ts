@@ -13,7 +13,6 @@ export type ProblemCode =
   | 'body_too_large'
   | 'body_timeout'
   | 'unsupported_encoding'
-  | 'internal_error'
   | 'store_unavailable'
   | 'order_not_found'
   | 'rail_unavailable'

@@ -35,13 +35,16 @@ export function fieldLines(answer: Answer): string {
 function ownLines(headers: Readonly<Record<string, string>>): string {
   let lines = '';
   for (const [name, value] of Object.entries(headers)) {
-    if (!fieldName.test(name) || !fieldValue.test(value)) throw new Error(`Not a legal header field: ${name}`);
+    if (!fieldName.test(name) || !fieldValue.test(value))
+      throw new Error(`Not a legal header field: ${name}`);
     lines += `\r\n${name}: ${value}`;
   }
   return lines;
 }
 
-/** A `Server-Timing` line (W3C Server Timing): the time that the application took, in ms to the microsecond. */
+/**
+ * A `Server-Timing` line (W3C Server Timing): the time that the application took, in ms to the microsecond.
+ */
 export function timingLine(elapsedMs: number): string {
   const micros = Math.round(elapsedMs * 1000);
   return `\r\nserver-timing: app;dur=${Math.trunc(micros / 1000)}.${thousandths[micros % 1000] ?? '000'}`;

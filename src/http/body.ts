@@ -1,6 +1,9 @@
 /** A request's body while it comes in more than one piece. */
 
-/** Bytes taken at first: a client must have sent as many before memory for the rest of a large body is taken. */
+/**
+ * Bytes taken at first: a client must have sent as many before memory for the rest of a large body is
+ * taken.
+ */
 const firstBytes = 1 << 20;
 
 /** Memory held for bodies by one worker, against its limit. */
@@ -13,8 +16,9 @@ export interface BodyBudget {
 export type Gathered = 'taken' | 'too_large' | 'overloaded';
 
 /**
- * Gathers one body. With a declared length memory is taken twice at most: up to 1 MiB, then all of it; without
- * one (chunked coding) it doubles. What is taken counts against the worker's budget until {@link release}.
+ * Gathers one body. With a declared length memory is taken twice at most: up to 1 MiB, then all of it;
+ * without one (chunked coding) it doubles. What is taken counts against the worker's budget until {@link
+ * release}.
  */
 export class BodyBuffer {
   private memory: Buffer = Buffer.alloc(0);

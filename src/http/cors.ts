@@ -8,16 +8,18 @@ const allowedHeaders = 'Content-Type, X-API-Key, X-Request-Id, X-Claim-Token, Id
 const exposedHeaders =
   'X-Request-Id, Server-Timing, RateLimit, RateLimit-Policy, Retry-After, Idempotent-Replayed';
 
-/** Header lines of an answer to a request with an `Origin`, as they are written after another line's value. */
+/**
+ * Header lines of an answer to a request with an `Origin`, as they are written after another line's value.
+ */
 export const crossOriginLines =
-  `\r\naccess-control-allow-origin: *\r\naccess-control-expose-headers: ${exposedHeaders}`;
+  '\r\naccess-control-allow-origin: *' + `\r\naccess-control-expose-headers: ${exposedHeaders}`;
 
 /** Seconds that a browser may keep a preflight's answer. */
 const preflightMaxAge = '86400';
 
 /**
- * Answers OPTIONS on a path that knows the methods of `allow`; as a preflight when a page of another origin asks
- * (`method` is its `Access-Control-Request-Method`) and the path is open to them.
+ * Answers OPTIONS on a path that knows the methods of `allow`; as a preflight when a page of another origin
+ * asks (`method` is its `Access-Control-Request-Method`) and the path is open to them.
  */
 export function answerOptions(allow: string, open: boolean, method: string): Answer {
   const headers: Record<string, string> = { allow };

@@ -111,13 +111,14 @@ export class Exchange implements RouteRequest {
 
   header(name: string): string {
     const value = this.headers[this.mounted.route.headers.indexOf(name)];
-    if (value === undefined) throw new Error(`Route ${this.mounted.route.id} does not declare header ${name}`);
+    if (value === undefined)
+      throw new Error(`Route ${this.mounted.route.id} does not declare header ${name}`);
     return value;
   }
 
   retain(): Uint8Array {
     if (this.borrowed) {
-      this.body = this.body.slice();
+      this.body = new Uint8Array(this.body);
       this.borrowed = false;
       this.retained = this.body.byteLength;
       this.server.bodies.held += this.retained;
@@ -143,9 +144,15 @@ export class Exchange implements RouteRequest {
 
   private receive(request: HttpRequest): void {
     this.declared = declaredLength(request);
-    if (Number.isNaN(this.declared)) return this.watch(); // The parser itself answers 400 right after this.
+    if (Number.isNaN(this.declared)) {
+      this.watch();
+      return;
+    } // The parser itself answers 400 right after this.
     const refusal = this.refusalOfHead(request);
-    if (refusal !== undefined) return this.refuse(refusal);
+    if (refusal !== undefined) {
+      this.refuse(refusal);
+      return;
+    }
     this.watch();
     this.windowStartMs = this.startedMs;
     this.server.receiving.add(this);
@@ -170,13 +177,19 @@ export class Exchange implements RouteRequest {
   /** Takes a piece of the body. A body that comes in one piece is not copied. */
   private take(chunk: ArrayBuffer, isLast: boolean): void {
     if (isLast && this.gathered === undefined) {
-      if (chunk.byteLength > this.mounted.route.bodyLimit) return this.refuseBody('too_large');
+      if (chunk.byteLength > this.mounted.route.bodyLimit) {
+        this.refuseBody('too_large');
+        return;
+      }
       this.body = new Uint8Array(chunk);
       this.borrowed = true;
     } else {
       this.gathered ??= new BodyBuffer(this.server.bodies, this.mounted.route.bodyLimit, this.declared);
       const outcome = this.gathered.append(new Uint8Array(chunk));
-      if (outcome !== 'taken') return this.refuseBody(outcome);
+      if (outcome !== 'taken') {
+        this.refuseBody(outcome);
+        return;
+      }
       if (!isLast) return;
       this.body = this.gathered.bytes();
     }
@@ -196,7 +209,10 @@ export class Exchange implements RouteRequest {
       const { check, handler } = this.mounted;
       if (check !== undefined) {
         const result = check(this);
-        if ('refused' in result) return this.write(result.refused, false);
+        if ('refused' in result) {
+          this.write(result.refused, false);
+          return;
+        }
         this.input = result.input;
       }
       const answer = handler(this as unknown as RouteRequest<never>);
@@ -234,10 +250,10 @@ export class Exchange implements RouteRequest {
     if (!this.answered && !this.gone) this.write(internalError, false);
   }
 
-  /** Answers before the body was read; a body too large to drop ends the connection. */
-  private refuse(answer: Answer, close = this.declared < 0 || this.declared > droppableBytes): void {
+  /** Answers before the body was read; a body too large ends the connection. */
+  private refuse(answer: Answer, close = answer.status === 413): void {
     this.server.receiving.delete(this);
-    this.write(answer, close);
+    this.write(answer, close || this.declared < 0 || this.declared > droppableBytes);
   }
 
   private write(answer: Answer, close: boolean): void {
@@ -263,7 +279,8 @@ export class Exchange implements RouteRequest {
       this.bytesOut = length;
       this.response.writeHeader('x-request-id', lines).end(body, close);
     } else {
-      return this.sendLarge(close ? lines + closeLine : lines, body, length);
+      this.sendLarge(close ? lines + closeLine : lines, body, length);
+      return;
     }
     this.finish(elapsedMs);
   }
@@ -281,9 +298,12 @@ export class Exchange implements RouteRequest {
     this.response.writeHeader('x-request-id', lines);
     this.watch();
     const [, done] = this.response.tryEnd(bytes, length);
-    if (done) return this.finish();
+    if (done) {
+      this.finish();
+      return;
+    }
     this.unsentFrom = this.response.getWriteOffset();
-    this.unsent = bytes.slice(this.unsentFrom);
+    this.unsent = new Uint8Array(bytes.subarray(this.unsentFrom));
     this.releaseBody();
     this.windowStartMs = this.server.clock.monotonicMs();
     this.server.sending.add(this);
@@ -305,15 +325,16 @@ export class Exchange implements RouteRequest {
     if (nowMs - this.windowStartMs < bodyWindowMs) return;
     const received = this.gathered?.received ?? 0;
     if (received - this.windowBytes < bodyWindowBytes) {
-      return this.cork(() => this.refuse(requestTimeout, true));
+      this.cork(() => this.refuse(requestTimeout, true));
+      return;
     }
     this.windowStartMs = nowMs;
     this.windowBytes = received;
   }
 
   /**
-   * Offers more of a large answer, which also renews the server's own ten seconds for a slow client, and closes
-   * the connection of one that takes nothing; called about once a second.
+   * Offers more of a large answer, which also renews the server's own ten seconds for a slow client, and
+   * closes the connection of one that takes nothing; called about once a second.
    */
   checkSending(nowMs: number): void {
     if (nowMs - this.windowStartMs >= this.server.limits.sendStallMs) this.response.close();

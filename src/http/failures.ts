@@ -2,7 +2,11 @@
 import type { Answer } from '../contract/exchange.js';
 import type { Problem } from '../contract/problem.js';
 
-function failure(status: number, body: Problem | { detail: string }, headers?: Readonly<Record<string, string>>): Answer {
+function failure(
+  status: number,
+  body: Problem | { detail: string },
+  headers?: Readonly<Record<string, string>>,
+): Answer {
   const answer = { status, body: { bytes: JSON.stringify(body), type: 'application/json' }, charge: 0 };
   return headers === undefined ? answer : { ...answer, headers };
 }

@@ -1,10 +1,13 @@
-/** Counters of one worker: plain numbers that a request adds to, turned into Prometheus metrics only when asked. */
+/**
+ * Counters of one worker: plain numbers that a request adds to, turned into Prometheus metrics only when
+ * asked.
+ */
 import { single, type Metric, type MetricValue } from '../system/metrics.js';
 
 /** Upper bounds of the latency buckets in seconds: three to four an order of magnitude, 50 µs to 10 s. */
 const bucketSeconds = [
-  0.00005, 0.0001, 0.00015, 0.0002, 0.0003, 0.0004, 0.0005, 0.00075, 0.001, 0.0015, 0.002, 0.003, 0.005, 0.0075,
-  0.01, 0.015, 0.02, 0.03, 0.05, 0.075, 0.1, 0.2, 0.3, 0.5, 1, 2, 5, 10,
+  0.00005, 0.0001, 0.00015, 0.0002, 0.0003, 0.0004, 0.0005, 0.00075, 0.001, 0.0015, 0.002, 0.003, 0.005,
+  0.0075, 0.01, 0.015, 0.02, 0.03, 0.05, 0.075, 0.1, 0.2, 0.3, 0.5, 1, 2, 5, 10,
 ];
 const latencyName = 'fusegate_http_request_duration_seconds';
 const bucketMs = Float64Array.from(bucketSeconds, (seconds) => seconds * 1000);
@@ -68,8 +71,14 @@ function statusValues(meter: RouteMeter): MetricValue[] {
   });
 }
 
-/** The metrics of http: requests, latency, bytes, aborted requests by route, and the bytes held for bodies. */
-export function httpMetrics(meters: readonly RouteMeter[], bodyBytesHeld: number, inFlight: number): Metric[] {
+/**
+ * The metrics of http: requests, latency, bytes, aborted requests by route, and the bytes held for bodies.
+ */
+export function httpMetrics(
+  meters: readonly RouteMeter[],
+  bodyBytesHeld: number,
+  inFlight: number,
+): Metric[] {
   const used = meters.filter((meter) => meter.aborted > 0 || meter.statuses.some((count) => count > 0));
   const counter = (name: string, help: string, value: (meter: RouteMeter) => number): Metric => {
     const values = used.map((meter) => ({ value: value(meter), labels: { route: meter.route } }));

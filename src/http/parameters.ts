@@ -11,7 +11,9 @@ const escape = /%([0-9A-Fa-f]{2})/g;
 /** Decodes escapes byte by byte: malformed ones stay as they are, invalid UTF-8 becomes U+FFFD. */
 function decodeLeniently(text: string): string {
   const bytes = Buffer.from(text, 'utf8').toString('latin1');
-  const decoded = bytes.replace(escape, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16)));
+  const decoded = bytes.replace(escape, (_, digits: string) =>
+    String.fromCharCode(Number.parseInt(digits, 16)),
+  );
   return Buffer.from(decoded, 'latin1').toString('utf8');
 }
 
@@ -29,7 +31,10 @@ function decodeQueryPart(text: string): string {
   return percentDecode(text.includes('+') ? text.replaceAll('+', ' ') : text);
 }
 
-/** Parses a query string (without `?`) of `name=value` pairs: `+` is a space, of a repeated name the last wins. */
+/**
+ * Parses a query string (without `?`) of `name=value` pairs: `+` is a space, of a repeated name the last
+ * wins.
+ */
 export function parseQuery(query: string): Parameters {
   if (query === '') return noParameters;
   const parameters = Object.create(null) as Record<string, string>;

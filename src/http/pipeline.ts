@@ -89,7 +89,9 @@ export function servedRoute(
   };
 }
 
-function mediaTypeCheck(other: Parameters<typeof checkMediaType>[2]): ServedRoute['refuseMediaType'] & object {
+function mediaTypeCheck(
+  other: Parameters<typeof checkMediaType>[2],
+): ServedRoute['refuseMediaType'] & object {
   return (mediaType, crossOrigin) => {
     if (mediaType === 'application/json') return undefined;
     const error = checkMediaType(mediaType, crossOrigin, other);
@@ -104,5 +106,5 @@ export function servedRoutes(handlers: Handlers, checkJson: CheckJson): ServedRo
 
 /** A handler by id. Its input's type is the route's own, which {@link requestChecks} has checked. */
 function handlerOf(handlers: Handlers, id: RouteId): Handler<never> {
-  return handlers[id] as Handler<never>;
+  return handlers[id];
 }

@@ -45,8 +45,8 @@ export interface Server {
   /** Listens, sharing the port with other processes; resolves to the port, or to undefined when it cannot. */
   readonly listen: (host: string, port: number) => Promise<number | undefined>;
   /**
-   * Takes no new connections, answers what is in flight (each answer ends its connection) and closes the rest.
-   * Resolves to whether all was answered within `timeoutMs`.
+   * Takes no new connections, answers what is in flight (each answer ends its connection) and closes the
+   * rest. Resolves to whether all was answered within `timeoutMs`.
    */
   readonly drain: (timeoutMs: number) => Promise<boolean>;
   /** The server's metrics as they stand. */
@@ -83,7 +83,10 @@ export function createServer(parts: ServerParts): Server {
     listen: (host, port) =>
       new Promise((resolve) => {
         app.listen(host, port, (listening) => {
-          if (listening === false) return resolve(undefined);
+          if (listening === false) {
+            resolve(undefined);
+            return;
+          }
           socket = listening;
           sweep = parts.clock.every(limits.sweepMs, () => sweepSlow(state));
           resolve(uws.us_socket_local_port(listening));
@@ -112,17 +115,13 @@ function sweepSlow(state: ServerState): void {
 const drainLookMs = 20;
 
 /** Waits until nothing is in flight at two looks in a row, so that a request on its way is still answered. */
-function idle(state: ServerState, timeoutMs: number): Promise<boolean> {
+async function idle(state: ServerState, timeoutMs: number): Promise<boolean> {
   const endMs = state.clock.monotonicMs() + timeoutMs;
-  let looksIdle = 0;
-  return new Promise((resolve) => {
-    const timer = state.clock.every(drainLookMs, () => {
-      looksIdle = state.inFlight === 0 ? looksIdle + 1 : 0;
-      if (looksIdle < 2 && state.clock.monotonicMs() < endMs) return;
-      timer.stop();
-      resolve(state.inFlight === 0);
-    });
-  });
+  for (let looksIdle = 0; looksIdle < 2 && state.clock.monotonicMs() < endMs;) {
+    await state.clock.sleep(drainLookMs);
+    looksIdle = state.inFlight === 0 ? looksIdle + 1 : 0;
+  }
+  return state.inFlight === 0;
 }
 
 /** The routes that share one path template. */
@@ -138,7 +137,11 @@ function places(routes: readonly ServedRoute[]): Place[] {
   for (const served of routes) {
     const { path } = served.route;
     const parameters = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1] ?? '');
-    const place = byPath.get(path) ?? { pattern: path.replaceAll(/\{(\w+)\}/g, ':$1'), parameters, routes: [] };
+    const place = byPath.get(path) ?? {
+      pattern: path.replaceAll(/\{(\w+)\}/g, ':$1'),
+      parameters,
+      routes: [],
+    };
     place.routes.push(served);
     byPath.set(path, place);
   }

@@ -1,4 +1,7 @@
-/** Loads uWebSockets.js: the native build that fits this Node and C library. Nothing outside this folder knows it. */
+/**
+ * Loads uWebSockets.js: the native build that fits this Node and C library. Nothing outside this folder
+ * knows it.
+ */
 import { createRequire } from 'node:module';
 import type * as UWebSockets from 'uws-20';
 
@@ -7,22 +10,22 @@ export type Uws = typeof UWebSockets;
 export type { HttpRequest, HttpResponse, TemplatedApp, us_listen_socket as ListenSocket } from 'uws-20';
 
 /**
- * Largest head of a request (bytes): room for the longest legal query of a preview. uWebSockets.js reads it from
- * the environment once, when its native code is loaded; its own default is 4,096.
+ * Largest head of a request (bytes): room for the longest legal query of a preview. uWebSockets.js reads it
+ * from the environment once, when its native code is loaded; its own default is 4,096.
  */
 const maxHeadBytes = 65_536;
 
 /** The C library and its version, as far as Node's report tells. */
 function cLibrary(): string {
-  const report = process.report?.getReport() as { header?: { glibcVersionRuntime?: string } } | undefined;
-  const version = report?.header?.glibcVersionRuntime;
+  const report = process.report.getReport() as { header?: { glibcVersionRuntime?: string } };
+  const version = report.header?.glibcVersionRuntime;
   if (version !== undefined) return `glibc ${version}`;
   return process.platform === 'linux' ? 'a C library other than glibc (musl?)' : process.platform;
 }
 
 /**
- * Loads the newer of the two published versions that this machine can run: 20.69 (Node 22, 24, 26; glibc >= 2.38),
- * else 20.51 (Node 18, 20, 22, 23; glibc >= 2.27).
+ * Loads the newer of the two published versions that this machine can run: 20.69 (Node 22, 24, 26; glibc >=
+ * 2.38), else 20.51 (Node 18, 20, 22, 23; glibc >= 2.27).
  * @throws Error with one sentence that names Node's version, the C library and the architecture.
  */
 export function loadUws(): Uws {
@@ -37,7 +40,7 @@ export function loadUws(): Uws {
   }
   throw new Error(
     `No build of uWebSockets.js fits Node ${process.versions.node} with ${cLibrary()} on ${process.arch}. ` +
-      'Fusegate needs Node 20, or Node 22 or newer, on Linux with glibc (Node 24 and newer: glibc 2.38), macOS ' +
-      'or Windows, x64 or arm64; after changing Node run npm install again.',
+      'Fusegate needs Node 20, or Node 22 or newer, on Linux with glibc (Node 24 and newer: glibc 2.38), ' +
+      'macOS or Windows, x64 or arm64; after changing Node run npm install again.',
   );
 }

@@ -10,8 +10,8 @@ import { join } from 'node:path';
 export type LockFile = (path: string, text: string) => string | null;
 
 /**
- * Makes the data folder where it is missing and locks it for this process, by the file `lock`, which holds the
- * process id. Returns undefined, or the sentence that says why it cannot be used.
+ * Makes the data folder where it is missing and locks it for this process, by the file `lock`, which holds
+ * the process id. Returns undefined, or the sentence that says why it cannot be used.
  */
 export function lockDataFolder(folder: string, lockFile: LockFile): string | undefined {
   let holder: string | null;
@@ -20,9 +20,9 @@ export function lockDataFolder(folder: string, lockFile: LockFile): string | und
     holder = lockFile(join(folder, 'lock'), String(process.pid));
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    return `The data folder ${folder} cannot be used (${reason}). Set STORE_URL to a place that this user can write.`;
+    return `The data folder ${folder} cannot be used (${reason}). Set STORE_URL to one that can.`;
   }
   if (holder === null) return undefined;
-  const process_ = /^\d+$/.test(holder) ? `process ${holder}` : 'another process';
-  return `The data folder ${folder} is in use by ${process_}. Stop that server, or set STORE_URL to another place.`;
+  const user = /^\d+$/.test(holder) ? `process ${holder}` : 'another process';
+  return `The data folder ${folder} is in use by ${user}. Stop that server, or set STORE_URL to another.`;
 }

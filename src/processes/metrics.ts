@@ -1,14 +1,14 @@
 /** The metrics of all processes, summed by the parent and served as Prometheus text. */
 import { createServer, type Server } from 'node:http';
 import { AggregatorRegistry, type PrometheusContentType, type Registry } from 'prom-client';
-import { single, type Metric } from '../system/metrics.js';
+import { single, type Metric, type MetricValue } from '../system/metrics.js';
 import type { WorkerPool } from './pool.js';
 
 /** How long a scrape waits for the workers (ms). */
 const collectMs = 1_000;
 
 /** Sums metrics of several processes, metric by metric, label by label. */
-function aggregate(each: readonly (readonly Metric[])[]): Registry<PrometheusContentType> {
+function aggregate(each: readonly (readonly Metric[])[]): Registry {
   return AggregatorRegistry.aggregate<PrometheusContentType>([...each]);
 }
 
@@ -16,8 +16,8 @@ function aggregate(each: readonly (readonly Metric[])[]): Registry<PrometheusCon
 export type Scrape = () => Promise<string>;
 
 /**
- * A scrape of the workers and of the parent (`own`). What a worker had counted when it was last asked stays in the
- * sums after its end, so that counters never fall.
+ * A scrape of the workers and of the parent (`own`). What a worker had counted when it was last asked stays
+ * in the sums after its end, so that counters never fall.
  */
 export function createScrape(pool: WorkerPool, own: () => readonly Metric[]): Scrape {
   let retired: readonly Metric[] = [];
@@ -40,9 +40,9 @@ export function createScrape(pool: WorkerPool, own: () => readonly Metric[]): Sc
 
 /** Adds up counters and histograms, series by series. */
 export function sumOf(each: readonly (readonly Metric[])[]): Metric[] {
-  const sums = new Map<string, { metric: Metric; series: Map<string, Metric['values'][number]> }>();
+  const sums = new Map<string, { metric: Metric; series: Map<string, MetricValue> }>();
   for (const metric of each.flat()) {
-    const sum = sums.get(metric.name) ?? { metric, series: new Map() };
+    const sum = sums.get(metric.name) ?? { metric, series: new Map<string, MetricValue>() };
     sums.set(metric.name, sum);
     for (const value of metric.values) {
       const key = JSON.stringify([value.metricName, value.labels]);
@@ -60,18 +60,25 @@ export function serveMetrics(host: string, port: number, scrape: Scrape): Promis
   const server = createServer((request, response) => {
     const { method, url } = request;
     if ((method !== 'GET' && method !== 'HEAD') || url !== '/metrics') {
-      response.writeHead(404, { 'content-type': 'text/plain; charset=utf-8' }).end('Not Found: see /metrics\n');
+      response
+        .writeHead(404, { 'content-type': 'text/plain; charset=utf-8' })
+        .end('Not Found: see /metrics\n');
       return;
     }
     scrape().then(
-      (text) => response.writeHead(200, { 'content-type': metricsType }).end(text),
+      (text) => {
+        const length = Buffer.byteLength(text);
+        response.writeHead(200, { 'content-type': metricsType, 'content-length': length }).end(text);
+      },
       () => response.writeHead(500).end(),
     );
   });
   return new Promise((resolve) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
       const reason = error.code ?? error.message;
-      resolve({ refused: `METRICS_PORT ${port} on ${host} cannot be had (${reason}). Set it to a free port.` });
+      resolve({
+        refused: `METRICS_PORT ${port} on ${host} cannot be had (${reason}). Set it to a free port.`,
+      });
     });
     server.listen(port, host, () => {
       const address = server.address();

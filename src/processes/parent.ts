@@ -25,14 +25,19 @@ export type ParentOutcome =
 
 const stopSignals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 
-/** Resolves at the first signal to stop; later ones (npm forwards the terminal's once more) change nothing. */
+/**
+ * Resolves at the first signal to stop; later ones (npm forwards the terminal's once more) change nothing.
+ */
 function stopSignal(): Promise<void> {
   return new Promise((resolve) => {
     for (const signal of stopSignals) process.on(signal, () => resolve());
   });
 }
 
-/** Serves until a signal says to stop. Order matters: nothing starts before the folder and the port are ours. */
+/**
+ * Serves until a signal says to stop. Order matters: nothing starts before the folder and the port are
+ * ours.
+ */
 export async function runParent(parts: ParentParts): Promise<ParentOutcome> {
   const { host, port: wanted, dataFolder, metricsPort } = parts.configuration;
   const stopped = stopSignal();
@@ -41,7 +46,8 @@ export async function runParent(parts: ParentParts): Promise<ParentOutcome> {
   const probe = await probePort(host, wanted);
   if ('refused' in probe) return { kind: 'refused', reason: probe.refused };
   const pool = new WorkerPool({ ...parts, port: probe.port });
-  const metrics = metricsPort === 0 ? undefined : await serveMetrics(host, metricsPort, createScrape(pool, watchVitals()));
+  const metrics =
+    metricsPort === 0 ? undefined : await serveMetrics(host, metricsPort, createScrape(pool, watchVitals()));
   if (metrics !== undefined && 'refused' in metrics) return { kind: 'refused', reason: metrics.refused };
   const outcome = await serve(parts, pool, stopped, probe.port, metrics?.port ?? 0);
   closeMetrics(metrics?.server);

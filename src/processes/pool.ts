@@ -79,7 +79,10 @@ export class WorkerPool {
     });
   }
 
-  /** Has every worker answer what is in flight and end; kills those left after `timeoutMs`. False when it had to. */
+  /**
+   * Has every worker answer what is in flight and end; kills those left after `timeoutMs`. False when it
+   * had to.
+   */
   async stop(timeoutMs: number): Promise<boolean> {
     this.stopping = true;
     for (const timer of this.waiting) timer.stop();
@@ -116,18 +119,25 @@ export class WorkerPool {
         timer.stop();
         resolve();
       };
-      if (asked.size === 0) return resolve();
+      if (asked.size === 0) {
+        resolve();
+        return;
+      }
       this.metricsWaits.set(request, settle);
       for (const worker of asked) this.tell(worker, { kind: 'metrics', request });
     });
     this.metricsWaits.delete(request);
     const missing = [...asked].filter((worker) => !answered.includes(worker) && this.workers.has(worker));
-    const metrics = [...answered.map((worker) => worker.metrics), ...missing.map(({ metrics }) => countersOf(metrics))];
+    const metrics = [
+      ...answered.map((worker) => worker.metrics),
+      ...missing.map(({ metrics }) => countersOf(metrics)),
+    ];
     return { metrics, missing: missing.length };
   }
 
   private tell(worker: Worker, message: ToWorker): void {
-    if (worker.child.connected) worker.child.send(message, () => undefined); // A dying worker's end is seen by its exit.
+    // Failing to send is no news: the end of a dying worker is seen by its exit.
+    if (worker.child.connected) worker.child.send(message, () => undefined);
   }
 
   private startOne(): void {
@@ -168,7 +178,8 @@ export class WorkerPool {
     const how = signal ?? `exit code ${code ?? 'unknown'}`;
     if (this.settleStart !== undefined) {
       this.kill();
-      return this.started(worker.refused ?? `A worker ended before it listened (${how}).`);
+      this.started(worker.refused ?? `A worker ended before it listened (${how}).`);
+      return;
     }
     this.replace(worker, how);
   }
@@ -178,7 +189,13 @@ export class WorkerPool {
     const livedMs = Math.round(clock.monotonicMs() - worker.startedMs);
     this.quickCrashes = livedMs < quickCrashMs ? this.quickCrashes + 1 : 0;
     const delayMs = restartDelayMs(this.quickCrashes);
-    const fields = { workerPid: worker.child.pid, how, reason: worker.refused, livedMs, restartInMs: delayMs };
+    const fields = {
+      workerPid: worker.child.pid,
+      how,
+      reason: worker.refused,
+      livedMs,
+      restartInMs: delayMs,
+    };
     log.error(fields, 'worker ended, another takes its place');
     const timer = clock.after(delayMs, () => {
       this.waiting.delete(timer);

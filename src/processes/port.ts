@@ -7,16 +7,16 @@ export type PortResult = { readonly port: number } | { readonly refused: string 
 function sentence(code: string | undefined, host: string, port: number): string {
   switch (code) {
     case 'EADDRINUSE':
-      return `Port ${port} on ${host} is in use by another program. Stop that one, or set PORT to a free port.`;
+      return `Port ${port} on ${host} is in use. Stop the program that has it, or set PORT to a free one.`;
     case 'EADDRNOTAVAIL':
-      return `HOST ${host} is not an address of this machine. Set HOST to one that is, such as 127.0.0.1 or 0.0.0.0.`;
+      return `HOST ${host} is not an address of this machine. Set HOST to one, such as 127.0.0.1.`;
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
       return `HOST ${host} is not a name that this machine knows. Set HOST to an address such as 127.0.0.1.`;
     case 'EACCES':
       return `This user may not listen on port ${port}. Set PORT to one above 1023.`;
     default:
-      return `Port ${port} on ${host} cannot be had (${code ?? 'unknown error'}). Set PORT or HOST to another.`;
+      return `Port ${port} on ${host} cannot be had (${code ?? 'unknown'}). Set PORT or HOST to another.`;
   }
 }
 
@@ -24,7 +24,9 @@ function sentence(code: string | undefined, host: string, port: number): string 
 export function probePort(host: string, port: number): Promise<PortResult> {
   const probe = createServer();
   return new Promise((resolve) => {
-    probe.once('error', (error: NodeJS.ErrnoException) => resolve({ refused: sentence(error.code, host, port) }));
+    probe.once('error', (error: NodeJS.ErrnoException) =>
+      resolve({ refused: sentence(error.code, host, port) }),
+    );
     probe.listen({ host, port, exclusive: true }, () => {
       const found = (probe.address() as AddressInfo).port;
       probe.close(() => resolve({ port: found }));

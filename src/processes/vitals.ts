@@ -5,7 +5,9 @@ import { single, type Metric } from '../system/metrics.js';
 /** Sampling step of the event loop's delay (ms). */
 const resolutionMs = 10;
 
-/** Starts watching this process; the result gives its metrics. The loop's delay is that since the last call. */
+/**
+ * Starts watching this process; the result gives its metrics. The loop's delay is that since the last call.
+ */
 export function watchVitals(): () => Metric[] {
   const delay = monitorEventLoopDelay({ resolution: resolutionMs });
   delay.enable();
@@ -18,9 +20,25 @@ export function watchVitals(): () => Metric[] {
     const most = beyond(delay.max);
     delay.reset();
     return [
-      single('counter', 'fusegate_cpu_seconds_total', 'Processor time of all processes.', (user + system) / 1e6),
-      single('gauge', 'fusegate_resident_bytes', 'Resident memory of all processes.', process.memoryUsage.rss()),
-      single('gauge', 'fusegate_loop_delay_p99_seconds', 'Delay of the slowest event loop, 99 %.', p99, 'max'),
+      single(
+        'counter',
+        'fusegate_cpu_seconds_total',
+        'Processor time of all processes.',
+        (user + system) / 1e6,
+      ),
+      single(
+        'gauge',
+        'fusegate_resident_bytes',
+        'Resident memory of all processes.',
+        process.memoryUsage.rss(),
+      ),
+      single(
+        'gauge',
+        'fusegate_loop_delay_p99_seconds',
+        'Delay of the slowest event loop, 99 %.',
+        p99,
+        'max',
+      ),
       single('gauge', 'fusegate_loop_delay_max_seconds', 'Longest delay of an event loop.', most, 'max'),
     ];
   };

@@ -7,7 +7,10 @@ import { watchVitals } from './vitals.js';
 /** How long a worker whose parent died answers what is in flight (ms). */
 const orphanDrainMs = 3_000;
 
-/** A worker is stopped by its parent: signals that a terminal or npm sends to the whole group are not for it. */
+/**
+ * A worker is stopped by its parent: signals that a terminal or npm sends to the whole group are not for
+ * it.
+ */
 const groupSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 function tell(message: ToParent): void {
@@ -15,7 +18,8 @@ function tell(message: ToParent): void {
 }
 
 function refuse(reason: string): void {
-  if (process.connected) process.send?.({ kind: 'refused', reason } satisfies ToParent, () => process.exit(1));
+  if (process.connected)
+    process.send?.({ kind: 'refused', reason } satisfies ToParent, () => process.exit(1));
   else process.exit(1);
 }
 
@@ -33,7 +37,8 @@ export function runWorker(build: (configuration: Configuration) => Server): void
     try {
       server = build(configuration);
     } catch (error) {
-      return refuse(error instanceof Error ? error.message : String(error));
+      refuse(error instanceof Error ? error.message : String(error));
+      return;
     }
     const listening = await server.listen(configuration.host, port);
     if (listening === undefined) refuse(`A worker could not listen on ${configuration.host} port ${port}.`);

@@ -2,22 +2,17 @@
  * The handler of POST /v1/fuse: the body's bytes to the native fast path; what it does not take, to the
  * contract's validator and the exact path.
  */
-import { type CheckJson, readBody } from '../contract/body.js';
 import type { Answer, RouteRequest } from '../contract/exchange.js';
-import type { FuseDoc, FuseRequest } from '../contract/fuse.js';
-import type { Problem } from '../contract/problem.js';
-import { checkBody } from '../contract/validate.js';
-import type { ValidationError } from '../contract/validation.js';
-import { fuseExact, type ScoredRequest } from './exact.js';
+import { answerExactly, type ExactParts } from './exactAnswer.js';
 
-/** What the native module does for this handler. */
-export interface FuseParts {
+/** What the native module and the thread of the exact path do for this handler. */
+export interface FuseParts extends ExactParts {
   /** Answers `body` into `out` and sets `facts[0]` to its characters; see the native module's declaration. */
   readonly fuse: (body: Uint8Array, out: Uint8Array, facts: Float64Array) => number;
   /** The same in the thread pool. */
   readonly fuseAsync: (body: Buffer) => Promise<{ length: number; characters: number; answer: Buffer }>;
-  readonly checkJson: CheckJson;
-  readonly logarithm: (value: number) => number;
+  /** {@link answerExactly} in a thread of its own; takes the bytes over. */
+  readonly answerExactlyOffLoop: (body: Uint8Array) => Promise<Answer>;
 }
 
 /**
@@ -28,48 +23,6 @@ export const LOOP_BODY_LIMIT = 256 * 1024;
 
 const NEEDS_MODEL = -2;
 const JSON_TYPE = 'application/json';
-
-/** Code points of a text. */
-function codePoints(text: string): number {
-  let count = text.length;
-  for (let at = 0; at < text.length; at++) {
-    if ((text.charCodeAt(at) & 0xfc00) === 0xd800) count--;
-  }
-  return count;
-}
-
-function refused(errors: readonly ValidationError[]): Answer {
-  return { status: 422, body: { json: { detail: errors } }, charge: 0 };
-}
-
-function noModel(): Answer {
-  const problem: Problem = {
-    detail: 'A doc has no dense_score, and this server has no embedding model: send one with every doc.',
-    code: 'no_model',
-  };
-  return { status: 503, body: { json: problem }, charge: 0 };
-}
-
-function hasScore(doc: FuseDoc): doc is FuseDoc & { dense_score: number } {
-  return typeof doc.dense_score === 'number';
-}
-
-function scored(request: FuseRequest): ScoredRequest | null {
-  const docs = request.docs.filter(hasScore);
-  return docs.length === request.docs.length ? { ...request, docs } : null;
-}
-
-/** The exact path: validates the body and answers it from its values. */
-function answerExactly(body: Uint8Array, parts: FuseParts): Answer {
-  const read = readBody(body, parts.checkJson);
-  if (!read.ok) return refused(read.errors);
-  const checked = checkBody('FuseRequest', read.value);
-  if (!checked.ok) return refused(checked.errors);
-  const request = scored(checked.value);
-  if (request === null) return noModel();
-  const charge = request.docs.reduce((sum, doc) => sum + codePoints(doc.text), codePoints(request.query));
-  return { status: 200, body: { json: fuseExact(request, parts.logarithm) }, charge };
-}
 
 /** Makes the handler. */
 export function fuseHandler(parts: FuseParts): (request: RouteRequest) => Answer | Promise<Answer> {
@@ -90,7 +43,7 @@ export function fuseHandler(parts: FuseParts): (request: RouteRequest) => Answer
 
   async function answerOffLoop(body: Buffer): Promise<Answer> {
     const { length, characters, answer } = await parts.fuseAsync(body);
-    if (length < 0) return answerExactly(body, parts);
+    if (length < 0) return parts.answerExactlyOffLoop(body);
     return { status: 200, body: { bytes: answer, type: JSON_TYPE }, charge: characters };
   }
 

@@ -12,10 +12,12 @@ export interface Clock {
   readonly wallMs: () => number;
   /** Milliseconds, with fractions, that only ever grow; its zero means nothing. */
   readonly monotonicMs: () => number;
-  /** Calls `action` once, `delayMs` from now. The timer alone does not keep the process alive. */
+  /** Calls `action` once, `delayMs` from now; keeps the process alive until then, unless stopped. */
   readonly after: (delayMs: number, action: () => void) => Timer;
   /** Calls `action` every `periodMs`. The timer alone does not keep the process alive. */
   readonly every: (periodMs: number, action: () => void) => Timer;
+  /** Resolves `delayMs` from now, and keeps the process alive until then. */
+  readonly sleep: (delayMs: number) => Promise<void>;
 }
 
 /** The machine's clock. */
@@ -23,11 +25,15 @@ export const systemClock: Clock = {
   wallMs: () => Date.now(),
   monotonicMs: () => performance.now(),
   after(delayMs, action) {
-    const timer = setTimeout(action, delayMs).unref();
+    const timer = setTimeout(action, delayMs);
     return { stop: () => clearTimeout(timer) };
   },
   every(periodMs, action) {
     const timer = setInterval(action, periodMs).unref();
     return { stop: () => clearInterval(timer) };
   },
+  sleep: (delayMs) =>
+    new Promise((resolve) => {
+      setTimeout(resolve, delayMs);
+    }),
 };

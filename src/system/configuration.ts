@@ -1,4 +1,6 @@
-/** The environment variables that Fusegate reads: one table, checked at start, from which the page is made. */
+/**
+ * The environment variables that Fusegate reads: one table, checked at start, from which the page is made.
+ */
 import { dirname, resolve } from 'node:path';
 import { logLevels, type LogLevel } from './log.js';
 
@@ -54,7 +56,9 @@ function integer(least: number, most: number): (text: string) => Parsed<number> 
 
 function parseHost(text: string): Parsed<string> {
   if (/^[A-Za-z0-9.:_%-]+$/.test(text)) return { value: text };
-  return { wrong: 'must be an IP address or host name without scheme, port or brackets, such as 0.0.0.0 or ::' };
+  return {
+    wrong: 'must be an IP address or host name without scheme, port or brackets, such as 0.0.0.0 or ::',
+  };
 }
 
 function parseDataFolder(text: string): Parsed<string> {
@@ -184,7 +188,10 @@ function lookalikes(names: readonly string[]): string[] {
   return names.flatMap((name) => {
     if (ours.includes(name)) return [];
     const near = ours.find((known) => {
-      const plain = name.toUpperCase().replace(/^FUSEGATE_?/, '').replaceAll('_', '');
+      const plain = name
+        .toUpperCase()
+        .replace(/^FUSEGATE_?/, '')
+        .replaceAll('_', '');
       return editDistance(plain, known.replaceAll('_', '')) <= (known.length > 6 ? 2 : 1);
     });
     if (near !== undefined) return [`${name} is not read; did you mean ${near}?`];
@@ -202,9 +209,9 @@ export function renderConfiguration(): string {
   return [
     '# Configuration',
     '',
-    'Fusegate is configured by environment variables, all optional. They are checked at start; every error is',
-    'listed at once. An empty variable counts as one that is not set. A variable whose name is nearly one of',
-    'these is not read, and a warning says so.',
+    'Fusegate is configured by environment variables, all optional. They are checked at start; every',
+    'error is listed at once. An empty variable counts as one that is not set. A variable whose name is',
+    'nearly one of these is not read, and a warning says so.',
     '',
     '| variable | type | default | meaning |',
     '| --- | --- | --- | --- |',

@@ -1,4 +1,6 @@
-/** Metrics as plain values: what workers send to their parent, in the JSON form that prom-client aggregates. */
+/**
+ * Metrics as plain values: what workers send to their parent, in the JSON form that prom-client aggregates.
+ */
 
 /** One value of a metric with its labels. */
 export interface MetricValue {

@@ -2,11 +2,12 @@
 import { after } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Answer, RouteRequest } from '../../src/contract/exchange.js';
-import type { Route, ServedRoute } from '../../src/http/routes.js';
+import type { ServedRoute } from '../../src/http/routes.js';
 import { createServer, type Server, type ServerParts } from '../../src/http/server.js';
 import { systemClock } from '../../src/system/clock.js';
 import type { Log, LogFields } from '../../src/system/log.js';
 import { systemRandomness } from '../../src/system/randomness.js';
+import { route, text } from './routes.js';
 
 /** What a recording log was told. */
 export interface Logged {
@@ -26,25 +27,6 @@ export function recordingLog(lines: Logged[]): Log {
     error: record('error'),
     debugging: true,
   };
-}
-
-/** A route with everything that a test does not care about filled in. */
-export function route(given: Partial<Route> & Pick<Route, 'id' | 'path'>): Route {
-  const method = given.method ?? 'GET';
-  return {
-    method,
-    body: method === 'POST',
-    bodyLimit: 1 << 20,
-    cors: false,
-    acts: false,
-    timed: false,
-    headers: [],
-    ...given,
-  };
-}
-
-export function text(body: string, status = 200): Answer {
-  return { status, body: { bytes: body, type: 'text/plain' }, charge: 0 };
 }
 
 type AnyRequest = RouteRequest<never>;

@@ -12,15 +12,26 @@ export interface RawResponse {
 
 /** One connection. */
 export class RawClient {
-  /** Bytes that came and are not yet taken as a response. */
-  received: Buffer = Buffer.alloc(0);
   /** Whether the server has ended the connection. */
   closed = false;
+  private chunks: Buffer[] = [];
+  private chunkBytes = 0;
+  /** Bytes that must be there before the next response can be complete. */
+  private needed = 0;
 
   private constructor(readonly socket: Socket) {
-    socket.on('data', (data) => (this.received = Buffer.concat([this.received, data])));
+    socket.on('data', (data) => {
+      this.chunks.push(data);
+      this.chunkBytes += data.length;
+    });
     socket.on('error', () => undefined);
     socket.on('close', () => (this.closed = true));
+  }
+
+  /** Bytes that came and are not yet taken as a response. */
+  get received(): Buffer {
+    if (this.chunks.length !== 1) this.chunks = [Buffer.concat(this.chunks)];
+    return this.chunks[0] ?? Buffer.alloc(0);
   }
 
   /** Connects to a port of this machine. */
@@ -38,9 +49,12 @@ export class RawClient {
   /** Waits for the next response. `bodyless`: its Content-Length is not followed by bytes (HEAD). */
   async response({ bodyless = false } = {}): Promise<RawResponse> {
     for (;;) {
-      const response = this.takeResponse(bodyless);
+      const response = this.chunkBytes >= this.needed ? this.takeResponse(bodyless) : undefined;
       if (response !== undefined) return response;
-      if (this.closed) throw new Error(`closed after ${JSON.stringify(this.received.toString('latin1'))}`);
+      if (this.closed) {
+        const beginning = this.received.subarray(0, 300).toString('latin1');
+        throw new Error(`closed after ${this.chunkBytes} bytes: ${JSON.stringify(beginning)}`);
+      }
       await pause(2);
     }
   }
@@ -55,9 +69,10 @@ export class RawClient {
   }
 
   private takeResponse(bodyless: boolean): RawResponse | undefined {
-    const endOfHead = this.received.indexOf('\r\n\r\n');
+    const { received } = this;
+    const endOfHead = received.indexOf('\r\n\r\n');
     if (endOfHead === -1) return undefined;
-    const [statusLine = '', ...lines] = this.received.subarray(0, endOfHead).toString('latin1').split('\r\n');
+    const [statusLine = '', ...lines] = received.subarray(0, endOfHead).toString('latin1').split('\r\n');
     const headers = new Map<string, string>();
     for (const line of lines) {
       const colon = line.indexOf(':');
@@ -67,9 +82,12 @@ export class RawClient {
     }
     const length = bodyless ? 0 : Number(headers.get('content-length') ?? 0);
     const end = endOfHead + 4 + length;
-    if (this.received.length < end) return undefined;
-    const body = this.received.subarray(endOfHead + 4, end);
-    this.received = this.received.subarray(end);
+    this.needed = end;
+    if (received.length < end) return undefined;
+    const body = received.subarray(endOfHead + 4, end);
+    this.chunks = [received.subarray(end)];
+    this.chunkBytes = received.length - end;
+    this.needed = 0;
     return { status: Number(statusLine.split(' ')[1]), headers, body };
   }
 }

@@ -186,7 +186,7 @@ describe('answers', () => {
       const line = logged.find(
         ({ fields, message }) => fields['requestId'] === id && message === 'request failed',
       );
-      assert.match(String((line?.fields['err'] as Error).message), /a secret detail/);
+      assert.match((line?.fields['err'] as Error).message, /a secret detail/);
     }
   });
 

@@ -10,13 +10,14 @@ import { native } from '../../src/native/addon.js';
 import { fuseExact } from '../../src/search/exact.js';
 import type { ScoredRequest } from '../../src/search/exact.js';
 import { LOOP_BODY_LIMIT, fuseHandler } from '../../src/search/fuse.js';
+import { exactOffLoop } from '../../src/search/offLoop.js';
 import { assertAgrees } from '../reference/agreement.js';
 import type { ReferenceRequest } from '../reference/fuse.js';
 import { fuseVectors } from '../vectors/fuse.js';
 import { plainStyle, style, writeBody } from './bodies.js';
 import { fuseRequest } from './requests.js';
 
-const handler = fuseHandler(native);
+const handler = fuseHandler({ ...native, answerExactlyOffLoop: exactOffLoop() });
 let out = new Uint8Array(64);
 const facts = new Float64Array(1);
 

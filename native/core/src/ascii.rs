@@ -11,6 +11,7 @@ pub fn count_ws_ascii(bytes: &[u8], start: usize, end: usize, terms: &Terms, hit
     #[cfg(target_arch = "x86_64")]
     if std::is_x86_feature_detected!("avx2")
         && std::is_x86_feature_detected!("bmi1")
+        && std::is_x86_feature_detected!("bmi2")
         && std::is_x86_feature_detected!("popcnt")
     {
         // SAFETY: the CPU has what the function is compiled for, as just found.
@@ -19,7 +20,13 @@ pub fn count_ws_ascii(bytes: &[u8], start: usize, end: usize, terms: &Terms, hit
     portable_count(bytes, start, end, terms, hits)
 }
 
-fn portable_count(bytes: &[u8], start: usize, end: usize, terms: &Terms, hits: &mut Hits) -> usize {
+pub(crate) fn portable_count(
+    bytes: &[u8],
+    start: usize,
+    end: usize,
+    terms: &Terms,
+    hits: &mut Hits,
+) -> usize {
     let mut tokens = 0;
     let mut at = start;
     while at < end {
@@ -118,48 +125,84 @@ mod avx2 {
         !(_mm256_movemask_epi8(_mm256_cmpeq_epi8(terms, _mm256_setzero_si256())) as u32)
     }
 
-    /// As [`super::count_ws_ascii`].
-    #[target_feature(enable = "avx2,bmi1,popcnt")]
-    pub fn count_ws_ascii(bytes: &[u8], start: usize, end: usize, terms: &Terms, hits: &mut Hits) -> usize {
-        let tables = tables(&terms.filter);
+    /// What is known of 64 bytes: which are letters or digits, and at which of them a term could begin.
+    #[derive(Clone, Copy)]
+    struct Block {
+        words: u64,
+        hints: u64,
+    }
+
+    /// Looks at the 64 bytes from `at` on, those from `end` on left out.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn look(bytes: &[u8], at: usize, end: usize, tables: &Tables) -> Block {
         let mut padded = [0; WINDOW];
+        let window = match bytes[at..].first_chunk::<WINDOW>() {
+            Some(window) => window,
+            None => {
+                let rest = &bytes[at..];
+                padded[..rest.len()].copy_from_slice(rest);
+                &padded
+            }
+        };
+        let inside = if end - at < 64 {
+            (1 << (end - at)) - 1
+        } else {
+            u64::MAX
+        };
+        let both = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
+        Block {
+            words: both(words(load(window, 0)), words(load(window, 32))) & inside,
+            hints: both(candidates(window, 0, tables), candidates(window, 32, tables)),
+        }
+    }
+
+    /// As [`super::count_ws_ascii`].
+    #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
+    pub fn count_ws_ascii(bytes: &[u8], start: usize, end: usize, terms: &Terms, hits: &mut Hits) -> usize {
+        if start >= end {
+            return 0;
+        }
+        let tables = tables(&terms.filter);
+        let few = terms.short.usable();
         let mut tokens = 0;
         let mut before = 0;
         let mut at = start;
-        while at < end {
-            let window = match bytes[at..].first_chunk::<WINDOW>() {
-                Some(window) => window,
-                None => {
-                    let rest = &bytes[at..];
-                    padded[..rest.len()].copy_from_slice(rest);
-                    padded[rest.len()..].fill(0);
-                    &padded
-                }
-            };
-            let inside = if end - at < 64 {
-                (1 << (end - at)) - 1
+        let mut block = look(bytes, at, end, &tables);
+        loop {
+            // The next block is looked at before this one's tokens, so that their ends are known.
+            let last = end - at <= 64;
+            let next = if last {
+                Block { words: 0, hints: 0 }
             } else {
-                u64::MAX
+                look(bytes, at + 64, end, &tables)
             };
-            let words =
-                (u64::from(words(load(window, 0))) | u64::from(words(load(window, 32))) << 32) & inside;
-            let starts = words & !(words << 1 | before);
+            let starts = block.words & !(block.words << 1 | before);
             tokens += starts.count_ones() as usize;
-            let hints =
-                u64::from(candidates(window, 0, &tables)) | u64::from(candidates(window, 32, &tables)) << 32;
-            let mut hot = starts & hints;
+            let mut hot = starts & block.hints;
             while hot != 0 {
                 let place = hot.trailing_zeros() as usize;
                 hot &= hot - 1;
-                let mut length = (!(words >> place)).trailing_zeros() as usize;
-                if place + length >= 64 {
-                    length = run_end(bytes, at + 64, end) - at - place;
+                // 64 bytes from the token's start on.
+                let here = block.words >> place | next.words << 1 << (63 - place);
+                let length = (!here).trailing_zeros() as usize;
+                if few && length <= 8 {
+                    terms.short.count(bytes, at + place, length, hits);
+                } else {
+                    let length = if length < 64 {
+                        length
+                    } else {
+                        run_end(bytes, at + place, end) - at - place
+                    };
+                    terms.count_ascii(bytes, at + place, length, hits);
                 }
-                terms.count_ascii(bytes, at + place, length, hits);
             }
-            before = words >> 63;
+            if last {
+                return tokens;
+            }
+            before = block.words >> 63;
+            block = next;
             at += 64;
         }
-        tokens
     }
 }

@@ -76,7 +76,8 @@ impl Workspace {
         let outcome = self.answer(body, out).unwrap_or_else(|declined| declined);
         if self.docs.capacity() > KEPT_DOCS
             || self.matches.capacity() > KEPT_DOCS * 16
-            || self.unescaped.capacity() + self.token.capacity() + self.terms.room() > KEPT_BYTES
+            || self.unescaped.capacity() + self.token.capacity() + self.terms.room() + self.bigrams.room()
+                > KEPT_BYTES
         {
             *self = Workspace::default();
         }
@@ -117,6 +118,7 @@ impl Workspace {
             characters += code_points(&text[range.clone()]);
             tokenize::ws(&text[range], token, |term| terms.insert(term));
         });
+        terms.finish();
         hits.reset(terms.frequencies().len());
         self.start_matches(options);
         for place in 0..self.docs.len() {

@@ -4,6 +4,8 @@ mod ascii;
 pub mod bm25;
 pub mod fuse;
 pub mod json;
+#[cfg(any(test, feature = "naive"))]
+pub mod naive;
 pub mod request;
 mod scan;
 pub mod terms;

@@ -18,6 +18,23 @@ pub fn backslash(text: &[u8]) -> Option<usize> {
     text.iter().position(|&byte| byte == b'\\')
 }
 
+/// Length of the ASCII text that `text` begins with.
+#[inline]
+pub fn ascii_length(text: &[u8]) -> usize {
+    const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
+    let (words, _) = text.as_chunks::<8>();
+    let plain = words
+        .iter()
+        .position(|word| u64::from_le_bytes(*word) & HIGH_BITS != 0)
+        .unwrap_or(words.len());
+    let rest = &text[plain * 8..];
+    plain * 8
+        + rest
+            .iter()
+            .position(|byte| !byte.is_ascii())
+            .unwrap_or(rest.len())
+}
+
 fn portable_string_stop(bytes: &[u8], at: usize) -> (usize, bool) {
     let stops = |byte: u8| byte == b'"' || byte == b'\\' || byte < 0x20;
     let rest = bytes.get(at..).unwrap_or_default();

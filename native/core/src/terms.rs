@@ -57,10 +57,15 @@ impl Key {
     }
 }
 
+/// A query of at most this many distinct terms is counted without branches.
+const FEW: usize = 64;
+
 /// How often each of a query's terms was found in one text.
 #[derive(Debug, Default)]
 pub struct Hits {
+    /// One count a term, and one more for what is no term.
     counts: Vec<u32>,
+    /// Terms whose count is not 0, in order of first occurrence; left empty where the terms are few.
     touched: Vec<u32>,
 }
 
@@ -69,25 +74,103 @@ impl Hits {
     pub fn reset(&mut self, terms: usize) {
         self.touched.clear();
         self.counts.clear();
-        self.counts.resize(terms, 0);
+        self.counts.resize(terms + 1, 0);
     }
 
     #[inline]
     fn add(&mut self, term: u32) {
+        let few = self.counts.len() <= FEW + 1;
         let count = &mut self.counts[term as usize];
-        if *count == 0 {
+        if *count == 0 && !few {
             self.touched.push(term);
         }
         *count += 1;
     }
 
-    /// Takes the counts as (term, count) by ascending term, leaving all at 0.
+    /// Hands over the counts as (term, count) by ascending term, leaving all at 0.
     pub fn drain(&mut self, mut each: impl FnMut(u32, u32)) {
+        let terms = self.counts.len() - 1;
+        if terms <= FEW {
+            for (term, count) in self.counts[..terms].iter_mut().enumerate() {
+                if *count > 0 {
+                    each(term as u32, std::mem::take(count));
+                }
+            }
+            return;
+        }
         self.touched.sort_unstable();
         for &term in &self.touched {
             each(term, std::mem::take(&mut self.counts[term as usize]));
         }
         self.touched.clear();
+    }
+}
+
+/// The terms of up to eight ASCII bytes, each in a slot of its own: one look decides, and there is no branch to
+/// mispredict, which would cost more than all the rest.
+#[derive(Debug, Default)]
+pub(crate) struct ShortTerms {
+    /// (the term's bytes as one number, its counter); slots without a term count what is no term.
+    slots: Vec<(u64, u32)>,
+    multiplier: u64,
+    shift: u32,
+}
+
+/// A table without collisions is found within a few tries; this many mean that something is odd.
+const TRIES: usize = 1000;
+
+impl ShortTerms {
+    /// Builds the table of `terms`, or leaves it unusable where they are too many.
+    fn build(&mut self, terms: impl Iterator<Item = (u64, u32)> + Clone, total: usize, seed: u64) {
+        self.slots.clear();
+        let count = terms.clone().count();
+        if total > FEW {
+            return;
+        }
+        // With n terms in n * n / 4 slots, one multiplier in eight or so puts no two into one.
+        let size = (count * count / 4).next_power_of_two().max(64);
+        self.shift = 64 - size.trailing_zeros();
+        let mut multiplier = seed | 1;
+        for _ in 0..TRIES {
+            multiplier = multiplier.wrapping_mul(MIX).rotate_left(23) | 1;
+            self.multiplier = multiplier;
+            self.slots.clear();
+            self.slots.resize(size, (0, total as u32));
+            let placed = terms.clone().all(|(key, term)| {
+                let slot = self.place(key);
+                let free = self.slots[slot].0 == 0;
+                self.slots[slot] = (key, term);
+                free
+            });
+            if placed {
+                return;
+            }
+        }
+        self.slots.clear();
+    }
+
+    #[inline]
+    fn place(&self, key: u64) -> usize {
+        (key.wrapping_mul(self.multiplier) >> self.shift) as usize
+    }
+
+    /// Whether the table can be asked.
+    #[inline]
+    pub(crate) fn usable(&self) -> bool {
+        !self.slots.is_empty()
+    }
+
+    /// Counts the token of `length` (1 to 8) ASCII letters and digits at `at`, in whatever case.
+    #[inline]
+    pub(crate) fn count(&self, bytes: &[u8], at: usize, length: usize, hits: &mut Hits) {
+        let key = (word(bytes, at) | LOWER) & (u64::MAX >> (64 - 8 * length as u32));
+        let (known, term) = self.slots[self.place(key)];
+        let counter = if known == key {
+            term as usize
+        } else {
+            hits.counts.len() - 1
+        };
+        hits.counts[counter] += 1;
     }
 }
 
@@ -106,8 +189,10 @@ pub struct Terms {
     ends: Vec<usize>,
     keys: Vec<Key>,
     frequencies: Vec<u32>,
-    /// Which byte pairs and triples can begin an ASCII term.
+    /// What an ASCII term can begin with.
     pub(crate) filter: Filter,
+    /// The short ones once more.
+    pub(crate) short: ShortTerms,
 }
 
 impl Terms {
@@ -163,6 +248,17 @@ impl Terms {
         if self.keys.len() * 2 > self.slots.len() {
             self.grow();
         }
+    }
+
+    /// To be called after the last term.
+    pub fn finish(&mut self) {
+        let ascii = |key: &Key| key.length <= 8 && key.first & 0x8080_8080_8080_8080 == 0;
+        let keys = self.keys.iter().enumerate().filter(|(_, key)| ascii(key));
+        self.short.build(
+            keys.map(|(term, key)| (key.first, term as u32)),
+            self.keys.len(),
+            self.seeds.1,
+        );
     }
 
     fn grow(&mut self) {
@@ -270,13 +366,13 @@ impl Filter {
 }
 
 /// Character bigrams of the query in order of first occurrence, each as the two code points in one number.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Bigrams {
     slots: Vec<(u64, u32)>,
     seed: u64,
     keys: Vec<u64>,
     frequencies: Vec<u32>,
-    seen: Vec<u64>,
+    seen: Box<[u64; SEEN_WORDS]>,
 }
 
 /// Words of the bit set that most lookups end at.
@@ -284,7 +380,24 @@ const SEEN_WORDS: usize = 256;
 /// Second half of the key of a run of one character.
 const ALONE: u32 = 0x11_0000;
 
+impl Default for Bigrams {
+    fn default() -> Self {
+        Bigrams {
+            slots: Vec::new(),
+            seed: 0,
+            keys: Vec::new(),
+            frequencies: Vec::new(),
+            seen: Box::new([0; SEEN_WORDS]),
+        }
+    }
+}
+
 impl Bigrams {
+    /// Bytes of room held.
+    pub fn room(&self) -> usize {
+        self.slots.capacity() * size_of::<(u64, u32)>()
+    }
+
     /// Forgets all bigrams.
     pub fn clear(&mut self) {
         if self.seed == 0 {
@@ -294,8 +407,7 @@ impl Bigrams {
         self.slots.resize(16, (0, EMPTY));
         self.keys.clear();
         self.frequencies.clear();
-        self.seen.clear();
-        self.seen.resize(SEEN_WORDS, 0);
+        self.seen.fill(0);
     }
 
     /// How often each distinct bigram occurs in the query.
@@ -329,7 +441,8 @@ impl Bigrams {
         self.slots[slot] = (key, self.keys.len() as u32);
         self.keys.push(key);
         self.frequencies.push(1);
-        self.seen[(hash >> 32) as usize / 64 % SEEN_WORDS] |= 1 << ((hash >> 32) % 64);
+        let (word, bit) = Bigrams::place(key);
+        self.seen[word] |= bit;
         if self.keys.len() * 2 > self.slots.len() {
             let size = self.slots.len() * 4;
             self.slots.clear();
@@ -345,14 +458,25 @@ impl Bigrams {
     /// Counts a bigram of a text if the query has it.
     #[inline]
     pub(crate) fn count(&self, key: u64, hits: &mut Hits) {
-        let hash = self.hash(key);
-        if self.seen[(hash >> 32) as usize / 64 % SEEN_WORDS] >> ((hash >> 32) % 64) & 1 == 0 {
-            return;
+        let (word, bit) = Bigrams::place(key);
+        if self.seen[word] & bit != 0 {
+            self.count_seen(key, hits);
         }
-        let term = self.slots[self.slot(key, hash)].1;
+    }
+
+    #[inline(never)]
+    fn count_seen(&self, key: u64, hits: &mut Hits) {
+        let term = self.slots[self.slot(key, self.hash(key))].1;
         if term != EMPTY {
             hits.add(term);
         }
+    }
+
+    /// Place of a key in the bit set: its word and its bit there.
+    #[inline]
+    fn place(key: u64) -> (usize, u64) {
+        let mixed = key.wrapping_mul(MIX) >> 50;
+        (mixed as usize / 64, 1 << (mixed % 64))
     }
 
     /// Key of two neighbours in a run.

@@ -1,8 +1,10 @@
 //! The two tokenizers: `ws` (maximal runs of letters, numbers and marks) and `ngram` (character bigrams inside
 //! those runs), both over fully case-folded text (Unicode Standard section 3.13; no normalisation).
 //!
-//! Tokens are handed to the caller or counted as they pass; none is stored.
+//! Tokens are handed to the caller or counted as they pass; none is stored. Texts are checked UTF-8.
 
+use crate::ascii::count_ws_ascii;
+use crate::scan;
 use crate::terms::{Bigrams, Hits, Terms};
 use crate::unicode::{Kind, kind};
 
@@ -19,70 +21,38 @@ static ASCII: [u8; 128] = {
     table
 };
 
-/// What is done with the characters of runs as they pass.
-trait Sink {
-    /// The next folded character of the run.
-    fn character(&mut self, character: char);
-    /// The run ended.
-    fn end(&mut self);
-}
-
-/// Hands the folded characters of each run in UTF-8 `text` to `sink`.
+/// What stands at `at`: its kind, itself, its length in bytes.
 #[inline]
-fn runs(text: &[u8], sink: &mut impl Sink) {
-    let mut at = 0;
-    let mut inside = false;
-    while let Some(&byte) = text.get(at) {
-        let kind = if byte < 0x80 {
-            at += 1;
-            match ASCII[byte as usize] {
-                0 => Kind::Separator,
-                folded => {
-                    sink.character(folded as char);
-                    inside = true;
-                    continue;
-                }
-            }
-        } else {
-            let (character, length) = decode(&text[at..]);
-            at += length;
-            let kind = kind(character);
-            if kind == Kind::Word {
-                sink.character(character);
-            }
-            kind
+fn character(text: &[u8], at: usize) -> (Kind, char, usize) {
+    let first = text[at];
+    if first < 0x80 {
+        let folded = ASCII[usize::from(first)];
+        let kind = match folded {
+            0 => Kind::Separator,
+            _ if folded == first => Kind::Word,
+            _ => Kind::Folded([folded as char, '\0', '\0']),
         };
-        match kind {
-            Kind::Word => inside = true,
-            Kind::Folded(characters) => {
-                characters
-                    .iter()
-                    .filter(|&&to| to != '\0')
-                    .for_each(|&to| sink.character(to));
-                inside = true;
-            }
-            Kind::Separator => {
-                if inside {
-                    sink.end();
-                }
-                inside = false;
-            }
-        }
+        return (kind, first as char, 1);
     }
-    if inside {
-        sink.end();
-    }
+    let (character, length) = decode(&text[at..]);
+    (kind(character), character, length)
 }
 
-/// First character of checked UTF-8 that does not begin with ASCII, and its length in bytes.
+/// First character of UTF-8 that does not begin with ASCII, and its length in bytes.
 #[inline]
 fn decode(text: &[u8]) -> (char, usize) {
-    let rest = |at: usize| u32::from(text.get(at).copied().unwrap_or(0) & 0x3F);
-    let first = u32::from(text[0]);
-    let (code, length) = match first {
-        0..0xE0 => ((first & 0x1F) << 6 | rest(1), 2),
-        0xE0..0xF0 => ((first & 0xF) << 12 | rest(1) << 6 | rest(2), 3),
-        _ => ((first & 7) << 18 | rest(1) << 12 | rest(2) << 6 | rest(3), 4),
+    let low = |byte: u8| u32::from(byte & 0x3F);
+    let (code, length) = match *text {
+        [first @ 0xE0..0xF0, second, third, ..] => {
+            (u32::from(first & 0xF) << 12 | low(second) << 6 | low(third), 3)
+        }
+        [first @ ..0xE0, second, ..] => (u32::from(first & 0x1F) << 6 | low(second), 2),
+        [first, second, third, fourth, ..] => (
+            u32::from(first & 7) << 18 | low(second) << 12 | low(third) << 6 | low(fourth),
+            4,
+        ),
+        // Checked UTF-8 does not end within a character.
+        _ => (u32::from(char::REPLACEMENT_CHARACTER), text.len()),
     };
     (
         char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER),
@@ -90,82 +60,148 @@ fn decode(text: &[u8]) -> (char, usize) {
     )
 }
 
-struct Words<'a, Each> {
-    token: &'a mut Vec<u8>,
-    each: Each,
+/// The run that is being read. As long as nothing in it folds it is its place in the text; from the first
+/// character on that does, it is a copy.
+#[derive(Clone, Copy)]
+enum Run {
+    Outside,
+    Plain(usize),
+    Folded,
 }
 
-impl<Each: FnMut(&[u8])> Sink for Words<'_, Each> {
-    #[inline]
-    fn character(&mut self, character: char) {
-        if character.is_ascii() {
-            self.token.push(character as u8);
-        } else {
-            self.token
-                .extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+/// Calls `each` with every `ws` token of `text` from `at` on, folded. `token` is room for one token. Returns where
+/// it stopped: at the end, or outside a token where `may_stop` says so of the place after an ASCII separator.
+#[inline]
+fn ws_until(
+    text: &[u8],
+    mut at: usize,
+    token: &mut Vec<u8>,
+    mut each: impl FnMut(&[u8]),
+    may_stop: impl Fn(usize) -> bool,
+) -> usize {
+    let mut run = Run::Outside;
+    while at < text.len() {
+        let (kind, itself, length) = character(text, at);
+        match (kind, run) {
+            (Kind::Word, Run::Outside) => run = Run::Plain(at),
+            (Kind::Word, Run::Plain(_)) | (Kind::Separator, Run::Outside) => {}
+            (Kind::Word, Run::Folded) => token.extend_from_slice(&text[at..at + length]),
+            (Kind::Folded(to), _) => {
+                match run {
+                    Run::Outside => token.clear(),
+                    Run::Plain(start) => {
+                        token.clear();
+                        token.extend_from_slice(&text[start..at]);
+                    }
+                    Run::Folded => {}
+                }
+                run = Run::Folded;
+                for part in to.iter().filter(|&&part| part != '\0') {
+                    token.extend_from_slice(part.encode_utf8(&mut [0; 4]).as_bytes());
+                }
+            }
+            (Kind::Separator, Run::Plain(start)) => each(&text[start..at]),
+            (Kind::Separator, Run::Folded) => each(token),
+        }
+        at += length;
+        if kind == Kind::Separator {
+            run = Run::Outside;
+            if itself.is_ascii() && may_stop(at) {
+                return at;
+            }
         }
     }
-
-    #[inline]
-    fn end(&mut self) {
-        (self.each)(self.token);
-        self.token.clear();
+    match run {
+        Run::Outside => {}
+        Run::Plain(start) => each(&text[start..]),
+        Run::Folded => each(token),
     }
+    at
 }
 
-/// Calls `each` with every `ws` token of UTF-8 `text`, folded. `token` is room for one token.
-#[inline]
+/// Calls `each` with every `ws` token of `text`, folded. `token` is room for one token.
 pub fn ws(text: &[u8], token: &mut Vec<u8>, each: impl FnMut(&[u8])) {
-    token.clear();
-    runs(text, &mut Words { token, each });
-}
-
-struct Pairs<Each> {
-    last: Option<char>,
-    alone: bool,
-    each: Each,
-}
-
-impl<Each: FnMut(u64)> Sink for Pairs<Each> {
-    #[inline]
-    fn character(&mut self, character: char) {
-        if let Some(last) = self.last {
-            (self.each)(Bigrams::pair(last, character));
-        }
-        self.alone = self.last.is_none();
-        self.last = Some(character);
-    }
-
-    #[inline]
-    fn end(&mut self) {
-        // A run of one character is a token of its own.
-        if let (Some(only), true) = (self.last.take(), self.alone) {
-            (self.each)(Bigrams::single(only));
-        }
-    }
-}
-
-/// Calls `each` with the key of every `ngram` token of UTF-8 `text`.
-#[inline]
-pub fn ngram(text: &[u8], each: impl FnMut(u64)) {
-    runs(
-        text,
-        &mut Pairs {
-            last: None,
-            alone: false,
-            each,
-        },
-    );
+    ws_until(text, 0, token, each, |_| false);
 }
 
 /// Counts the `ws` tokens of `text` that are terms; returns how many tokens there are in all.
 pub fn count_ws(text: &[u8], token: &mut Vec<u8>, terms: &Terms, hits: &mut Hits) -> usize {
     let mut tokens = 0;
-    ws(text, token, |token| {
-        tokens += 1;
-        terms.count(token, hits);
-    });
+    let mut at = 0;
+    while at < text.len() {
+        // A stretch of ASCII, less the token that the first other character may belong to.
+        let stretch = scan::ascii_length(&text[at..]);
+        let after = at + stretch;
+        let kept = if after == text.len() {
+            stretch
+        } else {
+            last_separator(&text[at..after])
+        };
+        tokens += count_ws_ascii(text, at, at + kept, terms, hits);
+        at += kept;
+        let mut count = |token: &[u8]| {
+            tokens += 1;
+            terms.count(token, hits);
+        };
+        at = ws_until(text, at, token, &mut count, |next| {
+            next > after && text.get(next).is_some_and(u8::is_ascii)
+        });
+    }
     tokens
+}
+
+/// Length of ASCII `text` up to and with its last separator.
+fn last_separator(text: &[u8]) -> usize {
+    text.iter()
+        .rposition(|byte| !byte.is_ascii_alphanumeric())
+        .map_or(0, |at| at + 1)
+}
+
+/// What of a run the next bigram needs.
+#[derive(Clone, Copy)]
+enum Tail {
+    Outside,
+    /// The run's only character so far.
+    First(char),
+    /// Its last character, after others.
+    Later(char),
+}
+
+/// Calls `each` with the key of every `ngram` token of `text`.
+#[inline]
+pub fn ngram(text: &[u8], mut each: impl FnMut(u64)) {
+    let mut tail = Tail::Outside;
+    let mut at = 0;
+    while at < text.len() {
+        let (kind, itself, length) = character(text, at);
+        at += length;
+        match (kind, tail) {
+            (Kind::Word, Tail::First(last) | Tail::Later(last)) => {
+                each(Bigrams::pair(last, itself));
+                tail = Tail::Later(itself);
+            }
+            (Kind::Word, Tail::Outside) => tail = Tail::First(itself),
+            (Kind::Separator, Tail::First(only)) => {
+                each(Bigrams::single(only));
+                tail = Tail::Outside;
+            }
+            (Kind::Separator, _) => tail = Tail::Outside,
+            (Kind::Folded(to), _) => {
+                for &part in to.iter().filter(|&&part| part != '\0') {
+                    tail = match tail {
+                        Tail::First(last) | Tail::Later(last) => {
+                            each(Bigrams::pair(last, part));
+                            Tail::Later(part)
+                        }
+                        Tail::Outside => Tail::First(part),
+                    };
+                }
+            }
+        }
+    }
+    if let Tail::First(only) = tail {
+        each(Bigrams::single(only));
+    }
 }
 
 /// Counts the `ngram` tokens of `text` that the query has; returns how many tokens there are in all.

@@ -1,0 +1,20 @@
+# Debian 13: its glibc (2.41) loads both builds of uWebSockets.js, and so Node 22 and 24.
+FROM rust:1-slim-trixie AS rust
+
+FROM node:24-trixie-slim AS build
+COPY --from=rust /usr/local/cargo /usr/local/cargo
+COPY --from=rust /usr/local/rustup /usr/local/rustup
+ENV CARGO_HOME=/usr/local/cargo RUSTUP_HOME=/usr/local/rustup PATH=/usr/local/cargo/bin:$PATH
+RUN apt-get update && apt-get install -y --no-install-recommends g++ make python3 && rm -rf /var/lib/apt/lists/*
+WORKDIR /fusegate
+COPY . .
+RUN npm install --omit=dev && npm run build && rm -rf target
+
+FROM node:24-trixie-slim
+WORKDIR /fusegate
+COPY --from=build --chown=node:node /fusegate .
+USER node
+ENV HOST=0.0.0.0
+EXPOSE 8080
+VOLUME /fusegate/data
+CMD ["node", "fusegate.mjs", "serve"]

@@ -1,0 +1,32 @@
+//! The whole fast path on any bytes: what it answers is JSON in the promised order, never more than its room.
+#![no_main]
+
+use std::cell::RefCell;
+
+use fusegate_core::fuse::{Outcome, Workspace};
+use libfuzzer_sys::fuzz_target;
+
+thread_local! {
+    static WORKSPACE: RefCell<Workspace> = RefCell::default();
+}
+
+fuzz_target!(|body: &[u8]| {
+    let mut out = Vec::new();
+    let mut outcome = WORKSPACE.with_borrow_mut(|workspace| workspace.fuse(body, &mut out));
+    if let Outcome::NeedsRoom(room) = outcome {
+        out.resize(room, 0);
+        outcome = WORKSPACE.with_borrow_mut(|workspace| workspace.fuse(body, &mut out));
+    }
+    let request = serde_json::from_slice::<serde_json::Value>(body);
+    let Outcome::Written { length, characters } = outcome else { return };
+    let request = request.expect("answered a body that is no JSON");
+    let answer: serde_json::Value = serde_json::from_slice(&out[..length]).expect("an answer in JSON");
+    assert_eq!(answer["query"], request["query"]);
+    let docs = request["docs"].as_array().expect("docs");
+    let text = |value: &serde_json::Value| value.as_str().expect("a string").chars().count() as u64;
+    assert_eq!(characters, text(&request["query"]) + docs.iter().map(|doc| text(&doc["text"])).sum::<u64>());
+    let results = answer["results"].as_array().expect("results");
+    let scores: Vec<f64> = results.iter().map(|result| result["fused_score"].as_f64().expect("a score")).collect();
+    assert!(scores.windows(2).all(|pair| pair[0] >= pair[1]));
+    assert!(results.iter().enumerate().all(|(at, result)| result["rank"] == at + 1));
+});

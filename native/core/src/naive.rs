@@ -1,0 +1,131 @@
+//! The obvious slow readings that the fast ones are held against, in tests and under the fuzzer.
+
+use std::collections::HashMap;
+
+use crate::terms::{Bigrams, Hits, Terms};
+use crate::tokenize;
+use crate::unicode::{Kind, kind};
+
+/// The folded runs of a text, one character after the other.
+fn runs(text: &str) -> Vec<String> {
+    let mut runs = vec![String::new()];
+    for character in text.chars() {
+        let last = runs.len() - 1;
+        match kind(character) {
+            Kind::Separator => runs.push(String::new()),
+            Kind::Word => runs[last].push(character),
+            Kind::Folded(to) => runs[last].extend(to.iter().filter(|&&part| part != '\0')),
+        }
+    }
+    runs.retain(|run| !run.is_empty());
+    runs
+}
+
+fn bigrams(run: &str) -> Vec<String> {
+    let characters: Vec<char> = run.chars().collect();
+    if characters.len() == 1 {
+        return vec![run.to_owned()];
+    }
+    characters.windows(2).map(|pair| pair.iter().collect()).collect()
+}
+
+/// What counting must find: per distinct token of the query its count in the text, by first occurrence, leaving
+/// out zeros; and the number of the text's tokens.
+fn count(query: &[String], text: &[String]) -> (Vec<(u32, u32)>, usize) {
+    let mut distinct: Vec<&String> = Vec::new();
+    for token in query {
+        if !distinct.contains(&token) {
+            distinct.push(token);
+        }
+    }
+    let mut counts: HashMap<&String, u32> = HashMap::new();
+    for token in text {
+        *counts.entry(token).or_default() += 1;
+    }
+    let found = distinct
+        .iter()
+        .enumerate()
+        .filter_map(|(at, token)| Some((at as u32, *counts.get(token)?)));
+    (found.collect(), text.len())
+}
+
+fn drained(hits: &mut Hits) -> Vec<(u32, u32)> {
+    let mut found = Vec::new();
+    hits.drain(|term, count| found.push((term, count)));
+    found
+}
+
+/// Counts the query's tokens in the text by every path and compares with the obvious reading. `offset` bytes
+/// stand before the text in its buffer, so that blocks fall differently.
+///
+/// # Panics
+/// When a path counts otherwise.
+pub fn assert_same_counts(query: &str, text: &str, offset: usize) {
+    let (mut terms, mut hits, mut room) = (Terms::default(), Hits::default(), Vec::new());
+    terms.clear();
+    tokenize::ws(query.as_bytes(), &mut room, |term| terms.insert(term));
+    terms.finish();
+    hits.reset(terms.frequencies().len());
+    let expected = count(&runs(query), &runs(text));
+    let total = tokenize::count_ws(text.as_bytes(), &mut room, &terms, &mut hits);
+    assert_eq!((drained(&mut hits), total), expected, "ws");
+
+    if text.is_ascii() {
+        let mut buffer = vec![b'a'; offset];
+        buffer.push(b'"');
+        let start = buffer.len();
+        buffer.extend_from_slice(text.as_bytes());
+        let end = buffer.len();
+        buffer.extend_from_slice(b"\"a");
+        let total = crate::ascii::count_ws_ascii(&buffer, start, end, &terms, &mut hits);
+        assert_eq!((drained(&mut hits), total), expected, "ws by blocks");
+        let total = crate::ascii::portable_count(&buffer, start, end, &terms, &mut hits);
+        assert_eq!((drained(&mut hits), total), expected, "ws, portable");
+    }
+
+    let mut pairs = Bigrams::default();
+    pairs.clear();
+    tokenize::ngram(query.as_bytes(), |key| pairs.insert(key));
+    hits.reset(pairs.frequencies().len());
+    let cut = |text| runs(text).iter().flat_map(|run| bigrams(run)).collect::<Vec<_>>();
+    let total = tokenize::count_ngram(text.as_bytes(), &pairs, &mut hits);
+    assert_eq!(
+        (drained(&mut hits), total),
+        count(&cut(query), &cut(text)),
+        "ngram"
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Texts that share words with their queries, of characters on both sides of every rule.
+    fn text(length: usize) -> impl Strategy<Value = String> {
+        let word = prop_oneof![
+            6 => "[a-cA-C0-1]{1,3}",
+            2 => "[a-bA-B]{7,18}",
+            1 => "[a-b]{60,140}",
+            3 => "[ ,.'@`\\[{/:_-]{1,3}",
+            1 => prop_oneof![Just("ß"), Just("ŉ"), Just("İ"), Just("K"), Just("ſ"), Just("é"), Just("ΐ")]
+                .prop_map(str::to_owned),
+            1 => "[\u{4E00}-\u{4E05}\u{AC00}-\u{AC03}。\u{301}\u{1F600}\u{1D400}\u{A0}]{1,3}",
+            1 => any::<char>().prop_map(String::from),
+        ];
+        prop::collection::vec(word, 0..length).prop_map(|words| words.concat())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(3000))]
+        #[test]
+        fn all_paths_count_alike(query in text(12), text in text(60), offset in 0usize..70) {
+            assert_same_counts(&query, &text, offset);
+        }
+
+        #[test]
+        fn many_terms_count_alike(query in "[a-e]{1,3}( [a-e]{1,4}){60,200}", text in "[A-Ea-e]{1,4}( [a-e]{1,4}){0,90}") {
+            assert_same_counts(&query, &text, 0);
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! The inputs that fuzzing kept, once more without the fuzzer: nothing in them panics or counts otherwise.
+
+#![cfg(feature = "naive")]
+
+use std::path::{Path, PathBuf};
+
+use fusegate_core::fuse::{Outcome, Workspace};
+use fusegate_core::{json, naive};
+
+fn corpus(target: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(target);
+    let entries = std::fs::read_dir(folder).expect("the corpus is kept with the code");
+    entries.map(|entry| entry.expect("a readable entry").path()).collect()
+}
+
+fn bytes(target: &str) -> impl Iterator<Item = Vec<u8>> {
+    corpus(target).into_iter().map(|path| std::fs::read(path).expect("a readable input"))
+}
+
+#[test]
+fn json_agrees_with_serde_json() {
+    let mut bodies = 0;
+    for body in bytes("json").chain(bytes("fuse")) {
+        let theirs = serde_json::from_slice::<serde_json::Value>(&body);
+        if json::check(&body).is_ok() {
+            let limit = |error: &serde_json::Error| error.to_string().contains("recursion limit");
+            assert!(theirs.as_ref().map_or_else(limit, |_| true));
+        } else {
+            assert!(theirs.is_err() || body.iter().filter(|&&byte| byte == b'[' || byte == b'{').count() > 128);
+        }
+        bodies += 1;
+    }
+    assert!(bodies > 100);
+}
+
+#[test]
+fn counts_agree_with_the_obvious_reading() {
+    let mut texts = 0;
+    for input in bytes("tokenize") {
+        let text = String::from_utf8_lossy(&input);
+        let middle = text.char_indices().nth(text.chars().count() / 3).map_or(0, |(at, _)| at);
+        naive::assert_same_counts(&text[..middle], &text[middle..], text.len() % 67);
+        texts += 1;
+    }
+    assert!(texts > 100);
+}
+
+#[test]
+fn answers_are_json() {
+    let mut workspace = Workspace::default();
+    let mut answered = 0;
+    let mut out = vec![0; 1 << 20];
+    for body in bytes("fuse") {
+        if let Outcome::Written { length, .. } = workspace.fuse(&body, &mut out) {
+            serde_json::from_slice::<serde_json::Value>(&out[..length]).expect("an answer in JSON");
+            answered += 1;
+        }
+    }
+    assert!(answered > 10);
+}

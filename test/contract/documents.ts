@@ -1,0 +1,13 @@
+/** The generated files under `docs`: the OpenAPI document and one example a route. */
+import { examples } from '../../src/contract/examples.js';
+import { gatewayDocument } from '../../src/contract/openapi.js';
+
+/** Every generated file's text by its path from the project's folder. */
+export function documents(): ReadonlyMap<string, string> {
+  const text = (value: unknown) => `${JSON.stringify(value, null, 2)}\n`;
+  const files = new Map([['docs/openapi.json', text(gatewayDocument())]]);
+  for (const [route, example] of Object.entries(examples)) {
+    files.set(`docs/examples/${route}.json`, text(example));
+  }
+  return files;
+}

@@ -1,0 +1,133 @@
+/** The OpenAPI document: valid 3.1, as committed, and of one mind with the routes, types and examples. */
+import { test } from 'node:test';
+import assert from 'node:assert/strict';
+import { readFileSync, readdirSync } from 'node:fs';
+import { Validator } from '@seriousme/openapi-schema-validator';
+import fc from 'fast-check';
+import { examples } from '../../src/contract/examples.js';
+import { gatewayDocument } from '../../src/contract/openapi.js';
+import { routeList } from '../../src/contract/routes.js';
+import { shapeNamed } from '../../src/contract/shape.js';
+import { checkBody, validators } from '../../src/contract/validate.js';
+import { nearly } from './arbitrary.js';
+import { documents } from './documents.js';
+import { assertFits, fits } from './schemaCheck.js';
+
+interface Operation {
+  operationId: string;
+  parameters?: { name: string; in: string; required: boolean; schema: unknown }[];
+  requestBody?: { content: Record<string, { example: unknown }> };
+  responses: Record<string, { content: Record<string, { example?: unknown }> }>;
+}
+
+interface Document {
+  openapi: string;
+  info: { title: string; version: string };
+  paths: Record<string, Record<string, Operation>>;
+  components: { schemas: Record<string, { properties?: Record<string, Record<string, unknown>> }> };
+}
+
+const document = JSON.parse(JSON.stringify(gatewayDocument())) as Document;
+
+test('the document is valid OpenAPI 3.1', async () => {
+  const validator = new Validator();
+  const result = await validator.validate(structuredClone(document) as unknown as Record<string, unknown>);
+  assert.ok(result.valid, JSON.stringify(result.errors));
+  assert.equal(validator.version, '3.1');
+  assert.deepEqual(
+    [document.openapi, document.info.title, document.info.version],
+    ['3.1.0', 'Fusegate', '0.4.0'],
+  );
+});
+
+test('the files under docs are as generated', () => {
+  for (const [path, text] of documents()) {
+    assert.equal(
+      readFileSync(path, 'utf8'),
+      text,
+      `${path} is old: node dist/test/contract/writeDocuments.js`,
+    );
+  }
+  const kept = readdirSync('docs/examples').map((name) => `docs/examples/${name}`);
+  assert.deepEqual(
+    kept.filter((path) => !documents().has(path)),
+    [],
+    'examples without a route',
+  );
+});
+
+test('the document lists the documented routes and no other', () => {
+  const listed = Object.entries(document.paths).flatMap(([path, operations]) =>
+    Object.entries(operations).map(([method, { operationId }]) => [operationId, method.toUpperCase(), path]),
+  );
+  const expected = routeList
+    .filter(({ documented }) => documented)
+    .map(({ id, method, path }) => [id, method, path]);
+  assert.deepEqual(listed.sort(), expected.sort());
+});
+
+test('every schema has a user and every reference a schema', () => {
+  const text = JSON.stringify(document);
+  const references = new Set(
+    Array.from(text.matchAll(/"#\/components\/schemas\/(\w+)"/g), ([, name]) => name),
+  );
+  assert.deepEqual([...references].sort(), Object.keys(document.components.schemas).sort());
+});
+
+test('FuseRequest says types, defaults, allowed values and extensions as the contract does', () => {
+  const fields = document.components.schemas['FuseRequest']?.properties ?? {};
+  const shown = Object.fromEntries(
+    Object.entries(fields).map(([name, { description, ...rest }]) => {
+      assert.ok(typeof description === 'string', name);
+      return [name, rest];
+    }),
+  );
+  const extension = { 'x-extension': true };
+  assert.deepEqual(shown, {
+    query: { type: 'string' },
+    docs: { type: 'array', items: { $ref: '#/components/schemas/FuseDoc' }, minItems: 1 },
+    method: { type: 'string', enum: ['maxnorm', 'rrf'], default: 'maxnorm' },
+    tokenizer: { type: 'string', enum: ['ws', 'ngram'], default: 'ws' },
+    embed_model: { type: 'string' },
+    entity_map: { type: ['object', 'null'], additionalProperties: { type: 'string' } },
+    top_k: { type: ['integer', 'null'], minimum: 1 },
+    weights: { $ref: '#/components/schemas/FuseWeights', ...extension },
+    rrf_k: { type: 'number', minimum: 1, maximum: 1000000, default: 60, ...extension },
+    k1: { type: 'number', minimum: 0, default: 1.5, ...extension },
+    b: { type: 'number', minimum: 0, maximum: 1, default: 0.75, ...extension },
+    return_text: { type: 'boolean', default: true, ...extension },
+    explain: { type: 'boolean', default: false, ...extension },
+  });
+});
+
+test('a JSON Schema validator with the document takes the same FuseRequests as the server', () => {
+  fc.assert(
+    fc.property(nearly(shapeNamed('FuseRequest')), (value) => {
+      assert.equal(fits(value, 'FuseRequest'), validators.FuseRequest(value));
+    }),
+    { numRuns: 2000, seed: 20261121 },
+  );
+});
+
+test('422 is declared on fuse and on no route without parameters or body', () => {
+  for (const route of routeList.filter(({ documented }) => documented)) {
+    const declared = document.paths[route.path]?.[route.method.toLowerCase()]?.responses['422'] !== undefined;
+    assert.equal(declared, route.id === 'fuse', route.id);
+  }
+});
+
+for (const { id, path, method, body, answers, documented } of routeList) {
+  test(`${id}: its example fits the document and the validators`, () => {
+    const { request, response } = examples[id];
+    assert.equal(request.method, method);
+    assert.match(request.path, new RegExp(`^${path.replace(/\{\w+\}/g, '[^/]+')}$`));
+    if (body.kind !== 'none') assert.ok(checkBody(body.schema, request.body).ok);
+    const shown: unknown = answers[response.status];
+    assert.ok(shown !== undefined, `status ${response.status} is not declared`);
+    if (!documented || response.body === undefined) return;
+    const pointer = `/paths/${path.replaceAll('/', '~1')}/${method.toLowerCase()}`;
+    assertFits(response.body, `${pointer}/responses/${response.status}/content/application~1json/schema`);
+    if (body.kind !== 'none')
+      assertFits(request.body, `${pointer}/requestBody/content/application~1json/schema`);
+  });
+}

@@ -1,0 +1,211 @@
+/** Request bodies: pieces, limits, slowness, aborts (RFC 9110, 9112). */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { RouteRequest } from '../../src/contract/exchange.js';
+import type { ServedRoute } from '../../src/http/routes.js';
+import type { Server } from '../../src/http/server.js';
+import { startServer, testRoutes } from './fixture.js';
+import { exchange, head, post, RawClient } from './raw.js';
+import { route, text } from './routes.js';
+
+const MiB = 1 << 20;
+
+/** Whether each body that reached `/where` still lay in the receive buffer after a pause. */
+const borrowedAfterPause: boolean[] = [];
+
+const more: ServedRoute[] = [
+  {
+    route: route({ id: 'where', method: 'POST', path: '/where' }),
+    handler: async (request: RouteRequest<never>) => {
+      await pause(5);
+      borrowedAfterPause.push(request.body.byteLength === 0);
+      return text('seen');
+    },
+  },
+  {
+    route: route({ id: 'small', method: 'POST', path: '/small', bodyLimit: 1000 }),
+    handler: (request: RouteRequest<never>) => text(`${request.body.byteLength}`),
+  },
+  {
+    route: route({ id: 'huge', method: 'POST', path: '/huge', bodyLimit: 64 * MiB }),
+    handler: (request: RouteRequest<never>) => text(`${request.body.byteLength}`),
+  },
+];
+
+const limits = { bodyWindowMs: 300, bodyWindowBytes: 20_000, sweepMs: 20, bodyBytes: 8 * MiB };
+const { port, server } = await startServer({ routes: [...testRoutes(), ...more], limits });
+
+function gauge(of: Server, name: string): number {
+  return of.metrics().find((metric) => metric.name === name)?.values[0]?.value ?? Number.NaN;
+}
+
+const chunk = (data: string): string => `${data.length.toString(16)}\r\n${data}\r\n`;
+
+describe('a body', () => {
+  test('in one piece is not copied, in several it is gathered', async () => {
+    assert.equal((await exchange(port, post('/echo', 'one piece'))).body.toString(), 'one piece');
+    const client = await RawClient.open(port);
+    client.send(head('POST', '/echo', { 'Content-Length': '11' }));
+    for (const piece of ['two', ' pi', 'eces!']) {
+      await pause(5);
+      client.send(piece);
+    }
+    assert.equal((await client.response()).body.toString(), 'two pieces!');
+    await exchange(port, post('/where', 'x'));
+    client.send(head('POST', '/where', { 'Content-Length': '2' })).send('x');
+    await pause(5);
+    await client.send('y').response();
+    client.destroy();
+    assert.deepEqual(borrowedAfterPause, [true, false]);
+  });
+
+  test('of many sizes comes back as it was', async () => {
+    const client = await RawClient.open(port);
+    for (const size of [0, 1, 511, 65_536, 131_071, 131_072, 524_288, 1_000_000, MiB]) {
+      const body = Buffer.alloc(size, `${size}.`);
+      const response = await client.send(post('/echo', body)).response();
+      assert.ok(response.body.equals(body), `${size} bytes`);
+    }
+    client.destroy();
+  });
+
+  test('in chunked coding is gathered', async () => {
+    const client = await RawClient.open(port);
+    client.send(head('POST', '/echo', { 'Transfer-Encoding': 'chunked' }) + chunk('hello') + chunk(', '));
+    await pause(5);
+    client.send(chunk('world') + '0\r\n\r\n');
+    assert.equal((await client.response()).body.toString(), 'hello, world');
+    const large = 'x'.repeat(300_000);
+    client.send(
+      head('POST', '/echo', { 'Transfer-Encoding': 'chunked' }) + chunk(large) + chunk(large) + '0\r\n\r\n',
+    );
+    assert.equal((await client.response()).body.length, 600_000);
+    client.destroy();
+  });
+
+  test('is kept for a handler that waits', async () => {
+    assert.equal((await exchange(port, post('/slow', 'kept'))).body.toString(), 'kept');
+  });
+
+  test('without a Content-Length is empty', async () => {
+    assert.equal((await exchange(port, head('POST', '/small'))).body.toString(), '0');
+  });
+
+  test('announced by Expect is asked for', async () => {
+    const client = await RawClient.open(port);
+    client.send(head('POST', '/echo', { 'Content-Length': '2', Expect: '100-continue' }));
+    assert.equal((await client.response()).status, 100);
+    assert.equal((await client.send('ok').response()).body.toString(), 'ok');
+    client.destroy();
+  });
+});
+
+describe('a body over its limit', () => {
+  const tooLarge = /^\{"detail":"[^"]*1000 bytes[^"]*","code":"body_too_large"\}$/;
+
+  test('is 413 by its Content-Length, before a byte of it came', async () => {
+    for (const length of ['1001', '2147483648', '999999999999999999']) {
+      const client = await RawClient.open(port);
+      const response = await client.send(head('POST', '/small', { 'Content-Length': length })).response();
+      assert.deepEqual([response.status, response.headers.get('connection')], [413, 'close'], length);
+      assert.match(response.body.toString(), tooLarge);
+      await client.end();
+    }
+    assert.equal((await exchange(port, post('/small', 'x'.repeat(1000)))).body.toString(), '1000');
+  });
+
+  test('is 413 in chunked coding as soon as it is too long', async () => {
+    const client = await RawClient.open(port);
+    client.send(head('POST', '/small', { 'Transfer-Encoding': 'chunked' }) + chunk('x'.repeat(600)));
+    await pause(10);
+    assert.equal(client.received.length, 0);
+    const response = await client.send(chunk('x'.repeat(600))).response();
+    assert.equal(response.status, 413);
+    assert.match(response.body.toString(), tooLarge);
+    await client.end();
+  });
+});
+
+test('a compressed body is 415, an identity one is not', async () => {
+  const refused = await exchange(port, post('/echo', 'x', { 'Content-Encoding': 'gzip' }));
+  assert.equal(refused.status, 415);
+  assert.match(refused.body.toString(), /"code":"unsupported_encoding"/);
+  assert.equal((await exchange(port, post('/echo', 'x', { 'Content-Encoding': 'Identity' }))).status, 200);
+});
+
+describe('a slow body', () => {
+  test('that stops is 408, and its connection ends', async () => {
+    const client = await RawClient.open(port);
+    const response = await client.send(head('POST', '/echo', { 'Content-Length': '100' })).response();
+    assert.deepEqual([response.status, response.headers.get('connection')], [408, 'close']);
+    assert.match(response.body.toString(), /"code":"body_timeout"/);
+    await client.end();
+  });
+
+  test('that trickles without end is 408', async () => {
+    const client = await RawClient.open(port);
+    client.send(head('POST', '/echo', { 'Transfer-Encoding': 'chunked' }));
+    while (client.received.length === 0) {
+      client.send(chunk('x'));
+      await pause(5);
+    }
+    assert.equal((await client.response()).status, 408);
+    await client.end();
+  });
+
+  test('that keeps the pace is waited for', async () => {
+    const client = await RawClient.open(port);
+    client.send(head('POST', '/echo', { 'Content-Length': '600000' }));
+    for (let sent = 0; sent < 600_000; sent += 30_000) {
+      client.send(Buffer.alloc(30_000));
+      await pause(50);
+    }
+    assert.equal((await client.response()).status, 200);
+    client.destroy();
+  });
+});
+
+describe('memory for bodies', () => {
+  test('is bounded: beyond it 503, and it is given back', async () => {
+    const holder = await RawClient.open(port);
+    holder.send(head('POST', '/huge', { 'Content-Length': String(7 * MiB) })).send(Buffer.alloc(6 * MiB));
+    while (gauge(server, 'fusegate_http_body_bytes') < 7 * MiB) await pause(2);
+    const refused = await exchange(port, head('POST', '/huge', { 'Content-Length': String(2 * MiB) }));
+    assert.equal(refused.status, 503);
+    assert.match(refused.body.toString(), /"code":"overloaded"/);
+    assert.equal(refused.headers.get('retry-after'), '1');
+    const grown = await RawClient.open(port);
+    grown.send(head('POST', '/huge', { 'Transfer-Encoding': 'chunked' }) + chunk('x'.repeat(2 * MiB)));
+    assert.equal((await grown.response()).status, 503);
+    holder.send(Buffer.alloc(MiB));
+    assert.equal((await holder.response()).body.toString(), String(7 * MiB));
+    assert.equal(gauge(server, 'fusegate_http_body_bytes'), 0);
+    holder.destroy();
+  });
+
+  test('a small beginning does not take it all', async () => {
+    const client = await RawClient.open(port);
+    client.send(head('POST', '/huge', { 'Content-Length': String(8 * MiB) })).send('x');
+    while (gauge(server, 'fusegate_http_body_bytes') === 0) await pause(2);
+    assert.equal(gauge(server, 'fusegate_http_body_bytes'), MiB);
+    client.destroy();
+    while (gauge(server, 'fusegate_http_body_bytes') !== 0) await pause(2);
+  });
+});
+
+test('connections that go in mid-body or before the answer are counted and forgotten', async () => {
+  const inBody = await RawClient.open(port);
+  inBody.send(head('POST', '/echo', { 'Content-Length': '1000' })).send('half');
+  const inHandler = await RawClient.open(port);
+  inHandler.send(post('/slow', 'x'));
+  await pause(20);
+  assert.equal(gauge(server, 'fusegate_http_requests_in_flight'), 2);
+  inBody.destroy();
+  inHandler.destroy();
+  await pause(150);
+  assert.equal(gauge(server, 'fusegate_http_requests_in_flight'), 0);
+  const aborted = server.metrics().find(({ name }) => name === 'fusegate_http_aborted_total')?.values;
+  assert.equal(aborted?.find(({ labels }) => labels['route'] === 'slow')?.value, 1);
+  assert.equal((await exchange(port, post('/echo', 'alive'))).body.toString(), 'alive');
+});

@@ -1,0 +1,143 @@
+/** Routes of the contract through the pipeline: media types, JSON, parameters; 422 before the handler runs. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { Answer, RouteRequest } from '../../src/contract/exchange.js';
+import { routes, type Route } from '../../src/contract/routes.js';
+import { servedRoute } from '../../src/http/pipeline.js';
+import { native } from '../../src/native/addon.js';
+import { startServer } from './fixture.js';
+import { exchange, head, post, type RawResponse } from './raw.js';
+
+/** Ids of the requests that reached a handler. */
+const handled: string[] = [];
+
+function seen(request: RouteRequest): Answer {
+  handled.push(request.id);
+  return { status: 200, body: { json: { input: request.input ?? null, query: request.query } }, charge: 0 };
+}
+
+const base: Route = {
+  ...routes.health,
+  method: 'POST',
+  body: { kind: 'json', schema: 'QuoteRequest', other: 'none', limit: 1000 },
+};
+
+const served = [
+  { ...base, id: 'quote', path: '/quote' },
+  {
+    ...base,
+    id: 'dream',
+    path: '/dream',
+    body: { kind: 'json', schema: 'DreamRequest', other: 'none', limit: 1000 },
+    parameters: { header: 'DreamHeaders' },
+  },
+  {
+    ...base,
+    id: 'confirm',
+    path: '/confirm',
+    body: { kind: 'raw', schema: 'DreamConfirmRequest', other: 'form', limit: 1000 },
+  },
+  {
+    ...base,
+    id: 'card',
+    method: 'GET',
+    path: '/card',
+    body: { kind: 'none' },
+    parameters: { query: 'CardStatusQuery' },
+  },
+] as const satisfies readonly (Route & { id: string })[];
+
+const { port } = await startServer({
+  routes: served.map((route) => servedRoute(route, seen, native.checkJson)),
+});
+
+const json = { 'Content-Type': 'application/json' };
+const quote = '{"tier":"growth","currency":"btc"}';
+
+interface Refusal {
+  readonly detail: readonly { type: string; loc: unknown[]; ctx?: Record<string, unknown> }[];
+}
+
+/** The errors of a 422, as type and loc; checks that no handler saw the request. */
+async function refusals(request: string | Uint8Array): Promise<[string, unknown[]][]> {
+  const before = handled.length;
+  const response = await exchange(port, request);
+  assert.equal(response.status, 422, response.body.toString());
+  assert.equal(handled.length, before);
+  const { detail } = JSON.parse(response.body.toString()) as Refusal;
+  return detail.map(({ type, loc }) => [type, loc]);
+}
+
+function bodyOf(response: RawResponse): unknown {
+  return JSON.parse(response.body.toString());
+}
+
+describe('a JSON route', () => {
+  test('gives its handler the checked value', async () => {
+    const response = await exchange(port, post('/quote', quote, json));
+    assert.deepEqual(bodyOf(response), { input: { tier: 'growth', currency: 'btc' }, query: {} });
+  });
+
+  test('refuses what the contract does not allow', async () => {
+    assert.deepEqual(await refusals(post('/quote', '{"tier":"x"}', json)), [
+      ['literal_error', ['body', 'tier']],
+      ['missing', ['body', 'currency']],
+    ]);
+    assert.deepEqual(await refusals(post('/quote', '', json)), [['missing', ['body']]]);
+    assert.deepEqual(await refusals(head('POST', '/quote', json)), [['missing', ['body']]]);
+    assert.deepEqual(await refusals(post('/quote', 'null', json)), [['model_attributes_type', ['body']]]);
+  });
+
+  test('refuses what is not strict JSON, with the byte', async () => {
+    assert.deepEqual(await refusals(post('/quote', '{"tier":NaN}', json)), [['json_invalid', ['body', 8]]]);
+    const nested = '['.repeat(10_000 / 20) + ']'.repeat(10_000 / 20);
+    assert.deepEqual(await refusals(post('/quote', nested, json)), [['json_invalid', ['body', 128]]]);
+  });
+
+  test('takes application/json, +json or nothing as media type', async () => {
+    for (const type of ['application/json', 'Application/JSON; charset=utf-8', 'application/ld+json']) {
+      assert.equal((await exchange(port, post('/quote', quote, { 'Content-Type': type }))).status, 200, type);
+    }
+    assert.equal((await exchange(port, post('/quote', quote))).status, 200);
+    const text = post('/quote', quote, { 'Content-Type': 'text/plain' });
+    assert.deepEqual(await refusals(text), [['value_error', ['header', 'content-type']]]);
+  });
+
+  test('asks a page of another origin for a JSON media type', async () => {
+    const origin = { Origin: 'https://example.org' };
+    const refused = await refusals(post('/quote', quote, origin));
+    assert.deepEqual(refused, [['value_error', ['header', 'content-type']]]);
+    assert.equal((await exchange(port, post('/quote', quote, { ...origin, ...json }))).status, 200);
+  });
+
+  test('takes a form where the route does', async () => {
+    const form = { 'Content-Type': 'application/x-www-form-urlencoded', Origin: 'https://example.org' };
+    assert.equal((await exchange(port, post('/confirm', 'confirm=x', form))).status, 200);
+    assert.deepEqual(await refusals(post('/quote', 'tier=x', form)), [
+      ['value_error', ['header', 'content-type']],
+    ]);
+  });
+});
+
+describe('parameters', () => {
+  test('of the query are checked', async () => {
+    assert.equal((await exchange(port, head('GET', '/card?tier=growth'))).status, 200);
+    assert.equal((await exchange(port, head('GET', '/card'))).status, 200);
+    assert.deepEqual(await refusals(head('GET', '/card?tier=other')), [['literal_error', ['query', 'tier']]]);
+    assert.equal(
+      (await exchange(port, head('GET', '/card?tier=other&tier=growth'))).status,
+      200,
+      'the last wins',
+    );
+  });
+
+  test('of the header are checked together with the body, lengths in code points', async () => {
+    const withKey = (key: string, body = '{"title":"a","content":"b"}'): Buffer =>
+      post('/dream', body, { ...json, 'Idempotency-Key': key });
+    assert.equal((await exchange(port, withKey('é'.repeat(64)))).status, 200);
+    assert.deepEqual(await refusals(withKey('k'.repeat(65), '{"title":"a"}')), [
+      ['string_too_long', ['header', 'idempotency-key']],
+      ['missing', ['body', 'content']],
+    ]);
+  });
+});

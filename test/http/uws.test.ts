@@ -1,0 +1,80 @@
+/** What uWebSockets.js answers by itself, as docs/http.md says, and how its native build is found. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { describe, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { startServer } from './fixture.js';
+import { head, post, RawClient } from './raw.js';
+
+const { port, server } = await startServer();
+
+/** Sends bytes and gives all that came until the server closed the connection. */
+async function untilClosed(request: string | Uint8Array): Promise<string> {
+  const client = await RawClient.open(port);
+  client.send(request);
+  await client.end();
+  return client.received.toString('latin1');
+}
+
+/** One message of each row, by the wording of its row. */
+const refused: Readonly<Record<string, [number, string]>> = {
+  'no `Host`': [400, 'GET /hello HTTP/1.1\r\n\r\n'],
+  'a control character in a header field': [400, head('GET', '/hello', { X: 'a\u0001b' })],
+  'both `Content-Length` and `Transfer-Encoding`': [
+    400,
+    head('POST', '/echo', { 'Content-Length': '3', 'Transfer-Encoding': 'chunked' }) + 'abc',
+  ],
+  'a `Content-Length` that is not a number, or has over 18 digits': [
+    400,
+    head('POST', '/echo', { 'Content-Length': '3x' }) + 'abc',
+  ],
+  'broken chunked coding': [400, head('POST', '/echo', { 'Transfer-Encoding': 'chunked' }) + 'zz\r\nabc\r\n'],
+  'a head over 65,536 bytes': [431, head('GET', '/hello', { X: 'a'.repeat(70_000) })],
+  'over 100 header fields': [431, `GET /hello HTTP/1.1\r\nHost: a\r\n${'X: a\r\n'.repeat(101)}\r\n`],
+  'HTTP/1.0, HTTP/2 without TLS': [505, 'GET /hello HTTP/1.0\r\nHost: a\r\n\r\n'],
+  'a target that does not begin with `/`': [505, 'GET http://localhost/hello HTTP/1.1\r\nHost: a\r\n\r\n'],
+};
+
+describe('uWebSockets.js answers by itself', () => {
+  const page = readFileSync('docs/http.md', 'utf8');
+  for (const [row, [status, message]] of Object.entries(refused)) {
+    test(`${status} to ${row}`, async () => {
+      assert.match(
+        await untilClosed(message),
+        new RegExp(`^HTTP/1\\.1 ${status} [^]*\\r\\nConnection: close\\r\\n`),
+      );
+      assert.ok(page.includes(`| ${row} | ${status} |`), 'the page has the row');
+    });
+  }
+
+  test('nothing is in flight after them', () => {
+    const metric = server.metrics().find(({ name }) => name === 'fusegate_http_requests_in_flight');
+    assert.deepEqual(metric?.values, [{ value: 0, labels: {} }]);
+  });
+});
+
+test('a head of 60,000 bytes is taken', async () => {
+  const client = await RawClient.open(port);
+  client.send(head('GET', `/items/1/parts/2?q=${'a'.repeat(60_000)}`));
+  assert.equal((await client.response()).status, 200);
+  client.destroy();
+});
+
+test('a request sent before the answer to the last ends the connection, unless that was answered at once', async () => {
+  const client = await RawClient.open(port);
+  client.send(head('GET', '/hello') + head('GET', '/hello'));
+  assert.equal((await client.response()).status, 200);
+  assert.equal((await client.response()).status, 200);
+  client.send(Buffer.concat([post('/slow', 'x'), Buffer.from(head('GET', '/hello'))]));
+  await client.end();
+  assert.equal(client.received.length, 0);
+});
+
+test('an idle connection lives about ten seconds', async () => {
+  const silent = await RawClient.open(port);
+  const kept = await RawClient.open(port);
+  await kept.send(head('GET', '/hello')).response();
+  await pause(6_000);
+  assert.deepEqual([silent.closed, kept.closed], [false, false]);
+  await Promise.all([silent.end(), kept.end()]);
+});

@@ -1,0 +1,60 @@
+/** The command line of the compiled program: help, version, mistakes, configuration errors, serving. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { exchange, head, post } from '../http/raw.js';
+import { run, temporaryFolder, type Running } from './run.js';
+
+const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
+
+function fusegate(args: readonly string[], environment: Readonly<Record<string, string>> = {}): Running {
+  return run(main, args, environment);
+}
+
+test('--version and --help', async () => {
+  const version = fusegate(['--version']);
+  assert.equal((await version.ended()).code, 0);
+  assert.equal(version.output, '0.4.0\n');
+  const help = fusegate(['--help']);
+  assert.equal((await help.ended()).code, 0);
+  assert.match(help.output, /serve +serve until stopped/);
+  assert.doesNotMatch(help.output, /worker/);
+});
+
+test('a mistaken command is named, with the nearest one', async () => {
+  const mistaken = fusegate(['serv']);
+  assert.equal((await mistaken.ended()).code, 1);
+  assert.match(mistaken.output, /unknown command 'serv'\n\(Did you mean serve\?\)/);
+  const bare = fusegate([]);
+  assert.equal((await bare.ended()).code, 1);
+  assert.match(bare.output, /Usage: fusegate/);
+  const worker = fusegate(['worker']);
+  assert.equal((await worker.ended()).code, 1);
+  assert.match(worker.output, /workers are started by fusegate serve/);
+});
+
+test('serve lists every configuration error and every doubtful name', async () => {
+  const refused = fusegate(['serve'], { PORT: 'x', WORKERS: '-1', LOGLEVEL: 'debug' });
+  assert.equal((await refused.ended()).code, 1);
+  assert.match(refused.output, /PORT must be/);
+  assert.match(refused.output, /WORKERS must be/);
+  assert.match(refused.output, /LOGLEVEL is not read; did you mean LOG_LEVEL\?/);
+});
+
+test('serve says where, answers, and ends with 0', async () => {
+  const STORE_URL = `lmdb:${temporaryFolder()}/store`;
+  const server = fusegate(['serve'], { PORT: '0', WORKERS: '2', STORE_URL });
+  const [, port = ''] = await server.prints(
+    /^Fusegate 0\.4\.0 listens on http:\/\/127\.0\.0\.1:(\d+) \(2 workers, /,
+  );
+  assert.equal((await exchange(Number(port), head('GET', '/health'))).body.toString(), '{"status":"ok"}');
+  const body = '{"query":"a","docs":[{"id":"1","text":"a b","dense_score":0.5}]}';
+  const fused = await exchange(Number(port), post('/v1/fuse', body, { 'Content-Type': 'application/json' }));
+  assert.equal(fused.status, 200);
+  assert.match(fused.headers.get('server-timing') ?? '', /^app;dur=/);
+  const second = fusegate(['serve'], { PORT: '0', STORE_URL });
+  assert.equal((await second.ended()).code, 1);
+  assert.match(second.output, new RegExp(`in use by process ${server.pid}\\.`));
+  server.child.kill('SIGTERM');
+  assert.deepEqual(await server.ended(), { code: 0, signal: null });
+});

@@ -1,0 +1,54 @@
+/**
+ * A server program for the tests, parent and worker, with routes of its own. Its parent writes
+ * `listening <port> <metrics port>` once it serves.
+ */
+import { pathToFileURL } from 'node:url';
+import { createServer, type Server } from '../../src/http/server.js';
+import { native } from '../../src/native/addon.js';
+import { runParent } from '../../src/processes/parent.js';
+import { runWorker } from '../../src/processes/worker.js';
+import { systemClock } from '../../src/system/clock.js';
+import { readConfiguration, type Configuration } from '../../src/system/configuration.js';
+import { createLog } from '../../src/system/log.js';
+import { systemRandomness } from '../../src/system/randomness.js';
+import { route, text } from '../http/routes.js';
+
+function build({ logLevel }: Configuration): Server {
+  return createServer({
+    routes: [
+      { route: route({ id: 'pid', path: '/pid' }), handler: () => text(String(process.pid)) },
+      {
+        route: route({ id: 'wait', path: '/wait' }),
+        handler: async (request) => {
+          await systemClock.sleep(Number(request.query['ms']));
+          return text('waited');
+        },
+      },
+    ],
+    clock: systemClock,
+    log: createLog(logLevel),
+    randomness: systemRandomness,
+  });
+}
+
+async function parent(program: string): Promise<void> {
+  const read = readConfiguration(process.env, { platform: 'linux', cores: 2 });
+  if ('errors' in read) throw new Error(read.errors.join('\n'));
+  const outcome = await runParent({
+    program,
+    programArguments: ['worker'],
+    configuration: read.configuration,
+    clock: systemClock,
+    log: createLog(read.configuration.logLevel),
+    lockFile: native.lockFile,
+    onListening: (port, metricsPort) => console.log(`listening ${port} ${metricsPort}`),
+    drainMs: 1_000,
+  });
+  console.log(JSON.stringify(outcome));
+}
+
+const [, program = '', role] = process.argv;
+if (import.meta.url === pathToFileURL(program).href) {
+  if (role === 'worker') runWorker(build);
+  else await parent(program);
+}

@@ -1,0 +1,101 @@
+/** Runs the tests' server program, or any other, and watches what it prints. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+const program = fileURLToPath(new URL('program.js', import.meta.url));
+
+/** A new folder, removed when the tests are over. */
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'fusegate-test-'));
+  after(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** A program that runs. */
+export class Running {
+  output = '';
+  exit: { code: number | null; signal: NodeJS.Signals | null } | undefined;
+
+  constructor(readonly child: ChildProcess) {
+    child.stdout?.on('data', (data: Buffer) => (this.output += data.toString()));
+    child.stderr?.on('data', (data: Buffer) => (this.output += data.toString()));
+    child.on('exit', (code, signal) => (this.exit = { code, signal }));
+    after(() => this.child.kill('SIGKILL'));
+  }
+
+  get pid(): number {
+    return this.child.pid ?? 0;
+  }
+
+  /** Waits until its output matches. */
+  async prints(pattern: RegExp): Promise<RegExpExecArray> {
+    for (;;) {
+      const match = pattern.exec(this.output);
+      if (match !== null) return match;
+      if (this.exit !== undefined) {
+        await pause(20); // What it wrote last may still be on its way.
+        const last = pattern.exec(this.output);
+        if (last !== null) return last;
+        throw new Error(`ended without ${pattern.source}:\n${this.output}`);
+      }
+      await pause(5);
+    }
+  }
+
+  /** Waits until it has ended. */
+  async ended(): Promise<{ code: number | null; signal: NodeJS.Signals | null }> {
+    while (this.exit === undefined) await pause(5);
+    await pause(20);
+    return this.exit;
+  }
+}
+
+/** Starts a Node program with an environment of its own. */
+export function run(
+  file: string,
+  args: readonly string[],
+  environment: Readonly<Record<string, string>>,
+): Running {
+  const env = { PATH: process.env['PATH'] ?? '', ...environment };
+  return new Running(spawn(process.execPath, [file, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] }));
+}
+
+/** Starts the tests' server program on a free port with a data folder of its own, unless told otherwise. */
+export function runServer(environment: Readonly<Record<string, string>> = {}): Running {
+  return run(program, [], {
+    PORT: '0',
+    WORKERS: '1',
+    STORE_URL: `lmdb:${temporaryFolder()}/store`,
+    ...environment,
+  });
+}
+
+/** Waits until a server listens and gives its port and that of its metrics. */
+export async function listening(server: Running): Promise<{ port: number; metricsPort: number }> {
+  const [, port, metricsPort] = await server.prints(/listening (\d+) (\d+)/);
+  return { port: Number(port), metricsPort: Number(metricsPort) };
+}
+
+/** Whether a process lives. */
+export function lives(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Waits until a condition holds; fails after `timeoutMs`. */
+export async function until(condition: () => boolean | Promise<boolean>, timeoutMs = 5_000): Promise<void> {
+  const end = performance.now() + timeoutMs;
+  while (!(await condition())) {
+    if (performance.now() > end) throw new Error(`not within ${timeoutMs} ms: ${condition.toString()}`);
+    await pause(10);
+  }
+}
