@@ -1,4 +1,4 @@
-/** `npm run bench -- <name>`: the benchmarks, each checked, plotted and recorded with the machine it ran on. */
+/** `npm run bench -- <name>`: the benchmarks, checked, plotted and recorded with the machine they ran on. */
 import { Command, InvalidArgumentError } from 'commander';
 import { benchFuse } from './fuse.js';
 import type { FuseOptions } from './fuse.js';

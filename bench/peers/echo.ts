@@ -1,4 +1,4 @@
-/** The ceiling: a bare uWebSockets.js server that answers POST with the body's own bytes (argument: the port). */
+/** The ceiling: a bare uWebSockets.js server that answers POST with the body's own bytes. Argument: port. */
 import { loadUws } from '../../src/http/uws.js';
 
 const port = Number(process.argv[2]);

@@ -1,6 +1,6 @@
 /**
- * One request of POST /v1/fuse in process by Fusegate's native core: bytes in, bytes out, through Node-API. Jobs
- * and answers as in `inprocess.py`.
+ * One request of POST /v1/fuse in process by Fusegate's native core: bytes in, bytes out, through Node-API.
+ * Jobs and answers as in `inprocess.py`.
  */
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';

@@ -13,7 +13,8 @@ export type PythonFinding = { readonly python: string } | { readonly missing: st
 export function findPython(modules: readonly string[], requirements: string): PythonFinding {
   const ours = `${projectRoot}.venv/bin/python`;
   const python = process.env['PYTHON'] ?? (existsSync(ours) ? ours : 'python3');
-  const find = `import importlib.util, sys; sys.exit(" ".join(m for m in sys.argv[1:] if not importlib.util.find_spec(m)) or 0)`;
+  const absentModules = '" ".join(m for m in sys.argv[1:] if not importlib.util.find_spec(m))';
+  const find = `import importlib.util, sys; sys.exit(${absentModules} or 0)`;
   const tried = spawnSync(python, ['-c', find, ...modules], { encoding: 'utf8' });
   if (tried.error !== undefined) return { missing: `no Python: ${python} does not start (set PYTHON)` };
   const absent = tried.stderr.trim();
