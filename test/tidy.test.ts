@@ -1,4 +1,4 @@
-/** The style of the code, as a test: import rule, cycles, dead files, lines, functions, the world outside system. */
+/** The style of the code, as a test: imports, cycles, dead files, line lengths, the world outside system. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -45,6 +45,9 @@ const entryPoints = [
   /\.test\.ts$/,
   /^bench\/main\.ts$/,
   /^(bench|test)\/peers\//,
+  // Rewrites the generated documents; a program that the processes' tests start.
+  /^test\/contract\/writeDocuments\.ts$/,
+  /^test\/processes\/program\.ts$/,
 ];
 
 function filesUnder(folder: string): string[] {
@@ -210,7 +213,7 @@ describe('tidy', () => {
   });
 
   test('nothing is left for later', () => {
-    const marks = new RegExp(['TO' + 'DO', 'FIX' + 'ME', 'X' + 'XX', 'not imple' + 'mented'].join('|'));
+    const marks = new RegExp(['TO' + 'DO', 'FIX' + 'ME', '\\bX' + 'XX\\b', 'not imple' + 'mented'].join('|'));
     const written = tracked().filter((file) => /\.(ts|rs|md|mjs|py|lua|sh)$/.test(file));
     assert.deepEqual(lines(marks, written), []);
   });

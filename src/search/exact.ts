@@ -151,7 +151,8 @@ function warnings(request: ScoredRequest, found: Statistics, tokenizer: Tokenize
   if (found.docs.every(({ matches }) => matches.length === 0)) {
     const cjk = tokenizer === 'ws' && request.docs.some((doc) => hasCjk(doc.text));
     const remedy = cjk
-      ? ' The texts hold Chinese, Japanese or Korean, which ws does not split into words: try tokenizer ngram.'
+      ? ' The texts hold Chinese, Japanese or Korean, which ws does not split into words: try tokenizer ' +
+        'ngram.'
       : '';
     const message = `No document contains a term of the query: every bm25_score is 0.${remedy}`;
     warned.push({ code: 'lexical_leg_empty', message });
@@ -164,7 +165,7 @@ function warnings(request: ScoredRequest, found: Statistics, tokenizer: Tokenize
   return warned;
 }
 
-/** Answers a valid request. `logarithm` is the native module's: that of a JavaScript engine differs in last bits. */
+/** Answers a valid request. `logarithm` is the native module's: an engine's own differs in last bits. */
 export function fuseExact(request: ScoredRequest, logarithm: (value: number) => number): FuseResponse {
   const chosen = settings(request);
   const texts = request.docs.map((doc) => doc.text);

@@ -16,8 +16,8 @@ export interface FuseParts extends ExactParts {
 }
 
 /**
- * Longest body, in bytes, that is answered on the event loop. One of this length takes about 0.2 ms there, which
- * is what handing it to another thread and back costs on a busy machine.
+ * Longest body, in bytes, that is answered on the event loop. One of this length takes about 0.2 ms there,
+ * which is what handing it to another thread and back costs on a busy machine.
  */
 export const LOOP_BODY_LIMIT = 256 * 1024;
 

@@ -1,6 +1,6 @@
 /**
- * Hands large bodies of the exact path to a thread: parsing tens of megabytes on the event loop would hold up every
- * other request. The thread is started by the first such body, which only odd or invalid requests are.
+ * Hands large bodies of the exact path to a thread: parsing tens of megabytes on the event loop would hold up
+ * every other request. The thread is started by the first such body, which only odd or invalid requests are.
  */
 import { Worker } from 'node:worker_threads';
 import type { Answer } from '../contract/exchange.js';
@@ -12,8 +12,8 @@ interface Waiting {
 }
 
 /**
- * Makes the function that answers a body by the exact path in the thread. The body's memory moves there: the caller
- * must not read it again. Rejects when the thread fails; the next body starts a new one.
+ * Makes the function that answers a body by the exact path in the thread. The body's memory moves there: the
+ * caller must not read it again. Rejects when the thread fails; the next body starts a new one.
  */
 export function exactOffLoop(): (body: Uint8Array) => Promise<Answer> {
   const waiting = new Map<number, Waiting>();

@@ -1,6 +1,6 @@
 /**
- * The two tokenizers of POST /v1/fuse over fully case-folded text (Unicode Standard section 3.13): `ws`, maximal
- * runs of letters, numbers and marks; `ngram`, character bigrams inside those runs.
+ * The two tokenizers of POST /v1/fuse over fully case-folded text (Unicode Standard section 3.13): `ws`,
+ * maximal runs of letters, numbers and marks; `ngram`, character bigrams inside those runs.
  */
 import { fold, isWord } from './unicode.js';
 

@@ -9,9 +9,9 @@ function numbers(deltas: string): number[] {
 
 /** The blocks of Han, kana and Hangul, as native/core/src/unicode.rs lists them. */
 const cjk = new RegExp(
-  '[\\u1100-\\u11ff\\u2e80-\\u2fdf\\u3005-\\u3007\\u3021-\\u3029\\u3038-\\u303b\\u3040-\\u30ff\\u3130-\\u318f' +
-    '\\u31f0-\\u31ff\\u3400-\\u4dbf\\u4e00-\\u9fff\\ua960-\\ua97f\\uac00-\\ud7ff\\uf900-\\ufaff\\uff66-\\uffdc' +
-    '\\u{1aff0}-\\u{1b16f}\\u{20000}-\\u{3ffff}]',
+  '[\\u1100-\\u11ff\\u2e80-\\u2fdf\\u3005-\\u3007\\u3021-\\u3029\\u3038-\\u303b\\u3040-\\u30ff' +
+    '\\u3130-\\u318f\\u31f0-\\u31ff\\u3400-\\u4dbf\\u4e00-\\u9fff\\ua960-\\ua97f\\uac00-\\ud7ff' +
+    '\\uf900-\\ufaff\\uff66-\\uffdc\\u{1aff0}-\\u{1b16f}\\u{20000}-\\u{3ffff}]',
   'u',
 );
 
