@@ -5,7 +5,8 @@ import { Agent, request as httpRequest } from 'node:http';
 import { native } from '../../src/native/addon.js';
 import { fuseHandler } from '../../src/search/fuse.js';
 import { exactOffLoop } from '../../src/search/offLoop.js';
-import { routes } from '../../src/contract/routes.js';
+import { routeList } from '../../src/contract/routes.js';
+import { servedRoute } from '../../src/http/pipeline.js';
 import { assertAgrees } from '../reference/agreement.js';
 import { plainStyle, writeBody } from '../search/bodies.js';
 import { fuseVectors } from '../vectors/fuse.js';
@@ -38,7 +39,9 @@ function post(
 }
 
 test('every recorded request, whole, in pieces and chunked', async () => {
-  const { port } = await startServer({ routes: [{ route: { ...routes.fuse, id: 'fuse' }, handler }] });
+  const route = routeList.find(({ id }) => id === 'fuse');
+  assert.ok(route !== undefined);
+  const { port } = await startServer({ routes: [servedRoute(route, handler, native.checkJson)] });
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   for (const [at, { id, request }] of fuseVectors().entries()) {
     const style = { ...plainStyle, seed: at + 1, escapedNames: at % 3 === 0 ? 0.2 : 0 };

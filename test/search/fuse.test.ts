@@ -11,7 +11,6 @@ import { fuseExact } from '../../src/search/exact.js';
 import type { ScoredRequest } from '../../src/search/exact.js';
 import { LOOP_BODY_LIMIT, fuseHandler } from '../../src/search/fuse.js';
 import { exactOffLoop } from '../../src/search/offLoop.js';
-import { exactOffLoop } from '../../src/search/offLoop.js';
 import { assertAgrees } from '../reference/agreement.js';
 import type { ReferenceRequest } from '../reference/fuse.js';
 import { fuseVectors } from '../vectors/fuse.js';
