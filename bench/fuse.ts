@@ -306,5 +306,6 @@ export async function benchFuse(options: FuseOptions): Promise<number> {
     ...http.flatMap(({ timesFastapi, timesEchoCpu }) => [timesFastapi, timesEchoCpu]),
     ...inProcess.map(({ gigabytesPerSecond }) => gigabytesPerSecond),
   ];
-  return judged.some((one) => one?.verdict === 'missed') ? 2 : 0;
+  // A target that could not be judged is not reached.
+  return python === undefined || judged.some((one) => one?.verdict === 'missed') ? 2 : 0;
 }

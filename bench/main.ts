@@ -19,7 +19,9 @@ function whole(text: string): number {
   return value;
 }
 
-const program = new Command('bench').description('Benchmarks of Fusegate. Exit code 2: a target was missed.');
+const program = new Command('bench').description(
+  'Benchmarks of Fusegate. Exit code 2: a target was missed or not judged.',
+);
 program
   .command('fuse')
   .description('POST /v1/fuse against an echo, FastAPI + rank_bm25, bm25s and tantivy')
