@@ -14,8 +14,8 @@ loadUws()
     let length = 0;
     response.onAborted(() => (body = undefined));
     response.onData((chunk, last) => {
-      // A body in one piece is answered from uWebSockets.js' own buffer, one in several is copied once: an echo
-      // that did more would be no ceiling.
+      // A body in one piece is answered from uWebSockets.js' own buffer, one in several is copied once: with
+      // more than that an echo would be no ceiling.
       if (last && length === 0) {
         response.writeHeader('content-type', 'application/json').end(chunk);
         return;

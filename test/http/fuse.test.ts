@@ -1,4 +1,4 @@
-/** POST /v1/fuse over HTTP: the recorded requests get the oracle's answers, in any pieces, on one connection. */
+/** POST /v1/fuse over HTTP: recorded requests get the oracle's answers, in any pieces, on one connection. */
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import { Agent, request as httpRequest } from 'node:http';
