@@ -1,4 +1,4 @@
-/** The bodies that are measured: those of `bench/data`, and, where they lie beside the project, larger real ones. */
+/** The bodies that are measured: those of `bench/data` and, where they lie beside the project, real ones. */
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import type { ReferenceRequest } from '../test/reference/fuse.js';

@@ -13,7 +13,7 @@ export type Check = (request: ReferenceRequest, answer: unknown) => void;
 /** Fusegate's answers: all of the oracle's, order included. */
 export const checkFusegate: Check = assertAgrees;
 
-/** Tokens by Python's `\w+` (letters, numbers, underscore) on case-folded text, bigrams of them where asked. */
+/** Tokens by Python's `\w+` (letters, numbers, underscore) on case-folded text; their bigrams where asked. */
 function pythonTokens(text: string, { tokenizer }: ReferenceRequest): string[] {
   const words = foldText(text).match(/[\p{L}\p{N}_]+/gu) ?? [];
   if (tokenizer !== 'ngram') return words;
@@ -24,7 +24,7 @@ function pythonTokens(text: string, { tokenizer }: ReferenceRequest): string[] {
   });
 }
 
-/** Okapi BM25 as rank_bm25 defines it: log((N - df + 0.5) / (df + 0.5)), negative ones a quarter of the mean. */
+/** Okapi BM25 as rank_bm25 has it: idf is log((N - df + 0.5) / (df + 0.5)), below 0 a quarter of the mean. */
 function okapiScores(request: ReferenceRequest): number[] {
   const docs = request.docs.map((doc) => pythonTokens(doc.text, request));
   const averageLength = docs.reduce((sum, tokens) => sum + tokens.length, 0) / docs.length;

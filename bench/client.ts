@@ -1,4 +1,4 @@
-/** A small HTTP/1.1 client over raw sockets (RFC 9112): what it sends is bytes as given, whole, broken or cut off. */
+/** A small HTTP/1.1 client over raw sockets (RFC 9112): it sends bytes as given, whole, broken or cut off. */
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 import { once } from 'node:events';

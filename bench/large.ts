@@ -1,6 +1,6 @@
 /**
- * `bench large`: what one request of 32 MiB, always in flight, does to small ones. Both come at the server's own
- * histogram; the small ones at a steady pace, so that their latency is service and not a queue of their making.
+ * `bench large`: what one request of 32 MiB, always in flight, does to small ones, by the server's own
+ * histogram. The small ones come at a steady pace, so that their latency is service and not their own queue.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readBodies } from './bodies.js';
@@ -135,11 +135,10 @@ export async function benchLarge(options: LargeOptions): Promise<number> {
     for (let round = 1; round <= ROUNDS; round++) {
       idle.push(await half(port, metricsUrl, options, undefined, small));
       loaded.push(await half(port, metricsUrl, options, large, small));
-      const [quiet, busy] = [idle.at(-1), loaded.at(-1)];
-      console.error(
-        `Round ${round}/${ROUNDS}: p99 ${figure(quiet?.p99Ms ?? NaN)} ms idle, ${figure(busy?.p99Ms ?? NaN)} ms ` +
-          `beside ${busy?.large ?? 0} large requests (${busy?.small ?? 0} small)`,
-      );
+      const [quiet = NaN, busy = NaN] = [idle.at(-1)?.p99Ms, loaded.at(-1)?.p99Ms];
+      const counted = `${loaded.at(-1)?.large ?? 0} large requests and ${loaded.at(-1)?.small ?? 0} small`;
+      const both = `p99 ${figure(quiet)} ms idle, ${figure(busy)} ms loaded`;
+      console.error(`Round ${round}/${ROUNDS}: ${both} (${counted})`);
     }
   } finally {
     await server.stop();
@@ -164,7 +163,7 @@ function report(
   if (options.record) {
     const svg = dotPlot({
       title: 'Small fuse requests beside one of 32 MiB: 99th percentile',
-      subtitle: `Server-side histogram, median and range of ${ROUNDS} rounds. ${host.cpu}, Node ${host.node.slice(1)}`,
+      subtitle: `Server-side histogram, ${ROUNDS} rounds. ${host.cpu}, Node ${host.node.slice(1)}`,
       axis: 'milliseconds (logarithmic)',
       series: ['p99'],
       rows: [

@@ -1,4 +1,4 @@
-/** `npm run bench -- <name>`: the benchmarks, each checked, plotted and recorded with the machine it ran on. */
+/** `npm run bench -- <name>`: the benchmarks, checked, plotted and recorded with the machine they ran on. */
 import { Command, InvalidArgumentError } from 'commander';
 import { benchFuse } from './fuse.js';
 import type { FuseOptions } from './fuse.js';
@@ -19,7 +19,9 @@ function whole(text: string): number {
   return value;
 }
 
-const program = new Command('bench').description('Benchmarks of Fusegate. Exit code 2: a target was missed.');
+const program = new Command('bench').description(
+  'Benchmarks of Fusegate. Exit code 2: a target was missed or not judged.',
+);
 program
   .command('fuse')
   .description('POST /v1/fuse against an echo, FastAPI + rank_bm25, bm25s and tantivy')

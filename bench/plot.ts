@@ -1,9 +1,9 @@
-/** Plots as SVG 1.1 files of their own: readable on light and dark ground, no script, no font but the reader's. */
+/** Plots as SVG 1.1 files of their own: for light and dark ground, no script, no font but the reader's. */
 import { figure } from './statistics.js';
 import type { Spread } from './statistics.js';
 
-const WIDTH = 860;
-const LEFT = 170;
+const WIDTH = 900;
+const LEFT = 210;
 const RIGHT = 150;
 const TOP = 86;
 const COLOURS = ['#2f6feb', '#d9622b', '#3a9d5d', '#8a5cc2'];
@@ -35,8 +35,10 @@ function line(x1: number, y1: number, x2: number, y2: number, attributes: string
 }
 
 function page(title: string, subtitle: string, height: number, parts: readonly string[]): string {
+  const size = `width="${WIDTH}" height="${height}"`;
+  const label = `role="img" aria-label="${escape(title)}"`;
   return [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" role="img" aria-label="${escape(title)}">`,
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" ${size} ${label}>`,
     `<style>${STYLE}</style>`,
     `<rect class="ground" width="${WIDTH}" height="${height}"/>`,
     text(20, 30, title, 'class="title"'),

@@ -1,4 +1,4 @@
-/** Child processes of the benchmarks: started on a free port, known ready, measured, ended by their own id. */
+/** Child processes of the benchmarks: started on a free port, awaited, measured, ended by their own id. */
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { readFileSync, readdirSync } from 'node:fs';
@@ -93,7 +93,7 @@ async function end(child: ChildProcess): Promise<void> {
   clearTimeout(limit);
 }
 
-/** Starts a server on a free port and resolves when it answers; throws with what it printed when it does not. */
+/** Starts a server on a free port, resolves when it answers; throws with what it printed if it does not. */
 export async function startServer(start: ServerStart): Promise<Server> {
   const port = await freePort();
   const child = spawn(start.command, start.args(port), {

@@ -1,6 +1,6 @@
 /**
- * `bench soak`: resident memory of a worker while good, bad and aborted requests run through it. Every answer's
- * status is checked. Memory must be flat: the slope after the warm-up, put out to a million requests, is judged.
+ * `bench soak`: resident memory of a worker while good, bad and aborted requests run through it. Every
+ * answer's status is checked. Memory must be flat: its slope after the warm-up is judged.
  */
 import { readFileSync } from 'node:fs';
 import { readBodies } from './bodies.js';
@@ -30,7 +30,7 @@ interface Kind {
 
 /** Share of the samples that are warm-up: pools, caches and compiled code come in this time. */
 const WARM_UP = 0.3;
-/** Growth (MiB) a million requests that counts as flat: under 1 % of what a worker holds, over a day's load. */
+/** Growth (MiB) a million requests that counts as flat: within the spread of a settled process. */
 const FLAT_MIB = 8;
 /** Requests below which the slope says nothing. */
 const LEAST_REQUESTS = 100_000;

@@ -78,7 +78,7 @@ function assertSameOrder(actual: readonly ReferenceResult[], all: readonly Refer
   }
 }
 
-/** Letters that certainly call for `ngram`, and characters that may: the scripts' blocks hold more than letters. */
+/** Letters that call for `ngram`, and characters that may: the scripts' blocks hold more than letters. */
 const CALLS_FOR_NGRAM = /(?=\p{L})[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]/u;
 const MAY_CALL_FOR_NGRAM = /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Hangul}\p{Cn}]/u;
 
@@ -111,8 +111,8 @@ function headOf(answer: ReferenceResponse): Record<string, unknown> {
 /**
  * Fails unless a parsed answer is the oracle's answer to a request.
  *
- * Where rrf meets BM25 scores that differ in their last bits only, ranks rest on those bits: the scores are then
- * compared document by document, and the order must only be consistent in itself.
+ * Where rrf meets BM25 scores that differ in their last bits only, ranks rest on those bits: the scores are
+ * then compared document by document, and the order must only be consistent in itself.
  */
 export function assertAgrees(request: ReferenceRequest, answer: unknown): void {
   const actual = answer as ReferenceResponse;

@@ -1,13 +1,13 @@
 /**
- * Random ways of writing one value as JSON (RFC 8259): escapes, white space, order, repeated and unknown members,
- * spellings of numbers. What a body means must not depend on them.
+ * Random ways of writing one value as JSON (RFC 8259): escapes, white space, order, repeated and unknown
+ * members, spellings of numbers. What a body means must not depend on them.
  */
 import fc from 'fast-check';
 
 /** How a body is written: each number is the share of the places where the habit could show. */
 export interface Style {
   readonly seed: number;
-  /** Characters of free text that are written as `\uXXXX`. */
+  /** Characters of free text that are written as escapes of four hex digits. */
   readonly escaped: number;
   /** Characters of member names and of enumerated values that are. */
   readonly escapedNames: number;
@@ -81,7 +81,7 @@ const SHORT_ESCAPES = new Map<string, string>([
   ] as const),
 ]);
 
-/** One character (code point) as `\uXXXX`, a surrogate pair as two of them, digits in either case. */
+/** One character (code point) as an escape, beyond the BMP as a surrogate pair; digits in either case. */
 function escapeOf(character: string, dice: Dice): string {
   const units = Array.from({ length: character.length }, (_, at) => character.charCodeAt(at));
   const digits = units.map((unit) => unit.toString(16).padStart(4, '0'));
