@@ -52,9 +52,92 @@ fn run_end(bytes: &[u8], at: usize, end: usize) -> usize {
         .unwrap_or(rest.len())
 }
 
+/// Tokens that are gathered before they are looked up.
+const BATCH: usize = 256;
+/// Most that one block adds, and what [`Places::add`] writes beyond.
+const SPARE: usize = 64 + 8;
+
+/// Places in a text.
+#[derive(Debug)]
+struct Places {
+    list: [u32; BATCH + SPARE],
+    count: usize,
+}
+
+impl Default for Places {
+    fn default() -> Self {
+        Places {
+            list: [0; BATCH + SPARE],
+            count: 0,
+        }
+    }
+}
+
+impl Places {
+    /// Adds the places of `bits`, the lowest of which stands for `base`: eight at a time whether there are so
+    /// many or not, so that the number of bits decides few branches.
+    #[inline(always)]
+    fn add(&mut self, base: usize, mut bits: u64) {
+        let count = bits.count_ones() as usize;
+        let mut written = 0;
+        while let Some(eight) = self.list[self.count + written..].first_chunk_mut::<8>() {
+            for place in eight {
+                *place = base as u32 + bits.trailing_zeros();
+                bits &= bits.wrapping_sub(1);
+            }
+            written += 8;
+            if written >= count {
+                break;
+            }
+        }
+        self.count += count;
+    }
+}
+
+/// Tokens of one text, in the order of their places, on the way to being looked up. Kept from text to text, since
+/// clearing it would cost more than filling it.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    starts: Places,
+    /// The end of the token of the same number.
+    ends: Places,
+    /// Numbers of the tokens that may be long terms.
+    longer: Places,
+}
+
+impl Batch {
+    /// Looks up the tokens whose ends are known; a last start without its end stays for the next time.
+    #[inline(always)]
+    fn look_up(&mut self, text: &[u8], terms: &Terms, hits: &mut Hits) {
+        let Batch { starts, ends, longer } = self;
+        let count = ends.count;
+        let place = |number: usize| (starts.list[number] as usize, ends.list[number] as usize);
+        if terms.short.usable() {
+            for number in 0..count {
+                let (start, end) = place(number);
+                longer.list[longer.count] = number as u32;
+                longer.count += usize::from(terms.short.count(text, start, end, hits));
+            }
+            for &number in &longer.list[..longer.count] {
+                let (start, end) = place(number as usize);
+                terms.count_ascii(text, start, end - start, hits);
+            }
+            longer.count = 0;
+        } else {
+            for number in 0..count {
+                let (start, end) = place(number);
+                terms.count_ascii(text, start, end - start, hits);
+            }
+        }
+        starts.list[0] = starts.list[count];
+        starts.count -= count;
+        ends.count = 0;
+    }
+}
+
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
-    use super::{Hits, Terms, run_end};
+    use super::{BATCH, Hits, Terms};
     use crate::terms::Filter;
     use std::arch::x86_64::*;
 
@@ -126,7 +209,6 @@ mod avx2 {
     }
 
     /// What is known of 64 bytes: which are letters or digits, and at which of them a term could begin.
-    #[derive(Clone, Copy)]
     struct Block {
         words: u64,
         hints: u64,
@@ -160,49 +242,34 @@ mod avx2 {
     /// As [`super::count_ws_ascii`].
     #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
     pub fn count_ws_ascii(bytes: &[u8], start: usize, end: usize, terms: &Terms, hits: &mut Hits) -> usize {
-        if start >= end {
-            return 0;
-        }
         let tables = tables(&terms.filter);
-        let few = terms.short.usable();
+        let text = &bytes[start..];
+        let mut batch = std::mem::take(&mut hits.batch).unwrap_or_default();
         let mut tokens = 0;
-        let mut before = 0;
-        let mut at = start;
-        let mut block = look(bytes, at, end, &tables);
-        loop {
-            // The next block is looked at before this one's tokens, so that their ends are known.
-            let last = end - at <= 64;
-            let next = if last {
-                Block { words: 0, hints: 0 }
-            } else {
-                look(bytes, at + 64, end, &tables)
-            };
-            let starts = block.words & !(block.words << 1 | before);
-            tokens += starts.count_ones() as usize;
-            let mut hot = starts & block.hints;
-            while hot != 0 {
-                let place = hot.trailing_zeros() as usize;
-                hot &= hot - 1;
-                // 64 bytes from the token's start on.
-                let here = block.words >> place | next.words << 1 << (63 - place);
-                let length = (!here).trailing_zeros() as usize;
-                if few && length <= 8 {
-                    terms.short.count(bytes, at + place, length, hits);
-                } else {
-                    let length = if length < 64 {
-                        length
-                    } else {
-                        run_end(bytes, at + place, end) - at - place
-                    };
-                    terms.count_ascii(bytes, at + place, length, hits);
-                }
-            }
-            if last {
-                return tokens;
+        let (mut before, mut open) = (0, false);
+        terms.short.prepare(hits);
+        for at in (0..end - start).step_by(64) {
+            let block = look(text, at, end - start, &tables);
+            let begins = block.words & !(block.words << 1 | before);
+            tokens += begins.count_ones() as usize;
+            let hinted = begins & block.hints;
+            // Adding a run's first bit carries to the bit after its last: where the hinted tokens end.
+            let (sum, first) = block.words.overflowing_add(hinted);
+            let (sum, second) = sum.overflowing_add(u64::from(open));
+            open = first | second;
+            batch.starts.add(at, hinted);
+            batch.ends.add(at, sum & !block.words);
+            if batch.starts.count >= BATCH {
+                batch.look_up(text, terms, hits);
             }
             before = block.words >> 63;
-            block = next;
-            at += 64;
         }
+        if open {
+            batch.ends.add(end - start, 1);
+        }
+        batch.look_up(text, terms, hits);
+        terms.short.collect(hits);
+        hits.batch = Some(batch);
+        tokens
     }
 }

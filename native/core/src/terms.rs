@@ -2,10 +2,16 @@
 
 use std::hash::{BuildHasher, RandomState};
 
+use crate::ascii::Batch;
+
 /// Two words and a length that tell terms of up to 16 bytes apart, and longer ones nearly so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Key {
+    /// The first eight bytes.
+    prefix: u64,
+    /// Those, with what lies between them and the last eight mixed in.
     first: u64,
+    /// The last eight bytes of more than eight.
     last: u64,
     length: usize,
 }
@@ -40,33 +46,45 @@ impl Key {
     fn of(bytes: &[u8], at: usize, length: usize, bits: u64) -> Key {
         if length <= 8 {
             let kept = u64::MAX >> (64 - 8 * length as u32);
+            let first = (word(bytes, at) | bits) & kept;
             return Key {
-                first: (word(bytes, at) | bits) & kept,
+                prefix: first,
+                first,
                 last: 0,
                 length,
             };
         }
         let last = word(bytes, at + length - 8) | bits;
-        let mut first = word(bytes, at) | bits;
+        let prefix = word(bytes, at) | bits;
+        let mut first = prefix;
         if length > 16 {
             for step in (8..length - 8).step_by(8) {
                 first = fold_multiply(first ^ (word(bytes, at + step) | bits), MIX);
             }
         }
-        Key { first, last, length }
+        Key {
+            prefix,
+            first,
+            last,
+            length,
+        }
     }
 }
 
-/// A query of at most this many distinct terms is counted without branches.
+/// A query of at most this many distinct terms has its short ones counted without branches.
 const FEW: usize = 64;
 
 /// How often each of a query's terms was found in one text.
 #[derive(Debug, Default)]
 pub struct Hits {
-    /// One count a term, and one more for what is no term.
+    /// One count a term.
     counts: Vec<u32>,
-    /// Terms whose count is not 0, in order of first occurrence; left empty where the terms are few.
+    /// Terms whose count is not 0, in the order they were found.
     touched: Vec<u32>,
+    /// One count a slot of [`ShortTerms`], until [`ShortTerms::collect`].
+    by_slot: Vec<u32>,
+    /// Room that tokens are gathered in.
+    pub(crate) batch: Option<Box<Batch>>,
 }
 
 impl Hits {
@@ -74,30 +92,20 @@ impl Hits {
     pub fn reset(&mut self, terms: usize) {
         self.touched.clear();
         self.counts.clear();
-        self.counts.resize(terms + 1, 0);
+        self.counts.resize(terms, 0);
     }
 
     #[inline]
-    fn add(&mut self, term: u32) {
-        let few = self.counts.len() <= FEW + 1;
+    fn add(&mut self, term: u32, times: u32) {
         let count = &mut self.counts[term as usize];
-        if *count == 0 && !few {
+        if *count == 0 {
             self.touched.push(term);
         }
-        *count += 1;
+        *count += times;
     }
 
     /// Hands over the counts as (term, count) by ascending term, leaving all at 0.
     pub fn drain(&mut self, mut each: impl FnMut(u32, u32)) {
-        let terms = self.counts.len() - 1;
-        if terms <= FEW {
-            for (term, count) in self.counts[..terms].iter_mut().enumerate() {
-                if *count > 0 {
-                    each(term as u32, std::mem::take(count));
-                }
-            }
-            return;
-        }
         self.touched.sort_unstable();
         for &term in &self.touched {
             each(term, std::mem::take(&mut self.counts[term as usize]));
@@ -106,50 +114,63 @@ impl Hits {
     }
 }
 
-/// The terms of up to eight ASCII bytes, each in a slot of its own: one look decides, and there is no branch to
-/// mispredict, which would cost more than all the rest.
+/// The terms of up to eight ASCII bytes once more, each in a slot of its own: one look decides. Which tokens are
+/// terms cannot be predicted, and a mispredicted branch costs more than all the rest, so that nothing branches.
 #[derive(Debug, Default)]
 pub(crate) struct ShortTerms {
-    /// (the term's bytes as one number, its counter); slots without a term count what is no term.
-    slots: Vec<(u64, u32)>,
+    /// The term's bytes as one number; 0 where there is none.
+    slots: Vec<u64>,
+    /// (slot, term)
+    members: Vec<(u32, u32)>,
     multiplier: u64,
     shift: u32,
+    /// Bit set of the first eight bytes of the longer terms: where a bit is missing, no term begins so.
+    longer: u64,
 }
 
 /// A table without collisions is found within a few tries; this many mean that something is odd.
 const TRIES: usize = 1000;
 
 impl ShortTerms {
-    /// Builds the table of `terms`, or leaves it unusable where they are too many.
-    fn build(&mut self, terms: impl Iterator<Item = (u64, u32)> + Clone, total: usize, seed: u64) {
+    /// Builds the table, or leaves it unusable where the terms are too many.
+    fn build(&mut self, keys: &[Key], seed: u64) {
         self.slots.clear();
-        let count = terms.clone().count();
-        if total > FEW {
+        self.members.clear();
+        if keys.len() > FEW {
             return;
         }
+        let ascii = |key: &Key| key.first & 0x8080_8080_8080_8080 == 0;
+        let short = keys
+            .iter()
+            .enumerate()
+            .filter(|(_, key)| key.length <= 8 && ascii(key));
+        let count = short.clone().count();
+        self.longer = keys
+            .iter()
+            .filter(|key| key.length > 8)
+            .fold(0, |bits, key| bits | longer_bit(key.prefix));
         // With n terms in n * n / 4 slots, one multiplier in eight or so puts no two into one.
         let size = (count * count / 4).next_power_of_two().max(64);
         self.shift = 64 - size.trailing_zeros();
-        let mut multiplier = seed | 1;
+        self.multiplier = seed | 1;
         for _ in 0..TRIES {
-            multiplier = multiplier.wrapping_mul(MIX).rotate_left(23) | 1;
-            self.multiplier = multiplier;
+            self.multiplier = self.multiplier.wrapping_mul(MIX).rotate_left(23) | 1;
             self.slots.clear();
-            self.slots.resize(size, (0, total as u32));
-            let placed = terms.clone().all(|(key, term)| {
-                let slot = self.place(key);
-                let free = self.slots[slot].0 == 0;
-                self.slots[slot] = (key, term);
-                free
-            });
-            if placed {
+            self.slots.resize(size, 0);
+            self.members.clear();
+            for (term, key) in short.clone() {
+                let slot = self.place(key.first);
+                self.slots[slot] = key.first;
+                self.members.push((slot as u32, term as u32));
+            }
+            if self.slots.iter().filter(|&&key| key != 0).count() == count {
                 return;
             }
         }
         self.slots.clear();
     }
 
-    #[inline]
+    #[inline(always)]
     fn place(&self, key: u64) -> usize {
         (key.wrapping_mul(self.multiplier) >> self.shift) as usize
     }
@@ -160,18 +181,38 @@ impl ShortTerms {
         !self.slots.is_empty()
     }
 
-    /// Counts the token of `length` (1 to 8) ASCII letters and digits at `at`, in whatever case.
-    #[inline]
-    pub(crate) fn count(&self, bytes: &[u8], at: usize, length: usize, hits: &mut Hits) {
-        let key = (word(bytes, at) | LOWER) & (u64::MAX >> (64 - 8 * length as u32));
-        let (known, term) = self.slots[self.place(key)];
-        let counter = if known == key {
-            term as usize
-        } else {
-            hits.counts.len() - 1
-        };
-        hits.counts[counter] += 1;
+    /// Makes room in `hits` for counting in slots.
+    pub(crate) fn prepare(&self, hits: &mut Hits) {
+        hits.by_slot.resize(self.slots.len(), 0);
     }
+
+    /// Counts the token of ASCII letters and digits at `bytes[start..end]`, in whatever case, in its slot if it is
+    /// a short term; returns whether it could be a longer one.
+    #[inline(always)]
+    pub(crate) fn count(&self, bytes: &[u8], start: usize, end: usize, hits: &mut Hits) -> bool {
+        let length = end - start;
+        let key = (word(bytes, start) | LOWER) & (u64::MAX >> (64 - 8 * length.min(8) as u32));
+        let slot = self.place(key);
+        let short = length <= 8;
+        hits.by_slot[slot] += u32::from(short) & u32::from(self.slots[slot] == key);
+        !short & (self.longer & longer_bit(key) != 0)
+    }
+
+    /// Moves what was counted in slots to the terms.
+    pub(crate) fn collect(&self, hits: &mut Hits) {
+        for &(slot, term) in &self.members {
+            let count = std::mem::take(&mut hits.by_slot[slot as usize]);
+            if count > 0 {
+                hits.add(term, count);
+            }
+        }
+    }
+}
+
+/// The bit of a term's first eight bytes in [`ShortTerms::longer`].
+#[inline(always)]
+fn longer_bit(first: u64) -> u64 {
+    1 << (first.wrapping_mul(MIX) >> 58)
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -252,13 +293,7 @@ impl Terms {
 
     /// To be called after the last term.
     pub fn finish(&mut self) {
-        let ascii = |key: &Key| key.length <= 8 && key.first & 0x8080_8080_8080_8080 == 0;
-        let keys = self.keys.iter().enumerate().filter(|(_, key)| ascii(key));
-        self.short.build(
-            keys.map(|(term, key)| (key.first, term as u32)),
-            self.keys.len(),
-            self.seeds.1,
-        );
+        self.short.build(&self.keys, self.seeds.1);
     }
 
     fn grow(&mut self) {
@@ -312,7 +347,7 @@ impl Terms {
         let key = Key::of(token, 0, token.len(), 0);
         let slot = &self.slots[self.slot(key, |term| self.stored(term) == token)];
         if slot.term != EMPTY {
-            hits.add(slot.term);
+            hits.add(slot.term, 1);
         }
     }
 
@@ -323,7 +358,7 @@ impl Terms {
         let same = |term: u32| bytes[at..at + length].eq_ignore_ascii_case(self.stored(term));
         let slot = &self.slots[self.slot(key, same)];
         if slot.term != EMPTY {
-            hits.add(slot.term);
+            hits.add(slot.term, 1);
         }
     }
 }
@@ -468,7 +503,7 @@ impl Bigrams {
     fn count_seen(&self, key: u64, hits: &mut Hits) {
         let term = self.slots[self.slot(key, self.hash(key))].1;
         if term != EMPTY {
-            hits.add(term);
+            hits.add(term, 1);
         }
     }
 
