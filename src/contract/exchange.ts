@@ -38,8 +38,13 @@ export interface RouteRequest<Input = unknown> {
 export type AnswerBody =
   | { readonly json: unknown }
   | {
-      /** Finished bytes. http has copied or sent them when it returns control, so that they may be reused. */
+      /**
+       * Finished bytes. Without {@link release} http has copied or sent them when it returns control, so that
+       * they may be reused.
+       */
       readonly bytes: Uint8Array | string;
+      /** Called once, when http needs the bytes no more; until then they stay as they are. */
+      readonly release?: () => void;
       /** Media type with its charset. */
       readonly type: string;
     };

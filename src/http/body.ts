@@ -1,4 +1,5 @@
 /** A request's body while it comes in more than one piece. */
+import type { BufferPool } from '../system/bufferPool.js';
 
 /**
  * Bytes taken at first: a client must have sent as many before memory for the rest of a large body is
@@ -6,10 +7,11 @@
  */
 const firstBytes = 1 << 20;
 
-/** Memory held for bodies by one worker, against its limit. */
+/** Memory held for bodies by one worker, against its limit, and the buffers that are used again. */
 export interface BodyBudget {
   held: number;
   readonly limit: number;
+  readonly pool: BufferPool;
 }
 
 /** Why a piece was not taken. */
@@ -51,20 +53,23 @@ export class BodyBuffer {
     return 'taken';
   }
 
-  /** Gives the memory back to the budget. */
+  /** Gives the memory back; nobody may read the body any more. */
   release(): void {
     this.budget.held -= this.memory.byteLength;
+    this.budget.pool.give(this.memory);
     this.memory = Buffer.alloc(0);
     this.length = 0;
   }
 
   private grow(needed: number): boolean {
     const whole = this.declared >= 0 ? this.declared : Math.min(this.limit, 2 * needed);
-    const capacity = needed <= firstBytes ? Math.min(whole, firstBytes) : whole;
+    const first = needed <= firstBytes && !this.budget.pool.has(whole);
+    const capacity = first ? Math.min(whole, firstBytes) : whole;
     if (this.budget.held + capacity > this.budget.limit) return false;
-    const memory = Buffer.allocUnsafeSlow(Math.max(capacity, needed));
+    const memory = this.budget.pool.take(Math.max(capacity, needed));
     memory.set(this.bytes());
     this.budget.held += memory.byteLength - this.memory.byteLength;
+    this.budget.pool.give(this.memory);
     this.memory = memory;
     return true;
   }

@@ -85,9 +85,13 @@ export class Exchange implements RouteRequest {
   private windowBytes = 0;
   private status = 0;
   private bytesOut = 0;
-  /** What of a large answer the client has not taken: our copy, and the answer's offset it begins at. */
+  /** What of a large answer the client has not taken, and the answer's offset it begins at. */
   private unsent: Uint8Array = noBytes;
   private unsentFrom = 0;
+  /** Whether a handler that gave up control may still read the body. */
+  private handling = false;
+  /** Tells the answer's owner that its bytes are needed no more. */
+  private releaseAnswer: (() => void) | undefined;
 
   /** Reads the head; `request` is valid only during this call and {@link begin}. */
   constructor(
@@ -230,12 +234,27 @@ export class Exchange implements RouteRequest {
     }
   }
 
+  /** The handler may read the body until its promise settles, also when the client has gone before. */
   private wait(answer: Promise<Answer>): void {
     this.watch();
+    this.handling = true;
     answer.then(
-      (value) => this.cork(() => this.write(value, false)),
-      (error: unknown) => this.cork(() => this.fail(error)),
+      (value) => {
+        this.settle(value);
+        this.cork(() => this.write(value, false));
+      },
+      (error: unknown) => {
+        this.settle(undefined);
+        this.cork(() => this.fail(error));
+      },
     );
+  }
+
+  private settle(answer: Answer | undefined): void {
+    this.handling = false;
+    if (!this.gone) return;
+    this.releaseBody();
+    if (answer !== undefined && 'bytes' in answer.body) answer.body.release?.();
   }
 
   /** Runs a writing step with the connection corked, unless the client has gone meanwhile. */
@@ -267,6 +286,7 @@ export class Exchange implements RouteRequest {
     if (this.gone) return;
     const { mounted, server } = this;
     const body = bodyOf(answer);
+    this.releaseAnswer = 'bytes' in answer.body ? answer.body.release : undefined;
     const elapsedMs = server.clock.monotonicMs() - this.startedMs;
     let lines = this.id + mounted.lines + fieldLines(answer);
     if (this.crossOrigin) lines += crossOriginLines;
@@ -298,7 +318,7 @@ export class Exchange implements RouteRequest {
     this.response.writeHeader('x-request-id', lines + stated + (close ? closeLine : '')).endWithoutBody();
   }
 
-  /** Sends what the client takes at once; the rest is copied, since the handler may reuse its memory. */
+  /** Sends what the client takes at once; the rest is copied where the handler may reuse its memory. */
   private sendLarge(lines: string, body: Uint8Array | string, length: number): void {
     const bytes = typeof body === 'string' ? Buffer.from(body) : body;
     this.bytesOut = length;
@@ -310,7 +330,8 @@ export class Exchange implements RouteRequest {
       return;
     }
     this.unsentFrom = this.response.getWriteOffset();
-    this.unsent = new Uint8Array(bytes.subarray(this.unsentFrom));
+    const rest = bytes.subarray(this.unsentFrom);
+    this.unsent = this.releaseAnswer === undefined ? new Uint8Array(rest) : rest;
     this.releaseBody();
     this.windowStartMs = this.server.clock.monotonicMs();
     this.server.sending.add(this);
@@ -375,7 +396,9 @@ export class Exchange implements RouteRequest {
     this.server.inFlight -= 1;
     if (this.unsent !== noBytes) this.server.sending.delete(this);
     this.unsent = noBytes;
-    this.releaseBody();
+    this.releaseAnswer?.();
+    this.releaseAnswer = undefined;
+    if (!this.handling) this.releaseBody();
   }
 
   private releaseBody(): void {

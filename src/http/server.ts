@@ -1,4 +1,5 @@
 /** The HTTP server of one worker: routes on uWebSockets.js, timeouts, drain, metrics. */
+import { BufferPool } from '../system/bufferPool.js';
 import type { Clock, Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 import type { Metric } from '../system/metrics.js';
@@ -10,6 +11,9 @@ import { createRequestIds } from './identifiers.js';
 import { httpMetrics, RouteMeter } from './meters.js';
 import type { Route, ServedRoute } from './routes.js';
 import { loadUws, type HttpRequest, type HttpResponse, type ListenSocket, type TemplatedApp } from './uws.js';
+
+/** Memory for bodies that is kept for the next ones (bytes). */
+const pooledBytes = 32 << 20;
 
 /** Limits of one worker. */
 export interface ServerLimits extends ConnectionLimits {
@@ -62,7 +66,7 @@ function createState(parts: ServerParts, limits: ServerLimits): ServerState {
     log: parts.log,
     requestIds: createRequestIds(parts.randomness),
     limits,
-    bodies: { held: 0, limit: limits.bodyBytes },
+    bodies: { held: 0, limit: limits.bodyBytes, pool: new BufferPool(pooledBytes) },
     receiving: new Set(),
     sending: new Set(),
     inFlight: 0,

@@ -12,19 +12,17 @@ export declare function checkJson(body: Uint8Array): JsonRefusal | null
 export declare function fuse(body: Uint8Array, out: Uint8Array, facts: Float64Array): number
 
 /**
- * Does what [`fuse`] does in the thread pool, for bodies that would hold up the event loop. `body` must not
- * change until the promise settles.
+ * Does what [`fuse`] does in the thread pool, for bodies that would hold up the event loop. `body` must not change
+ * and `out` must not be read until the promise settles; they must not overlap.
  */
-export declare function fuseAsync(body: Buffer): Promise<FuseResult>
+export declare function fuseAsync(body: Buffer, out: Buffer): Promise<FuseResult>
 
-/** What [`fuse`] returns, from another thread. */
+/** What [`fuse`] returns and sets, from another thread. */
 export interface FuseResult {
-  /** As [`fuse`] returns it; never a demand for room. */
+  /** As [`fuse`] returns it. */
   length: number
   /** Characters it counts for. */
   characters: number
-  /** The answer's bytes; empty where there is none. */
-  answer: Buffer
 }
 
 /** Why and where a body is refused as JSON. */

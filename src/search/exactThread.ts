@@ -6,7 +6,7 @@ import { answerExactly } from './exactAnswer.js';
 /** A body to answer. */
 export interface ExactJob {
   readonly id: number;
-  readonly body: Uint8Array;
+  readonly body: Uint8Array<ArrayBuffer>;
 }
 
 /** Its answer, written out. */

@@ -12,8 +12,8 @@ interface Waiting {
 }
 
 /**
- * Makes the function that answers a body by the exact path in the thread. The body's memory moves there: the
- * caller must not read it again. Rejects when the thread fails; the next body starts a new one.
+ * Makes the function that answers a body by the exact path in the thread. Rejects when the thread fails; the next
+ * body starts a new one.
  */
 export function exactOffLoop(): (body: Uint8Array) => Promise<Answer> {
   const waiting = new Map<number, Waiting>();
@@ -48,8 +48,8 @@ export function exactOffLoop(): (body: Uint8Array) => Promise<Answer> {
       waiting.set(lastId, { resolve, reject });
       thread ??= start();
       thread.ref();
-      const job: ExactJob = { id: lastId, body };
-      const whole = body.byteLength === body.buffer.byteLength && body.buffer instanceof ArrayBuffer;
-      thread.postMessage(job, whole ? [body.buffer] : []);
+      // A copy that moves there: the body's own memory may be pooled, and larger than the body.
+      const job: ExactJob = { id: lastId, body: new Uint8Array(body) };
+      thread.postMessage(job, [job.body.buffer]);
     });
 }

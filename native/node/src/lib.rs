@@ -65,71 +65,61 @@ pub fn fuse(body: &[u8], mut out: Uint8ArraySlice<'_>, mut facts: Float64ArraySl
     // SAFETY: the caller keeps `out` apart from `body`; no JavaScript runs before this function returns, so
     // nothing else reads or writes either array meanwhile.
     let (out, facts) = unsafe { (out.as_mut(), facts.as_mut()) };
-    match WORKSPACE.with_borrow_mut(|workspace| workspace.fuse(body, out)) {
-        Outcome::Written { length, characters } => {
-            if let Some(fact) = facts.first_mut() {
-                *fact = characters as f64;
-            }
-            length as f64
-        }
+    let outcome = WORKSPACE.with_borrow_mut(|workspace| workspace.fuse(body, out));
+    if let (Outcome::Written { characters, .. }, Some(fact)) = (outcome, facts.first_mut()) {
+        *fact = characters as f64;
+    }
+    code(outcome)
+}
+
+/// An outcome as one number.
+fn code(outcome: Outcome) -> f64 {
+    match outcome {
+        Outcome::Written { length, .. } => length as f64,
         Outcome::Declined => DECLINED,
         Outcome::NeedsModel => NEEDS_MODEL,
         Outcome::NeedsRoom(room) => -(room as f64),
     }
 }
 
-/// What [`fuse`] returns, from another thread.
+/// What [`fuse`] returns and sets, from another thread.
 #[napi(object)]
 pub struct FuseResult {
-    /// As [`fuse`] returns it; never a demand for room.
+    /// As [`fuse`] returns it.
     pub length: f64,
     /// Characters it counts for.
     pub characters: f64,
-    /// The answer's bytes; empty where there is none.
-    pub answer: Buffer,
 }
 
 /// A fuse request on its way through the thread pool.
 pub struct FuseTask {
     body: Buffer,
+    out: Buffer,
 }
 
 impl Task for FuseTask {
-    type Output = (Outcome, Vec<u8>);
+    type Output = Outcome;
     type JsValue = FuseResult;
 
     fn compute(&mut self) -> Result<Self::Output> {
-        let mut answer = Vec::new();
-        let mut outcome = WORKSPACE.with_borrow_mut(|workspace| workspace.fuse(&self.body, &mut answer));
-        if let Outcome::NeedsRoom(room) = outcome {
-            answer.resize(room, 0);
-            outcome = WORKSPACE.with_borrow_mut(|workspace| workspace.fuse(&self.body, &mut answer));
-        }
-        Ok((outcome, answer))
+        Ok(WORKSPACE.with_borrow_mut(|workspace| workspace.fuse(&self.body, &mut self.out)))
     }
 
-    fn resolve(&mut self, _: Env, (outcome, mut answer): Self::Output) -> Result<Self::JsValue> {
-        let (length, characters) = match outcome {
-            Outcome::Written { length, characters } => (length, characters as f64),
-            _ => (0, 0.0),
-        };
-        answer.truncate(length);
-        let code = match outcome {
-            Outcome::Written { length, .. } => length as f64,
-            Outcome::NeedsModel => NEEDS_MODEL,
-            _ => DECLINED,
+    fn resolve(&mut self, _: Env, outcome: Self::Output) -> Result<Self::JsValue> {
+        let characters = match outcome {
+            Outcome::Written { characters, .. } => characters as f64,
+            _ => 0.0,
         };
         Ok(FuseResult {
-            length: code,
+            length: code(outcome),
             characters,
-            answer: answer.into(),
         })
     }
 }
 
-/// Does what [`fuse`] does in the thread pool, for bodies that would hold up the event loop. `body` must not
-/// change until the promise settles.
+/// Does what [`fuse`] does in the thread pool, for bodies that would hold up the event loop. `body` must not change
+/// and `out` must not be read until the promise settles; they must not overlap.
 #[napi(ts_return_type = "Promise<FuseResult>")]
-pub fn fuse_async(body: Buffer) -> AsyncTask<FuseTask> {
-    AsyncTask::new(FuseTask { body })
+pub fn fuse_async(body: Buffer, out: Buffer) -> AsyncTask<FuseTask> {
+    AsyncTask::new(FuseTask { body, out })
 }
