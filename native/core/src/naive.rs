@@ -79,6 +79,12 @@ pub fn assert_same_counts(query: &str, text: &str, offset: usize) {
         buffer.extend_from_slice(b"\"a");
         let total = crate::ascii::count_ws_ascii(&buffer, start, end, &terms, &mut hits);
         assert_eq!((drained(&mut hits), total), expected, "ws by blocks");
+        #[cfg(target_arch = "x86_64")]
+        if crate::ascii::avx2::available() {
+            // SAFETY: the CPU has what the function is compiled for, as just found.
+            let total = unsafe { crate::ascii::avx2::count_ws_ascii(&buffer, start, end, &terms, &mut hits) };
+            assert_eq!((drained(&mut hits), total), expected, "ws by blocks, AVX2");
+        }
         let total = crate::ascii::portable_count(&buffer, start, end, &terms, &mut hits);
         assert_eq!((drained(&mut hits), total), expected, "ws, portable");
     }
