@@ -114,27 +114,22 @@ pub(crate) struct Batch {
 
 impl Batch {
     /// Looks up the tokens whose ends are known; a last start without its end stays for the next time.
-    #[inline(always)]
+    #[inline(never)]
     fn look_up(&mut self, text: &[u8], terms: &Terms, hits: &mut Hits) {
         let Batch { starts, ends, longer } = self;
         let count = ends.count;
-        let place = |number: usize| (starts.list[number] as usize, ends.list[number] as usize);
+        let (first, last) = (&starts.list[..count], &ends.list[..count]);
+        let look_up = |number: usize, hits: &mut Hits| {
+            let (start, end) = (first[number] as usize, last[number] as usize);
+            terms.count_ascii(text, start, end - start, hits);
+        };
         if terms.short.usable() {
-            for number in 0..count {
-                let (start, end) = place(number);
-                longer.list[longer.count] = number as u32;
-                longer.count += usize::from(terms.short.count(text, start, end, hits));
-            }
-            for &number in &longer.list[..longer.count] {
-                let (start, end) = place(number as usize);
-                terms.count_ascii(text, start, end - start, hits);
-            }
-            longer.count = 0;
+            let found = terms.short.count(text, (first, last), hits, &mut longer.list);
+            longer.list[..found]
+                .iter()
+                .for_each(|&number| look_up(number as usize, hits));
         } else {
-            for number in 0..count {
-                let (start, end) = place(number);
-                terms.count_ascii(text, start, end - start, hits);
-            }
+            (0..count).for_each(|number| look_up(number, hits));
         }
         starts.list[0] = starts.list[count];
         starts.count -= count;

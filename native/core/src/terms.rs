@@ -124,7 +124,7 @@ pub(crate) struct ShortTerms {
     members: Vec<(u32, u32)>,
     multiplier: u64,
     shift: u32,
-    /// Bit set of the first eight bytes of the longer terms: where a bit is missing, no term begins so.
+    /// Bit set over the hashes of the first eight bytes of the longer terms: where a bit is missing, none begins so.
     longer: u64,
 }
 
@@ -145,10 +145,6 @@ impl ShortTerms {
             .enumerate()
             .filter(|(_, key)| key.length <= 8 && ascii(key));
         let count = short.clone().count();
-        self.longer = keys
-            .iter()
-            .filter(|key| key.length > 8)
-            .fold(0, |bits, key| bits | longer_bit(key.prefix));
         // With n terms in n * n / 4 slots, one multiplier in eight or so puts no two into one.
         let size = (count * count / 4).next_power_of_two().max(64);
         self.shift = 64 - size.trailing_zeros();
@@ -164,6 +160,10 @@ impl ShortTerms {
                 self.members.push((slot as u32, term as u32));
             }
             if self.slots.iter().filter(|&&key| key != 0).count() == count {
+                let longer = keys.iter().filter(|key| key.length > 8);
+                self.longer = longer.fold(0, |bits, key| {
+                    bits | 1 << (key.prefix.wrapping_mul(self.multiplier) >> 58)
+                });
                 return;
             }
         }
@@ -186,16 +186,37 @@ impl ShortTerms {
         hits.by_slot.resize(self.slots.len(), 0);
     }
 
-    /// Counts the token of ASCII letters and digits at `bytes[start..end]`, in whatever case, in its slot if it is
-    /// a short term; returns whether it could be a longer one.
-    #[inline(always)]
-    pub(crate) fn count(&self, bytes: &[u8], start: usize, end: usize, hits: &mut Hits) -> bool {
-        let length = end - start;
-        let key = (word(bytes, start) | LOWER) & (u64::MAX >> (64 - 8 * length.min(8) as u32));
-        let slot = self.place(key);
-        let short = length <= 8;
-        hits.by_slot[slot] += u32::from(short) & u32::from(self.slots[slot] == key);
-        !short & (self.longer & longer_bit(key) != 0)
+    /// Counts in their slots those of the tokens of ASCII letters and digits, in whatever case, that are short
+    /// terms. `starts` and `ends` are the tokens' places in `text`. Writes the numbers of those that could be longer
+    /// terms to `longer`, and returns how many these are.
+    pub(crate) fn count(
+        &self,
+        text: &[u8],
+        (starts, ends): (&[u32], &[u32]),
+        hits: &mut Hits,
+        longer: &mut [u32],
+    ) -> usize {
+        let ShortTerms {
+            ref slots,
+            multiplier,
+            shift,
+            longer: beginnings,
+            ..
+        } = *self;
+        let counts = &mut hits.by_slot[..slots.len()];
+        let mut found = 0;
+        for (number, (&start, &end)) in starts.iter().zip(ends).enumerate() {
+            let length = end - start;
+            let kept = u64::MAX >> (64 - 8 * length.min(8));
+            let key = (word(text, start as usize) | LOWER) & kept;
+            let hash = key.wrapping_mul(multiplier);
+            let slot = (hash >> shift) as usize;
+            let short = length <= 8;
+            counts[slot] += u32::from(short & (slots[slot] == key));
+            longer[found] = number as u32;
+            found += usize::from(!short & (beginnings >> (hash >> 58) & 1 == 1));
+        }
+        found
     }
 
     /// Moves what was counted in slots to the terms.
@@ -207,12 +228,6 @@ impl ShortTerms {
             }
         }
     }
-}
-
-/// The bit of a term's first eight bytes in [`ShortTerms::longer`].
-#[inline(always)]
-fn longer_bit(first: u64) -> u64 {
-    1 << (first.wrapping_mul(MIX) >> 58)
 }
 
 #[derive(Debug, Clone, Copy)]
