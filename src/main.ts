@@ -1,6 +1,7 @@
 /** Composition root: builds the parts, binds the handlers to them and hands both to a command. */
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
+import { refuseKey } from './access/keys.js';
 import { runProgram, workerCommand } from './commands/program.js';
 import { serve, type ServeOrder, type ServeOutcome } from './commands/serve.js';
 import type { Handlers } from './contract/routes.js';
@@ -44,7 +45,7 @@ function handlers({ dataFolder }: Configuration): Handlers {
 
 function buildServer(configuration: Configuration): Server {
   return createServer({
-    routes: servedRoutes(handlers(configuration), native.checkJson),
+    routes: servedRoutes(handlers(configuration), { checkJson: native.checkJson, refuseKey }),
     clock: systemClock,
     log: createLog(configuration.logLevel),
     randomness: systemRandomness,

@@ -98,10 +98,12 @@ const privacy: PrivacyResponse = {
   stored: [],
   logged: [
     {
-      what: 'Route, status, sizes, duration and request id of each request.',
+      what:
+        'Route, status, sizes, duration and request id of requests that ended in a fault of ours (5xx); ' +
+        'of every request where the operator set LOG_LEVEL to debug.',
       why: 'To run the service and find faults.',
-      retention: "As long as the operator's log collector keeps standard output.",
-      where: 'Standard output.',
+      retention: "As long as the operator's log collector keeps standard error.",
+      where: 'Standard error.',
     },
   ],
   not_stored: [

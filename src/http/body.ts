@@ -5,7 +5,7 @@ import type { BufferPool } from '../system/bufferPool.js';
  * Bytes taken at first: a client must have sent as many before memory for the rest of a large body is
  * taken.
  */
-const firstBytes = 1 << 20;
+const firstBytes = 1 << 18;
 
 /** Memory held for bodies by one worker, against its limit, and the buffers that are used again. */
 export interface BodyBudget {
@@ -18,7 +18,7 @@ export interface BodyBudget {
 export type Gathered = 'taken' | 'too_large' | 'overloaded';
 
 /**
- * Gathers one body. With a declared length memory is taken twice at most: up to 1 MiB, then all of it;
+ * Gathers one body. With a declared length memory is taken twice at most: up to 256 KiB, then all of it;
  * without one (chunked coding) it doubles. What is taken counts against the worker's budget until {@link
  * release}.
  */
@@ -63,8 +63,7 @@ export class BodyBuffer {
 
   private grow(needed: number): boolean {
     const whole = this.declared >= 0 ? this.declared : Math.min(this.limit, 2 * needed);
-    const first = needed <= firstBytes && !this.budget.pool.has(whole);
-    const capacity = first ? Math.min(whole, firstBytes) : whole;
+    const capacity = needed <= firstBytes ? Math.min(whole, firstBytes) : whole;
     if (this.budget.held + capacity > this.budget.limit) return false;
     const memory = this.budget.pool.take(Math.max(capacity, needed));
     memory.set(this.bytes());

@@ -56,11 +56,25 @@ function readJson(route: ContractRoute, body: Uint8Array, checkJson: CheckJson):
   return read.ok ? checkBody(route.body.schema, read.value) : read;
 }
 
-/** The checks of a route's parameters and JSON body; undefined when it has nothing to check. */
-function requestChecks(route: ContractRoute, checkJson: CheckJson): RequestChecks | undefined {
+/** What the pipeline asks of other parts before a handler runs. */
+export interface PipelineParts {
+  /** The strict check of JSON bytes. */
+  readonly checkJson: CheckJson;
+  /** The answer that refuses an API key (`""`: none given), or undefined. */
+  readonly refuseKey: (key: string) => Answer | undefined;
+}
+
+/** The checks of a route's key, parameters and JSON body; undefined when it has nothing to check. */
+function requestChecks(
+  route: ContractRoute,
+  { checkJson, refuseKey }: PipelineParts,
+): RequestChecks | undefined {
   const checks = declaredSets(route).flatMap((set) => checkSet(set) ?? []);
-  if (checks.length === 0 && route.body.kind !== 'json') return undefined;
+  const keyed = route.access === 'key';
+  if (!keyed && checks.length === 0 && route.body.kind !== 'json') return undefined;
   return (request) => {
+    const refused = keyed ? refuseKey(request.header('x-api-key')) : undefined;
+    if (refused !== undefined) return { refused };
     const errors = checks.flatMap((check) => check(request));
     const body = readJson(route, request.body, checkJson);
     if (body.ok && errors.length === 0) return { input: body.value };
@@ -68,11 +82,11 @@ function requestChecks(route: ContractRoute, checkJson: CheckJson): RequestCheck
   };
 }
 
-/** Makes one route servable. `checkJson` is the strict check of JSON bytes. */
+/** Makes one route servable. */
 export function servedRoute(
   route: ContractRoute & { readonly id: string },
   handler: Handler<never>,
-  checkJson: CheckJson,
+  parts: PipelineParts,
 ): ServedRoute {
   const { id, method, path, body, cors, acts } = route;
   const headers = declaredSets(route)
@@ -80,7 +94,7 @@ export function servedRoute(
     .flatMap(({ fields }) => fields.map(({ name }) => name));
   const timed = route.headers.includes('server-timing');
   const bodyLimit = body.kind === 'none' ? 0 : body.limit;
-  const check = requestChecks(route, checkJson);
+  const check = requestChecks(route, parts);
   return {
     route: { id, method, path, body: body.kind !== 'none', bodyLimit, cors, acts, timed, headers },
     handler,
@@ -100,8 +114,8 @@ function mediaTypeCheck(
 }
 
 /** Every route of the contract with its handler. A route whose handler is missing does not compile. */
-export function servedRoutes(handlers: Handlers, checkJson: CheckJson): ServedRoute[] {
-  return routeList.map((route) => servedRoute(route, handlerOf(handlers, route.id), checkJson));
+export function servedRoutes(handlers: Handlers, parts: PipelineParts): ServedRoute[] {
+  return routeList.map((route) => servedRoute(route, handlerOf(handlers, route.id), parts));
 }
 
 /** A handler by id. Its input's type is the route's own, which {@link requestChecks} has checked. */

@@ -5,15 +5,16 @@
 export declare function checkJson(body: Uint8Array): JsonRefusal | null
 
 /**
- * Answers a FuseRequest's bytes into `out`, which must not overlap them. Returns the answer's length and sets
- * `facts[0]` to the characters it counts for; or returns -1 (left to the exact path), -2 (a doc lacks its dense
- * score), or minus the room that `out` must have.
+ * Answers a FuseRequest's bytes into `out`, which must not overlap them. Returns the answer's length and
+ * sets
+ * `facts[0]` to the characters it counts for; or returns -1 (left to the exact path), -2 (a doc lacks its
+ * dense score), or minus the room that `out` must have.
  */
 export declare function fuse(body: Uint8Array, out: Uint8Array, facts: Float64Array): number
 
 /**
- * Does what [`fuse`] does in the thread pool, for bodies that would hold up the event loop. `body` must not change
- * and `out` must not be read until the promise settles; they must not overlap.
+ * Does what [`fuse`] does in the thread pool, for bodies that would hold up the event loop. `body` must not
+ * change and `out` must not be read until the promise settles; they must not overlap.
  */
 export declare function fuseAsync(body: Buffer, out: Buffer): Promise<FuseResult>
 
@@ -38,8 +39,8 @@ export interface JsonRefusal {
 
 /**
  * Takes an exclusive lock on the file at `path`, made when absent, and writes `text` into it. The lock lasts
- * until this process ends, however it ends. Returns null when it was taken, else the text of the present holder.
- * Throws when the file cannot be opened, locked or written.
+ * until this process ends, however it ends. Returns null when it was taken, else the text of the present
+ * holder. Throws when the file cannot be opened, locked or written.
  */
 export declare function lockFile(path: string, text: string): string | null
 

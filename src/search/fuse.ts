@@ -45,7 +45,10 @@ export function fuseHandler(parts: FuseParts): (request: RouteRequest) => Answer
     return { status: 200, body: { bytes: out.subarray(0, length), type: JSON_TYPE }, charge: facts[0] ?? 0 };
   }
 
-  /** Answers into pooled memory; texts come back in any order, so that an answer is little longer than its body. */
+  /**
+   * Answers into pooled memory; texts come back in any order, so that an answer is little longer than its
+   * body.
+   */
   async function answerOffLoop(body: Buffer): Promise<Answer> {
     let room = pool.take(body.byteLength + body.byteLength / 4);
     let { length, characters } = await parts.fuseAsync(body, room);

@@ -12,8 +12,8 @@ interface Waiting {
 }
 
 /**
- * Makes the function that answers a body by the exact path in the thread. Rejects when the thread fails; the next
- * body starts a new one.
+ * Makes the function that answers a body by the exact path in the thread. Rejects when the thread fails; the
+ * next body starts a new one.
  */
 export function exactOffLoop(): (body: Uint8Array) => Promise<Answer> {
   const waiting = new Map<number, Waiting>();

@@ -21,11 +21,6 @@ export class BufferPool {
     return buffer;
   }
 
-  /** Whether a buffer of at least `least` bytes lies in stock. */
-  has(least: number): boolean {
-    return (this.stock.get(sizeFor(least))?.length ?? 0) > 0;
-  }
-
   /** Takes a buffer back that nobody reads or writes any more. */
   give(buffer: Buffer): void {
     const size = buffer.byteLength;

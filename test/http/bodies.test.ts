@@ -188,7 +188,7 @@ describe('memory for bodies', () => {
     const client = await RawClient.open(port);
     client.send(head('POST', '/huge', { 'Content-Length': String(8 * MiB) })).send('x');
     while (gauge(server, 'fusegate_http_body_bytes') === 0) await pause(2);
-    assert.equal(gauge(server, 'fusegate_http_body_bytes'), MiB);
+    assert.equal(gauge(server, 'fusegate_http_body_bytes'), MiB / 4);
     client.destroy();
     while (gauge(server, 'fusegate_http_body_bytes') !== 0) await pause(2);
   });
@@ -199,8 +199,9 @@ test('connections that go in mid-body or before the answer are counted and forgo
   inBody.send(head('POST', '/echo', { 'Content-Length': '1000' })).send('half');
   const inHandler = await RawClient.open(port);
   inHandler.send(post('/slow', 'x'));
-  await pause(20);
-  assert.equal(gauge(server, 'fusegate_http_requests_in_flight'), 2);
+  const inFlight = (): number => gauge(server, 'fusegate_http_requests_in_flight');
+  for (let tries = 0; tries < 100 && inFlight() < 2; tries++) await pause(20);
+  assert.equal(inFlight(), 2);
   inBody.destroy();
   inHandler.destroy();
   await pause(150);

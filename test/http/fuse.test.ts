@@ -2,6 +2,7 @@
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import { Agent, request as httpRequest } from 'node:http';
+import { refuseKey } from '../../src/access/keys.js';
 import { native } from '../../src/native/addon.js';
 import { fuseHandler } from '../../src/search/fuse.js';
 import { exactOffLoop } from '../../src/search/offLoop.js';
@@ -41,7 +42,9 @@ function post(
 test('every recorded request, whole, in pieces and chunked', async () => {
   const route = routeList.find(({ id }) => id === 'fuse');
   assert.ok(route !== undefined);
-  const { port } = await startServer({ routes: [servedRoute(route, handler, native.checkJson)] });
+  const { port } = await startServer({
+    routes: [servedRoute(route, handler, { checkJson: native.checkJson, refuseKey })],
+  });
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   for (const [at, { id, request }] of fuseVectors().entries()) {
     const style = { ...plainStyle, seed: at + 1, escapedNames: at % 3 === 0 ? 0.2 : 0 };

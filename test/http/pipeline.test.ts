@@ -1,6 +1,7 @@
 /** Routes of the contract through the pipeline: media types, JSON and parameters are checked first. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { refuseKey } from '../../src/access/keys.js';
 import type { Answer, RouteRequest } from '../../src/contract/exchange.js';
 import { routes, type Route } from '../../src/contract/routes.js';
 import { servedRoute } from '../../src/http/pipeline.js';
@@ -48,7 +49,7 @@ const served = [
 ] as const satisfies readonly (Route & { id: string })[];
 
 const { port } = await startServer({
-  routes: served.map((route) => servedRoute(route, seen, native.checkJson)),
+  routes: served.map((route) => servedRoute(route, seen, { checkJson: native.checkJson, refuseKey })),
 });
 
 const json = { 'Content-Type': 'application/json' };

@@ -12,7 +12,8 @@ export type PythonFinding = { readonly python: string } | { readonly missing: st
 /**
  * Finds a Python that can import the given modules.
  *
- * @throws where one is missing and `FUSEGATE_REQUIRE_PEERS` is set, so that a run that promised the peers cannot
+ * @throws where one is missing and `FUSEGATE_REQUIRE_PEERS` is set, so that a run that promised the peers
+ * cannot
  *   pass without them
  */
 export function findPython(modules: readonly string[], requirements: string): PythonFinding {

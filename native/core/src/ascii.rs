@@ -101,8 +101,8 @@ impl Places {
     }
 }
 
-/// Tokens of one text, in the order of their places, on the way to being looked up. Kept from text to text, since
-/// clearing it would cost more than filling it.
+/// Tokens of one text, in the order of their places, on the way to being looked up. Kept from text to text,
+/// since clearing it would cost more than filling it.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     starts: Places,
@@ -149,7 +149,8 @@ fn low_bits(count: usize) -> u64 {
     if count < 64 { (1 << count) - 1 } else { u64::MAX }
 }
 
-/// Counts block by block. `look` tells of the 64 bytes from a place in the text on, those after its end left out;
+/// Counts block by block. `look` tells of the 64 bytes from a place in the text on, those after its end left
+/// out;
 /// `add` is [`Places::add`] or does the same.
 #[inline(always)]
 fn count_blocks(

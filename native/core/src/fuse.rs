@@ -1,6 +1,7 @@
 //! POST /v1/fuse from the request's bytes to the answer's: BM25 over the request's docs, fusion, order.
 //!
-//! A BM25 score is the sum over the query's terms, in order of first occurrence, of weight * tf / (tf + norm).
+//! A BM25 score is the sum over the query's terms, in order of first occurrence, of weight * tf / (tf +
+//! norm).
 
 use crate::ascii::count_ws_ascii;
 use crate::json::{Span, unescape};
@@ -374,15 +375,16 @@ impl Workspace {
     }
 }
 
-const LEXICAL_EMPTY: &[u8] =
-    b"{\"code\":\"lexical_leg_empty\",\"message\":\"No document contains a term of the query: every bm25_score is 0.\"}";
-const LEXICAL_EMPTY_CJK: &[u8] =
-    b"{\"code\":\"lexical_leg_empty\",\"message\":\"No document contains a term of the query: every bm25_score is 0. \
-The texts hold Chinese, Japanese or Korean, which ws does not split into words: try tokenizer ngram.\"}";
-const DENSE_FLAT: &[u8] =
-    b"{\"code\":\"dense_leg_flat\",\"message\":\"All dense scores are equal: they do not change the order.\"}";
+const LEXICAL_EMPTY: &[u8] = b"{\"code\":\"lexical_leg_empty\",\"message\":\"\
+No document contains a term of the query: every bm25_score is 0.\"}";
+const LEXICAL_EMPTY_CJK: &[u8] = b"{\"code\":\"lexical_leg_empty\",\"message\":\"\
+No document contains a term of the query: every bm25_score is 0. The texts hold Chinese, Japanese or Korean, \
+which ws does not split into words: try tokenizer ngram.\"}";
+const DENSE_FLAT: &[u8] = b"{\"code\":\"dense_leg_flat\",\"message\":\"\
+All dense scores are equal: they do not change the order.\"}";
 
-/// Hands `each` the buffer that holds the characters of `span`, where in it they lie, and whether all are ASCII.
+/// Hands `each` the buffer that holds the characters of `span`, where in it they lie, and whether all are
+/// ASCII.
 #[inline]
 fn with_text<T>(
     body: &[u8],
@@ -416,7 +418,8 @@ fn has_cjk(body: &[u8], span: Span) -> bool {
     })
 }
 
-/// Sorts (score, place) by descending score, equal ones by ascending place, into `order`. No score is NaN or -0.
+/// Sorts (score, place) by descending score, equal ones by ascending place, into `order`. No score is NaN or
+/// -0.
 fn sort_descending(scores: impl Iterator<Item = f64>, order: &mut Vec<(u64, u32)>) {
     order.clear();
     order.extend(scores.enumerate().map(|(place, score)| {

@@ -199,7 +199,10 @@ impl<'a> Scanner<'a> {
                 }
                 Some(b'\\') => {
                     span.escaped = true;
-                    self.escape()?;
+                    // Where every character is escaped, the next one is at once.
+                    while self.peek() == Some(b'\\') {
+                        self.escape()?;
+                    }
                 }
                 _ => return self.refuse(Reason::Syntax),
             }
@@ -239,16 +242,16 @@ impl<'a> Scanner<'a> {
         }
     }
 
+    #[inline]
     fn hex4(&mut self) -> Result<u32, Refusal> {
-        let mut unit = 0;
-        for _ in 0..4 {
-            let Some(digit) = self.peek().and_then(|byte| (byte as char).to_digit(16)) else {
-                return self.refuse(Reason::Syntax);
-            };
-            unit = unit << 4 | digit;
+        if let Some(unit) = self.body[self.at..].first_chunk().and_then(unit) {
+            self.at += 4;
+            return Ok(unit);
+        }
+        while self.peek().is_some_and(|byte| byte.is_ascii_hexdigit()) {
             self.at += 1;
         }
-        Ok(unit)
+        self.refuse(Reason::Syntax)
     }
 
     /// Reads a number.
@@ -394,42 +397,74 @@ impl<'a> Scanner<'a> {
     }
 }
 
+/// Value of each hexadecimal digit; 0xFF for every other byte.
+static HEX: [u8; 256] = {
+    let mut table = [0xFF; 256];
+    let mut value = 0;
+    while value < 16 {
+        table[b"0123456789abcdef"[value] as usize] = value as u8;
+        table[b"0123456789ABCDEF"[value] as usize] = value as u8;
+        value += 1;
+    }
+    table
+};
+
+/// The UTF-16 unit that four hexadecimal digits stand for.
+#[inline]
+fn unit(digits: &[u8; 4]) -> Option<u32> {
+    let [first, second, third, fourth] = digits.map(|digit| u32::from(HEX[usize::from(digit)]));
+    let unit = first << 12 | second << 8 | third << 4 | fourth;
+    ((first | second | third | fourth) < 16).then_some(unit)
+}
+
 /// Appends the characters of a checked string to `out` as UTF-8, escapes resolved (RFC 8259 section 7).
 pub fn unescape(mut text: &[u8], out: &mut Vec<u8>) {
+    // No escape is shorter than its character.
+    out.reserve(text.len());
     while let Some(plain) = scan::backslash(text) {
         out.extend_from_slice(&text[..plain]);
-        let (character, length) = escaped(&text[plain..]);
-        out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
-        text = &text[plain + length..];
+        text = &text[plain..];
+        while text.first() == Some(&b'\\') {
+            let (code, length) = escaped(text);
+            push(code, out);
+            text = &text[length..];
+        }
     }
     out.extend_from_slice(text);
 }
 
-/// The character of a checked escape, and the escape's length in bytes.
-fn escaped(text: &[u8]) -> (char, usize) {
-    match text.get(1) {
-        Some(b'b') => ('\u{8}', 2),
-        Some(b'f') => ('\u{C}', 2),
-        Some(b'n') => ('\n', 2),
-        Some(b'r') => ('\r', 2),
-        Some(b't') => ('\t', 2),
-        Some(b'u') => match unit(text) {
-            high @ 0xD800..=0xDBFF => {
-                let low = unit(text.get(6..).unwrap_or_default());
-                let code = 0x1_0000 + ((high - 0xD800) << 10) + (low.wrapping_sub(0xDC00) & 0x3FF);
-                (char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER), 12)
-            }
-            code => (char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER), 6),
-        },
-        Some(&byte) => (byte as char, 2),
-        None => ('\\', 1),
+/// Appends a character as UTF-8 (RFC 3629).
+#[inline]
+fn push(code: u32, out: &mut Vec<u8>) {
+    let low = |shift: u32| 0x80 | (code >> shift & 0x3F) as u8;
+    match code {
+        ..0x80 => out.push(code as u8),
+        0x80..0x800 => out.extend_from_slice(&[0xC0 | (code >> 6) as u8, low(0)]),
+        0x800..0x1_0000 => out.extend_from_slice(&[0xE0 | (code >> 12) as u8, low(6), low(0)]),
+        _ => out.extend_from_slice(&[0xF0 | (code >> 18) as u8, low(12), low(6), low(0)]),
     }
 }
 
-/// The UTF-16 unit of a checked `\uXXXX`.
-fn unit(text: &[u8]) -> u32 {
-    let digits = text.get(2..6).unwrap_or_default();
-    digits.iter().fold(0, |unit, &byte| {
-        unit << 4 | (byte as char).to_digit(16).unwrap_or(0)
-    })
+/// The code point of a checked escape, and the escape's length in bytes.
+#[inline]
+fn escaped(text: &[u8]) -> (u32, usize) {
+    let unit_at = |at: usize| {
+        text.get(at..)
+            .and_then(<[u8]>::first_chunk)
+            .and_then(unit)
+            .unwrap_or(0)
+    };
+    match text.get(1) {
+        Some(b'u') => match unit_at(2) {
+            high @ 0xD800..=0xDBFF => (0x1_0000 + ((high & 0x3FF) << 10 | unit_at(8) & 0x3FF), 12),
+            code => (code, 6),
+        },
+        Some(b'b') => (0x8, 2),
+        Some(b'f') => (0xC, 2),
+        Some(b'n') => (0xA, 2),
+        Some(b'r') => (0xD, 2),
+        Some(b't') => (0x9, 2),
+        Some(&byte) => (u32::from(byte), 2),
+        None => (u32::from(b'\\'), 1),
+    }
 }

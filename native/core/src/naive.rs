@@ -29,8 +29,8 @@ fn bigrams(run: &str) -> Vec<String> {
     characters.windows(2).map(|pair| pair.iter().collect()).collect()
 }
 
-/// What counting must find: per distinct token of the query its count in the text, by first occurrence, leaving
-/// out zeros; and the number of the text's tokens.
+/// What counting must find: per distinct token of the query its count in the text, by first occurrence,
+/// leaving out zeros; and the number of the text's tokens.
 fn count(query: &[String], text: &[String]) -> (Vec<(u32, u32)>, usize) {
     let mut distinct: Vec<&String> = Vec::new();
     for token in query {
@@ -130,7 +130,10 @@ mod tests {
         }
 
         #[test]
-        fn many_terms_count_alike(query in "[a-e]{1,3}( [a-e]{1,4}){60,200}", text in "[A-Ea-e]{1,4}( [a-e]{1,4}){0,90}") {
+        fn many_terms_count_alike(
+            query in "[a-e]{1,3}( [a-e]{1,4}){60,200}",
+            text in "[A-Ea-e]{1,4}( [a-e]{1,4}){0,90}",
+        ) {
             assert_same_counts(&query, &text, 0);
         }
     }

@@ -1,4 +1,5 @@
-//! Reading a FuseRequest out of its bytes in one pass, without building values: places of strings and numbers.
+//! Reading a FuseRequest out of its bytes in one pass, without building values: places of strings and
+//! numbers.
 //!
 //! What is valid but unusual (a repeated or escaped member name) is left to the exact path, and
 //! so is everything invalid: it names the errors.

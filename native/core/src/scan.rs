@@ -1,4 +1,5 @@
-//! Finding the bytes that end a plain stretch of a JSON string (RFC 8259 section 7), 64 at a time where the CPU can.
+//! Finding the bytes that end a plain stretch of a JSON string (RFC 8259 section 7), 64 at a time where the
+//! CPU can.
 
 /// First offset from `at` on at which a string cannot go on plainly (a quote, a backslash, a control
 /// character, or the end of `bytes`), and whether all bytes before it are ASCII.

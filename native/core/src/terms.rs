@@ -114,8 +114,9 @@ impl Hits {
     }
 }
 
-/// The terms of up to eight ASCII bytes once more, each in a slot of its own: one look decides. Which tokens are
-/// terms cannot be predicted, and a mispredicted branch costs more than all the rest, so that nothing branches.
+/// The terms of up to eight ASCII bytes once more, each in a slot of its own: one look decides. Which tokens
+/// are terms cannot be predicted, and a mispredicted branch costs more than all the rest, so that nothing
+/// branches.
 #[derive(Debug, Default)]
 pub(crate) struct ShortTerms {
     /// The term's bytes as one number; 0 where there is none.
@@ -124,7 +125,8 @@ pub(crate) struct ShortTerms {
     members: Vec<(u32, u32)>,
     multiplier: u64,
     shift: u32,
-    /// Bit set over the hashes of the first eight bytes of the longer terms: where a bit is missing, none begins so.
+    /// Bit set over the hashes of the first eight bytes of the longer terms: where a bit is missing, none
+    /// begins so.
     longer: u64,
 }
 
@@ -186,9 +188,9 @@ impl ShortTerms {
         hits.by_slot.resize(self.slots.len(), 0);
     }
 
-    /// Counts in their slots those of the tokens of ASCII letters and digits, in whatever case, that are short
-    /// terms. `starts` and `ends` are the tokens' places in `text`. Writes the numbers of those that could be longer
-    /// terms to `longer`, and returns how many these are.
+    /// Counts in their slots those of the tokens of ASCII letters and digits, in whatever case, that are
+    /// short terms. `starts` and `ends` are the tokens' places in `text`. Writes the numbers of those that
+    /// could be longer terms to `longer`, and returns how many these are.
     pub(crate) fn count(
         &self,
         text: &[u8],
@@ -378,8 +380,8 @@ impl Terms {
     }
 }
 
-/// For each of a token's first three bytes: bits of the terms that can have this low, this high half-byte there.
-/// The terms share eight bits, so that a set bit is a hint; a missing one is certain.
+/// For each of a token's first three bytes: bits of the terms that can have this low, this high half-byte
+/// there. The terms share eight bits, so that a set bit is a hint; a missing one is certain.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Filter {
     pub(crate) low: [[u8; 16]; 3],

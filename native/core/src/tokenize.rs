@@ -1,5 +1,5 @@
-//! The two tokenizers: `ws` (maximal runs of letters, numbers and marks) and `ngram` (character bigrams inside
-//! those runs), both over fully case-folded text (Unicode Standard section 3.13; no normalisation).
+//! The two tokenizers: `ws` (maximal runs of letters, numbers and marks) and `ngram` (character bigrams
+//! inside those runs), both over fully case-folded text (Unicode Standard section 3.13; no normalisation).
 //!
 //! Tokens are handed to the caller or counted as they pass; none is stored. Texts are checked UTF-8.
 
@@ -75,8 +75,9 @@ enum Run {
     Folded,
 }
 
-/// Calls `each` with every `ws` token of `text` from `at` on, folded. `token` is room for one token. Returns where
-/// it stopped: at the end, or outside a token where `may_stop` says so of the place after an ASCII separator.
+/// Calls `each` with every `ws` token of `text` from `at` on, folded. `token` is room for one token. Returns
+/// where it stopped: at the end, or outside a token where `may_stop` says so of the place after an ASCII
+/// separator.
 #[inline]
 fn ws_until(
     text: &[u8],

@@ -57,9 +57,10 @@ const DECLINED: f64 = -1.0;
 /// A doc came without a dense score.
 const NEEDS_MODEL: f64 = -2.0;
 
-/// Answers a FuseRequest's bytes into `out`, which must not overlap them. Returns the answer's length and sets
-/// `facts[0]` to the characters it counts for; or returns -1 (left to the exact path), -2 (a doc lacks its dense
-/// score), or minus the room that `out` must have.
+/// Answers a FuseRequest's bytes into `out`, which must not overlap them. Returns the answer's length and
+/// sets
+/// `facts[0]` to the characters it counts for; or returns -1 (left to the exact path), -2 (a doc lacks its
+/// dense score), or minus the room that `out` must have.
 #[napi]
 pub fn fuse(body: &[u8], mut out: Uint8ArraySlice<'_>, mut facts: Float64ArraySlice<'_>) -> f64 {
     // SAFETY: the caller keeps `out` apart from `body`; no JavaScript runs before this function returns, so
@@ -117,8 +118,8 @@ impl Task for FuseTask {
     }
 }
 
-/// Does what [`fuse`] does in the thread pool, for bodies that would hold up the event loop. `body` must not change
-/// and `out` must not be read until the promise settles; they must not overlap.
+/// Does what [`fuse`] does in the thread pool, for bodies that would hold up the event loop. `body` must not
+/// change and `out` must not be read until the promise settles; they must not overlap.
 #[napi(ts_return_type = "Promise<FuseResult>")]
 pub fn fuse_async(body: Buffer, out: Buffer) -> AsyncTask<FuseTask> {
     AsyncTask::new(FuseTask { body, out })

@@ -6,8 +6,8 @@ use std::io::{Read, Write};
 use napi_derive::napi;
 
 /// Takes an exclusive lock on the file at `path`, made when absent, and writes `text` into it. The lock lasts
-/// until this process ends, however it ends. Returns null when it was taken, else the text of the present holder.
-/// Throws when the file cannot be opened, locked or written.
+/// until this process ends, however it ends. Returns null when it was taken, else the text of the present
+/// holder. Throws when the file cannot be opened, locked or written.
 #[napi]
 pub fn lock_file(path: String, text: String) -> napi::Result<Option<String>> {
     let mut file = OpenOptions::new()

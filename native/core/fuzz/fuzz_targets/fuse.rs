@@ -26,7 +26,8 @@ fuzz_target!(|body: &[u8]| {
     let text = |value: &serde_json::Value| value.as_str().expect("a string").chars().count() as u64;
     assert_eq!(characters, text(&request["query"]) + docs.iter().map(|doc| text(&doc["text"])).sum::<u64>());
     let results = answer["results"].as_array().expect("results");
-    let scores: Vec<f64> = results.iter().map(|result| result["fused_score"].as_f64().expect("a score")).collect();
+    let score = |result: &serde_json::Value| result["fused_score"].as_f64().expect("a score");
+    let scores: Vec<f64> = results.iter().map(score).collect();
     assert!(scores.windows(2).all(|pair| pair[0] >= pair[1]));
     assert!(results.iter().enumerate().all(|(at, result)| result["rank"] == at + 1));
 });

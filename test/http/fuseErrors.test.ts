@@ -1,0 +1,197 @@
+/** POST /v1/fuse given what it must refuse, and what it must not: the exact status, and a living server. */
+import assert from 'node:assert/strict';
+import { after, describe, test } from 'node:test';
+import { refuseKey } from '../../src/access/keys.js';
+import { routes } from '../../src/contract/routes.js';
+import { servedRoute } from '../../src/http/pipeline.js';
+import { native } from '../../src/native/addon.js';
+import { fuseHandler, LOOP_BODY_LIMIT } from '../../src/search/fuse.js';
+import { exactOffLoop } from '../../src/search/offLoop.js';
+import { startServer } from './fixture.js';
+import { exchange, head, post, RawClient, type RawResponse } from './raw.js';
+
+const handler = fuseHandler({ ...native, answerExactlyOffLoop: exactOffLoop() });
+const route = servedRoute({ ...routes.fuse, id: 'fuse' }, handler, {
+  checkJson: native.checkJson,
+  refuseKey,
+});
+const limits = { bodyWindowMs: 100, sweepMs: 20, bodyBytes: 64 << 20 };
+const { port } = await startServer({ routes: [route], limits });
+
+const path = '/v1/fuse';
+const good = '{"query":"a","docs":[{"id":"1","text":"a b","dense_score":1}]}';
+
+interface ErrorBody {
+  readonly detail: string | readonly { type: string; loc: (string | number)[]; ctx?: { error?: string } }[];
+  readonly code?: string;
+}
+
+/** Codes that came while these tests ran, by status. */
+const sent = new Map<string, Set<string>>();
+
+function errorOf(response: RawResponse): ErrorBody {
+  const body = JSON.parse(response.body.toString()) as ErrorBody;
+  if (body.code !== undefined) {
+    const codes = sent.get(String(response.status)) ?? new Set();
+    sent.set(String(response.status), codes.add(body.code));
+  }
+  return body;
+}
+
+async function send(
+  body: string | Uint8Array,
+  fields: Readonly<Record<string, string>> = {},
+): Promise<RawResponse> {
+  const bytes = Buffer.from(body);
+  const client = await RawClient.open(port);
+  const length = { 'Content-Length': String(bytes.length), ...fields };
+  const response = await client
+    .send(head('POST', path, length))
+    .send(bytes)
+    .response();
+  client.destroy();
+  return response;
+}
+
+/** Where and why a body is no JSON. */
+async function refusal(body: string | Uint8Array): Promise<[unknown, unknown]> {
+  const response = await send(body);
+  assert.equal(response.status, 422);
+  const [error, ...others] = errorOf(response).detail as Exclude<ErrorBody['detail'], string>;
+  assert.deepEqual([error?.type, others.length], ['json_invalid', 0]);
+  return [error?.loc[1], error?.ctx?.error];
+}
+
+/** A body with `text` in place of a text. */
+const withText = (text: string): string => good.replace('a b', text);
+
+describe('no JSON', () => {
+  const cases: readonly (readonly [string, string | Uint8Array, number, string])[] = [
+    ['cut off', good.slice(0, -1), good.length - 1, 'syntax'],
+    ['a trailing comma', good.replace('1}', '1,}'), good.indexOf('1}') + 2, 'syntax'],
+    ['an escaped lone surrogate', withText('\\ud800'), good.indexOf('a b'), 'lone surrogate'],
+    [
+      'a number beyond binary64',
+      good.replace(':1}', ':1e999}'),
+      good.indexOf(':1}') + 1,
+      'number beyond binary64',
+    ],
+    ['NaN', good.replace(':1}', ':NaN}'), good.indexOf(':1}') + 1, 'NaN'],
+    ['-Infinity', good.replace(':1}', ':-Infinity}'), good.indexOf(':1}') + 1, 'Infinity'],
+    ['a byte order mark', `\ufeff${good}`, 0, 'BOM'],
+    ['nesting 10,000 deep', '['.repeat(10_000), 128, 'nesting over 128'],
+    [
+      'nesting in an ignored member',
+      good.replace('{', `{"x":${'['.repeat(10_000)},`),
+      132,
+      'nesting over 128',
+    ],
+    ['a raw surrogate', Buffer.from([0x22, 0xed, 0xa0, 0x80, 0x22]), 1, 'lone surrogate'],
+    ['bytes that are no UTF-8', Buffer.from([0x22, 0xff, 0x22]), 1, 'invalid UTF-8'],
+  ];
+  for (const [name, body, offset, reason] of cases) {
+    test(name, async () => assert.deepEqual(await refusal(body), [offset, reason]));
+  }
+
+  test('the same in a body too long for the event loop', async () => {
+    const long = 'a '.repeat(LOOP_BODY_LIMIT);
+    assert.deepEqual(await refusal(withText(`${long}\\ud800`)), [
+      good.indexOf('a b') + long.length,
+      'lone surrogate',
+    ]);
+  });
+});
+
+test('docs of wrong things: every error with its place, at most 100', async () => {
+  const wrong = await send(
+    '{"query":1,"docs":[1,null,{"id":"x"},{"id":2,"text":"t","dense_score":"s"}],"top_k":0.5}',
+  );
+  const places = (errorOf(wrong).detail as { type: string; loc: unknown[] }[]).map(({ type, loc }) => [
+    type,
+    ...loc,
+  ]);
+  assert.deepEqual(places, [
+    ['string_type', 'body', 'query'],
+    ['model_attributes_type', 'body', 'docs', 0],
+    ['model_attributes_type', 'body', 'docs', 1],
+    ['missing', 'body', 'docs', 2, 'text'],
+    ['string_type', 'body', 'docs', 3, 'id'],
+    ['float_type', 'body', 'docs', 3, 'dense_score'],
+    ['int_type', 'body', 'top_k'],
+  ]);
+  const many = await send(`{"query":"a","docs":[${'1,'.repeat(100_000)}1]}`);
+  assert.equal((errorOf(many).detail as unknown[]).length, 100);
+  const empty = errorOf(await send('')).detail as { type: string; loc: unknown[] }[];
+  assert.deepEqual(
+    empty.map(({ type, loc }) => [type, loc]),
+    [['missing', ['body']]],
+  );
+});
+
+test('100,000 docs and an empty query are valid', async () => {
+  const docs = Array.from({ length: 100_000 }, (_, at) => ({ id: String(at), text: 'b', dense_score: -at }));
+  const response = await send(JSON.stringify({ query: '', docs }));
+  assert.equal(response.status, 200);
+  const answer = JSON.parse(response.body.toString()) as { results: { id: string; rank: number }[] };
+  assert.deepEqual([answer.results.length, answer.results[0]?.id], [100_000, '0']);
+  assert.deepEqual(answer.results.at(-1)?.rank, 100_000);
+});
+
+describe('other refusals', () => {
+  test('a body over 32 MiB, said or sent', async () => {
+    const declared = await exchange(port, head('POST', path, { 'Content-Length': String((32 << 20) + 1) }));
+    assert.deepEqual([declared.status, errorOf(declared).code], [413, 'body_too_large']);
+    const huge = await exchange(port, head('POST', path, { 'Content-Length': '2147483648' }));
+    assert.equal(huge.status, 413);
+  });
+
+  test('a body that never ends', async () => {
+    const client = await RawClient.open(port);
+    const response = await client
+      .send(head('POST', path, { 'Content-Length': '100' }))
+      .send('{')
+      .response();
+    assert.deepEqual([response.status, errorOf(response).code], [408, 'body_timeout']);
+    client.destroy();
+  });
+
+  test('a compressed body, a key that nobody has, a doc without its score', async () => {
+    const compressed = await exchange(port, post(path, good, { 'Content-Encoding': 'gzip' }));
+    assert.deepEqual([compressed.status, errorOf(compressed).code], [415, 'unsupported_encoding']);
+    const keyed = await exchange(port, post(path, good, { 'X-API-Key': 'fg_nobody' }));
+    assert.deepEqual([keyed.status, errorOf(keyed).code], [401, 'invalid_api_key']);
+    const bare = await exchange(port, post(path, good.replace(',"dense_score":1', '')));
+    assert.deepEqual([bare.status, errorOf(bare).code], [503, 'no_model']);
+  });
+
+  test('more bytes of bodies than a worker holds', async () => {
+    const holders = await Promise.all([1, 2].map(() => RawClient.open(port)));
+    for (const holder of holders) {
+      holder
+        .send(head('POST', path, { 'Content-Length': String(30 << 20) }))
+        .send(Buffer.alloc(20 << 20, ' '));
+    }
+    let refused: RawResponse;
+    do {
+      refused = await exchange(port, head('POST', path, { 'Content-Length': String(20 << 20) }));
+    } while (refused.status === 408);
+    assert.deepEqual([refused.status, errorOf(refused).code], [503, 'overloaded']);
+    holders.forEach((holder) => holder.destroy());
+  });
+
+  test('and the server lives', async () => {
+    assert.equal((await exchange(port, post(path, good))).status, 200);
+  });
+});
+
+after(() => {
+  const documented = Object.entries(routes.fuse.problems).map(([status, codes]) => [
+    status,
+    [...codes].sort(),
+  ]);
+  const came = [...sent].sort(([left], [right]) => Number(left) - Number(right));
+  assert.deepEqual(
+    came.map(([status, codes]) => [status, [...codes].sort()]),
+    documented,
+  );
+});

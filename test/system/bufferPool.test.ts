@@ -1,0 +1,29 @@
+/** The stock of buffers: sizes, what comes back, and its bound. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { BufferPool } from '../../src/system/bufferPool.js';
+
+const MIB = 1 << 20;
+
+test('a buffer that was given back is taken again, by any size that it serves', () => {
+  const pool = new BufferPool(8 * MIB);
+  const first = pool.take(MIB + 1);
+  assert.equal(first.byteLength, 2 * MIB);
+  pool.give(first);
+  assert.equal(pool.take(1.5 * MIB), first);
+  assert.notEqual(pool.take(1.5 * MIB), first, 'nobody else holds it');
+});
+
+test('what is over the bound, or too large to hold on to, is dropped', () => {
+  const pool = new BufferPool(2 * MIB);
+  const [first, second] = [pool.take(2 * MIB), pool.take(2 * MIB)];
+  pool.give(first);
+  pool.give(second);
+  assert.equal(pool.take(2 * MIB), first);
+  assert.notEqual(pool.take(2 * MIB), second);
+  const large = new BufferPool(64 * MIB);
+  const huge = large.take(9 * MIB);
+  assert.equal(huge.byteLength, 9 * MIB);
+  large.give(huge);
+  assert.notEqual(large.take(9 * MIB), huge);
+});
