@@ -37,7 +37,7 @@ program
 program
   .command('soak')
   .description('resident memory of a worker under good, bad and aborted requests')
-  .option('--requests <n>', 'requests in all', whole, 1_000_000)
+  .option('--requests <n>', 'requests in all', whole, 2_000_000)
   .option('--connections <n>', 'connections of the load', whole, 16)
   .option('--json', 'print one JSON document instead of text', false)
   .option('--no-record', 'write nothing to bench/record')

@@ -28,8 +28,8 @@ interface Kind {
   readonly outcome: number | { readonly cutAt: number; readonly afterMs: number };
 }
 
-/** Share of the samples that are warm-up: pools, caches and compiled code come in this time. */
-const WARM_UP = 0.3;
+/** Share of the samples that are warm-up: the engine grows its heap for about half a million requests. */
+const WARM_UP = 0.5;
 /** Growth (MiB) a million requests that counts as flat: within the spread of a settled process. */
 const FLAT_MIB = 8;
 /** Requests below which the slope says nothing. */
