@@ -362,11 +362,13 @@ export class Exchange implements RouteRequest {
 
   /**
    * Offers more of a large answer, which also renews the server's own ten seconds for a slow client, and
-   * closes the connection of one that takes nothing; called about once a second.
+   * closes the connection of one that takes nothing; called about once a second. The offer comes first: a
+   * client is not to blame for a time in which this worker itself stood still.
    */
   checkSending(nowMs: number): void {
-    if (nowMs - this.windowStartMs >= this.server.limits.sendStallMs) this.response.close();
-    else this.cork(() => void this.resume());
+    this.cork(() => void this.resume());
+    const { sending, limits } = this.server;
+    if (sending.has(this) && nowMs - this.windowStartMs >= limits.sendStallMs) this.response.close();
   }
 
   /** Learns when the connection goes; a response must not be touched afterwards. */

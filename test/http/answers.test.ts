@@ -1,5 +1,6 @@
 /** Large answers to slow readers, aborts in mid-answer, and the drain. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
@@ -73,21 +74,27 @@ test('memory of answers is given back, also when readers go away', async () => {
 });
 
 test('a reader that takes nothing is closed, one that is slow is not', async () => {
-  const limits = { sendStallMs: 400, sweepMs: 50 };
-  const { port, server } = await startServer({ routes, limits });
+  const sendStallMs = 1000;
+  const { port, server } = await startServer({ routes, limits: { sendStallMs, sweepMs: 50 } });
   const stalled = await RawClient.open(port);
   stalled.socket.pause();
   stalled.send(head('GET', '/reused?fill=1'));
   const slow = await RawClient.open(port);
   slow.send(head('GET', '/reused?fill=2'));
-  const trickle = setInterval(() => void slow.socket.resume(), 100);
+  // One read of up to 64 KiB each time: some 6 MiB a second, because the kernel opens a full window in steps.
+  const trickle = setInterval(() => void slow.socket.resume(), 10);
   slow.socket.on('data', () => slow.socket.pause());
-  await pause(1500);
-  clearInterval(trickle);
+  const gone = once(stalled.socket, 'close');
+  await pause(sendStallMs / 2);
+  assert.equal(inFlight(server), 2, 'neither is closed before its time');
+  while (inFlight(server) === 2) await pause(10);
+  stalled.socket.resume();
+  await gone;
+  await pause(sendStallMs * 1.5);
   assert.equal(inFlight(server), 1, 'the stalled one is gone, the slow one is not');
+  clearInterval(trickle);
   slow.socket.removeAllListeners('data');
   slow.destroy();
-  stalled.destroy();
 });
 
 test('a drain takes no new connections, answers what is in flight and closes the rest', async () => {
