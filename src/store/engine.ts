@@ -1,0 +1,44 @@
+/** What a storage engine must bring: an ordered map of byte strings with durable, serializable transactions. */
+import type { Entry, Reading, Unavailable } from './store.js';
+
+/** A record to write; `value` undefined removes it. Keys carry the byte of their space. */
+export interface Write {
+  readonly key: Uint8Array;
+  readonly value: Uint8Array | undefined;
+}
+
+/** Reads a record inside a transaction. */
+export type ReadRecord = (key: Uint8Array) => Uint8Array | undefined;
+
+/** Keys from `from` on, before `to`, ascending. */
+export interface KeyRange {
+  readonly from: Uint8Array;
+  readonly to: Uint8Array;
+  readonly limit: number;
+  /** From the range's end instead. */
+  readonly reverse?: boolean;
+}
+
+/** A storage engine. All keys are 1 to 255 bytes, ordered by their bytes. */
+export interface Engine {
+  /** What to call it in messages, such as `LMDB`. */
+  readonly name: string;
+  /** A record as the last finished transaction left it. Only what is on disk is seen. */
+  get(key: Uint8Array): Promise<Reading<Uint8Array | undefined>>;
+  /** Records of one consistent view. Only what is on disk is seen. */
+  scan(range: KeyRange): Promise<Reading<readonly Entry[]>>;
+  /**
+   * Runs one serializable transaction: reads, has `decide` say what to write, writes, syncs. `decide` reads no
+   * key but `keys`, is pure and may be called more than once, each time for a transaction of its own; the last
+   * call is the one that counts. Resolves to undefined when the writes are on disk. After `unavailable` they
+   * are there all or none; only one transaction of an engine object runs at a time.
+   */
+  transact(
+    keys: readonly Uint8Array[],
+    decide: (read: ReadRecord) => readonly Write[],
+  ): Promise<Unavailable | undefined>;
+  /** Removes records of a range, at most `limit`, in one durable transaction; returns how many. */
+  removeRange(range: KeyRange): Promise<Reading<number>>;
+  /** Releases what the engine holds. No call is under way. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,155 @@
+/** A Store on an engine: units that wait while one transaction syncs share the next (group commit). */
+import { decodeCount, endOf, headKey, logKey, positionIn, recordKey } from './bytes.js';
+import type { Engine } from './engine.js';
+import { evaluate, keysOf, type Evaluation } from './evaluate.js';
+import { logs, spaces, type Log, type Space } from './spaces.js';
+import {
+  maxValueBytes,
+  type Entry,
+  type LogEntry,
+  type LogRange,
+  type Outcome,
+  type Range,
+  type Reading,
+  type Store,
+  type Unit,
+} from './store.js';
+import type { UnitIds } from './unitId.js';
+
+/** Operations in one transaction at most: the event loop decides them in one go. */
+const groupOperations = 1024;
+
+interface Waiting {
+  readonly unit: Unit;
+  readonly settle: (outcome: Outcome) => void;
+  readonly fail: (error: unknown) => void;
+}
+
+/** Checks what a unit writes before it is written. */
+function assertUnit(unit: Unit): void {
+  if (unit.id.byteLength !== 16) throw new Error(`A unit id of ${unit.id.byteLength} bytes`);
+  for (const operation of unit.operations) {
+    const value = 'value' in operation ? operation.value : 'to' in operation ? operation.to : undefined;
+    if (value !== undefined && value.byteLength > maxValueBytes) {
+      throw new Error(`A value of ${value.byteLength} bytes`);
+    }
+  }
+}
+
+/** The store that keeps its records in `engine`, which it closes with itself. */
+export function createStore(engine: Engine, newUnitId: UnitIds): Store {
+  return new GroupCommitStore(engine, newUnitId);
+}
+
+class GroupCommitStore implements Store {
+  private waiting: Waiting[] = [];
+  private running: Promise<void> | undefined;
+
+  constructor(
+    private readonly engine: Engine,
+    private readonly newUnitId: UnitIds,
+  ) {}
+
+  commit(unit: Unit): Promise<Outcome> {
+    assertUnit(unit);
+    return new Promise((settle, fail) => {
+      this.waiting.push({ unit, settle, fail });
+      this.running ??= this.run();
+    });
+  }
+
+  get(space: Space, key: Uint8Array): Promise<Reading<Uint8Array | undefined>> {
+    return this.engine.get(recordKey(space, key));
+  }
+
+  async scan(space: Space, { from, to, limit }: Range): Promise<Reading<readonly Entry[]>> {
+    const byte = spaces[space];
+    const reading = await this.engine.scan({
+      from: from === undefined || from.byteLength === 0 ? Buffer.of(byte) : recordKey(space, from),
+      to: to === undefined ? endOf(byte) : recordKey(space, to),
+      limit,
+    });
+    if (reading.kind === 'unavailable') return reading;
+    return { kind: 'read', value: reading.value.map(({ key, value }) => ({ key: key.subarray(1), value })) };
+  }
+
+  async read(log: Log, { after, limit }: LogRange): Promise<Reading<readonly LogEntry[]>> {
+    const reading = await this.engine.scan({ from: logKey(log, after + 1), to: endOf(logs[log]), limit });
+    if (reading.kind === 'unavailable') return reading;
+    const value = reading.value.map((entry) => ({ position: positionIn(entry.key), value: entry.value }));
+    return { kind: 'read', value };
+  }
+
+  async last(log: Log): Promise<Reading<number>> {
+    const reading = await this.engine.get(headKey(log));
+    if (reading.kind === 'unavailable') return reading;
+    return { kind: 'read', value: reading.value === undefined ? 0 : decodeCount(reading.value) };
+  }
+
+  trim(log: Log, upTo: number, limit: number): Promise<Reading<number>> {
+    return this.exclusive(() =>
+      this.engine.removeRange({ from: logKey(log, 0), to: logKey(log, upTo + 1), limit }),
+    );
+  }
+
+  async probe(): Promise<Reading<undefined>> {
+    const outcome = await this.commit({ id: this.newUnitId(), operations: [] });
+    return outcome.kind === 'unavailable' ? outcome : { kind: 'read', value: undefined };
+  }
+
+  async close(): Promise<void> {
+    while (this.running !== undefined) await this.running;
+    await this.engine.close();
+  }
+
+  /** Runs the groups one after the other until nothing waits. */
+  private async run(): Promise<void> {
+    // Units that come in the same turn of the event loop begin together.
+    await Promise.resolve();
+    while (this.waiting.length > 0) await this.commitGroup(this.takeGroup());
+    this.running = undefined;
+  }
+
+  /** Runs a step that must not overlap a transaction of this engine object. */
+  private async exclusive<Value>(step: () => Promise<Value>): Promise<Value> {
+    while (this.running !== undefined) await this.running;
+    const value = step();
+    this.running = value.then(
+      () => undefined,
+      () => undefined,
+    );
+    try {
+      return await value;
+    } finally {
+      this.running = this.waiting.length > 0 ? this.run() : undefined;
+    }
+  }
+
+  private takeGroup(): Waiting[] {
+    let operations = 0;
+    let count = 0;
+    while (count < this.waiting.length && operations < groupOperations) {
+      operations += 1 + (this.waiting[count]?.unit.operations.length ?? 0);
+      count += 1;
+    }
+    return this.waiting.splice(0, count);
+  }
+
+  private async commitGroup(group: readonly Waiting[]): Promise<void> {
+    const units = group.map(({ unit }) => unit);
+    let evaluation: Evaluation = { outcomes: [], writes: [] };
+    try {
+      const unavailable = await this.engine.transact(keysOf(units), (read) => {
+        evaluation = evaluate(units, read);
+        return evaluation.writes;
+      });
+      group.forEach(({ settle, fail }, index) => {
+        const outcome = unavailable ?? evaluation.outcomes[index];
+        if (outcome === undefined) fail(new Error('A unit without an outcome'));
+        else settle(outcome);
+      });
+    } catch (error) {
+      for (const { fail } of group) fail(error);
+    }
+  }
+}

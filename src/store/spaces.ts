@@ -1,0 +1,36 @@
+/** The key spaces of the store: a closed list whose numbers are on disk and never change meaning. */
+
+/** Spaces of records, by the first byte of their keys. */
+export const spaces = {
+  /** Outcomes of recent units, so that a retry gets the first one. Key: unit id. */
+  units: 1,
+  /** The next position of every log. Key: the log's number. */
+  heads: 2,
+  /** Leases of background work. Key: the lease's name. */
+  leases: 3,
+  /** Fingerprints of the secrets in use. Key: the secret's id. */
+  secrets: 4,
+  /** API keys. Key: SHA-256 of the raw key. */
+  keys: 16,
+  /** API keys by their id. Key: the id; value: SHA-256 of the raw key. */
+  keysById: 17,
+  /** Characters used in the present month. Key: the subject. */
+  usage: 18,
+  /** Addresses that opted out. Key: HMAC of the address. */
+  optouts: 32,
+} as const;
+
+/** Name of a space of records. */
+export type Space = keyof typeof spaces;
+
+/** Logs, by the first byte of their entries' keys; the entry's position follows it. */
+export const logs = {
+  /** A key was made or changed its state. */
+  keyChanges: 128,
+  leads: 129,
+  interests: 130,
+  clicks: 131,
+} as const;
+
+/** Name of a log. */
+export type Log = keyof typeof logs;

@@ -1,0 +1,137 @@
+/**
+ * The store's contract, the same for every engine (`docs/store.md` explains it to operators).
+ *
+ * - **Durability.** A resolved `commit` that says `done` or `conflict`, and every value that a read returns,
+ *   is on disk: synced, so that a power cut does not take it back. There is no weaker mode.
+ * - **Atomicity.** A unit takes effect whole or not at all, at one point between call and answer; units are
+ *   serializable. No read sees a part of one.
+ * - **Retry duty.** None for `done`, `conflict` and `refused`. After `unavailable` nothing was acknowledged: the
+ *   unit took effect whole or not at all. The caller may commit the same unit (same id) again for up to
+ *   {@link unitMemoryMs}; it takes effect at most once, and once it has, every retry gets its first outcome.
+ * - **Concurrency.** Any number of calls at once, from any number of processes on any number of machines that
+ *   share the engine. Writers never make readers wait. Units of one process that are waiting when a sync ends
+ *   share the next one.
+ */
+import type { Log, Space } from './spaces.js';
+
+/** How long a unit's outcome is kept for its retries (ms). */
+export const unitMemoryMs = 3_600_000;
+
+/** Largest key in bytes. */
+export const maxKeyBytes = 254;
+
+/** Largest value in bytes. */
+export const maxValueBytes = 16 * 1024 * 1024;
+
+/** Why nothing can be said: the engine does not answer, or could not write. A sentence for the operator. */
+export interface Unavailable {
+  readonly kind: 'unavailable';
+  readonly reason: string;
+}
+
+/** What a read came to. */
+export type Reading<Value> = { readonly kind: 'read'; readonly value: Value } | Unavailable;
+
+/** A record and its key. */
+export interface Entry {
+  readonly key: Uint8Array;
+  readonly value: Uint8Array;
+}
+
+/** An entry of a log. Positions of one log begin at 1 and grow in the order of commits. */
+export interface LogEntry {
+  readonly position: number;
+  readonly value: Uint8Array;
+}
+
+/** One step of a unit. Steps see what those before them did. */
+export type Operation =
+  /** Writes a record that must not exist: put-if-absent. */
+  | {
+      readonly kind: 'insert';
+      readonly space: Space;
+      readonly key: Uint8Array;
+      readonly value: Uint8Array;
+    }
+  /** Writes a record that must hold exactly the bytes `from`: compare-and-set. `to` undefined removes it. */
+  | {
+      readonly kind: 'replace';
+      readonly space: Space;
+      readonly key: Uint8Array;
+      readonly from: Uint8Array;
+      readonly to: Uint8Array | undefined;
+    }
+  /** Writes a record whatever it held. */
+  | { readonly kind: 'put'; readonly space: Space; readonly key: Uint8Array; readonly value: Uint8Array }
+  /** Appends to a log; the outcome tells the position. */
+  | { readonly kind: 'append'; readonly log: Log; readonly value: Uint8Array }
+  /** Replaces a log entry's value, so that it can be erased; undefined removes it. Its position stays used. */
+  | {
+      readonly kind: 'amend';
+      readonly log: Log;
+      readonly position: number;
+      readonly from: Uint8Array;
+      readonly to: Uint8Array | undefined;
+    }
+  /** Goes on only while the lease is held under this fencing number. */
+  | { readonly kind: 'fence'; readonly lease: string; readonly token: number };
+
+/** Operations that take effect together. */
+export interface Unit {
+  /** 16 bytes from {@link newUnitId}; a retry carries the same. */
+  readonly id: Uint8Array;
+  readonly operations: readonly Operation[];
+}
+
+/** What a unit came to. */
+export type Outcome =
+  /** It took effect. `positions`: those of its appends, in their order. */
+  | { readonly kind: 'done'; readonly positions: readonly number[] }
+  /** It did nothing: the record of `operations[operation]` was not as demanded; `record` is what it holds. */
+  | { readonly kind: 'conflict'; readonly operation: number; readonly record: Uint8Array | undefined }
+  /** It did nothing: the lease of a `fence` is no longer held under that number. */
+  | { readonly kind: 'refused'; readonly reason: 'fenced' }
+  | Unavailable;
+
+/** A part of a space. Keys in ascending order of their bytes. */
+export interface Range {
+  /** First key; undefined: the space's first. */
+  readonly from?: Uint8Array;
+  /** The key before which the range ends; undefined: the space's end. */
+  readonly to?: Uint8Array;
+  /** At most so many entries. */
+  readonly limit: number;
+}
+
+/** A part of a log. */
+export interface LogRange {
+  /** The last position already seen; 0: from the beginning. */
+  readonly after: number;
+  readonly limit: number;
+}
+
+/** What keeps every record of Fusegate. */
+export interface Store {
+  /** Takes a unit's effect, see the file's head for what the outcome promises. */
+  commit(unit: Unit): Promise<Outcome>;
+  /** A record, undefined when there is none. */
+  get(space: Space, key: Uint8Array): Promise<Reading<Uint8Array | undefined>>;
+  /** A page of a space, from one consistent view. */
+  scan(space: Space, range: Range): Promise<Reading<readonly Entry[]>>;
+  /**
+   * A page of a log. Positions are handed out inside the unit that appends, so that a reader who goes on after
+   * the last position it saw misses nothing that commits later.
+   */
+  read(log: Log, range: LogRange): Promise<Reading<readonly LogEntry[]>>;
+  /** The last position of a log; 0 when it is empty. */
+  last(log: Log): Promise<Reading<number>>;
+  /**
+   * Removes the entries of a log up to a position, at most `limit` of them in one atomic step; returns how
+   * many went. May be repeated.
+   */
+  trim(log: Log, upTo: number, limit: number): Promise<Reading<number>>;
+  /** Writes and syncs a record of its own: whether units can be committed now. */
+  probe(): Promise<Reading<undefined>>;
+  /** Ends after the units that are under way. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,29 @@
+/** Ids of units: 6 bytes of wall time in milliseconds, 10 random ones, so that ids order by their time. */
+import type { Clock } from '../system/clock.js';
+import type { Randomness } from '../system/randomness.js';
+
+/** Makes the id of a new unit. */
+export type UnitIds = () => Uint8Array;
+
+/** Bytes of {@link UnitIds}' random part that are drawn at once; drawing costs more than cutting. */
+const drawnBytes = 4096;
+
+/** Makes ids from the machine's time and randomness. */
+export function unitIds(clock: Pick<Clock, 'wallMs'>, randomness: Randomness): UnitIds {
+  let pool: Uint8Array = Buffer.alloc(0);
+  return () => {
+    if (pool.byteLength < 10) pool = randomness(drawnBytes);
+    const id = Buffer.allocUnsafe(16);
+    id.writeUIntBE(Math.max(0, Math.floor(clock.wallMs())), 0, 6);
+    id.set(pool.subarray(0, 10), 6);
+    pool = pool.subarray(10);
+    return id;
+  };
+}
+
+/** The smallest id of a unit made at `wallMs`. */
+export function firstUnitIdOf(wallMs: number): Uint8Array {
+  const id = Buffer.alloc(16);
+  id.writeUIntBE(Math.max(0, Math.floor(wallMs)), 0, 6);
+  return id;
+}
