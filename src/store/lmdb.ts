@@ -5,11 +5,25 @@
  * and syncs the meta page that makes them count. `overlappingSync` would let other processes see a transaction
  * before that, so it is off. Readers use snapshots of the memory map and wait for nobody.
  */
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  rmSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
 import { open, type RootDatabase } from 'lmdb';
 import type { Clock } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 import type { Engine, KeyRange, ReadRecord, Write } from './engine.js';
 import type { Entry, Reading, Unavailable } from './store.js';
+
+/** What the record under the key 0 says: how keys and values are laid out. */
+const formatOfStore = 1;
 
 /** Address space kept for the file to grow into. The file itself is as large as what is in it. */
 const mapBytes = 2 ** 40;
@@ -41,12 +55,49 @@ function openEnvironment(folder: string): Environment {
   });
 }
 
+function syncPath(path: string): void {
+  const descriptor = openSync(path, 'r');
+  fsyncSync(descriptor);
+  closeSync(descriptor);
+}
+
 /**
- * Opens LMDB in a folder.
+ * Makes the environment's file where there is none: whole and synced before it has its name, so that neither a
+ * power cut nor another process finds a part of one.
+ */
+async function create(folder: string): Promise<void> {
+  const file = join(folder, 'data.mdb');
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  if (existsSync(file)) return;
+  const temporary = mkdtempSync(join(folder, 'new-'));
+  try {
+    const environment = openEnvironment(temporary);
+    await environment.transaction(() => void environment.put(Buffer.of(0), Buffer.of(formatOfStore)));
+    await environment.close();
+    syncPath(join(temporary, 'data.mdb'));
+    linkSync(join(temporary, 'data.mdb'), file);
+  } catch (error) {
+    // Another process was first.
+    if (!existsSync(file)) throw error;
+  } finally {
+    rmSync(temporary, { recursive: true, force: true });
+  }
+  syncPath(folder);
+  syncPath(dirname(folder));
+}
+
+/**
+ * Opens LMDB in a folder; makes it where there is none.
  * @throws Error when the folder cannot be written or holds something else.
  */
-export function openLmdb(parts: LmdbParts): Engine {
-  return new LmdbEngine(parts);
+export async function openLmdb(parts: LmdbParts): Promise<Engine> {
+  await create(parts.folder);
+  const engine = new LmdbEngine(parts);
+  const format = await engine.get(Buffer.of(0));
+  const known = format.kind === 'read' && format.value?.[0] === formatOfStore;
+  if (known) return engine;
+  await engine.close();
+  throw new Error(`The store in ${parts.folder} was written by a later version of Fusegate`);
 }
 
 function read<Value>(value: Value): Reading<Value> {

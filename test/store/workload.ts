@@ -1,0 +1,51 @@
+/** A process that commits units and says on its standard output which were acknowledged. */
+import { writeSync } from 'node:fs';
+import { createStore } from '../../src/store/groupCommit.js';
+import { openLmdb } from '../../src/store/lmdb.js';
+import type { Store, Unit } from '../../src/store/store.js';
+import { unitIds } from '../../src/store/unitId.js';
+import { systemClock } from '../../src/system/clock.js';
+import { createLog } from '../../src/system/log.js';
+import { systemRandomness } from '../../src/system/randomness.js';
+
+/** What {@link checkWorkload} finds of one unit: a record and a log entry, both or neither. */
+export function workloadUnit(id: Uint8Array, name: string): Unit {
+  // From one byte to several pages, so that values lie in leaves and in pages of their own.
+  const value = Buffer.from(`${name} `.padEnd(16 * (1 + (Number.parseInt(name, 36) % 600)), '.'));
+  return {
+    id,
+    operations: [
+      { kind: 'insert', space: 'keysById', key: Buffer.from(name), value },
+      { kind: 'append', log: 'leads', value },
+    ],
+  };
+}
+
+/** Opens the store of a folder. */
+export async function openStore(folder: string): Promise<Store> {
+  const log = createLog('error');
+  const engine = await openLmdb({ folder, clock: systemClock, log });
+  return createStore(engine, unitIds(systemClock, systemRandomness));
+}
+
+/** Runs `count` units, `together` at a time, and prints `ACK <name>` for each that is done. */
+async function work(folder: string, prefix: string, count: number, together: number): Promise<void> {
+  const store = await openStore(folder);
+  const newUnitId = unitIds(systemClock, systemRandomness);
+  let next = 0;
+  const write = async (): Promise<void> => {
+    while (next < count) {
+      const name = `${prefix}${(next += 1).toString(36)}`;
+      const outcome = await store.commit(workloadUnit(newUnitId(), name));
+      writeSync(1, `${outcome.kind === 'done' ? 'ACK' : outcome.kind} ${name}\n`);
+      if (outcome.kind === 'unavailable') await systemClock.sleep(20);
+    }
+  };
+  await Promise.all(Array.from({ length: together }, write));
+  await store.close();
+}
+
+const [, file, folder, prefix, count, together] = process.argv;
+if (file?.endsWith('workload.js') === true && folder !== undefined) {
+  await work(folder, prefix ?? '', Number(count), Number(together));
+}
