@@ -13,11 +13,13 @@ import {
   mkdirSync,
   mkdtempSync,
   openSync,
+  readFileSync,
   rmSync,
+  writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { open, type RootDatabase } from 'lmdb';
-import type { Clock } from '../system/clock.js';
+import type { Clock, Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 import type { Engine, KeyRange, ReadRecord, Write } from './engine.js';
 import type { Entry, Reading, Unavailable } from './store.js';
@@ -31,10 +33,23 @@ const mapBytes = 2 ** 40;
 /** How long after a failed transaction the next one is tried (ms). */
 const pauseAfterFailureMs = 250;
 
+/** Between two looks whether the gate is open (ms). */
+const gatePollMs = 1;
+
+/** The gate of a folder, as `native/node` makes it: many processes pass at once, or one alone. */
+export interface Gate {
+  readonly tryEnter: () => boolean;
+  readonly tryClose: () => boolean;
+  readonly tryBeAlone: () => boolean;
+  readonly leave: () => void;
+  readonly close: () => void;
+}
+
 /** What the engine is made of. */
 export interface LmdbParts {
   /** Folder of the environment; made where it is missing. */
   readonly folder: string;
+  readonly openGate: (folder: string) => Gate;
   readonly clock: Clock;
   readonly log: Pick<Log, 'error' | 'info'>;
 }
@@ -74,8 +89,11 @@ async function create(folder: string): Promise<void> {
     const environment = openEnvironment(temporary);
     await environment.transaction(() => void environment.put(Buffer.of(0), Buffer.of(formatOfStore)));
     await environment.close();
-    syncPath(join(temporary, 'data.mdb'));
-    linkSync(join(temporary, 'data.mdb'), file);
+    // A copy: LMDB tells environments apart by their file's inode, and this one's locks lie elsewhere.
+    const whole = join(temporary, 'whole.mdb');
+    writeFileSync(whole, readFileSync(join(temporary, 'data.mdb')), { mode: 0o600 });
+    syncPath(whole);
+    linkSync(whole, file);
   } catch (error) {
     // Another process was first.
     if (!existsSync(file)) throw error;
@@ -93,9 +111,9 @@ async function create(folder: string): Promise<void> {
 export async function openLmdb(parts: LmdbParts): Promise<Engine> {
   await create(parts.folder);
   const engine = new LmdbEngine(parts);
+  await engine.open();
   const format = await engine.get(Buffer.of(0));
-  const known = format.kind === 'read' && format.value?.[0] === formatOfStore;
-  if (known) return engine;
+  if (format.kind === 'read' && format.value?.[0] === formatOfStore) return engine;
   await engine.close();
   throw new Error(`The store in ${parts.folder} was written by a later version of Fusegate`);
 }
@@ -107,22 +125,24 @@ function read<Value>(value: Value): Reading<Value> {
 class LmdbEngine implements Engine {
   readonly name = 'LMDB';
   private environment: Environment | undefined;
-  private closed = false;
-  private failedMs = -Infinity;
   private failure: Unavailable = { kind: 'unavailable', reason: 'The store is being opened.' };
+  private retry: Timer | undefined;
+  private closed = false;
+
+  private readonly writing: Gate;
 
   constructor(private readonly parts: LmdbParts) {
-    this.environment = openEnvironment(parts.folder);
+    this.writing = parts.openGate(parts.folder);
   }
 
   get(key: Uint8Array): Promise<Reading<Uint8Array | undefined>> {
-    const environment = this.environment ?? this.reopen();
+    const { environment } = this;
     if (environment === undefined) return Promise.resolve(this.failure);
     return Promise.resolve(read(environment.getBinary(key)));
   }
 
   scan(range: KeyRange): Promise<Reading<readonly Entry[]>> {
-    const environment = this.environment ?? this.reopen();
+    const { environment } = this;
     if (environment === undefined) return Promise.resolve(this.failure);
     return Promise.resolve(read(entries(environment, range)));
   }
@@ -151,16 +171,46 @@ class LmdbEngine implements Engine {
 
   async close(): Promise<void> {
     const { environment } = this;
-    this.environment = undefined;
     this.closed = true;
+    this.retry?.stop();
+    this.environment = undefined;
     this.failure = { kind: 'unavailable', reason: 'The store is closed.' };
     await environment?.close();
+    this.writing.close();
+  }
+
+  /**
+   * Opens the environment while no process writes. LMDB sets the number of the last transaction anew when it
+   * opens, from what it read a moment before; a transaction that commits in between would be overwritten by the
+   * next (OpenLDAP ITS#9496, not mended in the lmdb package).
+   */
+  async open(): Promise<void> {
+    const { clock, folder } = this.parts;
+    const gate = this.parts.openGate(folder);
+    try {
+      while (!gate.tryClose()) await clock.sleep(gatePollMs);
+      while (!gate.tryBeAlone()) await clock.sleep(gatePollMs);
+      if (!this.closed) this.environment = openEnvironment(folder);
+    } finally {
+      gate.close();
+    }
   }
 
   /** Runs `step` in a write transaction; resolves when it is on disk. */
   private async write(step: (environment: Environment) => void): Promise<Unavailable | undefined> {
-    const environment = this.environment ?? this.reopen();
-    if (environment === undefined) return this.failure;
+    while (!this.writing.tryEnter()) await this.parts.clock.sleep(gatePollMs);
+    try {
+      const { environment } = this;
+      return environment === undefined ? this.failure : await this.transaction(environment, step);
+    } finally {
+      this.writing.leave();
+    }
+  }
+
+  private async transaction(
+    environment: Environment,
+    step: (environment: Environment) => void,
+  ): Promise<Unavailable | undefined> {
     let thrown: { readonly error: unknown } | undefined;
     try {
       await environment.transaction(() => {
@@ -179,32 +229,31 @@ class LmdbEngine implements Engine {
 
   /**
    * A transaction did not reach the disk. What the kernel holds of it can no longer be trusted, so the
-   * environment is closed, which drops the map, and opened anew before the next transaction.
+   * environment is closed, which drops the map, and opened anew after a while.
    */
   private async fail(environment: Environment, error: unknown): Promise<Unavailable> {
     const reason = await causeOf(error);
-    const { clock, log } = this.parts;
+    const { log } = this.parts;
     this.failure = { kind: 'unavailable', reason };
     log.error({ reason, retryInMs: pauseAfterFailureMs }, 'the store could not write; it is opened anew');
     this.environment = undefined;
-    this.failedMs = clock.monotonicMs();
     await environment.close();
+    this.openLater();
     return this.failure;
   }
 
-  /** The environment opened again, once some time has passed since it failed. */
-  private reopen(): Environment | undefined {
-    const { clock, folder, log } = this.parts;
-    if (this.closed || clock.monotonicMs() - this.failedMs < pauseAfterFailureMs) return undefined;
-    try {
-      this.environment = openEnvironment(folder);
-    } catch (error) {
-      this.failedMs = clock.monotonicMs();
-      this.failure = { kind: 'unavailable', reason: sentence(error) };
-      return undefined;
-    }
-    log.info({}, 'the store is open again');
-    return this.environment;
+  private openLater(): void {
+    const { clock, log } = this.parts;
+    if (this.closed) return;
+    this.retry = clock.after(pauseAfterFailureMs, () => {
+      this.open().then(
+        () => log.info({}, 'the store is open again'),
+        (error: unknown) => {
+          this.failure = { kind: 'unavailable', reason: sentence(error) };
+          this.openLater();
+        },
+      );
+    });
   }
 }
 

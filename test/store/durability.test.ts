@@ -126,10 +126,10 @@ describe('a power cut', { skip }, () => {
     const named = calls.findIndex(({ name }) => name === 'linkat' || name === 'link');
     const before = calls.slice(0, named);
     const writes = before.findLastIndex(
-      ({ name, args }) => /write/.test(name) && targetOf(args).endsWith('data.mdb'),
+      ({ name, args }) => /write/.test(name) && targetOf(args).endsWith('whole.mdb'),
     );
     const syncs = before.findLastIndex(
-      ({ name, args }) => name === 'fsync' && targetOf(args).endsWith('data.mdb'),
+      ({ name, args }) => name === 'fsync' && targetOf(args).endsWith('whole.mdb'),
     );
     assert.ok(writes !== -1 && syncs > writes, 'written, then synced, then named');
     const folders = calls.slice(named).filter(({ name }) => name === 'fsync');

@@ -1,5 +1,6 @@
 /** A process that commits units and says on its standard output which were acknowledged. */
 import { writeSync } from 'node:fs';
+import { native } from '../../src/native/addon.js';
 import { createStore } from '../../src/store/groupCommit.js';
 import { openLmdb } from '../../src/store/lmdb.js';
 import type { Store, Unit } from '../../src/store/store.js';
@@ -23,8 +24,12 @@ export function workloadUnit(id: Uint8Array, name: string): Unit {
 
 /** Opens the store of a folder. */
 export async function openStore(folder: string): Promise<Store> {
-  const log = createLog('error');
-  const engine = await openLmdb({ folder, clock: systemClock, log });
+  const engine = await openLmdb({
+    folder,
+    openGate: (path) => new native.Gate(path),
+    clock: systemClock,
+    log: createLog('fatal'),
+  });
   return createStore(engine, unitIds(systemClock, systemRandomness));
 }
 

@@ -1,0 +1,93 @@
+//! A gate of a folder that many processes pass at once or one passes alone (flock on Unix, LockFileEx on
+//! Windows). The operating system opens it again when a process ends, however it ends.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::path::Path;
+
+use napi_derive::napi;
+
+/// One process's place at the gate. No call waits: what cannot be had now is false, and may be tried again.
+#[napi]
+pub struct Gate {
+    files: Option<Files>,
+}
+
+struct Files {
+    /// Held for a moment by everyone who comes in; held for long by one who wants to be alone.
+    turnstile: File,
+    /// Held by everyone who is in.
+    room: File,
+}
+
+fn open(folder: &Path, name: &str) -> std::io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    options.open(folder.join(name))
+}
+
+fn taken(attempt: Result<(), TryLockError>) -> napi::Result<bool> {
+    match attempt {
+        Ok(()) => Ok(true),
+        Err(TryLockError::WouldBlock) => Ok(false),
+        Err(TryLockError::Error(error)) => Err(error.into()),
+    }
+}
+
+#[napi]
+impl Gate {
+    /// A place at the gate of an existing folder; its two files are made where they are missing. Throws when
+    /// they cannot be opened.
+    #[napi(constructor)]
+    pub fn new(folder: String) -> napi::Result<Self> {
+        let folder = Path::new(&folder);
+        let files = Files {
+            turnstile: open(folder, "gate.turnstile")?,
+            room: open(folder, "gate.room")?,
+        };
+        Ok(Self { files: Some(files) })
+    }
+
+    fn files(&self) -> napi::Result<&Files> {
+        self.files
+            .as_ref()
+            .ok_or_else(|| napi::Error::from_reason("This place at the gate was given up"))
+    }
+
+    /// Comes in beside others; false while someone is alone inside, or waits to be.
+    #[napi]
+    pub fn try_enter(&self) -> napi::Result<bool> {
+        let Files { turnstile, room } = self.files()?;
+        if !taken(turnstile.try_lock_shared())? {
+            return Ok(false);
+        }
+        let entered = taken(room.try_lock_shared());
+        turnstile.unlock()?;
+        entered
+    }
+
+    /// Keeps everyone else from coming in from now on; false while another does so.
+    #[napi]
+    pub fn try_close(&self) -> napi::Result<bool> {
+        taken(self.files()?.turnstile.try_lock())
+    }
+
+    /// After `tryClose`: whether all who were in have left, so that this process is alone.
+    #[napi]
+    pub fn try_be_alone(&self) -> napi::Result<bool> {
+        taken(self.files()?.room.try_lock())
+    }
+
+    /// Leaves, and opens the gate where this process had closed it.
+    #[napi]
+    pub fn leave(&self) -> napi::Result<()> {
+        let Files { turnstile, room } = self.files()?;
+        room.unlock()?;
+        Ok(turnstile.unlock()?)
+    }
+
+    /// Gives the place up and closes its files; every later call throws.
+    #[napi]
+    pub fn close(&mut self) {
+        self.files = None;
+    }
+}

@@ -1,0 +1,99 @@
+/** Keys that the operator makes, ends and makes anew (contract, Authentication: only a hash is kept). */
+import { insertKey, changeKey, type KeyChange, type KeyRecord } from '../store/keys.js';
+import type { Store, Unavailable } from '../store/store.js';
+import type { UnitIds } from '../store/unitId.js';
+import type { Clock } from '../system/clock.js';
+import type { Randomness } from '../system/randomness.js';
+import { deriveKey, hashOfKey, hintOfKey } from './keyFormat.js';
+
+/** What issuing needs. */
+export interface IssueParts {
+  readonly store: Store;
+  readonly newUnitId: UnitIds;
+  readonly clock: Pick<Clock, 'wallMs'>;
+  readonly randomness: Randomness;
+  /** The master secret that makes new keys. */
+  readonly secret: Uint8Array;
+}
+
+const dayMs = 86_400_000;
+
+/** What a new key is to be. */
+export interface KeyWish {
+  readonly tier: string;
+  /** Days until it ends; 0: never. */
+  readonly termDays: number;
+  /** The operator's own words. */
+  readonly origin: string;
+}
+
+/** A key that was made: its record, and the raw key, which nobody can tell again. */
+export interface IssuedKey {
+  readonly kind: 'issued';
+  readonly key: KeyRecord;
+  readonly rawKey: string;
+}
+
+/** A new key that is not yet stored. */
+function newKey(parts: IssueParts, { tier, termDays, origin }: KeyWish): IssuedKey {
+  const issuedAtMs = parts.clock.wallMs();
+  const id = `key_${parts.randomness(10).toString('hex')}`;
+  // The seed is never written: the key is revealed in the moment it is made.
+  const seed = parts.randomness(32);
+  const rawKey = deriveKey({ secret: parts.secret, orderId: id, generation: 0, seed });
+  const key: KeyRecord = {
+    hash: hashOfKey(rawKey),
+    id,
+    tier,
+    hint: hintOfKey(rawKey),
+    origin,
+    issuedAtMs,
+    expiresAtMs: termDays === 0 ? null : issuedAtMs + termDays * dayMs,
+    status: 'active',
+    reason: null,
+    changedAtMs: issuedAtMs,
+  };
+  return { kind: 'issued', key, rawKey };
+}
+
+/** Makes a key; it is on disk when this resolves. */
+export async function issueKey(parts: IssueParts, wish: KeyWish): Promise<IssuedKey | Unavailable> {
+  const issued = newKey(parts, wish);
+  const outcome = await parts.store.commit({ id: parts.newUnitId(), operations: insertKey(issued.key) });
+  if (outcome.kind === 'done') return issued;
+  if (outcome.kind === 'unavailable') return outcome;
+  throw new Error(`A new key was ${outcome.kind}`);
+}
+
+/** Ends a key for good. */
+export function revokeKey(
+  { store, newUnitId, clock }: Pick<IssueParts, 'store' | 'newUnitId' | 'clock'>,
+  id: string,
+  reason: string,
+): Promise<KeyChange> {
+  return changeKey(store, newUnitId, id, (key) => {
+    if (key.status === 'revoked') return undefined;
+    return { to: { ...key, status: 'revoked', reason, changedAtMs: clock.wallMs() } };
+  });
+}
+
+/** What making a key anew came to. */
+export type Reissue = IssuedKey | Exclude<KeyChange, { kind: 'changed' }>;
+
+/** Ends a key and makes one of the same tier and end in its place, in one unit. */
+export async function reissueKey(parts: IssueParts, id: string): Promise<Reissue> {
+  let issued: IssuedKey | undefined;
+  const change = await changeKey(parts.store, parts.newUnitId, id, (key) => {
+    if (key.status === 'revoked') return undefined;
+    const made = newKey(parts, { tier: key.tier, termDays: 0, origin: key.origin });
+    issued = { ...made, key: { ...made.key, expiresAtMs: key.expiresAtMs } };
+    const reason = `replaced by ${issued.key.id}`;
+    return {
+      to: { ...key, status: 'revoked', reason, changedAtMs: parts.clock.wallMs() },
+      also: insertKey(issued.key),
+    };
+  });
+  if (change.kind !== 'changed') return change;
+  if (issued === undefined) throw new Error('A key was changed by nothing');
+  return issued;
+}
