@@ -1,5 +1,5 @@
-//! Who may call: a key or an address, its tier and its limits, decided in one step; and the characters that one
-//! process has charged and not yet handed to the store.
+//! Who may call: a key or an address, its tier and its limits, decided in one step; and the characters that
+//! one process has charged and not yet handed to the store.
 
 use std::collections::HashMap;
 use std::mem;

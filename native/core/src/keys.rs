@@ -1,6 +1,6 @@
-//! API keys: `fg_`, 43 characters of base64url (RFC 4648, 32 bytes), and 6 that check them: CRC-32 (as in zlib)
-//! of the 43 in base 62, digits first, as GitHub's tokens have it. And the table of the keys that one process
-//! knows, by their SHA-256 (FIPS 180-4); no key is in it, and none can be computed from it.
+//! API keys: `fg_`, 43 characters of base64url (RFC 4648, 32 bytes), and 6 that check them: CRC-32 (as in
+//! zlib) of the 43 in base 62, digits first, as GitHub's tokens have it. And the table of the keys that one
+//! process knows, by their SHA-256 (FIPS 180-4); no key is in it, and none can be computed from it.
 
 use std::collections::HashMap;
 

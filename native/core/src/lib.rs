@@ -1,5 +1,5 @@
-//! The hot path of Fusegate in plain Rust: strict JSON (RFC 8259), Unicode tokenizing, BM25, rank fusion, and the
-//! check of keys and limits.
+//! The hot path of Fusegate in plain Rust: strict JSON (RFC 8259), Unicode tokenizing, BM25, rank fusion, and
+//! the check of keys and limits.
 
 pub mod access;
 mod ascii;

@@ -1,14 +1,15 @@
 //! Limits that hold over every process of a machine: requests a minute as a token bucket (GCRA, ITU-T I.371),
 //! characters a month as a sum. They lie in one mapped file; every worker changes them with atomics.
 //!
-//! **Layout.** A header (magic, secret seed), then 2^17 slots of 64 bytes: the first half for keys, the second
-//! for addresses, so that a flood of addresses cannot take a key's slot. A subject (kind and bytes) is known
-//! by a 64-bit SipHash under the seed; nobody who does not know the seed can aim at a slot, and two of 131,072
-//! subjects share a hash with a probability of 2^-31. Its slot is one of the 16 of its group.
+//! **Layout.** A header (magic, secret seed), then 2^17 slots of 64 bytes: the first half for keys, the
+//! second for addresses, so that a flood of addresses cannot take a key's slot. A subject (kind and bytes) is
+//! known by a 64-bit SipHash under the seed; nobody who does not know the seed can aim at a slot, and two of
+//! 131,072 subjects share a hash with a probability of 2^-31. Its slot is one of the 16 of its group.
 //!
-//! **Hits take no lock.** A slot's `bucket` is the time at which it is full again, and only ever moves forward
-//! while its owner changes: a compare-exchange from a value that was read while the owner stood there cannot
-//! succeed once the slot is someone else's. So admission is exact however many processes hammer one bucket.
+//! **Hits take no lock.** A slot's `bucket` is the time at which it is full again, and only ever moves
+//! forward while its owner changes: a compare-exchange from a value that was read while the owner stood there
+//! cannot succeed once the slot is someone else's. So admission is exact however many processes hammer one
+//! bucket.
 //!
 //! **A change of owner takes the file's lock**, which the kernel gives back when its holder dies. A process
 //! killed at any instruction leaves a slot that is free, or one that still belongs to its former owner.

@@ -105,8 +105,8 @@ fn charge(limits: &Limits) -> u64 {
 }
 const CHARGES: u64 = 100_000;
 
-/// Meets, takes, charges and evicts without end, at a time that runs 5,000 times too fast: a slot is idle after
-/// 12 ms, and the half is full after some tens of thousands of subjects.
+/// Meets, takes, charges and evicts without end, at a time that runs 5,000 times too fast: a slot is idle
+/// after 12 ms, and the half is full after some tens of thousands of subjects.
 fn churn(limits: &Limits, age: impl Fn() -> Duration) -> u64 {
     loop {
         let now = Now {

@@ -52,10 +52,11 @@ pub struct UsageDelta {
 
 /// Keys and limits of one process; the limits are shared by all that open the same file.
 ///
-/// The two `admit` functions return: 0 admitted, 1 admitted uncounted (no slot free), 2 over the minute, 3 over
-/// the month, 4 usage to be loaded first, 5 a key unknown here, 6 no key or mistyped, 7 expired, 8 revoked,
-/// 9 suspended. For 0 to 3 they set `facts`: requests left, seconds until the bucket is full, seconds until a
-/// refused request passes, the tier's index, when the month began (ms since 1970; 0 where none is counted).
+/// The two `admit` functions return: 0 admitted, 1 admitted uncounted (no slot free), 2 over the minute, 3
+/// over the month, 4 usage to be loaded first, 5 a key unknown here, 6 no key or mistyped, 7 expired, 8
+/// revoked, 9 suspended. For 0 to 3 they set `facts`: requests left, seconds until the bucket is full,
+/// seconds until a refused request passes, the tier's index, when the month began (ms since 1970; 0 where
+/// none is counted).
 #[napi]
 pub struct Access {
     inner: access::Access,
@@ -109,8 +110,8 @@ impl Access {
         self.inner.give_back(kind, address, requests_per_minute);
     }
 
-    /// Takes in a key's record. `status`: 0 active, 1 suspended, 2 revoked. Throws on a tier or status that is
-    /// not there.
+    /// Takes in a key's record. `status`: 0 active, 1 suspended, 2 revoked. Throws on a tier or status that
+    /// is not there.
     #[napi]
     pub fn know_key(
         &mut self,

@@ -1,5 +1,5 @@
-//! The obvious reading that limits are held against: a bucket that refills, counted in whole nanoseconds, and a
-//! sum of characters a month, for each subject; one thread, unlimited room.
+//! The obvious reading that limits are held against: a bucket that refills, counted in whole nanoseconds, and
+//! a sum of characters a month, for each subject; one thread, unlimited room.
 
 use std::collections::HashMap;
 
