@@ -4,10 +4,11 @@
 /**
  * Keys and limits of one process; the limits are shared by all that open the same file.
  *
- * The two `admit` functions return: 0 admitted, 1 admitted uncounted (no slot free), 2 over the minute, 3 over
- * the month, 4 usage to be loaded first, 5 a key unknown here, 6 no key or mistyped, 7 expired, 8 revoked,
- * 9 suspended. For 0 to 3 they set `facts`: requests left, seconds until the bucket is full, seconds until a
- * refused request passes, the tier's index, when the month began (ms since 1970; 0 where none is counted).
+ * The two `admit` functions return: 0 admitted, 1 admitted uncounted (no slot free), 2 over the minute, 3
+ * over the month, 4 usage to be loaded first, 5 a key unknown here, 6 no key or mistyped, 7 expired, 8
+ * revoked, 9 suspended. For 0 to 3 they set `facts`: requests left, seconds until the bucket is full,
+ * seconds until a refused request passes, the tier's index, when the month began (ms since 1970; 0 where
+ * none is counted).
  */
 export declare class Access {
   /**
@@ -22,8 +23,8 @@ export declare class Access {
   /** Undoes one `admitAddress`: the request turned out not to count. */
   giveBack(kind: number, address: Uint8Array, requestsPerMinute: number): void
   /**
-   * Takes in a key's record. `status`: 0 active, 1 suspended, 2 revoked. Throws on a tier or status that is
-   * not there.
+   * Takes in a key's record. `status`: 0 active, 1 suspended, 2 revoked. Throws on a tier or status that
+   * is not there.
    */
   knowKey(hash: Uint8Array, tier: number, issuedAtMs: number, expiresAtMs: number | undefined | null, status: number): void
   /** Forgets a key: its record is looked up again. */

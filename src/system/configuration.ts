@@ -86,11 +86,9 @@ const loopback = ['localhost', '127.0.0.1', '[::1]'];
 
 function parsePublicUrl(text: string): Parsed<string | null> {
   if (text === '') return { value: null };
-  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const url = /^https?:\/\/[^/?#@\s]+\/?$/.test(text) && URL.canParse(text) ? new URL(text) : undefined;
   const secure = url?.protocol === 'https:' || (url?.protocol === 'http:' && loopback.includes(url.hostname));
-  if (url !== undefined && secure && (text === url.origin || text === `${url.origin}/`)) {
-    return { value: url.origin };
-  }
+  if (url !== undefined && secure) return { value: url.origin };
   return {
     wrong:
       'must be https://<host>, with a port where it needs one and without a path, such as ' +
@@ -249,13 +247,13 @@ export function readConfiguration(
     return undefined;
   }
   const entries = Object.entries<Variable<unknown>>(table).map(([key, variable]) => [key, read(variable)]);
-  // Where every variable was read, each key has its own variable's value.
-  const configuration = Object.fromEntries(entries) as Configuration;
-  const { port, metricsPort } = configuration;
+  const values = Object.fromEntries(entries) as Partial<Configuration>;
+  const { port, metricsPort } = values;
   if (port !== undefined && port !== 0 && port === metricsPort) {
     errors.push(`METRICS_PORT must differ from PORT; both are ${port}.`);
   }
-  return errors.length > 0 ? { errors, warnings } : { configuration, warnings };
+  // Without an error every variable has been read.
+  return errors.length > 0 ? { errors, warnings } : { configuration: values as Configuration, warnings };
 }
 
 /** Number of single-character edits between two strings (Levenshtein distance). */
