@@ -1,5 +1,7 @@
 /** `npm run bench -- <name>`: the benchmarks, checked, plotted and recorded with the machine they ran on. */
 import { Command, InvalidArgumentError } from 'commander';
+import { benchAccess } from './access.js';
+import type { AccessOptions } from './access.js';
 import { benchFuse } from './fuse.js';
 import type { FuseOptions } from './fuse.js';
 import { benchLarge } from './large.js';
@@ -33,6 +35,16 @@ program
   .option('--no-record', 'write nothing to bench/record')
   .action(async (options: FuseOptions) => {
     process.exitCode = await benchFuse(options);
+  });
+program
+  .command('access')
+  .description('key check, limit and header lines of a request, beside an empty native call')
+  .option('--rounds <n>', 'rounds in which the cases take turns', whole, 7)
+  .option('--requests <n>', 'requests a case and round', whole, 50_000)
+  .option('--json', 'print one JSON document instead of text', false)
+  .option('--no-record', 'write nothing to bench/record')
+  .action(async (options: AccessOptions) => {
+    process.exitCode = await benchAccess(options);
   });
 program
   .command('soak')

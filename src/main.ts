@@ -1,14 +1,16 @@
 /** Composition root: builds the parts, binds the handlers to them and hands both to a command. */
 import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { refuseKey } from './access/keys.js';
+import { createAccess, keyTiers, type Access } from './access/admission.js';
+import { readTiers, type Tiers } from './access/tiers.js';
 import { runProgram, workerCommand } from './commands/program.js';
 import { serve, type ServeOrder, type ServeOutcome } from './commands/serve.js';
 import type { Handlers } from './contract/routes.js';
 import { servedRoutes } from './http/pipeline.js';
 import { createServer, type Server } from './http/server.js';
 import { banner, health } from './info/banner.js';
-import { limits } from './info/limits.js';
+import { limits, rateLimits } from './info/limits.js';
 import { openapi } from './info/openapi.js';
 import { privacy } from './info/privacy.js';
 import { dataFolderCheck, nativeModuleCheck, ready } from './info/ready.js';
@@ -21,14 +23,36 @@ import { fuseHandler } from './search/fuse.js';
 import { exactOffLoop } from './search/offLoop.js';
 import { systemClock } from './system/clock.js';
 import type { Configuration } from './system/configuration.js';
-import { createLog } from './system/log.js';
+import { createLog, type Log } from './system/log.js';
 import { systemRandomness } from './system/randomness.js';
 
 /** How long requests in flight are waited for when told to stop (ms). */
 const drainMs = 10_000;
 
+/** The file of the data folder that holds the machine's limits. */
+const limitsFile = (dataFolder: string): string => join(dataFolder, 'limits');
+
+/** Makes what the workers need in the data folder, which is locked. @throws Error when it cannot. */
+function prepareFolder(dataFolder: string): void {
+  native.createLimits(limitsFile(dataFolder), systemRandomness(16));
+}
+
+function buildAccess(configuration: Configuration, tiers: Tiers, log: Log): Access {
+  return createAccess({
+    native: new native.Access(limitsFile(configuration.dataFolder), keyTiers(tiers)),
+    hashKey: native.hashKey,
+    tiers,
+    routeLimits: { leads: configuration.leadsPerMinute },
+    trustedProxies: configuration.trustedProxies,
+    // No operation of this version issues a key, so that there is none to find.
+    keys: { find: () => Promise.resolve(undefined) },
+    clock: systemClock,
+    log,
+  });
+}
+
 /** Every route's handler, bound to its parts. */
-function handlers({ dataFolder }: Configuration): Handlers {
+function handlers({ dataFolder, leadsPerMinute }: Configuration, tiers: Tiers): Handlers {
   const checks = [dataFolderCheck(dataFolder), nativeModuleCheck(native.version, SERVICE_VERSION)];
   return {
     fuse: fuseHandler({ ...native, answerExactlyOffLoop: exactOffLoop() }),
@@ -37,19 +61,31 @@ function handlers({ dataFolder }: Configuration): Handlers {
     ready: ready(checks),
     version: version({ native: native.version(), unicode: native.unicodeVersion() }),
     privacy: privacy([]),
-    limits: limits([]),
+    limits: limits(rateLimits(tiers, { leads: leadsPerMinute })),
     openapi: openapi(),
     ...docsHandlers(),
   };
 }
 
-function buildServer(configuration: Configuration): Server {
-  return createServer({
-    routes: servedRoutes(handlers(configuration), { checkJson: native.checkJson, refuseKey }),
+/** The server of one worker; when it has drained, what was charged last is handed over. */
+function buildServer(configuration: Configuration, tiers: Tiers): Server {
+  const log = createLog(configuration.logLevel);
+  const access = buildAccess(configuration, tiers, log);
+  const server = createServer({
+    routes: servedRoutes(handlers(configuration, tiers), { checkJson: native.checkJson, access }),
     clock: systemClock,
-    log: createLog(configuration.logLevel),
+    log,
     randomness: systemRandomness,
   });
+  return {
+    listen: server.listen,
+    drain: async (timeoutMs) => {
+      const drained = await server.drain(timeoutMs);
+      await access.close();
+      return drained;
+    },
+    metrics: () => [...server.metrics(), ...access.metrics()],
+  };
 }
 
 /** Runs the parent of the workers, which are this same program. */
@@ -60,6 +96,7 @@ function serveInProcesses(order: ServeOrder): Promise<ServeOutcome> {
     programArguments: [workerCommand],
     clock: systemClock,
     lockFile: native.lockFile,
+    prepareFolder,
     drainMs,
   });
 }
@@ -73,6 +110,7 @@ export async function main(args: readonly string[]): Promise<void> {
         environment: process.env,
         machine: { platform: process.platform, cores: availableParallelism() },
         version: SERVICE_VERSION,
+        readTiers: (configuration) => readTiers(configuration.tiersFile, configuration),
         run: serveInProcesses,
         print: (line) => console.log(line),
         printError: (line) => console.error(line),

@@ -1,4 +1,5 @@
 /** `fusegate serve`: reads the configuration and runs the server until it is told to stop. */
+import type { Tiers, TiersResult } from '../access/tiers.js';
 import { readConfiguration, type Configuration, type Machine } from '../system/configuration.js';
 import { createLog, type Log } from '../system/log.js';
 
@@ -13,6 +14,7 @@ export type ServeOutcome =
 /** What is served, and where to say that it is. */
 export interface ServeOrder {
   readonly configuration: Configuration;
+  readonly tiers: Tiers;
   readonly log: Log;
   /** Called once, when requests are answered, with where. `metricsPort` 0: no metrics are served. */
   readonly onListening: (port: number, metricsPort: number) => void;
@@ -20,6 +22,8 @@ export interface ServeOrder {
 
 /** What the command needs from the outside. */
 export interface ServeParts {
+  /** Reads the file of tiers that the configuration names. */
+  readonly readTiers: (configuration: Configuration) => TiersResult;
   /** Serves until told to stop. */
   readonly run: (order: ServeOrder) => Promise<ServeOutcome>;
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -35,20 +39,26 @@ export interface ServeParts {
 export async function serve(parts: ServeParts): Promise<number> {
   const read = readConfiguration(parts.environment, parts.machine);
   for (const warning of read.warnings) parts.printError(`Warning: ${warning}`);
-  if ('errors' in read) {
-    parts.printError('Fusegate cannot start with this configuration:');
-    for (const error of read.errors) parts.printError(`  ${error}`);
-    return 1;
-  }
+  if ('errors' in read) return refuse(parts, read.errors);
   const { configuration } = read;
+  const readTiers = parts.readTiers(configuration);
+  if ('errors' in readTiers) return refuse(parts, readTiers.errors);
+  const { tiers } = readTiers;
   const onListening = (port: number, metricsPort: number): void => {
     for (const line of greeting(parts.version, configuration, port, metricsPort)) parts.print(line);
   };
   const log = createLog(configuration.logLevel);
-  const outcome = await parts.run({ configuration, log, onListening });
+  const outcome = await parts.run({ configuration, tiers, log, onListening });
   if (outcome.kind === 'refused') parts.printError(outcome.reason);
   if (outcome.kind === 'killed') parts.printError('Requests were still in flight and have been cut off.');
   return outcome.kind === 'stopped' ? 0 : 1;
+}
+
+/** Lists what is wrong; gives the exit code. */
+function refuse(parts: ServeParts, errors: readonly string[]): number {
+  parts.printError('Fusegate cannot start with this configuration:');
+  for (const error of errors) parts.printError(`  ${error}`);
+  return 1;
 }
 
 function address(host: string, port: number): string {

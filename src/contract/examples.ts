@@ -117,7 +117,14 @@ const privacy: PrivacyResponse = {
 const limits: LimitsResponse = {
   bodies: bodyLimits(),
   fields: fieldLimits(),
-  rates: [],
+  rates: [
+    { name: 'anonymous.requests', limit: 60, unit: 'requests a minute for an address without a key' },
+    {
+      name: 'anonymous.characters',
+      limit: 1_000_000,
+      unit: 'characters of 200 answers in 30 days for an address without a key',
+    },
+  ],
   json_nesting: MAX_NESTING,
   validation_errors: MAX_ERRORS,
   validation_input_bytes: MAX_INPUT_BYTES,

@@ -17,6 +17,7 @@ const statusMeanings: Readonly<Record<number, string>> = {
   408: 'The body did not arrive in time.',
   413: 'The body is longer than its limit.',
   415: 'The body is compressed; send it as it is.',
+  429: 'Too many requests, or too many characters this month; `Retry-After` says when to try again.',
   503: 'It cannot be served now.',
 };
 
@@ -27,7 +28,10 @@ const headerNames: Readonly<Record<string, string>> = {
   'idempotency-key': 'Idempotency-Key',
 };
 
-const answerHeaders: Readonly<Record<AnswerHeader | 'x-request-id', SchemaObject>> = {
+/** Header fields of answers by their names in lower case. */
+type ShownHeader = AnswerHeader | 'x-request-id' | 'retry-after';
+
+const answerHeaders: Readonly<Record<ShownHeader, SchemaObject>> = {
   'x-request-id': {
     description: "The request's id: the one sent when it is 1 to 64 of `A-Z a-z 0-9 . _ -`, else a new one.",
     schema: { type: 'string' },
@@ -35,6 +39,20 @@ const answerHeaders: Readonly<Record<AnswerHeader | 'x-request-id', SchemaObject
   'server-timing': {
     description: 'Milliseconds spent (W3C Server Timing).',
     schema: { type: 'string' },
+  },
+  ratelimit: {
+    description:
+      '`"minute";r=…;t=…`: whole requests left, and seconds until all are there again ' +
+      '(draft-ietf-httpapi-ratelimit-headers). Left out where there is no limit.',
+    schema: { type: 'string' },
+  },
+  'ratelimit-policy': {
+    description: '`"minute";q=…;w=60`: so many requests in 60 seconds.',
+    schema: { type: 'string' },
+  },
+  'retry-after': {
+    description: 'Whole seconds until the request would pass; left out where waiting does not help.',
+    schema: { type: 'integer', minimum: 1 },
   },
 };
 
@@ -62,8 +80,10 @@ function schemaReference(draft: Draft, name: string): SchemaObject {
   return { $ref: `#/components/schemas/${name}` };
 }
 
-function headersOf({ headers }: ListedRoute): SchemaObject {
-  const names = ['x-request-id', ...headers] as const;
+/** The fields of an answer: a caller that is not known has no limits, and some problems pass with time. */
+function headersOf({ headers }: ListedRoute, status: number, passes = false): SchemaObject {
+  const own = headers.filter((name) => status !== 401 || !name.startsWith('ratelimit'));
+  const names: ShownHeader[] = ['x-request-id', ...own, ...(passes ? (['retry-after'] as const) : [])];
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 
@@ -77,7 +97,7 @@ function answer(draft: Draft, route: ListedRoute, status: number, shown: RouteAn
       : [shown.type, { type: shown.type === 'application/json' ? 'object' : 'string' }];
   return {
     description: shown.description,
-    headers: headersOf(route),
+    headers: headersOf(route, status),
     content: { [type]: { schema, ...(example === undefined ? {} : { example }) } },
   };
 }
@@ -90,7 +110,7 @@ function problem(draft: Draft, route: ListedRoute, status: number, codes: readon
   const schema = { allOf: [schemaReference(draft, 'Problem'), narrowed] };
   return {
     description: `${meaning} Codes: ${codes.map((code) => `\`${code}\``).join(', ')}.`,
-    headers: headersOf(route),
+    headers: headersOf(route, status, status === 429 || status === 503),
     content: { 'application/json': { schema, examples: shown } },
   };
 }

@@ -59,10 +59,10 @@ export interface QuoteResponse {
   valid_until: string;
 }
 
-/** What a tier's key may use. */
+/** What a tier's key may use; 0: no limit. */
 export interface TierLimits {
-  requests_per_minute: number & Integer;
-  characters_per_month: number & Integer;
+  requests_per_minute: number & Integer & tags.Minimum<0>;
+  characters_per_month: number & Integer & tags.Minimum<0>;
 }
 
 /** One tier's price. */

@@ -26,7 +26,10 @@ export type RouteAnswer =
   | { readonly type: string; readonly description: string };
 
 /** Header fields an answer may carry besides those that all do. */
-export type AnswerHeader = 'server-timing';
+export type AnswerHeader = 'server-timing' | 'ratelimit' | 'ratelimit-policy';
+
+/** A limit by address that some routes have, besides or in place of a key's. */
+export type RouteLimit = 'leads';
 
 /** One route. */
 export interface Route {
@@ -49,6 +52,8 @@ export interface Route {
   };
   /** `public`: no key is looked at. `key`: an `X-API-Key` may come and decides the limits. */
   readonly access: 'public' | 'key';
+  /** The limit by address that counts requests to a public route; none where absent. */
+  readonly limit?: RouteLimit;
   /** Answers by status, problems and 422 left out. */
   readonly answers: Readonly<Record<number, RouteAnswer>>;
   /** Whether a 422 is declared. */
@@ -100,13 +105,14 @@ export const routes = {
     answers: { 200: { schema: 'FuseResponse', description: 'The re-ranked candidates.' } },
     unprocessable: true,
     problems: {
-      401: ['invalid_api_key'],
+      401: ['invalid_api_key', 'key_expired', 'key_revoked', 'key_suspended'],
       408: ['body_timeout'],
       413: ['body_too_large'],
       415: ['unsupported_encoding'],
-      503: ['no_model', 'overloaded'],
+      429: ['rate_limited'],
+      503: ['no_model', 'overloaded', 'store_unavailable'],
     },
-    headers: ['server-timing'],
+    headers: ['server-timing', 'ratelimit', 'ratelimit-policy'],
     cors: false,
     acts: false,
     documented: true,

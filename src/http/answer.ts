@@ -1,5 +1,6 @@
 /** Turns an answer into what is written: status line, header lines and body (RFC 9110, 9112). */
 import { STATUS_CODES } from 'node:http';
+import type { RateLimitFields } from '../access/rateLimit.js';
 import type { Answer } from '../contract/exchange.js';
 
 const statusLines = new Map(
@@ -48,4 +49,10 @@ function ownLines(headers: Readonly<Record<string, string>>): string {
 export function timingLine(elapsedMs: number): string {
   const micros = Math.round(elapsedMs * 1000);
   return `\r\nserver-timing: app;dur=${Math.trunc(micros / 1000)}.${thousandths[micros % 1000] ?? '000'}`;
+}
+
+/** The `RateLimit` lines (draft-ietf-httpapi-ratelimit-headers) of an answer, none where no limit applies. */
+export function limitLines({ rateLimit, rateLimitPolicy }: RateLimitFields): string {
+  if (rateLimit === '') return '';
+  return `\r\nratelimit: ${rateLimit}\r\nratelimit-policy: ${rateLimitPolicy}`;
 }

@@ -1,11 +1,13 @@
 /** One request and its answer on uWebSockets.js: body, handler, writing, back-pressure, abort. */
+import type { Admission } from '../access/admission.js';
 import type { Answer, RouteRequest } from '../contract/exchange.js';
 import type { Clock } from '../system/clock.js';
 import type { Log } from '../system/log.js';
-import { bodyOf, fieldLines, lengthOf, statusLine, timingLine } from './answer.js';
+import { bodyOf, fieldLines, lengthOf, limitLines, statusLine, timingLine } from './answer.js';
 import { BodyBuffer, type BodyBudget } from './body.js';
 import { crossOriginLines } from './cors.js';
 import { bodyTooLarge, internalError, overloaded, requestTimeout, unsupportedEncoding } from './failures.js';
+import { RequestHead } from './head.js';
 import { isAcceptableRequestId, type RequestIds } from './identifiers.js';
 import type { RouteMeter } from './meters.js';
 import { noParameters, parseQuery, percentDecode, type Parameters } from './parameters.js';
@@ -90,6 +92,12 @@ export class Exchange implements RouteRequest {
   private unsentFrom = 0;
   /** Whether a handler that gave up control may still read the body. */
   private handling = false;
+  /** What access decided; undefined where it has nothing to decide, or has not yet. */
+  private admission: Admission | undefined;
+  /** Whether access still decides. */
+  private admitting = false;
+  /** What waits for access to decide. */
+  private next: (() => void) | undefined;
   /** Tells the answer's owner that its bytes are needed no more. */
   private releaseAnswer: (() => void) | undefined;
 
@@ -136,8 +144,47 @@ export class Exchange implements RouteRequest {
 
   /** Takes the request on: refuses it by its head, waits for its body, or has it handled. */
   begin(request: HttpRequest): void {
+    const { admit } = this.mounted;
+    if (admit !== undefined && !this.admit(admit(new RequestHead(request, this.response)), request)) return;
     if (this.mounted.route.body) this.receive(request);
-    else this.handle();
+    else this.whenAdmitted(() => this.handle());
+  }
+
+  /** Whether the request goes on: its sender may call, or a store is asked while the body comes. */
+  private admit(admission: Admission | Promise<Admission>, request: HttpRequest): boolean {
+    if (admission instanceof Promise) {
+      this.waitForAdmission(admission);
+      return true;
+    }
+    this.admission = admission;
+    if (admission.refusal === undefined) return true;
+    this.refuseUnread(request, admission.refusal);
+    return false;
+  }
+
+  private waitForAdmission(admission: Promise<Admission>): void {
+    this.watch();
+    this.admitting = true;
+    admission.then(
+      (decided) => {
+        this.admitting = false;
+        this.admission = decided;
+        this.cork(() => {
+          if (decided.refusal !== undefined) this.refuse(decided.refusal);
+          else this.next?.();
+        });
+      },
+      (error: unknown) => {
+        this.admitting = false;
+        this.cork(() => this.fail(error));
+      },
+    );
+  }
+
+  /** Takes a step at once, or, where a store is still asked about the sender, when that is known. */
+  private whenAdmitted(step: () => void): void {
+    if (this.admitting) this.next = step;
+    else step();
   }
 
   /** Answers a request that no handler sees, by the head alone, whatever body it may have. */
@@ -154,7 +201,7 @@ export class Exchange implements RouteRequest {
     } // The parser itself answers 400 right after this.
     const refusal = this.refusalOfHead(request);
     if (refusal !== undefined) {
-      this.refuse(refusal);
+      this.whenAdmitted(() => this.refuse(refusal));
       return;
     }
     this.watch();
@@ -162,7 +209,7 @@ export class Exchange implements RouteRequest {
     // One with a length begins with a piece, if an empty one, so that most bodies never enter the set.
     if (this.declared < 0) this.server.receiving.add(this);
     this.response.onData((chunk, isLast) => {
-      if (!this.answered && !this.gone) this.take(chunk, isLast);
+      if (!this.answered && !this.gone && this.next === undefined) this.take(chunk, isLast);
     });
   }
 
@@ -200,7 +247,8 @@ export class Exchange implements RouteRequest {
     }
     this.bytesIn = this.body.byteLength;
     if (this.gathered !== undefined || this.declared < 0) this.server.receiving.delete(this);
-    this.handle();
+    if (this.admitting) this.retain();
+    this.whenAdmitted(() => this.handle());
     this.borrowed = false;
   }
 
@@ -211,7 +259,9 @@ export class Exchange implements RouteRequest {
   }
 
   private refuseBody(reason: 'too_large' | 'overloaded'): void {
-    this.refuse(reason === 'too_large' ? bodyTooLarge(this.mounted.route.bodyLimit) : overloaded, true);
+    const refusal = reason === 'too_large' ? bodyTooLarge(this.mounted.route.bodyLimit) : overloaded;
+    this.server.receiving.delete(this);
+    this.whenAdmitted(() => this.refuse(refusal, true));
   }
 
   /** Checks the request, runs the handler and answers. */
@@ -284,13 +334,17 @@ export class Exchange implements RouteRequest {
 
   private write(answer: Answer, close: boolean): void {
     if (this.gone) return;
-    const { mounted, server } = this;
+    const { mounted, server, admission } = this;
     const body = bodyOf(answer);
     this.releaseAnswer = 'bytes' in answer.body ? answer.body.release : undefined;
     const elapsedMs = server.clock.monotonicMs() - this.startedMs;
     let lines = this.id + mounted.lines + fieldLines(answer);
     if (this.crossOrigin) lines += crossOriginLines;
     if (mounted.route.timed) lines += timingLine(elapsedMs);
+    if (admission !== undefined) {
+      lines += limitLines(admission);
+      if (answer.charge > 0) admission.charge(answer.charge);
+    }
     this.answered = true;
     this.status = answer.status;
     if (answer.status !== 200) this.response.writeStatus(statusLine(answer.status));
@@ -353,7 +407,8 @@ export class Exchange implements RouteRequest {
     if (nowMs - this.windowStartMs < bodyWindowMs) return;
     const received = this.gathered?.received ?? 0;
     if (received - this.windowBytes < bodyWindowBytes) {
-      this.cork(() => this.refuse(requestTimeout, true));
+      this.server.receiving.delete(this);
+      this.whenAdmitted(() => this.cork(() => this.refuse(requestTimeout, true)));
       return;
     }
     this.windowStartMs = nowMs;

@@ -1,4 +1,5 @@
 /** A route of the contract made servable: its parameters and body are checked before its handler runs. */
+import type { Access } from '../access/admission.js';
 import { checkMediaType, readBody, type CheckJson } from '../contract/body.js';
 import type { Answer, Handler } from '../contract/exchange.js';
 import type { Handlers, Route as ContractRoute, RouteId } from '../contract/routes.js';
@@ -60,21 +61,21 @@ function readJson(route: ContractRoute, body: Uint8Array, checkJson: CheckJson):
 export interface PipelineParts {
   /** The strict check of JSON bytes. */
   readonly checkJson: CheckJson;
-  /** The answer that refuses an API key (`""`: none given), or undefined. */
-  readonly refuseKey: (key: string) => Answer | undefined;
+  /** Who may call, and how often. */
+  readonly access: Pick<Access, 'keyed' | 'limited'>;
 }
 
-/** The checks of a route's key, parameters and JSON body; undefined when it has nothing to check. */
-function requestChecks(
-  route: ContractRoute,
-  { checkJson, refuseKey }: PipelineParts,
-): RequestChecks | undefined {
+/** The check of a request's sender; undefined on a route that anyone may call at any rate. */
+function admission({ access, limit }: ContractRoute, parts: PipelineParts): ServedRoute['admit'] {
+  if (access === 'key') return parts.access.keyed;
+  return limit === undefined ? undefined : (head) => parts.access.limited(limit, head);
+}
+
+/** The checks of a route's parameters and JSON body; undefined when it has nothing to check. */
+function requestChecks(route: ContractRoute, checkJson: CheckJson): RequestChecks | undefined {
   const checks = declaredSets(route).flatMap((set) => checkSet(set) ?? []);
-  const keyed = route.access === 'key';
-  if (!keyed && checks.length === 0 && route.body.kind !== 'json') return undefined;
+  if (checks.length === 0 && route.body.kind !== 'json') return undefined;
   return (request) => {
-    const refused = keyed ? refuseKey(request.header('x-api-key')) : undefined;
-    if (refused !== undefined) return { refused };
     const errors = checks.flatMap((check) => check(request));
     const body = readJson(route, request.body, checkJson);
     if (body.ok && errors.length === 0) return { input: body.value };
@@ -94,12 +95,14 @@ export function servedRoute(
     .flatMap(({ fields }) => fields.map(({ name }) => name));
   const timed = route.headers.includes('server-timing');
   const bodyLimit = body.kind === 'none' ? 0 : body.limit;
-  const check = requestChecks(route, parts);
+  const check = requestChecks(route, parts.checkJson);
+  const admit = admission(route, parts);
   return {
     route: { id, method, path, body: body.kind !== 'none', bodyLimit, cors, acts, timed, headers },
     handler,
     ...(body.kind === 'none' ? {} : { refuseMediaType: mediaTypeCheck(body.other) }),
     ...(check === undefined ? {} : { check }),
+    ...(admit === undefined ? {} : { admit }),
   };
 }
 

@@ -1,4 +1,6 @@
 /** What http serves: a route of the contract with its handler and the checks of its body (RFC 9110). */
+import type { Head } from '../access/address.js';
+import type { Admission } from '../access/admission.js';
 import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
 
 /** A route as http needs it. */
@@ -32,6 +34,8 @@ export type RequestChecks = (request: Omit<RouteRequest, 'input'>) => CheckResul
 export interface ServedRoute {
   readonly route: Route;
   readonly handler: Handler<never>;
+  /** Decides by a request's head, before anything else, whether its sender may call now. */
+  readonly admit?: (head: Head) => Admission | Promise<Admission>;
   /** The answer that refuses a body for its media type (`""`: none given), or undefined. */
   readonly refuseMediaType?: (mediaType: string, crossOrigin: boolean) => Answer | undefined;
   readonly check?: RequestChecks;

@@ -1,9 +1,13 @@
 /** `GET /v1/limits`: every limit in force (contract, Limits). */
+import { UNKNOWN_KEYS_PER_MINUTE } from '../access/admission.js';
+import type { Tiers } from '../access/tiers.js';
 import { jsonAnswer } from '../contract/answer.js';
 import { MAX_NESTING } from '../contract/body.js';
 import type { Handler } from '../contract/exchange.js';
 import type { LimitsResponse, RateLimit } from '../contract/info.js';
 import { bodyLimits, fieldLimits } from '../contract/limits.js';
+import { tiers as tierNames, type TierLimits } from '../contract/pricing.js';
+import type { RouteLimit } from '../contract/routes.js';
 import { MAX_ERRORS, MAX_INPUT_BYTES } from '../contract/validation.js';
 
 /** Answers with the limits of the routes and types, and with the `rates` that this installation enforces. */
@@ -18,4 +22,31 @@ export function limits(rates: readonly RateLimit[]): Handler {
   };
   const answer = jsonAnswer(200, body);
   return () => answer;
+}
+
+function callerRates(name: string, whose: string, limits: TierLimits): RateLimit[] {
+  return [
+    { name: `${name}.requests`, limit: limits.requests_per_minute, unit: `requests a minute for ${whose}` },
+    {
+      name: `${name}.characters`,
+      limit: limits.characters_per_month,
+      unit: `characters of 200 answers in 30 days for ${whose}`,
+    },
+  ];
+}
+
+/** What the limits of routes by address count. */
+const routeUnits: Readonly<Record<RouteLimit, string>> = {
+  leads: 'leads and delivery interests a minute and address',
+};
+
+/** The limits by time of this installation; 0: none. Addresses count whole (IPv4) or by /64 (IPv6). */
+export function rateLimits(tiers: Tiers, routeLimits: Readonly<Record<RouteLimit, number>>): RateLimit[] {
+  const byRoute = Object.entries(routeUnits) as [RouteLimit, string][];
+  return [
+    ...callerRates('anonymous', 'an address without a key', tiers.anonymous),
+    ...tierNames.flatMap((name) => callerRates(name, 'a key', tiers[name])),
+    { name: 'unknown_keys', limit: UNKNOWN_KEYS_PER_MINUTE, unit: 'unknown API keys a minute and address' },
+    ...byRoute.map(([name, unit]) => ({ name, limit: routeLimits[name], unit })),
+  ];
 }

@@ -10,14 +10,19 @@ import { join } from 'node:path';
 export type LockFile = (path: string, text: string) => string | null;
 
 /**
- * Makes the data folder where it is missing and locks it for this process, by the file `lock`, which holds
- * the process id. Returns undefined, or the sentence that says why it cannot be used.
+ * Makes the data folder where it is missing, locks it for this process, by the file `lock`, which holds the
+ * process id, and has it prepared. Returns undefined, or the sentence that says why it cannot be used.
  */
-export function lockDataFolder(folder: string, lockFile: LockFile): string | undefined {
+export function takeDataFolder(
+  folder: string,
+  lockFile: LockFile,
+  prepare: (folder: string) => void,
+): string | undefined {
   let holder: string | null;
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     holder = lockFile(join(folder, 'lock'), String(process.pid));
+    if (holder === null) prepare(folder);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     return `The data folder ${folder} cannot be used (${reason}). Set STORE_URL to one that can.`;

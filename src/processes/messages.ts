@@ -1,4 +1,5 @@
 /** What the parent and its workers tell each other over their channel. */
+import type { Tiers } from '../access/tiers.js';
 import type { Configuration } from '../system/configuration.js';
 import type { Metric } from '../system/metrics.js';
 
@@ -7,6 +8,8 @@ export type ToWorker =
   | {
       readonly kind: 'start';
       readonly configuration: Configuration;
+      /** Read once by the parent, so that all workers have the same. */
+      readonly tiers: Tiers;
       /** The port that the parent found free; never 0. */
       readonly port: number;
     }

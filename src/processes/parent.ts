@@ -1,6 +1,6 @@
 /** The parent process: takes the folder and the port, runs the workers, ends them all. */
 import type { Server as MetricsServer } from 'node:http';
-import { lockDataFolder, type LockFile } from './folder.js';
+import { takeDataFolder, type LockFile } from './folder.js';
 import { createScrape, serveMetrics } from './metrics.js';
 import { WorkerPool, type PoolParts } from './pool.js';
 import { probePort } from './port.js';
@@ -9,6 +9,11 @@ import { watchVitals } from './vitals.js';
 /** What the parent is made of. */
 export interface ParentParts extends Omit<PoolParts, 'port'> {
   readonly lockFile: LockFile;
+  /**
+   * Makes what the workers need in the data folder, once it is locked and before they start.
+   * @throws Error when it cannot.
+   */
+  readonly prepareFolder: (folder: string) => void;
   /** Called once, when every worker listens, with where. `metricsPort` 0: no metrics are served. */
   readonly onListening: (port: number, metricsPort: number) => void;
   /** How long requests in flight are waited for when told to stop (ms). */
@@ -41,7 +46,7 @@ function stopSignal(): Promise<void> {
 export async function runParent(parts: ParentParts): Promise<ParentOutcome> {
   const { host, port: wanted, dataFolder, metricsPort } = parts.configuration;
   const stopped = stopSignal();
-  const locked = lockDataFolder(dataFolder, parts.lockFile);
+  const locked = takeDataFolder(dataFolder, parts.lockFile, parts.prepareFolder);
   if (locked !== undefined) return { kind: 'refused', reason: locked };
   const probe = await probePort(host, wanted);
   if ('refused' in probe) return { kind: 'refused', reason: probe.refused };

@@ -1,5 +1,6 @@
 /** The worker processes: started together, replaced one by one when they crash, drained together. */
 import { fork, type ChildProcess } from 'node:child_process';
+import type { Tiers } from '../access/tiers.js';
 import type { Clock, Timer } from '../system/clock.js';
 import type { Configuration } from '../system/configuration.js';
 import type { Log } from '../system/log.js';
@@ -12,6 +13,7 @@ export interface PoolParts {
   readonly program: string;
   readonly programArguments: readonly string[];
   readonly configuration: Configuration;
+  readonly tiers: Tiers;
   readonly port: number;
   readonly clock: Clock;
   readonly log: Log;
@@ -141,7 +143,7 @@ export class WorkerPool {
   }
 
   private startOne(): void {
-    const { program, programArguments, configuration, port, clock } = this.parts;
+    const { program, programArguments, configuration, tiers, port, clock } = this.parts;
     const child = fork(program, programArguments, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
     const startedMs = clock.monotonicMs();
     const worker: Worker = { child, startedMs, listening: false, refused: undefined, metrics: [] };
@@ -149,7 +151,7 @@ export class WorkerPool {
     child.on('message', (message: ToParent) => this.hear(worker, message));
     child.on('error', (error) => (worker.refused ??= `A worker could not be started (${error.message}).`));
     child.on('exit', (code, signal) => this.ended(worker, code, signal));
-    this.tell(worker, { kind: 'start', configuration, port });
+    this.tell(worker, { kind: 'start', configuration, tiers, port });
   }
 
   private hear(worker: Worker, message: ToParent): void {

@@ -1,4 +1,5 @@
 /** One worker: serves what its parent tells it to, until told to drain or left alone. */
+import type { Tiers } from '../access/tiers.js';
 import type { Server } from '../http/server.js';
 import type { Configuration } from '../system/configuration.js';
 import type { ToParent, ToWorker } from './messages.js';
@@ -23,8 +24,8 @@ function refuse(reason: string): void {
   else process.exit(1);
 }
 
-/** Serves until drained, then ends the process. `build` makes the server for the parent's configuration. */
-export function runWorker(build: (configuration: Configuration) => Server): void {
+/** Serves until drained, then ends the process. `build` makes the server from what the parent has read. */
+export function runWorker(build: (configuration: Configuration, tiers: Tiers) => Server): void {
   const vitals = watchVitals();
   let server: Server | undefined;
   let ending = false;
@@ -33,9 +34,9 @@ export function runWorker(build: (configuration: Configuration) => Server): void
     ending = true;
     void (server?.drain(timeoutMs) ?? Promise.resolve(true)).then((drained) => process.exit(drained ? 0 : 1));
   };
-  const start = async ({ configuration, port }: ToWorker & { kind: 'start' }): Promise<void> => {
+  const start = async ({ configuration, tiers, port }: ToWorker & { kind: 'start' }): Promise<void> => {
     try {
-      server = build(configuration);
+      server = build(configuration, tiers);
     } catch (error) {
       refuse(error instanceof Error ? error.message : String(error));
       return;

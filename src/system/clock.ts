@@ -12,6 +12,8 @@ export interface Clock {
   readonly wallMs: () => number;
   /** Milliseconds, with fractions, that only ever grow; its zero means nothing. */
   readonly monotonicMs: () => number;
+  /** Microseconds of the machine's monotonic clock: the same for every process, zero at no known time. */
+  readonly machineMicros: () => number;
   /** Calls `action` once, `delayMs` from now; keeps the process alive until then, unless stopped. */
   readonly after: (delayMs: number, action: () => void) => Timer;
   /** Calls `action` every `periodMs`. The timer alone does not keep the process alive. */
@@ -24,6 +26,10 @@ export interface Clock {
 export const systemClock: Clock = {
   wallMs: () => Date.now(),
   monotonicMs: () => performance.now(),
+  machineMicros() {
+    const [seconds, nanoseconds] = process.hrtime();
+    return seconds * 1e6 + nanoseconds / 1e3;
+  },
   after(delayMs, action) {
     const timer = setTimeout(action, delayMs);
     return { stop: () => clearTimeout(timer) };

@@ -3,6 +3,7 @@
  */
 import { dirname, resolve } from 'node:path';
 import { logLevels, type LogLevel } from './log.js';
+import { parseNetwork } from './network.js';
 
 /** Everything that the operator can set, checked. */
 export interface Configuration {
@@ -17,6 +18,18 @@ export interface Configuration {
   /** Port of the summed metrics; 0 is off. */
   readonly metricsPort: number;
   readonly logLevel: LogLevel;
+  /** What clients reach the server by: an origin without a path; null when not told. */
+  readonly publicUrl: string | null;
+  /** Addresses and networks (CIDR) whose word about a client's address is taken. */
+  readonly trustedProxies: readonly string[];
+  /** Absolute path of the file of tiers; null: the one that ships. */
+  readonly tiersFile: string | null;
+  /** Requests a minute without a key, by address; 0: no limit; null: as the file of tiers says. */
+  readonly anonymousRequestsPerMinute: number | null;
+  /** Characters a month without a key, by address; 0: no limit; null: as the file of tiers says. */
+  readonly anonymousCharactersPerMonth: number | null;
+  /** Leads and delivery interests a minute, by address; 0: no limit. */
+  readonly leadsPerMinute: number;
 }
 
 /** Facts about the machine that defaults depend on. */
@@ -51,6 +64,45 @@ function integer(least: number, most: number): (text: string) => Parsed<number> 
     const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
     if (value >= least && value <= most) return { value };
     return { wrong: `must be a whole number from ${least} to ${most}` };
+  };
+}
+
+/** The largest number of requests a minute that a limit counts exactly. */
+export const MOST_REQUESTS_PER_MINUTE = 1_000_000;
+
+/** The largest number of characters a month that a limit can hold. */
+export const MOST_CHARACTERS_PER_MONTH = 1_000_000_000_000;
+
+/** A parser of whole numbers up to `most`, in which no text is null. */
+function integerOrNull(most: number): (text: string) => Parsed<number | null> {
+  return (text) => {
+    if (text === '') return { value: null };
+    const value = /^\d{1,13}$/.test(text) ? Number(text) : Number.NaN;
+    return value <= most ? { value } : { wrong: `must be a whole number from 0 to ${most}` };
+  };
+}
+
+const loopback = ['localhost', '127.0.0.1', '[::1]'];
+
+function parsePublicUrl(text: string): Parsed<string | null> {
+  if (text === '') return { value: null };
+  const url = /^https?:\/\/[^/?#@\s]+\/?$/.test(text) && URL.canParse(text) ? new URL(text) : undefined;
+  const secure = url?.protocol === 'https:' || (url?.protocol === 'http:' && loopback.includes(url.hostname));
+  if (url !== undefined && secure) return { value: url.origin };
+  return {
+    wrong:
+      'must be https://<host>, with a port where it needs one and without a path, such as ' +
+      'https://api.example.com; http only for localhost, 127.0.0.1 and [::1]',
+  };
+}
+
+function parseProxies(text: string): Parsed<readonly string[]> {
+  const value = text === '' ? [] : text.split(',').map((network) => network.trim());
+  if (value.every((network) => parseNetwork(network) !== undefined)) return { value };
+  return {
+    wrong:
+      'must be IP addresses and networks separated by commas, such as 10.0.0.0/8,2001:db8::/32, ' +
+      'with no bit set behind the prefix',
   };
 }
 
@@ -120,6 +172,55 @@ const table: Table = {
     meaning: 'The least serious events that are logged. `debug` adds a line for each request.',
     parse: parseLogLevel,
   },
+  publicUrl: {
+    name: 'PUBLIC_URL',
+    type: '`https://<host>`',
+    fallback: () => '',
+    fallbackShown: 'none',
+    meaning: 'What clients reach the server by, for links that leave it. Plain http is for loopback only.',
+    parse: parsePublicUrl,
+  },
+  trustedProxies: {
+    name: 'TRUSTED_PROXIES',
+    type: 'addresses and networks, by commas',
+    fallback: () => '',
+    fallbackShown: 'none',
+    meaning:
+      'Proxies whose `X-Forwarded-For` or `Forwarded` tells the client’s address, as in ' +
+      '`10.0.0.0/8,2001:db8::/32`. Of all others these fields are not read.',
+    parse: parseProxies,
+  },
+  tiersFile: {
+    name: 'TIERS_FILE',
+    type: 'path',
+    fallback: () => '',
+    fallbackShown: 'the file that ships',
+    meaning: 'JSON file of the tiers: their limits and prices. [keys.md](keys.md) shows it.',
+    parse: (text) => ({ value: text === '' ? null : resolve(text) }),
+  },
+  anonymousRequestsPerMinute: {
+    name: 'ANONYMOUS_REQUESTS_PER_MINUTE',
+    type: `whole number, 0 to ${MOST_REQUESTS_PER_MINUTE}`,
+    fallback: () => '',
+    fallbackShown: 'the tiers’ (60)',
+    meaning: 'Requests a minute that an address has without a key; 0 is no limit.',
+    parse: integerOrNull(MOST_REQUESTS_PER_MINUTE),
+  },
+  anonymousCharactersPerMonth: {
+    name: 'ANONYMOUS_CHARACTERS_PER_MONTH',
+    type: `whole number, 0 to ${MOST_CHARACTERS_PER_MONTH}`,
+    fallback: () => '',
+    fallbackShown: 'the tiers’ (1000000)',
+    meaning: 'Characters a month (30 days) that an address has without a key; 0 is no limit.',
+    parse: integerOrNull(MOST_CHARACTERS_PER_MONTH),
+  },
+  leadsPerMinute: {
+    name: 'LEADS_PER_MINUTE',
+    type: `whole number, 0 to ${MOST_REQUESTS_PER_MINUTE}`,
+    fallback: () => '10',
+    meaning: 'Leads and delivery interests a minute that an address may send; 0 is no limit.',
+    parse: integer(0, MOST_REQUESTS_PER_MINUTE),
+  },
 };
 
 /** What reading the environment came to: a configuration with warnings, or every error at once. */
@@ -145,27 +246,14 @@ export function readConfiguration(
     errors.push(`${variable.name} ${parsed.wrong}; it is ${JSON.stringify(text)}.`);
     return undefined;
   }
-  const port = read(table.port);
-  const host = read(table.host);
-  const workers = read(table.workers);
-  const dataFolder = read(table.dataFolder);
-  const metricsPort = read(table.metricsPort);
-  const logLevel = read(table.logLevel);
+  const entries = Object.entries<Variable<unknown>>(table).map(([key, variable]) => [key, read(variable)]);
+  const values = Object.fromEntries(entries) as Partial<Configuration>;
+  const { port, metricsPort } = values;
   if (port !== undefined && port !== 0 && port === metricsPort) {
     errors.push(`METRICS_PORT must differ from PORT; both are ${port}.`);
   }
-  if (
-    errors.length > 0 ||
-    port === undefined ||
-    host === undefined ||
-    workers === undefined ||
-    dataFolder === undefined ||
-    metricsPort === undefined ||
-    logLevel === undefined
-  ) {
-    return { errors, warnings };
-  }
-  return { configuration: { port, host, workers, dataFolder, metricsPort, logLevel }, warnings };
+  // Without an error every variable has been read.
+  return errors.length > 0 ? { errors, warnings } : { configuration: values as Configuration, warnings };
 }
 
 /** Number of single-character edits between two strings (Levenshtein distance). */

@@ -1,6 +1,7 @@
-/** The generated files under `docs`: the OpenAPI document and one example a route. */
+/** The generated files under `docs`: the OpenAPI document, one example a route, the configuration. */
 import { examples } from '../../src/contract/examples.js';
 import { gatewayDocument } from '../../src/contract/openapi.js';
+import { renderConfiguration } from '../../src/system/configuration.js';
 
 /** Every generated file's text by its path from the project's folder. */
 export function documents(): ReadonlyMap<string, string> {
@@ -9,5 +10,6 @@ export function documents(): ReadonlyMap<string, string> {
   for (const [route, example] of Object.entries(examples)) {
     files.set(`docs/examples/${route}.json`, text(example));
   }
+  files.set('docs/configuration.md', renderConfiguration());
   return files;
 }

@@ -2,7 +2,7 @@
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import { Agent, request as httpRequest } from 'node:http';
-import { refuseKey } from '../../src/access/keys.js';
+
 import { native } from '../../src/native/addon.js';
 import { fuseHandler } from '../../src/search/fuse.js';
 import { exactOffLoop } from '../../src/search/offLoop.js';
@@ -11,8 +11,10 @@ import { servedRoute } from '../../src/http/pipeline.js';
 import { assertAgrees } from '../reference/agreement.js';
 import { plainStyle, writeBody } from '../search/bodies.js';
 import { fuseVectors } from '../vectors/fuse.js';
+import { openTiers, testAccess } from '../access/fixture.js';
 import { startServer } from './fixture.js';
 
+const access = testAccess({ tiers: openTiers() });
 const handler = fuseHandler({ ...native, answerExactlyOffLoop: exactOffLoop() });
 
 /** Posts a body in pieces, with its length or in the chunked coding; resolves to status and text. */
@@ -43,7 +45,7 @@ test('every recorded request, whole, in pieces and chunked', async () => {
   const route = routeList.find(({ id }) => id === 'fuse');
   assert.ok(route !== undefined);
   const { port } = await startServer({
-    routes: [servedRoute(route, handler, { checkJson: native.checkJson, refuseKey })],
+    routes: [servedRoute(route, handler, { checkJson: native.checkJson, access })],
   });
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   for (const [at, { id, request }] of fuseVectors().entries()) {

@@ -1,19 +1,23 @@
 /** POST /v1/fuse given what it must refuse, and what it must not: the exact status, and a living server. */
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
-import { refuseKey } from '../../src/access/keys.js';
+
 import { routes } from '../../src/contract/routes.js';
 import { servedRoute } from '../../src/http/pipeline.js';
 import { native } from '../../src/native/addon.js';
 import { fuseHandler, LOOP_BODY_LIMIT } from '../../src/search/fuse.js';
 import { exactOffLoop } from '../../src/search/offLoop.js';
+import { MemoryKeys, openTiers, testAccess } from '../access/fixture.js';
 import { startServer } from './fixture.js';
 import { exchange, head, post, RawClient, type RawResponse } from './raw.js';
 
+const keys = new MemoryKeys();
+const growth = { ...openTiers().growth, requests_per_minute: 1 };
+const access = testAccess({ tiers: { ...openTiers(), growth }, keys });
 const handler = fuseHandler({ ...native, answerExactlyOffLoop: exactOffLoop() });
 const route = servedRoute({ ...routes.fuse, id: 'fuse' }, handler, {
   checkJson: native.checkJson,
-  refuseKey,
+  access,
 });
 const limits = { bodyWindowMs: 100, sweepMs: 20, bodyBytes: 64 << 20 };
 const { port } = await startServer({ routes: [route], limits });
@@ -162,6 +166,22 @@ describe('other refusals', () => {
     assert.deepEqual([keyed.status, errorOf(keyed).code], [401, 'invalid_api_key']);
     const bare = await exchange(port, post(path, good.replace(',"dense_score":1', '')));
     assert.deepEqual([bare.status, errorOf(bare).code], [503, 'no_model']);
+  });
+
+  test('a key that may not be used, or not now', async () => {
+    const codeFor = async (key: string): Promise<[number, string | undefined]> => {
+      const response = await exchange(port, post(path, good, { 'X-API-Key': key }));
+      return [response.status, errorOf(response).code];
+    };
+    assert.deepEqual(await codeFor(keys.issue({ expiresAtMs: 1 }).key), [401, 'key_expired']);
+    assert.deepEqual(await codeFor(keys.issue({ status: 'revoked' }).key), [401, 'key_revoked']);
+    assert.deepEqual(await codeFor(keys.issue({ status: 'suspended' }).key), [401, 'key_suspended']);
+    const { key } = keys.issue({ tier: 'growth' });
+    keys.available = false;
+    assert.deepEqual(await codeFor(key), [503, 'store_unavailable']);
+    keys.available = true;
+    assert.deepEqual(await codeFor(key), [200, undefined]);
+    assert.deepEqual(await codeFor(key), [429, 'rate_limited']);
   });
 
   test('more bytes of bodies than a worker holds', async () => {

@@ -1,11 +1,12 @@
 /** Routes of the contract through the pipeline: media types, JSON and parameters are checked first. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { refuseKey } from '../../src/access/keys.js';
+
 import type { Answer, RouteRequest } from '../../src/contract/exchange.js';
 import { routes, type Route } from '../../src/contract/routes.js';
 import { servedRoute } from '../../src/http/pipeline.js';
 import { native } from '../../src/native/addon.js';
+import { openTiers, testAccess } from '../access/fixture.js';
 import { startServer } from './fixture.js';
 import { exchange, head, post, type RawResponse } from './raw.js';
 
@@ -48,8 +49,9 @@ const served = [
   },
 ] as const satisfies readonly (Route & { id: string })[];
 
+const access = testAccess({ tiers: openTiers() });
 const { port } = await startServer({
-  routes: served.map((route) => servedRoute(route, seen, { checkJson: native.checkJson, refuseKey })),
+  routes: served.map((route) => servedRoute(route, seen, { checkJson: native.checkJson, access })),
 });
 
 const json = { 'Content-Type': 'application/json' };

@@ -15,12 +15,13 @@ import type {
 import { gatewayDocument } from '../../src/contract/openapi.js';
 import { type RouteId, routes } from '../../src/contract/routes.js';
 import { banner, health } from '../../src/info/banner.js';
-import { limits } from '../../src/info/limits.js';
+import { limits, rateLimits } from '../../src/info/limits.js';
 import { openapi } from '../../src/info/openapi.js';
 import { privacy } from '../../src/info/privacy.js';
 import { dataFolderCheck, nativeModuleCheck, ready } from '../../src/info/ready.js';
 import { SERVICE_VERSION, version } from '../../src/info/version.js';
 import { native } from '../../src/native/addon.js';
+import { shippedTiers } from '../access/fixture.js';
 import { assertFits } from '../contract/schemaCheck.js';
 
 /** The handlers take no notice of the request, so none is made up. */
@@ -59,7 +60,22 @@ test('version names what runs, in strings', async () => {
 });
 
 test('limits follow the route table and the types', async () => {
-  const rates = [{ name: 'fuse', limit: 60, unit: 'requests a minute and address' }];
+  const rates = rateLimits(shippedTiers(), { leads: 10 });
+  assert.deepEqual(
+    rates.map(({ name, limit }) => [name, limit]),
+    [
+      ['anonymous.requests', 60],
+      ['anonymous.characters', 1e6],
+      ['developer.requests', 600],
+      ['developer.characters', 5e7],
+      ['growth.requests', 6_000],
+      ['growth.characters', 1e9],
+      ['enterprise.requests', 60_000],
+      ['enterprise.characters', 2e10],
+      ['unknown_keys', 60],
+      ['leads', 10],
+    ],
+  );
   const body = (await jsonOf(limits(rates), 'limits')) as LimitsResponse;
   assert.deepEqual(
     body.bodies.find(({ route }) => route === 'fuse'),

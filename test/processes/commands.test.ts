@@ -1,7 +1,10 @@
 /** The command line of the compiled program: help, version, mistakes, configuration errors, serving. */
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import type { LimitsResponse } from '../../src/contract/info.js';
 import { exchange, head, post } from '../http/raw.js';
 import { run, temporaryFolder, type Running } from './run.js';
 
@@ -39,6 +42,34 @@ test('serve lists every configuration error and every doubtful name', async () =
   assert.match(refused.output, /PORT must be/);
   assert.match(refused.output, /WORKERS must be/);
   assert.match(refused.output, /LOGLEVEL is not read; did you mean LOG_LEVEL\?/);
+});
+
+test('serve lists every error of the file of tiers', async () => {
+  const TIERS_FILE = join(temporaryFolder(), 'tiers.json');
+  writeFileSync(TIERS_FILE, '{"term_days":1.5}');
+  const refused = fusegate(['serve'], { PORT: '0', TIERS_FILE });
+  assert.equal((await refused.ended()).code, 1);
+  assert.match(refused.output, /anonymous must be an object/);
+  assert.match(refused.output, /term_days must be a whole number/);
+});
+
+test('a limit is exact over the workers', async () => {
+  const STORE_URL = `lmdb:${temporaryFolder()}/store`;
+  const environment = { PORT: '0', WORKERS: '2', STORE_URL, ANONYMOUS_REQUESTS_PER_MINUTE: '6' };
+  const server = fusegate(['serve'], environment);
+  const [, text = ''] = await server.prints(/listens on http:\/\/127\.0\.0\.1:(\d+)/);
+  const port = Number(text);
+  const body = '{"query":"a","docs":[{"id":"1","text":"a b","dense_score":0.5}]}';
+  const answers = await Promise.all(Array.from({ length: 40 }, () => exchange(port, post('/v1/fuse', body))));
+  assert.equal(answers.filter(({ status }) => status === 200).length, 6);
+  assert.equal(answers.filter(({ status }) => status === 429).length, 34);
+  const limits = JSON.parse(
+    (await exchange(port, head('GET', '/v1/limits'))).body.toString(),
+  ) as LimitsResponse;
+  const anonymous = limits.rates.find(({ name }) => name === 'anonymous.requests');
+  assert.equal(anonymous?.limit, 6);
+  server.child.kill('SIGTERM');
+  assert.deepEqual(await server.ended(), { code: 0, signal: null });
 });
 
 test('serve says where, answers, and ends with 0', async () => {

@@ -11,6 +11,7 @@ import { systemClock } from '../../src/system/clock.js';
 import { readConfiguration, type Configuration } from '../../src/system/configuration.js';
 import { createLog } from '../../src/system/log.js';
 import { systemRandomness } from '../../src/system/randomness.js';
+import { openTiers } from '../access/fixture.js';
 import { route, text } from '../http/routes.js';
 
 function build({ logLevel }: Configuration): Server {
@@ -40,7 +41,9 @@ async function parent(program: string): Promise<void> {
     configuration: read.configuration,
     clock: systemClock,
     log: createLog(read.configuration.logLevel),
+    tiers: openTiers(),
     lockFile: native.lockFile,
+    prepareFolder: () => undefined,
     onListening: (port, metricsPort) => console.log(`listening ${port} ${metricsPort}`),
     drainMs: 1_000,
   });

@@ -19,6 +19,12 @@ test('defaults', () => {
       dataFolder: resolve('data'),
       metricsPort: 0,
       logLevel: 'info',
+      publicUrl: null,
+      trustedProxies: [],
+      tiersFile: null,
+      anonymousRequestsPerMinute: null,
+      anonymousCharactersPerMonth: null,
+      leadsPerMinute: 10,
     },
     warnings: [],
   });
@@ -35,6 +41,12 @@ test('every value is read', () => {
     STORE_URL: 'lmdb:/srv/fusegate/store',
     METRICS_PORT: '9464',
     LOG_LEVEL: 'debug',
+    PUBLIC_URL: 'https://api.example.com:8443/',
+    TRUSTED_PROXIES: '10.0.0.0/8, 2001:db8::1',
+    TIERS_FILE: 'tiers.json',
+    ANONYMOUS_REQUESTS_PER_MINUTE: '0',
+    ANONYMOUS_CHARACTERS_PER_MONTH: '1000000000000',
+    LEADS_PER_MINUTE: '0',
   };
   const read = readConfiguration(environment, linux);
   assert.ok('configuration' in read);
@@ -45,6 +57,12 @@ test('every value is read', () => {
     dataFolder: '/srv/fusegate',
     metricsPort: 9464,
     logLevel: 'debug',
+    publicUrl: 'https://api.example.com:8443',
+    trustedProxies: ['10.0.0.0/8', '2001:db8::1'],
+    tiersFile: resolve('tiers.json'),
+    anonymousRequestsPerMinute: 0,
+    anonymousCharactersPerMonth: 1e12,
+    leadsPerMinute: 0,
   });
 });
 
@@ -57,6 +75,11 @@ describe('errors', () => {
       STORE_URL: 'sqlite:x',
       METRICS_PORT: '-1',
       LOG_LEVEL: 'loud',
+      PUBLIC_URL: 'http://example.com',
+      TRUSTED_PROXIES: '10.0.0.1/8',
+      ANONYMOUS_REQUESTS_PER_MINUTE: '1000001',
+      ANONYMOUS_CHARACTERS_PER_MONTH: '1e6',
+      LEADS_PER_MINUTE: '-1',
     };
     assert.deepEqual(readConfiguration(environment, linux), {
       errors: [
@@ -67,6 +90,14 @@ describe('errors', () => {
         'STORE_URL must be lmdb:<folder>, such as lmdb:./data/store; it is "sqlite:x".',
         'METRICS_PORT must be a whole number from 0 to 65535; it is "-1".',
         'LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent; it is "loud".',
+        'PUBLIC_URL must be https://<host>, with a port where it needs one and without a path, such as ' +
+          'https://api.example.com; http only for localhost, 127.0.0.1 and [::1]; ' +
+          'it is "http://example.com".',
+        'TRUSTED_PROXIES must be IP addresses and networks separated by commas, such as ' +
+          '10.0.0.0/8,2001:db8::/32, with no bit set behind the prefix; it is "10.0.0.1/8".',
+        'ANONYMOUS_REQUESTS_PER_MINUTE must be a whole number from 0 to 1000000; it is "1000001".',
+        'ANONYMOUS_CHARACTERS_PER_MONTH must be a whole number from 0 to 1000000000000; it is "1e6".',
+        'LEADS_PER_MINUTE must be a whole number from 0 to 1000000; it is "-1".',
       ],
       warnings: [],
     });
@@ -75,6 +106,20 @@ describe('errors', () => {
   test('numbers are plain decimals', () => {
     for (const PORT of ['8080 ', '+8080', '0x50', '80.0', '1e3', '٨٠']) {
       assert.ok('errors' in readConfiguration({ PORT }, linux), PORT);
+    }
+  });
+
+  test('a public URL is https, or http to this machine', () => {
+    for (const PUBLIC_URL of [
+      'http://localhost:8080',
+      'http://127.0.0.1',
+      'http://[::1]:80',
+      'https://a.b',
+    ]) {
+      assert.ok('configuration' in readConfiguration({ PUBLIC_URL }, linux), PUBLIC_URL);
+    }
+    for (const PUBLIC_URL of ['a.b', 'https://a.b/c', 'https://a.b?', 'https://u@a.b', 'ftp://a.b', ' ']) {
+      assert.ok('errors' in readConfiguration({ PUBLIC_URL }, linux), PUBLIC_URL);
     }
   });
 
@@ -101,7 +146,9 @@ test('names that are nearly ours are named, others are not', () => {
     'STORE_URI is not read; did you mean STORE_URL?',
     'FUSEGATE_PORT is not read; did you mean PORT?',
     'LOGLEVEL is not read; did you mean LOG_LEVEL?',
-    'FUSEGATE_X is not read; the variables are PORT, HOST, WORKERS, STORE_URL, METRICS_PORT, LOG_LEVEL.',
+    'FUSEGATE_X is not read; the variables are PORT, HOST, WORKERS, STORE_URL, METRICS_PORT, LOG_LEVEL, ' +
+      'PUBLIC_URL, TRUSTED_PROXIES, TIERS_FILE, ANONYMOUS_REQUESTS_PER_MINUTE, ' +
+      'ANONYMOUS_CHARACTERS_PER_MONTH, LEADS_PER_MINUTE.',
   ]);
 });
 

@@ -1,9 +1,13 @@
-//! The hot path of Fusegate in plain Rust: strict JSON (RFC 8259), Unicode tokenizing, BM25 and rank fusion.
+//! The hot path of Fusegate in plain Rust: strict JSON (RFC 8259), Unicode tokenizing, BM25, rank fusion, and
+//! the check of keys and limits.
 
+pub mod access;
 mod ascii;
 pub mod bm25;
 pub mod fuse;
 pub mod json;
+pub mod keys;
+pub mod limits;
 #[cfg(any(test, feature = "naive"))]
 pub mod naive;
 pub mod request;

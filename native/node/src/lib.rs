@@ -1,5 +1,6 @@
 //! Node-API binding of `fusegate-core`: converts and calls, nothing else.
 
+mod access;
 mod gate;
 mod lock;
 

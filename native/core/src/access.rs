@@ -1,0 +1,233 @@
+//! Who may call: a key or an address, its tier and its limits, decided in one step; and the characters that
+//! one process has charged and not yet handed to the store.
+
+use std::collections::HashMap;
+use std::mem;
+
+use crate::keys::{self, Hash, Known, Record, Status};
+use crate::limits::{KEYS, Limit, Limits, MONTH_MS, Now, Standing, Subject, Verdict};
+
+/// What is decided of one request. The numbers are those that the binding returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Outcome {
+    /// It passes.
+    Admitted = 0,
+    /// It passes uncounted, for want of a slot.
+    Uncounted = 1,
+    /// The minute's requests are used up.
+    OverMinute = 2,
+    /// The month's characters are used up.
+    OverMonth = 3,
+    /// Load the subject's usage, then ask again.
+    Unloaded = 4,
+    /// A well-formed key that this process does not know: look it up, then ask again.
+    Unknown = 5,
+    /// No key, or a mistyped one.
+    Malformed = 6,
+    /// The key's term is over.
+    Expired = 7,
+    /// The key was revoked.
+    Revoked = 8,
+    /// The key is suspended.
+    Suspended = 9,
+}
+
+impl From<Verdict> for Outcome {
+    fn from(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Admitted => Self::Admitted,
+            Verdict::Uncounted => Self::Uncounted,
+            Verdict::OverMinute => Self::OverMinute,
+            Verdict::OverMonth => Self::OverMonth,
+            Verdict::Unloaded => Self::Unloaded,
+        }
+    }
+}
+
+/// A decision and what its answer tells the client.
+#[derive(Clone, Copy, Debug)]
+pub struct Decision {
+    /// What was decided.
+    pub outcome: Outcome,
+    /// How the limits stand; nothing when no limit was looked at.
+    pub standing: Option<Standing>,
+    /// Index of the key's tier; 0 for addresses.
+    pub tier: usize,
+    /// When the month that a charge counts for began (ms since 1970); 0 where months are not counted.
+    pub month_start_ms: u64,
+}
+
+impl Decision {
+    fn without_limits(outcome: Outcome) -> Self {
+        Self {
+            outcome,
+            standing: None,
+            tier: 0,
+            month_start_ms: 0,
+        }
+    }
+
+    fn of(standing: Standing, tier: usize, month_start_ms: u64) -> Self {
+        Self {
+            outcome: standing.verdict.into(),
+            standing: Some(standing),
+            tier,
+            month_start_ms,
+        }
+    }
+}
+
+/// Who a month's characters are kept for: the kind (0: keys), then the key's hash or the address.
+pub type UsageSubject = Vec<u8>;
+
+/// Characters charged and not yet kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delta {
+    /// Whose.
+    pub subject: UsageSubject,
+    /// When their month began (ms since 1970).
+    pub month_start_ms: u64,
+    /// How many.
+    pub characters: u64,
+}
+
+/// Keys, tiers and limits as one process has them.
+pub struct Access {
+    limits: Limits,
+    tiers: Vec<Limit>,
+    known: Known,
+    charged: HashMap<(UsageSubject, u64), u64>,
+}
+
+impl Access {
+    /// `tiers`: what a key of each tier may do, by index.
+    pub fn new(limits: Limits, tiers: Vec<Limit>) -> Self {
+        Self {
+            limits,
+            tiers,
+            known: Known::default(),
+            charged: HashMap::new(),
+        }
+    }
+
+    /// Takes a key's record in; false when its tier is not there.
+    pub fn know(&mut self, hash: Hash, record: Record) -> bool {
+        let known = record.tier < self.tiers.len();
+        if known {
+            self.known.insert(hash, record);
+        }
+        known
+    }
+
+    /// Forgets a key: its record is to be looked up again.
+    pub fn forget(&mut self, hash: &Hash) {
+        self.known.remove(hash);
+    }
+
+    /// Forgets every key.
+    pub fn forget_all(&mut self) {
+        self.known.clear();
+    }
+
+    /// Decides about a request with a key and counts it.
+    pub fn admit_key(&self, key: &[u8], now: Now) -> Decision {
+        let Some(hash) = keys::hash(key) else {
+            return Decision::without_limits(Outcome::Malformed);
+        };
+        let Some(record) = self.known.get(&hash) else {
+            return Decision::without_limits(Outcome::Unknown);
+        };
+        if let Some(refused) = refused(&record, now.wall_ms) {
+            return Decision::without_limits(refused);
+        }
+        let subject = self.limits.subject(KEYS, &hash);
+        let standing = self.limits.admit(subject, self.tiers[record.tier], now);
+        let months = now.wall_ms.saturating_sub(record.issued_at_ms) / MONTH_MS;
+        Decision::of(standing, record.tier, record.issued_at_ms + months * MONTH_MS)
+    }
+
+    /// Decides about a request of an address under the limit `kind`, which is not 0, and counts it.
+    pub fn admit_address(&self, kind: u8, address: &[u8], limit: Limit, now: Now) -> Decision {
+        let standing = self.limits.admit(self.limits.subject(kind, address), limit, now);
+        Decision::of(standing, 0, standing.month_start_ms)
+    }
+
+    /// Undoes one [`Access::admit_address`].
+    pub fn give_back(&self, kind: u8, address: &[u8], per_minute: u32) {
+        self.limits
+            .give_back(self.limits.subject(kind, address), per_minute);
+    }
+
+    /// Tells the usage that the store holds for a subject.
+    pub fn load(&self, subject: &[u8], month_start_ms: u64, characters: u64, nanos: u64) {
+        if let Some(subject) = self.limited(subject) {
+            self.limits.load(subject, month_start_ms, characters, nanos);
+        }
+    }
+
+    /// Charges the holder of a key.
+    pub fn charge_key(&mut self, key: &[u8], month_start_ms: u64, characters: u64, nanos: u64) {
+        if let Some(hash) = keys::hash(key) {
+            self.charge(usage_subject(KEYS, &hash), month_start_ms, characters, nanos);
+        }
+    }
+
+    /// Charges an address under the limit `kind`.
+    pub fn charge_address(&mut self, kind: u8, address: &[u8], month_start_ms: u64, count: u64, nanos: u64) {
+        self.charge(usage_subject(kind, address), month_start_ms, count, nanos);
+    }
+
+    fn charge(&mut self, subject: UsageSubject, month_start_ms: u64, characters: u64, nanos: u64) {
+        if let Some(limited) = self.limited(&subject) {
+            self.limits.charge(limited, month_start_ms, characters, nanos);
+        }
+        self.owe(subject, month_start_ms, characters);
+    }
+
+    /// Keeps characters for the next [`Access::take_charged`]; the limits know them already.
+    pub fn owe(&mut self, subject: UsageSubject, month_start_ms: u64, characters: u64) {
+        *self.charged.entry((subject, month_start_ms)).or_default() += characters;
+    }
+
+    /// What this process has charged since it was last asked, for the store.
+    pub fn take_charged(&mut self) -> Vec<Delta> {
+        let charged = mem::take(&mut self.charged);
+        let deltas = charged
+            .into_iter()
+            .map(|((subject, month_start_ms), characters)| Delta {
+                subject,
+                month_start_ms,
+                characters,
+            });
+        deltas.collect()
+    }
+
+    /// Tells the total that the store holds for a month, which other machines may have added to.
+    pub fn raise(&self, subject: &[u8], month_start_ms: u64, total: u64, nanos: u64) {
+        if let Some(subject) = self.limited(subject) {
+            self.limits.raise(subject, month_start_ms, total, nanos);
+        }
+    }
+
+    fn limited(&self, subject: &[u8]) -> Option<Subject> {
+        let (&kind, bytes) = subject.split_first()?;
+        Some(self.limits.subject(kind, bytes))
+    }
+}
+
+fn usage_subject(kind: u8, bytes: &[u8]) -> UsageSubject {
+    [&[kind], bytes].concat()
+}
+
+/// Why a key that is known may not be used.
+fn refused(record: &Record, now_ms: u64) -> Option<Outcome> {
+    match record.status {
+        Status::Revoked => Some(Outcome::Revoked),
+        Status::Suspended => Some(Outcome::Suspended),
+        Status::Active => {
+            let expired = record.expires_at_ms.is_some_and(|at_ms| at_ms <= now_ms);
+            expired.then_some(Outcome::Expired)
+        }
+    }
+}

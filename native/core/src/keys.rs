@@ -1,0 +1,172 @@
+//! API keys: `fg_`, 43 characters of base64url (RFC 4648, 32 bytes), and 6 that check them: CRC-32 (as in
+//! zlib) of the 43 in base 62, digits first, as GitHub's tokens have it. And the table of the keys that one
+//! process knows, by their SHA-256 (FIPS 180-4); no key is in it, and none can be computed from it.
+
+use std::collections::HashMap;
+
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+const PREFIX: &[u8] = b"fg_";
+const SECRET: usize = 43;
+const CHECK: usize = 6;
+/// Length of a key in characters.
+pub const LENGTH: usize = PREFIX.len() + SECRET + CHECK;
+const BASE_64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+const BASE_62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+/// SHA-256 of a key's characters.
+pub type Hash = [u8; 32];
+
+/// The key that `raw` makes.
+pub fn write(raw: &[u8; 32]) -> String {
+    let mut key = PREFIX.to_vec();
+    for three in raw.chunks(3) {
+        let bits = three.iter().fold(0, |bits, &byte| bits << 8 | u32::from(byte)) << (8 * (3 - three.len()));
+        let digits = (0..=three.len()).map(|at| BASE_64[(bits >> (18 - 6 * at)) as usize & 63]);
+        key.extend(digits);
+    }
+    key.extend(checksum(&key[PREFIX.len()..]));
+    key.iter().map(|&byte| char::from(byte)).collect()
+}
+
+/// SHA-256 of a key; nothing when it has not the form of one or was mistyped.
+pub fn hash(key: &[u8]) -> Option<Hash> {
+    let (secret, check) = key.strip_prefix(PREFIX)?.split_at_checked(SECRET)?;
+    let formed = secret
+        .iter()
+        .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
+    (formed && check == checksum(secret)).then(|| Sha256::digest(key).into())
+}
+
+fn checksum(secret: &[u8]) -> [u8; CHECK] {
+    let mut rest = crc32fast::hash(secret) as usize;
+    let mut digits = [0; CHECK];
+    for digit in digits.iter_mut().rev() {
+        *digit = BASE_62[rest % 62];
+        rest /= 62;
+    }
+    digits
+}
+
+/// Whether a key may be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// It may.
+    Active,
+    /// Not now.
+    Suspended,
+    /// Never again.
+    Revoked,
+}
+
+/// What admission needs of a key's record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// Index of its tier.
+    pub tier: usize,
+    /// Months are counted from here (ms since 1970).
+    pub issued_at_ms: u64,
+    /// When it ends (ms since 1970); never when there is none.
+    pub expires_at_ms: Option<u64>,
+    /// Whether it may be used.
+    pub status: Status,
+}
+
+/// Keys known at most (about 30 MB); when there are more the table begins anew.
+const MOST_KNOWN: usize = 1 << 18;
+
+/// The keys that one process knows.
+#[derive(Default)]
+pub struct Known {
+    /// By the first eight bytes of the hash: of two keys that share them the table knows the last.
+    by_prefix: HashMap<u64, (Hash, Record)>,
+}
+
+impl Known {
+    /// The record of the key with this hash.
+    pub fn get(&self, hash: &Hash) -> Option<Record> {
+        let (known, record) = self.by_prefix.get(&prefix(hash))?;
+        bool::from(known.ct_eq(hash)).then_some(*record)
+    }
+
+    /// Takes a key in, or its new record.
+    pub fn insert(&mut self, hash: Hash, record: Record) {
+        if self.by_prefix.len() >= MOST_KNOWN {
+            self.by_prefix.clear();
+        }
+        self.by_prefix.insert(prefix(&hash), (hash, record));
+    }
+
+    /// Forgets a key, so that its record is looked up again.
+    pub fn remove(&mut self, hash: &Hash) {
+        self.by_prefix.remove(&prefix(hash));
+    }
+
+    /// Forgets every key.
+    pub fn clear(&mut self) {
+        self.by_prefix.clear();
+    }
+}
+
+fn prefix(hash: &Hash) -> u64 {
+    let mut first = [0; 8];
+    first.copy_from_slice(&hash[..8]);
+    u64::from_le_bytes(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_key_is_written_as_documented() {
+        let key = write(&[0; 32]);
+        assert_eq!(key, format!("fg_{}{}", "A".repeat(43), "0DofJ8"));
+        assert_eq!(key.len(), LENGTH);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(raw: [u8; 32]) {
+            let key = write(&raw);
+            prop_assert_eq!(hash(key.as_bytes()), Some(Sha256::digest(&key).into()));
+        }
+
+        #[test]
+        fn one_wrong_character_is_seen(raw: [u8; 32], at in 0..LENGTH, other: u8) {
+            let mut key = write(&raw).into_bytes();
+            prop_assume!(key[at] != other);
+            key[at] = other;
+            prop_assert_eq!(hash(&key), None);
+        }
+
+        #[test]
+        fn another_length_is_no_key(raw: [u8; 32], shorter in 0..LENGTH, more in "[A-Za-z0-9]{1,9}") {
+            let key = write(&raw);
+            prop_assert_eq!(hash(&key.as_bytes()[..shorter]), None);
+            prop_assert_eq!(hash((key + &more).as_bytes()), None);
+        }
+    }
+
+    #[test]
+    fn records_are_told_apart() {
+        let record = |tier| Record {
+            tier,
+            issued_at_ms: 1,
+            expires_at_ms: None,
+            status: Status::Active,
+        };
+        let mut known = Known::default();
+        let mut twin = [7; 32];
+        twin[31] = 8;
+        known.insert([7; 32], record(1));
+        assert_eq!(known.get(&[7; 32]), Some(record(1)));
+        assert_eq!(known.get(&twin), None);
+        known.insert(twin, record(2));
+        assert_eq!((known.get(&twin), known.get(&[7; 32])), (Some(record(2)), None));
+        known.remove(&twin);
+        assert_eq!(known.get(&twin), None);
+    }
+}

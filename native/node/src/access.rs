@@ -1,0 +1,245 @@
+//! Binding of keys and limits. Times are microseconds of the machine's monotonic clock (the same for every
+//! process) and milliseconds since 1970.
+
+use std::path::Path;
+
+use fusegate_core::access::{self, Decision, Delta};
+use fusegate_core::keys::{self, Hash, Record, Status};
+use fusegate_core::limits::{Limit, Limits, Now};
+use napi::bindgen_prelude::{Buffer, Error, Float64ArraySlice, Result};
+use napi_derive::napi;
+
+/// Makes the file of the limits at `path` anew: every bucket full, no usage known. `seed` is 16 secret random
+/// bytes. Throws when the file cannot be written.
+#[napi]
+pub fn create_limits(path: String, seed: &[u8]) -> Result<()> {
+    let seed = seed.try_into().map_err(|_| wrong("a seed has 16 bytes"))?;
+    Ok(Limits::create(Path::new(&path), seed)?)
+}
+
+/// The API key that 32 bytes make.
+#[napi]
+pub fn write_key(raw: &[u8]) -> Result<String> {
+    let raw = raw.try_into().map_err(|_| wrong("a key is made of 32 bytes"))?;
+    Ok(keys::write(raw))
+}
+
+/// SHA-256 of an API key's characters; null when it has not the form of a key or its checksum is wrong.
+#[napi]
+pub fn hash_key(key: String) -> Option<Buffer> {
+    keys::hash(key.as_bytes()).map(|hash| hash.to_vec().into())
+}
+
+/// What a tier may do; 0 is no limit.
+#[napi(object)]
+pub struct TierLimit {
+    /// Requests a minute, at most 1,000,000.
+    pub requests_per_minute: u32,
+    /// Characters a month, at most 2^40 - 1.
+    pub characters_per_month: f64,
+}
+
+/// Characters charged and not yet kept.
+#[napi(object)]
+pub struct UsageDelta {
+    /// The kind of limit (one byte, 0: keys), then the key's SHA-256 or the address.
+    pub subject: Buffer,
+    /// When their month began (ms since 1970).
+    pub month_start_ms: f64,
+    /// How many.
+    pub characters: f64,
+}
+
+/// Keys and limits of one process; the limits are shared by all that open the same file.
+///
+/// The two `admit` functions return: 0 admitted, 1 admitted uncounted (no slot free), 2 over the minute, 3
+/// over the month, 4 usage to be loaded first, 5 a key unknown here, 6 no key or mistyped, 7 expired, 8
+/// revoked, 9 suspended. For 0 to 3 they set `facts`: requests left, seconds until the bucket is full,
+/// seconds until a refused request passes, the tier's index, when the month began (ms since 1970; 0 where
+/// none is counted).
+#[napi]
+pub struct Access {
+    inner: access::Access,
+}
+
+#[napi]
+impl Access {
+    /// Opens the file that `createLimits` made. `tiers`: what keys may do, by the tier's index. Throws when
+    /// the file cannot be opened.
+    #[napi(constructor)]
+    pub fn new(path: String, tiers: Vec<TierLimit>) -> Result<Self> {
+        let limits = Limits::open(Path::new(&path))?;
+        let tiers = tiers
+            .iter()
+            .map(|tier| limit(tier.requests_per_minute, tier.characters_per_month));
+        Ok(Self {
+            inner: access::Access::new(limits, tiers.collect()),
+        })
+    }
+
+    /// Decides about a request with a key and counts it.
+    #[napi]
+    pub fn admit_key(&self, key: String, micros: f64, now_ms: f64, facts: Float64ArraySlice<'_>) -> u32 {
+        told(self.inner.admit_key(key.as_bytes(), now(micros, now_ms)), facts)
+    }
+
+    /// Decides about a request of an address under the limit `kind` (1 to 255) and counts it.
+    #[napi]
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "an object would cost more than the check"
+    )]
+    pub fn admit_address(
+        &self,
+        kind: u8,
+        address: &[u8],
+        requests_per_minute: u32,
+        characters_per_month: f64,
+        micros: f64,
+        now_ms: f64,
+        facts: Float64ArraySlice<'_>,
+    ) -> u32 {
+        let limit = limit(requests_per_minute, characters_per_month);
+        let moment = now(micros, now_ms);
+        told(self.inner.admit_address(kind, address, limit, moment), facts)
+    }
+
+    /// Undoes one `admitAddress`: the request turned out not to count.
+    #[napi]
+    pub fn give_back(&self, kind: u8, address: &[u8], requests_per_minute: u32) {
+        self.inner.give_back(kind, address, requests_per_minute);
+    }
+
+    /// Takes in a key's record. `status`: 0 active, 1 suspended, 2 revoked. Throws on a tier or status that
+    /// is not there.
+    #[napi]
+    pub fn know_key(
+        &mut self,
+        hash: &[u8],
+        tier: u32,
+        issued_at_ms: f64,
+        expires_at_ms: Option<f64>,
+        status: u32,
+    ) -> Result<()> {
+        let status = match status {
+            0 => Status::Active,
+            1 => Status::Suspended,
+            2 => Status::Revoked,
+            _ => return Err(wrong("a status is 0, 1 or 2")),
+        };
+        let record = Record {
+            tier: tier as usize,
+            issued_at_ms: issued_at_ms as u64,
+            expires_at_ms: expires_at_ms.map(|at_ms| at_ms as u64),
+            status,
+        };
+        let known = self.inner.know(hash_of(hash)?, record);
+        if known { Ok(()) } else { Err(wrong("no such tier")) }
+    }
+
+    /// Forgets a key: its record is looked up again.
+    #[napi]
+    pub fn forget_key(&mut self, hash: &[u8]) -> Result<()> {
+        self.inner.forget(&hash_of(hash)?);
+        Ok(())
+    }
+
+    /// Forgets every key.
+    #[napi]
+    pub fn forget_keys(&mut self) {
+        self.inner.forget_all();
+    }
+
+    /// Tells the usage that the store holds: `characters` in the month that began at `monthStartMs`.
+    #[napi]
+    pub fn load_usage(&self, subject: &[u8], month_start_ms: f64, characters: f64, micros: f64) {
+        let (month, count, moment) = (month_start_ms as u64, characters as u64, nanos(micros));
+        self.inner.load(subject, month, count, moment);
+    }
+
+    /// Charges the holder of a key.
+    #[napi]
+    pub fn charge_key(&mut self, key: String, month_start_ms: f64, characters: f64, micros: f64) {
+        let (month, count, moment) = (month_start_ms as u64, characters as u64, nanos(micros));
+        self.inner.charge_key(key.as_bytes(), month, count, moment);
+    }
+
+    /// Charges an address under the limit `kind`.
+    #[napi]
+    pub fn charge_address(&mut self, kind: u8, address: &[u8], month_start_ms: f64, count: f64, micros: f64) {
+        let (month, count, moment) = (month_start_ms as u64, count as u64, nanos(micros));
+        self.inner.charge_address(kind, address, month, count, moment);
+    }
+
+    /// What this process has charged since it was last asked, for the store.
+    #[napi]
+    pub fn take_charged(&mut self) -> Vec<UsageDelta> {
+        self.inner.take_charged().into_iter().map(delta).collect()
+    }
+
+    /// Takes back what the store did not keep; it comes again with the next `takeCharged`.
+    #[napi]
+    pub fn owe(&mut self, subject: &[u8], month_start_ms: f64, characters: f64) {
+        self.inner
+            .owe(subject.to_vec(), month_start_ms as u64, characters as u64);
+    }
+
+    /// Tells the total that the store now holds for a month, which other machines may have added to.
+    #[napi]
+    pub fn raise_usage(&self, subject: &[u8], month_start_ms: f64, total: f64, micros: f64) {
+        let (month, count, moment) = (month_start_ms as u64, total as u64, nanos(micros));
+        self.inner.raise(subject, month, count, moment);
+    }
+}
+
+fn delta(delta: Delta) -> UsageDelta {
+    UsageDelta {
+        subject: delta.subject.into(),
+        month_start_ms: delta.month_start_ms as f64,
+        characters: delta.characters as f64,
+    }
+}
+
+fn limit(per_minute: u32, per_month: f64) -> Limit {
+    Limit {
+        per_minute,
+        per_month: per_month as u64,
+    }
+}
+
+fn nanos(micros: f64) -> u64 {
+    (micros * 1000.0) as u64
+}
+
+fn now(micros: f64, now_ms: f64) -> Now {
+    Now {
+        nanos: nanos(micros),
+        wall_ms: now_ms as u64,
+    }
+}
+
+fn told(decision: Decision, mut facts: Float64ArraySlice<'_>) -> u32 {
+    if let Some(standing) = decision.standing {
+        // SAFETY: no JavaScript runs before this function returns, so nothing else reads or writes the array.
+        let facts = unsafe { facts.as_mut() };
+        let values = [
+            f64::from(standing.remaining),
+            standing.full_in_seconds as f64,
+            standing.retry_seconds as f64,
+            decision.tier as f64,
+            decision.month_start_ms as f64,
+        ];
+        for (fact, value) in facts.iter_mut().zip(values) {
+            *fact = value;
+        }
+    }
+    decision.outcome as u32
+}
+
+fn hash_of(bytes: &[u8]) -> Result<Hash> {
+    bytes.try_into().map_err(|_| wrong("a key's hash has 32 bytes"))
+}
+
+fn wrong(sentence: &str) -> Error {
+    Error::from_reason(sentence)
+}

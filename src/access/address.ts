@@ -1,0 +1,81 @@
+/**
+ * The client's address, as limits count it: IPv4 whole, IPv6 by its /64 (RFC 4291: one subnet, one caller),
+ * IPv4-mapped IPv6 as IPv4. `X-Forwarded-For` and `Forwarded` (RFC 7239) count only from trusted proxies.
+ */
+import { contains, parseAddress, parseNetwork, unmapped, type Network } from '../system/network.js';
+
+/** What admission reads of a request, before its body. */
+export interface Head {
+  /** A header field's value by lower-case name, of several lines the first; `""` when absent. */
+  field(name: string): string;
+  /** The values of all lines of a field, joined by `, ` (RFC 9110, 5.3). */
+  allOf(name: string): string;
+  /** The peer's address: 4 or 16 bytes, or none where it is not known. */
+  peer(): Uint8Array;
+}
+
+/** The client's address as limits count it: 4 bytes, 8, or none. All whose address is unknown are one. */
+export type ClientAddress = (head: Head) => Uint8Array;
+
+const unknown = new Uint8Array(0);
+const subnetBytes = 8;
+
+function counted(address: Uint8Array): Uint8Array {
+  return address.length === 16 ? address.subarray(0, subnetBytes) : address;
+}
+
+/** The address of one entry, whose port and brackets do not count. */
+function entryAddress(entry: string): Uint8Array | undefined {
+  const bare = /^\[([^\]]*)\](?::\d+)?$/.exec(entry)?.[1] ?? /^([\d.]+):\d+$/.exec(entry)?.[1] ?? entry;
+  return parseAddress(bare);
+}
+
+/** Entries of `X-Forwarded-For`, the nearest proxy's last. */
+function forwardedFor(value: string): string[] {
+  return value.split(',').map((entry) => entry.trim());
+}
+
+/** The `for` of each element of `Forwarded`; one without it is an entry that names nobody. */
+function forwardedElements(value: string): string[] {
+  const elements = value.match(/(?:"(?:[^"\\]|\\.)*"|[^",])+/g) ?? [];
+  return elements.map((element) => {
+    const [, quoted, token] = /(?:^|;)\s*for=(?:"((?:[^"\\]|\\.)*)"|([^;\s]*))/i.exec(element.trim()) ?? [];
+    return quoted?.replaceAll(/\\(.)/g, '$1') ?? token ?? '';
+  });
+}
+
+/** The last entry that no trusted proxy stands for; the first of all when each one is trusted. */
+function lastUntrusted(entries: readonly string[], trusted: readonly Network[]): Uint8Array {
+  let address: Uint8Array = unknown;
+  for (const entry of [...entries].reverse()) {
+    const named = entryAddress(entry);
+    if (named === undefined) return unknown;
+    address = named;
+    if (!trusted.some((network) => contains(network, named))) break;
+  }
+  return address;
+}
+
+/**
+ * What trusted proxies say. Where both fields are there and disagree, one came from the client through a
+ * proxy that sets only the other: nobody can tell which, and the peer itself counts.
+ */
+function forwardedAddress(head: Head, peer: Uint8Array, trusted: readonly Network[]): Uint8Array {
+  const values = [head.allOf('x-forwarded-for'), head.allOf('forwarded')] as const;
+  const named = [
+    ...(values[0] === '' ? [] : [lastUntrusted(forwardedFor(values[0]), trusted)]),
+    ...(values[1] === '' ? [] : [lastUntrusted(forwardedElements(values[1]), trusted)]),
+  ];
+  const [first = peer, second = first] = named;
+  return Buffer.compare(first, second) === 0 ? first : peer;
+}
+
+/** How a client's address is found; `proxies` are the trusted addresses and networks, checked before. */
+export function clientAddress(proxies: readonly string[]): ClientAddress {
+  const trusted = proxies.flatMap((text) => parseNetwork(text) ?? []);
+  return (head) => {
+    const peer = unmapped(head.peer());
+    if (!trusted.some((network) => contains(network, peer))) return counted(peer);
+    return counted(forwardedAddress(head, peer, trusted));
+  };
+}

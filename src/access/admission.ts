@@ -1,0 +1,344 @@
+/**
+ * Who may call: an API key or an address, checked and counted by a request's head (contract, Authentication).
+ * One native call decides about a key that this process knows; nothing else is read for it.
+ */
+import type { Answer } from '../contract/exchange.js';
+import type { TierLimits } from '../contract/pricing.js';
+import { tiers as tierNames } from '../contract/pricing.js';
+import type { RouteLimit } from '../contract/routes.js';
+import type { Access as NativeAccess } from '../native/index.js';
+import type { Clock, Timer } from '../system/clock.js';
+import type { Log } from '../system/log.js';
+import { single, type Metric } from '../system/metrics.js';
+import { clientAddress, type ClientAddress, type Head } from './address.js';
+import { Keyring, type KeySource, type KnownKey, type UsageSource } from './keyring.js';
+import { noRateLimit, rateLimit, rateLimitPolicy } from './rateLimit.js';
+import {
+  expiredKey,
+  invalidKey,
+  overLookUps,
+  overMinute,
+  overMonth,
+  revokedKey,
+  storeUnavailable,
+  suspendedKey,
+} from './refusals.js';
+import type { Tiers } from './tiers.js';
+import { UsageFlush, usageFlushMs } from './usage.js';
+
+/** What was decided of one request. */
+export interface Admission {
+  /** The answer that refuses it; undefined: it may go on. */
+  readonly refusal: Answer | undefined;
+  /** Values of the header fields that every answer to it carries; `""`: the field is left out. */
+  readonly rateLimit: string;
+  readonly rateLimitPolicy: string;
+  /** Adds the characters of a 200 to the caller's month. */
+  readonly charge: (characters: number) => void;
+}
+
+/** The access of one process. */
+export interface Access {
+  /** Decides about a request to a route that keys may call; a promise only when a store must be asked. */
+  readonly keyed: (head: Head) => Admission | Promise<Admission>;
+  /** Decides about a request to a route with a limit by address. */
+  readonly limited: (limit: RouteLimit, head: Head) => Admission;
+  /** The record of the key with this SHA-256 changed; called within a second of the change. */
+  readonly changed: (hash: Uint8Array) => void;
+  /** Any key's record may have changed. */
+  readonly allChanged: () => void;
+  /** Hands over what was charged; resolves when it is kept, or waits for the next time. */
+  readonly flush: () => Promise<void>;
+  /** Ends the timer and hands over what was charged last. */
+  readonly close: () => Promise<void>;
+  readonly metrics: () => Metric[];
+}
+
+/** What access is made of. */
+export interface AccessParts {
+  /** The process's table of keys and the machine's limits, its tiers in the order of {@link keyTiers}. */
+  readonly native: NativeAccess;
+  /** SHA-256 of a key's characters; null for what is no key. */
+  readonly hashKey: (key: string) => Buffer | null;
+  readonly tiers: Tiers;
+  /** Requests a minute and address of the routes that have such a limit; 0: none. */
+  readonly routeLimits: Readonly<Record<RouteLimit, number>>;
+  readonly trustedProxies: readonly string[];
+  readonly keys: KeySource;
+  /** Without one usage lasts as long as the server runs. */
+  readonly usage?: UsageSource;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** What keys of each tier may use, by the index that the native table knows the tier by. */
+export function keyTiers(tiers: Tiers): { requestsPerMinute: number; charactersPerMonth: number }[] {
+  return tierNames.map((name) => ({
+    requestsPerMinute: tiers[name].requests_per_minute,
+    charactersPerMonth: tiers[name].characters_per_month,
+  }));
+}
+
+/** Unknown keys that an address may send in a minute; a key that turns out known does not count. */
+export const UNKNOWN_KEYS_PER_MINUTE = 60;
+
+/** The native module's numbers of what it decided. */
+const outcomes = {
+  admitted: 0,
+  uncounted: 1,
+  overMinute: 2,
+  overMonth: 3,
+  unloaded: 4,
+  unknown: 5,
+  expired: 7,
+  revoked: 8,
+  suspended: 9,
+} as const;
+
+/** What the native module sets: see its declaration. */
+const facts = { remaining: 0, full: 1, retry: 2, tier: 3, monthStart: 4, count: 5 } as const;
+
+/** The kinds of limit that an address has, besides kind 0, the keys. */
+const kinds = { anonymous: 1, unknownKeys: 2, leads: 3 } as const;
+
+const keyLength = 52;
+const monthMs = 30 * 86_400_000;
+const statuses = ['active', 'suspended', 'revoked'] as const;
+const nothing = (): void => undefined;
+
+/** Refused without a limit having been looked at. */
+function refused(refusal: Answer): Admission {
+  return { refusal, ...noRateLimit, charge: nothing };
+}
+
+const refusedInvalid = refused(invalidKey);
+const unlimited: Admission = { refusal: undefined, ...noRateLimit, charge: nothing };
+
+/** Whom the limits are for, and how a 429 names them. */
+interface Limited {
+  readonly limits: TierLimits;
+  readonly policy: string;
+  readonly who: string;
+}
+
+function limitedAs(limits: TierLimits, who: string): Limited {
+  const { requests_per_minute: perMinute } = limits;
+  return { limits, policy: perMinute === 0 ? '' : rateLimitPolicy(perMinute), who };
+}
+
+class ProcessAccess implements Access {
+  private readonly told = new Float64Array(facts.count);
+  private readonly addressOf: ClientAddress;
+  private readonly keyring: Keyring;
+  private readonly usageFlush: UsageFlush | undefined;
+  private readonly timer: Timer;
+  private readonly byTier: readonly Limited[];
+  private readonly anonymous: Limited;
+  private readonly byRoute: Readonly<Record<RouteLimit, Limited>>;
+  private uncounted = 0;
+
+  constructor(private readonly parts: AccessParts) {
+    const { tiers, native, clock, usage, log, routeLimits } = parts;
+    this.addressOf = clientAddress(parts.trustedProxies);
+    this.byTier = tierNames.map((name) => limitedAs(tiers[name], `a key of tier ${name}`));
+    this.anonymous = limitedAs(tiers.anonymous, 'an address without a key');
+    const byAddress = (perMinute: number): Limited =>
+      limitedAs({ requests_per_minute: perMinute, characters_per_month: 0 }, 'an address on this path');
+    this.byRoute = { leads: byAddress(routeLimits.leads) };
+    this.keyring = new Keyring(parts.keys, {
+      know: (key) => this.know(key),
+      forget: (hash) => native.forgetKey(hash),
+      forgetAll: () => native.forgetKeys(),
+    });
+    const raise = (subject: Uint8Array, monthStartMs: number, total: number): void =>
+      native.raiseUsage(subject, monthStartMs, total, clock.machineMicros());
+    const ledger = {
+      takeCharged: () => native.takeCharged(),
+      owe: (subject: Uint8Array, monthStartMs: number, characters: number) =>
+        native.owe(subject, monthStartMs, characters),
+      raise,
+    };
+    this.usageFlush = usage === undefined ? undefined : new UsageFlush(usage, ledger, log);
+    this.timer = clock.every(usageFlushMs, () => void this.flush());
+  }
+
+  readonly keyed = (head: Head): Admission | Promise<Admission> => {
+    const key = head.field('x-api-key');
+    if (key === '') return this.admitAnonymous(this.addressOf(head));
+    return key.length === keyLength ? this.admitKey(key, () => this.addressOf(head)) : refusedInvalid;
+  };
+
+  readonly limited = (limit: RouteLimit, head: Head): Admission => {
+    const limited = this.byRoute[limit];
+    if (limited.limits.requests_per_minute === 0) return unlimited;
+    const outcome = this.askForAddress(kinds[limit], this.addressOf(head), limited);
+    return this.decided(outcome, limited, nothing);
+  };
+
+  readonly changed = (hash: Uint8Array): void => this.keyring.changed(hash);
+  readonly allChanged = (): void => this.keyring.allChanged();
+
+  readonly flush = async (): Promise<void> => {
+    if (this.usageFlush === undefined) this.parts.native.takeCharged();
+    else await this.usageFlush.flush();
+  };
+
+  readonly close = async (): Promise<void> => {
+    this.timer.stop();
+    await this.flush();
+  };
+
+  readonly metrics = (): Metric[] => [
+    single(
+      'counter',
+      'fusegate_limits_uncounted_total',
+      'Requests that passed uncounted because every slot for their limit was busy.',
+      this.uncounted,
+    ),
+  ];
+
+  /** Decides about a key. Its sender's address is asked for only where a store must be, and at once. */
+  private admitKey(key: string, addressOf: () => Uint8Array): Admission | Promise<Admission> {
+    const { native, clock } = this.parts;
+    const outcome = native.admitKey(key, clock.machineMicros(), clock.wallMs(), this.told);
+    switch (outcome) {
+      case outcomes.unknown:
+        return this.lookUp(key, addressOf());
+      case outcomes.unloaded:
+        return this.loadKeyUsage(key, this.fact(facts.monthStart), addressOf());
+      case outcomes.expired:
+        return refused(expiredKey);
+      case outcomes.revoked:
+        return refused(revokedKey);
+      case outcomes.suspended:
+        return refused(suspendedKey);
+    }
+    const limited = this.byTier[this.fact(facts.tier)];
+    if (outcome > outcomes.overMonth || limited === undefined) return refusedInvalid;
+    const monthStartMs = this.fact(facts.monthStart);
+    return this.decided(outcome, limited, (characters) =>
+      native.chargeKey(key, monthStartMs, characters, clock.machineMicros()),
+    );
+  }
+
+  /**
+   * Asks the store about a well-formed key. An address may send so many unknown ones a minute, so that they
+   * are no cheap way to load the store; what turns out known is given back.
+   */
+  private lookUp(key: string, address: Uint8Array): Admission | Promise<Admission> {
+    const hash = this.parts.hashKey(key);
+    if (hash === null) return refusedInvalid;
+    const limits = { requests_per_minute: UNKNOWN_KEYS_PER_MINUTE, characters_per_month: 0 };
+    const outcome = this.askForAddress(kinds.unknownKeys, address, { limits, policy: '', who: '' });
+    if (outcome === outcomes.overMinute) return refused(overLookUps(this.fact(facts.retry)));
+    return this.keyring.lookUp(hash).then((found) => {
+      if (found === 'none') return refusedInvalid;
+      this.parts.native.giveBack(kinds.unknownKeys, address, UNKNOWN_KEYS_PER_MINUTE);
+      return found === 'known' ? this.admitKey(key, () => address) : refused(storeUnavailable);
+    });
+  }
+
+  private know(key: KnownKey): void {
+    const tier = tierNames.findIndex((name) => name === key.tier);
+    if (tier < 0) throw new Error(`Key ${key.id} has a tier that is not sold`);
+    const { hash, issuedAtMs, expiresAtMs } = key;
+    this.parts.native.knowKey(hash, tier, issuedAtMs, expiresAtMs, statuses.indexOf(key.status));
+  }
+
+  private admitAnonymous(address: Uint8Array): Admission | Promise<Admission> {
+    const { limits } = this.anonymous;
+    if (limits.requests_per_minute === 0 && limits.characters_per_month === 0) return unlimited;
+    const outcome = this.askForAddress(kinds.anonymous, address, this.anonymous);
+    if (outcome === outcomes.unloaded) return this.loadAddressUsage(address);
+    return this.decideAnonymous(outcome, address);
+  }
+
+  private decideAnonymous(outcome: number, address: Uint8Array): Admission {
+    if (this.anonymous.limits.characters_per_month === 0) {
+      return this.decided(outcome, this.anonymous, nothing);
+    }
+    const { native, clock } = this.parts;
+    const monthStartMs = this.fact(facts.monthStart);
+    return this.decided(outcome, this.anonymous, (characters) => {
+      // Counted by a slot of its own, or, when there was none, not at all.
+      if (monthStartMs === 0) return;
+      native.chargeAddress(kinds.anonymous, address, monthStartMs, characters, clock.machineMicros());
+    });
+  }
+
+  private loadKeyUsage(
+    key: string,
+    monthStartMs: number,
+    address: Uint8Array,
+  ): Admission | Promise<Admission> {
+    const hash = this.parts.hashKey(key);
+    if (hash === null) return refusedInvalid;
+    const again = (): Admission | Promise<Admission> => this.admitKey(key, () => address);
+    return this.loadUsage(Buffer.concat([Uint8Array.of(0), hash]), monthStartMs, again);
+  }
+
+  private loadAddressUsage(address: Uint8Array): Admission | Promise<Admission> {
+    const subject = Buffer.concat([Uint8Array.of(kinds.anonymous), address]);
+    const again = (): Admission =>
+      this.decideAnonymous(this.askForAddress(kinds.anonymous, address, this.anonymous), address);
+    return this.loadUsage(subject, this.parts.clock.wallMs(), again);
+  }
+
+  /**
+   * Loads a month's usage and asks again. What the store cannot tell now counts as nothing until it keeps the
+   * next charge and tells the total: callers are not refused for our fault.
+   */
+  private loadUsage(
+    subject: Buffer,
+    monthStartMs: number,
+    again: () => Admission | Promise<Admission>,
+  ): Admission | Promise<Admission> {
+    const { native, usage, clock } = this.parts;
+    const load = (startMs: number, characters: number): Admission | Promise<Admission> => {
+      native.loadUsage(subject, startMs, characters, clock.machineMicros());
+      return again();
+    };
+    if (usage === undefined) return load(monthStartMs, 0);
+    return usage.load(subject).then((kept) => {
+      if (kept === undefined || kept === 'unavailable') return load(monthStartMs, 0);
+      return load(kept.monthStartMs, kept.characters);
+    });
+  }
+
+  private askForAddress(kind: number, address: Uint8Array, { limits }: Limited): number {
+    const { native, clock } = this.parts;
+    return native.admitAddress(
+      kind,
+      address,
+      limits.requests_per_minute,
+      limits.characters_per_month,
+      clock.machineMicros(),
+      clock.wallMs(),
+      this.told,
+    );
+  }
+
+  /** Turns what the native module decided of limits into an admission. */
+  private decided(outcome: number, limited: Limited, charge: Admission['charge']): Admission {
+    if (outcome === outcomes.uncounted) this.uncounted += 1;
+    const fields = limited.policy === '' ? '' : rateLimit(this.fact(facts.remaining), this.fact(facts.full));
+    const refusal = outcome < outcomes.overMinute ? undefined : this.refusal(outcome, limited);
+    return { refusal, rateLimit: fields, rateLimitPolicy: limited.policy, charge };
+  }
+
+  private refusal(outcome: number, { limits, who }: Limited): Answer {
+    const retrySeconds = this.fact(facts.retry);
+    if (outcome === outcomes.overMinute) return overMinute(limits.requests_per_minute, who, retrySeconds);
+    const endMs = this.fact(facts.monthStart) + monthMs;
+    return overMonth(limits.characters_per_month, who, endMs, retrySeconds);
+  }
+
+  private fact(index: number): number {
+    return this.told[index] ?? 0;
+  }
+}
+
+/** Builds the access of this process; it hands charges over every five seconds until closed. */
+export function createAccess(parts: AccessParts): Access {
+  return new ProcessAccess(parts);
+}

@@ -1,0 +1,101 @@
+/** Where keys' records come from, and the look-ups of those that a process does not know yet. */
+
+/** What a key's record says that admission needs. */
+export interface KnownKey {
+  /** SHA-256 of the key's characters (32 bytes). */
+  readonly hash: Uint8Array;
+  readonly id: string;
+  /** Name of its tier. */
+  readonly tier: string;
+  /** Months are counted from here (ms since 1970). */
+  readonly issuedAtMs: number;
+  /** When it ends (ms since 1970); null: never. */
+  readonly expiresAtMs: number | null;
+  readonly status: 'active' | 'suspended' | 'revoked';
+}
+
+/** The records of all keys. */
+export interface KeySource {
+  /** The record of the key with this SHA-256, as it was last changed; undefined: there is none. */
+  find(hash: Uint8Array): Promise<KnownKey | undefined | 'unavailable'>;
+}
+
+/** Usage of one month. */
+export interface MonthUsage {
+  /** When the month began (ms since 1970). */
+  readonly monthStartMs: number;
+  readonly characters: number;
+}
+
+/**
+ * The usage that outlives the server. A subject is one byte of kind (0: key), then the key's SHA-256 or an
+ * address as limits count it (4 or 8 bytes, none for those whose address is unknown).
+ */
+export interface UsageSource {
+  /** The latest month that is kept. */
+  load(subject: Uint8Array): Promise<MonthUsage | undefined | 'unavailable'>;
+  /** Adds characters to a month and resolves, once they are kept, to the month's total. */
+  add(subject: Uint8Array, monthStartMs: number, characters: number): Promise<number | 'unavailable'>;
+}
+
+/** A look-up under way. */
+interface Pending {
+  /** Whether the record changed while it was read. */
+  stale: boolean;
+  readonly found: Promise<Found>;
+}
+
+/** How a look-up ended; `known`: the key is in the process's table. */
+export type Found = 'known' | 'none' | 'unavailable';
+
+/** Look-ups of one process: each key once at a time, and never with a record that changed meanwhile. */
+export class Keyring {
+  private readonly pending = new Map<string, Pending>();
+
+  constructor(
+    private readonly source: KeySource,
+    /** The process's table. */
+    private readonly table: {
+      readonly know: (key: KnownKey) => void;
+      readonly forget: (hash: Uint8Array) => void;
+      readonly forgetAll: () => void;
+    },
+  ) {}
+
+  /** Looks a key up by its hash and takes it into the table. */
+  lookUp(hash: Buffer): Promise<Found> {
+    const name = hash.toString('latin1');
+    const pending = this.pending.get(name);
+    if (pending !== undefined) return pending.found;
+    const found = this.read(name, hash).finally(() => this.pending.delete(name));
+    this.pending.set(name, { stale: false, found });
+    return found;
+  }
+
+  private async read(name: string, hash: Buffer): Promise<Found> {
+    for (;;) {
+      const found = await this.source.find(hash);
+      const pending = this.pending.get(name);
+      if (pending?.stale !== true) {
+        if (found === undefined) return 'none';
+        if (found === 'unavailable') return found;
+        this.table.know(found);
+        return 'known';
+      }
+      pending.stale = false;
+    }
+  }
+
+  /** A key's record changed: it is read again before it counts. */
+  changed(hash: Uint8Array): void {
+    this.table.forget(hash);
+    const pending = this.pending.get(Buffer.from(hash).toString('latin1'));
+    if (pending !== undefined) pending.stale = true;
+  }
+
+  /** Any record may have changed. */
+  allChanged(): void {
+    this.table.forgetAll();
+    for (const pending of this.pending.values()) pending.stale = true;
+  }
+}

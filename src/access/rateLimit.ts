@@ -1,0 +1,20 @@
+/** The header fields of a limit (draft-ietf-httpapi-ratelimit-headers; structured fields, RFC 9651). */
+
+/** Values of `RateLimit` and `RateLimit-Policy`; `""` where no limit a minute applies. */
+export interface RateLimitFields {
+  readonly rateLimit: string;
+  readonly rateLimitPolicy: string;
+}
+
+/** No limit a minute. */
+export const noRateLimit: RateLimitFields = { rateLimit: '', rateLimitPolicy: '' };
+
+/** `RateLimit`: whole requests left, and whole seconds until all are there again. */
+export function rateLimit(remaining: number, fullInSeconds: number): string {
+  return `"minute";r=${remaining};t=${fullInSeconds}`;
+}
+
+/** `RateLimit-Policy`: so many requests in 60 seconds. */
+export function rateLimitPolicy(perMinute: number): string {
+  return `"minute";q=${perMinute};w=60`;
+}

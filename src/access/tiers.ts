@@ -1,0 +1,123 @@
+/** The file of tiers (TIERS_FILE): what callers may use and what keys cost. Money is in satoshi. */
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { tiers as tierNames, type Tier, type TierLimits } from '../contract/pricing.js';
+import { MOST_CHARACTERS_PER_MONTH, MOST_REQUESTS_PER_MINUTE } from '../system/configuration.js';
+
+/** A tier that is sold. */
+export interface SoldTier extends TierLimits {
+  /** Whole satoshi; small enough for a JSON number to be exact. */
+  readonly price_sat: number;
+}
+
+/** The tiers in force: plain values, so that a parent can hand them to its workers. */
+export interface Tiers extends Readonly<Record<Tier, SoldTier>> {
+  /** Callers without a key, each address for itself. */
+  readonly anonymous: TierLimits;
+  /** What a card payment costs more, in basis points. */
+  readonly surcharge_bps: number;
+  /** Days a key lasts; 0: without end. */
+  readonly term_days: number;
+}
+
+/** The tiers, or every error of their file, each a sentence. */
+export type TiersResult = { readonly tiers: Tiers } | { readonly errors: readonly string[] };
+
+/** The file that ships. */
+export const shippedTiersFile = fileURLToPath(new URL('../../../src/access/tiers.json', import.meta.url));
+
+/** All bitcoin there will ever be, in satoshi. */
+const mostSat = 2_100_000_000_000_000;
+const mostBasisPoints = 1_000_000;
+const mostDays = 36_500;
+
+/** Largest value by name; each is a whole number from 0, a price from 1. */
+const limitFields = {
+  requests_per_minute: MOST_REQUESTS_PER_MINUTE,
+  characters_per_month: MOST_CHARACTERS_PER_MONTH,
+};
+const soldFields = { ...limitFields, price_sat: mostSat };
+const ownFields = { surcharge_bps: mostBasisPoints, term_days: mostDays };
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** What is wrong with an object whose fields are whole numbers; other fields are left to the caller. */
+function numberErrors(
+  value: Readonly<Record<string, unknown>>,
+  place: string,
+  most: Readonly<Record<string, number>>,
+): string[] {
+  return Object.entries(most).flatMap(([name, largest]) => {
+    const given = value[name];
+    const least = name === 'price_sat' ? 1 : 0;
+    const fits = typeof given === 'number' && Number.isInteger(given) && given >= least && given <= largest;
+    if (fits) return [];
+    const shown = given === undefined ? 'missing' : JSON.stringify(given);
+    return [`${place}${name} must be a whole number from ${least} to ${largest}; it is ${shown}.`];
+  });
+}
+
+function strangers(value: object, place: string, known: readonly string[]): string[] {
+  const names = Object.keys(value).filter((name) => !known.includes(name));
+  return names.map((name) => `${place}${name} is not known; known are ${known.join(', ')}.`);
+}
+
+function tierErrors(name: string, value: unknown): string[] {
+  if (!isObject(value)) return [`${name} must be an object with the tier's limits.`];
+  const fields = name === 'anonymous' ? limitFields : soldFields;
+  const place = `${name}.`;
+  return [...numberErrors(value, place, fields), ...strangers(value, place, Object.keys(fields))];
+}
+
+/** Every error of a file's content. */
+function errorsOf(value: unknown): string[] {
+  if (!isObject(value)) return ['It must be a JSON object.'];
+  const names = ['anonymous', ...tierNames];
+  return [
+    ...names.flatMap((name) => tierErrors(name, value[name])),
+    ...numberErrors(value, '', ownFields),
+    ...strangers(value, '', [...names, ...Object.keys(ownFields)]),
+  ];
+}
+
+/** Checks the text of a file of tiers; `name` is how the errors name it. */
+export function parseTiers(text: string, name: string): TiersResult {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    return { errors: [`${name} is not JSON: ${error instanceof Error ? error.message : String(error)}.`] };
+  }
+  const errors = errorsOf(value);
+  return errors.length === 0
+    ? { tiers: value as Tiers }
+    : { errors: errors.map((error) => `${name}: ${error}`) };
+}
+
+/** What the environment may say about callers without a key; null: what the file says. */
+export interface AnonymousLimits {
+  readonly anonymousRequestsPerMinute: number | null;
+  readonly anonymousCharactersPerMonth: number | null;
+}
+
+/** Reads the file of tiers (null: the one that ships) and puts the environment's limits in their place. */
+export function readTiers(file: string | null, given: AnonymousLimits): TiersResult {
+  const path = file ?? shippedTiersFile;
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return { errors: [`TIERS_FILE ${path} cannot be read: ${reason}.`] };
+  }
+  const result = parseTiers(text, `TIERS_FILE ${path}`);
+  if ('errors' in result) return result;
+  const { tiers } = result;
+  const anonymous = {
+    requests_per_minute: given.anonymousRequestsPerMinute ?? tiers.anonymous.requests_per_minute,
+    characters_per_month: given.anonymousCharactersPerMonth ?? tiers.anonymous.characters_per_month,
+  };
+  return { tiers: { ...tiers, anonymous } };
+}

@@ -1,0 +1,62 @@
+/** Characters that this process has charged, on their way to where usage outlives the server. */
+import type { Log } from '../system/log.js';
+import type { UsageSource } from './keyring.js';
+
+/** How often charges are handed over (ms): they are durable within 10 s. */
+export const usageFlushMs = 5_000;
+
+/** Charges that wait, and the shared counts that totals correct. */
+export interface UsageLedger {
+  readonly takeCharged: () => { subject: Uint8Array; monthStartMs: number; characters: number }[];
+  readonly owe: (subject: Uint8Array, monthStartMs: number, characters: number) => void;
+  /** Tells the total of a month, which other machines may have added to. */
+  readonly raise: (subject: Uint8Array, monthStartMs: number, total: number) => void;
+}
+
+/**
+ * Hands charges over; what is not kept waits for the next time. Flushes do not overlap: each one begins when
+ * the one before has ended.
+ */
+export class UsageFlush {
+  private last: Promise<void> = Promise.resolve();
+
+  constructor(
+    private readonly source: UsageSource,
+    private readonly ledger: UsageLedger,
+    private readonly log: Log,
+  ) {}
+
+  /** Resolves when all that was charged before is kept, or waits again. */
+  flush(): Promise<void> {
+    this.last = this.last.then(() => this.handOver());
+    return this.last;
+  }
+
+  private async handOver(): Promise<void> {
+    const charges = this.ledger.takeCharged();
+    const kept = await Promise.all(
+      charges.map(async ({ subject, monthStartMs, characters }) => {
+        const total = await this.add(subject, monthStartMs, characters);
+        if (total === 'unavailable') this.ledger.owe(subject, monthStartMs, characters);
+        else this.ledger.raise(subject, monthStartMs, total);
+        return total !== 'unavailable';
+      }),
+    );
+    const waiting = kept.filter((done) => !done).length;
+    if (waiting > 0) this.log.warn({ waiting }, 'usage could not be kept and waits');
+  }
+
+  /** A source that throws is broken; its charges wait all the same. */
+  private async add(
+    subject: Uint8Array,
+    monthStartMs: number,
+    characters: number,
+  ): Promise<number | 'unavailable'> {
+    try {
+      return await this.source.add(subject, monthStartMs, characters);
+    } catch (error) {
+      this.log.error({ err: error }, 'usage could not be kept');
+      return 'unavailable';
+    }
+  }
+}

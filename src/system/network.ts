@@ -1,0 +1,51 @@
+/** IP addresses and networks as bytes (RFC 4291, RFC 4632): 4 bytes for IPv4, 16 for IPv6. */
+import { isIP } from 'node:net';
+import ipaddr from 'ipaddr.js';
+
+/** A network: the addresses that begin with the first `prefixBits` of `bytes`. */
+export interface Network {
+  readonly bytes: Uint8Array;
+  readonly prefixBits: number;
+}
+
+const mappedPrefix = Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff);
+
+/** The IPv4 address that an IPv4-mapped IPv6 address stands for; any other as it is. */
+export function unmapped(bytes: Uint8Array): Uint8Array {
+  const mapped = bytes.length === 16 && mappedPrefix.every((byte, at) => bytes[at] === byte);
+  return mapped ? bytes.subarray(12) : bytes;
+}
+
+/**
+ * An address's bytes, or undefined for what is none: IPv4 has four decimal parts, IPv6 no zone. IPv4-mapped
+ * IPv6 is IPv4.
+ */
+export function parseAddress(text: string): Uint8Array | undefined {
+  if (isIP(text) === 0 || text.includes('%')) return undefined;
+  return unmapped(Uint8Array.from(ipaddr.parse(text).toByteArray()));
+}
+
+/** A network written `address/bits`, or one address; undefined for what is none or sets later bits. */
+export function parseNetwork(text: string): Network | undefined {
+  const [, address = '', bits] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
+  const bytes = parseAddress(address);
+  if (bytes === undefined) return undefined;
+  const most = bytes.length * 8;
+  // Of a mapped address the bits are counted from the IPv6 one's first.
+  const given = bits === undefined ? undefined : Number(bits) - (isIP(address) === 6 && most === 32 ? 96 : 0);
+  const network = { bytes, prefixBits: given ?? most };
+  if (network.prefixBits < 0 || network.prefixBits > most) return undefined;
+  return bytes.every((byte, at) => (byte & ~mask(network.prefixBits, at)) === 0) ? network : undefined;
+}
+
+/** The bits of byte `at` that a prefix covers. */
+function mask(prefixBits: number, at: number): number {
+  const covered = Math.min(8, Math.max(0, prefixBits - 8 * at));
+  return (0xff << (8 - covered)) & 0xff;
+}
+
+/** Whether an address, not IPv4-mapped, lies in a network. */
+export function contains(network: Network, address: Uint8Array): boolean {
+  if (network.bytes.length !== address.length) return false;
+  return network.bytes.every((byte, at) => byte === ((address[at] ?? 0) & mask(network.prefixBits, at)));
+}

@@ -1,0 +1,73 @@
+/** The client's address: peers, trusted proxies, and what a client may not make of the forwarding fields. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import { clientAddress } from '../../src/access/address.js';
+import { headFrom } from './fixture.js';
+
+const proxy = [10, 0, 0, 1];
+const stranger = [198, 51, 100, 7];
+const client = clientAddress(['10.0.0.0/8', '2001:db8:ffff::/48']);
+
+type Fields = Parameters<typeof headFrom>[1];
+const from = (peer: readonly number[], fields: Fields): number[] => [...client(headFrom(peer, fields))];
+
+describe('X-Forwarded-For', () => {
+  const cases: readonly (readonly [string, string | readonly string[], readonly number[]])[] = [
+    ['one entry', '192.0.2.1', [192, 0, 2, 1]],
+    ['the last counts', '203.0.113.9, 192.0.2.1', [192, 0, 2, 1]],
+    ['trusted ones are skipped', '192.0.2.1, 10.1.1.1 ,10.2.2.2', [192, 0, 2, 1]],
+    ['nothing behind the first untrusted one is believed', '1.1.1.1, 192.0.2.1, 10.1.1.1', [192, 0, 2, 1]],
+    ['all trusted: the first', '10.9.9.9, 10.1.1.1', [10, 9, 9, 9]],
+    ['several lines are one list', ['203.0.113.9', '192.0.2.1'], [192, 0, 2, 1]],
+    ['a port', '192.0.2.1:4711', [192, 0, 2, 1]],
+    ['IPv6 by its /64', '2001:db8:0:1:2:3:4:5', [0x20, 1, 0xd, 0xb8, 0, 0, 0, 1]],
+    ['IPv6 with a port', '[2001:db8:0:1::5]:4711', [0x20, 1, 0xd, 0xb8, 0, 0, 0, 1]],
+    ['a trusted IPv6 proxy', '192.0.2.1, 2001:db8:ffff::1', [192, 0, 2, 1]],
+    ['IPv4-mapped', '::ffff:192.0.2.1', [192, 0, 2, 1]],
+    ['no address', 'unknown', []],
+    ['an address with a leading zero', '192.0.2.01', []],
+    ['a number', '3221225985', []],
+    ['a zone', 'fe80::1%eth0', []],
+    ['nothing after the comma', '192.0.2.1,', []],
+  ];
+  for (const [name, value, address] of cases) {
+    test(name, () => assert.deepEqual(from(proxy, { 'x-forwarded-for': value }), address));
+  }
+
+  test('of anyone else is not read', () => {
+    fc.assert(
+      fc.property(fc.ipV4(), (value) => {
+        assert.deepEqual(from(stranger, { 'x-forwarded-for': value, forwarded: `for=${value}` }), stranger);
+      }),
+    );
+    assert.deepEqual([...clientAddress([])(headFrom(proxy, { 'x-forwarded-for': '192.0.2.1' }))], proxy);
+  });
+});
+
+describe('Forwarded', () => {
+  const cases: readonly (readonly [string, readonly number[]])[] = [
+    ['for=192.0.2.1', [192, 0, 2, 1]],
+    ['For="192.0.2.1:4711";proto=https;by=10.0.0.1', [192, 0, 2, 1]],
+    ['proto=http;for="[2001:db8:0:1::5]:80"', [0x20, 1, 0xd, 0xb8, 0, 0, 0, 1]],
+    ['for=203.0.113.9, for=192.0.2.1;by="a, for=1.1.1.1"', [192, 0, 2, 1]],
+    ['for=192.0.2.1, for=10.1.1.1', [192, 0, 2, 1]],
+    ['for=unknown', []],
+    ['for=_hidden', []],
+    ['by=10.0.0.1', []],
+  ];
+  for (const [value, address] of cases) {
+    test(value, () => assert.deepEqual(from(proxy, { forwarded: value }), address));
+  }
+});
+
+test('where the two fields disagree the proxy itself counts', () => {
+  const fields = { 'x-forwarded-for': '192.0.2.1', forwarded: 'for=203.0.113.9' };
+  assert.deepEqual(from(proxy, fields), proxy);
+  assert.deepEqual(from(proxy, { ...fields, forwarded: 'for=192.0.2.1' }), [192, 0, 2, 1]);
+});
+
+test('a proxy that says nothing counts itself, as do those it does not name', () => {
+  assert.deepEqual(from(proxy, {}), proxy);
+  assert.deepEqual(from([], {}), []);
+});

@@ -1,0 +1,364 @@
+/** Admission: every outcome, header values at exact boundaries, usage on its way to the store and back. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { Access, Admission } from '../../src/access/admission.js';
+import type { Problem } from '../../src/contract/problem.js';
+import { native } from '../../src/native/addon.js';
+import { systemClock } from '../../src/system/clock.js';
+import { systemRandomness } from '../../src/system/randomness.js';
+import {
+  headFrom,
+  limitsFile,
+  MemoryKeys,
+  MemoryUsage,
+  SetClock,
+  shippedTiers,
+  testAccess,
+} from './fixture.js';
+
+const peer = [192, 0, 2, 1];
+const monthMs = 30 * 86_400_000;
+
+/** What a client is told: status, code, Retry-After and the two fields of the limit. */
+interface Told {
+  readonly status: number;
+  readonly code?: string;
+  readonly retryAfter?: string;
+  readonly limit: string;
+  readonly policy: string;
+}
+
+function told({ refusal, rateLimit, rateLimitPolicy }: Admission): Told {
+  const fields = { limit: rateLimit, policy: rateLimitPolicy };
+  if (refusal === undefined) return { status: 200, ...fields };
+  assert.ok('bytes' in refusal.body && typeof refusal.body.bytes === 'string');
+  const { code, detail } = JSON.parse(refusal.body.bytes) as Problem;
+  assert.match(detail, /^[A-Z].*\.$/s);
+  const retryAfter = refusal.headers?.['retry-after'];
+  return { status: refusal.status, code, ...(retryAfter === undefined ? {} : { retryAfter }), ...fields };
+}
+
+async function withKey(access: Access, key: string, from = peer): Promise<Told> {
+  return told(await access.keyed(headFrom(from, { 'x-api-key': key })));
+}
+
+async function anonymously(access: Access, from = peer): Promise<Told> {
+  return told(await access.keyed(headFrom(from)));
+}
+
+/** A tier whose key may send `perMinute` requests and `perMonth` characters. */
+function withGrowth(perMinute: number, perMonth = 0) {
+  const tiers = shippedTiers();
+  const limits = { requests_per_minute: perMinute, characters_per_month: perMonth };
+  return { ...tiers, growth: { ...tiers.growth, ...limits } };
+}
+
+const noLimit = { limit: '', policy: '' };
+const invalid = { status: 401, code: 'invalid_api_key', ...noLimit };
+
+describe('keys', () => {
+  test('a key that is mistyped is refused before any look-up', async () => {
+    const keys = new MemoryKeys();
+    const access = testAccess({ keys });
+    const { key } = keys.issue();
+    const last = key.endsWith('A') ? 'B' : 'A';
+    for (const mistyped of ['x', key.slice(0, -1), key.slice(0, -1) + last, `${key} `, key.toLowerCase()]) {
+      assert.deepEqual(await withKey(access, mistyped), invalid, mistyped);
+    }
+    assert.deepEqual(await withKey(access, 'é'.repeat(52)), invalid);
+    assert.equal(keys.finds, 0);
+  });
+
+  test('a key that nobody has is looked up each time, up to 60 times a minute and address', async () => {
+    const keys = new MemoryKeys();
+    const access = testAccess({ keys, clock: new SetClock() });
+    const stranger = native.writeKey(systemRandomness(32));
+    for (let count = 1; count <= 60; count += 1) {
+      assert.deepEqual(await withKey(access, stranger), invalid);
+      assert.equal(keys.finds, count);
+    }
+    const refused = { status: 429, code: 'rate_limited', retryAfter: '1', ...noLimit };
+    assert.deepEqual(await withKey(access, stranger), refused);
+    assert.equal(keys.finds, 60);
+    assert.deepEqual(await withKey(access, stranger, [192, 0, 2, 2]), invalid, 'another address');
+    const { key } = keys.issue();
+    assert.equal((await withKey(access, key)).status, 429, 'whoever tries keys waits with a good one too');
+  });
+
+  test('known keys are looked up once, and do not count as tries', async () => {
+    const keys = new MemoryKeys();
+    const access = testAccess({ keys, clock: new SetClock() });
+    const issued = Array.from({ length: 70 }, () => keys.issue().key);
+    for (const key of [...issued, ...issued]) assert.equal((await withKey(access, key)).status, 200);
+    assert.equal(keys.finds, 70);
+  });
+
+  test('requests with one unknown key at once are one look-up', async () => {
+    const keys = new MemoryKeys();
+    const access = testAccess({ keys });
+    const { key } = keys.issue();
+    const answers = await Promise.all([1, 2, 3].map(() => withKey(access, key)));
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      [200, 200, 200],
+    );
+    assert.equal(keys.finds, 1);
+  });
+
+  test('expired at the millisecond, suspended, revoked', async () => {
+    const keys = new MemoryKeys();
+    const clock = new SetClock();
+    const access = testAccess({ keys, clock });
+    const { key } = keys.issue({ expiresAtMs: clock.wallMs() + 1000 });
+    clock.pass(999);
+    assert.equal((await withKey(access, key)).status, 200);
+    clock.pass(1);
+    assert.deepEqual(await withKey(access, key), { status: 401, code: 'key_expired', ...noLimit });
+    const suspended = keys.issue({ status: 'suspended' }).key;
+    assert.equal((await withKey(access, suspended)).code, 'key_suspended');
+    const revoked = keys.issue({ status: 'revoked', expiresAtMs: 1 }).key;
+    assert.equal((await withKey(access, revoked)).code, 'key_revoked');
+  });
+
+  test('a change takes effect when told, also while the record is being read', async () => {
+    const keys = new MemoryKeys();
+    const access = testAccess({ keys });
+    const { key, hash } = keys.issue();
+    assert.equal((await withKey(access, key)).status, 200);
+    keys.change(hash, { status: 'revoked' });
+    assert.equal((await withKey(access, key)).status, 200, 'not yet told');
+    access.changed(hash);
+    assert.equal((await withKey(access, key)).code, 'key_revoked');
+    access.changed(hash);
+    keys.change(hash, { status: 'active' });
+    const asked = withKey(access, key);
+    keys.change(hash, { status: 'suspended' });
+    access.changed(hash);
+    assert.equal((await asked).code, 'key_suspended', 'the old record was on its way');
+    keys.change(hash, { status: 'active' });
+    access.allChanged();
+    assert.equal((await withKey(access, key)).status, 200);
+  });
+
+  test('without the store an unknown key is 503, a known one goes on', async () => {
+    const keys = new MemoryKeys();
+    const access = testAccess({ keys });
+    const known = keys.issue().key;
+    await withKey(access, known);
+    keys.available = false;
+    const unavailable = { status: 503, code: 'store_unavailable', retryAfter: '1', ...noLimit };
+    for (let count = 0; count < 70; count += 1) {
+      assert.deepEqual(await withKey(access, keys.issue().key), unavailable, 'nor does it count as a try');
+    }
+    assert.equal((await withKey(access, known)).status, 200);
+  });
+});
+
+describe('requests a minute', () => {
+  test('fields and refusals at their boundaries', async () => {
+    const keys = new MemoryKeys();
+    const clock = new SetClock();
+    const access = testAccess({ keys, clock, tiers: withGrowth(6) });
+    const { key } = keys.issue({ tier: 'growth' });
+    const policy = '"minute";q=6;w=60';
+    for (const limit of ['r=5;t=10', 'r=4;t=20', 'r=3;t=30', 'r=2;t=40', 'r=1;t=50', 'r=0;t=60']) {
+      assert.deepEqual(await withKey(access, key), { status: 200, limit: `"minute";${limit}`, policy });
+    }
+    const over = { status: 429, code: 'rate_limited', policy };
+    const full = { ...over, retryAfter: '10', limit: '"minute";r=0;t=60' };
+    assert.deepEqual(await withKey(access, key), full);
+    clock.pass(9_001);
+    const nearly = { ...over, retryAfter: '1', limit: '"minute";r=0;t=51' };
+    assert.deepEqual(await withKey(access, key), nearly);
+    clock.pass(999);
+    assert.deepEqual(await withKey(access, key), { status: 200, limit: '"minute";r=0;t=60', policy });
+    clock.pass(60_000);
+    assert.deepEqual(await withKey(access, key), { status: 200, limit: '"minute";r=5;t=10', policy });
+  });
+
+  test('each key, each address and each kind of limit counts for itself', async () => {
+    const keys = new MemoryKeys();
+    const clock = new SetClock();
+    const tiers = { ...withGrowth(1), anonymous: { requests_per_minute: 1, characters_per_month: 0 } };
+    const access = testAccess({ keys, clock, tiers, routeLimits: { leads: 1 } });
+    const [one, other] = [keys.issue({ tier: 'growth' }).key, keys.issue({ tier: 'growth' }).key];
+    const statuses = async (): Promise<number[]> => [
+      (await withKey(access, one)).status,
+      (await withKey(access, other)).status,
+      (await anonymously(access)).status,
+      (await anonymously(access, [192, 0, 2, 2])).status,
+      told(access.limited('leads', headFrom(peer))).status,
+    ];
+    assert.deepEqual(await statuses(), [200, 200, 200, 200, 200]);
+    assert.deepEqual(await statuses(), [429, 429, 429, 429, 429]);
+  });
+
+  test('two processes share what one has', async () => {
+    const file = limitsFile();
+    const keys = new MemoryKeys();
+    const parts = { file, keys, clock: new SetClock(), tiers: withGrowth(100) };
+    const processes = [testAccess(parts), testAccess(parts)];
+    const { key } = keys.issue({ tier: 'growth' });
+    let passed = 0;
+    for (let count = 0; count < 200; count += 1) {
+      for (const access of processes) passed += (await withKey(access, key)).status === 200 ? 1 : 0;
+    }
+    assert.equal(passed, 100);
+  });
+
+  test('0 is no limit, and no fields', async () => {
+    const keys = new MemoryKeys();
+    const tiers = { ...withGrowth(0), anonymous: { requests_per_minute: 0, characters_per_month: 0 } };
+    const access = testAccess({ keys, tiers, routeLimits: { leads: 0 } });
+    const { key } = keys.issue({ tier: 'growth' });
+    const free = { status: 200, ...noLimit };
+    for (let count = 0; count < 100; count += 1) {
+      assert.deepEqual(await withKey(access, key), free);
+      assert.deepEqual(await anonymously(access), free);
+      assert.deepEqual(told(access.limited('leads', headFrom(peer))), free);
+    }
+  });
+
+  test('a route limit has its fields and Retry-After', () => {
+    const access = testAccess({ clock: new SetClock(), routeLimits: { leads: 1 } });
+    const ask = (): Told => told(access.limited('leads', headFrom(peer)));
+    const fields = { limit: '"minute";r=0;t=60', policy: '"minute";q=1;w=60' };
+    assert.deepEqual(ask(), { status: 200, ...fields });
+    assert.deepEqual(ask(), { status: 429, code: 'rate_limited', retryAfter: '60', ...fields });
+  });
+});
+
+describe('addresses', () => {
+  test('an IPv6 /64 is one caller, an IPv4-mapped address its IPv4', async () => {
+    const tiers = { ...shippedTiers(), anonymous: { requests_per_minute: 1, characters_per_month: 0 } };
+    const access = testAccess({ tiers, clock: new SetClock() });
+    const subnet = [0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 1];
+    assert.equal((await anonymously(access, [...subnet, 0, 0, 0, 0, 0, 0, 0, 1])).status, 200);
+    assert.equal((await anonymously(access, [...subnet, 1, 2, 3, 4, 5, 6, 7, 8])).status, 429);
+    const next = [...subnet.slice(0, 7), 2, 0, 0, 0, 0, 0, 0, 0, 1];
+    assert.equal((await anonymously(access, next)).status, 200);
+    const mapped = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, ...peer];
+    assert.equal((await anonymously(access, mapped)).status, 200);
+    assert.equal((await anonymously(access, peer)).status, 429);
+  });
+
+  test('all whose address is unknown are one', async () => {
+    const tiers = { ...shippedTiers(), anonymous: { requests_per_minute: 1, characters_per_month: 5 } };
+    const access = testAccess({ tiers, clock: new SetClock(), usage: new MemoryUsage() });
+    assert.equal((await anonymously(access, [])).status, 200);
+    assert.equal((await anonymously(access, [])).status, 429);
+  });
+});
+
+describe('characters a month', () => {
+  const charged = async (access: Access, key: string, characters: number): Promise<Told> => {
+    const admission = await access.keyed(headFrom(peer, key === '' ? {} : { 'x-api-key': key }));
+    if (admission.refusal === undefined) admission.charge(characters);
+    return told(admission);
+  };
+
+  test('are refused once used up, until the month of the key ends', async () => {
+    const keys = new MemoryKeys();
+    const clock = new SetClock();
+    const access = testAccess({ keys, clock, tiers: withGrowth(600, 100) });
+    const { key } = keys.issue({ tier: 'growth', issuedAtMs: clock.wallMs() - monthMs - 1000 });
+    assert.equal((await charged(access, key, 99)).status, 200);
+    assert.equal((await charged(access, key, 500)).status, 200, 'the charge is known only afterwards');
+    const refused = await charged(access, key, 1);
+    const retryAfter = String(monthMs / 1000 - 1);
+    const policy = '"minute";q=600;w=60';
+    const limit = '"minute";r=598;t=1';
+    assert.deepEqual(refused, { status: 429, code: 'rate_limited', retryAfter, limit, policy });
+    clock.pass(monthMs - 1001);
+    assert.equal((await charged(access, key, 1)).retryAfter, '1');
+    clock.pass(1);
+    assert.equal((await charged(access, key, 100)).status, 200);
+    assert.equal((await charged(access, key, 1)).status, 429);
+  });
+
+  test('of an address count from its first sight', async () => {
+    const clock = new SetClock();
+    const tiers = { ...shippedTiers(), anonymous: { requests_per_minute: 0, characters_per_month: 10 } };
+    const access = testAccess({ clock, tiers });
+    clock.pass(12_345);
+    assert.deepEqual(await charged(access, '', 10), { status: 200, ...noLimit });
+    clock.pass(1_000);
+    const retryAfter = String(monthMs / 1000 - 1);
+    const refused = { status: 429, code: 'rate_limited', retryAfter, ...noLimit };
+    assert.deepEqual(await charged(access, '', 1), refused);
+    clock.pass(monthMs - 1_000);
+    assert.equal((await charged(access, '', 1)).status, 200);
+  });
+
+  test('outlive the server, as what the store has', async () => {
+    const keys = new MemoryKeys();
+    const usage = new MemoryUsage();
+    const clock = new SetClock();
+    const parts = { keys, usage, clock, tiers: withGrowth(600, 100) };
+    const access = testAccess(parts);
+    const { key, hash } = keys.issue({ tier: 'growth', issuedAtMs: clock.wallMs() });
+    await charged(access, key, 60);
+    await access.flush();
+    const subject = Buffer.concat([Uint8Array.of(0), hash]).toString('hex');
+    assert.deepEqual(usage.months.get(subject), { monthStartMs: clock.wallMs(), characters: 60 });
+    await charged(access, key, 39);
+    await access.close();
+    assert.equal(usage.months.get(subject)?.characters, 99);
+    const restarted = testAccess(parts);
+    assert.equal((await charged(restarted, key, 1)).status, 200);
+    assert.equal((await charged(restarted, key, 1)).status, 429);
+    assert.equal(usage.loads, 2, 'loaded at first sight only');
+  });
+
+  test('that other machines counted come with the next flush', async () => {
+    const keys = new MemoryKeys();
+    const usage = new MemoryUsage();
+    const tiers = withGrowth(600, 100);
+    const [here, there] = [testAccess({ keys, usage, tiers }), testAccess({ keys, usage, tiers })];
+    const { key } = keys.issue({ tier: 'growth' });
+    await charged(here, key, 50);
+    await charged(there, key, 50);
+    await here.flush();
+    await there.flush();
+    assert.equal((await withKey(there, key)).status, 429);
+    assert.equal((await withKey(here, key)).status, 200, 'it learns when it flushes again');
+    await charged(here, key, 1);
+    await here.flush();
+    assert.equal((await withKey(here, key)).status, 429);
+  });
+
+  test('that the store does not take wait, and none is doubled', async () => {
+    const keys = new MemoryKeys();
+    const usage = new MemoryUsage();
+    const access = testAccess({ keys, usage });
+    const { key, hash } = keys.issue();
+    usage.available = false;
+    assert.equal((await charged(access, key, 7)).status, 200, 'nobody is refused for want of the store');
+    await access.flush();
+    await charged(access, key, 8);
+    usage.available = true;
+    await Promise.all([access.flush(), access.flush()]);
+    await access.flush();
+    assert.equal(usage.months.get(`00${hash.toString('hex')}`)?.characters, 15);
+  });
+
+  test('are handed over every five seconds', async () => {
+    const periods: number[] = [];
+    const flushes: (() => void)[] = [];
+    const usage = new MemoryUsage();
+    const every = (periodMs: number, action: () => void) => {
+      periods.push(periodMs);
+      flushes.push(action);
+      return { stop: () => undefined };
+    };
+    const access = testAccess({ usage, clock: { ...systemClock, every } });
+    await charged(access, '', 3);
+    assert.deepEqual(periods, [5_000]);
+    flushes.forEach((flush) => flush());
+    await access.flush();
+    assert.deepEqual(
+      [...usage.months].map(([subject, { characters }]) => [subject, characters]),
+      [['01c0000201', 3]],
+    );
+  });
+});

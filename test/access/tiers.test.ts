@@ -1,0 +1,67 @@
+/** The file of tiers: what ships, every error at once, what the environment puts in its place. */
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { parseTiers, readTiers, shippedTiersFile } from '../../src/access/tiers.js';
+import { temporaryFolder } from '../processes/run.js';
+import { shippedTiers } from './fixture.js';
+
+const asInTheFile = { anonymousRequestsPerMinute: null, anonymousCharactersPerMonth: null };
+
+test('the file that ships', () => {
+  assert.deepEqual(shippedTiers(), {
+    anonymous: { requests_per_minute: 60, characters_per_month: 1e6 },
+    developer: { requests_per_minute: 600, characters_per_month: 5e7, price_sat: 50_000 },
+    growth: { requests_per_minute: 6_000, characters_per_month: 1e9, price_sat: 250_000 },
+    enterprise: { requests_per_minute: 60_000, characters_per_month: 2e10, price_sat: 2_000_000 },
+    surcharge_bps: 1000,
+    term_days: 30,
+  });
+  const shown = /```json\n([^`]+)```/.exec(readFileSync('docs/keys.md', 'utf8'))?.[1] ?? '';
+  assert.deepEqual(JSON.parse(shown), shippedTiers(), 'docs/keys.md shows it');
+});
+
+test('the environment comes before the file, 0 included', () => {
+  const read = readTiers(null, { anonymousRequestsPerMinute: 0, anonymousCharactersPerMonth: 5 });
+  assert.ok('tiers' in read);
+  assert.deepEqual(read.tiers.anonymous, { requests_per_minute: 0, characters_per_month: 5 });
+});
+
+test('every error is listed', () => {
+  const tiers = JSON.parse(readFileSync(shippedTiersFile, 'utf8')) as Record<string, unknown>;
+  const wrong = {
+    ...tiers,
+    anonymous: { requests_per_minute: 1_000_001, characters_per_month: -1, price_sat: 1 },
+    developer: { requests_per_minute: '600', characters_per_month: 1.5 },
+    growth: [],
+    surcharge_bps: null,
+    terms: 30,
+  };
+  assert.deepEqual(parseTiers(JSON.stringify(wrong), 'F'), {
+    errors: [
+      'F: anonymous.requests_per_minute must be a whole number from 0 to 1000000; it is 1000001.',
+      'F: anonymous.characters_per_month must be a whole number from 0 to 1000000000000; it is -1.',
+      'F: anonymous.price_sat is not known; known are requests_per_minute, characters_per_month.',
+      'F: developer.requests_per_minute must be a whole number from 0 to 1000000; it is "600".',
+      'F: developer.characters_per_month must be a whole number from 0 to 1000000000000; it is 1.5.',
+      'F: developer.price_sat must be a whole number from 1 to 2100000000000000; it is missing.',
+      "F: growth must be an object with the tier's limits.",
+      'F: surcharge_bps must be a whole number from 0 to 1000000; it is null.',
+      'F: terms is not known; known are anonymous, developer, growth, enterprise, surcharge_bps, term_days.',
+    ],
+  });
+  assert.deepEqual(parseTiers('[]', 'F'), { errors: ['F: It must be a JSON object.'] });
+});
+
+test('a file that is missing or no JSON', () => {
+  const folder = temporaryFolder();
+  const missing = readTiers(join(folder, 'none.json'), asInTheFile);
+  assert.ok('errors' in missing);
+  assert.match(missing.errors.join(), /^TIERS_FILE .*none\.json cannot be read: ENOENT/);
+  const path = join(folder, 'tiers.json');
+  writeFileSync(path, '{');
+  const broken = readTiers(path, asInTheFile);
+  assert.ok('errors' in broken);
+  assert.match(broken.errors.join(), /^TIERS_FILE .*tiers\.json is not JSON: /);
+});
