@@ -4,7 +4,7 @@ import type { Store, Unavailable } from '../store/store.js';
 import type { UnitIds } from '../store/unitId.js';
 import type { Clock } from '../system/clock.js';
 import type { Randomness } from '../system/randomness.js';
-import { deriveKey, hashOfKey, hintOfKey } from './keyFormat.js';
+import { deriveKey, hintOfKey, type KeyFormat } from './derive.js';
 
 /** What issuing needs. */
 export interface IssueParts {
@@ -13,7 +13,8 @@ export interface IssueParts {
   readonly clock: Pick<Clock, 'wallMs'>;
   readonly randomness: Randomness;
   /** The master secret that makes new keys. */
-  readonly secret: Uint8Array;
+  readonly secret: string;
+  readonly format: KeyFormat;
 }
 
 const dayMs = 86_400_000;
@@ -40,9 +41,11 @@ function newKey(parts: IssueParts, { tier, termDays, origin }: KeyWish): IssuedK
   const id = `key_${parts.randomness(10).toString('hex')}`;
   // The seed is never written: the key is revealed in the moment it is made.
   const seed = parts.randomness(32);
-  const rawKey = deriveKey({ secret: parts.secret, orderId: id, generation: 0, seed });
+  const rawKey = deriveKey({ secret: parts.secret, orderId: id, generation: 0, seed }, parts.format);
+  const hash = parts.format.hashKey(rawKey);
+  if (hash === null) throw new Error('A new key is not of the form of keys');
   const key: KeyRecord = {
-    hash: hashOfKey(rawKey),
+    hash,
     id,
     tier,
     hint: hintOfKey(rawKey),

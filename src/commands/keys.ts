@@ -1,19 +1,32 @@
 /** `fusegate keys create|list|show|revoke|reissue`: the operator's hand on API keys, also while a server runs. */
 import type { Command } from 'commander';
+import type { KeyFormat } from '../access/derive.js';
 import { issueKey, reissueKey, revokeKey, type IssuedKey, type IssueParts } from '../access/issue.js';
+import type { TiersResult } from '../access/tiers.js';
+import { tiers as tierNames } from '../contract/pricing.js';
 import { eachKey, findKeyById, type KeyRecord } from '../store/keys.js';
-import type { Console } from './console.js';
+import type { Configuration } from '../system/configuration.js';
+import { storeFailed, withStore, type CommandContext, type CommandParts } from './withStore.js';
 
-/** What the commands need; made when one of them runs. */
-export interface KeysParts extends IssueParts {
-  /** Names of the tiers that can be issued. */
-  readonly tiers: readonly string[];
-  /** Days until a new key ends; 0: never. */
-  readonly termDays: number;
+/** What the commands need besides the store. */
+export interface KeysParts extends CommandParts {
+  readonly keyFormat: KeyFormat;
+  readonly readTiers: (configuration: Configuration) => TiersResult;
 }
 
-/** Runs a step with its parts and lets them go; resolves to the exit code. */
-export type WithParts<Parts> = (step: (parts: Parts) => Promise<number>) => Promise<void>;
+type Ended = Promise<number | { readonly wrong: string }>;
+
+/** An option that every one of the commands has. */
+interface Json {
+  readonly json?: boolean;
+}
+
+const longestTermDays = 36_500;
+
+function issueParts({ clock, randomness, keyFormat }: KeysParts, context: CommandContext): IssueParts {
+  const { store, newUnitId, secrets } = context;
+  return { store, newUnitId, clock, randomness, secret: secrets[0], format: keyFormat };
+}
 
 function time(ms: number): string {
   return new Date(ms).toISOString();
@@ -24,8 +37,8 @@ function stateOf(key: KeyRecord, nowMs: number): string {
   return key.expiresAtMs !== null && key.expiresAtMs <= nowMs ? 'expired' : 'active';
 }
 
-/** A key as programs read it (`--json`). */
-function jsonOf(key: KeyRecord, nowMs: number): Readonly<Record<string, string | null>> {
+/** A key as it is shown: all but what opens anything. */
+function shown(key: KeyRecord, nowMs: number): Readonly<Record<string, string | null>> {
   return {
     id: key.id,
     tier: key.tier,
@@ -40,139 +53,125 @@ function jsonOf(key: KeyRecord, nowMs: number): Readonly<Record<string, string |
   };
 }
 
-function printIssued({ key, rawKey }: IssuedKey, { print }: Console, json: boolean): void {
-  if (json) {
-    print(JSON.stringify({ ...jsonOf(key, key.issuedAtMs), api_key: rawKey }));
-    return;
-  }
+function issuedText({ key, rawKey }: IssuedKey, json: boolean): string {
+  if (json) return `${JSON.stringify({ ...shown(key, key.issuedAtMs), api_key: rawKey })}\n`;
   const end = key.expiresAtMs === null ? 'without an end' : `valid until ${time(key.expiresAtMs)}`;
-  print(`Key ${key.id}, tier ${key.tier}, ${end}. It is shown this once; only its hash is kept:`);
-  print(rawKey);
+  const shownOnce = 'It is shown this once; only its hash is kept:';
+  return `Key ${key.id}, tier ${key.tier}, ${end}. ${shownOnce}\n${rawKey}\n`;
 }
 
-interface CreateOptions {
+interface CreateOptions extends Json {
   readonly tier: string;
   readonly termDays?: string;
   readonly note: string;
-  readonly json?: boolean;
 }
 
-async function create(options: CreateOptions, parts: KeysParts, console: Console): Promise<number> {
-  if (!parts.tiers.includes(options.tier)) {
-    console.printError(`There is no tier ${options.tier}. The tiers are: ${parts.tiers.join(', ')}.`);
-    return 2;
+async function create(parts: KeysParts, context: CommandContext, options: CreateOptions): Ended {
+  const read = parts.readTiers(context.configuration);
+  if ('errors' in read) return { wrong: read.errors.join('\n') };
+  const { tier, note: origin, json } = options;
+  if (!tierNames.some((name) => name === tier)) {
+    return { wrong: `There is no tier ${tier}. The tiers are ${tierNames.join(', ')}.` };
   }
-  const termDays = options.termDays === undefined ? parts.termDays : Number(options.termDays);
-  if (!Number.isInteger(termDays) || termDays < 0 || termDays > 36_500) {
-    console.printError('--term-days must be a whole number from 0 (no end) to 36500.');
-    return 2;
+  const termDays = options.termDays === undefined ? read.tiers.term_days : Number(options.termDays);
+  if (!Number.isInteger(termDays) || termDays < 0 || termDays > longestTermDays) {
+    return { wrong: `--term-days must be a whole number from 0 (no end) to ${longestTermDays}.` };
   }
-  const issued = await issueKey(parts, { tier: options.tier, termDays, origin: options.note });
-  if (issued.kind === 'unavailable') return console.unavailable(issued);
-  printIssued(issued, console, options.json === true);
+  const issued = await issueKey(issueParts(parts, context), { tier, termDays, origin });
+  if (issued.kind === 'unavailable') return storeFailed(issued);
+  await parts.write(issuedText(issued, json === true));
   return 0;
 }
 
-async function list(json: boolean, parts: KeysParts, console: Console): Promise<number> {
+/** The columns of the list. */
+const columns = { id: 24, tier: 10, status: 9, expires_at: 24, hint: 12, origin: 0 } as const;
+
+function row(cells: Readonly<Record<string, string | null>>): string {
+  const padded = Object.entries(columns).map(([name, width]) => (cells[name] ?? '-').padEnd(width));
+  return `${padded.join('  ').trimEnd()}\n`;
+}
+
+const heading = row({ id: 'id', tier: 'tier', status: 'status', expires_at: 'ends', hint: 'key', origin: 'for' });
+
+async function list(parts: KeysParts, { store }: CommandContext, { json }: Json): Ended {
   const nowMs = parts.clock.wallMs();
   let count = 0;
-  for await (const key of eachKey(parts.store)) {
-    if ('kind' in key) return console.unavailable(key);
-    if (json) console.print(JSON.stringify(jsonOf(key, nowMs)));
-    else {
-      const end = key.expiresAtMs === null ? '-' : time(key.expiresAtMs);
-      if (count === 0) console.print(row('id', 'tier', 'status', 'ends', 'key', 'origin'));
-      console.print(row(key.id, key.tier, stateOf(key, nowMs), end, key.hint, key.origin));
-    }
+  for await (const key of eachKey(store)) {
+    if ('kind' in key) return storeFailed(key);
+    const cells = shown(key, nowMs);
+    if (json === true) await parts.write(`${JSON.stringify(cells)}\n`);
+    else await parts.write(count === 0 ? heading + row(cells) : row(cells));
     count += 1;
   }
-  if (count === 0) console.printError('There are no keys yet. Make one: fusegate keys create --tier TIER');
+  if (count === 0) parts.printError('There are no keys yet. Make one: fusegate keys create --tier developer');
   return 0;
 }
 
-function row(id: string, tier: string, status: string, end: string, hint: string, origin: string): string {
-  const cells = [id.padEnd(24), tier.padEnd(10), status.padEnd(9), end.padEnd(24), hint.padEnd(12), origin];
-  return cells.join('  ').trimEnd();
+function absent(id: string): { readonly wrong: string } {
+  return { wrong: `There is no key ${id}. See: fusegate keys list` };
 }
 
-async function show(id: string, json: boolean, parts: KeysParts, console: Console): Promise<number> {
-  const found = await findKeyById(parts.store, id);
-  if (found.kind === 'unavailable') return console.unavailable(found);
-  if (found.value === undefined) return absent(id, console);
-  const shown = jsonOf(found.value, parts.clock.wallMs());
-  if (json) console.print(JSON.stringify(shown));
-  else for (const [name, value] of Object.entries(shown)) console.print(`${name.padEnd(11)} ${value ?? '-'}`);
+async function show(parts: KeysParts, { store }: CommandContext, id: string, { json }: Json): Ended {
+  const found = await findKeyById(store, id);
+  if (found.kind === 'unavailable') return storeFailed(found);
+  if (found.value === undefined) return absent(id);
+  const members = shown(found.value, parts.clock.wallMs());
+  const lines = Object.entries(members).map(([name, value]) => `${name.padEnd(11)} ${value ?? '-'}\n`);
+  await parts.write(json === true ? `${JSON.stringify(members)}\n` : lines.join(''));
   return 0;
 }
 
-function absent(id: string, { printError }: Console): number {
-  printError(`There is no key ${id}. See: fusegate keys list`);
-  return 1;
-}
-
-async function revoke(id: string, reason: string, parts: KeysParts, console: Console): Promise<number> {
-  const change = await revokeKey(parts, id, reason);
-  if (change.kind === 'unavailable') return console.unavailable(change);
-  if (change.kind === 'absent') return absent(id, console);
-  const was = change.kind === 'unchanged';
-  console.print(
-    was ? `Key ${id} was revoked before.` : `Key ${id} is revoked; every worker refuses it within 1 s.`,
-  );
+async function revoke(parts: KeysParts, context: CommandContext, id: string, reason: string): Ended {
+  const change = await revokeKey({ ...context, clock: parts.clock }, id, reason);
+  if (change.kind === 'unavailable') return storeFailed(change);
+  if (change.kind === 'absent') return absent(id);
+  const done = 'is revoked; a running server refuses it within a second';
+  await parts.write(`Key ${id} ${change.kind === 'unchanged' ? 'was revoked before' : done}.\n`);
   return 0;
 }
 
-async function reissue(id: string, json: boolean, parts: KeysParts, console: Console): Promise<number> {
-  const outcome = await reissueKey(parts, id);
-  if (outcome.kind === 'unavailable') return console.unavailable(outcome);
-  if (outcome.kind === 'absent') return absent(id, console);
+async function reissue(parts: KeysParts, context: CommandContext, id: string, { json }: Json): Ended {
+  const outcome = await reissueKey(issueParts(parts, context), id);
+  if (outcome.kind === 'unavailable') return storeFailed(outcome);
+  if (outcome.kind === 'absent') return absent(id);
   if (outcome.kind === 'unchanged') {
-    console.printError(
-      `Key ${id} is revoked; a revoked key is not made anew. Make another: fusegate keys create`,
-    );
-    return 1;
+    return { wrong: `Key ${id} is revoked and is not made anew. Make another: fusegate keys create` };
   }
-  if (!json) console.print(`Key ${id} is revoked.`);
-  printIssued(outcome, console, json);
+  if (json !== true) await parts.write(`Key ${id} is revoked.\n`);
+  await parts.write(issuedText(outcome, json === true));
   return 0;
 }
 
 /** Adds the commands to the program. */
-export function addKeysCommands(program: Command, withParts: WithParts<KeysParts>, console: Console): void {
+export function addKeys(program: Command, parts: KeysParts): void {
   const keys = program.command('keys').description('make, list and end API keys');
-  keys
-    .command('create')
-    .description('make a key and print it, once')
-    .requiredOption('--tier <tier>', 'tier whose limits apply')
-    .option('--term-days <days>', 'days until it ends; 0: never (default: term_days of the tiers)')
-    .option('--note <text>', 'what it is for', 'operator')
-    .option('--json', 'print one JSON object')
-    .action((options: CreateOptions) => withParts((parts) => create(options, parts, console)));
-  keys
-    .command('list')
-    .description('list all keys, without what opens anything')
-    .option('--json', 'print one JSON object a line')
-    .action((options: { json?: boolean }) =>
-      withParts((parts) => list(options.json === true, parts, console)),
-    );
-  keys
-    .command('show <id>')
-    .description('show one key')
-    .option('--json', 'print one JSON object')
-    .action((id: string, options: { json?: boolean }) =>
-      withParts((parts) => show(id, options.json === true, parts, console)),
-    );
-  keys
-    .command('revoke <id>')
-    .description('end a key for good')
-    .option('--reason <text>', 'why', 'revoked by the operator')
-    .action((id: string, options: { reason: string }) =>
-      withParts((parts) => revoke(id, options.reason, parts, console)),
-    );
-  keys
-    .command('reissue <id>')
-    .description('end a key and print a new one of the same tier and end')
-    .option('--json', 'print one JSON object')
-    .action((id: string, options: { json?: boolean }) =>
-      withParts((parts) => reissue(id, options.json === true, parts, console)),
-    );
+  const add = <Args extends unknown[]>(
+    name: string,
+    description: string,
+    run: (context: CommandContext, ...args: Args) => Ended,
+  ): Command =>
+    keys
+      .command(name)
+      .description(description)
+      .option('--json', 'print JSON, one object a line')
+      .allowExcessArguments(false)
+      .action(async (...args: unknown[]) => {
+        process.exitCode = await withStore(parts, (context) => run(context, ...(args as Args)));
+      });
+  add('create', 'make a key and print it, once', (context, options: CreateOptions) =>
+    create(parts, context, options),
+  )
+    .requiredOption('--tier <tier>', `tier whose limits apply: ${tierNames.join(', ')}`)
+    .option('--term-days <days>', 'days until it ends, 0: never (default: term_days of the tiers)')
+    .option('--note <text>', 'what it is for', 'operator');
+  add('list', 'list all keys, without what opens anything', (context, options: Json) =>
+    list(parts, context, options),
+  );
+  add('show <id>', 'show one key', (context, id: string, options: Json) => show(parts, context, id, options));
+  add('revoke <id>', 'end a key for good', (context, id: string, options: { reason: string }) =>
+    revoke(parts, context, id, options.reason),
+  ).option('--reason <text>', 'why', 'revoked by the operator');
+  add('reissue <id>', 'end a key and print a new one of the same tier and end', (context, id: string, json: Json) =>
+    reissue(parts, context, id, json),
+  );
 }
