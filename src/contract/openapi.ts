@@ -32,6 +32,10 @@ const answerHeaders: Readonly<Record<AnswerHeader | 'x-request-id', SchemaObject
     description: "The request's id: the one sent when it is 1 to 64 of `A-Z a-z 0-9 . _ -`, else a new one.",
     schema: { type: 'string' },
   },
+  location: {
+    description: 'Where to go.',
+    schema: { type: 'string', format: 'uri-reference' },
+  },
   'server-timing': {
     description: 'Milliseconds spent (W3C Server Timing).',
     schema: { type: 'string' },
@@ -130,6 +134,7 @@ function parametersOf(draft: Draft, place: ParameterPlace, set: keyof ParameterS
 
 function requestBody(draft: Draft, { id, body }: ListedRoute): SchemaObject {
   if (body.kind === 'none') return {};
+  if (body.kind === 'any') return { requestBody: { content: { '*/*': {} } } };
   const schema = schemaReference(draft, body.schema);
   const example = examples[id].request.body;
   const types = ['application/json', ...(body.other === 'form' ? ['application/x-www-form-urlencoded'] : [])];
@@ -182,6 +187,7 @@ export function gatewayDocument(): OpenApiDocument {
     servers: [{ url: '/' }],
     tags: [
       { name: 'fuse', description: 'Re-ranking.' },
+      { name: 'outreach', description: 'Leads, delivery models, mail opt-out and counted links.' },
       { name: 'information', description: 'The service itself.' },
     ],
     paths,
