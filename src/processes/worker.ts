@@ -23,8 +23,11 @@ function refuse(reason: string): void {
   else process.exit(1);
 }
 
-/** Serves until drained, then ends the process. `build` makes the server for the parent's configuration. */
-export function runWorker(build: (configuration: Configuration) => Server): void {
+/**
+ * Serves until drained, then ends the process. `build` makes the server for the parent's configuration; when
+ * it throws, the worker refuses with the error's message.
+ */
+export function runWorker(build: (configuration: Configuration) => Server | Promise<Server>): void {
   const vitals = watchVitals();
   let server: Server | undefined;
   let ending = false;
@@ -35,7 +38,7 @@ export function runWorker(build: (configuration: Configuration) => Server): void
   };
   const start = async ({ configuration, port }: ToWorker & { kind: 'start' }): Promise<void> => {
     try {
-      server = build(configuration);
+      server = await build(configuration);
     } catch (error) {
       refuse(error instanceof Error ? error.message : String(error));
       return;

@@ -3,7 +3,9 @@
  * does not start. They stand in one record: of processes that start at once with different secrets, one wins
  * and the others change nothing.
  */
-import { secretFingerprint, secretId, type MasterSecrets } from '../system/masterSecret.js';
+import { parseSecrets, secretFingerprint, secretId, type MasterSecrets } from '../system/masterSecret.js';
+import type { Randomness } from '../system/randomness.js';
+import { makeSecretFile, readSecretFile, secretPath, type SecretsResult } from '../system/secretFile.js';
 import { defineRecord } from './record.js';
 import type { Operation, Outcome, Store, Unavailable } from './store.js';
 import type { UnitIds } from './unitId.js';
@@ -37,6 +39,44 @@ export function encodeFingerprints(fingerprints: readonly Fingerprint[]): Uint8A
 export const decodeFingerprints = record.decode;
 
 const key = Buffer.from('master');
+
+/** Where the master secrets come from. */
+export interface SecretSources {
+  /** Those of the configuration; empty: they lie in the data folder. */
+  readonly configured: readonly string[];
+  readonly dataFolder: string;
+  /** Makes the first secret where there is none and the store names none; undefined: it is not made. */
+  readonly randomness: Randomness | undefined;
+}
+
+/** The secrets, checked against the store and registered there; or the sentence that says why not. */
+export async function openSecrets(
+  store: Store,
+  newUnitId: UnitIds,
+  sources: SecretSources,
+): Promise<SecretsResult> {
+  const where = sources.configured.length > 0 ? 'MASTER_SECRET' : secretPath(sources.dataFolder);
+  const found = await findSecrets(store, sources, where);
+  if ('refused' in found) return found;
+  const registered = await registerSecrets(store, newUnitId, found.secrets, where);
+  return registered.kind === 'registered' ? found : { refused: registered.reason };
+}
+
+async function findSecrets(store: Store, sources: SecretSources, where: string): Promise<SecretsResult> {
+  const { configured, dataFolder, randomness } = sources;
+  if (configured.length > 0) {
+    const parsed = parseSecrets(configured.join(','));
+    return 'value' in parsed ? { secrets: parsed.value } : { refused: `MASTER_SECRET ${parsed.wrong}.` };
+  }
+  const read = readSecretFile(dataFolder);
+  if (read !== undefined) return read;
+  const named = await store.get('secrets', key);
+  if (named.kind === 'unavailable') return { refused: named.reason };
+  const [first] = named.value === undefined ? [] : decodeFingerprints(named.value);
+  if (first !== undefined) return { refused: refused(first.id, where).reason };
+  if (randomness !== undefined) return makeSecretFile(dataFolder, randomness);
+  return { refused: `There is no master secret in ${where}. Start the server once: it makes one.` };
+}
 
 /** Why the secrets at hand do not do; a sentence. */
 export interface SecretsRefused {

@@ -16,14 +16,24 @@ export function secretPath(dataFolder: string): string {
   return join(dataFolder, 'master-secret');
 }
 
-/**
- * Reads the master secrets of a data folder, or makes the first one. Processes that start at once agree: one
- * file is made, and the others read it.
- */
-export function readOrMakeSecrets(dataFolder: string, randomness: Randomness): SecretsResult {
+/** Reads the master secrets of a data folder; undefined when there is no file. */
+export function readSecretFile(dataFolder: string): SecretsResult | undefined {
   const path = secretPath(dataFolder);
+  return guarded(path, () => readSecrets(path));
+}
+
+/**
+ * Makes the first master secret of a data folder. Processes that do so at once agree: one file is made, and
+ * the others read it.
+ */
+export function makeSecretFile(dataFolder: string, randomness: Randomness): SecretsResult {
+  const path = secretPath(dataFolder);
+  return guarded(path, () => makeSecret(path, randomness) ?? readSecrets(path) ?? gone(path));
+}
+
+function guarded<Result>(path: string, step: () => Result): Result | SecretsResult {
   try {
-    return readSecrets(path) ?? makeSecret(path, randomness) ?? readSecrets(path) ?? gone(path);
+    return step();
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     return { refused: `The master secret ${path} cannot be read or made (${reason}).` };
