@@ -117,7 +117,8 @@ const interestResponse: DeliveryInterestResponse = {
     'A human reads this and replies to the address you gave. Nothing has been provisioned, billed or emailed.',
 };
 
-const unsubscribeQuery = 'e=ada%2Bnews%40example.com&t=Zt1lJ8m0aTq3o2yVn7pXkw';
+// Tokens under the secret of the example in docs/outreach.md.
+const unsubscribeQuery = 'e=ada%2Bnews%40example.com&t=20tyMpLC-2W9jIOCY-JjGt';
 const unsubscribed: UnsubscribeResponse = { ok: true, unsubscribed: true };
 
 const banner: BannerResponse = {
@@ -218,7 +219,7 @@ export const examples: Readonly<Record<RouteId, Example>> = {
     response: { status: 200, type: json, body: unsubscribed },
   },
   click: {
-    request: { method: 'GET', path: '/c/YXV0dW1u.Q0v3mTq1o8yVn7pXkwZt1l?d=https%3A%2F%2Fexample.com%2Foffer' },
+    request: { method: 'GET', path: '/c/YXV0dW1u.IPJQl2EL-exm8iFaYmQPOw?d=https%3A%2F%2Fexample.com%2Foffer' },
     response: { status: 302, type: 'text/plain; charset=utf-8' },
   },
   banner: get('/', banner),
