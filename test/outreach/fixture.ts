@@ -13,7 +13,7 @@ import type { MasterSecrets } from '../../src/system/masterSecret.js';
 import { systemRandomness } from '../../src/system/randomness.js';
 
 /** Secrets for tests: a new one and the one before it. */
-export const secrets: MasterSecrets = ['new-secret-of-tests-0123456789-abcdef', 'old-secret-of-tests-0123456789-abcdef'];
+export const secrets: MasterSecrets & readonly [string, string] = ['new-secret-of-tests-0123456789-abcdef', 'old-secret-of-tests-0123456789-abcdef'];
 
 export const newUnitId = unitIds(systemClock, systemRandomness);
 

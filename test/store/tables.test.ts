@@ -203,7 +203,7 @@ describe('retention', () => {
 });
 
 describe('opt-outs', () => {
-  const [newest, oldest] = secrets as unknown as [string, string];
+  const [newest, oldest] = secrets;
 
   async function optout(store: Store, email: string): Promise<unknown> {
     const found = await findOptout(store, secrets, email);
