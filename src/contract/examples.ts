@@ -219,7 +219,10 @@ export const examples: Readonly<Record<RouteId, Example>> = {
     response: { status: 200, type: json, body: unsubscribed },
   },
   click: {
-    request: { method: 'GET', path: '/c/YXV0dW1u.IPJQl2EL-exm8iFaYmQPOw?d=https%3A%2F%2Fexample.com%2Foffer' },
+    request: {
+      method: 'GET',
+      path: '/c/YXV0dW1u.IPJQl2EL-exm8iFaYmQPOw?d=https%3A%2F%2Fexample.com%2Foffer',
+    },
     response: { status: 302, type: 'text/plain; charset=utf-8' },
   },
   banner: get('/', banner),

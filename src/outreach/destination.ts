@@ -42,7 +42,8 @@ export function locationOf(text: string, signed: boolean, trusted: TrustedPlaces
   const origin = trusted.publicUrl ?? placeholder;
   const url = (signed ? parse(text) : undefined) ?? parse(text, origin);
   if (url === undefined || !isWeb(url)) return home;
-  if (url.origin === origin && url.username === '' && url.password === '') return bounded(ownPath(url), signed);
+  if (url.origin === origin && url.username === '' && url.password === '')
+    return bounded(ownPath(url), signed);
   if (signed) return url.href;
   const known = trusted.clickHosts.includes(url.host) && url.username === '' && url.password === '';
   return known ? bounded(url.href, false) : home;

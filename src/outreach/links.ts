@@ -24,7 +24,10 @@ export function optoutLink(secret: string, publicUrl: string | null, email: stri
   }
   const query = `e=${encodeURIComponent(address)}&t=${optoutToken(secret, address)}`;
   const link = `${publicUrl}/unsubscribe?${query}`;
-  const headers = [`List-Unsubscribe: <${link}>`, 'List-Unsubscribe-Post: List-Unsubscribe=One-Click'] as const;
+  const headers = [
+    `List-Unsubscribe: <${link}>`,
+    'List-Unsubscribe-Post: List-Unsubscribe=One-Click',
+  ] as const;
   return { value: { link, headers } };
 }
 

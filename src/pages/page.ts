@@ -26,6 +26,14 @@ export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => entities[character] ?? '');
 }
 
+/** An address or key as HTML that may break a line behind its marks; what is copied has no breaks. */
+export function breakable(text: string): string {
+  return text
+    .split(/(?<=[.@_+/:-])/)
+    .map(escapeHtml)
+    .join('<wbr>');
+}
+
 /** Nothing from elsewhere, nothing inline; forms and requests go to this site alone. */
 const contentSecurityPolicy = [
   "default-src 'none'",

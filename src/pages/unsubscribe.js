@@ -11,7 +11,10 @@ form?.addEventListener('submit', async (event) => {
   failed.className = '';
   let unsubscribed = false;
   try {
-    const response = await fetch(form.action, { method: 'POST', body: new URLSearchParams(new FormData(form)) });
+    const response = await fetch(form.action, {
+      method: 'POST',
+      body: new URLSearchParams(new FormData(form)),
+    });
     unsubscribed = response.ok && (await response.json()).unsubscribed === true;
   } catch {
     // No answer came: told below like any other failure.
@@ -25,5 +28,5 @@ form?.addEventListener('submit', async (event) => {
   }
   button.disabled = false;
   failed.className = 'state bad';
-  failed.textContent = 'That did not work, and nothing was changed. Please press the button again in a moment.';
+  failed.textContent = 'That did not work. Please press the button again in a moment.';
 });

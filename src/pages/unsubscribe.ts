@@ -1,14 +1,14 @@
 /** `GET /unsubscribe` (contract, opt-out page): shows a button and changes nothing. */
 import type { Answer, RouteRequest } from '../contract/exchange.js';
 import type { OptoutState } from '../outreach/optout.js';
-import { escapeHtml, page } from './page.js';
+import { breakable, escapeHtml, page } from './page.js';
 
 const done = 'You are unsubscribed';
 
 function doneText(email: string): string {
-  return `<h1>${done}</h1>
+  return `<h1 id="done-title">${done}</h1>
 <p class="state good">This address gets no more mail from this sender:</p>
-<p class="value">${escapeHtml(email)}</p>
+<p class="value">${breakable(email)}</p>
 <p class="note">You can close this page. The address and the time of your choice are kept so that it is
 honoured.</p>`;
 }
@@ -17,15 +17,15 @@ function question(email: string, action: string): string {
   return `<section class="sheet" id="question" aria-labelledby="title">
 <h1 id="title">Unsubscribe?</h1>
 <p>This address will get no more mail from this sender:</p>
-<p class="value">${escapeHtml(email)}</p>
+<p class="value">${breakable(email)}</p>
 <form method="post" action="${escapeHtml(action)}">
 <input type="hidden" name="List-Unsubscribe" value="One-Click">
 <button>Unsubscribe</button>
 </form>
-<div id="failed" role="alert"></div>
+<p id="failed" role="alert"></p>
 <p class="note">Nothing changes until you press the button.</p>
 </section>
-<section class="sheet" id="done" tabindex="-1" aria-live="polite" hidden>
+<section class="sheet" id="done" tabindex="-1" aria-labelledby="done-title" hidden>
 ${doneText(email)}
 </section>`;
 }

@@ -42,7 +42,9 @@ export async function removeExpired(
 }
 
 function forDays(days: number, otherwise: string): string {
-  return days === 0 ? otherwise : `${days} ${days === 1 ? 'day' : 'days'}, or until it is forgotten on request.`;
+  return days === 0
+    ? otherwise
+    : `${days} ${days === 1 ? 'day' : 'days'}, or until it is forgotten on request.`;
 }
 
 /** What the tables about people hold, for GET /privacy. */

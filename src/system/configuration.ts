@@ -89,7 +89,8 @@ const loopback = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
 function parsePublicUrl(text: string): Parsed<string | null> {
   if (text === '') return { value: null };
-  const wrong = 'must be https://<host> without a path (http only for this machine), such as https://example.com';
+  const wrong =
+    'must be https://<host> without a path (http only for this machine), such as https://example.com';
   if (!URL.canParse(text)) return { wrong };
   const url = new URL(text);
   const plain = url.href === `${url.origin}/` && /^https?:$/.test(url.protocol);

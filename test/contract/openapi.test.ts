@@ -137,7 +137,6 @@ for (const { id, path, method, body, answers, documented } of routeList) {
     if (!documented || response.body === undefined) return;
     const pointer = `/paths/${path.replaceAll('/', '~1')}/${method.toLowerCase()}`;
     assertFits(response.body, `${pointer}/responses/${response.status}/content/application~1json/schema`);
-    if ('schema' in body)
-      assertFits(request.body, `${pointer}/requestBody/content/application~1json/schema`);
+    if ('schema' in body) assertFits(request.body, `${pointer}/requestBody/content/application~1json/schema`);
   });
 }

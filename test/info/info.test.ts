@@ -88,8 +88,14 @@ test('openapi.json is the document', async () => {
 
 test('ready says what is not, and leaves nothing in the data folder', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'fusegate-ready-'));
-  const answering: Pick<Store, 'probe'> = { probe: () => Promise.resolve({ kind: 'read', value: undefined }) };
-  const checks = [dataFolderCheck(folder), storeCheck(answering, systemClock), nativeModuleCheck(native.version, SERVICE_VERSION)];
+  const answering: Pick<Store, 'probe'> = {
+    probe: () => Promise.resolve({ kind: 'read', value: undefined }),
+  };
+  const checks = [
+    dataFolderCheck(folder),
+    storeCheck(answering, systemClock),
+    nativeModuleCheck(native.version, SERVICE_VERSION),
+  ];
   assert.deepEqual(await jsonOf(ready(checks), 'ready'), examples.ready.response.body);
   assert.deepEqual(readdirSync(folder), []);
   rmSync(folder, { recursive: true });
@@ -114,7 +120,9 @@ test('the store is probed once a second at most, and its reason is told', async 
   const probe: Store['probe'] = () => {
     probes += 1;
     return Promise.resolve(
-      probes === 1 ? { kind: 'unavailable', reason: 'No space left on device' } : { kind: 'read', value: undefined },
+      probes === 1
+        ? { kind: 'unavailable', reason: 'No space left on device' }
+        : { kind: 'read', value: undefined },
     );
   };
   const check = storeCheck({ probe }, { monotonicMs: () => nowMs });

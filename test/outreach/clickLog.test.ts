@@ -42,7 +42,8 @@ async function stored(store: Store): Promise<Stored> {
   return { times, blocks: positions.size };
 }
 
-const range = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, index) => from + index);
+const range = (from: number, to: number): number[] =>
+  Array.from({ length: to - from }, (_, index) => from + index);
 
 function setUp(limit?: number) {
   const failing = new FailingStore(openTestStore());
@@ -126,5 +127,8 @@ test('closing writes what waits, and says what it could not', async () => {
   broken.log.record(click(0));
   await broken.log.close();
   const last = broken.lines.at(-1);
-  assert.deepEqual([last?.fields, last?.message], [{ clicks: 1 }, 'clicks could not be written and are lost']);
+  assert.deepEqual(
+    [last?.fields, last?.message],
+    [{ clicks: 1 }, 'clicks could not be written and are lost'],
+  );
 });

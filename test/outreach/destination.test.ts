@@ -67,10 +67,43 @@ describe('unsigned', () => {
 
   test('whatever comes, a browser stays on the site', () => {
     const piece = fc.constantFrom(
-      ...['/', '\\', ':', '@', '.', '..', '?', '#', '%2f', '%5c', '%2e', '\t', '\n', '\r', '\0', ' ', '\u00a0'],
-      ...['http', 'https:', 'HTTPS:', 'javascript:', 'data:', 'evil.example', '[::1]', '。', 'ⓔvil', '\u200d', 'xn--'],
+      ...[
+        '/',
+        '\\',
+        ':',
+        '@',
+        '.',
+        '..',
+        '?',
+        '#',
+        '%2f',
+        '%5c',
+        '%2e',
+        '\t',
+        '\n',
+        '\r',
+        '\0',
+        ' ',
+        '\u00a0',
+      ],
+      ...[
+        'http',
+        'https:',
+        'HTTPS:',
+        'javascript:',
+        'data:',
+        'evil.example',
+        '[::1]',
+        '。',
+        'ⓔvil',
+        '\u200d',
+        'xn--',
+      ],
     );
-    const text = fc.oneof(fc.string({ unit: 'binary' }), fc.array(piece, { maxLength: 9 }).map((all) => all.join('')));
+    const text = fc.oneof(
+      fc.string({ unit: 'binary' }),
+      fc.array(piece, { maxLength: 9 }).map((all) => all.join('')),
+    );
     const check = (d: string): void => {
       for (const trusted of [{ ...site, clickHosts: [] }, nameless, httpSite]) {
         const location = locationOf(d, false, trusted);

@@ -13,7 +13,10 @@ import type { MasterSecrets } from '../../src/system/masterSecret.js';
 import { systemRandomness } from '../../src/system/randomness.js';
 
 /** Secrets for tests: a new one and the one before it. */
-export const secrets: MasterSecrets & readonly [string, string] = ['new-secret-of-tests-0123456789-abcdef', 'old-secret-of-tests-0123456789-abcdef'];
+export const secrets: MasterSecrets & readonly [string, string] = [
+  'new-secret-of-tests-0123456789-abcdef',
+  'old-secret-of-tests-0123456789-abcdef',
+];
 
 export const newUnitId = unitIds(systemClock, systemRandomness);
 
@@ -27,7 +30,10 @@ export function folder(): string {
 /** A store in a folder of its own, closed after the tests. */
 export function openTestStore(): Store {
   const log = { error: () => undefined, info: () => undefined };
-  const store = createStore(openLmdb({ folder: join(folder(), 'store'), clock: systemClock, log }), newUnitId);
+  const store = createStore(
+    openLmdb({ folder: join(folder(), 'store'), clock: systemClock, log }),
+    newUnitId,
+  );
   after(() => store.close());
   return store;
 }
@@ -68,7 +74,9 @@ export class FailingStore {
 }
 
 /** A request as a handler sees it. */
-export function request<Input>(given: Partial<RouteRequest<Input>> & { readonly input: Input }): RouteRequest<Input> {
+export function request<Input>(
+  given: Partial<RouteRequest<Input>> & { readonly input: Input },
+): RouteRequest<Input> {
   return {
     id: 'test',
     path: {},

@@ -43,7 +43,13 @@ describe('storing', () => {
   });
 
   test('an interest is kept whole and promises nothing automatic', async () => {
-    const texts = { company: 'c', cloud: 'any cloud', monthly_chars: 'm', timeline: 'some day', compliance: 'x' };
+    const texts = {
+      company: 'c',
+      cloud: 'any cloud',
+      monthly_chars: 'm',
+      timeline: 'some day',
+      compliance: 'x',
+    };
     const rest = { message: 'm', source: 's', segment: 'g', campaign: 'c', event_id: 'e' };
     const input = { email: 'a@b', delivery_model: 'self_hosted_appliance', ...texts, ...rest } as const;
     const body = jsonOf(await answerOf(deliveryInterest(parts), request({ input })));
@@ -122,11 +128,17 @@ describe('clicks', () => {
     record: (each) => recorded.push(each),
   });
 
-  async function clicked(headers: Readonly<Record<string, string>>, given: object = {}): Promise<Click | undefined> {
+  async function clicked(
+    headers: Readonly<Record<string, string>>,
+    given: object = {},
+  ): Promise<Click | undefined> {
     recorded.length = 0;
     const header = (name: string): string => headers[name] ?? '';
     const query = { d: destination };
-    const answer = await answerOf(handler, request({ input: undefined, path: { token }, query, header, ...given }));
+    const answer = await answerOf(
+      handler,
+      request({ input: undefined, path: { token }, query, header, ...given }),
+    );
     assert.equal(answer.status, 302);
     assert.equal(answer.headers?.['cache-control'], 'no-store');
     assert.ok(recorded.length <= 1);
@@ -146,7 +158,8 @@ describe('clicks', () => {
       { ...firefox, purpose: 'prefetch' },
       { ...firefox, 'x-moz': 'prefetch' },
     ];
-    for (const headers of programs) assert.equal((await clicked(headers))?.bot, true, JSON.stringify(headers));
+    for (const headers of programs)
+      assert.equal((await clicked(headers))?.bot, true, JSON.stringify(headers));
   });
 
   test('HEAD and only HEAD leaves no line', async () => {

@@ -29,7 +29,14 @@ function forgeries(token: string): string[] {
     return token.slice(0, at) + (character === 'A' ? 'B' : 'A') + token.slice(at + 1);
   });
   const cut = Array.from(token, (_, at) => token.slice(0, at));
-  const spelled = [token.toLowerCase(), token.toUpperCase(), `${token}A`, `${token}=`, ` ${token}`, `${token}\0`];
+  const spelled = [
+    token.toLowerCase(),
+    token.toUpperCase(),
+    `${token}A`,
+    `${token}=`,
+    ` ${token}`,
+    `${token}\0`,
+  ];
   return [...flipped, ...cut, ...spelled, `${token}${token}`, '.', '..', 'é'.repeat(22), 'A'.repeat(65_536)];
 }
 

@@ -30,7 +30,10 @@ test('a missing secret is named by its id, and nothing is registered', async () 
   await registerSecrets(store, newUnitId, [a], 'X');
   const refused = await registerSecrets(store, newUnitId, [b, c], '/data/master-secret');
   assert.ok(refused.kind === 'refused');
-  assert.match(refused.reason, new RegExp(`master secret ${secretId(a)}, which /data/master-secret does not hold`));
+  assert.match(
+    refused.reason,
+    new RegExp(`master secret ${secretId(a)}, which /data/master-secret does not hold`),
+  );
   assert.deepEqual(await namedBy(store), [secretId(a)]);
 });
 

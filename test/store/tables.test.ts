@@ -66,14 +66,24 @@ describe('kept records', () => {
 
   test('there is one of every format', () => {
     const formats = kept.map(({ table, format }) => `${table} ${format}`);
-    const expected = ['leads 1', 'leads 255', 'interests 1', 'interests 255', 'optouts 1', 'clicks 1', 'secrets 1'];
+    const expected = [
+      'leads 1',
+      'leads 255',
+      'interests 1',
+      'interests 255',
+      'optouts 1',
+      'clicks 1',
+      'secrets 1',
+    ];
     assert.deepEqual([...new Set(formats)].sort(), expected.sort());
   });
 
   test('a damaged or newer record is not read as something', () => {
     for (const [decode] of Object.values(codecs)) {
       assert.throws(() => decode(Buffer.concat([Buffer.of(99), Buffer.from('{}')])), /format 99/);
-      assert.throws(() => decode(Buffer.concat([Buffer.of(1), Buffer.from('{"clicks":[[1]],"secrets":[[1]]}')])));
+      assert.throws(() =>
+        decode(Buffer.concat([Buffer.of(1), Buffer.from('{"clicks":[[1]],"secrets":[[1]]}')])),
+      );
       assert.throws(() => decode(new Uint8Array()), /format 0/);
     }
   });
@@ -86,7 +96,9 @@ function lead(email: string, receivedAtMs = 1_000): Lead {
 
 async function leadsOf(store: Store, after = 0): Promise<[number, string][]> {
   const found: [number, string][] = [];
-  await visitLeads(store, after, (position, { email }) => Promise.resolve(void found.push([position, email])));
+  await visitLeads(store, after, (position, { email }) =>
+    Promise.resolve(void found.push([position, email])),
+  );
   return found;
 }
 
@@ -228,7 +240,9 @@ describe('opt-outs', () => {
     assert.deepEqual(await optout(store, 'a@b'), { email: 'a@b', optedOutAtMs: 1 });
     await recordOptout(store, newUnitId, secrets, 'a@b', 2);
     const all: number[] = [];
-    await visitOptouts(store, Buffer.alloc(0), (_, each) => Promise.resolve(void all.push(each.optedOutAtMs)));
+    await visitOptouts(store, Buffer.alloc(0), (_, each) =>
+      Promise.resolve(void all.push(each.optedOutAtMs)),
+    );
     assert.deepEqual(all, [1], 'not doubled under the new secret');
   });
 

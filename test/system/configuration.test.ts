@@ -102,17 +102,36 @@ describe('errors', () => {
   });
 
   test('PUBLIC_URL is an origin that is safe to send people to', () => {
-    for (const PUBLIC_URL of ['http://localhost:8080', 'http://127.0.0.1', 'http://[::1]:1', 'https://a.example']) {
+    for (const PUBLIC_URL of [
+      'http://localhost:8080',
+      'http://127.0.0.1',
+      'http://[::1]:1',
+      'https://a.example',
+    ]) {
       assert.ok('configuration' in readConfiguration({ PUBLIC_URL }, linux), PUBLIC_URL);
     }
-    const wrong = ['http://a.example', 'https://a.example/x', 'https://u@a.example', 'a.example', 'ftp://a', '//a'];
+    const wrong = [
+      'http://a.example',
+      'https://a.example/x',
+      'https://u@a.example',
+      'a.example',
+      'ftp://a',
+      '//a',
+    ];
     for (const PUBLIC_URL of [...wrong, 'https://a.example/?q', 'http://127.0.0.1.evil.example']) {
       assert.ok('errors' in readConfiguration({ PUBLIC_URL }, linux), PUBLIC_URL);
     }
   });
 
   test('CLICK_HOSTS are hosts and nothing more', () => {
-    for (const CLICK_HOSTS of ['https://a.example', 'a.example/x', 'u@a.example', 'a b', '*.a.example?', 'a:99999']) {
+    for (const CLICK_HOSTS of [
+      'https://a.example',
+      'a.example/x',
+      'u@a.example',
+      'a b',
+      '*.a.example?',
+      'a:99999',
+    ]) {
       assert.ok('errors' in readConfiguration({ CLICK_HOSTS }, linux), CLICK_HOSTS);
     }
   });
@@ -140,9 +159,15 @@ describe('secrets', () => {
       [{ MASTER_SECRET: 'x'.repeat(257) }, /^MASTER_SECRET must be secrets of 32 to 256 visible/],
       [{ MASTER_SECRET: `${'é'.repeat(32)}` }, /^MASTER_SECRET must be/],
       [{ MASTER_SECRET: `${'x'.repeat(32)},${'x'.repeat(32)}` }, /^MASTER_SECRET names a secret twice\.$/],
-      [{ MASTER_SECRET: 'x'.repeat(32), MASTER_SECRET_FILE: empty }, /^Set MASTER_SECRET or MASTER_SECRET_FILE/],
+      [
+        { MASTER_SECRET: 'x'.repeat(32), MASTER_SECRET_FILE: empty },
+        /^Set MASTER_SECRET or MASTER_SECRET_FILE/,
+      ],
       [{ MASTER_SECRET_FILE: empty }, /^MASTER_SECRET must be/],
-      [{ MASTER_SECRET_FILE: join(folder, 'none') }, /^MASTER_SECRET_FILE ".*none" cannot be read \(ENOENT\)\.$/],
+      [
+        { MASTER_SECRET_FILE: join(folder, 'none') },
+        /^MASTER_SECRET_FILE ".*none" cannot be read \(ENOENT\)\.$/,
+      ],
     ];
     for (const [environment, expected] of cases) {
       const read = readConfiguration(environment, linux);

@@ -26,7 +26,14 @@ test('derived values are those of another implementation', () => {
 test('secrets are 32 to 256 visible characters, each once', () => {
   const accepted = ['x'.repeat(32), 'x'.repeat(256), '!"#$%&\'()*+-./:;<=>?@[\\]^_`{|}~0A'];
   for (const text of accepted) assert.deepEqual(parseSecrets(text), { value: [text] });
-  const refused = ['', 'x'.repeat(31), 'x'.repeat(257), `${'x'.repeat(31)} y`, `${'x'.repeat(32)},y`, 'ü'.repeat(32)];
+  const refused = [
+    '',
+    'x'.repeat(31),
+    'x'.repeat(257),
+    `${'x'.repeat(31)} y`,
+    `${'x'.repeat(32)},y`,
+    'ü'.repeat(32),
+  ];
   for (const text of refused) assert.ok('wrong' in parseSecrets(text), text);
   assert.deepEqual(parseSecrets(` ${'a'.repeat(32)} ,\r\n${'b'.repeat(32)}\n`), {
     value: ['a'.repeat(32), 'b'.repeat(32)],
