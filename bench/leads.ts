@@ -76,10 +76,19 @@ async function count(
   return { stored: seen.size, doubled: all - seen.size };
 }
 
-const leadsOf = (store: Store) =>
-  count((each) => visitLeads(store, 0, (_, lead) => Promise.resolve(each(lead.eventId ?? ''))));
-const clicksOf = (store: Store) =>
-  count((each) => visitClicks(store, 0, (_, click) => Promise.resolve(each(click.destination))));
+/** What tells the entries of a log apart, given to `each` one by one. */
+const entries = {
+  leads: (store: Store, each: (text: string) => void) =>
+    visitLeads(store, 0, (_, { eventId }) => {
+      each(eventId ?? '');
+      return Promise.resolve();
+    }),
+  clicks: (store: Store, each: (text: string) => void) =>
+    visitClicks(store, 0, (_, { destination }) => {
+      each(destination);
+      return Promise.resolve();
+    }),
+} as const;
 
 /** Loads a server of its own, kills it and counts what its store holds. */
 async function part(kind: 'leads' | 'clicks', folder: string, options: LeadsOptions): Promise<Part> {
@@ -97,7 +106,7 @@ async function part(kind: 'leads' | 'clicks', folder: string, options: LeadsOpti
   const log = { error: () => undefined, info: () => undefined };
   const engine = openLmdb({ folder: storeFolder, clock: systemClock, log });
   const store = createStore(engine, unitIds(systemClock, systemRandomness));
-  const counted = await (kind === 'leads' ? leadsOf : clicksOf)(store);
+  const counted = await count((each) => entries[kind](store, each));
   await store.close();
   return { load, acknowledged: load.requests, ...counted };
 }
@@ -169,9 +178,11 @@ function line(
   verdict = '',
 ): string {
   const rate = `${figure(load.requestsPerSecond)} ${kind} a second`;
-  const latency = `p50 ${figure(load.p50Microseconds / 1000)} ms, p99 ${figure(load.p99Microseconds / 1000)} ms`;
+  const [p50, p99] = [load.p50Microseconds, load.p99Microseconds].map((each) => figure(each / 1000));
+  const latency = `p50 ${p50 ?? ''} ms, p99 ${p99 ?? ''} ms`;
   const counted = `${figure(acknowledged)} acknowledged, ${figure(stored)} in the store`;
-  return `${rate}, ${latency}; ${counted}${wrong && `; ${wrong}`}  [target ${figure(TARGETS[kind])}: ${verdict}]`;
+  const judged = `[target ${figure(TARGETS[kind])}: ${verdict}]`;
+  return `${rate}, ${latency}; ${counted}${wrong === '' ? '' : `; ${wrong}`}  ${judged}`;
 }
 
 function plot(

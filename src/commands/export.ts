@@ -1,4 +1,4 @@
-/** `fusegate leads|interests|optouts|clicks export`: a table as CSV or JSON lines, beside a running server. */
+/** `fusegate leads|interests|optouts|clicks export`: a table as CSV or JSON lines. */
 import { Option, type Command } from 'commander';
 import { timeText } from '../outreach/leads.js';
 import { clickIdOf } from '../outreach/tokens.js';
@@ -33,11 +33,23 @@ interface ExportedTable {
 const position = { pattern: /^\d{1,15}$/, described: 'a position as the export shows it' };
 const campaignColumns = ['message', 'source', 'segment', 'campaign', 'event_id'];
 
-/** An unreadable list must not let a row through as if nobody had opted out. */
-async function optedOut({ store, secrets }: CommandContext, email: string): Promise<boolean> {
-  const found = await findOptout(store, secrets, email);
-  if (found.kind === 'unavailable') throw new Error(`The opt-outs cannot be read (${found.reason}).`);
-  return found.value !== undefined;
+/** Writes rows that say of their address whether it opted out. */
+type MarkedRow = (email: string, row: Row) => Promise<void>;
+
+/** A visit whose rows are marked; it ends where the opt-outs cannot be read: no row goes out unmarked. */
+async function marked(
+  { store, secrets }: CommandContext,
+  row: (row: Row) => Promise<void>,
+  visit: (row: MarkedRow) => Promise<Unavailable | undefined>,
+): Promise<Unavailable | undefined> {
+  let failed: Unavailable | undefined;
+  const unavailable = await visit(async (email, unmarked) => {
+    if (failed !== undefined) return;
+    const found = await findOptout(store, secrets, email.trim());
+    if (found.kind === 'unavailable') failed = found;
+    else await row({ ...unmarked, opted_out: found.value !== undefined });
+  });
+  return unavailable ?? failed;
 }
 
 const leads: ExportedTable = {
@@ -47,10 +59,12 @@ const leads: ExportedTable = {
   log: 'leads',
   cursor: position,
   visit: (context, after, row) =>
-    visitLeads(context.store, Number(after), async (at, { receivedAtMs, eventId, ...lead }) => {
-      const opted_out = await optedOut(context, lead.email);
-      await row({ ...lead, position: at, received_at: timeText(receivedAtMs), event_id: eventId, opted_out });
-    }),
+    marked(context, row, (markedRow) =>
+      visitLeads(context.store, Number(after), (at, { receivedAtMs, eventId, ...lead }) => {
+        const received_at = timeText(receivedAtMs);
+        return markedRow(lead.email, { ...lead, position: at, received_at, event_id: eventId });
+      }),
+    ),
 };
 
 const interests: ExportedTable = {
@@ -63,18 +77,19 @@ const interests: ExportedTable = {
   log: 'interests',
   cursor: position,
   visit: (context, after, row) =>
-    visitInterests(context.store, Number(after), async (at, interest) => {
-      const { receivedAtMs, eventId, deliveryModel, monthlyChars, ...rest } = interest;
-      await row({
-        ...rest,
-        position: at,
-        received_at: timeText(receivedAtMs),
-        delivery_model: deliveryModel,
-        monthly_chars: monthlyChars,
-        event_id: eventId,
-        opted_out: await optedOut(context, rest.email),
-      });
-    }),
+    marked(context, row, (markedRow) =>
+      visitInterests(context.store, Number(after), (at, interest) => {
+        const { receivedAtMs, eventId, deliveryModel, monthlyChars, ...rest } = interest;
+        return markedRow(rest.email, {
+          ...rest,
+          position: at,
+          received_at: timeText(receivedAtMs),
+          delivery_model: deliveryModel,
+          monthly_chars: monthlyChars,
+          event_id: eventId,
+        });
+      }),
+    ),
 };
 
 const optouts: ExportedTable = {

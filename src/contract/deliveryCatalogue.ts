@@ -1,4 +1,4 @@
-/** The catalogue of delivery models (contract, What the service does, 7): offered by agreement, not for sale. */
+/** The catalogue of delivery models (contract, What the service does, 7): by agreement, not for sale. */
 import type { DeliveryModel, DeliveryModelId } from './delivery.js';
 
 /** What every entry says alike: a human scopes it, and no price is final. */
@@ -48,8 +48,8 @@ const entries: Readonly<Record<DeliveryModelId, Entry>> = {
       'Support by email on working days; longer hours by agreement.',
     ],
     price_indicative:
-      'From about US$18,000 a year for each production site. Indicative: the price is agreed in writing and ' +
-      'depends on sites and support hours.',
+      'From about US$18,000 a year for each production site. Indicative: the price is agreed in writing ' +
+      'and depends on sites and support hours.',
   },
   oem_embedded: {
     name: 'Embedded in your product',
@@ -67,8 +67,8 @@ const entries: Readonly<Record<DeliveryModelId, Entry>> = {
       'Test vectors, so that your own tests can prove equal results after every upgrade.',
     ],
     price_indicative:
-      'From about US$30,000 a year, or a share for each unit sold. Indicative: the price is agreed in writing ' +
-      'once volume and support are known.',
+      'From about US$30,000 a year, or a share for each unit sold. Indicative: the price is agreed in ' +
+      'writing once volume and support are known.',
   },
 };
 

@@ -114,7 +114,8 @@ const interestResponse: DeliveryInterestResponse = {
   received_at: '2026-11-21T09:30:01.000Z',
   delivery_model: 'dedicated_byoc',
   next_step:
-    'A human reads this and replies to the address you gave. Nothing has been provisioned, billed or emailed.',
+    'A human reads this and replies to the address you gave. Nothing has been provisioned, billed or ' +
+    'emailed.',
 };
 
 // Tokens under the secret of the example in docs/outreach.md.

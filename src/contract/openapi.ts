@@ -3,7 +3,7 @@ import { type SchemaObject, componentOf } from './component.js';
 import { examples } from './examples.js';
 import { type AnswerHeader, type Route, type RouteAnswer, type RouteId, routeList } from './routes.js';
 import type { ParameterSets } from './schemas.js';
-import type { ParameterPlace } from './validate.js';
+import { explainBody, type ParameterPlace } from './validate.js';
 import type { HTTPValidationError } from './validation.js';
 
 /** The document, as JSON. */
@@ -42,10 +42,10 @@ const answerHeaders: Readonly<Record<AnswerHeader | 'x-request-id', SchemaObject
   },
 };
 
-/** What a request without its docs gets. */
-const unprocessableExample: HTTPValidationError = {
-  detail: [{ type: 'missing', loc: ['body', 'docs'], msg: 'Field required', input: { query: 'boots' } }],
-};
+/** What an empty object gets; undefined where there is no JSON body. */
+function unprocessableExample({ body }: ListedRoute): HTTPValidationError | undefined {
+  return 'schema' in body ? { detail: explainBody(body.schema, {}) } : undefined;
+}
 
 /** The parts of one document under way: components are read when first met. */
 interface Draft {
@@ -73,7 +73,7 @@ function headersOf({ headers }: ListedRoute): SchemaObject {
 
 function answer(draft: Draft, route: ListedRoute, status: number, shown: RouteAnswer): SchemaObject {
   const { response } = examples[route.id];
-  const body = status === 422 ? unprocessableExample : response.body;
+  const body = status === 422 ? unprocessableExample(route) : response.body;
   const example = status === response.status || status === 422 ? body : undefined;
   const [type, schema] =
     'schema' in shown

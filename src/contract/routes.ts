@@ -164,8 +164,8 @@ export const routes = {
     path: '/v1/delivery-interest',
     summary: 'Say that a delivery model is of interest',
     description:
-      'Appends the interest to durable storage: it is on disk before the answer leaves. A human replies; no ' +
-      'key, order or invoice comes of it.',
+      'Appends the interest to durable storage: it is on disk before the answer leaves. A human replies; ' +
+      'no key, order or invoice comes of it.',
     body: { kind: 'json', schema: 'DeliveryInterestRequest', other: 'none', limit: MIB },
     answers: { 200: { schema: 'DeliveryInterestResponse', description: 'The interest is on disk.' } },
   },
@@ -185,8 +185,8 @@ export const routes = {
     path: '/unsubscribe',
     summary: 'Opt out with one click',
     description:
-      'The target of RFC 8058 one-click links. The link decides, the body is not looked at. A token that is ' +
-      'not good changes nothing and is told by `unsubscribed: false`, with status 200.',
+      'The target of RFC 8058 one-click links. The link decides, the body is not looked at. A token that ' +
+      'is not good changes nothing and is told by `unsubscribed: false`, with status 200.',
     body: { kind: 'any', limit: MIB },
     parameters: { query: 'UnsubscribeQuery' },
     answers: { 200: { schema: 'UnsubscribeResponse', description: 'Whether the address is opted out.' } },
@@ -198,8 +198,8 @@ export const routes = {
     path: '/c/{token}',
     summary: 'Follow a counted link',
     description:
-      'Logs the click and redirects to `d` where the token was made for it, where it is a path of this site, ' +
-      'or where its host is one of the operator’s; else to `/`.',
+      'Logs the click and redirects to `d` where the token was made for it, where it is a path of this ' +
+      'site, or where its host is one of the operator’s; else to `/`.',
     parameters: { path: 'ClickPath', query: 'ClickQuery' },
     answers: { 302: { type: 'text/plain; charset=utf-8', description: 'The way to the destination.' } },
     unprocessable: true,

@@ -22,7 +22,8 @@ export function deliveryModels(): Answer {
 
 /** What happens after interest was stored: nothing that a program does. */
 export const nextStep =
-  'A human reads this and replies to the address you gave. Nothing has been provisioned, billed or emailed.';
+  'A human reads this and replies to the address you gave. Nothing has been provisioned, billed or ' +
+  'emailed.';
 
 /** Stores interest in delivery models. */
 export function deliveryInterest({

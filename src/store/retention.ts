@@ -73,8 +73,8 @@ export function storedData({ clicksRetentionDays, leadsRetentionDays }: Retentio
     },
     {
       what:
-        'Clicks on counted links: time, token of the link, destination, whether the token was good, whether ' +
-        'a program followed it. No IP address, no User-Agent.',
+        'Clicks on counted links: time, token of the link, destination, whether the token was good, ' +
+        'whether a program followed it. No IP address, no User-Agent.',
       why: 'To count how often a link is followed.',
       retention: clicksRetentionDays === 0 ? 'For ever.' : `${clicksRetentionDays} days.`,
       where: 'Table clicks of the store.',

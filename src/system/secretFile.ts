@@ -1,4 +1,4 @@
-/** The file of the master secret: made once, whole and durable before anybody uses it, readable by its owner. */
+/** The file of the master secret: made once, durable before anybody uses it, readable by its owner alone. */
 import { closeSync, fstatSync, fsyncSync, linkSync, mkdirSync, openSync } from 'node:fs';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

@@ -1,4 +1,4 @@
-/** The log of clicks: whole, in order, once each, while the store works, fails, answers late or not at all. */
+/** The log of clicks: whole, in order, once each, while the store works or fails, and after its end. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ClickLog } from '../../src/outreach/clickLog.js';

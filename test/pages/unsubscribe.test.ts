@@ -1,4 +1,4 @@
-/** The opt-out page in a real Chromium: light, dark, narrow, by keyboard, without script, and when it fails. */
+/** The opt-out page in a real Chromium: light, dark, narrow, by keyboard, without script, failing. */
 import assert from 'node:assert/strict';
 import { createServer, type Server } from 'node:http';
 import { after, before, test } from 'node:test';
@@ -93,7 +93,8 @@ async function picture(page: Page, name: string): Promise<void> {
 
 /** Contrast (WCAG 2.2) of every text that shows with what is painted behind it; the lowest. */
 const lowestContrast = `(() => {
-  const channel = (value) => { const s = value / 255; return s <= 0.04045 ? s / 12.92 : ((s + 0.055) / 1.055) ** 2.4; };
+  const linear = (s) => s <= 0.04045 ? s / 12.92 : ((s + 0.055) / 1.055) ** 2.4;
+  const channel = (value) => linear(value / 255);
   const luminance = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
   const parse = (color) => color.match(/[\\d.]+/g).map(Number);
   const behind = (element) => {
@@ -103,9 +104,11 @@ const lowestContrast = `(() => {
     }
     return [255, 255, 255];
   };
-  const shown = [...document.querySelectorAll('h1, p, button, a, [role=alert]')].filter((e) => e.checkVisibility());
-  return Math.min(...shown.filter((e) => e.textContent.trim() !== '').map((element) => {
-    const pair = [parse(getComputedStyle(element).color), behind(element)].map(luminance).sort((a, b) => b - a);
+  const all = [...document.querySelectorAll('h1, p, button, a')];
+  const shown = all.filter((each) => each.checkVisibility() && each.textContent.trim() !== '');
+  return Math.min(...shown.map((element) => {
+    const colors = [parse(getComputedStyle(element).color), behind(element)];
+    const pair = colors.map(luminance).sort((a, b) => b - a);
     return (pair[0] + 0.05) / (pair[1] + 0.05);
   }));
 })()`;

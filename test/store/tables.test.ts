@@ -1,4 +1,4 @@
-/** The outreach tables: records of every format ever written still read; what is erased, trimmed and found. */
+/** The outreach tables: every format ever written still reads; what is erased, trimmed and found. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
