@@ -9,6 +9,8 @@ import type { Server } from './processes.js';
 /** What one run measured. */
 export interface Load {
   readonly requestsPerSecond: number;
+  /** Requests answered. */
+  readonly requests: number;
   /** Server CPU (µs) a request, utime + stime of its processes over the run. */
   readonly cpuMicroseconds: number;
   readonly p50Microseconds: number;
@@ -35,27 +37,40 @@ export function findWrk(): { readonly version: string } | { readonly missing: st
   };
 }
 
+/** Posts a file to a server's /v1/fuse. @throws as {@link runWrk} */
+export function load(server: Server, path: string, connections: number, seconds: number): Promise<Load> {
+  return runWrk(server, { script: 'post.lua', path: '/v1/fuse', argument: path, connections, seconds });
+}
+
+/** What wrk is to do. */
+export interface WrkRun {
+  /** Name of the script under `bench`. */
+  readonly script: string;
+  readonly path: string;
+  /** The script's argument. */
+  readonly argument: string;
+  readonly connections: number;
+  readonly seconds: number;
+}
+
 /**
- * Posts a file to a server's /v1/fuse.
+ * Runs wrk against a server.
  *
  * @throws when a request failed: a figure made of failures is none
  */
-export async function load(
+export async function runWrk(
   server: Server,
-  path: string,
-  connections: number,
-  seconds: number,
+  { script, path, argument, connections, seconds }: WrkRun,
 ): Promise<Load> {
-  const script = join(projectRoot, 'bench/post.lua');
   const flags = ['-t', '1', '-c', String(connections), '-d', `${seconds}s`, '--timeout', '60s', '--latency'];
   const cpuBefore = server.cpuSeconds();
   const { stdout } = await promisify(execFile)('wrk', [
     ...flags,
     '-s',
-    script,
-    `${server.url}/v1/fuse`,
+    join(projectRoot, 'bench', script),
+    `${server.url}${path}`,
     '--',
-    path,
+    argument,
   ]);
   const cpu = server.cpuSeconds() - cpuBefore;
   const line = /^RESULT (.*)$/m.exec(stdout)?.[1];
@@ -65,6 +80,7 @@ export async function load(
     throw new Error(`${server.name} failed under load: ${line}`);
   }
   return {
+    requests: summary.requests,
     requestsPerSecond: (summary.requests * 1e6) / summary.microseconds,
     cpuMicroseconds: (cpu * 1e6) / summary.requests,
     p50Microseconds: summary.p50_us,

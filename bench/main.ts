@@ -6,6 +6,8 @@ import { benchFuse } from './fuse.js';
 import type { FuseOptions } from './fuse.js';
 import { benchLarge } from './large.js';
 import type { LargeOptions } from './large.js';
+import { benchLeads } from './leads.js';
+import type { LeadsOptions } from './leads.js';
 import { benchSoak } from './soak.js';
 import type { SoakOptions } from './soak.js';
 
@@ -65,6 +67,16 @@ program
   .option('--no-record', 'write nothing to bench/record')
   .action(async (options: LargeOptions) => {
     process.exitCode = await benchLarge(options);
+  });
+program
+  .command('leads')
+  .description('durable POST /v1/leads and GET /c/{token}: rates, and what is in the store afterwards')
+  .option('--seconds <s>', 'seconds of load of each kind', positive, 10)
+  .option('--connections <n>', 'clients at once', whole, 64)
+  .option('--json', 'print one JSON document instead of text', false)
+  .option('--no-record', 'write nothing to bench/record')
+  .action(async (options: LeadsOptions) => {
+    process.exitCode = await benchLeads(options);
   });
 try {
   await program.parseAsync();

@@ -1,11 +1,20 @@
 /** Composition root: builds the parts, binds the handlers to them and hands both to a command. */
+import { existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createAccess, keyTiers, type Access } from './access/admission.js';
+import { KeyChanges, storedKeys, storedUsage } from './access/stored.js';
 import { readTiers, type Tiers } from './access/tiers.js';
+import { addClick } from './commands/click.js';
+import { addExports } from './commands/export.js';
+import { addForget } from './commands/forget.js';
+import { addKeys, type KeysParts } from './commands/keys.js';
+import { addOptout } from './commands/optout.js';
 import { runProgram, workerCommand } from './commands/program.js';
 import { serve, type ServeOrder, type ServeOutcome } from './commands/serve.js';
+import { terminal } from './commands/terminal.js';
+import type { OpenedStore } from './commands/withStore.js';
 import type { Handlers } from './contract/routes.js';
 import { servedRoutes } from './http/pipeline.js';
 import { createServer, type Server } from './http/server.js';
@@ -13,21 +22,58 @@ import { banner, health } from './info/banner.js';
 import { limits, rateLimits } from './info/limits.js';
 import { openapi } from './info/openapi.js';
 import { privacy } from './info/privacy.js';
-import { dataFolderCheck, nativeModuleCheck, ready } from './info/ready.js';
+import { dataFolderCheck, nativeModuleCheck, ready, storeCheck } from './info/ready.js';
 import { SERVICE_VERSION, version } from './info/version.js';
 import { native } from './native/addon.js';
+import { click } from './outreach/click.js';
+import { ClickLog } from './outreach/clickLog.js';
+import { deliveryInterest, deliveryModels } from './outreach/delivery.js';
+import { leads } from './outreach/leads.js';
+import { optoutState, unsubscribe } from './outreach/optout.js';
 import { docsHandlers } from './pages/docs.js';
+import { pageFile } from './pages/page.js';
+import { unsubscribePage } from './pages/unsubscribe.js';
 import { runParent } from './processes/parent.js';
 import { runWorker } from './processes/worker.js';
 import { fuseHandler } from './search/fuse.js';
 import { exactOffLoop } from './search/offLoop.js';
+import { createStore } from './store/groupCommit.js';
+import { openLmdb } from './store/lmdb.js';
+import { storedData } from './store/retention.js';
+import { openSecrets } from './store/secrets.js';
+import { unitIds } from './store/unitId.js';
+import { derive } from './system/masterSecret.js';
 import { systemClock } from './system/clock.js';
 import type { Configuration } from './system/configuration.js';
 import { createLog, type Log } from './system/log.js';
-import { systemRandomness } from './system/randomness.js';
+import { systemRandomness, type Randomness } from './system/randomness.js';
 
 /** How long requests in flight are waited for when told to stop (ms). */
 const drainMs = 10_000;
+
+/**
+ * Opens the store and the secrets that fit it. `randomness`: makes the first secret where there is none.
+ * @throws Error when the store cannot be opened
+ */
+async function openStore(
+  { storeFolder, dataFolder, masterSecrets }: Configuration,
+  log: Log,
+  randomness: Randomness | undefined,
+): Promise<OpenedStore | { readonly refused: string }> {
+  const newUnitId = unitIds(systemClock, systemRandomness);
+  const engine = await openLmdb({
+    folder: storeFolder,
+    openGate: (folder) => new native.Gate(folder),
+    clock: systemClock,
+    log,
+  });
+  const store = createStore(engine, newUnitId);
+  const sources = { configured: masterSecrets, dataFolder, randomness };
+  const opened = await openSecrets(store, newUnitId, sources);
+  if ('secrets' in opened) return { store, newUnitId, secrets: opened.secrets };
+  await store.close();
+  return opened;
+}
 
 /** The file of the data folder that holds the machine's limits. */
 const limitsFile = (dataFolder: string): string => join(dataFolder, 'limits');
@@ -37,55 +83,110 @@ function prepareFolder(dataFolder: string): void {
   native.createLimits(limitsFile(dataFolder), systemRandomness(16));
 }
 
-function buildAccess(configuration: Configuration, tiers: Tiers, log: Log): Access {
+function buildAccess(configuration: Configuration, tiers: Tiers, opened: OpenedStore, log: Log): Access {
+  const { store, newUnitId, secrets } = opened;
+  // The oldest secret: usage stays what it is when a new one is put before it.
+  const oldest = secrets.at(-1) ?? secrets[0];
   return createAccess({
     native: new native.Access(limitsFile(configuration.dataFolder), keyTiers(tiers)),
     hashKey: native.hashKey,
     tiers,
     routeLimits: { leads: configuration.leadsPerMinute },
     trustedProxies: configuration.trustedProxies,
-    // No operation of this version issues a key, so that there is none to find.
-    keys: { find: () => Promise.resolve(undefined) },
+    keys: storedKeys(store),
+    usage: storedUsage(store, newUnitId, (subject) =>
+      derive(oldest, 'usage', Buffer.from(subject).toString('hex')),
+    ),
     clock: systemClock,
     log,
   });
 }
 
 /** Every route's handler, bound to its parts. */
-function handlers({ dataFolder, leadsPerMinute }: Configuration, tiers: Tiers): Handlers {
-  const checks = [dataFolderCheck(dataFolder), nativeModuleCheck(native.version, SERVICE_VERSION)];
+function handlers(
+  configuration: Configuration,
+  tiers: Tiers,
+  opened: OpenedStore,
+  clicks: ClickLog,
+): Handlers {
+  const { store, secrets } = opened;
+  const storing = { ...opened, clock: systemClock };
+  const checks = [
+    dataFolderCheck(configuration.dataFolder),
+    storeCheck(store, systemClock),
+    nativeModuleCheck(native.version, SERVICE_VERSION),
+  ];
   return {
     fuse: fuseHandler({ ...native, answerExactlyOffLoop: exactOffLoop() }),
+    leads: leads(storing),
+    deliveryModels,
+    deliveryInterest: deliveryInterest(storing),
+    unsubscribePage: unsubscribePage(optoutState(opened)),
+    unsubscribe: unsubscribe(storing),
+    click: click({
+      ...configuration,
+      secrets,
+      clock: systemClock,
+      record: (each) => clicks.record(each),
+    }),
     banner,
     health,
     ready: ready(checks),
     version: version({ native: native.version(), unicode: native.unicodeVersion() }),
-    privacy: privacy([]),
-    limits: limits(rateLimits(tiers, { leads: leadsPerMinute })),
+    privacy: privacy(storedData(configuration)),
+    limits: limits(rateLimits(tiers, { leads: configuration.leadsPerMinute })),
     openapi: openapi(),
     ...docsHandlers(),
+    pageFile: pageFile(),
   };
 }
 
-/** The server of one worker; when it has drained, what was charged last is handed over. */
-function buildServer(configuration: Configuration, tiers: Tiers): Server {
+/** @throws Error with the sentence that says why a worker cannot serve */
+async function buildServer(configuration: Configuration, tiers: Tiers): Promise<Server> {
   const log = createLog(configuration.logLevel);
-  const access = buildAccess(configuration, tiers, log);
+  const opened = await openStore(configuration, log, systemRandomness);
+  if ('refused' in opened) throw new Error(opened.refused);
+  const clicks = new ClickLog({ ...opened, clock: systemClock, log });
+  const access = buildAccess(configuration, tiers, opened, log);
+  const keyChanges = new KeyChanges(opened.store, systemClock, access);
   const server = createServer({
-    routes: servedRoutes(handlers(configuration, tiers), { checkJson: native.checkJson, access }),
+    routes: servedRoutes(handlers(configuration, tiers, opened, clicks), {
+      checkJson: native.checkJson,
+      access,
+    }),
     clock: systemClock,
     log,
     randomness: systemRandomness,
   });
+  keyChanges.start();
   return {
     listen: server.listen,
-    drain: async (timeoutMs) => {
+    metrics: () => [...server.metrics(), ...clicks.metrics(), ...access.metrics()],
+    async drain(timeoutMs) {
       const drained = await server.drain(timeoutMs);
-      await access.close();
+      keyChanges.stop();
+      await Promise.all([clicks.close(), access.close()]);
+      await opened.store.close();
       return drained;
     },
-    metrics: () => [...server.metrics(), ...access.metrics()],
   };
+}
+
+/** Opens the store of a server that has run before; the commands make none. */
+async function openExistingStore(
+  configuration: Configuration,
+): Promise<OpenedStore | { readonly refused: string }> {
+  const { storeFolder } = configuration;
+  if (!existsSync(join(storeFolder, 'data.mdb'))) {
+    const hint = 'Start the server once, or set STORE_URL as it has it.';
+    return { refused: `There is no store in ${storeFolder}. ${hint}` };
+  }
+  try {
+    return await openStore(configuration, createLog('silent'), undefined);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return { refused: `The store in ${storeFolder} cannot be opened (${reason}).` };
+  }
 }
 
 /** Runs the parent of the workers, which are this same program. */
@@ -101,21 +202,37 @@ function serveInProcesses(order: ServeOrder): Promise<ServeOutcome> {
   });
 }
 
+/** What the commands on the store are made of. */
+function commandParts(): KeysParts {
+  return {
+    ...terminal(),
+    environment: process.env,
+    machine: { platform: process.platform, cores: availableParallelism() },
+    clock: systemClock,
+    randomness: systemRandomness,
+    openStore: openExistingStore,
+    keyFormat: native,
+    readTiers: (configuration) => readTiers(configuration.tiersFile, configuration),
+  };
+}
+
 /** Runs `fusegate` with the arguments after the command's name. */
 export async function main(args: readonly string[]): Promise<void> {
+  const parts = commandParts();
   await runProgram(args, {
     version: SERVICE_VERSION,
     serve: () =>
       serve({
         environment: process.env,
-        machine: { platform: process.platform, cores: availableParallelism() },
+        machine: parts.machine,
         version: SERVICE_VERSION,
-        readTiers: (configuration) => readTiers(configuration.tiersFile, configuration),
+        readTiers: parts.readTiers,
         run: serveInProcesses,
         print: (line) => console.log(line),
         printError: (line) => console.error(line),
       }),
     work: () => runWorker(buildServer),
+    add: [addKeys, addExports, addOptout, addClick, addForget].map((add) => (program) => add(program, parts)),
   });
 }
 

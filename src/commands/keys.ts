@@ -91,7 +91,14 @@ function row(cells: Readonly<Record<string, string | null>>): string {
   return `${padded.join('  ').trimEnd()}\n`;
 }
 
-const heading = row({ id: 'id', tier: 'tier', status: 'status', expires_at: 'ends', hint: 'key', origin: 'for' });
+const heading = row({
+  id: 'id',
+  tier: 'tier',
+  status: 'status',
+  expires_at: 'ends',
+  hint: 'key',
+  origin: 'for',
+});
 
 async function list(parts: KeysParts, { store }: CommandContext, { json }: Json): Ended {
   const nowMs = parts.clock.wallMs();
@@ -171,7 +178,9 @@ export function addKeys(program: Command, parts: KeysParts): void {
   add('revoke <id>', 'end a key for good', (context, id: string, options: { reason: string }) =>
     revoke(parts, context, id, options.reason),
   ).option('--reason <text>', 'why', 'revoked by the operator');
-  add('reissue <id>', 'end a key and print a new one of the same tier and end', (context, id: string, json: Json) =>
-    reissue(parts, context, id, json),
+  add(
+    'reissue <id>',
+    'end a key and print a new one of the same tier and end',
+    (context, id: string, json: Json) => reissue(parts, context, id, json),
   );
 }

@@ -1,4 +1,4 @@
-/** The command line: `fusegate serve`, `--version`, `--help` (commander). */
+/** The command line: `fusegate serve`, `--version`, `--help`, and what else is added (commander). */
 import { Command } from 'commander';
 
 /** What the commands do; each resolves to the exit code. */
@@ -7,6 +7,8 @@ export interface Commands {
   readonly serve: () => Promise<number>;
   /** Runs one worker of a server; only a parent starts it. */
   readonly work: () => void;
+  /** Each adds commands of its own. */
+  readonly add: readonly ((program: Command) => void)[];
 }
 
 /** The hidden command by which a parent starts its workers. */
@@ -36,5 +38,6 @@ export async function runProgram(args: readonly string[], commands: Commands): P
       if (process.send === undefined) program.error('error: workers are started by fusegate serve.');
       commands.work();
     });
+  for (const add of commands.add) add(program);
   await program.parseAsync(args, { from: 'user' });
 }

@@ -1,5 +1,11 @@
 /** One full example a route: in the OpenAPI document, and as the files under `docs/examples`. */
 import { MAX_NESTING } from './body.js';
+import type {
+  DeliveryInterestRequest,
+  DeliveryInterestResponse,
+  DeliveryModelsResponse,
+} from './delivery.js';
+import { catalogue } from './deliveryCatalogue.js';
 import type { FuseRequest, FuseResponse } from './fuse.js';
 import type {
   BannerResponse,
@@ -7,9 +13,12 @@ import type {
   LimitsResponse,
   PrivacyResponse,
   ReadyResponse,
+  StoredData,
   VersionResponse,
 } from './info.js';
+import type { LeadRequest, LeadResponse } from './leads.js';
 import { bodyLimits, fieldLimits } from './limits.js';
+import type { UnsubscribeResponse } from './optout.js';
 import type { RouteId } from './routes.js';
 import { MAX_ERRORS, MAX_INPUT_BYTES } from './validation.js';
 
@@ -66,6 +75,53 @@ const fuseResponse: FuseResponse = {
   ],
 };
 
+const leadRequest: LeadRequest = {
+  email: 'ada@example.com',
+  tier: 'growth',
+  message: 'We re-rank product search in three languages.',
+  source: 'docs',
+  segment: null,
+  campaign: 'autumn',
+  event_id: 'e-1842',
+};
+
+const leadResponse: LeadResponse = {
+  ok: true,
+  id: 'lead_019aa4e2c0007d1f2b6c9a40e15f3d88',
+  received_at: '2026-11-21T09:30:00.000Z',
+};
+
+const models: DeliveryModelsResponse = { models: [...catalogue] };
+
+const interestRequest: DeliveryInterestRequest = {
+  email: 'ada@example.com',
+  delivery_model: 'dedicated_byoc',
+  company: 'Example Ltd',
+  cloud: 'aws',
+  monthly_chars: 'about 2 billion',
+  timeline: 'next_quarter',
+  compliance: 'ISO 27001; data stays in the EU',
+  message: null,
+  source: null,
+  segment: null,
+  campaign: null,
+  event_id: null,
+};
+
+const interestResponse: DeliveryInterestResponse = {
+  ok: true,
+  id: 'interest_019aa4e2c3e87a904d5e6f708192a3b4',
+  received_at: '2026-11-21T09:30:01.000Z',
+  delivery_model: 'dedicated_byoc',
+  next_step:
+    'A human reads this and replies to the address you gave. Nothing has been provisioned, billed or ' +
+    'emailed.',
+};
+
+// Tokens under the secret of the example in docs/outreach.md.
+const unsubscribeQuery = 'e=ada%2Bnews%40example.com&t=20tyMpLC-2W9jIOCY-JjGt';
+const unsubscribed: UnsubscribeResponse = { ok: true, unsubscribed: true };
+
 const banner: BannerResponse = {
   service: 'Fusegate',
   version: '0.4.0',
@@ -79,6 +135,7 @@ const ready: ReadyResponse = {
   ready: true,
   checks: [
     { check: 'data_folder', ok: true, reason: null },
+    { check: 'store', ok: true, reason: null },
     { check: 'native_module', ok: true, reason: null },
   ],
 };
@@ -94,8 +151,17 @@ const version: VersionResponse = {
   platform: 'linux-x64',
 };
 
+const privacyStored: StoredData[] = [
+  {
+    what: 'Leads: time, email, tier, message, source, segment, campaign and event id as they were sent.',
+    why: 'So that the operator can answer.',
+    retention: 'Until it is forgotten on request.',
+    where: 'Table leads of the store.',
+  },
+];
+
 const privacy: PrivacyResponse = {
-  stored: [],
+  stored: privacyStored,
   logged: [
     {
       what:
@@ -107,10 +173,10 @@ const privacy: PrivacyResponse = {
     },
   ],
   not_stored: [
-    'Bodies of requests and answers.',
-    'Paths with their values, and queries.',
-    'API keys and tokens.',
-    'Addresses, Referer and User-Agent.',
+    'Bodies of requests and answers, but for what is listed above.',
+    'Paths with their values, and queries, but for the tokens and destinations of counted links.',
+    'API keys and tokens of opt-out links.',
+    'IP addresses, Referer and User-Agent.',
   ],
 };
 
@@ -134,16 +200,38 @@ function get(path: string, body: unknown): Example {
   return { request: { method: 'GET', path }, response: { status: 200, type: json, body } };
 }
 
+function post(path: string, request: unknown, response: unknown): Example {
+  return {
+    request: { method: 'POST', path, headers: { 'content-type': json }, body: request },
+    response: { status: 200, type: json, body: response },
+  };
+}
+
 /** One example a route. */
 export const examples: Readonly<Record<RouteId, Example>> = {
-  fuse: {
+  fuse: post('/v1/fuse', fuseRequest, fuseResponse),
+  leads: post('/v1/leads', leadRequest, leadResponse),
+  deliveryModels: get('/v1/delivery-models', models),
+  deliveryInterest: post('/v1/delivery-interest', interestRequest, interestResponse),
+  unsubscribePage: {
+    request: { method: 'GET', path: `/unsubscribe?${unsubscribeQuery}` },
+    response: { status: 200, type: 'text/html; charset=utf-8' },
+  },
+  unsubscribe: {
     request: {
       method: 'POST',
-      path: '/v1/fuse',
-      headers: { 'content-type': json },
-      body: fuseRequest,
+      path: `/unsubscribe?${unsubscribeQuery}`,
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      body: 'List-Unsubscribe=One-Click',
     },
-    response: { status: 200, type: json, body: fuseResponse },
+    response: { status: 200, type: json, body: unsubscribed },
+  },
+  click: {
+    request: {
+      method: 'GET',
+      path: '/c/YXV0dW1u.IPJQl2EL-exm8iFaYmQPOw?d=https%3A%2F%2Fexample.com%2Foffer',
+    },
+    response: { status: 302, type: 'text/plain; charset=utf-8' },
   },
   banner: get('/', banner),
   health: get('/health', health),
@@ -159,5 +247,9 @@ export const examples: Readonly<Record<RouteId, Example>> = {
   docsFile: {
     request: { method: 'GET', path: '/docs/start.js' },
     response: { status: 200, type: 'text/javascript; charset=utf-8' },
+  },
+  pageFile: {
+    request: { method: 'GET', path: '/pages/site.css' },
+    response: { status: 200, type: 'text/css; charset=utf-8' },
   },
 };

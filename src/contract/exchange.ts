@@ -30,6 +30,8 @@ export interface RouteRequest<Input = unknown> {
    * (`Sec-Purpose` or `Purpose`). Such a request gets the answer of not acting.
    */
   readonly mayAct: boolean;
+  /** Whether the method is HEAD: the answer's body reaches nobody. */
+  readonly head: boolean;
   /** Whether the connection has gone: an answer would reach nobody. */
   aborted(): boolean;
 }

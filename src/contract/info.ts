@@ -97,6 +97,11 @@ export interface LimitsResponse {
   validation_input_bytes: number & Integer;
 }
 
+/** Path of one of the pages' files. */
+export interface PageFilePath {
+  file: string;
+}
+
 /** Path of one of the reference page's files. */
 export interface DocsPath {
   file: string;

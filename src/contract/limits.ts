@@ -40,7 +40,7 @@ function walk(request: string, field: string, shape: Shape): FieldLimit[] {
 /** Every bound on a field of a request or on a parameter, in the order of the route table. */
 export function fieldLimits(): FieldLimit[] {
   const names = routeList.flatMap(({ body, parameters }) => [
-    ...(body.kind === 'none' ? [] : [body.schema]),
+    ...('schema' in body ? [body.schema] : []),
     ...Object.values(parameters),
   ]);
   return [...new Set(names)].flatMap((name) => walk(name, '', shapeNamed(name)));

@@ -3,7 +3,7 @@ import { type SchemaObject, componentOf } from './component.js';
 import { examples } from './examples.js';
 import { type AnswerHeader, type Route, type RouteAnswer, type RouteId, routeList } from './routes.js';
 import type { ParameterSets } from './schemas.js';
-import type { ParameterPlace } from './validate.js';
+import { explainBody, type ParameterPlace } from './validate.js';
 import type { HTTPValidationError } from './validation.js';
 
 /** The document, as JSON. */
@@ -36,6 +36,10 @@ const answerHeaders: Readonly<Record<ShownHeader, SchemaObject>> = {
     description: "The request's id: the one sent when it is 1 to 64 of `A-Z a-z 0-9 . _ -`, else a new one.",
     schema: { type: 'string' },
   },
+  location: {
+    description: 'Where to go.',
+    schema: { type: 'string', format: 'uri-reference' },
+  },
   'server-timing': {
     description: 'Milliseconds spent (W3C Server Timing).',
     schema: { type: 'string' },
@@ -56,10 +60,10 @@ const answerHeaders: Readonly<Record<ShownHeader, SchemaObject>> = {
   },
 };
 
-/** What a request without its docs gets. */
-const unprocessableExample: HTTPValidationError = {
-  detail: [{ type: 'missing', loc: ['body', 'docs'], msg: 'Field required', input: { query: 'boots' } }],
-};
+/** What an empty object gets; undefined where there is no JSON body. */
+function unprocessableExample({ body }: ListedRoute): HTTPValidationError | undefined {
+  return 'schema' in body ? { detail: explainBody(body.schema, {}) } : undefined;
+}
 
 /** The parts of one document under way: components are read when first met. */
 interface Draft {
@@ -89,7 +93,7 @@ function headersOf({ headers }: ListedRoute, status: number, passes = false): Sc
 
 function answer(draft: Draft, route: ListedRoute, status: number, shown: RouteAnswer): SchemaObject {
   const { response } = examples[route.id];
-  const body = status === 422 ? unprocessableExample : response.body;
+  const body = status === 422 ? unprocessableExample(route) : response.body;
   const example = status === response.status || status === 422 ? body : undefined;
   const [type, schema] =
     'schema' in shown
@@ -150,6 +154,7 @@ function parametersOf(draft: Draft, place: ParameterPlace, set: keyof ParameterS
 
 function requestBody(draft: Draft, { id, body }: ListedRoute): SchemaObject {
   if (body.kind === 'none') return {};
+  if (body.kind === 'any') return { requestBody: { content: { '*/*': {} } } };
   const schema = schemaReference(draft, body.schema);
   const example = examples[id].request.body;
   const types = ['application/json', ...(body.other === 'form' ? ['application/x-www-form-urlencoded'] : [])];
@@ -202,6 +207,7 @@ export function gatewayDocument(): OpenApiDocument {
     servers: [{ url: '/' }],
     tags: [
       { name: 'fuse', description: 'Re-ranking.' },
+      { name: 'outreach', description: 'Leads, delivery models, mail opt-out and counted links.' },
       { name: 'information', description: 'The service itself.' },
     ],
     paths,

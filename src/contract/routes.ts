@@ -8,6 +8,11 @@ import type { ParameterSets, RequestBodies, ResponseBodies } from './schemas.js'
 export type RouteBody =
   | { readonly kind: 'none' }
   | {
+      /** The handler gets the bytes, whatever they are and whatever media type names them. */
+      readonly kind: 'any';
+      readonly limit: number;
+    }
+  | {
       /**
        * `json`: checked before the handler runs, which gets the value as `input`. `raw`: the handler gets the
        * bytes and checks them itself; only the media type is checked before.
@@ -26,7 +31,7 @@ export type RouteAnswer =
   | { readonly type: string; readonly description: string };
 
 /** Header fields an answer may carry besides those that all do. */
-export type AnswerHeader = 'server-timing' | 'ratelimit' | 'ratelimit-policy';
+export type AnswerHeader = 'server-timing' | 'ratelimit' | 'ratelimit-policy' | 'location';
 
 /** A limit by address that some routes have, besides or in place of a key's. */
 export type RouteLimit = 'leads';
@@ -39,7 +44,7 @@ export interface Route {
   /** Which address serves it: `gateway` is contract part A, `door` part B. */
   readonly part: 'gateway' | 'door';
   /** Heading in the reference page. */
-  readonly tag: 'fuse' | 'information';
+  readonly tag: 'fuse' | 'outreach' | 'information';
   /** Shown beside the path. */
   readonly summary: string;
   /** Markdown. */
@@ -61,6 +66,8 @@ export interface Route {
   /** Every problem code the route may send, by status. */
   readonly problems: Readonly<Record<number, readonly ProblemCode[]>>;
   readonly headers: readonly AnswerHeader[];
+  /** Request header fields that the handler reads besides its parameters, in lower case. */
+  readonly reads?: readonly string[];
   /** Whether pages of other origins may read the answers. */
   readonly cors: boolean;
   /** Whether a GET changes something; HEAD and prefetches must not reach its action. */
@@ -81,6 +88,28 @@ const information = {
   access: 'public',
   unprocessable: false,
   problems: {},
+  headers: [],
+  cors: true,
+  acts: false,
+  documented: true,
+} as const;
+
+const html = 'text/html; charset=utf-8';
+
+/** What routes that store a JSON body have in common. */
+const stored = {
+  method: 'POST',
+  part: 'gateway',
+  tag: 'outreach',
+  parameters: {},
+  access: 'public',
+  unprocessable: true,
+  problems: {
+    408: ['body_timeout'],
+    413: ['body_too_large'],
+    415: ['unsupported_encoding'],
+    503: ['overloaded', 'store_unavailable'],
+  },
   headers: [],
   cors: true,
   acts: false,
@@ -116,6 +145,74 @@ export const routes = {
     cors: false,
     acts: false,
     documented: true,
+  },
+  leads: {
+    ...stored,
+    path: '/v1/leads',
+    summary: 'Leave an address for the operator',
+    description:
+      'Appends the lead to durable storage: it is on disk before the answer leaves. No email is sent and ' +
+      'nothing is provisioned.',
+    body: { kind: 'json', schema: 'LeadRequest', other: 'none', limit: MIB },
+    answers: { 200: { schema: 'LeadResponse', description: 'The lead is on disk.' } },
+  },
+  deliveryModels: {
+    ...information,
+    tag: 'outreach',
+    path: '/v1/delivery-models',
+    summary: 'How an enterprise may run the service',
+    description:
+      'Three models, each by agreement: none can be bought here, and every price is an indication.',
+    answers: { 200: { schema: 'DeliveryModelsResponse', description: 'The models.' } },
+  },
+  deliveryInterest: {
+    ...stored,
+    path: '/v1/delivery-interest',
+    summary: 'Say that a delivery model is of interest',
+    description:
+      'Appends the interest to durable storage: it is on disk before the answer leaves. A human replies; ' +
+      'no key, order or invoice comes of it.',
+    body: { kind: 'json', schema: 'DeliveryInterestRequest', other: 'none', limit: MIB },
+    answers: { 200: { schema: 'DeliveryInterestResponse', description: 'The interest is on disk.' } },
+  },
+  unsubscribePage: {
+    ...information,
+    tag: 'outreach',
+    path: '/unsubscribe',
+    summary: 'The opt-out page',
+    description: 'Shows a button that opts out; showing it changes nothing.',
+    parameters: { query: 'UnsubscribeQuery' },
+    answers: { 200: { type: html, description: 'The page.' } },
+    unprocessable: true,
+    cors: false,
+  },
+  unsubscribe: {
+    ...stored,
+    path: '/unsubscribe',
+    summary: 'Opt out with one click',
+    description:
+      'The target of RFC 8058 one-click links. The link decides, the body is not looked at. A token that ' +
+      'is not good changes nothing and is told by `unsubscribed: false`, with status 200.',
+    body: { kind: 'any', limit: MIB },
+    parameters: { query: 'UnsubscribeQuery' },
+    answers: { 200: { schema: 'UnsubscribeResponse', description: 'Whether the address is opted out.' } },
+    cors: false,
+  },
+  click: {
+    ...information,
+    tag: 'outreach',
+    path: '/c/{token}',
+    summary: 'Follow a counted link',
+    description:
+      'Logs the click and redirects to `d` where the token was made for it, where it is a path of this ' +
+      'site, or where its host is one of the operator’s; else to `/`.',
+    parameters: { path: 'ClickPath', query: 'ClickQuery' },
+    answers: { 302: { type: 'text/plain; charset=utf-8', description: 'The way to the destination.' } },
+    unprocessable: true,
+    headers: ['location'],
+    reads: ['user-agent', 'sec-purpose', 'purpose', 'x-moz'],
+    cors: false,
+    acts: true,
   },
   banner: {
     ...information,
@@ -175,7 +272,7 @@ export const routes = {
     path: '/docs',
     summary: 'The reference as a page',
     description: 'Shows this description and sends requests from the browser.',
-    answers: { 200: { type: 'text/html; charset=utf-8', description: 'The page.' } },
+    answers: { 200: { type: html, description: 'The page.' } },
     cors: false,
   },
   docsFile: {
@@ -185,6 +282,16 @@ export const routes = {
     description: 'Scripts and styles of the reference page.',
     parameters: { path: 'DocsPath' },
     answers: { 200: { type: 'text/javascript; charset=utf-8', description: 'The file.' } },
+    cors: false,
+    documented: false,
+  },
+  pageFile: {
+    ...information,
+    path: '/pages/{file}',
+    summary: 'Files of the pages',
+    description: 'Scripts, styles and images of the pages.',
+    parameters: { path: 'PageFilePath' },
+    answers: { 200: { type: 'text/css; charset=utf-8', description: 'The file.' } },
     cors: false,
     documented: false,
   },

@@ -48,6 +48,7 @@ import type {
   DocsPath,
   HealthResponse,
   LimitsResponse,
+  PageFilePath,
   PrivacyResponse,
   ReadyResponse,
   VersionResponse,
@@ -94,6 +95,7 @@ export interface ParameterSets {
   CardOrderPath: CardOrderPath;
   ClickPath: ClickPath;
   DocsPath: DocsPath;
+  PageFilePath: PageFilePath;
   ReceiptPath: ReceiptPath;
   CardStatusQuery: CardStatusQuery;
   CardSuccessQuery: CardSuccessQuery;

@@ -66,6 +66,7 @@ export class Exchange implements RouteRequest {
   readonly path: Parameters;
   readonly query: Parameters;
   readonly mayAct: boolean;
+  readonly head: boolean;
   body: Uint8Array = noBytes;
   input: unknown = undefined;
 
@@ -118,6 +119,7 @@ export class Exchange implements RouteRequest {
     this.query = query === undefined || query === '' ? noParameters : parseQuery(query);
     this.crossOrigin = route.cors && request.getHeader('origin') !== '';
     this.headers = route.headers.length === 0 ? [] : route.headers.map((name) => request.getHeader(name));
+    this.head = mounted.head;
     this.mayAct = !mounted.head && (!route.acts || !isPrefetch(request));
   }
 

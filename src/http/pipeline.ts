@@ -92,7 +92,8 @@ export function servedRoute(
   const { id, method, path, body, cors, acts } = route;
   const headers = declaredSets(route)
     .filter(({ place }) => place === 'header')
-    .flatMap(({ fields }) => fields.map(({ name }) => name));
+    .flatMap(({ fields }) => fields.map(({ name }) => name))
+    .concat(route.reads ?? []);
   const timed = route.headers.includes('server-timing');
   const bodyLimit = body.kind === 'none' ? 0 : body.limit;
   const check = requestChecks(route, parts.checkJson);
@@ -100,7 +101,7 @@ export function servedRoute(
   return {
     route: { id, method, path, body: body.kind !== 'none', bodyLimit, cors, acts, timed, headers },
     handler,
-    ...(body.kind === 'none' ? {} : { refuseMediaType: mediaTypeCheck(body.other) }),
+    ...('other' in body ? { refuseMediaType: mediaTypeCheck(body.other) } : {}),
     ...(check === undefined ? {} : { check }),
     ...(admit === undefined ? {} : { admit }),
   };

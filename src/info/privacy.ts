@@ -14,10 +14,10 @@ const requestLog: StoredData = {
 };
 
 const notStored = [
-  'Bodies of requests and answers.',
-  'Paths with their values, and queries.',
-  'API keys and tokens.',
-  'Addresses, Referer and User-Agent.',
+  'Bodies of requests and answers, but for what is listed above.',
+  'Paths with their values, and queries, but for the tokens and destinations of counted links.',
+  'API keys and tokens of opt-out links.',
+  'IP addresses, Referer and User-Agent.',
 ];
 
 /**

@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { jsonAnswer } from '../contract/answer.js';
 import type { Handler } from '../contract/exchange.js';
 import type { ReadyCheck, ReadyResponse } from '../contract/info.js';
+import type { Store } from '../store/store.js';
+import type { Clock } from '../system/clock.js';
 
 /** One thing that readiness depends on. */
 export interface ReadinessCheck {
@@ -26,6 +28,25 @@ export function dataFolderCheck(folder: string): ReadinessCheck {
     }
   };
   return { name: 'data_folder', run };
+}
+
+/** For how long the outcome of a look at the store is told again (ms): it costs a synced write. */
+const probeMs = 1_000;
+
+/** A record can be written to the store and synced. */
+export function storeCheck(store: Pick<Store, 'probe'>, clock: Pick<Clock, 'monotonicMs'>): ReadinessCheck {
+  let probedMs = -Infinity;
+  let outcome: Promise<string | null> = Promise.resolve(null);
+  const run = () => {
+    if (clock.monotonicMs() - probedMs >= probeMs) {
+      probedMs = clock.monotonicMs();
+      outcome = store.probe().then((probe) => {
+        return probe.kind === 'unavailable' ? `The store cannot be written (${probe.reason}).` : null;
+      });
+    }
+    return outcome;
+  };
+  return { name: 'store', run };
 }
 
 /** The native module runs and is the one built from this version. */

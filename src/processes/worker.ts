@@ -24,8 +24,11 @@ function refuse(reason: string): void {
   else process.exit(1);
 }
 
-/** Serves until drained, then ends the process. `build` makes the server from what the parent has read. */
-export function runWorker(build: (configuration: Configuration, tiers: Tiers) => Server): void {
+/**
+ * Serves until drained, then ends the process. `build` makes the server from what the parent has read; when it
+ * throws, the worker refuses with the error's message.
+ */
+export function runWorker(build: (configuration: Configuration, tiers: Tiers) => Promise<Server>): void {
   const vitals = watchVitals();
   let server: Server | undefined;
   let ending = false;
@@ -36,7 +39,7 @@ export function runWorker(build: (configuration: Configuration, tiers: Tiers) =>
   };
   const start = async ({ configuration, tiers, port }: ToWorker & { kind: 'start' }): Promise<void> => {
     try {
-      server = build(configuration, tiers);
+      server = await build(configuration, tiers);
     } catch (error) {
       refuse(error instanceof Error ? error.message : String(error));
       return;

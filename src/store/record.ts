@@ -12,6 +12,9 @@ export interface Members {
   /** Bytes, written as base64url. */
   readonly bytes: (name: string) => Uint8Array;
   readonly bytesOrNull: (name: string) => Uint8Array | null;
+  readonly boolean: (name: string) => boolean;
+  /** A list of lists, such as the rows of a block. */
+  readonly rows: (name: string) => readonly (readonly unknown[])[];
   /** One of a closed list. */
   readonly choice: <const Choice extends string>(name: string, choices: readonly Choice[]) => Choice;
   /** Every member as it was written. */
@@ -19,13 +22,16 @@ export interface Members {
 }
 
 /** What a record's members may be. Bytes are written as base64url. */
-export type Member = string | number | null | Uint8Array;
+export type Member = string | number | boolean | null | Uint8Array | readonly Row[];
+
+/** A row of a member that is a table. */
+export type Row = readonly (string | number | boolean | null)[];
 
 /** How one kind of record is written and read. */
 export interface RecordCodec<Value> {
   /** Bytes of a record in a format that can be read. */
   readonly encode: (format: number, members: Readonly<Record<string, Member>>) => Uint8Array;
-  /** @throws Error when the bytes are not of a known format: the store was damaged, or written by a later version. */
+  /** @throws Error when the bytes are of no known format: damaged, or written by a later version. */
   readonly decode: (bytes: Uint8Array) => Value;
 }
 
@@ -45,11 +51,21 @@ function membersOf(kind: string, all: Readonly<Record<string, unknown>>): Member
     const value = all[name];
     return typeof value === 'number' && Number.isSafeInteger(value) ? value : wrong(name, 'an integer');
   };
+  const boolean = (name: string): boolean => {
+    const value = all[name];
+    return typeof value === 'boolean' ? value : wrong(name, 'true or false');
+  };
+  const rows = (name: string): readonly (readonly unknown[])[] => {
+    const value = all[name];
+    return Array.isArray(value) && value.every(Array.isArray) ? value : wrong(name, 'a list of lists');
+  };
   const bytes = (name: string): Uint8Array => Buffer.from(text(name), 'base64url');
   return {
     all,
     text,
     integer,
+    boolean,
+    rows,
     bytes,
     textOrNull: (name) => (all[name] === null ? null : text(name)),
     integerOrNull: (name) => (all[name] === null ? null : integer(name)),

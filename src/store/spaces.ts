@@ -8,7 +8,7 @@ export const spaces = {
   heads: 2,
   /** Leases of background work. Key: the lease's name. */
   leases: 3,
-  /** Fingerprints of the secrets in use. Key: the secret's id. */
+  /** Fingerprints of the secrets in use, all in one record. Key: `master`. */
   secrets: 4,
   /** API keys. Key: SHA-256 of the raw key. */
   keys: 16,

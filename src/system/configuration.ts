@@ -1,8 +1,10 @@
 /**
  * The environment variables that Fusegate reads: one table, checked at start, from which the page is made.
  */
+import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { logLevels, type LogLevel } from './log.js';
+import { parseSecrets } from './masterSecret.js';
 import { parseNetwork } from './network.js';
 
 /** Everything that the operator can set, checked. */
@@ -13,13 +15,23 @@ export interface Configuration {
   readonly host: string;
   /** Count of worker processes. */
   readonly workers: number;
-  /** Absolute path of the folder that holds everything Fusegate keeps. */
+  /** Absolute path of the store's folder. */
+  readonly storeFolder: string;
+  /** Absolute path of the folder that holds everything Fusegate keeps: the parent of the store's. */
   readonly dataFolder: string;
+  /** The master secrets, the newest first; empty: they lie in a file of the data folder. */
+  readonly masterSecrets: readonly string[];
+  /** Origin that clients see, such as `https://example.com`; null: not known. */
+  readonly publicUrl: string | null;
+  /** Hosts (with the port where it is not the scheme's own) that click links may lead to unsigned. */
+  readonly clickHosts: readonly string[];
+  /** How long clicks are kept (days); 0: for ever. */
+  readonly clicksRetentionDays: number;
+  /** How long leads and interests are kept (days); 0: until they are forgotten. */
+  readonly leadsRetentionDays: number;
   /** Port of the summed metrics; 0 is off. */
   readonly metricsPort: number;
   readonly logLevel: LogLevel;
-  /** What clients reach the server by: an origin without a path; null when not told. */
-  readonly publicUrl: string | null;
   /** Addresses and networks (CIDR) whose word about a client's address is taken. */
   readonly trustedProxies: readonly string[];
   /** Absolute path of the file of tiers; null: the one that ships. */
@@ -54,9 +66,11 @@ interface Variable<Value> {
   readonly fallbackShown?: string;
   readonly meaning: string;
   readonly parse: (text: string) => Parsed<Value>;
+  /** Whether its value is never shown, and may come from the file that `NAME_FILE` names. */
+  readonly secret?: true;
 }
 
-type Table = { readonly [Key in keyof Configuration]: Variable<Configuration[Key]> };
+type Table = { readonly [Key in Exclude<keyof Configuration, 'dataFolder'>]: Variable<Configuration[Key]> };
 
 /** A parser of whole decimal numbers from `least` to `most`. */
 function integer(least: number, most: number): (text: string) => Parsed<number> {
@@ -82,20 +96,6 @@ function integerOrNull(most: number): (text: string) => Parsed<number | null> {
   };
 }
 
-const loopback = ['localhost', '127.0.0.1', '[::1]'];
-
-function parsePublicUrl(text: string): Parsed<string | null> {
-  if (text === '') return { value: null };
-  const url = /^https?:\/\/[^/?#@\s]+\/?$/.test(text) && URL.canParse(text) ? new URL(text) : undefined;
-  const secure = url?.protocol === 'https:' || (url?.protocol === 'http:' && loopback.includes(url.hostname));
-  if (url !== undefined && secure) return { value: url.origin };
-  return {
-    wrong:
-      'must be https://<host>, with a port where it needs one and without a path, such as ' +
-      'https://api.example.com; http only for localhost, 127.0.0.1 and [::1]',
-  };
-}
-
 function parseProxies(text: string): Parsed<readonly string[]> {
   const value = text === '' ? [] : text.split(',').map((network) => network.trim());
   if (value.every((network) => parseNetwork(network) !== undefined)) return { value };
@@ -113,12 +113,43 @@ function parseHost(text: string): Parsed<string> {
   };
 }
 
-function parseDataFolder(text: string): Parsed<string> {
+function parseStoreFolder(text: string): Parsed<string> {
   const folder = /^lmdb:(.+)$/s.exec(text)?.[1];
   if (folder === undefined || folder.includes('\0')) {
     return { wrong: 'must be lmdb:<folder>, such as lmdb:./data/store' };
   }
-  return { value: dirname(resolve(folder)) };
+  return { value: resolve(folder) };
+}
+
+const loopback = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
+
+function parsePublicUrl(text: string): Parsed<string | null> {
+  if (text === '') return { value: null };
+  const wrong =
+    'must be https://<host> without a path (http only for this machine), such as https://example.com';
+  if (!URL.canParse(text)) return { wrong };
+  const url = new URL(text);
+  const plain = url.href === `${url.origin}/` && /^https?:$/.test(url.protocol);
+  const safe = url.protocol === 'https:' || loopback.test(url.hostname);
+  return plain && safe ? { value: url.origin } : { wrong };
+}
+
+/** A host as a browser writes it (IDNA, lower case), with its port; undefined when it is none. */
+function canonicalHost(text: string): string | undefined {
+  if (/[/?#@\\\s]/.test(text) || !URL.canParse(`https://${text}`)) return undefined;
+  return new URL(`https://${text}`).host;
+}
+
+function parseHosts(text: string): Parsed<readonly string[]> {
+  const hosts = text.split(',').map((item) => item.trim());
+  const canonical = hosts.filter((host) => host !== '').map(canonicalHost);
+  const value = canonical.filter((host) => host !== undefined);
+  if (value.length === canonical.length) return { value };
+  return { wrong: 'must be host names separated by commas, such as example.com,shop.example.com:8443' };
+}
+
+function parseMasterSecrets(text: string): Parsed<readonly string[]> {
+  return text === '' ? { value: [] } : parseSecrets(text);
 }
 
 function parseLogLevel(text: string): Parsed<LogLevel> {
@@ -149,14 +180,55 @@ const table: Table = {
     meaning: 'Worker processes that share the port.',
     parse: integer(1, 256),
   },
-  dataFolder: {
+  storeFolder: {
     name: 'STORE_URL',
     type: '`lmdb:<folder>`',
     fallback: () => 'lmdb:./data/store',
     meaning:
       'Where the store lies. The folder that holds it is the data folder: everything that Fusegate ' +
       'keeps lies there, and one server at a time may use it.',
-    parse: parseDataFolder,
+    parse: parseStoreFolder,
+  },
+  masterSecrets: {
+    name: 'MASTER_SECRET',
+    type: 'secrets of 32 to 256 visible ASCII characters, separated by commas',
+    fallback: () => '',
+    fallbackShown: 'the file `master-secret` of the data folder, made at the first start',
+    meaning:
+      'What tokens and keys are derived from. The first makes new ones, the others still verify those made ' +
+      'before; see [operating.md](operating.md).',
+    parse: parseMasterSecrets,
+    secret: true,
+  },
+  publicUrl: {
+    name: 'PUBLIC_URL',
+    type: '`https://<host>`; `http://` only for this machine',
+    fallback: () => '',
+    fallbackShown: 'none',
+    meaning: 'Where clients reach Fusegate. Opt-out and click links need it.',
+    parse: parsePublicUrl,
+  },
+  clickHosts: {
+    name: 'CLICK_HOSTS',
+    type: 'host names separated by commas',
+    fallback: () => '',
+    fallbackShown: 'none',
+    meaning: 'Hosts that `/c/{token}` may lead to without a valid token; a port is part of the name.',
+    parse: parseHosts,
+  },
+  clicksRetentionDays: {
+    name: 'CLICKS_RETENTION_DAYS',
+    type: 'whole number, 0 to 36500',
+    fallback: () => '90',
+    meaning: 'Days that clicks are kept; 0 is for ever.',
+    parse: integer(0, 36_500),
+  },
+  leadsRetentionDays: {
+    name: 'LEADS_RETENTION_DAYS',
+    type: 'whole number, 0 to 36500',
+    fallback: () => '0',
+    meaning: 'Days that leads and interests are kept; 0 is until they are forgotten.',
+    parse: integer(0, 36_500),
   },
   metricsPort: {
     name: 'METRICS_PORT',
@@ -171,14 +243,6 @@ const table: Table = {
     fallback: () => 'info',
     meaning: 'The least serious events that are logged. `debug` adds a line for each request.',
     parse: parseLogLevel,
-  },
-  publicUrl: {
-    name: 'PUBLIC_URL',
-    type: '`https://<host>`',
-    fallback: () => '',
-    fallbackShown: 'none',
-    meaning: 'What clients reach the server by, for links that leave it. Plain http is for loopback only.',
-    parse: parsePublicUrl,
   },
   trustedProxies: {
     name: 'TRUSTED_PROXIES',
@@ -239,21 +303,45 @@ export function readConfiguration(
   const errors: string[] = [];
   const warnings = lookalikes(Object.keys(environment));
   function read<Value>(variable: Variable<Value>): Value | undefined {
-    const given = environment[variable.name];
-    const text = given === undefined || given === '' ? variable.fallback(machine) : given;
+    const given = givenText(variable, environment);
+    if ('wrong' in given) {
+      errors.push(given.wrong);
+      return undefined;
+    }
+    const text = given.value === '' ? variable.fallback(machine) : given.value;
     const parsed = variable.parse(text);
     if ('value' in parsed) return parsed.value;
-    errors.push(`${variable.name} ${parsed.wrong}; it is ${JSON.stringify(text)}.`);
+    const shown = variable.secret === true ? '' : `; it is ${JSON.stringify(text)}`;
+    errors.push(`${variable.name} ${parsed.wrong}${shown}.`);
     return undefined;
   }
   const entries = Object.entries<Variable<unknown>>(table).map(([key, variable]) => [key, read(variable)]);
   const values = Object.fromEntries(entries) as Partial<Configuration>;
-  const { port, metricsPort } = values;
+  const { port, metricsPort, storeFolder } = values;
   if (port !== undefined && port !== 0 && port === metricsPort) {
     errors.push(`METRICS_PORT must differ from PORT; both are ${port}.`);
   }
   // Without an error every variable has been read.
-  return errors.length > 0 ? { errors, warnings } : { configuration: values as Configuration, warnings };
+  if (errors.length > 0 || storeFolder === undefined) return { errors, warnings };
+  const configuration = { ...(values as Configuration), dataFolder: dirname(storeFolder) };
+  return { configuration, warnings };
+}
+
+/** A variable's text, `''` when it is not set; a secret's may lie in the file that `NAME_FILE` names. */
+function givenText(
+  { name, secret }: Pick<Variable<unknown>, 'name' | 'secret'>,
+  environment: Readonly<Record<string, string | undefined>>,
+): Parsed<string> {
+  const value = environment[name] ?? '';
+  const file = secret === true ? (environment[`${name}_FILE`] ?? '') : '';
+  if (file === '') return { value };
+  if (value !== '') return { wrong: `Set ${name} or ${name}_FILE, not both.` };
+  try {
+    return { value: readFileSync(file, 'utf8').trim() || ' ' };
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+    return { wrong: `${name}_FILE ${JSON.stringify(file)} cannot be read (${code}).` };
+  }
 }
 
 /** Number of single-character edits between two strings (Levenshtein distance). */
@@ -272,7 +360,9 @@ function editDistance(left: string, right: string): number {
 
 /** A sentence for each name that is not ours but nearly so, or begins with the product's name. */
 function lookalikes(names: readonly string[]): string[] {
-  const ours = Object.values(table).map((variable) => variable.name);
+  const ours = Object.values(table).flatMap(({ name, secret }) =>
+    secret === true ? [name, `${name}_FILE`] : [name],
+  );
   return names.flatMap((name) => {
     if (ours.includes(name)) return [];
     const near = ours.find((known) => {
@@ -299,7 +389,8 @@ export function renderConfiguration(): string {
     '',
     'Fusegate is configured by environment variables, all optional. They are checked at start; every',
     'error is listed at once. An empty variable counts as one that is not set. A variable whose name is',
-    'nearly one of these is not read, and a warning says so.',
+    'nearly one of these is not read, and a warning says so. A secret may lie in a file instead: for',
+    'MASTER_SECRET, set MASTER_SECRET_FILE to its path. Secrets are never shown.',
     '',
     '| variable | type | default | meaning |',
     '| --- | --- | --- | --- |',

@@ -18,9 +18,12 @@ import { banner, health } from '../../src/info/banner.js';
 import { limits, rateLimits } from '../../src/info/limits.js';
 import { openapi } from '../../src/info/openapi.js';
 import { privacy } from '../../src/info/privacy.js';
-import { dataFolderCheck, nativeModuleCheck, ready } from '../../src/info/ready.js';
+import { dataFolderCheck, nativeModuleCheck, ready, storeCheck } from '../../src/info/ready.js';
 import { SERVICE_VERSION, version } from '../../src/info/version.js';
 import { native } from '../../src/native/addon.js';
+import { storedData } from '../../src/store/retention.js';
+import type { Store } from '../../src/store/store.js';
+import { systemClock } from '../../src/system/clock.js';
 import { shippedTiers } from '../access/fixture.js';
 import { assertFits } from '../contract/schemaCheck.js';
 
@@ -41,7 +44,10 @@ async function jsonOf(handler: unknown, id: RouteId, status = 200): Promise<unkn
 test('banner, health and privacy answer as their examples show', async () => {
   assert.deepEqual(await jsonOf(banner, 'banner'), examples.banner.response.body);
   assert.deepEqual(await jsonOf(health, 'health'), examples.health.response.body);
-  assert.deepEqual(await jsonOf(privacy([]), 'privacy'), examples.privacy.response.body);
+  const { stored } = examples.privacy.response.body as PrivacyResponse;
+  const all = storedData({ clicksRetentionDays: 90, leadsRetentionDays: 0 });
+  assert.deepEqual(stored, all.slice(0, stored.length));
+  assert.deepEqual(await jsonOf(privacy(stored), 'privacy'), examples.privacy.response.body);
 });
 
 test('privacy lists what each table declares', async () => {
@@ -98,7 +104,14 @@ test('openapi.json is the document', async () => {
 
 test('ready says what is not, and leaves nothing in the data folder', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'fusegate-ready-'));
-  const checks = [dataFolderCheck(folder), nativeModuleCheck(native.version, SERVICE_VERSION)];
+  const answering: Pick<Store, 'probe'> = {
+    probe: () => Promise.resolve({ kind: 'read', value: undefined }),
+  };
+  const checks = [
+    dataFolderCheck(folder),
+    storeCheck(answering, systemClock),
+    nativeModuleCheck(native.version, SERVICE_VERSION),
+  ];
   assert.deepEqual(await jsonOf(ready(checks), 'ready'), examples.ready.response.body);
   assert.deepEqual(readdirSync(folder), []);
   rmSync(folder, { recursive: true });
@@ -108,10 +121,33 @@ test('ready says what is not, and leaves nothing in the data folder', async () =
     body.checks.map(({ check, reason }) => [check, reason]),
     [
       ['data_folder', 'The data folder cannot be written (ENOENT).'],
+      ['store', null],
       ['native_module', null],
     ],
   );
   const old = nativeModuleCheck(() => '0.3.0', SERVICE_VERSION);
   const { checks: outcomes } = (await jsonOf(ready([old]), 'ready', 503)) as ReadyResponse;
   assert.match(outcomes[0]?.reason ?? '', /0\.3\.0, not 0\.4\.0/);
+});
+
+test('the store is probed once a second at most, and its reason is told', async () => {
+  let nowMs = 0;
+  let probes = 0;
+  const probe: Store['probe'] = () => {
+    probes += 1;
+    return Promise.resolve(
+      probes === 1
+        ? { kind: 'unavailable', reason: 'No space left on device' }
+        : { kind: 'read', value: undefined },
+    );
+  };
+  const check = storeCheck({ probe }, { monotonicMs: () => nowMs });
+  const failed = 'The store cannot be written (No space left on device).';
+  assert.equal(await check.run(), failed);
+  nowMs = 999;
+  assert.equal(await check.run(), failed);
+  assert.equal(probes, 1);
+  nowMs = 1000;
+  assert.equal(await check.run(), null);
+  assert.equal(probes, 2);
 });

@@ -56,6 +56,7 @@ function requestOf(body: Uint8Array): RouteRequest {
     input: undefined,
     aborted: () => false,
     mayAct: true,
+    head: false,
   };
 }
 

@@ -1,0 +1,209 @@
+/**
+ * `bench leads`: durable POST /v1/leads and GET /c/{token} through HTTP, the store counted afterwards, beside
+ * the machine's bare fdatasync in the same run and folder. Every process is killed before the clicks are
+ * counted, one second after the last, which is what the click log promises.
+ */
+import { closeSync, fdatasyncSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createStore } from '../src/store/groupCommit.js';
+import { openLmdb } from '../src/store/lmdb.js';
+import { visitClicks } from '../src/store/clicks.js';
+import { visitLeads } from '../src/store/leads.js';
+import type { Store } from '../src/store/store.js';
+import { unitIds } from '../src/store/unitId.js';
+import { systemClock } from '../src/system/clock.js';
+import { systemRandomness } from '../src/system/randomness.js';
+import { findWrk, runWrk, type Load } from './load.js';
+import { machine, writeRecord } from './machine.js';
+import { dotPlot } from './plot.js';
+import { startFusegate } from './servers.js';
+import { figure, spread } from './statistics.js';
+
+/** What the command line may set. */
+export interface LeadsOptions {
+  readonly seconds: number;
+  readonly connections: number;
+  readonly json: boolean;
+  readonly record: boolean;
+}
+
+/** Least rates (1/s) that pass. */
+const TARGETS = { leads: 8_000, clicks: 10_000 } as const;
+/** How long bare fdatasync is measured (s), before and after the load. */
+const SYNC_SECONDS = 1;
+/** What the click log promises (ms). */
+const CLICK_PROMISE_MS = 1_000;
+
+/** One kind of load and what the store held afterwards. */
+interface Part {
+  readonly load: Load;
+  /** Requests answered with 200 or 302. */
+  readonly acknowledged: number;
+  /** Different entries in the store; those in flight at the end may be there too. */
+  readonly stored: number;
+  /** Entries that are there more than once. */
+  readonly doubled: number;
+}
+
+/** Rate (1/s) of writing 4 KiB and syncing it, one after the other. */
+function bareSyncs(folder: string): number {
+  const file = openSync(join(folder, 'sync'), 'w');
+  const page = Buffer.alloc(4096, 1);
+  const start = performance.now();
+  let count = 0;
+  while (performance.now() - start < SYNC_SECONDS * 1000) {
+    writeSync(file, page, 0, page.length, (count % 1024) * page.length);
+    fdatasyncSync(file);
+    count += 1;
+  }
+  closeSync(file);
+  return (count * 1000) / (performance.now() - start);
+}
+
+/** Counts the different texts that `visit` gives. */
+async function count(
+  visit: (each: (text: string) => void) => Promise<unknown>,
+): Promise<{ readonly stored: number; readonly doubled: number }> {
+  const seen = new Set<string>();
+  let all = 0;
+  const failed = await visit((text) => {
+    seen.add(text);
+    all += 1;
+  });
+  if (failed !== undefined) throw new Error('the store cannot be read');
+  return { stored: seen.size, doubled: all - seen.size };
+}
+
+/** What tells the entries of a log apart, given to `each` one by one. */
+const entries = {
+  leads: (store: Store, each: (text: string) => void) =>
+    visitLeads(store, 0, (_, { eventId }) => {
+      each(eventId ?? '');
+      return Promise.resolve();
+    }),
+  clicks: (store: Store, each: (text: string) => void) =>
+    visitClicks(store, 0, (_, { destination }) => {
+      each(destination);
+      return Promise.resolve();
+    }),
+} as const;
+
+/** Loads a server of its own, kills it and counts what its store holds. */
+async function part(kind: 'leads' | 'clicks', folder: string, options: LeadsOptions): Promise<Part> {
+  const storeFolder = join(folder, kind, 'store');
+  const server = await startFusegate({ STORE_URL: `lmdb:${storeFolder}`, LOG_LEVEL: 'error' });
+  const { connections, seconds } = options;
+  let load: Load;
+  try {
+    load = await runWrk(server, { script: 'outreach.lua', path: '/', argument: kind, connections, seconds });
+    if (kind === 'clicks') await sleep(CLICK_PROMISE_MS);
+    for (const pid of server.pids()) process.kill(pid, 'SIGKILL');
+  } finally {
+    await server.stop();
+  }
+  const log = { error: () => undefined, info: () => undefined };
+  const engine = openLmdb({ folder: storeFolder, clock: systemClock, log });
+  const store = createStore(engine, unitIds(systemClock, systemRandomness));
+  const counted = await count((each) => entries[kind](store, each));
+  await store.close();
+  return { load, acknowledged: load.requests, ...counted };
+}
+
+/** What is wrong with a part, as a sentence; undefined when nothing is. */
+function fault(
+  kind: string,
+  { acknowledged, stored, doubled }: Part,
+  connections: number,
+): string | undefined {
+  if (doubled > 0) return `${doubled} ${kind} are there twice`;
+  if (stored < acknowledged) return `${acknowledged - stored} acknowledged ${kind} are not there`;
+  if (stored > acknowledged + connections) return `${stored - acknowledged} ${kind} were not acknowledged`;
+  return undefined;
+}
+
+/** Runs it, prints and judges the rates, and writes the record; resolves to the exit code. */
+export async function benchLeads(options: LeadsOptions): Promise<number> {
+  const wrk = findWrk();
+  if ('missing' in wrk) {
+    console.error(wrk.missing);
+    return 1;
+  }
+  const startedAt = new Date();
+  const folder = mkdtempSync(join(tmpdir(), 'fusegate-bench-'));
+  try {
+    const before = bareSyncs(folder);
+    const leads = await part('leads', folder, options);
+    const clicks = await part('clicks', folder, options);
+    const syncs = [before, bareSyncs(folder)];
+    return report(options, startedAt, { leads, clicks }, syncs);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function report(
+  options: LeadsOptions,
+  startedAt: Date,
+  parts: { readonly leads: Part; readonly clicks: Part },
+  syncs: readonly number[],
+): number {
+  const { json, connections } = options;
+  const kinds = ['leads', 'clicks'] as const;
+  const verdicts = kinds.map((kind) => {
+    const wrong = fault(kind, parts[kind], connections);
+    const reached = parts[kind].load.requestsPerSecond >= TARGETS[kind];
+    return { kind, wrong, verdict: wrong === undefined && reached ? 'pass' : 'missed' };
+  });
+  const host = machine();
+  const record = { startedAt: startedAt.toISOString(), machine: host, options, ...parts, syncs, verdicts };
+  if (json) console.log(JSON.stringify(record, null, 2));
+  else {
+    console.log(`bare fdatasync of 4 KiB: ${syncs.map(figure).join(' and ')} a second, before and after`);
+    for (const { kind, wrong, verdict } of verdicts) console.log(line(kind, parts[kind], wrong, verdict));
+  }
+  if (options.record) {
+    for (const file of writeRecord('leads', startedAt, record, plot(host, parts, syncs))) {
+      console.error(`Wrote ${file}`);
+    }
+  }
+  return verdicts.every(({ verdict }) => verdict === 'pass') ? 0 : 2;
+}
+
+function line(
+  kind: keyof typeof TARGETS,
+  { load, acknowledged, stored }: Part,
+  wrong = '',
+  verdict = '',
+): string {
+  const rate = `${figure(load.requestsPerSecond)} ${kind} a second`;
+  const [p50, p99] = [load.p50Microseconds, load.p99Microseconds].map((each) => figure(each / 1000));
+  const latency = `p50 ${p50 ?? ''} ms, p99 ${p99 ?? ''} ms`;
+  const counted = `${figure(acknowledged)} acknowledged, ${figure(stored)} in the store`;
+  const judged = `[target ${figure(TARGETS[kind])}: ${verdict}]`;
+  return `${rate}, ${latency}; ${counted}${wrong === '' ? '' : `; ${wrong}`}  ${judged}`;
+}
+
+function plot(
+  host: ReturnType<typeof machine>,
+  parts: { readonly leads: Part; readonly clicks: Part },
+  syncs: readonly number[],
+): string {
+  const row = (label: string, values: readonly number[]) => ({
+    label,
+    values: [spread(values)],
+    note: `${figure(spread(values).median)}/s`,
+  });
+  return dotPlot({
+    title: 'Durable leads and logged clicks through HTTP',
+    subtitle: `One worker, wrk on the same machine. ${host.cpu}, Node ${host.node.slice(1)}`,
+    axis: 'per second (logarithmic)',
+    series: ['rate'],
+    rows: [
+      row('bare fdatasync', syncs),
+      row('POST /v1/leads', [parts.leads.load.requestsPerSecond]),
+      row('GET /c/{token}', [parts.clicks.load.requestsPerSecond]),
+    ],
+  });
+}

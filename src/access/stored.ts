@@ -1,0 +1,101 @@
+/** Keys and usage from the store, and word of every change of a key (see `src/store/keys.ts`). */
+import { findKey } from '../store/keys.js';
+import type { Store } from '../store/store.js';
+import type { UnitIds } from '../store/unitId.js';
+import { addUsage, findUsage } from '../store/usage.js';
+import type { Clock, Timer } from '../system/clock.js';
+import type { KeySource, UsageSource } from './keyring.js';
+
+/** The keys of the store. */
+export function storedKeys(store: Store): KeySource {
+  return {
+    async find(hash) {
+      const found = await findKey(store, hash);
+      return found.kind === 'unavailable' ? 'unavailable' : found.value;
+    },
+  };
+}
+
+/**
+ * The usage in the store, kept under `digest` of a subject (32 bytes), so that no address lies there in the
+ * clear.
+ */
+export function storedUsage(
+  store: Store,
+  newUnitId: UnitIds,
+  digest: (subject: Uint8Array) => Uint8Array,
+): UsageSource {
+  return {
+    async load(subject) {
+      const found = await findUsage(store, digest(subject));
+      return found.kind === 'unavailable' ? 'unavailable' : found.value;
+    },
+    async add(subject, monthStartMs, characters) {
+      const total = await addUsage(store, newUnitId, digest(subject), { monthStartMs, characters });
+      return 'kind' in total ? 'unavailable' : total.characters;
+    },
+  };
+}
+
+/** How often a process looks for changed keys (ms): each is known everywhere within a second. */
+const lookMs = 250;
+
+/** Keys changed at once that are told one by one; when there are more, all are read anew. */
+const pageEntries = 1_000;
+
+/** What is told of changes. */
+export interface KeyWatcher {
+  readonly changed: (hash: Uint8Array) => void;
+  readonly allChanged: () => void;
+}
+
+/** Tells of every change of a key from now on, until stopped. */
+export class KeyChanges {
+  private timer: Timer | undefined;
+  private seen: number | undefined;
+  private looking = false;
+
+  constructor(
+    private readonly store: Store,
+    private readonly clock: Pick<Clock, 'every'>,
+    private readonly watcher: KeyWatcher,
+  ) {}
+
+  /** Begins to look. Keys that were read before the first look has ended are read anew. */
+  start(): void {
+    this.timer = this.clock.every(lookMs, () => void this.look());
+    void this.look();
+  }
+
+  stop(): void {
+    this.timer?.stop();
+  }
+
+  /** Looks once; a look that the store does not answer is made up for by the next. */
+  private async look(): Promise<void> {
+    if (this.looking) return;
+    this.looking = true;
+    try {
+      const { seen } = this;
+      await (seen === undefined ? this.begin() : this.goOn(seen));
+    } finally {
+      this.looking = false;
+    }
+  }
+
+  private async begin(): Promise<void> {
+    const last = await this.store.last('keyChanges');
+    if (last.kind === 'unavailable') return;
+    this.seen = last.value;
+    this.watcher.allChanged();
+  }
+
+  private async goOn(seen: number): Promise<void> {
+    const page = await this.store.read('keyChanges', { after: seen, limit: pageEntries });
+    if (page.kind === 'unavailable') return;
+    for (const { value, position } of page.value) {
+      this.watcher.changed(value);
+      this.seen = position;
+    }
+  }
+}

@@ -1,0 +1,69 @@
+/** What the commands on the store have in common: they work beside a running server, and end with a code. */
+import type { Store } from '../store/store.js';
+import type { UnitIds } from '../store/unitId.js';
+import type { Clock } from '../system/clock.js';
+import { readConfiguration, type Configuration, type Machine } from '../system/configuration.js';
+import type { MasterSecrets } from '../system/masterSecret.js';
+import type { Randomness } from '../system/randomness.js';
+
+/** A store and the secrets that fit it. */
+export interface OpenedStore {
+  readonly store: Store;
+  readonly newUnitId: UnitIds;
+  readonly secrets: MasterSecrets;
+}
+
+/** What the commands need from the outside. */
+export interface CommandParts {
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly machine: Machine;
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+  /** Opens the store that the server uses; it makes none. */
+  readonly openStore: (configuration: Configuration) => Promise<OpenedStore | { readonly refused: string }>;
+  /** Writes text to standard output; resolves when there is room for more. */
+  readonly write: (text: string) => Promise<void>;
+  /** Prints one line about what is wrong or under way. */
+  readonly printError: (line: string) => void;
+  /** Shows how far a command is; undefined where nobody watches. */
+  readonly showProgress: ((text: string) => void) | undefined;
+  /** Asks a yes-or-no question; undefined where nobody can answer. */
+  readonly ask: ((question: string) => Promise<boolean>) | undefined;
+}
+
+/** An opened store and the configuration that named it. */
+export type CommandContext = OpenedStore & { readonly configuration: Configuration };
+
+/**
+ * Runs a command on the store and closes it. The command resolves to the exit code, or to the sentence that
+ * says what went wrong, which is printed.
+ */
+export async function withStore(
+  parts: CommandParts,
+  command: (context: CommandContext) => Promise<number | { readonly wrong: string }>,
+): Promise<number> {
+  const read = readConfiguration(parts.environment, parts.machine);
+  for (const warning of read.warnings) parts.printError(`Warning: ${warning}`);
+  if ('errors' in read) {
+    for (const error of read.errors) parts.printError(error);
+    return 1;
+  }
+  const opened = await parts.openStore(read.configuration);
+  if ('refused' in opened) {
+    parts.printError(opened.refused);
+    return 1;
+  }
+  try {
+    const outcome = await command({ ...opened, configuration: read.configuration });
+    if (typeof outcome === 'number') return outcome;
+    parts.printError(outcome.wrong);
+    return 1;
+  } finally {
+    await opened.store.close();
+  }
+}
+
+/** The sentence for a store that does not answer. */
+export function storeFailed({ reason }: { readonly reason: string }): { readonly wrong: string } {
+  return { wrong: `The store does not answer (${reason}).` };
+}

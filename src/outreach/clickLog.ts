@@ -1,0 +1,139 @@
+/**
+ * The log of clicks on its way to the store: gathered in memory, written as one block about ten times a
+ * second, so that a redirect waits for nothing and a crash loses less than a second of clicks.
+ */
+import { appendClicks, type Click } from '../store/clicks.js';
+import type { Store } from '../store/store.js';
+import type { UnitIds } from '../store/unitId.js';
+import type { Clock, Timer } from '../system/clock.js';
+import type { Log } from '../system/log.js';
+import { single, type Metric } from '../system/metrics.js';
+
+/** How often what was gathered is written (ms). */
+const flushMs = 100;
+
+/** Characters in one block, about: far below what a value may hold, however they are written. */
+const blockCharacters = 1024 * 1024;
+
+/** Characters that may wait while the store does not answer; beyond, the oldest clicks are dropped. */
+const waitingCharacters = 16 * 1024 * 1024;
+
+/** How often a store that does not answer is tried while the process ends. */
+const lastTries = 3;
+
+/** What a click log is made of. */
+export interface ClickLogParts {
+  readonly store: Store;
+  readonly newUnitId: UnitIds;
+  readonly clock: Clock;
+  readonly log: Pick<Log, 'error' | 'info'>;
+  /** Characters that may wait; {@link waitingCharacters} when not given. */
+  readonly limit?: number;
+}
+
+interface Block {
+  readonly unitId: Uint8Array;
+  readonly clicks: readonly Click[];
+}
+
+/** Gathers clicks and writes them. One object a process. */
+export class ClickLog {
+  private waiting: Click[] = [];
+  private characters = 0;
+  /** The block that is being written or written again; its unit's id makes that happen once. */
+  private block: Block | undefined;
+  private writing: Promise<boolean> | undefined;
+  private dropped = 0;
+  private failing = false;
+  private readonly timer: Timer;
+
+  constructor(private readonly parts: ClickLogParts) {
+    this.timer = parts.clock.every(flushMs, () => {
+      if (this.block !== undefined || this.waiting.length > 0) void this.flush();
+    });
+  }
+
+  /** Takes a click; returns at once. */
+  record(click: Click): void {
+    this.waiting.push(click);
+    this.characters += sizeOf(click);
+    if (this.characters > (this.parts.limit ?? waitingCharacters)) this.dropOldest();
+  }
+
+  /** Writes what waits, block by block, unless that is under way; false when the store does not answer. */
+  flush(): Promise<boolean> {
+    this.writing ??= this.writeAll().finally(() => (this.writing = undefined));
+    return this.writing;
+  }
+
+  /** Writes what waits for the last time. */
+  async close(): Promise<void> {
+    this.timer.stop();
+    for (let tries = 0; tries < lastTries; tries += 1) {
+      if (await this.flush()) {
+        if (this.waiting.length === 0) return;
+      } else await this.parts.clock.sleep(flushMs * 3);
+    }
+    const lost = this.waiting.length + (this.block?.clicks.length ?? 0);
+    if (lost > 0) this.parts.log.error({ clicks: lost }, 'clicks could not be written and are lost');
+  }
+
+  /** Counters for the metrics page. */
+  metrics(): Metric[] {
+    const waiting = this.waiting.length + (this.block?.clicks.length ?? 0);
+    return [
+      single('counter', 'fusegate_clicks_dropped_total', 'Clicks that found no room to wait.', this.dropped),
+      single('gauge', 'fusegate_clicks_waiting', 'Clicks not yet on disk.', waiting),
+    ];
+  }
+
+  private async writeAll(): Promise<boolean> {
+    while (this.block !== undefined || this.waiting.length > 0) {
+      this.block ??= this.takeBlock();
+      const { store } = this.parts;
+      const unavailable = await appendClicks(store, this.block.unitId, this.block.clicks);
+      this.say(unavailable?.reason);
+      if (unavailable !== undefined) return false;
+      this.block = undefined;
+    }
+    return true;
+  }
+
+  private takeBlock(): Block {
+    return { unitId: this.parts.newUnitId(), clicks: this.takeOldest(blockCharacters) };
+  }
+
+  /** Makes room for a tenth of the limit at once, so that few calls pay for moving the rest. */
+  private dropOldest(): void {
+    const limit = this.parts.limit ?? waitingCharacters;
+    const { length } = this.takeOldest(this.characters - limit * 0.9);
+    this.dropped += length;
+    this.parts.log.error({ clicks: length }, 'the store does not take clicks; the oldest are dropped');
+  }
+
+  /** Takes clicks out of those that wait until they are of so many characters, at least one. */
+  private takeOldest(characters: number): readonly Click[] {
+    let count = 0;
+    let taken = 0;
+    for (const click of this.waiting) {
+      if (taken >= characters) break;
+      taken += sizeOf(click);
+      count += 1;
+    }
+    this.characters -= taken;
+    return this.waiting.splice(0, count);
+  }
+
+  /** One line when the store stops taking clicks, one when it takes them again. */
+  private say(reason: string | undefined): void {
+    if ((reason !== undefined) === this.failing) return;
+    this.failing = reason !== undefined;
+    if (this.failing) this.parts.log.error({ reason }, 'clicks wait: the store does not take them');
+    else this.parts.log.info({ dropped: this.dropped }, 'clicks are written again');
+  }
+}
+
+/** Characters of a click as it waits, with some for its other members. */
+function sizeOf({ token, destination }: Click): number {
+  return token.length + destination.length + 64;
+}

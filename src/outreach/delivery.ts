@@ -1,0 +1,64 @@
+/** The delivery models and interest in them (contract, DeliveryInterestRequest): a catalogue, not a shop. */
+import { jsonAnswer, storeUnavailable } from '../contract/answer.js';
+import type {
+  DeliveryInterestRequest,
+  DeliveryInterestResponse,
+  DeliveryModel,
+  DeliveryModelsResponse,
+} from '../contract/delivery.js';
+import { catalogue } from '../contract/deliveryCatalogue.js';
+import type { Answer, Handler } from '../contract/exchange.js';
+import { appendInterest } from '../store/interests.js';
+import { entryId, timeText, type StoringParts } from './leads.js';
+
+const models: readonly DeliveryModel[] = catalogue;
+const modelsBody: DeliveryModelsResponse = { models: [...models] };
+const modelsAnswer = jsonAnswer(200, modelsBody);
+
+/** Answers with the catalogue. */
+export function deliveryModels(): Answer {
+  return modelsAnswer;
+}
+
+/** What happens after interest was stored: nothing that a program does. */
+export const nextStep =
+  'A human reads this and replies to the address you gave. Nothing has been provisioned, billed or ' +
+  'emailed.';
+
+/** Stores interest in delivery models. */
+export function deliveryInterest({
+  store,
+  newUnitId,
+  clock,
+}: StoringParts): Handler<DeliveryInterestRequest> {
+  return async ({ input }) => {
+    const unitId = newUnitId();
+    const id = entryId('interest', unitId);
+    const receivedAtMs = Math.floor(clock.wallMs());
+    const unavailable = await appendInterest(store, unitId, {
+      id,
+      receivedAtMs,
+      email: input.email,
+      deliveryModel: input.delivery_model,
+      company: input.company ?? null,
+      cloud: input.cloud ?? null,
+      monthlyChars: input.monthly_chars ?? null,
+      timeline: input.timeline ?? null,
+      compliance: input.compliance ?? null,
+      message: input.message ?? null,
+      source: input.source ?? null,
+      segment: input.segment ?? null,
+      campaign: input.campaign ?? null,
+      eventId: input.event_id ?? null,
+    });
+    if (unavailable !== undefined) return storeUnavailable();
+    const body: DeliveryInterestResponse = {
+      ok: true,
+      id,
+      received_at: timeText(receivedAtMs),
+      delivery_model: input.delivery_model,
+      next_step: nextStep,
+    };
+    return jsonAnswer(200, body);
+  };
+}

@@ -1,0 +1,48 @@
+/** `POST /v1/leads` (contract, LeadRequest): the lead is on disk before the answer leaves. */
+import { jsonAnswer, storeUnavailable } from '../contract/answer.js';
+import type { Handler } from '../contract/exchange.js';
+import type { LeadRequest, LeadResponse } from '../contract/leads.js';
+import { appendLead } from '../store/leads.js';
+import type { Store } from '../store/store.js';
+import type { UnitIds } from '../store/unitId.js';
+import type { Clock } from '../system/clock.js';
+
+/** What the handlers that store something need. */
+export interface StoringParts {
+  readonly store: Store;
+  readonly newUnitId: UnitIds;
+  readonly clock: Pick<Clock, 'wallMs'>;
+}
+
+/** The id that a client gets for what was stored in a unit. */
+export function entryId(prefix: string, unitId: Uint8Array): string {
+  return `${prefix}_${Buffer.from(unitId).toString('hex')}`;
+}
+
+/** A time as answers show it: RFC 3339 UTC with milliseconds. */
+export function timeText(wallMs: number): string {
+  return new Date(wallMs).toISOString();
+}
+
+/** Stores leads. */
+export function leads({ store, newUnitId, clock }: StoringParts): Handler<LeadRequest> {
+  return async ({ input }) => {
+    const unitId = newUnitId();
+    const id = entryId('lead', unitId);
+    const receivedAtMs = Math.floor(clock.wallMs());
+    const unavailable = await appendLead(store, unitId, {
+      id,
+      receivedAtMs,
+      email: input.email,
+      tier: input.tier ?? null,
+      message: input.message ?? null,
+      source: input.source ?? null,
+      segment: input.segment ?? null,
+      campaign: input.campaign ?? null,
+      eventId: input.event_id ?? null,
+    });
+    if (unavailable !== undefined) return storeUnavailable();
+    const body: LeadResponse = { ok: true, id, received_at: timeText(receivedAtMs) };
+    return jsonAnswer(200, body);
+  };
+}

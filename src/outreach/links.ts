@@ -1,0 +1,48 @@
+/** The links that operators put into their mails (RFC 3986; headers: RFC 2369, RFC 8058). */
+import { clickToken, isClickId, optoutToken } from './tokens.js';
+
+/** What was made, or the sentence that says why not. */
+export type Made<Value> = { readonly value: Value } | { readonly refused: string };
+
+/** Why no link can be made without the site's own address; the same for mail and clicks. */
+export const needsPublicUrl =
+  'Links need PUBLIC_URL, the address at which clients reach Fusegate, such as https://example.com.';
+
+/** An opt-out link and the two header fields that make it one click. */
+export interface OptoutLink {
+  readonly link: string;
+  /** Header lines, without line ends. */
+  readonly headers: readonly [string, string];
+}
+
+/** The opt-out link of an address, kept as it is but for white space around it. */
+export function optoutLink(secret: string, publicUrl: string | null, email: string): Made<OptoutLink> {
+  if (publicUrl === null) return { refused: needsPublicUrl };
+  const address = email.trim();
+  if (!/^[^\s@]+@[^\s@]+$/.test(address)) {
+    return { refused: `${JSON.stringify(email)} is not an email address.` };
+  }
+  const query = `e=${encodeURIComponent(address)}&t=${optoutToken(secret, address)}`;
+  const link = `${publicUrl}/unsubscribe?${query}`;
+  const headers = [
+    `List-Unsubscribe: <${link}>`,
+    'List-Unsubscribe-Post: List-Unsubscribe=One-Click',
+  ] as const;
+  return { value: { link, headers } };
+}
+
+/** A click link to a destination, which becomes its canonical form. `id` is what the log tells links by. */
+export function clickLink(
+  secret: string,
+  publicUrl: string | null,
+  destination: string,
+  id: string,
+): Made<string> {
+  if (publicUrl === null) return { refused: needsPublicUrl };
+  if (!isClickId(id)) return { refused: 'An id has 1 to 64 characters of A-Z a-z 0-9 . _ -' };
+  if (!URL.canParse(destination) || !/^https?:$/.test(new URL(destination).protocol)) {
+    return { refused: 'A destination is a whole http or https address, such as https://example.com/offer.' };
+  }
+  const { href } = new URL(destination);
+  return { value: `${publicUrl}/c/${clickToken(secret, id, href)}?d=${encodeURIComponent(href)}` };
+}

@@ -1,0 +1,54 @@
+/** Mail opt-out (contract; RFC 8058): the link alone decides, showing it changes nothing. */
+import { jsonAnswer, storeUnavailable } from '../contract/answer.js';
+import type { Handler, RouteRequest } from '../contract/exchange.js';
+import { unsubscribeDefaults, type UnsubscribeResponse } from '../contract/optout.js';
+import { findOptout, recordOptout } from '../store/optouts.js';
+import type { MasterSecrets } from '../system/masterSecret.js';
+import type { StoringParts } from './leads.js';
+import { verifyOptout } from './tokens.js';
+
+/** What opt-out is made of. */
+export interface OptoutParts extends StoringParts {
+  readonly secrets: MasterSecrets;
+}
+
+/** What an opt-out link stands for now. */
+export type OptoutState =
+  /** The token is not good for the address. */
+  | { readonly kind: 'bad_link' }
+  | { readonly kind: 'subscribed'; readonly email: string }
+  | { readonly kind: 'unsubscribed'; readonly email: string };
+
+/** The address of a request's link, undefined when its token is not good. */
+function addressOf(secrets: MasterSecrets, { query }: RouteRequest): string | undefined {
+  const { e, t } = unsubscribeDefaults;
+  return verifyOptout(secrets, query['e'] ?? e, query['t'] ?? t);
+}
+
+/** Looks what a link stands for; a store that does not answer knows of no opt-out. */
+export function optoutState({
+  store,
+  secrets,
+}: Pick<OptoutParts, 'store' | 'secrets'>): (request: RouteRequest) => Promise<OptoutState> {
+  return async (request) => {
+    const email = addressOf(secrets, request);
+    if (email === undefined) return { kind: 'bad_link' };
+    const found = await findOptout(store, secrets, email);
+    const known = found.kind === 'read' && found.value !== undefined;
+    return { kind: known ? 'unsubscribed' : 'subscribed', email };
+  };
+}
+
+/** Opts out, whatever the body says; the opt-out is on disk before the answer leaves. */
+export function unsubscribe({ store, newUnitId, clock, secrets }: OptoutParts): Handler {
+  return async (request) => {
+    const email = addressOf(secrets, request);
+    if (email !== undefined) {
+      const nowMs = Math.floor(clock.wallMs());
+      const unavailable = await recordOptout(store, newUnitId, secrets, email, nowMs);
+      if (unavailable !== undefined) return storeUnavailable();
+    }
+    const body: UnsubscribeResponse = { ok: true, unsubscribed: email !== undefined };
+    return jsonAnswer(200, body);
+  };
+}

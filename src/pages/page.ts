@@ -1,0 +1,103 @@
+/** What every page of ours has: its frame, its policy (CSP Level 3), and the files it loads. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { notFound } from '../contract/answer.js';
+import type { Answer, RouteRequest } from '../contract/exchange.js';
+
+const folder = fileURLToPath(new URL('../../../src/pages', import.meta.url));
+
+/** The files under `/pages/` and what they are. */
+const files = [
+  ['site.css', 'text/css; charset=utf-8'],
+  ['unsubscribe.js', 'text/javascript; charset=utf-8'],
+  ['icon.svg', 'image/svg+xml'],
+] as const;
+
+/** Text as HTML shows it, in elements and in quoted attributes. */
+export function escapeHtml(text: string): string {
+  const entities: Readonly<Record<string, string>> = {
+    '&': '&amp;',
+    '<': '&lt;',
+    '>': '&gt;',
+    '"': '&quot;',
+    "'": '&#39;',
+  };
+  return text.replace(/[&<>"']/g, (character) => entities[character] ?? '');
+}
+
+/** An address or key as HTML that may break a line behind its marks; what is copied has no breaks. */
+export function breakable(text: string): string {
+  return text
+    .split(/(?<=[.@_+/:-])/)
+    .map(escapeHtml)
+    .join('<wbr>');
+}
+
+/** Nothing from elsewhere, nothing inline; forms and requests go to this site alone. */
+const contentSecurityPolicy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self'",
+  "connect-src 'self'",
+  "form-action 'self'",
+  "base-uri 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+/** What a page is made of. */
+export interface PageParts {
+  readonly title: string;
+  /** Content of `main`, as HTML. */
+  readonly main: string;
+  /** A script of `/pages/` that the page can do without. */
+  readonly script?: string;
+}
+
+function html({ title, main, script }: PageParts): string {
+  const scripts = script === undefined ? '' : `<script src="/pages/${script}" defer></script>\n`;
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${escapeHtml(title)}</title>
+<link rel="icon" type="image/svg+xml" href="/pages/icon.svg">
+<link rel="stylesheet" href="/pages/site.css">
+${scripts}</head>
+<body>
+<main>
+${main}
+</main>
+</body>
+</html>
+`;
+}
+
+/** A page that is kept by no cache and tells no other site where its reader came from. */
+export function page(parts: PageParts): Answer {
+  return {
+    status: 200,
+    body: { bytes: html(parts), type: 'text/html; charset=utf-8' },
+    headers: {
+      'content-security-policy': contentSecurityPolicy,
+      'cache-control': 'no-store',
+      'referrer-policy': 'no-referrer',
+      'x-robots-tag': 'noindex',
+    },
+    charge: 0,
+  };
+}
+
+/** Serves the pages' files, read into memory once. */
+export function pageFile(): (request: RouteRequest) => Answer {
+  const answers = new Map<string, Answer>(
+    files.map(([name, type]) => {
+      const body = { bytes: new Uint8Array(readFileSync(join(folder, name))), type };
+      const headers = { 'cache-control': 'public, max-age=3600' };
+      return [name, { status: 200, body, headers, charge: 0 }];
+    }),
+  );
+  return ({ path }) => answers.get(path['file'] ?? '') ?? notFound();
+}

@@ -1,0 +1,72 @@
+/** The leads: a log of what came by POST /v1/leads (contract, LeadRequest). */
+import { erasedFormat, visitEntries } from './entries.js';
+import { defineRecord } from './record.js';
+import type { Store, Unavailable } from './store.js';
+
+/** A lead as it is stored. */
+export interface Lead {
+  readonly id: string;
+  /** Wall time (ms). */
+  readonly receivedAtMs: number;
+  /** As it came. */
+  readonly email: string;
+  readonly tier: string | null;
+  readonly message: string | null;
+  readonly source: string | null;
+  readonly segment: string | null;
+  readonly campaign: string | null;
+  readonly eventId: string | null;
+}
+
+const record = defineRecord<Lead | undefined>('lead', {
+  1: ({ text, textOrNull, integer }) => ({
+    id: text('id'),
+    receivedAtMs: integer('received_at_ms'),
+    email: text('email'),
+    tier: textOrNull('tier'),
+    message: textOrNull('message'),
+    source: textOrNull('source'),
+    segment: textOrNull('segment'),
+    campaign: textOrNull('campaign'),
+    eventId: textOrNull('event_id'),
+  }),
+  [erasedFormat]: () => undefined,
+});
+
+/** A lead's bytes; undefined is an erased one. */
+export function encodeLead(lead: Lead | undefined): Uint8Array {
+  if (lead === undefined) return record.encode(erasedFormat, {});
+  const { receivedAtMs, eventId, ...rest } = lead;
+  return record.encode(1, { ...rest, received_at_ms: receivedAtMs, event_id: eventId });
+}
+
+/** The lead of an entry's bytes; undefined when it was erased. */
+export const decodeLead = record.decode;
+
+/** Appends a lead; it is on disk when this resolves to undefined. `unitId`: a retry carries the same. */
+export async function appendLead(
+  store: Store,
+  unitId: Uint8Array,
+  lead: Lead,
+): Promise<Unavailable | undefined> {
+  const outcome = await store.commit({
+    id: unitId,
+    operations: [{ kind: 'append', log: 'leads', value: encodeLead(lead) }],
+  });
+  if (outcome.kind === 'unavailable') return outcome;
+  if (outcome.kind !== 'done') throw new Error(`Appending a lead came to ${outcome.kind}`);
+  return undefined;
+}
+
+/** Calls `visit` for each lead after a position, erased ones left out. */
+export function visitLeads(
+  store: Store,
+  after: number,
+  visit: (position: number, lead: Lead) => Promise<void>,
+): Promise<Unavailable | undefined> {
+  return visitEntries(store, 'leads', after, async ({ position, value }) => {
+    const lead = decodeLead(value);
+    if (lead !== undefined) await visit(position, lead);
+    return true;
+  });
+}

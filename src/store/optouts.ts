@@ -1,0 +1,131 @@
+/**
+ * The suppression list: addresses that opted out, by HMAC of the lower-cased address, so that an entry can
+ * outlive the address itself.
+ */
+import { derive, type MasterSecrets } from '../system/masterSecret.js';
+import { defineRecord } from './record.js';
+import type { Entry, Operation, Reading, Store, Unavailable } from './store.js';
+import type { UnitIds } from './unitId.js';
+
+/** An address that opted out. */
+export interface Optout {
+  /** Lower-cased; null once it was forgotten. */
+  readonly email: string | null;
+  /** Wall time of the first opt-out (ms). */
+  readonly optedOutAtMs: number;
+}
+
+const record = defineRecord<Optout>('opt-out', {
+  1: ({ textOrNull, integer }) => ({
+    email: textOrNull('email'),
+    optedOutAtMs: integer('opted_out_at_ms'),
+  }),
+});
+
+/** An opt-out's bytes. */
+export function encodeOptout({ email, optedOutAtMs }: Optout): Uint8Array {
+  return record.encode(1, { email, opted_out_at_ms: optedOutAtMs });
+}
+
+/** The opt-out of a record's bytes. */
+export const decodeOptout = record.decode;
+
+/** The form in which addresses are compared: Unicode lower case, the same in every locale. */
+export function comparable(email: string): string {
+  return email.toLowerCase();
+}
+
+/** The key of an address, 32 bytes. */
+export function optoutKey(secret: string, email: string): Buffer {
+  return derive(secret, 'optout-address', comparable(email));
+}
+
+/** An opt-out and its key. */
+export interface FoundOptout {
+  readonly key: Uint8Array;
+  readonly value: Uint8Array;
+  readonly optout: Optout;
+}
+
+/** The opt-out of an address under any of the secrets; undefined when there is none. */
+export async function findOptout(
+  store: Store,
+  secrets: MasterSecrets,
+  email: string,
+): Promise<Reading<FoundOptout | undefined>> {
+  for (const secret of secrets) {
+    const key = optoutKey(secret, email);
+    const reading = await store.get('optouts', key);
+    if (reading.kind === 'unavailable') return reading;
+    const { value } = reading;
+    if (value !== undefined) {
+      return { kind: 'read', value: { key, value, optout: decodeOptout(value) } };
+    }
+  }
+  return { kind: 'read', value: undefined };
+}
+
+/**
+ * Records that an address opted out; on disk when this resolves to undefined. One that is already there
+ * stays as it is, a forgotten one forgotten.
+ */
+export async function recordOptout(
+  store: Store,
+  newUnitId: UnitIds,
+  secrets: MasterSecrets,
+  email: string,
+  nowMs: number,
+): Promise<Unavailable | undefined> {
+  const found = await findOptout(store, secrets, email);
+  if (found.kind === 'unavailable') return found;
+  if (found.value !== undefined) return undefined;
+  const value = encodeOptout({ email: comparable(email), optedOutAtMs: nowMs });
+  const insert: Operation = { kind: 'insert', space: 'optouts', key: optoutKey(secrets[0], email), value };
+  const outcome = await store.commit({ id: newUnitId(), operations: [insert] });
+  return outcome.kind === 'unavailable' ? outcome : undefined;
+}
+
+/** Erases the address of its opt-outs, which stay; resolves to whether there was one to erase. */
+export async function forgetOptout(
+  store: Store,
+  newUnitId: UnitIds,
+  secrets: MasterSecrets,
+  email: string,
+): Promise<Reading<boolean>> {
+  let erased = false;
+  for (const secret of secrets) {
+    const key = optoutKey(secret, email);
+    const reading = await store.get('optouts', key);
+    if (reading.kind === 'unavailable') return reading;
+    const from = reading.value;
+    const optout = from === undefined ? undefined : decodeOptout(from);
+    if (from === undefined || optout === undefined || optout.email === null) continue;
+    const to = encodeOptout({ ...optout, email: null });
+    // A conflict means that another forgot it first: nothing else changes these records.
+    const operations: Operation[] = [{ kind: 'replace', space: 'optouts', key, from, to }];
+    const outcome = await store.commit({ id: newUnitId(), operations });
+    if (outcome.kind === 'unavailable') return outcome;
+    erased = true;
+  }
+  return { kind: 'read', value: erased };
+}
+
+/** Opt-outs read in one step. */
+const pageRecords = 500;
+
+/** Calls `visit` for each opt-out whose key follows `after` (empty: all), in the order of the keys. */
+export async function visitOptouts(
+  store: Store,
+  after: Uint8Array,
+  visit: (key: Uint8Array, optout: Optout) => Promise<void>,
+): Promise<Unavailable | undefined> {
+  let from = Buffer.concat([after, Buffer.alloc(after.byteLength === 0 ? 0 : 1)]);
+  for (;;) {
+    const page: Reading<readonly Entry[]> = await store.scan('optouts', { from, limit: pageRecords });
+    if (page.kind === 'unavailable') return page;
+    for (const { key, value } of page.value) await visit(key, decodeOptout(value));
+    const last = page.value.at(-1);
+    if (last === undefined || page.value.length < pageRecords) return undefined;
+    from = Buffer.concat([last.key, Buffer.alloc(1)]);
+  }
+}

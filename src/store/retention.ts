@@ -1,0 +1,83 @@
+/** How long the tables about people are kept, applied; and what of it GET /privacy tells. */
+import type { StoredData } from '../contract/info.js';
+import { decodeClicks } from './clicks.js';
+import { removeOldEntries } from './entries.js';
+import { decodeInterest } from './interests.js';
+import { decodeLead } from './leads.js';
+import type { Log } from './spaces.js';
+import type { Reading, Store } from './store.js';
+
+/** Days that tables are kept; 0: for ever, or until forgotten. */
+export interface Retention {
+  readonly clicksRetentionDays: number;
+  readonly leadsRetentionDays: number;
+}
+
+const dayMs = 86_400_000;
+
+const timeOf = {
+  leads: (value: Uint8Array) => decodeLead(value)?.receivedAtMs,
+  interests: (value: Uint8Array) => decodeInterest(value)?.receivedAtMs,
+  clicks: (value: Uint8Array) => decodeClicks(value).at(-1)?.atMs,
+} as const satisfies Partial<Record<Log, (value: Uint8Array) => number | undefined>>;
+
+/**
+ * Removes what is older than its table is kept; resolves to how many entries went (a block of clicks is
+ * one). It may run at any time, also twice at once, and is best run about once an hour.
+ */
+export async function removeExpired(
+  store: Store,
+  { clicksRetentionDays, leadsRetentionDays }: Retention,
+  nowMs: number,
+): Promise<Reading<number>> {
+  const days = { leads: leadsRetentionDays, interests: leadsRetentionDays, clicks: clicksRetentionDays };
+  let removed = 0;
+  for (const log of ['leads', 'interests', 'clicks'] as const) {
+    if (days[log] === 0) continue;
+    const step = await removeOldEntries(store, log, timeOf[log], nowMs - days[log] * dayMs);
+    if (step.kind === 'unavailable') return step;
+    removed += step.value;
+  }
+  return { kind: 'read', value: removed };
+}
+
+function forDays(days: number, otherwise: string): string {
+  return days === 0
+    ? otherwise
+    : `${days} ${days === 1 ? 'day' : 'days'}, or until it is forgotten on request.`;
+}
+
+/** What the tables about people hold, for GET /privacy. */
+export function storedData({ clicksRetentionDays, leadsRetentionDays }: Retention): StoredData[] {
+  const asked = 'Until it is forgotten on request.';
+  return [
+    {
+      what: 'Leads: time, email, tier, message, source, segment, campaign and event id as they were sent.',
+      why: 'So that the operator can answer.',
+      retention: forDays(leadsRetentionDays, asked),
+      where: 'Table leads of the store.',
+    },
+    {
+      what:
+        'Interest in delivery models: time, email, model, company, cloud, volume, timeline, compliance, ' +
+        'message, source, segment, campaign and event id as they were sent.',
+      why: 'So that a human can reply.',
+      retention: forDays(leadsRetentionDays, asked),
+      where: 'Table interests of the store.',
+    },
+    {
+      what: 'Opt-outs: the email address, a keyed hash (HMAC-SHA-256) of it, and the time.',
+      why: 'So that no mail is sent to it again.',
+      retention: 'For good; when forgotten on request only the keyed hash and the time stay.',
+      where: 'Table optouts of the store.',
+    },
+    {
+      what:
+        'Clicks on counted links: time, token of the link, destination, whether the token was good, ' +
+        'whether a program followed it. No IP address, no User-Agent.',
+      why: 'To count how often a link is followed.',
+      retention: clicksRetentionDays === 0 ? 'For ever.' : `${clicksRetentionDays} days.`,
+      where: 'Table clicks of the store.',
+    },
+  ];
+}

@@ -1,0 +1,138 @@
+/**
+ * Fingerprints of the master secrets that the store's records depend on, so that a process with other secrets
+ * does not start. They stand in one record: of processes that start at once with different secrets, one wins
+ * and the others change nothing.
+ */
+import { parseSecrets, secretFingerprint, secretId, type MasterSecrets } from '../system/masterSecret.js';
+import type { Randomness } from '../system/randomness.js';
+import { makeSecretFile, readSecretFile, secretPath, type SecretsResult } from '../system/secretFile.js';
+import { defineRecord } from './record.js';
+import type { Operation, Outcome, Store, Unavailable } from './store.js';
+import type { UnitIds } from './unitId.js';
+
+/** A secret's fingerprint by its id. */
+export interface Fingerprint {
+  readonly id: string;
+  /** 32 bytes. */
+  readonly fingerprint: Uint8Array;
+}
+
+const record = defineRecord<readonly Fingerprint[]>('secrets', {
+  1: ({ rows }) =>
+    rows('secrets').map(([id, fingerprint]) => {
+      if (typeof id !== 'string' || typeof fingerprint !== 'string') {
+        throw new Error('A secrets record has a row that is no fingerprint');
+      }
+      return { id, fingerprint: Buffer.from(fingerprint, 'base64url') };
+    }),
+});
+
+/** The fingerprints' bytes. */
+export function encodeFingerprints(fingerprints: readonly Fingerprint[]): Uint8Array {
+  const rows = fingerprints.map(({ id, fingerprint }) => {
+    return [id, Buffer.from(fingerprint).toString('base64url')] as const;
+  });
+  return record.encode(1, { secrets: rows });
+}
+
+/** The fingerprints of the record's bytes. */
+export const decodeFingerprints = record.decode;
+
+const key = Buffer.from('master');
+
+/** Where the master secrets come from. */
+export interface SecretSources {
+  /** Those of the configuration; empty: they lie in the data folder. */
+  readonly configured: readonly string[];
+  readonly dataFolder: string;
+  /** Makes the first secret where there is none and the store names none; undefined: it is not made. */
+  readonly randomness: Randomness | undefined;
+}
+
+/** The secrets, checked against the store and registered there; or the sentence that says why not. */
+export async function openSecrets(
+  store: Store,
+  newUnitId: UnitIds,
+  sources: SecretSources,
+): Promise<SecretsResult> {
+  const where = sources.configured.length > 0 ? 'MASTER_SECRET' : secretPath(sources.dataFolder);
+  const found = await findSecrets(store, sources, where);
+  if ('refused' in found) return found;
+  const registered = await registerSecrets(store, newUnitId, found.secrets, where);
+  return registered.kind === 'registered' ? found : { refused: registered.reason };
+}
+
+async function findSecrets(store: Store, sources: SecretSources, where: string): Promise<SecretsResult> {
+  const { configured, dataFolder, randomness } = sources;
+  if (configured.length > 0) {
+    const parsed = parseSecrets(configured.join(','));
+    return 'value' in parsed ? { secrets: parsed.value } : { refused: `MASTER_SECRET ${parsed.wrong}.` };
+  }
+  const read = readSecretFile(dataFolder);
+  if (read !== undefined) return read;
+  const named = await store.get('secrets', key);
+  if (named.kind === 'unavailable') return { refused: named.reason };
+  const [first] = named.value === undefined ? [] : decodeFingerprints(named.value);
+  if (first !== undefined) return { refused: refused(first.id, where).reason };
+  if (randomness !== undefined) return makeSecretFile(dataFolder, randomness);
+  return { refused: `There is no master secret in ${where}. Start the server once: it makes one.` };
+}
+
+/** Why the secrets at hand do not do; a sentence. */
+export interface SecretsRefused {
+  readonly kind: 'refused';
+  readonly reason: string;
+}
+
+/** What registering came to. */
+export type Registered = { readonly kind: 'registered' } | SecretsRefused | Unavailable;
+
+/**
+ * Checks that every secret which the store names is at hand and registers those that are new. `where` says in
+ * which place a missing one would be looked for, such as `MASTER_SECRET` or a path.
+ */
+export async function registerSecrets(
+  store: Store,
+  newUnitId: UnitIds,
+  secrets: MasterSecrets,
+  where: string,
+): Promise<Registered> {
+  const own = secrets.map((secret) => ({ id: secretId(secret), fingerprint: secretFingerprint(secret) }));
+  for (;;) {
+    const reading = await store.get('secrets', key);
+    if (reading.kind === 'unavailable') return reading;
+    const named = reading.value === undefined ? [] : decodeFingerprints(reading.value);
+    const missing = named.find((each) => !own.some((other) => same(each, other)));
+    if (missing !== undefined) return refused(missing.id, where);
+    const added = own.filter((each) => !named.some((other) => same(each, other)));
+    if (added.length === 0) return { kind: 'registered' };
+    const outcome = await write(store, newUnitId(), reading.value, encodeFingerprints([...named, ...added]));
+    if (outcome.kind === 'unavailable') return outcome;
+    // After a conflict another process has registered some: look again.
+    if (outcome.kind === 'done') return { kind: 'registered' };
+  }
+}
+
+function same(left: Fingerprint, right: Fingerprint): boolean {
+  return left.id === right.id && Buffer.compare(left.fingerprint, right.fingerprint) === 0;
+}
+
+function refused(id: string, where: string): SecretsRefused {
+  const reason =
+    `The store was written with master secret ${id}, which ${where} does not hold. ` +
+    'Restore it from your copy; to rotate, put the new secret before it, not in its place.';
+  return { kind: 'refused', reason };
+}
+
+function write(
+  store: Store,
+  id: Uint8Array,
+  from: Uint8Array | undefined,
+  value: Uint8Array,
+): Promise<Outcome> {
+  const operation: Operation =
+    from === undefined
+      ? { kind: 'insert', space: 'secrets', key, value }
+      : { kind: 'replace', space: 'secrets', key, from, to: value };
+  return store.commit({ id, operations: [operation] });
+}

@@ -1,0 +1,113 @@
+/** The file of the master secret: made once, durable before anybody uses it, readable by its owner alone. */
+import { closeSync, fstatSync, fsyncSync, linkSync, mkdirSync, openSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { parseSecrets, type MasterSecrets } from './masterSecret.js';
+import type { Randomness } from './randomness.js';
+
+/** Random bytes of a new secret. */
+const secretBytes = 32;
+
+/** The secrets, or the sentence that says why there are none. */
+export type SecretsResult = { readonly secrets: MasterSecrets } | { readonly refused: string };
+
+/** Where the master secret of a data folder lies when it is not configured. */
+export function secretPath(dataFolder: string): string {
+  return join(dataFolder, 'master-secret');
+}
+
+/** Reads the master secrets of a data folder; undefined when there is no file. */
+export function readSecretFile(dataFolder: string): SecretsResult | undefined {
+  const path = secretPath(dataFolder);
+  return guarded(path, () => readSecrets(path));
+}
+
+/**
+ * Makes the first master secret of a data folder. Processes that do so at once agree: one file is made, and
+ * the others read it.
+ */
+export function makeSecretFile(dataFolder: string, randomness: Randomness): SecretsResult {
+  const path = secretPath(dataFolder);
+  return guarded(path, () => makeSecret(path, randomness) ?? readSecrets(path) ?? gone(path));
+}
+
+function guarded<Result>(path: string, step: () => Result): Result | SecretsResult {
+  try {
+    return step();
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return { refused: `The master secret ${path} cannot be read or made (${reason}).` };
+  }
+}
+
+function gone(path: string): SecretsResult {
+  return { refused: `The master secret ${path} was there and is gone. Start again.` };
+}
+
+/** The file's secrets; undefined when there is no file. */
+function readSecrets(path: string): SecretsResult | undefined {
+  let file: number;
+  try {
+    file = openSync(path, 'r');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    throw error;
+  }
+  try {
+    if ((fstatSync(file).mode & 0o077) !== 0 && process.platform !== 'win32') {
+      return { refused: `The master secret ${path} can be read by others. Run: chmod 600 ${path}` };
+    }
+    const parsed = parseSecrets(readFileSync(file, 'utf8'));
+    if ('value' in parsed) {
+      // The process that made it may not have synced its name yet.
+      syncFolder(dirname(path));
+      return { secrets: parsed.value };
+    }
+    const restore = 'Restore it from your copy; a new one would not fit what the store holds.';
+    return { refused: `The master secret ${path} ${parsed.wrong}. ${restore}` };
+  } finally {
+    closeSync(file);
+  }
+}
+
+/**
+ * Makes the file: written and synced under a name of its own, then linked, which fails where the name is
+ * taken; so that nobody reads half a secret. Undefined when another process was first.
+ */
+function makeSecret(path: string, randomness: Randomness): SecretsResult | undefined {
+  const folder = dirname(path);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const draft = join(folder, `.master-secret-${randomness(8).toString('hex')}`);
+  const secret = randomness(secretBytes).toString('base64url');
+  writeSynced(draft, `${secret}\n`);
+  try {
+    linkSync(draft, path);
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return undefined;
+    throw error;
+  } finally {
+    rmSync(draft);
+  }
+  syncFolder(folder);
+  return { secrets: [secret] };
+}
+
+function writeSynced(path: string, text: string): void {
+  const file = openSync(path, 'wx', 0o600);
+  try {
+    writeFileSync(file, text);
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** Makes the folder's names durable. */
+function syncFolder(folder: string): void {
+  const handle = openSync(folder, 'r');
+  try {
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+}

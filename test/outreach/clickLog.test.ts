@@ -1,0 +1,134 @@
+/** The log of clicks: whole, in order, once each, while the store works or fails, and after its end. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ClickLog } from '../../src/outreach/clickLog.js';
+import { visitClicks, type Click } from '../../src/store/clicks.js';
+import type { Store } from '../../src/store/store.js';
+import type { Clock } from '../../src/system/clock.js';
+import { recordingLog, type Logged } from '../http/fixture.js';
+import { FailingStore, newUnitId, openTestStore } from './fixture.js';
+
+/** A clock whose periodic timers fire when told. */
+function manualClock(): { readonly clock: Clock; readonly tick: () => void } {
+  const actions = new Set<() => void>();
+  const clock: Clock = {
+    wallMs: () => 0,
+    monotonicMs: () => 0,
+    after: () => ({ stop: () => undefined }),
+    every: (_, action) => {
+      actions.add(action);
+      return { stop: () => void actions.delete(action) };
+    },
+    sleep: () => Promise.resolve(),
+  };
+  return { clock, tick: () => actions.forEach((action) => action()) };
+}
+
+const click = (atMs: number): Click => ({ atMs, token: 'token', destination: '/', valid: true, bot: false });
+
+interface Stored {
+  readonly times: number[];
+  readonly blocks: number;
+}
+
+async function stored(store: Store): Promise<Stored> {
+  const times: number[] = [];
+  const positions = new Set<number>();
+  await visitClicks(store, 0, (position, { atMs }) => {
+    positions.add(position);
+    times.push(atMs);
+    return Promise.resolve();
+  });
+  return { times, blocks: positions.size };
+}
+
+const range = (from: number, to: number): number[] =>
+  Array.from({ length: to - from }, (_, index) => from + index);
+
+function setUp(limit?: number) {
+  const failing = new FailingStore(openTestStore());
+  const { clock, tick } = manualClock();
+  const lines: Logged[] = [];
+  const parts = { store: failing.seen, newUnitId, clock, log: recordingLog(lines) };
+  const log = new ClickLog(limit === undefined ? parts : { ...parts, limit });
+  const metric = (name: string): number | undefined =>
+    log.metrics().find((each) => each.name === name)?.values[0]?.value;
+  return { failing, tick, lines, log, metric };
+}
+
+test('what comes between two writes is one block', async () => {
+  const { failing, tick, log, metric } = setUp();
+  for (const atMs of range(0, 1_000)) log.record(click(atMs));
+  assert.equal(metric('fusegate_clicks_waiting'), 1_000);
+  tick();
+  log.record(click(1_000));
+  await log.flush();
+  assert.deepEqual(await stored(failing.seen), { times: range(0, 1_001), blocks: 2 });
+  assert.equal(metric('fusegate_clicks_waiting'), 0);
+  tick();
+  assert.equal(failing.commits, 2, 'nothing is written where nothing came');
+});
+
+test('large blocks are cut', async () => {
+  const { failing, log } = setUp();
+  const large = { ...click(0), destination: `/?${'\\'.repeat(2_000)}`, token: '\ud800'.repeat(128) };
+  for (const atMs of range(0, 2_000)) log.record({ ...large, atMs });
+  await log.flush();
+  const { times, blocks } = await stored(failing.seen);
+  assert.deepEqual(times, range(0, 2_000));
+  assert.equal(blocks, 5);
+});
+
+test('a block that failed, written or not, is there once when the store is back', async () => {
+  for (const failure of ['written', 'not written'] as const) {
+    const { failing, tick, lines, log, metric } = setUp();
+    failing.failure = failure;
+    log.record(click(0));
+    assert.equal(await log.flush(), false);
+    log.record(click(1));
+    tick();
+    assert.equal(await log.flush(), false);
+    assert.equal(metric('fusegate_clicks_waiting'), 2);
+    failing.failure = undefined;
+    assert.equal(await log.flush(), true);
+    assert.deepEqual((await stored(failing.seen)).times, [0, 1], failure);
+    assert.deepEqual(
+      lines.map(({ level, message }) => [level, message]),
+      [
+        ['error', 'clicks wait: the store does not take them'],
+        ['info', 'clicks are written again'],
+      ],
+    );
+  }
+});
+
+test('beyond the limit the oldest are dropped, counted and told', async () => {
+  const { failing, lines, log, metric } = setUp(70 * 100);
+  failing.failure = 'not written';
+  for (const atMs of range(0, 150)) log.record(click(atMs));
+  const dropped = metric('fusegate_clicks_dropped_total') ?? 0;
+  assert.ok(dropped >= 50 && dropped <= 70, `${dropped}`);
+  assert.ok(lines.some(({ message }) => message.includes('the oldest are dropped')));
+  failing.failure = undefined;
+  await log.flush();
+  assert.deepEqual((await stored(failing.seen)).times, range(dropped, 150));
+});
+
+test('closing writes what waits, and says what it could not', async () => {
+  const { failing, tick, log } = setUp();
+  log.record(click(0));
+  await log.close();
+  assert.deepEqual((await stored(failing.seen)).times, [0]);
+  log.record(click(1));
+  tick();
+  assert.equal(failing.commits, 1, 'the timer is stopped');
+  const broken = setUp();
+  broken.failing.failure = 'not written';
+  broken.log.record(click(0));
+  await broken.log.close();
+  const last = broken.lines.at(-1);
+  assert.deepEqual(
+    [last?.fields, last?.message],
+    [{ clicks: 1 }, 'clicks could not be written and are lost'],
+  );
+});

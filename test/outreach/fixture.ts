@@ -1,0 +1,92 @@
+/** A store on a temporary folder, and one that fails when told. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after } from 'node:test';
+import type { RouteRequest } from '../../src/contract/exchange.js';
+import { createStore } from '../../src/store/groupCommit.js';
+import { openLmdb } from '../../src/store/lmdb.js';
+import type { Outcome, Reading, Store, Unavailable } from '../../src/store/store.js';
+import { unitIds } from '../../src/store/unitId.js';
+import { systemClock } from '../../src/system/clock.js';
+import type { MasterSecrets } from '../../src/system/masterSecret.js';
+import { systemRandomness } from '../../src/system/randomness.js';
+
+/** Secrets for tests: a new one and the one before it. */
+export const secrets: MasterSecrets & readonly [string, string] = [
+  'new-secret-of-tests-0123456789-abcdef',
+  'old-secret-of-tests-0123456789-abcdef',
+];
+
+export const newUnitId = unitIds(systemClock, systemRandomness);
+
+/** A folder that goes with the tests. */
+export function folder(): string {
+  const path = mkdtempSync(join(tmpdir(), 'fusegate-outreach-'));
+  after(() => rmSync(path, { recursive: true, force: true }));
+  return path;
+}
+
+/** A store in a folder of its own, closed after the tests. */
+export function openTestStore(): Store {
+  const log = { error: () => undefined, info: () => undefined };
+  const store = createStore(
+    openLmdb({ folder: join(folder(), 'store'), clock: systemClock, log }),
+    newUnitId,
+  );
+  after(() => store.close());
+  return store;
+}
+
+/** How a commit fails: before the store took it, or after. */
+export type Failure = 'not written' | 'written';
+
+/** A store whose commits and reads fail as long as `failure` says so. */
+export class FailingStore {
+  failure: Failure | undefined;
+  commits = 0;
+
+  constructor(private readonly store: Store) {}
+
+  /** The store as its users see it. */
+  get seen(): Store {
+    const { store } = this;
+    const unavailable: Unavailable = { kind: 'unavailable', reason: 'told to fail' };
+    const reading = <Value>(read: () => Promise<Reading<Value>>): Promise<Reading<Value>> =>
+      this.failure === undefined ? read() : Promise.resolve(unavailable);
+    return {
+      commit: async (unit): Promise<Outcome> => {
+        this.commits += 1;
+        const { failure } = this;
+        if (failure === 'not written') return unavailable;
+        const outcome = await store.commit(unit);
+        return failure === undefined ? outcome : unavailable;
+      },
+      get: (space, key) => reading(() => store.get(space, key)),
+      scan: (space, range) => reading(() => store.scan(space, range)),
+      read: (log, range) => reading(() => store.read(log, range)),
+      last: (log) => reading(() => store.last(log)),
+      trim: (log, upTo, limit) => reading(() => store.trim(log, upTo, limit)),
+      probe: () => reading(() => store.probe()),
+      close: () => store.close(),
+    };
+  }
+}
+
+/** A request as a handler sees it. */
+export function request<Input>(
+  given: Partial<RouteRequest<Input>> & { readonly input: Input },
+): RouteRequest<Input> {
+  return {
+    id: 'test',
+    path: {},
+    query: {},
+    header: () => '',
+    body: new Uint8Array(),
+    retain: () => new Uint8Array(),
+    mayAct: true,
+    head: false,
+    aborted: () => false,
+    ...given,
+  };
+}

@@ -1,0 +1,178 @@
+/** The handlers on a store that fails, and the bots, prefetches and HEADs of the redirect. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { Answer, Handler } from '../../src/contract/exchange.js';
+import type { DeliveryModelsResponse } from '../../src/contract/delivery.js';
+import { click } from '../../src/outreach/click.js';
+import { deliveryInterest, deliveryModels } from '../../src/outreach/delivery.js';
+import { leads } from '../../src/outreach/leads.js';
+import { optoutState, unsubscribe } from '../../src/outreach/optout.js';
+import { clickToken, optoutToken } from '../../src/outreach/tokens.js';
+import type { Click } from '../../src/store/clicks.js';
+import { visitInterests, type Interest } from '../../src/store/interests.js';
+import { visitLeads, type Lead } from '../../src/store/leads.js';
+import { systemClock } from '../../src/system/clock.js';
+import { FailingStore, newUnitId, openTestStore, request, secrets } from './fixture.js';
+
+async function answerOf(handler: Handler<never>, given: unknown): Promise<Answer> {
+  return handler(given as never);
+}
+
+function jsonOf(answer: Answer): unknown {
+  assert.ok('json' in answer.body);
+  return answer.body.json;
+}
+
+const clock = { wallMs: () => Date.UTC(2026, 10, 21, 9, 30) + 0.7 };
+
+describe('storing', () => {
+  const failing = new FailingStore(openTestStore());
+  const parts = { store: failing.seen, newUnitId, clock, secrets };
+  const link = { e: 'Ada@Example.com', t: optoutToken(secrets[1], 'ada@example.com') };
+
+  test('what is absent is null, what came is kept as it came', async () => {
+    const email = '  ODD address\u0000😀 ';
+    const lead = jsonOf(await answerOf(leads(parts), request({ input: { email, source: null } })));
+    const { id } = lead as { id: string };
+    assert.deepEqual(lead, { ok: true, id, received_at: '2026-11-21T09:30:00.000Z' });
+    assert.match(id, /^lead_[0-9a-f]{32}$/);
+    const kept: Lead[] = [];
+    await visitLeads(failing.seen, 0, (_, each) => Promise.resolve(void kept.push(each)));
+    const none = { tier: null, message: null, source: null, segment: null, campaign: null, eventId: null };
+    assert.deepEqual(kept, [{ id, receivedAtMs: Date.UTC(2026, 10, 21, 9, 30), email, ...none }]);
+  });
+
+  test('an interest is kept whole and promises nothing automatic', async () => {
+    const texts = {
+      company: 'c',
+      cloud: 'any cloud',
+      monthly_chars: 'm',
+      timeline: 'some day',
+      compliance: 'x',
+    };
+    const rest = { message: 'm', source: 's', segment: 'g', campaign: 'c', event_id: 'e' };
+    const input = { email: 'a@b', delivery_model: 'self_hosted_appliance', ...texts, ...rest } as const;
+    const body = jsonOf(await answerOf(deliveryInterest(parts), request({ input })));
+    const { id, next_step, ...others } = body as { id: string; next_step: string };
+    assert.deepEqual(others, {
+      ok: true,
+      received_at: '2026-11-21T09:30:00.000Z',
+      delivery_model: 'self_hosted_appliance',
+    });
+    assert.match(next_step, /^A human .* replies/);
+    const kept: Interest[] = [];
+    await visitInterests(failing.seen, 0, (_, each) => Promise.resolve(void kept.push(each)));
+    const { monthly_chars, event_id, delivery_model, ...same } = input;
+    const renamed = { monthlyChars: monthly_chars, eventId: event_id, deliveryModel: delivery_model };
+    assert.deepEqual(kept, [{ id, receivedAtMs: Date.UTC(2026, 10, 21, 9, 30), ...same, ...renamed }]);
+  });
+
+  test('a store that fails is a 503 that says to try again, and never a 200', async () => {
+    failing.failure = 'written';
+    const interest = request({ input: { email: 'a@b', delivery_model: 'oem_embedded' } });
+    for (const answer of [
+      await answerOf(leads(parts), request({ input: { email: 'a@b' } })),
+      await answerOf(deliveryInterest(parts), interest),
+      await answerOf(unsubscribe(parts), request({ input: undefined, query: link })),
+    ]) {
+      assert.equal(answer.status, 503);
+      assert.deepEqual(answer.headers, { 'retry-after': '1' });
+      const { detail, code } = jsonOf(answer) as { detail: string; code: string };
+      assert.equal(code, 'store_unavailable');
+      assert.match(detail, /Try again shortly\.$/);
+    }
+    const bad = await answerOf(unsubscribe(parts), request({ input: undefined, query: { ...link, t: 'x' } }));
+    assert.deepEqual([bad.status, jsonOf(bad)], [200, { ok: true, unsubscribed: false }]);
+    const state = await optoutState(parts)(request({ input: undefined, query: link }));
+    assert.equal(state.kind, 'subscribed', 'the page offers its button all the same');
+    failing.failure = undefined;
+  });
+
+  test('opting out is idempotent, and its state is told', async () => {
+    const state = () => optoutState(parts)(request({ input: undefined, query: link }));
+    assert.deepEqual(await state(), { kind: 'subscribed', email: 'Ada@Example.com' });
+    for (let times = 0; times < 3; times += 1) {
+      const answer = await answerOf(unsubscribe(parts), request({ input: undefined, query: link }));
+      assert.deepEqual(jsonOf(answer), { ok: true, unsubscribed: true });
+    }
+    assert.deepEqual(await state(), { kind: 'unsubscribed', email: 'Ada@Example.com' });
+    const nothing = await optoutState(parts)(request({ input: undefined }));
+    assert.deepEqual(nothing, { kind: 'bad_link' });
+  });
+});
+
+test('the catalogue is three entries that nobody can buy here', () => {
+  const { models } = jsonOf(deliveryModels()) as DeliveryModelsResponse;
+  assert.deepEqual(
+    models.map((model) => model.delivery_model),
+    ['dedicated_byoc', 'self_hosted_appliance', 'oem_embedded'],
+  );
+  for (const model of models) {
+    const { availability, self_service, price_is_indicative } = model;
+    assert.deepEqual([availability, self_service, price_is_indicative], ['by_agreement_scoped', false, true]);
+    assert.match(model.price_indicative, /Indicative: .* agreed in writing/);
+    assert.ok(model.summary.length > 80 && model.suited_for.length >= 2 && model.what_you_get.length >= 3);
+  }
+});
+
+describe('clicks', () => {
+  const browser = 'Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0';
+  const destination = 'https://elsewhere.example/';
+  const token = clickToken(secrets[1], 'a', destination);
+  const recorded: Click[] = [];
+  const handler = click({
+    publicUrl: null,
+    clickHosts: [],
+    secrets,
+    clock: systemClock,
+    record: (each) => recorded.push(each),
+  });
+
+  async function clicked(
+    headers: Readonly<Record<string, string>>,
+    given: object = {},
+  ): Promise<Click | undefined> {
+    recorded.length = 0;
+    const header = (name: string): string => headers[name] ?? '';
+    const query = { d: destination };
+    const answer = await answerOf(
+      handler,
+      request({ input: undefined, path: { token }, query, header, ...given }),
+    );
+    assert.equal(answer.status, 302);
+    assert.equal(answer.headers?.['cache-control'], 'no-store');
+    assert.ok(recorded.length <= 1);
+    return recorded[0];
+  }
+
+  test('a browser is no bot; a prefetch, a robot and a nameless program are', async () => {
+    const firefox = { 'user-agent': browser };
+    assert.equal((await clicked(firefox))?.bot, false);
+    const programs: readonly Record<string, string>[] = [
+      {},
+      { 'user-agent': 'curl/8.5.0' },
+      { 'user-agent': 'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)' },
+      { 'user-agent': 'Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)' },
+      { 'user-agent': 'python-requests/2.32.0' },
+      { ...firefox, 'sec-purpose': 'prefetch;prerender' },
+      { ...firefox, purpose: 'prefetch' },
+      { ...firefox, 'x-moz': 'prefetch' },
+    ];
+    for (const headers of programs)
+      assert.equal((await clicked(headers))?.bot, true, JSON.stringify(headers));
+  });
+
+  test('HEAD and only HEAD leaves no line', async () => {
+    assert.equal(await clicked({ 'user-agent': browser }, { head: true, mayAct: false }), undefined);
+    assert.equal(await clicked({ purpose: 'prefetch' }, { head: true, mayAct: false }), undefined);
+    assert.notEqual(await clicked({ purpose: 'prefetch' }, { mayAct: false }), undefined);
+  });
+
+  test('a line tells token, way and validity, cut where they are long', async () => {
+    const good = await clicked({ 'user-agent': browser });
+    assert.deepEqual({ ...good, atMs: 0 }, { atMs: 0, token, destination, valid: true, bot: false });
+    const long = { path: { token: 'x'.repeat(60_000) }, query: { d: `/${'y'.repeat(8_000)}` } };
+    const cut = await clicked({ 'user-agent': browser }, long);
+    assert.deepEqual([cut?.token.length, cut?.destination.length, cut?.valid], [128, 2_048, false]);
+  });
+});

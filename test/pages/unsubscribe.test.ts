@@ -1,0 +1,215 @@
+/** The opt-out page in a real Chromium: light, dark, narrow, by keyboard, without script, failing. */
+import assert from 'node:assert/strict';
+import { createServer, type Server } from 'node:http';
+import { after, before, test } from 'node:test';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import type { Answer, RouteRequest } from '../../src/contract/exchange.js';
+import { optoutState, unsubscribe, type OptoutParts } from '../../src/outreach/optout.js';
+import { optoutToken } from '../../src/outreach/tokens.js';
+import { pageFile } from '../../src/pages/page.js';
+import { unsubscribePage } from '../../src/pages/unsubscribe.js';
+import { findOptout } from '../../src/store/optouts.js';
+import { systemClock } from '../../src/system/clock.js';
+import { FailingStore, newUnitId, openTestStore, request, secrets } from '../outreach/fixture.js';
+import { launch, skipBrowser } from './browser.js';
+
+const failing = new FailingStore(openTestStore());
+const parts: OptoutParts = { store: failing.seen, newUnitId, clock: systemClock, secrets };
+const handlers = {
+  page: unsubscribePage(optoutState(parts)),
+  post: unsubscribe(parts),
+  file: pageFile(),
+};
+
+async function answer(method: string, url: URL): Promise<Answer> {
+  const query = Object.fromEntries(url.searchParams);
+  const file = url.pathname.replace('/pages/', '');
+  const given: RouteRequest = request({ input: undefined, query, path: { file } });
+  if (url.pathname !== '/unsubscribe') return handlers.file(given);
+  return method === 'POST' ? handlers.post(given) : handlers.page(given);
+}
+
+let browser: Browser;
+let server: Server;
+let origin: string;
+
+before(async () => {
+  if (skipBrowser !== false) return;
+  browser = await launch();
+  server = createServer((incoming, outgoing) => {
+    void answer(incoming.method ?? '', new URL(incoming.url ?? '/', 'http://x')).then(
+      ({ status, body, headers }) => {
+        const [type, bytes] =
+          'json' in body ? ['application/json', JSON.stringify(body.json)] : [body.type, body.bytes];
+        outgoing.writeHead(status, { ...headers, 'content-type': type }).end(bytes);
+      },
+    );
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  assert.ok(typeof address === 'object' && address !== null);
+  origin = `http://127.0.0.1:${address.port}`;
+});
+after(async () => {
+  if (skipBrowser !== false) return;
+  await browser.close();
+  server.close();
+});
+
+function linkOf(email: string): string {
+  return `/unsubscribe?e=${encodeURIComponent(email)}&t=${optoutToken(secrets[0], email)}`;
+}
+
+async function isOptedOut(email: string): Promise<boolean> {
+  const found = await findOptout(parts.store, secrets, email);
+  return found.kind === 'read' && found.value !== undefined;
+}
+
+interface Opened {
+  readonly page: Page;
+  readonly complaints: string[];
+}
+
+async function open(path: string, options: BrowserContextOptions = {}): Promise<Opened> {
+  const context = await browser.newContext({ viewport: { width: 1000, height: 700 }, ...options });
+  const page = await context.newPage();
+  const complaints: string[] = [];
+  page.on('console', (message) => {
+    if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text());
+  });
+  page.on('pageerror', (error) => complaints.push(error.message));
+  page.on('request', (sent) => {
+    if (new URL(sent.url()).origin !== origin) complaints.push(`asked ${sent.url()}`);
+  });
+  await page.goto(`${origin}${path}`);
+  return { page, complaints };
+}
+
+async function picture(page: Page, name: string): Promise<void> {
+  const folder = process.env['SCREENSHOTS'];
+  if (folder !== undefined)
+    await page.screenshot({ path: `${folder}/unsubscribe-${name}.png`, fullPage: true });
+}
+
+/** Contrast (WCAG 2.2) of every text that shows with what is painted behind it; the lowest. */
+const lowestContrast = `(() => {
+  const linear = (s) => s <= 0.04045 ? s / 12.92 : ((s + 0.055) / 1.055) ** 2.4;
+  const channel = (value) => linear(value / 255);
+  const luminance = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
+  const parse = (color) => color.match(/[\\d.]+/g).map(Number);
+  const behind = (element) => {
+    for (let at = element; at !== null; at = at.parentElement) {
+      const color = parse(getComputedStyle(at).backgroundColor);
+      if (color.length === 3 || color[3] === 1) return color;
+    }
+    return [255, 255, 255];
+  };
+  const all = [...document.querySelectorAll('h1, p, button, a')];
+  const shown = all.filter((each) => each.checkVisibility() && each.textContent.trim() !== '');
+  return Math.min(...shown.map((element) => {
+    const colors = [parse(getComputedStyle(element).color), behind(element)];
+    const pair = colors.map(luminance).sort((a, b) => b - a);
+    return (pair[0] + 0.05) / (pair[1] + 0.05);
+  }));
+})()`;
+
+async function assertReadable(page: Page): Promise<void> {
+  const overflow = Number(await page.evaluate('document.documentElement.scrollWidth - innerWidth'));
+  assert.ok(overflow <= 0, `${overflow} px wider than the window`);
+  const contrast = Number(await page.evaluate(lowestContrast));
+  assert.ok(contrast >= 4.5, `contrast ${contrast}`);
+}
+
+const skip = { skip: skipBrowser };
+const long = 'a.very.long.address.that.does.not.fit.on.any.narrow.phone@department.of.long.names.example';
+
+for (const [width, colorScheme] of [
+  [1000, 'light'],
+  [1000, 'dark'],
+  [320, 'light'],
+  [320, 'dark'],
+] as const) {
+  test(`${width} px, ${colorScheme}: question, answer, afterwards, bad link`, skip, async () => {
+    const email = `${width}.${colorScheme}.${long}`;
+    const options = { colorScheme, viewport: { width, height: 640 } };
+    const { page, complaints } = await open(linkOf(email), options);
+    await assertReadable(page);
+    await picture(page, `${width}-${colorScheme}-question`);
+    assert.equal(await isOptedOut(email), false, 'showing the page changes nothing');
+    await page.getByRole('button', { name: 'Unsubscribe' }).click();
+    const heading = page.getByRole('heading', { name: 'You are unsubscribed' });
+    await heading.waitFor();
+    assert.equal(await page.title(), 'You are unsubscribed');
+    assert.equal(await page.getByRole('button').count(), 0);
+    assert.equal(await page.evaluate('document.activeElement.id'), 'done', 'a screen reader goes on there');
+    await assertReadable(page);
+    await picture(page, `${width}-${colorScheme}-done`);
+    assert.equal(await isOptedOut(email), true);
+    await page.reload();
+    await heading.waitFor();
+    assert.ok((await page.locator('.value').innerText()).includes(email));
+    await page.goto(`${origin}/unsubscribe?e=x&t=y`);
+    await page.getByRole('heading', { name: 'This link does not work' }).waitFor();
+    assert.equal(await page.getByRole('button').count(), 0);
+    await assertReadable(page);
+    await picture(page, `${width}-${colorScheme}-bad`);
+    assert.deepEqual(complaints, []);
+    await page.context().close();
+  });
+}
+
+test('by keyboard alone, with a ring that shows where one is', skip, async () => {
+  const { page } = await open(linkOf('keys@example.com'));
+  await page.keyboard.press('Tab');
+  assert.equal(await page.evaluate('document.activeElement.tagName'), 'BUTTON');
+  const ring = String(await page.evaluate('getComputedStyle(document.activeElement).outlineStyle'));
+  assert.equal(ring, 'solid');
+  await picture(page, 'keyboard');
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'You are unsubscribed' }).waitFor();
+  assert.equal(await isOptedOut('keys@example.com'), true);
+  await page.context().close();
+});
+
+test('without script the form does it and the answer says so', skip, async () => {
+  const { page } = await open(linkOf('plain+form@example.com'), { javaScriptEnabled: false });
+  await picture(page, 'without-script');
+  await page.getByRole('button', { name: 'Unsubscribe' }).click();
+  await page.waitForLoadState();
+  assert.match(await page.content(), /"unsubscribed":true/);
+  assert.equal(await isOptedOut('plain+form@example.com'), true);
+  await page.context().close();
+});
+
+test('a failure is told, nothing is lost, and the button works again', skip, async () => {
+  const email = 'retry@example.com';
+  const { page } = await open(linkOf(email));
+  failing.failure = 'not written';
+  await page.getByRole('button', { name: 'Unsubscribe' }).click();
+  const alert = page.getByRole('alert');
+  await alert.filter({ hasText: 'That did not work' }).waitFor();
+  await assertReadable(page);
+  await picture(page, 'failed');
+  failing.failure = undefined;
+  assert.equal(await isOptedOut(email), false);
+  await page.getByRole('button', { name: 'Unsubscribe' }).click();
+  await page.getByRole('heading', { name: 'You are unsubscribed' }).waitFor();
+  assert.equal(await isOptedOut(email), true);
+  await page.context().close();
+});
+
+test('reduced motion moves nothing', skip, async () => {
+  const { page } = await open(linkOf('still@example.com'), { reducedMotion: 'reduce' });
+  const property = await page.evaluate(
+    'getComputedStyle(document.querySelector("button")).transitionProperty',
+  );
+  assert.equal(property, 'none');
+  await page.context().close();
+});
+
+test('a file that is not there is not found', () => {
+  const status = (file: string): number =>
+    handlers.file(request({ input: undefined, path: { file } })).status;
+  assert.deepEqual(['site.css', 'unsubscribe.js', 'icon.svg'].map(status), [200, 200, 200]);
+  assert.deepEqual(['', 'page.ts', '../pages/site.css', 'docs.css'].map(status), [404, 404, 404, 404]);
+});

@@ -1,0 +1,274 @@
+/** The outreach tables: every format ever written still reads; what is erased, trimmed and found. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { describe, test } from 'node:test';
+import { appendClicks, decodeClicks, encodeClicks, visitClicks, type Click } from '../../src/store/clicks.js';
+import { eraseEntries, visitEntries } from '../../src/store/entries.js';
+import { appendInterest, decodeInterest, encodeInterest } from '../../src/store/interests.js';
+import { appendLead, decodeLead, encodeLead, visitLeads, type Lead } from '../../src/store/leads.js';
+import {
+  decodeOptout,
+  encodeOptout,
+  findOptout,
+  forgetOptout,
+  optoutKey,
+  recordOptout,
+  visitOptouts,
+} from '../../src/store/optouts.js';
+import { removeExpired } from '../../src/store/retention.js';
+import { decodeFingerprints, encodeFingerprints } from '../../src/store/secrets.js';
+import type { Store } from '../../src/store/store.js';
+import { FailingStore, newUnitId, openTestStore, secrets } from '../outreach/fixture.js';
+
+/** A record as it was once written, and what it says. */
+interface Kept {
+  readonly table: 'leads' | 'interests' | 'optouts' | 'clicks' | 'secrets';
+  readonly format: number;
+  /** The JSON text behind the format's byte. */
+  readonly json: string;
+  /** What it reads as; bytes in base64url; null is an erased entry. */
+  readonly value: unknown;
+}
+
+const kept = JSON.parse(
+  readFileSync(new URL('../../../test/vectors/store/outreach.json', import.meta.url), 'utf8'),
+) as Kept[];
+
+const codecs = {
+  leads: [decodeLead, encodeLead],
+  interests: [decodeInterest, encodeInterest],
+  optouts: [decodeOptout, encodeOptout],
+  clicks: [decodeClicks, encodeClicks],
+  secrets: [decodeFingerprints, encodeFingerprints],
+} as const;
+
+function plain(value: unknown): unknown {
+  if (value === undefined) return null;
+  return JSON.parse(
+    JSON.stringify(value, (_, each: unknown) => {
+      const bytes = (each as { type?: unknown; data?: unknown } | null)?.type === 'Buffer';
+      return bytes ? Buffer.from((each as { data: number[] }).data).toString('base64url') : each;
+    }),
+  );
+}
+
+describe('kept records', () => {
+  for (const { table, format, json, value } of kept) {
+    test(`${table}, format ${format}`, () => {
+      const [decode, encode] = codecs[table];
+      const bytes = Buffer.concat([Buffer.of(format), Buffer.from(json)]);
+      const decoded = decode(bytes);
+      assert.deepEqual(plain(decoded), value);
+      const again = (encode as (value: unknown) => Uint8Array)(decoded);
+      assert.deepEqual(Buffer.from(again), bytes, 'it is still written like this');
+    });
+  }
+
+  test('there is one of every format', () => {
+    const formats = kept.map(({ table, format }) => `${table} ${format}`);
+    const expected = [
+      'leads 1',
+      'leads 255',
+      'interests 1',
+      'interests 255',
+      'optouts 1',
+      'clicks 1',
+      'secrets 1',
+    ];
+    assert.deepEqual([...new Set(formats)].sort(), expected.sort());
+  });
+
+  test('a damaged or newer record is not read as something', () => {
+    for (const [decode] of Object.values(codecs)) {
+      assert.throws(() => decode(Buffer.concat([Buffer.of(99), Buffer.from('{}')])), /format 99/);
+      assert.throws(() =>
+        decode(Buffer.concat([Buffer.of(1), Buffer.from('{"clicks":[[1]],"secrets":[[1]]}')])),
+      );
+      assert.throws(() => decode(new Uint8Array()), /format 0/);
+    }
+  });
+});
+
+function lead(email: string, receivedAtMs = 1_000): Lead {
+  const none = { tier: null, message: null, source: null, segment: null, campaign: null, eventId: null };
+  return { id: `lead_${email}`, receivedAtMs, email, ...none };
+}
+
+async function leadsOf(store: Store, after = 0): Promise<[number, string][]> {
+  const found: [number, string][] = [];
+  await visitLeads(store, after, (position, { email }) =>
+    Promise.resolve(void found.push([position, email])),
+  );
+  return found;
+}
+
+async function append(store: Store, ...leads: readonly Lead[]): Promise<void> {
+  for (const each of leads) assert.equal(await appendLead(store, newUnitId(), each), undefined);
+}
+
+describe('logs', () => {
+  test('a retry of the same unit appends once', async () => {
+    const failing = new FailingStore(openTestStore());
+    const unitId = newUnitId();
+    failing.failure = 'written';
+    assert.equal((await appendLead(failing.seen, unitId, lead('a')))?.kind, 'unavailable');
+    failing.failure = undefined;
+    assert.equal(await appendLead(failing.seen, unitId, lead('a')), undefined);
+    assert.deepEqual(await leadsOf(failing.seen), [[1, 'a']]);
+  });
+
+  test('more entries than a page are visited once each, from any position', async () => {
+    const store = openTestStore();
+    const emails = Array.from({ length: 1_203 }, (_, index) => `${index}`);
+    await Promise.all(emails.map((email) => appendLead(store, newUnitId(), lead(email))));
+    const all = await leadsOf(store);
+    assert.equal(new Set(all.map(([, email]) => email)).size, 1_203);
+    assert.deepEqual(
+      all.map(([position]) => position),
+      emails.map((_, index) => index + 1),
+    );
+    assert.equal((await leadsOf(store, 1_000)).length, 203);
+    assert.deepEqual(await leadsOf(store, 1_203), []);
+  });
+
+  test('an erased entry is empty, keeps its position, and is erased once', async () => {
+    const store = openTestStore();
+    await append(store, lead('a'), lead('b'), lead('a'), lead('c'));
+    const isA = (value: Uint8Array): boolean => decodeLead(value)?.email === 'a';
+    const erase = () => eraseEntries(store, newUnitId, 'leads', isA, encodeLead(undefined));
+    assert.deepEqual(await erase(), { kind: 'read', value: 2 });
+    assert.deepEqual(await erase(), { kind: 'read', value: 0 });
+    assert.deepEqual(await leadsOf(store), [
+      [2, 'b'],
+      [4, 'c'],
+    ]);
+    const sizes: number[] = [];
+    await visitEntries(store, 'leads', 0, ({ value }) => sizes.push(value.byteLength) > 0);
+    assert.deepEqual([sizes[0], sizes[2]], [3, 3]);
+    await append(store, lead('d'));
+    assert.deepEqual(await leadsOf(store, 4), [[5, 'd']]);
+  });
+
+  test('a store that fails is told, by every step', async () => {
+    const failing = new FailingStore(openTestStore());
+    await append(failing.seen, lead('a'));
+    failing.failure = 'not written';
+    const { seen } = failing;
+    const retention = { clicksRetentionDays: 1, leadsRetentionDays: 1 };
+    const none = (): Promise<void> => Promise.resolve();
+    for (const outcome of [
+      await appendLead(seen, newUnitId(), lead('b')),
+      await visitLeads(seen, 0, none),
+      await visitClicks(seen, 0, none),
+      await visitOptouts(seen, Buffer.alloc(0), none),
+      await eraseEntries(seen, newUnitId, 'leads', () => true, encodeLead(undefined)),
+      await removeExpired(seen, retention, 1e15),
+      await findOptout(seen, secrets, 'a'),
+      await forgetOptout(seen, newUnitId, secrets, 'a'),
+      await recordOptout(seen, newUnitId, secrets, 'a', 1),
+    ]) {
+      assert.deepEqual(outcome, { kind: 'unavailable', reason: 'told to fail' });
+    }
+    failing.failure = undefined;
+    assert.deepEqual(await leadsOf(failing.seen), [[1, 'a']]);
+  });
+});
+
+describe('retention', () => {
+  const day = 86_400_000;
+  const click = (atMs: number): Click => ({ atMs, token: 't', destination: '/', valid: false, bot: false });
+
+  test('what is older goes, to the millisecond; erased entries go with their neighbours', async () => {
+    const store = openTestStore();
+    await append(store, lead('erased', 1), lead('old', 2), lead('young', 3), lead('younger', 9));
+    const first = (value: Uint8Array): boolean => decodeLead(value)?.email === 'erased';
+    await eraseEntries(store, newUnitId, 'leads', first, encodeLead(undefined));
+    for (const atMs of [1, 2, 3]) await appendClicks(store, newUnitId(), [click(0), click(atMs)]);
+    const days = { clicksRetentionDays: 90, leadsRetentionDays: 30 };
+    assert.deepEqual(await removeExpired(store, days, 30 * day + 3), { kind: 'read', value: 2 });
+    assert.deepEqual(await leadsOf(store), [
+      [3, 'young'],
+      [4, 'younger'],
+    ]);
+    assert.deepEqual(await removeExpired(store, days, 90 * day + 2), { kind: 'read', value: 3 });
+    const positions: number[] = [];
+    await visitClicks(store, 0, (position) => Promise.resolve(void positions.push(position)));
+    assert.deepEqual(positions, [2, 2, 3, 3], 'a block goes when its last click is old');
+  });
+
+  test('0 days is for ever', async () => {
+    const store = openTestStore();
+    await append(store, lead('old', 1));
+    await appendClicks(store, newUnitId(), [click(1)]);
+    const days = { clicksRetentionDays: 0, leadsRetentionDays: 0 };
+    assert.deepEqual(await removeExpired(store, days, 1e15), { kind: 'read', value: 0 });
+  });
+
+  test('interests are kept as long as leads', async () => {
+    const store = openTestStore();
+    const none = { company: null, cloud: null, monthlyChars: null, timeline: null, compliance: null };
+    const interest = { ...lead('i', 1), ...none, deliveryModel: 'oem_embedded' };
+    assert.equal(await appendInterest(store, newUnitId(), interest), undefined);
+    const days = { clicksRetentionDays: 0, leadsRetentionDays: 1 };
+    assert.deepEqual(await removeExpired(store, days, day + 2), { kind: 'read', value: 1 });
+  });
+});
+
+describe('opt-outs', () => {
+  const [newest, oldest] = secrets;
+
+  async function optout(store: Store, email: string): Promise<unknown> {
+    const found = await findOptout(store, secrets, email);
+    assert.ok(found.kind === 'read');
+    return found.value?.optout;
+  }
+
+  test('are recorded once, by the lower-cased address', async () => {
+    const store = openTestStore();
+    const times = Array.from({ length: 8 }, (_, index) => 10 + index);
+    await Promise.all(times.map((atMs) => recordOptout(store, newUnitId, secrets, 'Ada@Example.com', atMs)));
+    const recorded = await optout(store, 'ADA@EXAMPLE.COM');
+    assert.deepEqual(recorded, { email: 'ada@example.com', optedOutAtMs: 10 });
+    await recordOptout(store, newUnitId, secrets, 'ada@example.com', 99);
+    assert.deepEqual(await optout(store, 'ada@example.com'), recorded);
+    assert.equal(await optout(store, 'ada@example.org'), undefined);
+  });
+
+  test('outlive a rotation of the secret', async () => {
+    const store = openTestStore();
+    await recordOptout(store, newUnitId, [oldest], 'a@b', 1);
+    assert.deepEqual(await optout(store, 'a@b'), { email: 'a@b', optedOutAtMs: 1 });
+    await recordOptout(store, newUnitId, secrets, 'a@b', 2);
+    const all: number[] = [];
+    await visitOptouts(store, Buffer.alloc(0), (_, each) =>
+      Promise.resolve(void all.push(each.optedOutAtMs)),
+    );
+    assert.deepEqual(all, [1], 'not doubled under the new secret');
+  });
+
+  test('are forgotten but for the keyed hash, and stay forgotten', async () => {
+    const store = openTestStore();
+    await recordOptout(store, newUnitId, secrets, 'a@b', 1);
+    assert.deepEqual(await forgetOptout(store, newUnitId, secrets, 'A@B'), { kind: 'read', value: true });
+    assert.deepEqual(await forgetOptout(store, newUnitId, secrets, 'a@b'), { kind: 'read', value: false });
+    await recordOptout(store, newUnitId, secrets, 'a@b', 2);
+    assert.deepEqual(await optout(store, 'a@b'), { email: null, optedOutAtMs: 1 });
+    const reading = await store.get('optouts', optoutKey(newest, 'a@b'));
+    assert.ok(reading.kind === 'read' && reading.value !== undefined);
+    assert.ok(!Buffer.from(reading.value).toString('latin1').includes('a@b'));
+  });
+
+  test('are visited in pages, from any key', async () => {
+    const store = openTestStore();
+    const emails = Array.from({ length: 1_001 }, (_, index) => `${index}@example.com`);
+    await Promise.all(emails.map((email) => recordOptout(store, newUnitId, secrets, email, 1)));
+    const keys: string[] = [];
+    const visit = (after: Uint8Array) =>
+      visitOptouts(store, after, (key) => Promise.resolve(void keys.push(Buffer.from(key).toString('hex'))));
+    await visit(Buffer.alloc(0));
+    assert.equal(new Set(keys).size, 1_001);
+    const [middle] = keys.splice(0).slice(600);
+    await visit(Buffer.from(middle ?? '', 'hex'));
+    assert.equal(keys.length, 400);
+  });
+});

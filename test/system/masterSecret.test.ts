@@ -1,0 +1,106 @@
+/** The master secret: derivation as Python's hmac has it, and a file that is made once, whole and safely. */
+import assert from 'node:assert/strict';
+import { chmodSync, existsSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { derive, parseSecrets, secretFingerprint, secretId } from '../../src/system/masterSecret.js';
+import { systemRandomness } from '../../src/system/randomness.js';
+import { makeSecretFile, readSecretFile, secretPath } from '../../src/system/secretFile.js';
+import { folder } from '../outreach/fixture.js';
+
+const secret = 'example-secret-0123456789-abcdefghij';
+
+test('derived values are those of another implementation', () => {
+  assert.equal(
+    derive(secret, 'purpose', 'a', 'b\0c').toString('hex'),
+    '90a1937cf726127867171378e5ba4d5d5a35e06441be5354b930cbbfe72b85f6',
+  );
+  assert.equal(secretId(secret), '821004975960');
+  assert.equal(
+    secretFingerprint(secret).toString('hex'),
+    'a8bc6c7c8dbcf18545acafa946ee90ecb0e1a5e2d7489ac09d2cc46bee4ed3c6',
+  );
+  assert.throws(() => derive(secret, 'purpose', 'a\0b', 'c'), /NUL/);
+});
+
+test('secrets are 32 to 256 visible characters, each once', () => {
+  const accepted = ['x'.repeat(32), 'x'.repeat(256), '!"#$%&\'()*+-./:;<=>?@[\\]^_`{|}~0A'];
+  for (const text of accepted) assert.deepEqual(parseSecrets(text), { value: [text] });
+  const refused = [
+    '',
+    'x'.repeat(31),
+    'x'.repeat(257),
+    `${'x'.repeat(31)} y`,
+    `${'x'.repeat(32)},y`,
+    'ü'.repeat(32),
+  ];
+  for (const text of refused) assert.ok('wrong' in parseSecrets(text), text);
+  assert.deepEqual(parseSecrets(` ${'a'.repeat(32)} ,\r\n${'b'.repeat(32)}\n`), {
+    value: ['a'.repeat(32), 'b'.repeat(32)],
+  });
+});
+
+describe('the file', () => {
+  test('is made once, for its owner alone, and holds 256 random bits', () => {
+    const data = join(folder(), 'not', 'yet');
+    assert.equal(readSecretFile(data), undefined);
+    const made = makeSecretFile(data, systemRandomness);
+    assert.ok('secrets' in made);
+    assert.equal(Buffer.from(made.secrets[0], 'base64url').byteLength, 32);
+    assert.equal(statSync(secretPath(data)).mode & 0o777, 0o600);
+    assert.equal(readFileSync(secretPath(data), 'utf8'), `${made.secrets[0]}\n`);
+    assert.deepEqual(readSecretFile(data), made);
+    assert.deepEqual(makeSecretFile(data, systemRandomness), made, 'the one that is there wins');
+    assert.deepEqual(readdirSync(data), ['master-secret'], 'no draft is left');
+  });
+
+  test('is whole whenever it is there: made while others look', () => {
+    const data = folder();
+    let looks = 0;
+    const lookingRandomness = (count: number): Buffer => {
+      looks += 1;
+      assert.equal(existsSync(secretPath(data)), false);
+      return systemRandomness(count);
+    };
+    assert.ok('secrets' in makeSecretFile(data, lookingRandomness));
+    assert.equal(looks, 2);
+  });
+
+  test('is refused when others can read it', () => {
+    const data = folder();
+    makeSecretFile(data, systemRandomness);
+    for (const mode of [0o640, 0o604, 0o660, 0o601]) {
+      chmodSync(secretPath(data), mode);
+      const read = readSecretFile(data);
+      assert.ok(read !== undefined && 'refused' in read);
+      assert.match(read.refused, /can be read by others\. Run: chmod 600 /);
+    }
+    chmodSync(secretPath(data), 0o400);
+    assert.ok('secrets' in (readSecretFile(data) ?? {}));
+  });
+
+  test('is refused when it is malformed, without a word of what is in it', () => {
+    for (const text of ['', 'short-secret', '\0'.repeat(43)]) {
+      const data = folder();
+      writeFileSync(secretPath(data), text, { mode: 0o600 });
+      const read = readSecretFile(data);
+      assert.ok(read !== undefined && 'refused' in read);
+      assert.match(read.refused, /must be secrets of 32 to 256.*Restore it from your copy/);
+      assert.ok(!read.refused.includes('short-secret'));
+    }
+  });
+
+  test('may hold several, the newest first', () => {
+    const data = folder();
+    writeFileSync(secretPath(data), `${'n'.repeat(32)}\n${'o'.repeat(32)}\n`, { mode: 0o600 });
+    assert.deepEqual(readSecretFile(data), { secrets: ['n'.repeat(32), 'o'.repeat(32)] });
+  });
+
+  test('that cannot be made is told', () => {
+    const data = folder();
+    writeFileSync(join(data, 'file'), '');
+    const made = makeSecretFile(join(data, 'file'), systemRandomness);
+    assert.ok('refused' in made);
+    assert.match(made.refused, /cannot be read or made \((ENOTDIR|EEXIST)/);
+  });
+});
