@@ -67,6 +67,9 @@ function handlers({ dataFolder, leadsPerMinute }: Configuration, tiers: Tiers): 
   };
 }
 
+/** How long a store may take with what was charged last, before the process ends without it (ms). */
+const lastFlushMs = 3_000;
+
 /** The server of one worker; when it has drained, what was charged last is handed over. */
 function buildServer(configuration: Configuration, tiers: Tiers): Server {
   const log = createLog(configuration.logLevel);
@@ -81,7 +84,7 @@ function buildServer(configuration: Configuration, tiers: Tiers): Server {
     listen: server.listen,
     drain: async (timeoutMs) => {
       const drained = await server.drain(timeoutMs);
-      await access.close();
+      await Promise.race([access.close(), systemClock.sleep(lastFlushMs)]);
       return drained;
     },
     metrics: () => [...server.metrics(), ...access.metrics()],
