@@ -141,6 +141,9 @@ function handlers(
   };
 }
 
+/** How long the store may take with what was counted last, before the process ends without it (ms). */
+const lastFlushMs = 3_000;
+
 /** @throws Error with the sentence that says why a worker cannot serve */
 async function buildServer(configuration: Configuration, tiers: Tiers): Promise<Server> {
   const log = createLog(configuration.logLevel);
@@ -165,8 +168,8 @@ async function buildServer(configuration: Configuration, tiers: Tiers): Promise<
     async drain(timeoutMs) {
       const drained = await server.drain(timeoutMs);
       keyChanges.stop();
-      await Promise.all([clicks.close(), access.close()]);
-      await opened.store.close();
+      const last = Promise.all([clicks.close(), access.close()]).then(() => opened.store.close());
+      await Promise.race([last, systemClock.sleep(lastFlushMs)]);
       return drained;
     },
   };

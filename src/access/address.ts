@@ -20,6 +20,9 @@ export type ClientAddress = (head: Head) => Uint8Array;
 const unknown = new Uint8Array(0);
 const subnetBytes = 8;
 
+/** Proxies in a row that are believed: a client's long list of them is not walked. */
+const mostHops = 32;
+
 function counted(address: Uint8Array): Uint8Array {
   return address.length === 16 ? address.subarray(0, subnetBytes) : address;
 }
@@ -35,19 +38,36 @@ function forwardedFor(value: string): string[] {
   return value.split(',').map((entry) => entry.trim());
 }
 
-/** The `for` of each element of `Forwarded`; one without it is an entry that names nobody. */
+/** The parts between separators that stand outside of quoted strings (RFC 9110, 5.6.4). */
+function partsOf(value: string, separator: ',' | ';'): string[] {
+  const parts: string[] = [];
+  let quoted = false;
+  let from = 0;
+  for (let at = 0; at < value.length; at += 1) {
+    const character = value[at];
+    if (quoted && character === '\\') at += 1;
+    else if (character === '"') quoted = !quoted;
+    else if (!quoted && character === separator) {
+      parts.push(value.slice(from, at).trim());
+      from = at + 1;
+    }
+  }
+  return [...parts, value.slice(from).trim()];
+}
+
+/** The `for` of each element of `Forwarded`; an element without one is an entry that names nobody. */
 function forwardedElements(value: string): string[] {
-  const elements = value.match(/(?:"(?:[^"\\]|\\.)*"|[^",])+/g) ?? [];
-  return elements.map((element) => {
-    const [, quoted, token] = /(?:^|;)\s*for=(?:"((?:[^"\\]|\\.)*)"|([^;\s]*))/i.exec(element.trim()) ?? [];
-    return quoted?.replaceAll(/\\(.)/g, '$1') ?? token ?? '';
+  return partsOf(value, ',').map((element) => {
+    const pair = partsOf(element, ';').find((part) => /^for=/i.test(part)) ?? '';
+    const named = pair.slice('for='.length);
+    return /^".*"$/s.test(named) ? named.slice(1, -1).replaceAll(/\\(.)/gs, '$1') : named;
   });
 }
 
 /** The last entry that no trusted proxy stands for; the first of all when each one is trusted. */
 function lastUntrusted(entries: readonly string[], trusted: readonly Network[]): Uint8Array {
   let address: Uint8Array = unknown;
-  for (const entry of [...entries].reverse()) {
+  for (const entry of entries.slice(-mostHops).reverse()) {
     const named = entryAddress(entry);
     if (named === undefined) return unknown;
     address = named;

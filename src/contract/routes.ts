@@ -116,6 +116,14 @@ const stored = {
   documented: true,
 } as const;
 
+/** What routes that store what a stranger sends have besides. */
+const storedFromStrangers = {
+  ...stored,
+  limit: 'leads',
+  problems: { ...stored.problems, 429: ['rate_limited'] },
+  headers: ['ratelimit', 'ratelimit-policy'],
+} as const;
+
 /** Every route, by id. */
 export const routes = {
   fuse: {
@@ -147,7 +155,7 @@ export const routes = {
     documented: true,
   },
   leads: {
-    ...stored,
+    ...storedFromStrangers,
     path: '/v1/leads',
     summary: 'Leave an address for the operator',
     description:
@@ -166,7 +174,7 @@ export const routes = {
     answers: { 200: { schema: 'DeliveryModelsResponse', description: 'The models.' } },
   },
   deliveryInterest: {
-    ...stored,
+    ...storedFromStrangers,
     path: '/v1/delivery-interest',
     summary: 'Say that a delivery model is of interest',
     description:

@@ -52,6 +52,9 @@ describe('Forwarded', () => {
     ['proto=http;for="[2001:db8:0:1::5]:80"', [0x20, 1, 0xd, 0xb8, 0, 0, 0, 1]],
     ['for=203.0.113.9, for=192.0.2.1;by="a, for=1.1.1.1"', [192, 0, 2, 1]],
     ['for=192.0.2.1, for=10.1.1.1', [192, 0, 2, 1]],
+    ['host="a;for=6.6.6.6";for=192.0.2.1', [192, 0, 2, 1]],
+    ['host="a\\", for=6.6.6.6;b=\\"";for="192.0.2.1"', [192, 0, 2, 1]],
+    ['for=192.0.2.1;host="never closed, for=6.6.6.6', [192, 0, 2, 1]],
     ['for=unknown', []],
     ['for=_hidden', []],
     ['by=10.0.0.1', []],
@@ -59,6 +62,21 @@ describe('Forwarded', () => {
   for (const [value, address] of cases) {
     test(value, () => assert.deepEqual(from(proxy, { forwarded: value }), address));
   }
+});
+
+test('a list as long as a head may be costs next to nothing', () => {
+  const lists = [
+    '10.1.1.1,'.repeat(7000),
+    '"\\'.repeat(30_000),
+    '\\"'.repeat(30_000),
+    ';for="'.repeat(10_000),
+  ];
+  const beginning = performance.now();
+  for (const list of lists) {
+    from(proxy, { forwarded: list });
+    from(proxy, { 'x-forwarded-for': list });
+  }
+  assert.ok(performance.now() - beginning < 1000);
 });
 
 test('where the two fields disagree the proxy itself counts', () => {

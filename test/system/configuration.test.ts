@@ -241,7 +241,10 @@ test('names that are nearly ours are named, others are not', () => {
     'STORE_URI is not read; did you mean STORE_URL?',
     'FUSEGATE_PORT is not read; did you mean PORT?',
     'LOGLEVEL is not read; did you mean LOG_LEVEL?',
-    'FUSEGATE_X is not read; the variables are XXX.',
+    'FUSEGATE_X is not read; the variables are PORT, HOST, WORKERS, STORE_URL, MASTER_SECRET, ' +
+      'MASTER_SECRET_FILE, PUBLIC_URL, CLICK_HOSTS, CLICKS_RETENTION_DAYS, LEADS_RETENTION_DAYS, ' +
+      'METRICS_PORT, LOG_LEVEL, TRUSTED_PROXIES, TIERS_FILE, ANONYMOUS_REQUESTS_PER_MINUTE, ' +
+      'ANONYMOUS_CHARACTERS_PER_MONTH, LEADS_PER_MINUTE.',
   ]);
 });
 
