@@ -104,7 +104,7 @@ async function part(kind: 'leads' | 'clicks', folder: string, options: LeadsOpti
     await server.stop();
   }
   const log = { error: () => undefined, info: () => undefined };
-  const engine = openLmdb({ folder: storeFolder, clock: systemClock, log });
+  const engine = await openLmdb({ folder: storeFolder, clock: systemClock, log });
   const store = createStore(engine, unitIds(systemClock, systemRandomness));
   const counted = await count((each) => entries[kind](store, each));
   await store.close();

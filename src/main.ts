@@ -63,7 +63,6 @@ async function openStore(
   const newUnitId = unitIds(systemClock, systemRandomness);
   const engine = await openLmdb({
     folder: storeFolder,
-    openGate: (folder) => new native.Gate(folder),
     clock: systemClock,
     log,
   });

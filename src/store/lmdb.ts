@@ -19,6 +19,8 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { open, type RootDatabase } from 'lmdb';
+import { native } from '../native/addon.js';
+import type { Gate } from '../native/index.js';
 import type { Clock, Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 import type { Engine, KeyRange, ReadRecord, Write } from './engine.js';
@@ -36,20 +38,10 @@ const pauseAfterFailureMs = 250;
 /** Between two looks whether the gate is open (ms). */
 const gatePollMs = 1;
 
-/** The gate of a folder, as `native/node` makes it: many processes pass at once, or one alone. */
-export interface Gate {
-  readonly tryEnter: () => boolean;
-  readonly tryClose: () => boolean;
-  readonly tryBeAlone: () => boolean;
-  readonly leave: () => void;
-  readonly close: () => void;
-}
-
 /** What the engine is made of. */
 export interface LmdbParts {
   /** Folder of the environment; made where it is missing. */
   readonly folder: string;
-  readonly openGate: (folder: string) => Gate;
   readonly clock: Clock;
   readonly log: Pick<Log, 'error' | 'info'>;
 }
@@ -132,7 +124,7 @@ class LmdbEngine implements Engine {
   private readonly writing: Gate;
 
   constructor(private readonly parts: LmdbParts) {
-    this.writing = parts.openGate(parts.folder);
+    this.writing = new native.Gate(parts.folder);
   }
 
   get(key: Uint8Array): Promise<Reading<Uint8Array | undefined>> {
@@ -186,7 +178,7 @@ class LmdbEngine implements Engine {
    */
   async open(): Promise<void> {
     const { clock, folder } = this.parts;
-    const gate = this.parts.openGate(folder);
+    const gate = new native.Gate(folder);
     try {
       while (!gate.tryClose()) await clock.sleep(gatePollMs);
       while (!gate.tryBeAlone()) await clock.sleep(gatePollMs);

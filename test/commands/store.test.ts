@@ -66,7 +66,7 @@ async function ran(store: Store, args: readonly string[], answer?: boolean): Pro
 }
 
 async function withLeads(count: number): Promise<Store> {
-  const store = openTestStore();
+  const store = await openTestStore();
   const at = Array.from({ length: count }, (_, index) => index + 1);
   await Promise.all(
     at.map((receivedAtMs) => {
@@ -125,7 +125,7 @@ describe('export', () => {
   });
 
   test('of a store that fails says so, in every table', async () => {
-    const failing = new FailingStore(openTestStore());
+    const failing = new FailingStore(await openTestStore());
     failing.failure = 'not written';
     for (const table of ['leads', 'interests', 'optouts', 'clicks']) {
       const { code, errors } = await ran(failing.seen, [table, 'export', '--format', 'csv']);

@@ -14,6 +14,7 @@ function manualClock(): { readonly clock: Clock; readonly tick: () => void } {
   const clock: Clock = {
     wallMs: () => 0,
     monotonicMs: () => 0,
+    machineMicros: () => 0,
     after: () => ({ stop: () => undefined }),
     every: (_, action) => {
       actions.add(action);
@@ -45,8 +46,8 @@ async function stored(store: Store): Promise<Stored> {
 const range = (from: number, to: number): number[] =>
   Array.from({ length: to - from }, (_, index) => from + index);
 
-function setUp(limit?: number) {
-  const failing = new FailingStore(openTestStore());
+async function setUp(limit?: number) {
+  const failing = new FailingStore(await openTestStore());
   const { clock, tick } = manualClock();
   const lines: Logged[] = [];
   const parts = { store: failing.seen, newUnitId, clock, log: recordingLog(lines) };
@@ -57,7 +58,7 @@ function setUp(limit?: number) {
 }
 
 test('what comes between two writes is one block', async () => {
-  const { failing, tick, log, metric } = setUp();
+  const { failing, tick, log, metric } = await setUp();
   for (const atMs of range(0, 1_000)) log.record(click(atMs));
   assert.equal(metric('fusegate_clicks_waiting'), 1_000);
   tick();
@@ -70,7 +71,7 @@ test('what comes between two writes is one block', async () => {
 });
 
 test('large blocks are cut', async () => {
-  const { failing, log } = setUp();
+  const { failing, log } = await setUp();
   const large = { ...click(0), destination: `/?${'\\'.repeat(2_000)}`, token: '\ud800'.repeat(128) };
   for (const atMs of range(0, 2_000)) log.record({ ...large, atMs });
   await log.flush();
@@ -81,7 +82,7 @@ test('large blocks are cut', async () => {
 
 test('a block that failed, written or not, is there once when the store is back', async () => {
   for (const failure of ['written', 'not written'] as const) {
-    const { failing, tick, lines, log, metric } = setUp();
+    const { failing, tick, lines, log, metric } = await setUp();
     failing.failure = failure;
     log.record(click(0));
     assert.equal(await log.flush(), false);
@@ -103,7 +104,7 @@ test('a block that failed, written or not, is there once when the store is back'
 });
 
 test('beyond the limit the oldest are dropped, counted and told', async () => {
-  const { failing, lines, log, metric } = setUp(70 * 100);
+  const { failing, lines, log, metric } = await setUp(70 * 100);
   failing.failure = 'not written';
   for (const atMs of range(0, 150)) log.record(click(atMs));
   const dropped = metric('fusegate_clicks_dropped_total') ?? 0;
@@ -115,14 +116,14 @@ test('beyond the limit the oldest are dropped, counted and told', async () => {
 });
 
 test('closing writes what waits, and says what it could not', async () => {
-  const { failing, tick, log } = setUp();
+  const { failing, tick, log } = await setUp();
   log.record(click(0));
   await log.close();
   assert.deepEqual((await stored(failing.seen)).times, [0]);
   log.record(click(1));
   tick();
   assert.equal(failing.commits, 1, 'the timer is stopped');
-  const broken = setUp();
+  const broken = await setUp();
   broken.failing.failure = 'not written';
   broken.log.record(click(0));
   await broken.log.close();

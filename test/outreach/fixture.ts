@@ -28,10 +28,10 @@ export function folder(): string {
 }
 
 /** A store in a folder of its own, closed after the tests. */
-export function openTestStore(): Store {
+export async function openTestStore(): Promise<Store> {
   const log = { error: () => undefined, info: () => undefined };
   const store = createStore(
-    openLmdb({ folder: join(folder(), 'store'), clock: systemClock, log }),
+    await openLmdb({ folder: join(folder(), 'store'), clock: systemClock, log }),
     newUnitId,
   );
   after(() => store.close());

@@ -25,8 +25,9 @@ function jsonOf(answer: Answer): unknown {
 
 const clock = { wallMs: () => Date.UTC(2026, 10, 21, 9, 30) + 0.7 };
 
+const failing = new FailingStore(await openTestStore());
+
 describe('storing', () => {
-  const failing = new FailingStore(openTestStore());
   const parts = { store: failing.seen, newUnitId, clock, secrets };
   const link = { e: 'Ada@Example.com', t: optoutToken(secrets[1], 'ada@example.com') };
 

@@ -13,7 +13,7 @@ import { systemClock } from '../../src/system/clock.js';
 import { FailingStore, newUnitId, openTestStore, request, secrets } from '../outreach/fixture.js';
 import { launch, skipBrowser } from './browser.js';
 
-const failing = new FailingStore(openTestStore());
+const failing = new FailingStore(await openTestStore());
 const parts: OptoutParts = { store: failing.seen, newUnitId, clock: systemClock, secrets };
 const handlers = {
   page: unsubscribePage(optoutState(parts)),

@@ -18,7 +18,7 @@ async function namedBy(store: Store): Promise<string[]> {
 }
 
 test('the first start registers, later ones with the same or more secrets pass', async () => {
-  const store = openTestStore();
+  const store = await openTestStore();
   for (const secrets of [[a], [a], [b, a], [c, b, a]] as const) {
     assert.deepEqual(await registerSecrets(store, newUnitId, secrets, 'X'), { kind: 'registered' });
   }
@@ -26,7 +26,7 @@ test('the first start registers, later ones with the same or more secrets pass',
 });
 
 test('a missing secret is named by its id, and nothing is registered', async () => {
-  const store = openTestStore();
+  const store = await openTestStore();
   await registerSecrets(store, newUnitId, [a], 'X');
   const refused = await registerSecrets(store, newUnitId, [b, c], '/data/master-secret');
   assert.ok(refused.kind === 'refused');
@@ -38,7 +38,7 @@ test('a missing secret is named by its id, and nothing is registered', async () 
 });
 
 test('of many that start at once with different secrets one wins', async () => {
-  const store = openTestStore();
+  const store = await openTestStore();
   const secrets = Array.from({ length: 16 }, (_, index) => `${index}`.padStart(40, 'x'));
   const outcomes = await Promise.all(secrets.map((each) => registerSecrets(store, newUnitId, [each], 'X')));
   const winners = secrets.filter((_, index) => outcomes[index]?.kind === 'registered');
@@ -47,7 +47,7 @@ test('of many that start at once with different secrets one wins', async () => {
 });
 
 test('what was written though the store said unavailable passes the next time', async () => {
-  const store = openTestStore();
+  const store = await openTestStore();
   const failing = new FailingStore(store);
   failing.failure = 'written';
   const half: Store = { ...failing.seen, get: (space, key) => store.get(space, key) };
@@ -57,7 +57,7 @@ test('what was written though the store said unavailable passes the next time', 
 });
 
 test('a lost secret file is not made anew over a store that names one', async () => {
-  const store = openTestStore();
+  const store = await openTestStore();
   const dataFolder = folder();
   const sources = { configured: [], dataFolder, randomness: systemRandomness };
   const nothing = await openSecrets(store, newUnitId, { ...sources, randomness: undefined });

@@ -108,7 +108,7 @@ async function append(store: Store, ...leads: readonly Lead[]): Promise<void> {
 
 describe('logs', () => {
   test('a retry of the same unit appends once', async () => {
-    const failing = new FailingStore(openTestStore());
+    const failing = new FailingStore(await openTestStore());
     const unitId = newUnitId();
     failing.failure = 'written';
     assert.equal((await appendLead(failing.seen, unitId, lead('a')))?.kind, 'unavailable');
@@ -118,7 +118,7 @@ describe('logs', () => {
   });
 
   test('more entries than a page are visited once each, from any position', async () => {
-    const store = openTestStore();
+    const store = await openTestStore();
     const emails = Array.from({ length: 1_203 }, (_, index) => `${index}`);
     await Promise.all(emails.map((email) => appendLead(store, newUnitId(), lead(email))));
     const all = await leadsOf(store);
@@ -132,7 +132,7 @@ describe('logs', () => {
   });
 
   test('an erased entry is empty, keeps its position, and is erased once', async () => {
-    const store = openTestStore();
+    const store = await openTestStore();
     await append(store, lead('a'), lead('b'), lead('a'), lead('c'));
     const isA = (value: Uint8Array): boolean => decodeLead(value)?.email === 'a';
     const erase = () => eraseEntries(store, newUnitId, 'leads', isA, encodeLead(undefined));
@@ -150,7 +150,7 @@ describe('logs', () => {
   });
 
   test('a store that fails is told, by every step', async () => {
-    const failing = new FailingStore(openTestStore());
+    const failing = new FailingStore(await openTestStore());
     await append(failing.seen, lead('a'));
     failing.failure = 'not written';
     const { seen } = failing;
@@ -179,7 +179,7 @@ describe('retention', () => {
   const click = (atMs: number): Click => ({ atMs, token: 't', destination: '/', valid: false, bot: false });
 
   test('what is older goes, to the millisecond; erased entries go with their neighbours', async () => {
-    const store = openTestStore();
+    const store = await openTestStore();
     await append(store, lead('erased', 1), lead('old', 2), lead('young', 3), lead('younger', 9));
     const first = (value: Uint8Array): boolean => decodeLead(value)?.email === 'erased';
     await eraseEntries(store, newUnitId, 'leads', first, encodeLead(undefined));
@@ -197,7 +197,7 @@ describe('retention', () => {
   });
 
   test('0 days is for ever', async () => {
-    const store = openTestStore();
+    const store = await openTestStore();
     await append(store, lead('old', 1));
     await appendClicks(store, newUnitId(), [click(1)]);
     const days = { clicksRetentionDays: 0, leadsRetentionDays: 0 };
@@ -205,7 +205,7 @@ describe('retention', () => {
   });
 
   test('interests are kept as long as leads', async () => {
-    const store = openTestStore();
+    const store = await openTestStore();
     const none = { company: null, cloud: null, monthlyChars: null, timeline: null, compliance: null };
     const interest = { ...lead('i', 1), ...none, deliveryModel: 'oem_embedded' };
     assert.equal(await appendInterest(store, newUnitId(), interest), undefined);
@@ -224,7 +224,7 @@ describe('opt-outs', () => {
   }
 
   test('are recorded once, by the lower-cased address', async () => {
-    const store = openTestStore();
+    const store = await openTestStore();
     const times = Array.from({ length: 8 }, (_, index) => 10 + index);
     await Promise.all(times.map((atMs) => recordOptout(store, newUnitId, secrets, 'Ada@Example.com', atMs)));
     const recorded = await optout(store, 'ADA@EXAMPLE.COM');
@@ -235,7 +235,7 @@ describe('opt-outs', () => {
   });
 
   test('outlive a rotation of the secret', async () => {
-    const store = openTestStore();
+    const store = await openTestStore();
     await recordOptout(store, newUnitId, [oldest], 'a@b', 1);
     assert.deepEqual(await optout(store, 'a@b'), { email: 'a@b', optedOutAtMs: 1 });
     await recordOptout(store, newUnitId, secrets, 'a@b', 2);
@@ -247,7 +247,7 @@ describe('opt-outs', () => {
   });
 
   test('are forgotten but for the keyed hash, and stay forgotten', async () => {
-    const store = openTestStore();
+    const store = await openTestStore();
     await recordOptout(store, newUnitId, secrets, 'a@b', 1);
     assert.deepEqual(await forgetOptout(store, newUnitId, secrets, 'A@B'), { kind: 'read', value: true });
     assert.deepEqual(await forgetOptout(store, newUnitId, secrets, 'a@b'), { kind: 'read', value: false });
@@ -259,7 +259,7 @@ describe('opt-outs', () => {
   });
 
   test('are visited in pages, from any key', async () => {
-    const store = openTestStore();
+    const store = await openTestStore();
     const emails = Array.from({ length: 1_001 }, (_, index) => `${index}@example.com`);
     await Promise.all(emails.map((email) => recordOptout(store, newUnitId, secrets, email, 1)));
     const keys: string[] = [];

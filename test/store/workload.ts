@@ -1,6 +1,5 @@
 /** A process that commits units and says on its standard output which were acknowledged. */
 import { writeSync } from 'node:fs';
-import { native } from '../../src/native/addon.js';
 import { createStore } from '../../src/store/groupCommit.js';
 import { openLmdb } from '../../src/store/lmdb.js';
 import type { Store, Unit } from '../../src/store/store.js';
@@ -26,7 +25,6 @@ export function workloadUnit(id: Uint8Array, name: string): Unit {
 export async function openStore(folder: string): Promise<Store> {
   const engine = await openLmdb({
     folder,
-    openGate: (path) => new native.Gate(path),
     clock: systemClock,
     log: createLog('fatal'),
   });
