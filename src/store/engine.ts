@@ -39,6 +39,8 @@ export interface Engine {
   ): Promise<Unavailable | undefined>;
   /** Removes records of a range, at most `limit`, in one durable transaction; returns how many. */
   removeRange(range: KeyRange): Promise<Reading<number>>;
+  /** How many records there are, nearly enough for a progress bar. */
+  count(): Promise<Reading<number>>;
   /** Releases what the engine holds. No call is under way. */
   close(): Promise<void>;
 }

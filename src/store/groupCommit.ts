@@ -4,6 +4,7 @@ import type { Engine } from './engine.js';
 import { evaluate, keysOf, type Evaluation } from './evaluate.js';
 import { logs, spaces, type Log, type Space } from './spaces.js';
 import {
+  maxUnitBytes,
   maxValueBytes,
   type Entry,
   type LogEntry,
@@ -21,19 +22,24 @@ const groupOperations = 1024;
 
 interface Waiting {
   readonly unit: Unit;
+  readonly bytes: number;
   readonly settle: (outcome: Outcome) => void;
   readonly fail: (error: unknown) => void;
 }
 
-/** Checks what a unit writes before it is written. */
-function assertUnit(unit: Unit): void {
+/** Checks a unit before it is written; returns the bytes of the values that it writes and compares with. */
+function assertUnit(unit: Unit): number {
   if (unit.id.byteLength !== 16) throw new Error(`A unit id of ${unit.id.byteLength} bytes`);
+  let bytes = 0;
   for (const operation of unit.operations) {
     const value = 'value' in operation ? operation.value : 'to' in operation ? operation.to : undefined;
-    if (value !== undefined && value.byteLength > maxValueBytes) {
-      throw new Error(`A value of ${value.byteLength} bytes`);
-    }
+    const compared = 'from' in operation ? operation.from.byteLength : 0;
+    const written = value?.byteLength ?? 0;
+    if (written > maxValueBytes) throw new Error(`A value of ${written} bytes`);
+    bytes += written + compared;
   }
+  if (bytes > maxUnitBytes) throw new Error(`A unit of ${bytes} bytes`);
+  return bytes;
 }
 
 /** The store that keeps its records in `engine`, which it closes with itself. */
@@ -51,9 +57,9 @@ class GroupCommitStore implements Store {
   ) {}
 
   commit(unit: Unit): Promise<Outcome> {
-    assertUnit(unit);
+    const bytes = assertUnit(unit);
     return new Promise((settle, fail) => {
-      this.waiting.push({ unit, settle, fail });
+      this.waiting.push({ unit, bytes, settle, fail });
       this.running ??= this.run();
     });
   }
@@ -92,6 +98,11 @@ class GroupCommitStore implements Store {
     );
   }
 
+  prune(space: Space, before: Uint8Array, limit: number): Promise<Reading<number>> {
+    const range = { from: Buffer.of(spaces[space]), to: recordKey(space, before), limit };
+    return this.exclusive(() => this.engine.removeRange(range));
+  }
+
   async probe(): Promise<Reading<undefined>> {
     const outcome = await this.commit({ id: this.newUnitId(), operations: [] });
     return outcome.kind === 'unavailable' ? outcome : { kind: 'read', value: undefined };
@@ -127,12 +138,13 @@ class GroupCommitStore implements Store {
 
   private takeGroup(): Waiting[] {
     let operations = 0;
-    let count = 0;
-    while (count < this.waiting.length && operations < groupOperations) {
-      operations += 1 + (this.waiting[count]?.unit.operations.length ?? 0);
-      count += 1;
-    }
-    return this.waiting.splice(0, count);
+    let bytes = 0;
+    const end = this.waiting.findIndex((next, index) => {
+      operations += 1 + next.unit.operations.length;
+      bytes += next.bytes;
+      return index > 0 && (operations > groupOperations || bytes > maxUnitBytes);
+    });
+    return this.waiting.splice(0, end < 0 ? this.waiting.length : end);
   }
 
   private async commitGroup(group: readonly Waiting[]): Promise<void> {

@@ -161,6 +161,12 @@ class LmdbEngine implements Engine {
     return unavailable ?? read(removed);
   }
 
+  count(): Promise<Reading<number>> {
+    const environment = this.environment ?? this.reopen();
+    if (environment === undefined) return Promise.resolve(this.failure);
+    return Promise.resolve(read(environment.getKeysCount()));
+  }
+
   async close(): Promise<void> {
     const { environment } = this;
     this.closed = true;

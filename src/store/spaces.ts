@@ -10,6 +10,8 @@ export const spaces = {
   leases: 3,
   /** Fingerprints of the secrets in use, all in one record. Key: `master`. */
   secrets: 4,
+  /** The store's own state. Key: what of it. */
+  state: 5,
   /** API keys. Key: SHA-256 of the raw key. */
   keys: 16,
   /** API keys by their id. Key: the id; value: SHA-256 of the raw key. */

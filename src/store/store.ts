@@ -23,6 +23,9 @@ export const maxKeyBytes = 254;
 /** Largest value in bytes. */
 export const maxValueBytes = 16 * 1024 * 1024;
 
+/** Most bytes that a unit writes and compares with. */
+export const maxUnitBytes = 4 * maxValueBytes;
+
 /** Why nothing can be said: the engine does not answer, or could not write. A sentence for the operator. */
 export interface Unavailable {
   readonly kind: 'unavailable';
@@ -127,9 +130,14 @@ export interface Store {
   last(log: Log): Promise<Reading<number>>;
   /**
    * Removes the entries of a log up to a position, at most `limit` of them in one atomic step; returns how
-   * many went. May be repeated.
+   * many went, fewer where a lost answer made it try again. May be repeated.
    */
   trim(log: Log, upTo: number, limit: number): Promise<Reading<number>>;
+  /**
+   * Removes the records of a space whose keys come before a key, at most `limit` of them in one atomic step;
+   * returns how many went, fewer where a lost answer made it try again. May be repeated.
+   */
+  prune(space: Space, before: Uint8Array, limit: number): Promise<Reading<number>>;
   /** Writes and syncs a record of its own: whether units can be committed now. */
   probe(): Promise<Reading<undefined>>;
   /** Ends after the units that are under way. */

@@ -1,0 +1,81 @@
+/** Opens the engine that a `STORE_URL` names, and the store on it. */
+import { resolve } from 'node:path';
+import type { Clock } from '../system/clock.js';
+import type { Log } from '../system/log.js';
+import type { Randomness } from '../system/randomness.js';
+import { recordKey } from './bytes.js';
+import type { Engine } from './engine.js';
+import { createStore } from './groupCommit.js';
+import { openLmdb } from './lmdb.js';
+import { openPostgres } from './postgres.js';
+import { parsePostgresUrl, type PostgresAddress } from './postgresAddress.js';
+import type { Store, Unavailable } from './store.js';
+import { unitIds } from './unitId.js';
+
+/** Where a store is. */
+export type StoreLocation =
+  | { readonly kind: 'lmdb'; readonly folder: string }
+  | { readonly kind: 'postgres'; readonly address: PostgresAddress };
+
+/** What stores are made of. */
+export interface StoreParts {
+  readonly clock: Clock;
+  readonly log: Pick<Log, 'error' | 'warn' | 'info'>;
+  readonly randomness: Randomness;
+}
+
+/**
+ * The key of the record that an unfinished `fusegate store copy` leaves in its target, so that no server takes a
+ * part for the whole.
+ */
+export const unfinishedCopyKey = recordKey('state', Buffer.from('unfinished copy'));
+
+/**
+ * Reads `lmdb:<folder>` or `postgres://…`. `wrong` is a sentence part that follows the setting's name and carries
+ * nothing of the URL, which may hold a password.
+ */
+export function parseStoreUrl(
+  text: string,
+): { readonly location: StoreLocation } | { readonly wrong: string } {
+  const folder = /^lmdb:(.+)$/s.exec(text)?.[1];
+  if (folder !== undefined) return { location: { kind: 'lmdb', folder: resolve(folder) } };
+  if (!/^postgres(ql)?:/.test(text)) return { wrong: 'must be lmdb:<folder> or postgres://…' };
+  const parsed = parsePostgresUrl(text);
+  return 'wrong' in parsed ? parsed : { location: { kind: 'postgres', address: parsed.address } };
+}
+
+/** Opens an engine, whatever state its records are in. */
+export async function openEngine(
+  location: StoreLocation,
+  parts: StoreParts,
+): Promise<{ readonly kind: 'open'; readonly engine: Engine } | Unavailable> {
+  if (location.kind === 'postgres') return openPostgres({ ...parts, address: location.address });
+  try {
+    return { kind: 'open', engine: openLmdb({ ...parts, folder: location.folder }) };
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return { kind: 'unavailable', reason: `The store in ${location.folder} cannot be opened (${reason}).` };
+  }
+}
+
+/** Opens the store that a checked `STORE_URL` names. `unavailable` says why it cannot serve. */
+export async function openStore(
+  url: string,
+  parts: StoreParts,
+): Promise<{ readonly kind: 'open'; readonly store: Store } | Unavailable> {
+  const parsed = parseStoreUrl(url);
+  if ('wrong' in parsed) return { kind: 'unavailable', reason: `STORE_URL ${parsed.wrong}.` };
+  const opened = await openEngine(parsed.location, parts);
+  if (opened.kind === 'unavailable') return opened;
+  const { engine } = opened;
+  const marker = await engine.get(unfinishedCopyKey);
+  if (marker.kind === 'read' && marker.value === undefined) {
+    return { kind: 'open', store: createStore(engine, unitIds(parts.clock, parts.randomness)) };
+  }
+  await engine.close();
+  if (marker.kind === 'unavailable') return marker;
+  return {
+    kind: 'unavailable',
+    reason: 'The store holds an unfinished copy of another: empty it and run fusegate store copy again.',
+  };
+}

@@ -1,0 +1,330 @@
+/**
+ * The store's engine on PostgreSQL, and on what speaks its protocol: one table, standard SQL, SERIALIZABLE
+ * transactions, no advisory locks, sequences or LISTEN.
+ *
+ * A transaction takes two round trips: BEGIN and the reads, then the writes and COMMIT. PostgreSQL lets others see a
+ * transaction once its log is synced, so that what a read finds is on disk. One that another transaction got in the
+ * way of, or whose connection was lost, is decided anew until the time for it is over. After a COMMIT whose answer
+ * was lost that is safe because a unit's id is read and written inside it: either the second try finds it, or the
+ * first can no longer commit beside the second (serializability).
+ */
+import type { Clock, Timer } from '../system/clock.js';
+import type { Log } from '../system/log.js';
+import type { Randomness } from '../system/randomness.js';
+import { textOf } from './bytes.js';
+import type { Engine, KeyRange, ReadRecord, Write } from './engine.js';
+import { serverName, type PostgresAddress } from './postgresAddress.js';
+import { failureOf, type Failure } from './postgresFailure.js';
+import { migrate } from './postgresSchema.js';
+import { openSession, type Row, type ServerSettings, type Session } from './postgresSession.js';
+import type { Entry, Reading, Unavailable } from './store.js';
+
+/** Times of the engine (ms). */
+export interface PostgresTimes {
+  /** How long a call is tried, new connections included. */
+  readonly deadline: number;
+  /** How long connecting may take. */
+  readonly connect: number;
+  /** How long the server lets a transaction wait for our next message: what we hold is free after it. */
+  readonly idle: number;
+}
+
+const usualTimes: PostgresTimes = { deadline: 5_000, connect: 3_000, idle: 3_000 };
+
+/** Connections for reads outside transactions, so that a long scan does not hold up every look-up. */
+const readers = 2;
+
+/** Bytes of records in one INSERT message; larger writes take several. */
+const messageBytes = 4 * 1024 * 1024;
+
+/** What the engine is made of. */
+export interface PostgresParts {
+  readonly address: PostgresAddress;
+  readonly clock: Clock;
+  readonly log: Pick<Log, 'warn' | 'info'>;
+  readonly randomness: Randomness;
+  readonly times?: PostgresTimes;
+}
+
+/** Connects and brings the tables up to date. */
+export async function openPostgres(
+  parts: PostgresParts,
+): Promise<{ readonly kind: 'open'; readonly engine: Engine } | Unavailable> {
+  const engine = new PostgresEngine(parts);
+  const unavailable = await engine.prepare();
+  if (unavailable === undefined) return { kind: 'open', engine };
+  await engine.close();
+  return unavailable;
+}
+
+/** One place for a connection: opened at first use, and anew after it was lost. */
+class Slot {
+  private opening: Promise<Session> | undefined;
+
+  constructor(private readonly open: () => Promise<Session>) {}
+
+  async take(): Promise<Session> {
+    const opening = (this.opening ??= this.begin());
+    const session = await opening;
+    if (!session.lost()) return session;
+    if (this.opening === opening) this.opening = undefined;
+    return this.take();
+  }
+
+  async end(): Promise<void> {
+    const session = await this.opening?.catch(() => undefined);
+    await session?.end();
+  }
+
+  private begin(): Promise<Session> {
+    const opening = this.open();
+    opening.catch(() => {
+      if (this.opening === opening) this.opening = undefined;
+    });
+    return opening;
+  }
+}
+
+class PostgresEngine implements Engine {
+  readonly name = 'PostgreSQL';
+  private readonly writer: Slot;
+  private readonly readers: readonly Slot[];
+  private readonly times: PostgresTimes;
+  private turn = 0;
+  private answers = true;
+
+  constructor(private readonly parts: PostgresParts) {
+    const { address, clock, times = usualTimes } = parts;
+    const slot = (): Slot => new Slot(() => openSession(address, clock, times.connect));
+    this.times = times;
+    this.writer = slot();
+    this.readers = Array.from({ length: readers }, slot);
+  }
+
+  /** Brings the schema up to date. */
+  async prepare(): Promise<Unavailable | undefined> {
+    const result = await this.attempts(this.writer, (session) =>
+      migrate(session, 'BEGIN ISOLATION LEVEL SERIALIZABLE'),
+    );
+    if (result.kind === 'unavailable') return result;
+    return result.value === undefined ? undefined : this.unavailable(result.value.tooNew);
+  }
+
+  async get(key: Uint8Array): Promise<Reading<Uint8Array | undefined>> {
+    return this.attempts(this.reader(), async (session) => {
+      const { rows } = await session.run(`SELECT value FROM fusegate_records WHERE key = ${literal(key)}`);
+      return rows[0] === undefined ? undefined : bytesOf(rows[0], 0);
+    });
+  }
+
+  async scan(range: KeyRange): Promise<Reading<readonly Entry[]>> {
+    const order = range.reverse === true ? 'DESC' : 'ASC';
+    const statement =
+      `SELECT key, value FROM fusegate_records WHERE ${within(range)} ` +
+      `ORDER BY key ${order} LIMIT ${range.limit}`;
+    return this.attempts(this.reader(), async (session) => {
+      const { rows } = await session.run(statement);
+      return rows.map((row) => ({ key: bytesOf(row, 0), value: bytesOf(row, 1) }));
+    });
+  }
+
+  count(): Promise<Reading<number>> {
+    return this.attempts(this.reader(), async (session) => {
+      const { rows } = await session.run('SELECT count(*) FROM fusegate_records');
+      return Number(rows[0]?.[0]);
+    });
+  }
+
+  async transact(
+    keys: readonly Uint8Array[],
+    decide: (read: ReadRecord) => readonly Write[],
+  ): Promise<Unavailable | undefined> {
+    let thrown: { readonly error: unknown } | undefined;
+    const result = await this.attempts(this.writer, async (session) => {
+      const read = await this.beginReading(session, keys);
+      let writes: readonly Write[];
+      try {
+        writes = decide(read);
+      } catch (error) {
+        thrown = { error };
+        await session.run('ROLLBACK');
+        return;
+      }
+      await commit(session, writes);
+    });
+    if (thrown !== undefined) throw thrown.error;
+    return result.kind === 'unavailable' ? result : undefined;
+  }
+
+  removeRange(range: KeyRange): Promise<Reading<number>> {
+    const order = range.reverse === true ? 'DESC' : 'ASC';
+    const statement =
+      'DELETE FROM fusegate_records WHERE key IN (SELECT key FROM fusegate_records ' +
+      `WHERE ${within(range)} ORDER BY key ${order} LIMIT ${range.limit})`;
+    return this.attempts(this.writer, async (session) => {
+      const { count, command } = await session.run(`${this.begin(session)}; ${statement}; COMMIT`);
+      assertCommitted(command);
+      return count;
+    });
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.writer, ...this.readers].map((slot) => slot.end()));
+  }
+
+  private reader(): Slot {
+    this.turn = (this.turn + 1) % this.readers.length;
+    return this.readers[this.turn] ?? this.writer;
+  }
+
+  /** Statements that begin a transaction. Settings last as long as it does, so that poolers may share sessions. */
+  private begin({ settings }: Session): string {
+    const { deadline, idle } = this.times;
+    return [
+      'BEGIN ISOLATION LEVEL SERIALIZABLE',
+      ...(settings.synchronousCommit === 'remote_apply' ? [] : ['SET LOCAL synchronous_commit TO on']),
+      `SET LOCAL statement_timeout TO ${deadline}`,
+      `SET LOCAL lock_timeout TO ${idle}`,
+      `SET LOCAL idle_in_transaction_session_timeout TO ${idle}`,
+      // A sequential scan would read, and so conflict with, every row.
+      'SET LOCAL enable_seqscan TO off',
+    ].join('; ');
+  }
+
+  /** Begins and reads; what is there is locked in the order of keys, so that two that meet do not deadlock. */
+  private async beginReading(session: Session, keys: readonly Uint8Array[]): Promise<ReadRecord> {
+    const found = new Map<string, Uint8Array>();
+    const select =
+      keys.length === 0
+        ? ''
+        : `; SELECT key, value FROM fusegate_records WHERE key IN (${keys.map(literal).join(', ')}) ` +
+          'ORDER BY key FOR UPDATE';
+    const { rows } = await session.run(this.begin(session) + select);
+    for (const row of rows) found.set(textOf(bytesOf(row, 0)), bytesOf(row, 1));
+    return (key) => found.get(textOf(key));
+  }
+
+  /** Tries a step until it succeeds, cannot succeed, or its time is over. */
+  private async attempts<Value>(slot: Slot, step: (session: Session) => Promise<Value>): Promise<Reading<Value>> {
+    const { clock, randomness } = this.parts;
+    const endMs = clock.monotonicMs() + this.times.deadline;
+    for (let attempt = 0; ; attempt += 1) {
+      const result = await this.attempt(slot, endMs, step);
+      if (result.kind === 'read') {
+        this.tell(true, '');
+        return result;
+      }
+      if (result.kind !== 'conflict') this.tell(false, result.reason);
+      const [most, jitter] = [pauseOf(result, attempt), (randomness(1)[0] ?? 0) / 255];
+      const pauseMs = most * (0.5 + jitter / 2);
+      const late = clock.monotonicMs() + pauseMs >= endMs;
+      if (result.kind === 'final' || late) return this.unavailable(result.reason);
+      await clock.sleep(pauseMs);
+    }
+  }
+
+  private async attempt<Value>(
+    slot: Slot,
+    endMs: number,
+    step: (session: Session) => Promise<Value>,
+  ): Promise<{ readonly kind: 'read'; readonly value: Value } | Failure> {
+    let session: Session | undefined;
+    let timer: Timer | undefined;
+    try {
+      session = await slot.take();
+      const refused = refusalOf(session.settings);
+      if (refused !== undefined) {
+        session.drop();
+        return { kind: 'final', reason: refused };
+      }
+      timer = this.parts.clock.after(Math.max(1, endMs - this.parts.clock.monotonicMs()), session.drop);
+      return { kind: 'read', value: await step(session) };
+    } catch (error) {
+      const failure = failureOf(error);
+      // The next try may find another server behind the same name.
+      if (failure.kind === 'outage') session?.drop();
+      else await session?.run('ROLLBACK').catch(session.drop);
+      return failure;
+    } finally {
+      timer?.stop();
+    }
+  }
+
+  /** Logs when the server stops answering and when it does again. */
+  private tell(answers: boolean, reason: string): void {
+    if (answers === this.answers) return;
+    this.answers = answers;
+    const server = serverName(this.parts.address);
+    if (answers) this.parts.log.info({}, `${server} answers again`);
+    else this.parts.log.warn({ reason }, `${server} cannot be used; it is tried again`);
+  }
+
+  private unavailable(reason: string): Unavailable {
+    return { kind: 'unavailable', reason: `${serverName(this.parts.address)} ${reason}.` };
+  }
+}
+
+/** Why a server with these settings is not used, if it is not. */
+function refusalOf({ fsync }: ServerSettings): string | undefined {
+  return fsync === 'off' ? 'runs with fsync = off, so that nothing would be durable: set it to on' : undefined;
+}
+
+/** The longest pause before the next try (ms). */
+function pauseOf({ kind }: Failure, attempt: number): number {
+  return kind === 'conflict' ? Math.min(2 ** attempt, 100) : Math.min(10 * 2 ** attempt, 250);
+}
+
+/** Writes and commits in one message where the writes are not very large. */
+async function commit(session: Session, writes: readonly Write[]): Promise<void> {
+  const statements = statementsOf(writes);
+  const last = [...statements.splice(-1), 'COMMIT'].join('; ');
+  // Sent without waiting. After one that failed the server refuses the rest, and the COMMIT is not run.
+  const answers = await Promise.all([...statements, last].map((statement) => session.run(statement)));
+  assertCommitted(answers.at(-1)?.command);
+}
+
+function assertCommitted(command: string | undefined): void {
+  if (command !== 'COMMIT') throw new Error(`PostgreSQL answered COMMIT with ${command ?? 'nothing'}`);
+}
+
+/** INSERTs of at most {@link messageBytes} where values allow, and a DELETE. */
+function statementsOf(writes: readonly Write[]): string[] {
+  const statements: string[] = [];
+  let rows: string[] = [];
+  let bytes = 0;
+  const flush = (): void => {
+    if (rows.length > 0) {
+      statements.push(
+        `INSERT INTO fusegate_records (key, value) VALUES ${rows.join(', ')} ` +
+          'ON CONFLICT (key) DO UPDATE SET value = excluded.value',
+      );
+    }
+    rows = [];
+    bytes = 0;
+  };
+  const removed = writes.filter(({ value }) => value === undefined).map(({ key }) => literal(key));
+  if (removed.length > 0) statements.push(`DELETE FROM fusegate_records WHERE key IN (${removed.join(', ')})`);
+  for (const { key, value } of writes) {
+    if (value === undefined) continue;
+    if (bytes + value.byteLength > messageBytes) flush();
+    rows.push(`(${literal(key)}, ${literal(value)})`);
+    bytes += key.byteLength + value.byteLength;
+  }
+  flush();
+  return statements;
+}
+
+function within({ from, to }: KeyRange): string {
+  return `key >= ${literal(from)} AND key < ${literal(to)}`;
+}
+
+/** Bytes as a string constant in hex; `E` reads the same whatever standard_conforming_strings is. */
+function literal(bytes: Uint8Array): string {
+  return `E'\\\\x${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')}'`;
+}
+
+function bytesOf(row: Row, column: number): Uint8Array {
+  const value = row[column];
+  if (!(value instanceof Uint8Array)) throw new Error('A column of fusegate_records is not bytea');
+  return value;
+}

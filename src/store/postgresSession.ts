@@ -1,0 +1,182 @@
+/**
+ * One session of a PostgreSQL server over postgres.js, by the protocol's simple queries (PostgreSQL, Frontend/
+ * Backend Protocol, "Simple Query"): several statements in one message, nothing prepared, so that a whole part of a
+ * transaction takes one round trip and every pooler will do.
+ *
+ * postgres.js 3.4 connects anew by itself when a connection was lost. What comes next would then run outside its
+ * transaction, or end the process with a write to a socket that is gone. A session therefore brings its own socket,
+ * once: what is lost stays lost, and whoever uses it opens another session.
+ */
+import { connect, type Socket } from 'node:net';
+import { join } from 'node:path';
+import postgres from 'postgres';
+import type { Clock } from '../system/clock.js';
+import type { PostgresAddress } from './postgresAddress.js';
+
+/** A row's columns: bytea as bytes, everything else as PostgreSQL's text. */
+export type Row = readonly (Uint8Array | string | null)[];
+
+/** What statements came to. */
+export interface Answer {
+  /** Rows of the last statement that gives any. */
+  readonly rows: readonly Row[];
+  /** The last statement's command, such as `COMMIT`; a commit of a failed transaction says `ROLLBACK`. */
+  readonly command: string;
+  /** Rows that the first counting statement touched. */
+  readonly count: number;
+}
+
+/** A session. Statements of several calls are sent without waiting and answered in their order. */
+export interface Session {
+  /** What the server said of itself when the session began. */
+  readonly settings: ServerSettings;
+  /**
+   * Runs statements. Rejects with postgres.PostgresError when the server refused one (those after it in the same call
+   * did not run), with another error when the connection was lost.
+   */
+  readonly run: (statements: string) => Promise<Answer>;
+  /** Whether the connection is gone; it never comes back. */
+  readonly lost: () => boolean;
+  /** Cuts the connection: what waits rejects. */
+  readonly drop: () => void;
+  /** Says goodbye to the server. Nothing is under way. */
+  readonly end: () => Promise<void>;
+}
+
+/** Settings of the server that durability depends on; null where the engine does not know the setting. */
+export interface ServerSettings {
+  readonly fsync: string | null;
+  readonly synchronousCommit: string | null;
+}
+
+/** Connects a socket; rejects after `timeoutMs`. */
+function openSocket({ host, port }: PostgresAddress, clock: Clock, timeoutMs: number): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = host.startsWith('/')
+      ? connect({ path: join(host, `.s.PGSQL.${port}`) })
+      : connect({ host, port, noDelay: true, keepAlive: true });
+    const timer = clock.after(timeoutMs, () => socket.destroy(new Error('connecting took too long')));
+    socket.once('error', reject);
+    socket.once('close', () => timer.stop());
+    socket.once('connect', () => {
+      timer.stop();
+      socket.off('error', reject);
+      // postgres.js listens a little later; an error until then is told by the close that follows it.
+      socket.on('error', () => undefined);
+      resolve(socket);
+    });
+  });
+}
+
+function clientOf(address: PostgresAddress, timeoutMs: number, socket: () => Promise<Socket>): postgres.Sql {
+  const options = {
+    host: address.host,
+    port: address.port,
+    user: address.user,
+    pass: address.password,
+    database: address.database,
+    ssl: address.tls,
+    connection: { application_name: address.applicationName },
+    max: 1,
+    fetch_types: false,
+    prepare: false,
+    idle_timeout: 0,
+    max_lifetime: null,
+    connect_timeout: Math.ceil(timeoutMs / 1_000),
+    onnotice: () => undefined,
+    socket,
+  };
+  return postgres(options);
+}
+
+/**
+ * Opens a session.
+ * @throws Error when the server cannot be reached or refuses it.
+ */
+export async function openSession(
+  address: PostgresAddress,
+  clock: Clock,
+  timeoutMs: number,
+): Promise<Session> {
+  let socket: Socket | undefined = await openSocket(address, clock, timeoutMs);
+  const given = socket;
+  const sql = clientOf(address, timeoutMs, () => {
+    const once = socket;
+    socket = undefined;
+    return once === undefined ? Promise.reject(new Error('the connection was lost')) : Promise.resolve(once);
+  });
+  const link = linkOf(sql, given);
+  const timer = clock.after(timeoutMs, link.drop);
+  link.watch();
+  try {
+    const { rows } = await link.run(
+      "SELECT current_setting('fsync', true), current_setting('synchronous_commit', true)",
+    );
+    const [fsync = null, synchronousCommit = null] = rows[0] ?? [];
+    // Starting TLS took the socket's listeners away.
+    if (address.tls !== false) link.watch();
+    return { ...link, settings: { fsync: textOf(fsync), synchronousCommit: textOf(synchronousCommit) } };
+  } catch (error) {
+    link.drop();
+    throw error;
+  } finally {
+    timer.stop();
+  }
+}
+
+function textOf(value: Uint8Array | string | null): string | null {
+  return typeof value === 'string' ? value : null;
+}
+
+/** The calls of a session on its client and its socket. */
+function linkOf(sql: postgres.Sql, socket: Socket): Omit<Session, 'settings'> & { readonly watch: () => void } {
+  const waiting = new Set<(error: unknown) => void>();
+  let gone = false;
+  // A query that postgres.js has not yet sent when the connection ends would wait for ever.
+  const lose = (error: unknown): void => {
+    gone = true;
+    socket.destroy();
+    for (const reject of waiting) reject(error);
+    waiting.clear();
+  };
+  const run = (statements: string): Promise<Answer> =>
+    new Promise((resolve, reject) => {
+      if (gone || socket.destroyed) return reject(new Error('the connection was closed'));
+      waiting.add(reject);
+      const settle = (): unknown => waiting.delete(reject);
+      sql.unsafe(statements).values().then(
+        (result) => {
+          settle();
+          resolve(answerOf(result));
+        },
+        (error: unknown) => {
+          settle();
+          reject(error instanceof Error ? error : new Error(String(error)));
+          if (!(error instanceof postgres.PostgresError)) lose(error);
+        },
+      );
+    });
+  return {
+    run,
+    watch: () => socket.on('close', () => lose(new Error('the connection was closed'))),
+    lost: () => gone || socket.destroyed,
+    drop: () => lose(new Error('no answer in time')),
+    async end() {
+      gone = true;
+      await sql.end({ timeout: 1 });
+      socket.destroy();
+    },
+  };
+}
+
+interface Result extends ReadonlyArray<Row> {
+  readonly command: string;
+  readonly count: number | null;
+}
+
+/** Several results come as a list of them, one as itself. */
+function answerOf(result: unknown): Answer {
+  const last = Array.isArray(result) && !('command' in result) ? (result.at(-1) as unknown) : result;
+  const { command, count } = last as Result;
+  return { rows: last as Result, command, count: count ?? 0 };
+}

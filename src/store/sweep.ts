@@ -1,0 +1,78 @@
+/** Removes what the store no longer needs: outcomes of units that nobody may retry any more. */
+import type { Clock, Timer } from '../system/clock.js';
+import type { Log } from '../system/log.js';
+import { keepLease, type LeaseParts } from './leases.js';
+import { unitMemoryMs, type Reading, type Store } from './store.js';
+import { firstUnitIdOf } from './unitId.js';
+
+/** What the sweep works with. */
+export interface SweepParts extends LeaseParts {
+  readonly store: Pick<Store, 'commit' | 'get' | 'prune'>;
+  readonly log: Pick<Log, 'warn' | 'debug'>;
+  /** This process' name among those that share the store. */
+  readonly holder: string;
+}
+
+/** The sweep, running in whichever process holds its lease. */
+export interface Sweep {
+  readonly stop: () => Promise<void>;
+}
+
+/** How far clocks of machines that share a store may differ (ms): outcomes are kept that much longer. */
+const clockDifferenceMs = 600_000;
+
+/** Pause between two sweeps (ms). */
+const periodMs = 30_000;
+
+/** Outcomes removed in one atomic step. */
+const stepRecords = 1_000;
+
+const leaseMs = 30_000;
+
+/**
+ * Removes every outcome that is older than {@link unitMemoryMs} and the difference of clocks, in small atomic steps;
+ * returns how many. `goOn` is asked before each step.
+ */
+export async function sweepUnits(
+  { store, clock }: { readonly store: Pick<Store, 'prune'>; readonly clock: Pick<Clock, 'wallMs'> },
+  goOn: () => boolean,
+): Promise<Reading<number>> {
+  const before = firstUnitIdOf(clock.wallMs() - unitMemoryMs - clockDifferenceMs);
+  let removed = 0;
+  while (goOn()) {
+    const step = await store.prune('units', before, stepRecords);
+    if (step.kind === 'unavailable') return step;
+    removed += step.value;
+    if (step.value < stepRecords) break;
+  }
+  return { kind: 'read', value: removed };
+}
+
+/** Starts to sweep every {@link periodMs} while this process holds the lease `sweep`. */
+export function startSweep(parts: SweepParts): Sweep {
+  const { clock, holder, log } = parts;
+  let running: Promise<void> | undefined;
+  let timer: Timer | undefined;
+  const onLost = (): void => {
+    timer?.stop();
+    timer = undefined;
+  };
+  const round = async (): Promise<void> => {
+    const swept = await sweepUnits(parts, () => timer !== undefined);
+    if (swept.kind === 'unavailable') log.warn({ reason: swept.reason }, 'old unit outcomes stay for now');
+    else if (swept.value > 0) log.debug({ removed: swept.value }, 'old unit outcomes were removed');
+  };
+  const onHeld = (): void => {
+    timer = clock.every(periodMs, () => {
+      running ??= round().finally(() => (running = undefined));
+    });
+  };
+  const keeper = keepLease(parts, { name: 'sweep', holder, durationMs: leaseMs, onHeld, onLost });
+  return {
+    async stop() {
+      onLost();
+      await running;
+      await keeper.stop();
+    },
+  };
+}

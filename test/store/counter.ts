@@ -1,0 +1,22 @@
+/** A counter by compare-and-set. */
+import type { Store } from '../../src/store/store.js';
+import { newUnitId } from './open.js';
+
+/** Adds one to the counter `name`, trying again after conflicts. */
+export async function addOne(store: Store, name: string): Promise<void> {
+  const key = Buffer.from(name);
+  const found = await store.get('usage', key);
+  let present = found.kind === 'read' ? found.value : undefined;
+  for (;;) {
+    const next = Buffer.from(String(Number(Buffer.from(present ?? []).toString() || '0') + 1));
+    const operation =
+      present === undefined
+        ? ({ kind: 'insert', space: 'usage', key, value: next } as const)
+        : ({ kind: 'replace', space: 'usage', key, from: present, to: next } as const);
+    const unit = { id: newUnitId(), operations: [operation] };
+    let outcome = await store.commit(unit);
+    while (outcome.kind === 'unavailable') outcome = await store.commit(unit);
+    if (outcome.kind === 'done') return;
+    if (outcome.kind === 'conflict') present = outcome.record;
+  }
+}

@@ -1,0 +1,137 @@
+/** Leases and what rests on them, as tests that every engine passes. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import {
+  acquireLease,
+  keepLease,
+  releaseLease,
+  renewLease,
+  type Lease,
+  type LeaseOutcome,
+  type LeaseParts,
+} from '../../src/store/leases.js';
+import type { Store } from '../../src/store/store.js';
+import { sweepUnits, startSweep } from '../../src/store/sweep.js';
+import { firstUnitIdOf } from '../../src/store/unitId.js';
+import { systemClock } from '../../src/system/clock.js';
+import { until } from '../processes/run.js';
+import { newUnitId, testParts } from './open.js';
+import { bytes, commit, opened, valueOf, type Subject } from './subject.js';
+
+/** The parts of a holder, with a wall clock that the test sets. */
+function partsAt(store: Store, wall: { ms: number }): LeaseParts {
+  return { store, newUnitId, clock: { ...systemClock, wallMs: () => wall.ms } };
+}
+
+function held(outcome: LeaseOutcome): Lease {
+  if (outcome.kind !== 'held') assert.fail(`the lease is ${outcome.kind}`);
+  return outcome.lease;
+}
+
+function fenced(store: Store, token: number): Promise<string> {
+  const outcome = commit(store, { kind: 'fence', lease: 'work', token }, { kind: 'append', log: 'leads', value: bytes('x') });
+  return outcome.then(({ kind }) => kind);
+}
+
+/** Runs the tests of leases and of the sweep on an engine. */
+export function leaseConformance({ fresh }: Subject): void {
+  test('a lease has one holder; its number only grows; a fence refuses every other number', async (context) => {
+    const url = await fresh();
+    const [one, other] = [await opened(context, url), await opened(context, url)];
+    const wall = { ms: 1_000 };
+    assert.equal(await fenced(one, 1), 'refused');
+    const first = held(await acquireLease(partsAt(one, wall), 'work', 'a', 100));
+    assert.deepEqual(first.record, { token: 1, holder: 'a', expiresAtMs: 1_100 });
+    assert.deepEqual(await acquireLease(partsAt(other, wall), 'work', 'b', 100), { kind: 'taken', record: first.record });
+    assert.equal(await fenced(one, 1), 'done');
+    assert.equal(await fenced(other, 2), 'refused');
+    wall.ms = 1_050;
+    const renewed = held(await renewLease(partsAt(one, wall), first, 100));
+    assert.deepEqual(renewed.record, { token: 1, holder: 'a', expiresAtMs: 1_150 });
+    wall.ms = 1_150;
+    const second = held(await acquireLease(partsAt(other, wall), 'work', 'b', 100));
+    assert.equal(second.record.token, 2);
+    assert.equal(await fenced(one, 1), 'refused');
+    assert.equal(await fenced(other, 2), 'done');
+    assert.deepEqual(await renewLease(partsAt(one, wall), renewed, 100), { kind: 'taken', record: second.record });
+    assert.equal(await releaseLease(partsAt(other, wall), second), undefined);
+    assert.equal(await fenced(other, 2), 'refused');
+    assert.equal(held(await acquireLease(partsAt(one, wall), 'work', 'a', 100)).record.token, 4);
+    assert.equal(valueOf(await one.last('leads')), 2);
+  });
+
+  test('a renewal whose answer was lost is recognised by its number', async (context) => {
+    const store = await opened(context, await fresh());
+    const wall = { ms: 1_000 };
+    const lease = held(await acquireLease(partsAt(store, wall), 'work', 'a', 100));
+    wall.ms = 1_010;
+    held(await renewLease(partsAt(store, wall), lease, 100));
+    wall.ms = 1_020;
+    const again = held(await renewLease(partsAt(store, wall), lease, 100));
+    assert.equal(again.record.expiresAtMs, 1_110);
+    wall.ms = 1_030;
+    assert.equal(held(await renewLease(partsAt(store, wall), again, 100)).record.expiresAtMs, 1_130);
+  });
+
+  test('of 16 that want a lease at once one gets it', async (context) => {
+    const url = await fresh();
+    const stores = [await opened(context, url), await opened(context, url)];
+    const wall = { ms: 1_000 };
+    const wants = Array.from({ length: 16 }, (_, index) =>
+      acquireLease(partsAt(stores[index % 2] as Store, wall), 'work', `${index}`, 100),
+    );
+    assert.equal((await Promise.all(wants)).filter(({ kind }) => kind === 'held').length, 1);
+  });
+
+  test('a keeper holds its lease while it runs, another takes over, and the loser is told', async (context) => {
+    const url = await fresh();
+    const told: string[] = [];
+    const keeper = async (name: string): Promise<ReturnType<typeof keepLease>> => {
+      const store = await opened(context, url);
+      return keepLease(
+        { store, newUnitId, clock: systemClock },
+        {
+          name: 'work',
+          holder: name,
+          durationMs: 300,
+          onHeld: (token) => told.push(`${name} holds ${token}`),
+          onLost: () => told.push(`${name} lost`),
+        },
+      );
+    };
+    const first = await keeper('a');
+    await until(() => first.token() === 1);
+    const second = await keeper('b');
+    await pause(700);
+    assert.deepEqual(told, ['a holds 1']);
+    await first.stop();
+    await until(() => second.token() === 3);
+    const thief = await opened(context, url);
+    const wall = { ms: systemClock.wallMs() + 10_000 };
+    held(await acquireLease(partsAt(thief, wall), 'work', 'c', 60_000));
+    await until(() => second.token() === undefined);
+    assert.deepEqual(told, ['a holds 1', 'a lost', 'b holds 3', 'b lost']);
+    await second.stop();
+  });
+
+  test('the sweep removes outcomes that are too old for a retry, and no other', async (context) => {
+    const store = await opened(context, await fresh());
+    const now = 10 * 3_600_000;
+    const clock = { ...systemClock, wallMs: () => now };
+    const ages = [0, 3_600_000, 3_600_000 + 599_000, 3_600_000 + 601_000, 2 * 3_600_000];
+    for (const age of ages) await store.commit({ id: firstUnitIdOf(now - age), operations: [] });
+    assert.deepEqual(await sweepUnits({ store, clock }, () => true), { kind: 'read', value: 2 });
+    assert.equal(valueOf(await store.scan('units', { limit: 9 })).length, 3);
+  });
+
+  test('the background sweep ends at once and gives its lease back', async (context) => {
+    const store = await opened(context, await fresh());
+    const log = { ...testParts.log, debug: () => undefined };
+    const sweep = startSweep({ store, newUnitId, clock: systemClock, log, holder: 'a' });
+    await until(async () => valueOf(await store.get('leases', bytes('sweep'))) !== undefined);
+    await sweep.stop();
+    const parts = { store, newUnitId, clock: systemClock };
+    assert.equal(held(await acquireLease(parts, 'sweep', 'b', 100)).record.token, 3);
+  });
+}

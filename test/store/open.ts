@@ -1,0 +1,31 @@
+/** Stores for the tests: opened by URL as a server opens them, with a log that keeps quiet. */
+import { openEngine, openStore, parseStoreUrl, type StoreParts } from '../../src/store/open.js';
+import type { Engine } from '../../src/store/engine.js';
+import type { Store } from '../../src/store/store.js';
+import { unitIds } from '../../src/store/unitId.js';
+import { systemClock } from '../../src/system/clock.js';
+import { systemRandomness } from '../../src/system/randomness.js';
+
+const quiet = { error: () => undefined, warn: () => undefined, info: () => undefined };
+
+/** The machine's clock and randomness, and no log. */
+export const testParts: StoreParts = { clock: systemClock, randomness: systemRandomness, log: quiet };
+
+/** Makes unit ids. */
+export const newUnitId = unitIds(systemClock, systemRandomness);
+
+/** Opens a store; fails when it cannot be opened. */
+export async function storeAt(url: string): Promise<Store> {
+  const opened = await openStore(url, testParts);
+  if (opened.kind === 'unavailable') throw new Error(opened.reason);
+  return opened.store;
+}
+
+/** Opens an engine; fails when it cannot be opened. */
+export async function engineAt(url: string): Promise<Engine> {
+  const parsed = parseStoreUrl(url);
+  if ('wrong' in parsed) throw new Error(parsed.wrong);
+  const opened = await openEngine(parsed.location, testParts);
+  if (opened.kind === 'unavailable') throw new Error(opened.reason);
+  return opened.engine;
+}

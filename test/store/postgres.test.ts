@@ -1,0 +1,18 @@
+/** The store's contract on PostgreSQL. */
+import { after, before } from 'node:test';
+import { conformance } from './conformance.js';
+import { PostgresServer, postgresMissing } from './postgresServer.js';
+
+const skip = postgresMissing();
+let server: PostgresServer | undefined;
+
+before(async () => {
+  if (skip === false) server = await PostgresServer.start();
+});
+after(() => server?.stop());
+
+conformance({
+  name: 'PostgreSQL',
+  skip,
+  fresh: () => server?.database() ?? Promise.reject(new Error('PostgreSQL does not run')),
+});
