@@ -1,6 +1,6 @@
 /** Composition root: builds the parts, binds the handlers to them and hands both to a command. */
 import { existsSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
+import { availableParallelism, hostname } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createAccess, keyTiers, type Access } from './access/admission.js';
@@ -39,9 +39,11 @@ import { fuseHandler } from './search/fuse.js';
 import { exactOffLoop } from './search/offLoop.js';
 import { createStore } from './store/groupCommit.js';
 import { openLmdb } from './store/lmdb.js';
-import { storedData } from './store/retention.js';
+import { removeExpired, storedData } from './store/retention.js';
 import { openSecrets } from './store/secrets.js';
+import { startSweep, type SweepParts } from './store/sweep.js';
 import { unitIds } from './store/unitId.js';
+import { removeOldUsage } from './store/usage.js';
 import { derive } from './system/masterSecret.js';
 import { systemClock } from './system/clock.js';
 import type { Configuration } from './system/configuration.js';
@@ -143,6 +145,24 @@ function handlers(
 /** How long the store may take with what was counted last, before the process ends without it (ms). */
 const lastFlushMs = 3_000;
 
+const dayMs = 86_400_000;
+
+/** Removes what is older than it is kept; the usage of past months, which is all read for it, once a day. */
+function expiry(
+  configuration: Configuration,
+  { store, newUnitId }: OpenedStore,
+): SweepParts['removeExpired'] {
+  let usageMs = -Infinity;
+  return async () => {
+    const nowMs = systemClock.wallMs();
+    const expired = await removeExpired(store, configuration, nowMs);
+    if (expired.kind === 'unavailable' || systemClock.monotonicMs() - usageMs < dayMs) return expired;
+    usageMs = systemClock.monotonicMs();
+    const usage = await removeOldUsage(store, newUnitId, nowMs);
+    return usage.kind === 'unavailable' ? usage : { kind: 'read', value: expired.value + usage.value };
+  };
+}
+
 /** @throws Error with the sentence that says why a worker cannot serve */
 async function buildServer(configuration: Configuration, tiers: Tiers): Promise<Server> {
   const log = createLog(configuration.logLevel);
@@ -151,6 +171,13 @@ async function buildServer(configuration: Configuration, tiers: Tiers): Promise<
   const clicks = new ClickLog({ ...opened, clock: systemClock, log });
   const access = buildAccess(configuration, tiers, opened, log);
   const keyChanges = new KeyChanges(opened.store, systemClock, access);
+  const sweep = startSweep({
+    ...opened,
+    clock: systemClock,
+    log,
+    holder: `${hostname()} ${process.pid}`,
+    removeExpired: expiry(configuration, opened),
+  });
   const server = createServer({
     routes: servedRoutes(handlers(configuration, tiers, opened, clicks), {
       checkJson: native.checkJson,
@@ -167,6 +194,7 @@ async function buildServer(configuration: Configuration, tiers: Tiers): Promise<
     async drain(timeoutMs) {
       const drained = await server.drain(timeoutMs);
       keyChanges.stop();
+      await sweep.stop();
       const last = Promise.all([clicks.close(), access.close()]).then(() => opened.store.close());
       await Promise.race([last, systemClock.sleep(lastFlushMs)]);
       return drained;

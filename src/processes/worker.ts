@@ -28,7 +28,9 @@ function refuse(reason: string): void {
  * Serves until drained, then ends the process. `build` makes the server from what the parent has read; when it
  * throws, the worker refuses with the error's message.
  */
-export function runWorker(build: (configuration: Configuration, tiers: Tiers) => Server | Promise<Server>): void {
+export function runWorker(
+  build: (configuration: Configuration, tiers: Tiers) => Server | Promise<Server>,
+): void {
   const vitals = watchVitals();
   let server: Server | undefined;
   let ending = false;

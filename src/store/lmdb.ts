@@ -18,6 +18,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { open, type RootDatabase } from 'lmdb';
 import { native } from '../native/addon.js';
 import type { Gate } from '../native/index.js';
@@ -130,13 +131,16 @@ class LmdbEngine implements Engine {
   get(key: Uint8Array): Promise<Reading<Uint8Array | undefined>> {
     const { environment } = this;
     if (environment === undefined) return Promise.resolve(this.failure);
+    environment.resetReadTxn(); // Else it reads for a while what it read from before.
     return Promise.resolve(read(environment.getBinary(key)));
   }
 
-  scan(range: KeyRange): Promise<Reading<readonly Entry[]>> {
+  async scan(range: KeyRange): Promise<Reading<readonly Entry[]>> {
+    // LMDB reads at once: a loop over pages would keep everything else of this process waiting.
+    await setImmediate();
     const { environment } = this;
-    if (environment === undefined) return Promise.resolve(this.failure);
-    return Promise.resolve(read(entries(environment, range)));
+    environment?.resetReadTxn();
+    return environment === undefined ? this.failure : read(entries(environment, range));
   }
 
   transact(
@@ -162,7 +166,7 @@ class LmdbEngine implements Engine {
   }
 
   count(): Promise<Reading<number>> {
-    const environment = this.environment ?? this.reopen();
+    const { environment } = this;
     if (environment === undefined) return Promise.resolve(this.failure);
     return Promise.resolve(read(environment.getKeysCount()));
   }

@@ -51,7 +51,7 @@ export async function openEngine(
 ): Promise<{ readonly kind: 'open'; readonly engine: Engine } | Unavailable> {
   if (location.kind === 'postgres') return openPostgres({ ...parts, address: location.address });
   try {
-    return { kind: 'open', engine: openLmdb({ ...parts, folder: location.folder }) };
+    return { kind: 'open', engine: await openLmdb({ ...parts, folder: location.folder }) };
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     return { kind: 'unavailable', reason: `The store in ${location.folder} cannot be opened (${reason}).` };

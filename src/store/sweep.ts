@@ -11,6 +11,8 @@ export interface SweepParts extends LeaseParts {
   readonly log: Pick<Log, 'warn' | 'debug'>;
   /** This process' name among those that share the store. */
   readonly holder: string;
+  /** Removes whatever else is older than it is kept; called once a round. Returns how many records went. */
+  readonly removeExpired: () => Promise<Reading<number>>;
 }
 
 /** The sweep, running in whichever process holds its lease. */
@@ -61,6 +63,10 @@ export function startSweep(parts: SweepParts): Sweep {
     const swept = await sweepUnits(parts, () => timer !== undefined);
     if (swept.kind === 'unavailable') log.warn({ reason: swept.reason }, 'old unit outcomes stay for now');
     else if (swept.value > 0) log.debug({ removed: swept.value }, 'old unit outcomes were removed');
+    if (timer === undefined) return;
+    const expired = await parts.removeExpired();
+    if (expired.kind === 'unavailable') log.warn({ reason: expired.reason }, 'expired records stay for now');
+    else if (expired.value > 0) log.debug({ removed: expired.value }, 'expired records were removed');
   };
   const onHeld = (): void => {
     timer = clock.every(periodMs, () => {

@@ -1,6 +1,6 @@
 /** Characters that a subject has used in its present month: what the monthly limits count. */
 import { defineRecord } from './record.js';
-import type { Reading, Store, Unavailable } from './store.js';
+import type { Entry, Reading, Store, Unavailable } from './store.js';
 import type { UnitIds } from './unitId.js';
 
 /** What a subject has used. */
@@ -56,5 +56,33 @@ export async function addUsage(
     const outcome = await store.commit({ id: newUnitId(), operations: [operation] });
     if (outcome.kind === 'done') return total;
     if (outcome.kind === 'unavailable') return outcome;
+  }
+}
+
+/** How long a month's usage is kept after its begin (ms): until it can no longer count, and as long again. */
+const keptMs = 60 * 86_400_000;
+
+/** Removes the usage of months that are long over; returns how many records went. */
+export async function removeOldUsage(
+  store: Store,
+  newUnitId: UnitIds,
+  nowMs: number,
+): Promise<Reading<number>> {
+  const limit = 500;
+  let removed = 0;
+  let from: Uint8Array | undefined;
+  for (;;) {
+    const page: Reading<readonly Entry[]> = await store.scan('usage', { ...(from && { from }), limit });
+    if (page.kind === 'unavailable') return page;
+    for (const { key, value } of page.value) {
+      if (decodeUsage(value).monthStartMs + keptMs > nowMs) continue;
+      const operation = { kind: 'replace', space: 'usage', key, from: value, to: undefined } as const;
+      const outcome = await store.commit({ id: newUnitId(), operations: [operation] });
+      if (outcome.kind === 'unavailable') return outcome;
+      removed += outcome.kind === 'done' ? 1 : 0;
+    }
+    const last = page.value.at(-1);
+    if (last === undefined || page.value.length < limit) return { kind: 'read', value: removed };
+    from = Buffer.concat([last.key, Buffer.of(0)]);
   }
 }

@@ -47,6 +47,7 @@ async function ran(store: Store, args: readonly string[], answer?: boolean): Pro
         ...{ commit: (unit) => store.commit(unit), get: (space, key) => store.get(space, key) },
         ...{ scan: (space, range) => store.scan(space, range), read: (log, range) => store.read(log, range) },
         ...{ last: (log) => store.last(log), trim: (...given) => store.trim(...given) },
+        prune: (...given) => store.prune(...given),
         ...{ probe: () => store.probe(), close: () => Promise.resolve() },
       };
       return Promise.resolve({ store: kept, newUnitId, secrets });

@@ -67,6 +67,7 @@ export class FailingStore {
       read: (log, range) => reading(() => store.read(log, range)),
       last: (log) => reading(() => store.last(log)),
       trim: (log, upTo, limit) => reading(() => store.trim(log, upTo, limit)),
+      prune: (space, before, limit) => reading(() => store.prune(space, before, limit)),
       probe: () => reading(() => store.probe()),
       close: () => store.close(),
     };

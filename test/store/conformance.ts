@@ -47,7 +47,11 @@ const replace = (key: string, from: string, to: string | undefined): Operation =
   to: to === undefined ? undefined : bytes(to),
 });
 
-const append = (value: string, log: Log = 'leads'): Operation => ({ kind: 'append', log, value: bytes(value) });
+const append = (value: string, log: Log = 'leads'): Operation => ({
+  kind: 'append',
+  log,
+  value: bytes(value),
+});
 
 const amend = (position: number, from: string, to: string | undefined): Operation => ({
   kind: 'amend',
@@ -74,7 +78,11 @@ function operationTests({ fresh }: Subject): void {
   test('insert, replace and put do what they say and tell what is there', async (context) => {
     const store = await opened(context, await fresh());
     assert.deepEqual(await commit(store, insert('a', '1')), done());
-    assert.deepEqual(await commit(store, insert('a', '2')), { kind: 'conflict', operation: 0, record: bytes('1') });
+    assert.deepEqual(await commit(store, insert('a', '2')), {
+      kind: 'conflict',
+      operation: 0,
+      record: bytes('1'),
+    });
     assert.deepEqual(await commit(store, replace('a', '1', '2')), done());
     const stale = await commit(store, replace('a', '1', '3'));
     assert.deepEqual(stale, { kind: 'conflict', operation: 0, record: bytes('2') });
@@ -83,7 +91,10 @@ function operationTests({ fresh }: Subject): void {
     assert.deepEqual(await commit(store, replace('a', '2', undefined)), done());
     assert.equal(await text(store, 'keys', 'a'), undefined);
     const put = { kind: 'put', space: 'keys', key: bytes('a') } as const;
-    assert.deepEqual(await commit(store, { ...put, value: bytes('4') }, { ...put, value: bytes('5') }), done());
+    assert.deepEqual(
+      await commit(store, { ...put, value: bytes('4') }, { ...put, value: bytes('5') }),
+      done(),
+    );
     assert.equal(await text(store, 'keys', 'a'), '5');
     assert.equal(await text(store, 'keysById', 'a'), undefined, 'spaces are apart');
   });
@@ -95,7 +106,11 @@ function operationTests({ fresh }: Subject): void {
     assert.deepEqual(await commit(store, append('c')), done(3));
     assert.deepEqual(await commit(store, amend(2, 'b', '')), done());
     assert.deepEqual(await commit(store, amend(3, 'c', undefined)), done());
-    assert.deepEqual(await commit(store, amend(3, 'c', 'd')), { kind: 'conflict', operation: 0, record: undefined });
+    assert.deepEqual(await commit(store, amend(3, 'c', 'd')), {
+      kind: 'conflict',
+      operation: 0,
+      record: undefined,
+    });
     assert.deepEqual(await commit(store, append('e')), done(4));
     assert.deepEqual(await entries(store, 'leads'), [
       { position: 1, value: bytes('a') },
@@ -184,7 +199,10 @@ function unitTests({ fresh }: Subject): void {
     const stores = [await opened(context, url), await opened(context, url)];
     const unit = { id: newUnitId(), operations: [append('x')] };
     const outcomes = await Promise.all([...stores, ...stores, ...stores].map((store) => store.commit(unit)));
-    assert.deepEqual(outcomes, Array.from({ length: 6 }, () => done(1)));
+    assert.deepEqual(
+      outcomes,
+      Array.from({ length: 6 }, () => done(1)),
+    );
   });
 
   test('a unit that conflicted took no effect and may succeed later', async (context) => {
@@ -203,7 +221,9 @@ function rangeTests({ fresh }: Subject): void {
     const keys = ['00', '0000', '00ff', '01', '7f', '80', '80ff', 'c3a9', 'fe', 'ff', 'ff00', 'ffff'];
     const shuffled = keys.toSorted((left, right) => left.slice(-1).localeCompare(right.slice(-1)));
     for (const space of ['usage', 'keys'] as const) {
-      const puts = shuffled.map((key) => ({ kind: 'put', space, key: Buffer.from(key, 'hex'), value: bytes(key) }) as const);
+      const puts = shuffled.map(
+        (key) => ({ kind: 'put', space, key: Buffer.from(key, 'hex'), value: bytes(key) }) as const,
+      );
       await commit(store, ...puts);
     }
     const scan = async (from?: string, to?: string, limit = 100): Promise<string[]> => {
@@ -213,7 +233,8 @@ function rangeTests({ fresh }: Subject): void {
         ...(to === undefined ? {} : { to: Buffer.from(to, 'hex') }),
       };
       const found = valueOf(await store.scan('usage', range));
-      for (const { key, value } of found) assert.equal(Buffer.from(key).toString('hex'), Buffer.from(value).toString());
+      for (const { key, value } of found)
+        assert.equal(Buffer.from(key).toString('hex'), Buffer.from(value).toString());
       return found.map(({ value }) => Buffer.from(value).toString());
     };
     assert.deepEqual(await scan(), keys);
@@ -227,7 +248,11 @@ function rangeTests({ fresh }: Subject): void {
 
   test('trim removes entries up to a position in steps; positions go on', async (context) => {
     const store = await opened(context, await fresh());
-    await commit(store, ...Array.from({ length: 10 }, (_, index) => append(`${index + 1}`)), append('x', 'clicks'));
+    await commit(
+      store,
+      ...Array.from({ length: 10 }, (_, index) => append(`${index + 1}`)),
+      append('x', 'clicks'),
+    );
     assert.equal(valueOf(await store.trim('leads', 7, 4)), 4);
     assert.equal(valueOf(await store.trim('leads', 7, 4)), 3);
     assert.equal(valueOf(await store.trim('leads', 7, 4)), 0);
@@ -259,7 +284,9 @@ function concurrencyTests({ fresh }: Subject): void {
     const url = await fresh();
     const stores = [await opened(context, url), await opened(context, url)] as const;
     const outcomes = await Promise.all(
-      Array.from({ length: 64 }, (_, index) => commit(stores[index % 2 === 0 ? 0 : 1], insert('key', `${index}`))),
+      Array.from({ length: 64 }, (_, index) =>
+        commit(stores[index % 2 === 0 ? 0 : 1], insert('key', `${index}`)),
+      ),
     );
     const winners = outcomes.flatMap(({ kind }, index) => (kind === 'done' ? [index] : []));
     assert.equal(winners.length, 1);
@@ -330,7 +357,8 @@ function processTests({ fresh }: Subject): void {
     const told = peers.flatMap(({ output }) => [...output.matchAll(/^at (\d+) (.+)$/gm)]);
     const byPosition = new Map(told.map(([, position, value]) => [Number(position), value]));
     assert.equal(byPosition.size, 80);
-    for (const { position, value } of written) assert.equal(byPosition.get(position), Buffer.from(value).toString());
+    for (const { position, value } of written)
+      assert.equal(byPosition.get(position), Buffer.from(value).toString());
   });
 
   test('readers do not wait for a writer of another process', async (context) => {

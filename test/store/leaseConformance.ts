@@ -30,7 +30,11 @@ function held(outcome: LeaseOutcome): Lease {
 }
 
 function fenced(store: Store, token: number): Promise<string> {
-  const outcome = commit(store, { kind: 'fence', lease: 'work', token }, { kind: 'append', log: 'leads', value: bytes('x') });
+  const outcome = commit(
+    store,
+    { kind: 'fence', lease: 'work', token },
+    { kind: 'append', log: 'leads', value: bytes('x') },
+  );
   return outcome.then(({ kind }) => kind);
 }
 
@@ -43,7 +47,10 @@ export function leaseConformance({ fresh }: Subject): void {
     assert.equal(await fenced(one, 1), 'refused');
     const first = held(await acquireLease(partsAt(one, wall), 'work', 'a', 100));
     assert.deepEqual(first.record, { token: 1, holder: 'a', expiresAtMs: 1_100 });
-    assert.deepEqual(await acquireLease(partsAt(other, wall), 'work', 'b', 100), { kind: 'taken', record: first.record });
+    assert.deepEqual(await acquireLease(partsAt(other, wall), 'work', 'b', 100), {
+      kind: 'taken',
+      record: first.record,
+    });
     assert.equal(await fenced(one, 1), 'done');
     assert.equal(await fenced(other, 2), 'refused');
     wall.ms = 1_050;
@@ -54,7 +61,10 @@ export function leaseConformance({ fresh }: Subject): void {
     assert.equal(second.record.token, 2);
     assert.equal(await fenced(one, 1), 'refused');
     assert.equal(await fenced(other, 2), 'done');
-    assert.deepEqual(await renewLease(partsAt(one, wall), renewed, 100), { kind: 'taken', record: second.record });
+    assert.deepEqual(await renewLease(partsAt(one, wall), renewed, 100), {
+      kind: 'taken',
+      record: second.record,
+    });
     assert.equal(await releaseLease(partsAt(other, wall), second), undefined);
     assert.equal(await fenced(other, 2), 'refused');
     assert.equal(held(await acquireLease(partsAt(one, wall), 'work', 'a', 100)).record.token, 4);
@@ -128,7 +138,8 @@ export function leaseConformance({ fresh }: Subject): void {
   test('the background sweep ends at once and gives its lease back', async (context) => {
     const store = await opened(context, await fresh());
     const log = { ...testParts.log, debug: () => undefined };
-    const sweep = startSweep({ store, newUnitId, clock: systemClock, log, holder: 'a' });
+    const removeExpired = () => Promise.resolve({ kind: 'read', value: 0 } as const);
+    const sweep = startSweep({ store, newUnitId, clock: systemClock, log, holder: 'a', removeExpired });
     await until(async () => valueOf(await store.get('leases', bytes('sweep'))) !== undefined);
     await sweep.stop();
     const parts = { store, newUnitId, clock: systemClock };
