@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { refuseKey } from './access/keys.js';
 import { runProgram, workerCommand } from './commands/program.js';
 import { serve, type ServeOrder, type ServeOutcome } from './commands/serve.js';
+import { storeCopy } from './commands/storeCopy.js';
 import type { Handlers } from './contract/routes.js';
 import { servedRoutes } from './http/pipeline.js';
 import { createServer, type Server } from './http/server.js';
@@ -15,6 +16,7 @@ import { dataFolderCheck, nativeModuleCheck, ready } from './info/ready.js';
 import { SERVICE_VERSION, version } from './info/version.js';
 import { native } from './native/addon.js';
 import { docsHandlers } from './pages/docs.js';
+import { lockDataFolder } from './processes/folder.js';
 import { runParent } from './processes/parent.js';
 import { runWorker } from './processes/worker.js';
 import { fuseHandler } from './search/fuse.js';
@@ -74,6 +76,16 @@ export async function main(args: readonly string[]): Promise<void> {
         machine: { platform: process.platform, cores: availableParallelism() },
         version: SERVICE_VERSION,
         run: serveInProcesses,
+        print: (line) => console.log(line),
+        printError: (line) => console.error(line),
+      }),
+    storeCopy: (from, to) =>
+      storeCopy(from, to, {
+        clock: systemClock,
+        randomness: systemRandomness,
+        log: createLog('warn'),
+        lockFolder: (folder) => lockDataFolder(folder, native.lockFile),
+        progressTo: process.stderr,
         print: (line) => console.log(line),
         printError: (line) => console.error(line),
       }),

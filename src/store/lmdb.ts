@@ -27,6 +27,9 @@ export interface LmdbParts {
 
 type Environment = RootDatabase<Uint8Array, Uint8Array>;
 
+/** Folders that are open in this process: LMDB must not open one twice (lmdb.h, "Caveats"). */
+const openFolders = new Set<string>();
+
 function openEnvironment(folder: string): Environment {
   return open<Uint8Array, Uint8Array>({
     path: folder,
@@ -61,7 +64,10 @@ class LmdbEngine implements Engine {
   private failure: Unavailable = { kind: 'unavailable', reason: 'The store is being opened.' };
 
   constructor(private readonly parts: LmdbParts) {
-    this.environment = openEnvironment(parts.folder);
+    const { folder } = parts;
+    if (openFolders.has(folder)) throw new Error(`The store in ${folder} is open in this process already`);
+    this.environment = openEnvironment(folder);
+    openFolders.add(folder);
   }
 
   get(key: Uint8Array): Promise<Reading<Uint8Array | undefined>> {
@@ -110,6 +116,7 @@ class LmdbEngine implements Engine {
     this.closed = true;
     this.failure = { kind: 'unavailable', reason: 'The store is closed.' };
     await environment?.close();
+    openFolders.delete(this.parts.folder);
   }
 
   /** Runs `step` in a write transaction; resolves when it is on disk. */

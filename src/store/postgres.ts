@@ -205,7 +205,10 @@ class PostgresEngine implements Engine {
   }
 
   /** Tries a step until it succeeds, cannot succeed, or its time is over. */
-  private async attempts<Value>(slot: Slot, step: (session: Session) => Promise<Value>): Promise<Reading<Value>> {
+  private async attempts<Value>(
+    slot: Slot,
+    step: (session: Session) => Promise<Value>,
+  ): Promise<Reading<Value>> {
     const { clock, randomness } = this.parts;
     const endMs = clock.monotonicMs() + this.times.deadline;
     for (let attempt = 0; ; attempt += 1) {
@@ -266,7 +269,9 @@ class PostgresEngine implements Engine {
 
 /** Why a server with these settings is not used, if it is not. */
 function refusalOf({ fsync }: ServerSettings): string | undefined {
-  return fsync === 'off' ? 'runs with fsync = off, so that nothing would be durable: set it to on' : undefined;
+  return fsync === 'off'
+    ? 'runs with fsync = off, so that nothing would be durable: set it to on'
+    : undefined;
 }
 
 /** The longest pause before the next try (ms). */
@@ -303,7 +308,8 @@ function statementsOf(writes: readonly Write[]): string[] {
     bytes = 0;
   };
   const removed = writes.filter(({ value }) => value === undefined).map(({ key }) => literal(key));
-  if (removed.length > 0) statements.push(`DELETE FROM fusegate_records WHERE key IN (${removed.join(', ')})`);
+  if (removed.length > 0)
+    statements.push(`DELETE FROM fusegate_records WHERE key IN (${removed.join(', ')})`);
   for (const { key, value } of writes) {
     if (value === undefined) continue;
     if (bytes + value.byteLength > messageBytes) flush();

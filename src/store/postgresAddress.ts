@@ -37,7 +37,8 @@ export function parsePostgresUrl(
   const url = new URL(text);
   const query = url.searchParams;
   const foreign = [...query.keys()].find((name) => !known.some((one) => one === name));
-  if (foreign !== undefined) return { wrong: `has a parameter it does not know; known are ${known.join(', ')}` };
+  if (foreign !== undefined)
+    return { wrong: `has a parameter it does not know; known are ${known.join(', ')}` };
   const mode = sslModes.find((one) => one === (query.get('sslmode') ?? 'prefer'));
   if (mode === undefined) return { wrong: `has an sslmode that is none of ${sslModes.join(', ')}` };
   try {

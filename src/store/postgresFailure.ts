@@ -12,7 +12,7 @@ export interface Failure {
 }
 
 /** serialization_failure, deadlock_detected, unique_violation of a race, and tables made by two at once. */
-const conflicts: ReadonlySet<string> = new Set(['40001', '40P01', '23505', '42P07', '42P06']);
+const conflicts: ReadonlySet<string> = new Set(['40001', '40P01', '23505', '42P07', '42710']);
 
 /**
  * statement_completion_unknown, query_canceled (the statement took too long), lock_not_available,

@@ -129,7 +129,10 @@ function textOf(value: Uint8Array | string | null): string | null {
 }
 
 /** The calls of a session on its client and its socket. */
-function linkOf(sql: postgres.Sql, socket: Socket): Omit<Session, 'settings'> & { readonly watch: () => void } {
+function linkOf(
+  sql: postgres.Sql,
+  socket: Socket,
+): Omit<Session, 'settings'> & { readonly watch: () => void } {
   const waiting = new Set<(error: unknown) => void>();
   let gone = false;
   // A query that postgres.js has not yet sent when the connection ends would wait for ever.
@@ -144,17 +147,20 @@ function linkOf(sql: postgres.Sql, socket: Socket): Omit<Session, 'settings'> & 
       if (gone || socket.destroyed) return reject(new Error('the connection was closed'));
       waiting.add(reject);
       const settle = (): unknown => waiting.delete(reject);
-      sql.unsafe(statements).values().then(
-        (result) => {
-          settle();
-          resolve(answerOf(result));
-        },
-        (error: unknown) => {
-          settle();
-          reject(error instanceof Error ? error : new Error(String(error)));
-          if (!(error instanceof postgres.PostgresError)) lose(error);
-        },
-      );
+      sql
+        .unsafe(statements)
+        .values()
+        .then(
+          (result) => {
+            settle();
+            resolve(answerOf(result));
+          },
+          (error: unknown) => {
+            settle();
+            reject(error instanceof Error ? error : new Error(String(error)));
+            if (!(error instanceof postgres.PostgresError)) lose(error);
+          },
+        );
     });
   return {
     run,

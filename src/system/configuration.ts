@@ -1,6 +1,7 @@
 /**
  * The environment variables that Fusegate reads: one table, checked at start, from which the page is made.
  */
+import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { logLevels, type LogLevel } from './log.js';
 
@@ -12,7 +13,9 @@ export interface Configuration {
   readonly host: string;
   /** Count of worker processes. */
   readonly workers: number;
-  /** Absolute path of the folder that holds everything Fusegate keeps. */
+  /** Where the store is: `lmdb:` and an absolute folder, or a `postgres://` URL. May hold a password. */
+  readonly storeUrl: string;
+  /** Absolute path of the folder for everything Fusegate keeps outside the store. */
   readonly dataFolder: string;
   /** Port of the summed metrics; 0 is off. */
   readonly metricsPort: number;
@@ -40,10 +43,12 @@ interface Variable<Value> {
   /** The default as the page shows it; {@link Variable.fallback}'s value where absent. */
   readonly fallbackShown?: string;
   readonly meaning: string;
+  /** Its value is never shown, and NAME_FILE may name a file that holds it. */
+  readonly secret?: true;
   readonly parse: (text: string) => Parsed<Value>;
 }
 
-type Table = { readonly [Key in keyof Configuration]: Variable<Configuration[Key]> };
+type Table = { readonly [Key in Exclude<keyof Configuration, 'dataFolder'>]: Variable<Configuration[Key]> };
 
 /** A parser of whole decimal numbers from `least` to `most`. */
 function integer(least: number, most: number): (text: string) => Parsed<number> {
@@ -61,12 +66,20 @@ function parseHost(text: string): Parsed<string> {
   };
 }
 
-function parseDataFolder(text: string): Parsed<string> {
-  const folder = /^lmdb:(.+)$/s.exec(text)?.[1];
-  if (folder === undefined || folder.includes('\0')) {
-    return { wrong: 'must be lmdb:<folder>, such as lmdb:./data/store' };
-  }
-  return { value: dirname(resolve(folder)) };
+function parseStoreUrl(text: string): Parsed<string> {
+  const folder = /^lmdb:([^\0]+)$/.exec(text)?.[1];
+  if (folder !== undefined) return { value: `lmdb:${resolve(folder)}` };
+  if (/^postgres(ql)?:\/\/./.test(text) && URL.canParse(text)) return { value: text };
+  return {
+    wrong:
+      'must be lmdb:<folder>, such as lmdb:./data/store, or postgres://user:password@host:port/database with ' +
+      '%-escapes for special characters',
+  };
+}
+
+/** The folder that holds an LMDB store's, and `./data` with any other store. */
+function dataFolderOf(storeUrl: string): string {
+  return storeUrl.startsWith('lmdb:') ? dirname(storeUrl.slice('lmdb:'.length)) : resolve('data');
 }
 
 function parseLogLevel(text: string): Parsed<LogLevel> {
@@ -97,14 +110,16 @@ const table: Table = {
     meaning: 'Worker processes that share the port.',
     parse: integer(1, 256),
   },
-  dataFolder: {
+  storeUrl: {
     name: 'STORE_URL',
-    type: '`lmdb:<folder>`',
+    type: '`lmdb:<folder>` or `postgres://…`',
     fallback: () => 'lmdb:./data/store',
     meaning:
-      'Where the store lies. The folder that holds it is the data folder: everything that Fusegate ' +
-      'keeps lies there, and one server at a time may use it.',
-    parse: parseDataFolder,
+      'Where the store is ([store.md](store.md)). The folder that holds an LMDB store, and `./data` with ' +
+      'PostgreSQL, is the data folder: what Fusegate keeps besides the store lies there, and one server at a ' +
+      'time may use it.',
+    secret: true,
+    parse: parseStoreUrl,
   },
   metricsPort: {
     name: 'METRICS_PORT',
@@ -138,17 +153,22 @@ export function readConfiguration(
   const errors: string[] = [];
   const warnings = lookalikes(Object.keys(environment));
   function read<Value>(variable: Variable<Value>): Value | undefined {
-    const given = environment[variable.name];
-    const text = given === undefined || given === '' ? variable.fallback(machine) : given;
+    const found = given(variable, environment);
+    if ('wrong' in found) {
+      errors.push(`${variable.name}_FILE ${found.wrong}.`);
+      return undefined;
+    }
+    const text = found.value === '' ? variable.fallback(machine) : found.value;
     const parsed = variable.parse(text);
     if ('value' in parsed) return parsed.value;
-    errors.push(`${variable.name} ${parsed.wrong}; it is ${JSON.stringify(text)}.`);
+    const shown = variable.secret === true ? '' : `; it is ${JSON.stringify(text)}`;
+    errors.push(`${variable.name} ${parsed.wrong}${shown}.`);
     return undefined;
   }
   const port = read(table.port);
   const host = read(table.host);
   const workers = read(table.workers);
-  const dataFolder = read(table.dataFolder);
+  const storeUrl = read(table.storeUrl);
   const metricsPort = read(table.metricsPort);
   const logLevel = read(table.logLevel);
   if (port !== undefined && port !== 0 && port === metricsPort) {
@@ -159,13 +179,32 @@ export function readConfiguration(
     port === undefined ||
     host === undefined ||
     workers === undefined ||
-    dataFolder === undefined ||
+    storeUrl === undefined ||
     metricsPort === undefined ||
     logLevel === undefined
   ) {
     return { errors, warnings };
   }
-  return { configuration: { port, host, workers, dataFolder, metricsPort, logLevel }, warnings };
+  const dataFolder = dataFolderOf(storeUrl);
+  return { configuration: { port, host, workers, storeUrl, dataFolder, metricsPort, logLevel }, warnings };
+}
+
+/** A variable's text, empty where it is not set; a secret's from the file that NAME_FILE names. */
+function given(
+  { name, secret }: Pick<Variable<unknown>, 'name' | 'secret'>,
+  environment: Readonly<Record<string, string | undefined>>,
+): Parsed<string> {
+  const text = environment[name] ?? '';
+  const file = secret === true ? (environment[`${name}_FILE`] ?? '') : '';
+  if (file === '') return { value: text };
+  if (text !== '') return { wrong: `and ${name} are both set: set one of them` };
+  try {
+    return { value: readFileSync(file, 'utf8').replace(/\r?\n$/, '') };
+  } catch (error) {
+    return {
+      wrong: `names a file that cannot be read (${error instanceof Error ? error.message : String(error)})`,
+    };
+  }
 }
 
 /** Number of single-character edits between two strings (Levenshtein distance). */
@@ -185,8 +224,9 @@ function editDistance(left: string, right: string): number {
 /** A sentence for each name that is not ours but nearly so, or begins with the product's name. */
 function lookalikes(names: readonly string[]): string[] {
   const ours = Object.values(table).map((variable) => variable.name);
+  const files = Object.values(table).flatMap(({ name, secret }) => (secret === true ? [`${name}_FILE`] : []));
   return names.flatMap((name) => {
-    if (ours.includes(name)) return [];
+    if (ours.includes(name) || files.includes(name)) return [];
     const near = ours.find((known) => {
       const plain = name
         .toUpperCase()
@@ -211,7 +251,8 @@ export function renderConfiguration(): string {
     '',
     'Fusegate is configured by environment variables, all optional. They are checked at start; every',
     'error is listed at once. An empty variable counts as one that is not set. A variable whose name is',
-    'nearly one of these is not read, and a warning says so.',
+    'nearly one of these is not read, and a warning says so. STORE_URL may hold a password: `STORE_URL_FILE` may',
+    'name a file that holds it instead.',
     '',
     '| variable | type | default | meaning |',
     '| --- | --- | --- | --- |',

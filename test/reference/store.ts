@@ -71,7 +71,9 @@ export class ReferenceStore {
     positions: number[],
   ): Outcome | undefined {
     if (operation.kind === 'fence') {
-      return this.tokens[operation.lease] === operation.token ? undefined : { kind: 'refused', reason: 'fenced' };
+      return this.tokens[operation.lease] === operation.token
+        ? undefined
+        : { kind: 'refused', reason: 'fenced' };
     }
     if (operation.kind === 'append') {
       const entries = logs.get(operation.log) ?? [];
@@ -82,7 +84,8 @@ export class ReferenceStore {
     if (operation.kind === 'amend') {
       const entries = logs.get(operation.log) ?? [];
       const present = entries[operation.position - 1];
-      if (present !== hex(operation.from)) return { kind: 'conflict', operation: index, record: bytes(present) };
+      if (present !== hex(operation.from))
+        return { kind: 'conflict', operation: index, record: bytes(present) };
       entries[operation.position - 1] = operation.to === undefined ? undefined : hex(operation.to);
       return undefined;
     }

@@ -30,20 +30,27 @@ function held(outcome: LeaseOutcome): Lease {
 }
 
 function fenced(store: Store, token: number): Promise<string> {
-  const outcome = commit(store, { kind: 'fence', lease: 'work', token }, { kind: 'append', log: 'leads', value: bytes('x') });
+  const outcome = commit(
+    store,
+    { kind: 'fence', lease: 'work', token },
+    { kind: 'append', log: 'leads', value: bytes('x') },
+  );
   return outcome.then(({ kind }) => kind);
 }
 
 /** Runs the tests of leases and of the sweep on an engine. */
-export function leaseConformance({ fresh }: Subject): void {
+export function leaseConformance(subject: Subject): void {
   test('a lease has one holder; its number only grows; a fence refuses every other number', async (context) => {
-    const url = await fresh();
-    const [one, other] = [await opened(context, url), await opened(context, url)];
+    const url = await subject.fresh();
+    const [one, other] = [await opened(context, subject, url), await opened(context, subject, url)];
     const wall = { ms: 1_000 };
     assert.equal(await fenced(one, 1), 'refused');
     const first = held(await acquireLease(partsAt(one, wall), 'work', 'a', 100));
     assert.deepEqual(first.record, { token: 1, holder: 'a', expiresAtMs: 1_100 });
-    assert.deepEqual(await acquireLease(partsAt(other, wall), 'work', 'b', 100), { kind: 'taken', record: first.record });
+    assert.deepEqual(await acquireLease(partsAt(other, wall), 'work', 'b', 100), {
+      kind: 'taken',
+      record: first.record,
+    });
     assert.equal(await fenced(one, 1), 'done');
     assert.equal(await fenced(other, 2), 'refused');
     wall.ms = 1_050;
@@ -54,7 +61,10 @@ export function leaseConformance({ fresh }: Subject): void {
     assert.equal(second.record.token, 2);
     assert.equal(await fenced(one, 1), 'refused');
     assert.equal(await fenced(other, 2), 'done');
-    assert.deepEqual(await renewLease(partsAt(one, wall), renewed, 100), { kind: 'taken', record: second.record });
+    assert.deepEqual(await renewLease(partsAt(one, wall), renewed, 100), {
+      kind: 'taken',
+      record: second.record,
+    });
     assert.equal(await releaseLease(partsAt(other, wall), second), undefined);
     assert.equal(await fenced(other, 2), 'refused');
     assert.equal(held(await acquireLease(partsAt(one, wall), 'work', 'a', 100)).record.token, 4);
@@ -62,7 +72,7 @@ export function leaseConformance({ fresh }: Subject): void {
   });
 
   test('a renewal whose answer was lost is recognised by its number', async (context) => {
-    const store = await opened(context, await fresh());
+    const store = await opened(context, subject, await subject.fresh());
     const wall = { ms: 1_000 };
     const lease = held(await acquireLease(partsAt(store, wall), 'work', 'a', 100));
     wall.ms = 1_010;
@@ -75,8 +85,8 @@ export function leaseConformance({ fresh }: Subject): void {
   });
 
   test('of 16 that want a lease at once one gets it', async (context) => {
-    const url = await fresh();
-    const stores = [await opened(context, url), await opened(context, url)];
+    const url = await subject.fresh();
+    const stores = [await opened(context, subject, url), await opened(context, subject, url)];
     const wall = { ms: 1_000 };
     const wants = Array.from({ length: 16 }, (_, index) =>
       acquireLease(partsAt(stores[index % 2] as Store, wall), 'work', `${index}`, 100),
@@ -85,10 +95,10 @@ export function leaseConformance({ fresh }: Subject): void {
   });
 
   test('a keeper holds its lease while it runs, another takes over, and the loser is told', async (context) => {
-    const url = await fresh();
+    const url = await subject.fresh();
     const told: string[] = [];
     const keeper = async (name: string): Promise<ReturnType<typeof keepLease>> => {
-      const store = await opened(context, url);
+      const store = await opened(context, subject, url);
       return keepLease(
         { store, newUnitId, clock: systemClock },
         {
@@ -107,7 +117,7 @@ export function leaseConformance({ fresh }: Subject): void {
     assert.deepEqual(told, ['a holds 1']);
     await first.stop();
     await until(() => second.token() === 3);
-    const thief = await opened(context, url);
+    const thief = await opened(context, subject, url);
     const wall = { ms: systemClock.wallMs() + 10_000 };
     held(await acquireLease(partsAt(thief, wall), 'work', 'c', 60_000));
     await until(() => second.token() === undefined);
@@ -116,7 +126,7 @@ export function leaseConformance({ fresh }: Subject): void {
   });
 
   test('the sweep removes outcomes that are too old for a retry, and no other', async (context) => {
-    const store = await opened(context, await fresh());
+    const store = await opened(context, subject, await subject.fresh());
     const now = 10 * 3_600_000;
     const clock = { ...systemClock, wallMs: () => now };
     const ages = [0, 3_600_000, 3_600_000 + 599_000, 3_600_000 + 601_000, 2 * 3_600_000];
@@ -126,7 +136,7 @@ export function leaseConformance({ fresh }: Subject): void {
   });
 
   test('the background sweep ends at once and gives its lease back', async (context) => {
-    const store = await opened(context, await fresh());
+    const store = await opened(context, subject, await subject.fresh());
     const log = { ...testParts.log, debug: () => undefined };
     const sweep = startSweep({ store, newUnitId, clock: systemClock, log, holder: 'a' });
     await until(async () => valueOf(await store.get('leases', bytes('sweep'))) !== undefined);

@@ -118,7 +118,11 @@ async function assertSame(store: Store, reference: ReferenceStore): Promise<void
       ),
     );
   for (const name of spaces) {
-    assert.deepEqual(plain(valueOf(await store.scan(name, { limit: 999 }))), plain(reference.scan(name)), name);
+    assert.deepEqual(
+      plain(valueOf(await store.scan(name, { limit: 999 }))),
+      plain(reference.scan(name)),
+      name,
+    );
   }
   for (const name of logs) {
     const page = valueOf(await store.read(name, { after: 0, limit: 99_999 }));
@@ -138,7 +142,10 @@ export function modelConformance({ fresh }: Subject): void {
       for (const steps of groups) {
         const units = steps.map((one) => pair.unitOf(one));
         const outcomes = await Promise.all(units.map((unit) => store.commit(unit)));
-        assert.deepEqual(outcomes, units.map((unit) => pair.reference.commit(unit)));
+        assert.deepEqual(
+          outcomes,
+          units.map((unit) => pair.reference.commit(unit)),
+        );
       }
       await assertSame(store, pair.reference);
     });
@@ -156,7 +163,10 @@ export function modelConformance({ fresh }: Subject): void {
     await lend(plain);
     await plain.close();
     const pair = new Pair(new ReferenceStore({ model: 7 }));
-    const attempt = fc.record({ steps: fc.array(step, { minLength: 1, maxLength: 5 }), faults: fc.array(fault, { maxLength: 3 }) });
+    const attempt = fc.record({
+      steps: fc.array(step, { minLength: 1, maxLength: 5 }),
+      faults: fc.array(fault, { maxLength: 3 }),
+    });
     const property = fc.asyncProperty(fc.array(attempt, { minLength: 1, maxLength: 5 }), async (attempts) => {
       for (const { steps, faults } of attempts) await faultyUnit(url, pair, steps, [...faults]);
     });
@@ -166,16 +176,21 @@ export function modelConformance({ fresh }: Subject): void {
   test('a failed trim or prune removed all of its step or nothing', async () => {
     const url = await fresh();
     for (const kind of faults) {
-      const store = createStore(faultyEngine(await engineAt(url), () => kind), newUnitId);
-      const seeded = await storeAt(url);
-      const operations = [1, 2, 3].map(() => ({ kind: 'append', log: 'interests', value: bytes('x') }) as const);
+      const engine = await engineAt(url);
+      const store = createStore(
+        faultyEngine(engine, () => kind),
+        newUnitId,
+      );
+      const seeded = createStore(engine, newUnitId);
+      const operations = [1, 2, 3].map(
+        () => ({ kind: 'append', log: 'interests', value: bytes('x') }) as const,
+      );
       await seeded.commit({ id: newUnitId(), operations });
       const last = valueOf(await seeded.last('interests'));
       const trimmed = await store.trim('interests', last - 1, 99);
       const left = valueOf(await seeded.read('interests', { after: last - 3, limit: 9 })).length;
       assert.equal(trimmed.kind, kind === 'none' ? 'read' : 'unavailable');
       assert.equal(left, kind === 'failed, not written' ? 3 : 1);
-      await store.close();
       await seeded.close();
     }
   });
@@ -187,7 +202,10 @@ async function faultyUnit(url: string, pair: Pair, steps: readonly Step[], fault
   let written = false;
   for (;;) {
     const fault = faults.shift() ?? 'none';
-    const store = createStore(faultyEngine(await engineAt(url), () => fault), newUnitId);
+    const store = createStore(
+      faultyEngine(await engineAt(url), () => fault),
+      newUnitId,
+    );
     const outcome = await store.commit(unit);
     await store.close();
     written ||= fault !== 'failed, not written';

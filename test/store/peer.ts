@@ -14,7 +14,10 @@ async function append(url: string, count: number): Promise<void> {
   const writer = async (number: number): Promise<void> => {
     for (let index = number; index < count; index += 8) {
       const value = `${process.pid}-${index}`;
-      const unit = { id: newUnitId(), operations: [{ kind: 'append', log: 'leads', value: Buffer.from(value) }] } as const;
+      const unit = {
+        id: newUnitId(),
+        operations: [{ kind: 'append', log: 'leads', value: Buffer.from(value) }],
+      } as const;
       let outcome = await store.commit(unit);
       while (outcome.kind === 'unavailable') outcome = await store.commit(unit);
       if (outcome.kind === 'done') console.log(`at ${outcome.positions[0]} ${value}`);

@@ -105,11 +105,15 @@ export class PostgresServer {
     const end = performance.now() + 30_000;
     for (;;) {
       this.log = '';
-      const child = spawn(join(this.bin, 'postgres'), ['-D', join(this.folder, 'data'), '-p', String(this.port), ...set], {
-        ...serverUser(),
-        cwd: '/',
-        stdio: ['ignore', 'ignore', 'pipe'],
-      });
+      const child = spawn(
+        join(this.bin, 'postgres'),
+        ['-D', join(this.folder, 'data'), '-p', String(this.port), ...set],
+        {
+          ...serverUser(),
+          cwd: '/',
+          stdio: ['ignore', 'ignore', 'pipe'],
+        },
+      );
       child.stderr.on('data', (data: Buffer) => (this.log += data.toString()));
       this.child = child;
       if (await this.accepts(child, end)) return;

@@ -3,8 +3,9 @@
  * table.
  */
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
 import { readConfiguration, renderConfiguration } from '../../src/system/configuration.js';
 
@@ -16,6 +17,7 @@ test('defaults', () => {
       port: 8080,
       host: '127.0.0.1',
       workers: 4,
+      storeUrl: `lmdb:${resolve('data/store')}`,
       dataFolder: resolve('data'),
       metricsPort: 0,
       logLevel: 'info',
@@ -42,10 +44,35 @@ test('every value is read', () => {
     port: 0,
     host: '::1',
     workers: 3,
+    storeUrl: 'lmdb:/srv/fusegate/store',
     dataFolder: '/srv/fusegate',
     metricsPort: 9464,
     logLevel: 'debug',
   });
+});
+
+test('a PostgreSQL store, from the variable or from a file, is never shown', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'fusegate-configuration-'));
+  const file = join(folder, 'url');
+  const url = 'postgres://me:secret@db:5432/fusegate';
+  writeFileSync(file, `${url}\n`);
+  for (const environment of [{ STORE_URL: url }, { STORE_URL_FILE: file }]) {
+    const read = readConfiguration(environment, linux);
+    assert.ok('configuration' in read);
+    assert.deepEqual(read.warnings, []);
+    assert.deepEqual([read.configuration.storeUrl, read.configuration.dataFolder], [url, resolve('data')]);
+  }
+  const errorsOf = (environment: Record<string, string>): string => {
+    const read = readConfiguration(environment, linux);
+    return 'errors' in read ? read.errors.join() : '';
+  };
+  assert.match(
+    errorsOf({ STORE_URL: url, STORE_URL_FILE: file }),
+    /^STORE_URL_FILE and STORE_URL are both set/,
+  );
+  assert.match(errorsOf({ STORE_URL_FILE: join(folder, 'none') }), /^STORE_URL_FILE names a file .*ENOENT/);
+  assert.doesNotMatch(errorsOf({ STORE_URL: 'postgres://me:secret@d b/x' }), /secret/);
+  rmSync(folder, { recursive: true });
 });
 
 describe('errors', () => {
@@ -64,7 +91,8 @@ describe('errors', () => {
         'HOST must be an IP address or host name without scheme, port or brackets, such as 0.0.0.0 or ::; ' +
           'it is "http://x".',
         'WORKERS must be a whole number from 1 to 256; it is "0".',
-        'STORE_URL must be lmdb:<folder>, such as lmdb:./data/store; it is "sqlite:x".',
+        'STORE_URL must be lmdb:<folder>, such as lmdb:./data/store, or ' +
+          'postgres://user:password@host:port/database with %-escapes for special characters.',
         'METRICS_PORT must be a whole number from 0 to 65535; it is "-1".',
         'LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent; it is "loud".',
       ],
