@@ -28,7 +28,8 @@ const mostRecords = 1_024;
 const everything = { from: Buffer.of(0), to: Buffer.of(255, 255) } as const;
 
 const unfinished =
-  'The store to copy to holds an unfinished copy. Empty it (remove the folder, or drop the tables) and try again.';
+  'The store to copy to holds an unfinished copy. ' +
+  'Empty it (remove the folder, or drop the tables) and try again.';
 
 const occupied = 'The store to copy to holds records already. A copy needs an empty one.';
 
@@ -52,8 +53,9 @@ function reason(text: string): string {
 }
 
 /**
- * Copies `from` to `to`, which must hold nothing. A marker in the target says that it is unfinished until a second
- * pass over both has found the same records: in the source, so that it did not change meanwhile, and in the target.
+ * Copies `from` to `to`, which must hold nothing. A marker in the target says that it is unfinished until a
+ * second pass over both has found the same records: in the source, so that it did not change meanwhile, and
+ * in the target.
  */
 export async function copyStore(from: Engine, to: Engine, progress: Progress): Promise<CopyOutcome> {
   try {

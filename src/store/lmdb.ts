@@ -1,9 +1,9 @@
 /**
  * The store's engine on LMDB (the lmdb package): one file, many processes, one writer at a time.
  *
- * A transaction is durable when its promise resolves: LMDB writes the pages, syncs them (fdatasync), then writes
- * and syncs the meta page that makes them count. `overlappingSync` would let other processes see a transaction
- * before that, so it is off. Readers use snapshots of the memory map and wait for nobody.
+ * A transaction is durable when its promise resolves: LMDB writes the pages, syncs them (fdatasync), then
+ * writes and syncs the meta page that makes them count. `overlappingSync` would let other processes see a
+ * transaction before that, so it is off. Readers use snapshots of the memory map and wait for nobody.
  */
 import { open, type RootDatabase } from 'lmdb';
 import type { Clock } from '../system/clock.js';

@@ -25,7 +25,10 @@ export type Member = string | number | null | Uint8Array;
 export interface RecordCodec<Value> {
   /** Bytes of a record in a format that can be read. */
   readonly encode: (format: number, members: Readonly<Record<string, Member>>) => Uint8Array;
-  /** @throws Error when the bytes are not of a known format: the store was damaged, or written by a later version. */
+  /**
+   * @throws Error when the bytes are not of a known format: the store was damaged, or written by a later
+   * version.
+   */
   readonly decode: (bytes: Uint8Array) => Value;
 }
 

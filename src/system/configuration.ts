@@ -72,8 +72,8 @@ function parseStoreUrl(text: string): Parsed<string> {
   if (/^postgres(ql)?:\/\/./.test(text) && URL.canParse(text)) return { value: text };
   return {
     wrong:
-      'must be lmdb:<folder>, such as lmdb:./data/store, or postgres://user:password@host:port/database with ' +
-      '%-escapes for special characters',
+      'must be lmdb:<folder>, such as lmdb:./data/store, or postgres://user:password@host:port/database ' +
+      'with %-escapes for special characters',
   };
 }
 
@@ -116,8 +116,8 @@ const table: Table = {
     fallback: () => 'lmdb:./data/store',
     meaning:
       'Where the store is ([store.md](store.md)). The folder that holds an LMDB store, and `./data` with ' +
-      'PostgreSQL, is the data folder: what Fusegate keeps besides the store lies there, and one server at a ' +
-      'time may use it.',
+      'PostgreSQL, is the data folder: what Fusegate keeps besides the store lies there, and one server ' +
+      'at a time may use it.',
     secret: true,
     parse: parseStoreUrl,
   },
@@ -251,8 +251,8 @@ export function renderConfiguration(): string {
     '',
     'Fusegate is configured by environment variables, all optional. They are checked at start; every',
     'error is listed at once. An empty variable counts as one that is not set. A variable whose name is',
-    'nearly one of these is not read, and a warning says so. STORE_URL may hold a password: `STORE_URL_FILE` may',
-    'name a file that holds it instead.',
+    'nearly one of these is not read, and a warning says so. STORE_URL may hold a password:',
+    '`STORE_URL_FILE` may name a file that holds it instead.',
     '',
     '| variable | type | default | meaning |',
     '| --- | --- | --- | --- |',

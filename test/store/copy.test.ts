@@ -1,4 +1,7 @@
-/** `fusegate store copy`: both ways between LMDB and PostgreSQL, what it refuses, what is left of half a copy. */
+/**
+ * `fusegate store copy`: both ways between LMDB and PostgreSQL, what it refuses, what is left of half a
+ * copy.
+ */
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';

@@ -1,6 +1,6 @@
 /**
- * PostgreSQL when connections and servers go: a proxy cuts the connection at chosen moments, the server is killed
- * under load. No unit is doubled, lost or misreported.
+ * PostgreSQL when connections and servers go: a proxy cuts the connection at chosen moments, the server is
+ * killed under load. No unit is doubled, lost or misreported.
  */
 import assert from 'node:assert/strict';
 import { connect, createServer, type Server, type Socket } from 'node:net';
@@ -35,7 +35,10 @@ class Proxy {
 
   private join(client: Socket): void {
     const upstream = connect({ host: '127.0.0.1', port: this.target });
-    const end = (): void => void [client.destroy(), upstream.destroy()];
+    const end = (): void => {
+      client.destroy();
+      upstream.destroy();
+    };
     for (const socket of [client, upstream]) {
       this.sockets.add(socket);
       socket.on('error', end).on('close', end);
@@ -45,7 +48,10 @@ class Proxy {
       const cut = data.includes('COMMIT') ? this.cuts.shift() : undefined;
       if (cut === undefined) return void upstream.write(data);
       this.made += 1;
-      if (cut === 'before COMMIT arrives') return end();
+      if (cut === 'before COMMIT arrives') {
+        end();
+        return;
+      }
       if (cut === 'in the middle of the message')
         return void upstream.write(data.subarray(0, data.length - 9), end);
       deaf = true;

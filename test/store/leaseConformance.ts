@@ -40,7 +40,13 @@ function fenced(store: Store, token: number): Promise<string> {
 
 /** Runs the tests of leases and of the sweep on an engine. */
 export function leaseConformance(subject: Subject): void {
-  test('a lease has one holder; its number only grows; a fence refuses every other number', async (context) => {
+  leaseTests(subject);
+  keeperTests(subject);
+  sweepTests(subject);
+}
+
+function leaseTests(subject: Subject): void {
+  test('a lease has one holder; its number only grows; a fence refuses the others', async (context) => {
     const url = await subject.fresh();
     const [one, other] = [await opened(context, subject, url), await opened(context, subject, url)];
     const wall = { ms: 1_000 };
@@ -83,7 +89,9 @@ export function leaseConformance(subject: Subject): void {
     wall.ms = 1_030;
     assert.equal(held(await renewLease(partsAt(store, wall), again, 100)).record.expiresAtMs, 1_130);
   });
+}
 
+function keeperTests(subject: Subject): void {
   test('of 16 that want a lease at once one gets it', async (context) => {
     const url = await subject.fresh();
     const stores = [await opened(context, subject, url), await opened(context, subject, url)];
@@ -94,7 +102,7 @@ export function leaseConformance(subject: Subject): void {
     assert.equal((await Promise.all(wants)).filter(({ kind }) => kind === 'held').length, 1);
   });
 
-  test('a keeper holds its lease while it runs, another takes over, and the loser is told', async (context) => {
+  test('a keeper holds its lease while it runs, another takes over, the loser is told', async (context) => {
     const url = await subject.fresh();
     const told: string[] = [];
     const keeper = async (name: string): Promise<ReturnType<typeof keepLease>> => {
@@ -124,7 +132,9 @@ export function leaseConformance(subject: Subject): void {
     assert.deepEqual(told, ['a holds 1', 'a lost', 'b holds 3', 'b lost']);
     await second.stop();
   });
+}
 
+function sweepTests(subject: Subject): void {
   test('the sweep removes outcomes that are too old for a retry, and no other', async (context) => {
     const store = await opened(context, subject, await subject.fresh());
     const now = 10 * 3_600_000;

@@ -157,7 +157,7 @@ export function modelConformance({ fresh }: Subject): void {
   const faults: readonly Fault[] = ['none', 'failed, not written', 'failed, but written'];
   const fault = fc.constantFrom(...faults);
 
-  test('with faults every retry comes to the first outcome, and opening again finds whole units', async () => {
+  test('with faults every retry comes to the first outcome, and units are found whole', async () => {
     const url = await fresh();
     const plain = await storeAt(url);
     await lend(plain);
