@@ -15,6 +15,7 @@ import { runProgram, workerCommand } from './commands/program.js';
 import { serve, type ServeOrder, type ServeOutcome } from './commands/serve.js';
 import { terminal } from './commands/terminal.js';
 import type { OpenedStore } from './commands/withStore.js';
+import { storeCopy } from './commands/storeCopy.js';
 import type { Handlers } from './contract/routes.js';
 import { servedRoutes } from './http/pipeline.js';
 import { createServer, type Server } from './http/server.js';
@@ -33,12 +34,12 @@ import { optoutState, unsubscribe } from './outreach/optout.js';
 import { docsHandlers } from './pages/docs.js';
 import { pageFile } from './pages/page.js';
 import { unsubscribePage } from './pages/unsubscribe.js';
+import { takeDataFolder } from './processes/folder.js';
 import { runParent } from './processes/parent.js';
 import { runWorker } from './processes/worker.js';
 import { fuseHandler } from './search/fuse.js';
 import { exactOffLoop } from './search/offLoop.js';
-import { createStore } from './store/groupCommit.js';
-import { openLmdb } from './store/lmdb.js';
+import { openStore } from './store/open.js';
 import { removeExpired, storedData } from './store/retention.js';
 import { openSecrets } from './store/secrets.js';
 import { startSweep, type SweepParts } from './store/sweep.js';
@@ -54,26 +55,24 @@ import { systemRandomness, type Randomness } from './system/randomness.js';
 const drainMs = 10_000;
 
 /**
- * Opens the store and the secrets that fit it. `randomness`: makes the first secret where there is none.
- * @throws Error when the store cannot be opened
+ * Opens the store and the secrets that fit it. `randomness`: makes the first secret where there is none, which
+ * is left to the operator where several machines share a store.
  */
-async function openStore(
-  { storeFolder, dataFolder, masterSecrets }: Configuration,
+async function openStoreAndSecrets(
+  { storeUrl, dataFolder, masterSecrets }: Configuration,
   log: Log,
   randomness: Randomness | undefined,
 ): Promise<OpenedStore | { readonly refused: string }> {
+  const parts = { clock: systemClock, randomness: systemRandomness, log };
+  const opened = await openStore(storeUrl, parts);
+  if (opened.kind === 'unavailable') return { refused: opened.reason };
+  const { store } = opened;
   const newUnitId = unitIds(systemClock, systemRandomness);
-  const engine = await openLmdb({
-    folder: storeFolder,
-    clock: systemClock,
-    log,
-  });
-  const store = createStore(engine, newUnitId);
   const sources = { configured: masterSecrets, dataFolder, randomness };
-  const opened = await openSecrets(store, newUnitId, sources);
-  if ('secrets' in opened) return { store, newUnitId, secrets: opened.secrets };
+  const found = await openSecrets(store, newUnitId, sources);
+  if ('secrets' in found) return { store, newUnitId, secrets: found.secrets };
   await store.close();
-  return opened;
+  return found;
 }
 
 /** The file of the data folder that holds the machine's limits. */
@@ -166,7 +165,7 @@ function expiry(
 /** @throws Error with the sentence that says why a worker cannot serve */
 async function buildServer(configuration: Configuration, tiers: Tiers): Promise<Server> {
   const log = createLog(configuration.logLevel);
-  const opened = await openStore(configuration, log, systemRandomness);
+  const opened = await openStoreAndSecrets(configuration, log, systemRandomness);
   if ('refused' in opened) throw new Error(opened.refused);
   const clicks = new ClickLog({ ...opened, clock: systemClock, log });
   const access = buildAccess(configuration, tiers, opened, log);
@@ -206,17 +205,12 @@ async function buildServer(configuration: Configuration, tiers: Tiers): Promise<
 async function openExistingStore(
   configuration: Configuration,
 ): Promise<OpenedStore | { readonly refused: string }> {
-  const { storeFolder } = configuration;
-  if (!existsSync(join(storeFolder, 'data.mdb'))) {
+  const folder = /^lmdb:(.*)$/s.exec(configuration.storeUrl)?.[1];
+  if (folder !== undefined && !existsSync(join(folder, 'data.mdb'))) {
     const hint = 'Start the server once, or set STORE_URL as it has it.';
-    return { refused: `There is no store in ${storeFolder}. ${hint}` };
+    return { refused: `There is no store in ${folder}. ${hint}` };
   }
-  try {
-    return await openStore(configuration, createLog('silent'), undefined);
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    return { refused: `The store in ${storeFolder} cannot be opened (${reason}).` };
-  }
+  return openStoreAndSecrets(configuration, createLog('silent'), undefined);
 }
 
 /** Runs the parent of the workers, which are this same program. */
@@ -258,6 +252,16 @@ export async function main(args: readonly string[]): Promise<void> {
         version: SERVICE_VERSION,
         readTiers: parts.readTiers,
         run: serveInProcesses,
+        print: (line) => console.log(line),
+        printError: (line) => console.error(line),
+      }),
+    storeCopy: (from, to) =>
+      storeCopy(from, to, {
+        clock: systemClock,
+        randomness: systemRandomness,
+        log: createLog('warn'),
+        lockFolder: (folder) => takeDataFolder(folder, native.lockFile, () => undefined),
+        progressTo: process.stderr,
         print: (line) => console.log(line),
         printError: (line) => console.error(line),
       }),

@@ -28,6 +28,8 @@ const homes: Readonly<Record<string, string>> = {
   'uws-20': 'src/http/',
   'uws-24': 'src/http/',
   lmdb: 'src/store/',
+  postgres: 'src/store/',
+  'cli-progress': 'src/commands/',
   'onnxruntime-node': 'src/models/',
   stripe: 'src/checkout/',
 };
@@ -45,6 +47,7 @@ const entryPoints = [
   /\.test\.ts$/,
   /^bench\/main\.ts$/,
   /^test\/processes\/program\.ts$/,
+  /^test\/store\/peer\.ts$/,
   /^(bench|test)\/peers\//,
   // Rewrites the generated documents; a program that the processes' tests start.
   /^test\/contract\/writeDocuments\.ts$/,

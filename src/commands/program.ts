@@ -5,6 +5,8 @@ import { Command } from 'commander';
 export interface Commands {
   readonly version: string;
   readonly serve: () => Promise<number>;
+  /** Copies a store to another. */
+  readonly storeCopy: (from: string, to: string) => Promise<number>;
   /** Runs one worker of a server; only a parent starts it. */
   readonly work: () => void;
   /** Each adds commands of its own. */
@@ -30,6 +32,17 @@ export async function runProgram(args: readonly string[], commands: Commands): P
     .allowExcessArguments(false)
     .action(async () => {
       process.exitCode = await commands.serve();
+    });
+  program
+    .command('store')
+    .description('work on the store')
+    .command('copy')
+    .description('copy every record of one store to another, empty one, and verify the copy')
+    .argument('<from>', 'lmdb:<folder>, postgres://…, or file:<path of a file that holds the URL>')
+    .argument('<to>', 'likewise')
+    .allowExcessArguments(false)
+    .action(async (from: string, to: string) => {
+      process.exitCode = await commands.storeCopy(from, to);
     });
   program
     .command(workerCommand, { hidden: true })

@@ -1,4 +1,6 @@
-/** What a storage engine must bring: an ordered map of byte strings with durable, serializable transactions. */
+/**
+ * What a storage engine must bring: an ordered map of byte strings with durable, serializable transactions.
+ */
 import type { Entry, Reading, Unavailable } from './store.js';
 
 /** A record to write; `value` undefined removes it. Keys carry the byte of their space. */
@@ -28,10 +30,10 @@ export interface Engine {
   /** Records of one consistent view. Only what is on disk is seen. */
   scan(range: KeyRange): Promise<Reading<readonly Entry[]>>;
   /**
-   * Runs one serializable transaction: reads, has `decide` say what to write, writes, syncs. `decide` reads no
-   * key but `keys`, is pure and may be called more than once, each time for a transaction of its own; the last
-   * call is the one that counts. Resolves to undefined when the writes are on disk. After `unavailable` they
-   * are there all or none; only one transaction of an engine object runs at a time.
+   * Runs one serializable transaction: reads, has `decide` say what to write, writes, syncs. `decide` reads
+   * no key but `keys`, is pure and may be called more than once, each time for a transaction of its own;
+   * the last call is the one that counts. Resolves to undefined when the writes are on disk. After
+   * `unavailable` they are there all or none; only one transaction of an engine object runs at a time.
    */
   transact(
     keys: readonly Uint8Array[],

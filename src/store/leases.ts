@@ -1,7 +1,7 @@
 /**
- * Leases on the store's contract: one holder at a time does a piece of background work, and its units carry a fencing
- * number, so that one that has lost the lease without noticing changes nothing any more. Safety rests on that number
- * alone; clocks that differ between machines only delay or hasten a change of holder.
+ * Leases on the store's contract: one holder at a time does a piece of background work, and its units carry
+ * a fencing number, so that one that has lost the lease without noticing changes nothing any more. Safety
+ * rests on that number alone; clocks that differ between machines only delay or hasten a change of holder.
  */
 import type { Clock, Timer } from '../system/clock.js';
 import { decodeLease, encodeLease, type LeaseRecord } from './leaseRecord.js';
@@ -56,8 +56,8 @@ async function swap(
 }
 
 /**
- * Takes a lease that nobody holds or whose time is over, with a fencing number above every earlier one. A holder that
- * asks again (it crashed, or its answer was lost) waits like everybody else.
+ * Takes a lease that nobody holds or whose time is over, with a fencing number above every earlier one. A
+ * holder that asks again (it crashed, or its answer was lost) waits like everybody else.
  */
 export async function acquireLease(
   parts: LeaseParts,
@@ -85,8 +85,8 @@ export async function renewLease(parts: LeaseParts, lease: Lease, durationMs: nu
 }
 
 /**
- * Gives a lease back, so that another need not wait for its end. The number grows once more: what still carries the
- * old one is refused from now on.
+ * Gives a lease back, so that another need not wait for its end. The number grows once more: what still
+ * carries the old one is refused from now on.
  */
 export async function releaseLease(parts: LeaseParts, lease: Lease): Promise<Unavailable | undefined> {
   const { token } = lease.record;
@@ -159,7 +159,10 @@ class Keeper implements LeaseKeeper {
         ? await acquireLease(this.parts, name, holder, durationMs)
         : await renewLease(this.parts, lease, durationMs);
     if (outcome.kind === 'unavailable') return;
-    if (outcome.kind === 'taken') return this.lose();
+    if (outcome.kind === 'taken') {
+      this.lose();
+      return;
+    }
     this.heldUntilMs = beganMs + durationMs;
     // Lost by time while it was being renewed, and now held again under the same number.
     const isNew = this.lease === undefined;

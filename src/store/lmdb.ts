@@ -1,9 +1,9 @@
 /**
  * The store's engine on LMDB (the lmdb package): one file, many processes, one writer at a time.
  *
- * A transaction is durable when its promise resolves: LMDB writes the pages, syncs them (fdatasync), then writes
- * and syncs the meta page that makes them count. `overlappingSync` would let other processes see a transaction
- * before that, so it is off. Readers use snapshots of the memory map and wait for nobody.
+ * A transaction is durable when its promise resolves: LMDB writes the pages, syncs them (fdatasync), then
+ * writes and syncs the meta page that makes them count. `overlappingSync` would let other processes see a
+ * transaction before that, so it is off. Readers use snapshots of the memory map and wait for nobody.
  */
 import {
   closeSync,
@@ -48,6 +48,9 @@ export interface LmdbParts {
 }
 
 type Environment = RootDatabase<Uint8Array, Uint8Array>;
+
+/** Folders that are open in this process: LMDB must not open one twice (lmdb.h, "Caveats"). */
+const openFolders = new Set<string>();
 
 function openEnvironment(folder: string): Environment {
   return open<Uint8Array, Uint8Array>({
@@ -125,7 +128,10 @@ class LmdbEngine implements Engine {
   private readonly writing: Gate;
 
   constructor(private readonly parts: LmdbParts) {
-    this.writing = new native.Gate(parts.folder);
+    const { folder } = parts;
+    if (openFolders.has(folder)) throw new Error(`The store in ${folder} is open in this process already`);
+    this.writing = new native.Gate(folder);
+    openFolders.add(folder);
   }
 
   get(key: Uint8Array): Promise<Reading<Uint8Array | undefined>> {
@@ -179,6 +185,7 @@ class LmdbEngine implements Engine {
     this.failure = { kind: 'unavailable', reason: 'The store is closed.' };
     await environment?.close();
     this.writing.close();
+    openFolders.delete(this.parts.folder);
   }
 
   /**

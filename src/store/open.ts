@@ -25,14 +25,14 @@ export interface StoreParts {
 }
 
 /**
- * The key of the record that an unfinished `fusegate store copy` leaves in its target, so that no server takes a
- * part for the whole.
+ * The key of the record that an unfinished `fusegate store copy` leaves in its target, so that no server
+ * takes a part for the whole.
  */
 export const unfinishedCopyKey = recordKey('state', Buffer.from('unfinished copy'));
 
 /**
- * Reads `lmdb:<folder>` or `postgres://…`. `wrong` is a sentence part that follows the setting's name and carries
- * nothing of the URL, which may hold a password.
+ * Reads `lmdb:<folder>` or `postgres://…`. `wrong` is a sentence part that follows the setting's name and
+ * carries nothing of the URL, which may hold a password.
  */
 export function parseStoreUrl(
   text: string,

@@ -2,11 +2,12 @@
  * The store's engine on PostgreSQL, and on what speaks its protocol: one table, standard SQL, SERIALIZABLE
  * transactions, no advisory locks, sequences or LISTEN.
  *
- * A transaction takes two round trips: BEGIN and the reads, then the writes and COMMIT. PostgreSQL lets others see a
- * transaction once its log is synced, so that what a read finds is on disk. One that another transaction got in the
- * way of, or whose connection was lost, is decided anew until the time for it is over. After a COMMIT whose answer
- * was lost that is safe because a unit's id is read and written inside it: either the second try finds it, or the
- * first can no longer commit beside the second (serializability).
+ * A transaction takes two round trips: BEGIN and the reads, then the writes and COMMIT. PostgreSQL lets
+ * others see a transaction once its log is synced, so that what a read finds is on disk. One that another
+ * transaction got in the way of, or whose connection was lost, is decided anew until the time for it is
+ * over. After a COMMIT whose answer was lost that is safe because a unit's id is read and written inside
+ * it: either the second try finds it, or the first can no longer commit beside the second
+ * (serializability).
  */
 import type { Clock, Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
@@ -177,7 +178,10 @@ class PostgresEngine implements Engine {
     return this.readers[this.turn] ?? this.writer;
   }
 
-  /** Statements that begin a transaction. Settings last as long as it does, so that poolers may share sessions. */
+  /**
+   * Statements that begin a transaction. Settings last as long as it does, so that poolers may share
+   * sessions.
+   */
   private begin({ settings }: Session): string {
     const { deadline, idle } = this.times;
     return [
@@ -191,7 +195,9 @@ class PostgresEngine implements Engine {
     ].join('; ');
   }
 
-  /** Begins and reads; what is there is locked in the order of keys, so that two that meet do not deadlock. */
+  /**
+   * Begins and reads; what is there is locked in the order of keys, so that two that meet do not deadlock.
+   */
   private async beginReading(session: Session, keys: readonly Uint8Array[]): Promise<ReadRecord> {
     const found = new Map<string, Uint8Array>();
     const select =

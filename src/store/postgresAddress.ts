@@ -1,4 +1,6 @@
-/** Where a PostgreSQL server is and how to speak to it: the `postgres://` URL as libpq reads it (RFC 3986). */
+/**
+ * Where a PostgreSQL server is and how to speak to it: the `postgres://` URL as libpq reads it (RFC 3986).
+ */
 import { readFileSync } from 'node:fs';
 import type { ConnectionOptions } from 'node:tls';
 
@@ -25,8 +27,9 @@ const sslModes: readonly SslMode[] = ['disable', 'prefer', 'require', 'verify-ca
 const shape = 'postgres://user:password@host:port/database?sslmode=verify-full';
 
 /**
- * Reads a `postgres://` or `postgresql://` URL. The user and the database may be left out as in libpq: `postgres`
- * and the user's name. `wrong` is a sentence part that follows the setting's name and carries nothing of the URL.
+ * Reads a `postgres://` or `postgresql://` URL. The user and the database may be left out as in libpq:
+ * `postgres` and the user's name. `wrong` is a sentence part that follows the setting's name and carries
+ * nothing of the URL.
  */
 export function parsePostgresUrl(
   text: string,

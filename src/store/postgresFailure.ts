@@ -1,18 +1,21 @@
-/** What an error of PostgreSQL or of the connection to it means for a transaction (PostgreSQL, Appendix A). */
+/**
+ * What an error of PostgreSQL or of the connection to it means for a transaction (PostgreSQL, Appendix A).
+ */
 import postgres from 'postgres';
 
 /** Whether to try again, on what, and a sentence part for the operator. */
 export interface Failure {
   /**
-   * `conflict`: rolled back because of another transaction; try again at once. `outage`: the server or the way to it;
-   * try again a little later, on a new connection where this one is gone. `final`: trying again does not help.
+   * `conflict`: rolled back because of another transaction; try again at once. `outage`: the server or the
+   * way to it; try again a little later, on a new connection where this one is gone. `final`: trying again
+   * does not help.
    */
   readonly kind: 'conflict' | 'outage' | 'final';
   readonly reason: string;
 }
 
 /** serialization_failure, deadlock_detected, unique_violation of a race, and tables made by two at once. */
-const conflicts: ReadonlySet<string> = new Set(['40001', '40P01', '23505', '42P07', '42P06']);
+const conflicts: ReadonlySet<string> = new Set(['40001', '40P01', '23505', '42P07', '42710']);
 
 /**
  * statement_completion_unknown, query_canceled (the statement took too long), lock_not_available,

@@ -1,7 +1,7 @@
 /**
- * The tables, by migrations that only go forward: standard SQL, each one a transaction of its own that takes its
- * number in `fusegate_migrations`, so that of several processes that start at once one runs it and the others find
- * it done.
+ * The tables, by migrations that only go forward: standard SQL, each one a transaction of its own that
+ * takes its number in `fusegate_migrations`, so that of several processes that start at once one runs it
+ * and the others find it done.
  */
 import type { Session } from './postgresSession.js';
 
@@ -25,7 +25,8 @@ export async function migrate(session: Session, begin: string): Promise<TooNew |
   if (version > migrations.length) {
     return {
       tooNew:
-        `holds Fusegate's tables in version ${version}, and this Fusegate knows up to ${migrations.length}: ` +
+        `holds Fusegate's tables in version ${version}, and this Fusegate knows up to ` +
+        `${migrations.length}: ` +
         'a later Fusegate has used them. Run that version',
     };
   }

@@ -1,11 +1,11 @@
 /**
- * One session of a PostgreSQL server over postgres.js, by the protocol's simple queries (PostgreSQL, Frontend/
- * Backend Protocol, "Simple Query"): several statements in one message, nothing prepared, so that a whole part of a
- * transaction takes one round trip and every pooler will do.
+ * One session of a PostgreSQL server over postgres.js, by the protocol's simple queries (PostgreSQL,
+ * Frontend/ Backend Protocol, "Simple Query"): several statements in one message, nothing prepared, so that
+ * a whole part of a transaction takes one round trip and every pooler will do.
  *
- * postgres.js 3.4 connects anew by itself when a connection was lost. What comes next would then run outside its
- * transaction, or end the process with a write to a socket that is gone. A session therefore brings its own socket,
- * once: what is lost stays lost, and whoever uses it opens another session.
+ * postgres.js 3.4 connects anew by itself when a connection was lost. What comes next would then run
+ * outside its transaction, or end the process with a write to a socket that is gone. A session therefore
+ * brings its own socket, once: what is lost stays lost, and whoever uses it opens another session.
  */
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
@@ -31,8 +31,8 @@ export interface Session {
   /** What the server said of itself when the session began. */
   readonly settings: ServerSettings;
   /**
-   * Runs statements. Rejects with postgres.PostgresError when the server refused one (those after it in the same call
-   * did not run), with another error when the connection was lost.
+   * Runs statements. Rejects with postgres.PostgresError when the server refused one (those after it in the
+   * same call did not run), with another error when the connection was lost.
    */
   readonly run: (statements: string) => Promise<Answer>;
   /** Whether the connection is gone; it never comes back. */
@@ -144,7 +144,10 @@ function linkOf(
   };
   const run = (statements: string): Promise<Answer> =>
     new Promise((resolve, reject) => {
-      if (gone || socket.destroyed) return reject(new Error('the connection was closed'));
+      if (gone || socket.destroyed) {
+        reject(new Error('the connection was closed'));
+        return;
+      }
       waiting.add(reject);
       const settle = (): unknown => waiting.delete(reject);
       sql

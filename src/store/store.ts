@@ -1,16 +1,17 @@
 /**
  * The store's contract, the same for every engine (`docs/store.md` explains it to operators).
  *
- * - **Durability.** A resolved `commit` that says `done` or `conflict`, and every value that a read returns,
- *   is on disk: synced, so that a power cut does not take it back. There is no weaker mode.
+ * - **Durability.** A resolved `commit` that says `done` or `conflict`, and every value that a read
+ *   returns, is on disk: synced, so that a power cut does not take it back. There is no weaker mode.
  * - **Atomicity.** A unit takes effect whole or not at all, at one point between call and answer; units are
  *   serializable. No read sees a part of one.
- * - **Retry duty.** None for `done`, `conflict` and `refused`. After `unavailable` nothing was acknowledged: the
- *   unit took effect whole or not at all. The caller may commit the same unit (same id) again for up to
- *   {@link unitMemoryMs}; it takes effect at most once, and once it has, every retry gets its first outcome.
- * - **Concurrency.** Any number of calls at once, from any number of processes on any number of machines that
- *   share the engine. Writers never make readers wait. Units of one process that are waiting when a sync ends
- *   share the next one.
+ * - **Retry duty.** None for `done`, `conflict` and `refused`. After `unavailable` nothing was
+ *   acknowledged: the unit took effect whole or not at all. The caller may commit the same unit (same id)
+ *   again for up to {@link unitMemoryMs}; it takes effect at most once, and once it has, every retry gets
+ *   its first outcome.
+ * - **Concurrency.** Any number of calls at once, from any number of processes on any number of machines
+ *   that share the engine. Writers never make readers wait. Units of one process that are waiting when a
+ *   sync ends share the next one.
  */
 import type { Log, Space } from './spaces.js';
 
@@ -68,7 +69,9 @@ export type Operation =
   | { readonly kind: 'put'; readonly space: Space; readonly key: Uint8Array; readonly value: Uint8Array }
   /** Appends to a log; the outcome tells the position. */
   | { readonly kind: 'append'; readonly log: Log; readonly value: Uint8Array }
-  /** Replaces a log entry's value, so that it can be erased; undefined removes it. Its position stays used. */
+  /**
+   * Replaces a log entry's value, so that it can be erased; undefined removes it. Its position stays used.
+   */
   | {
       readonly kind: 'amend';
       readonly log: Log;
@@ -122,8 +125,8 @@ export interface Store {
   /** A page of a space, from one consistent view. */
   scan(space: Space, range: Range): Promise<Reading<readonly Entry[]>>;
   /**
-   * A page of a log. Positions are handed out inside the unit that appends, so that a reader who goes on after
-   * the last position it saw misses nothing that commits later.
+   * A page of a log. Positions are handed out inside the unit that appends, so that a reader who goes on
+   * after the last position it saw misses nothing that commits later.
    */
   read(log: Log, range: LogRange): Promise<Reading<readonly LogEntry[]>>;
   /** The last position of a log; 0 when it is empty. */

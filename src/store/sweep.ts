@@ -32,8 +32,8 @@ const stepRecords = 1_000;
 const leaseMs = 30_000;
 
 /**
- * Removes every outcome that is older than {@link unitMemoryMs} and the difference of clocks, in small atomic steps;
- * returns how many. `goOn` is asked before each step.
+ * Removes every outcome that is older than {@link unitMemoryMs} and the difference of clocks, in small
+ * atomic steps; returns how many. `goOn` is asked before each step.
  */
 export async function sweepUnits(
   { store, clock }: { readonly store: Pick<Store, 'prune'>; readonly clock: Pick<Clock, 'wallMs'> },

@@ -15,9 +15,9 @@ export interface Configuration {
   readonly host: string;
   /** Count of worker processes. */
   readonly workers: number;
-  /** Absolute path of the store's folder. */
-  readonly storeFolder: string;
-  /** Absolute path of the folder that holds everything Fusegate keeps: the parent of the store's. */
+  /** Where the store is: `lmdb:` and an absolute folder, or a `postgres://` URL. May hold a password. */
+  readonly storeUrl: string;
+  /** Absolute path of the folder for everything Fusegate keeps outside the store. */
   readonly dataFolder: string;
   /** The master secrets, the newest first; empty: they lie in a file of the data folder. */
   readonly masterSecrets: readonly string[];
@@ -113,12 +113,20 @@ function parseHost(text: string): Parsed<string> {
   };
 }
 
-function parseStoreFolder(text: string): Parsed<string> {
-  const folder = /^lmdb:(.+)$/s.exec(text)?.[1];
-  if (folder === undefined || folder.includes('\0')) {
-    return { wrong: 'must be lmdb:<folder>, such as lmdb:./data/store' };
-  }
-  return { value: resolve(folder) };
+function parseStoreUrl(text: string): Parsed<string> {
+  const folder = /^lmdb:([^\0]+)$/.exec(text)?.[1];
+  if (folder !== undefined) return { value: `lmdb:${resolve(folder)}` };
+  if (/^postgres(ql)?:\/\/./.test(text) && URL.canParse(text)) return { value: text };
+  return {
+    wrong:
+      'must be lmdb:<folder>, such as lmdb:./data/store, or postgres://user:password@host:port/database ' +
+      'with %-escapes for special characters',
+  };
+}
+
+/** The folder that holds an LMDB store's, and `./data` with any other store. */
+function dataFolderOf(storeUrl: string): string {
+  return storeUrl.startsWith('lmdb:') ? dirname(storeUrl.slice('lmdb:'.length)) : resolve('data');
 }
 
 const loopback = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
@@ -180,14 +188,16 @@ const table: Table = {
     meaning: 'Worker processes that share the port.',
     parse: integer(1, 256),
   },
-  storeFolder: {
+  storeUrl: {
     name: 'STORE_URL',
-    type: '`lmdb:<folder>`',
+    type: '`lmdb:<folder>` or `postgres://…`',
     fallback: () => 'lmdb:./data/store',
     meaning:
-      'Where the store lies. The folder that holds it is the data folder: everything that Fusegate ' +
-      'keeps lies there, and one server at a time may use it.',
-    parse: parseStoreFolder,
+      'Where the store is ([store.md](store.md)). The folder that holds an LMDB store, and `./data` with ' +
+      'PostgreSQL, is the data folder: what Fusegate keeps besides the store lies there, and one server ' +
+      'at a time may use it.',
+    parse: parseStoreUrl,
+    secret: true,
   },
   masterSecrets: {
     name: 'MASTER_SECRET',
@@ -317,13 +327,16 @@ export function readConfiguration(
   }
   const entries = Object.entries<Variable<unknown>>(table).map(([key, variable]) => [key, read(variable)]);
   const values = Object.fromEntries(entries) as Partial<Configuration>;
-  const { port, metricsPort, storeFolder } = values;
+  const { port, metricsPort, storeUrl, masterSecrets } = values;
   if (port !== undefined && port !== 0 && port === metricsPort) {
     errors.push(`METRICS_PORT must differ from PORT; both are ${port}.`);
   }
+  if (storeUrl?.startsWith('lmdb:') === false && masterSecrets?.length === 0) {
+    errors.push('MASTER_SECRET must be set where STORE_URL is postgres://…: every node needs the same one.');
+  }
   // Without an error every variable has been read.
-  if (errors.length > 0 || storeFolder === undefined) return { errors, warnings };
-  const configuration = { ...(values as Configuration), dataFolder: dirname(storeFolder) };
+  if (errors.length > 0 || storeUrl === undefined) return { errors, warnings };
+  const configuration = { ...(values as Configuration), dataFolder: dataFolderOf(storeUrl) };
   return { configuration, warnings };
 }
 
@@ -389,8 +402,8 @@ export function renderConfiguration(): string {
     '',
     'Fusegate is configured by environment variables, all optional. They are checked at start; every',
     'error is listed at once. An empty variable counts as one that is not set. A variable whose name is',
-    'nearly one of these is not read, and a warning says so. A secret may lie in a file instead: for',
-    'MASTER_SECRET, set MASTER_SECRET_FILE to its path. Secrets are never shown.',
+    'nearly one of these is not read, and a warning says so. What holds a secret may lie in a file instead:',
+    'set STORE_URL_FILE or MASTER_SECRET_FILE to its path. Secrets are never shown.',
     '',
     '| variable | type | default | meaning |',
     '| --- | --- | --- | --- |',

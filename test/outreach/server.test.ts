@@ -20,6 +20,7 @@ const environment = {
   STORE_URL: `lmdb:${data}/store`,
   PUBLIC_URL: 'https://fuse.example',
   CLICK_HOSTS: 'good.example',
+  LEADS_PER_MINUTE: '0',
 };
 
 /** Bound to the file, so that a server ends with it and not with the test that started it. */

@@ -39,10 +39,16 @@ function fenced(store: Store, token: number): Promise<string> {
 }
 
 /** Runs the tests of leases and of the sweep on an engine. */
-export function leaseConformance({ fresh }: Subject): void {
-  test('a lease has one holder; its number only grows; a fence refuses every other number', async (context) => {
-    const url = await fresh();
-    const [one, other] = [await opened(context, url), await opened(context, url)];
+export function leaseConformance(subject: Subject): void {
+  leaseTests(subject);
+  keeperTests(subject);
+  sweepTests(subject);
+}
+
+function leaseTests(subject: Subject): void {
+  test('a lease has one holder; its number only grows; a fence refuses the others', async (context) => {
+    const url = await subject.fresh();
+    const [one, other] = [await opened(context, subject, url), await opened(context, subject, url)];
     const wall = { ms: 1_000 };
     assert.equal(await fenced(one, 1), 'refused');
     const first = held(await acquireLease(partsAt(one, wall), 'work', 'a', 100));
@@ -72,7 +78,7 @@ export function leaseConformance({ fresh }: Subject): void {
   });
 
   test('a renewal whose answer was lost is recognised by its number', async (context) => {
-    const store = await opened(context, await fresh());
+    const store = await opened(context, subject, await subject.fresh());
     const wall = { ms: 1_000 };
     const lease = held(await acquireLease(partsAt(store, wall), 'work', 'a', 100));
     wall.ms = 1_010;
@@ -83,10 +89,12 @@ export function leaseConformance({ fresh }: Subject): void {
     wall.ms = 1_030;
     assert.equal(held(await renewLease(partsAt(store, wall), again, 100)).record.expiresAtMs, 1_130);
   });
+}
 
+function keeperTests(subject: Subject): void {
   test('of 16 that want a lease at once one gets it', async (context) => {
-    const url = await fresh();
-    const stores = [await opened(context, url), await opened(context, url)];
+    const url = await subject.fresh();
+    const stores = [await opened(context, subject, url), await opened(context, subject, url)];
     const wall = { ms: 1_000 };
     const wants = Array.from({ length: 16 }, (_, index) =>
       acquireLease(partsAt(stores[index % 2] as Store, wall), 'work', `${index}`, 100),
@@ -94,11 +102,11 @@ export function leaseConformance({ fresh }: Subject): void {
     assert.equal((await Promise.all(wants)).filter(({ kind }) => kind === 'held').length, 1);
   });
 
-  test('a keeper holds its lease while it runs, another takes over, and the loser is told', async (context) => {
-    const url = await fresh();
+  test('a keeper holds its lease while it runs, another takes over, the loser is told', async (context) => {
+    const url = await subject.fresh();
     const told: string[] = [];
     const keeper = async (name: string): Promise<ReturnType<typeof keepLease>> => {
-      const store = await opened(context, url);
+      const store = await opened(context, subject, url);
       return keepLease(
         { store, newUnitId, clock: systemClock },
         {
@@ -117,16 +125,18 @@ export function leaseConformance({ fresh }: Subject): void {
     assert.deepEqual(told, ['a holds 1']);
     await first.stop();
     await until(() => second.token() === 3);
-    const thief = await opened(context, url);
+    const thief = await opened(context, subject, url);
     const wall = { ms: systemClock.wallMs() + 10_000 };
     held(await acquireLease(partsAt(thief, wall), 'work', 'c', 60_000));
     await until(() => second.token() === undefined);
     assert.deepEqual(told, ['a holds 1', 'a lost', 'b holds 3', 'b lost']);
     await second.stop();
   });
+}
 
+function sweepTests(subject: Subject): void {
   test('the sweep removes outcomes that are too old for a retry, and no other', async (context) => {
-    const store = await opened(context, await fresh());
+    const store = await opened(context, subject, await subject.fresh());
     const now = 10 * 3_600_000;
     const clock = { ...systemClock, wallMs: () => now };
     const ages = [0, 3_600_000, 3_600_000 + 599_000, 3_600_000 + 601_000, 2 * 3_600_000];
@@ -136,7 +146,7 @@ export function leaseConformance({ fresh }: Subject): void {
   });
 
   test('the background sweep ends at once and gives its lease back', async (context) => {
-    const store = await opened(context, await fresh());
+    const store = await opened(context, subject, await subject.fresh());
     const log = { ...testParts.log, debug: () => undefined };
     const removeExpired = () => Promise.resolve({ kind: 'read', value: 0 } as const);
     const sweep = startSweep({ store, newUnitId, clock: systemClock, log, holder: 'a', removeExpired });

@@ -1,6 +1,6 @@
 /**
- * A process of its own that works on a store, for tests of several processes: `peer <url> <job> <count>`. It writes
- * `ready`, then one line for each unit that was acknowledged.
+ * A process of its own that works on a store, for tests of several processes: `peer <url> <job> <count>`.
+ * It writes `ready`, then one line for each unit that was acknowledged.
  */
 import { once } from 'node:events';
 import { recordKey } from '../../src/store/bytes.js';

@@ -1,6 +1,7 @@
 /** The store's contract on PostgreSQL. */
 import { after, before } from 'node:test';
 import { conformance } from './conformance.js';
+import { storeAt } from './open.js';
 import { PostgresServer, postgresMissing } from './postgresServer.js';
 
 const skip = postgresMissing();
@@ -15,4 +16,5 @@ conformance({
   name: 'PostgreSQL',
   skip,
   fresh: () => server?.database() ?? Promise.reject(new Error('PostgreSQL does not run')),
+  open: storeAt,
 });

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import type { Operation, Outcome, Reading, Store } from '../../src/store/store.js';
-import { newUnitId, storeAt } from './open.js';
+import { newUnitId } from './open.js';
 
 /** An engine to test. */
 export interface Subject {
@@ -11,6 +11,8 @@ export interface Subject {
   readonly skip: string | false;
   /** URL of a store that holds nothing. */
   readonly fresh: () => Promise<string>;
+  /** Opens a store, also one more on what this process has open. */
+  readonly open: (url: string) => Promise<Store>;
 }
 
 /** Bytes of a text. */
@@ -28,8 +30,8 @@ export function commit(store: Store, ...operations: Operation[]): Promise<Outcom
 }
 
 /** Opens a store that is closed after the test. */
-export async function opened(context: TestContext, url: string): Promise<Store> {
-  const store = await storeAt(url);
+export async function opened(context: TestContext, { open }: Subject, url: string): Promise<Store> {
+  const store = await open(url);
   context.after(() => store.close());
   return store;
 }

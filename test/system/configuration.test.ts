@@ -17,7 +17,7 @@ test('defaults', () => {
       port: 8080,
       host: '127.0.0.1',
       workers: 4,
-      storeFolder: resolve('data/store'),
+      storeUrl: `lmdb:${resolve('data/store')}`,
       dataFolder: resolve('data'),
       masterSecrets: [],
       publicUrl: null,
@@ -64,7 +64,7 @@ test('every value is read', () => {
     port: 0,
     host: '::1',
     workers: 3,
-    storeFolder: '/srv/fusegate/store',
+    storeUrl: 'lmdb:/srv/fusegate/store',
     dataFolder: '/srv/fusegate',
     masterSecrets: ['n'.repeat(32), 'o'.repeat(32)],
     publicUrl: 'https://fuse.example:8443',
@@ -79,6 +79,35 @@ test('every value is read', () => {
     anonymousCharactersPerMonth: 1e12,
     leadsPerMinute: 0,
   });
+});
+
+test('a PostgreSQL store, from the variable or from a file, is never shown', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'fusegate-configuration-'));
+  const file = join(folder, 'url');
+  const url = 'postgres://me:secret@db:5432/fusegate';
+  writeFileSync(file, `${url}\n`);
+  const errorsOf = (environment: Record<string, string>): string => {
+    const read = readConfiguration(environment, linux);
+    return 'errors' in read ? read.errors.join() : '';
+  };
+  const MASTER_SECRET = 's'.repeat(32);
+  for (const environment of [{ STORE_URL: url }, { STORE_URL_FILE: file }]) {
+    assert.match(errorsOf(environment), /^MASTER_SECRET must be set where STORE_URL is postgres/);
+    const read = readConfiguration({ ...environment, MASTER_SECRET }, linux);
+    assert.ok('configuration' in read);
+    assert.deepEqual(read.warnings, []);
+    assert.deepEqual([read.configuration.storeUrl, read.configuration.dataFolder], [url, resolve('data')]);
+  }
+  assert.match(
+    errorsOf({ STORE_URL: url, STORE_URL_FILE: file }),
+    /^Set STORE_URL or STORE_URL_FILE, not both/,
+  );
+  assert.match(
+    errorsOf({ STORE_URL_FILE: join(folder, 'none') }),
+    /^STORE_URL_FILE .* cannot be read \(ENOENT\)/,
+  );
+  assert.doesNotMatch(errorsOf({ STORE_URL: 'postgres://me:secret@d b/x' }), /secret/);
+  rmSync(folder, { recursive: true });
 });
 
 describe('errors', () => {
@@ -102,12 +131,12 @@ describe('errors', () => {
         'HOST must be an IP address or host name without scheme, port or brackets, such as 0.0.0.0 or ::; ' +
           'it is "http://x".',
         'WORKERS must be a whole number from 1 to 256; it is "0".',
-        'STORE_URL must be lmdb:<folder>, such as lmdb:./data/store; it is "sqlite:x".',
+        'STORE_URL must be lmdb:<folder>, such as lmdb:./data/store, or ' +
+          'postgres://user:password@host:port/database with %-escapes for special characters.',
         'METRICS_PORT must be a whole number from 0 to 65535; it is "-1".',
         'LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent; it is "loud".',
-        'PUBLIC_URL must be https://<host>, with a port where it needs one and without a path, such as ' +
-          'https://api.example.com; http only for localhost, 127.0.0.1 and [::1]; ' +
-          'it is "http://example.com".',
+        'PUBLIC_URL must be https://<host> without a path (http only for this machine), such as ' +
+          'https://example.com; it is "http://example.com".',
         'TRUSTED_PROXIES must be IP addresses and networks separated by commas, such as ' +
           '10.0.0.0/8,2001:db8::/32, with no bit set behind the prefix; it is "10.0.0.1/8".',
         'ANONYMOUS_REQUESTS_PER_MINUTE must be a whole number from 0 to 1000000; it is "1000001".',
@@ -238,8 +267,8 @@ test('names that are nearly ours are named, others are not', () => {
     'STORE_URI is not read; did you mean STORE_URL?',
     'FUSEGATE_PORT is not read; did you mean PORT?',
     'LOGLEVEL is not read; did you mean LOG_LEVEL?',
-    'FUSEGATE_X is not read; the variables are PORT, HOST, WORKERS, STORE_URL, MASTER_SECRET, ' +
-      'MASTER_SECRET_FILE, PUBLIC_URL, CLICK_HOSTS, CLICKS_RETENTION_DAYS, LEADS_RETENTION_DAYS, ' +
+    'FUSEGATE_X is not read; the variables are PORT, HOST, WORKERS, STORE_URL, STORE_URL_FILE, ' +
+      'MASTER_SECRET, MASTER_SECRET_FILE, PUBLIC_URL, CLICK_HOSTS, CLICKS_RETENTION_DAYS, LEADS_RETENTION_DAYS, ' +
       'METRICS_PORT, LOG_LEVEL, TRUSTED_PROXIES, TIERS_FILE, ANONYMOUS_REQUESTS_PER_MINUTE, ' +
       'ANONYMOUS_CHARACTERS_PER_MONTH, LEADS_PER_MINUTE.',
   ]);

@@ -1,0 +1,113 @@
+/** `fusegate store copy FROM TO`: moves every record from one store to another and verifies the copy. */
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { Presets, SingleBar } from 'cli-progress';
+import { copyStore, type CopyOutcome, type Progress } from '../store/copy.js';
+import type { Engine } from '../store/engine.js';
+import { openEngine, parseStoreUrl, type StoreLocation, type StoreParts } from '../store/open.js';
+
+/** What the command needs from the outside. */
+export interface StoreCopyParts extends StoreParts {
+  /** Locks the data folder of an LMDB store; the sentence that says why it cannot be had, if so. */
+  readonly lockFolder: (folder: string) => string | undefined;
+  /** Where progress goes: a bar on a terminal, lines elsewhere. */
+  readonly progressTo: NodeJS.WriteStream;
+  readonly print: (line: string) => void;
+  readonly printError: (line: string) => void;
+}
+
+/** A store as the command line names it: its URL, or `file:` and the path of a file that holds it. */
+function locate(
+  name: 'FROM' | 'TO',
+  text: string,
+): { readonly location: StoreLocation } | { readonly wrong: string } {
+  const path = /^file:(.+)$/s.exec(text)?.[1];
+  try {
+    const url = path === undefined ? text : readFileSync(path, 'utf8').replace(/\r?\n$/, '');
+    const parsed = parseStoreUrl(url);
+    return 'wrong' in parsed ? { wrong: `${name} ${parsed.wrong}.` } : parsed;
+  } catch (error) {
+    return { wrong: `${name} cannot be read (${error instanceof Error ? error.message : String(error)}).` };
+  }
+}
+
+/** Copies a store; resolves to the exit code: 0 when the copy is complete and verified. */
+export async function storeCopy(fromText: string, toText: string, parts: StoreCopyParts): Promise<number> {
+  const outcome = await copyBetween(fromText, toText, parts);
+  if (outcome.kind !== 'copied') {
+    parts.printError(outcome.reason);
+    if (outcome.kind === 'failed') parts.printError('The target is unfinished, and no server will use it.');
+    return 1;
+  }
+  parts.print(`Copied and verified ${outcome.records} records (SHA-256 ${outcome.digest}).`);
+  return 0;
+}
+
+async function copyBetween(fromText: string, toText: string, parts: StoreCopyParts): Promise<CopyOutcome> {
+  const from = locate('FROM', fromText);
+  const to = locate('TO', toText);
+  if ('wrong' in from) return { kind: 'refused', reason: from.wrong };
+  if ('wrong' in to) return { kind: 'refused', reason: to.wrong };
+  if (from.location.kind === 'lmdb' && !existsSync(join(from.location.folder, 'data.mdb'))) {
+    return { kind: 'refused', reason: `There is no store in ${from.location.folder}.` };
+  }
+  const locked = lockBoth([from.location, to.location], parts.lockFolder);
+  if (locked !== undefined) return { kind: 'refused', reason: locked };
+  const source = await openEngine(from.location, parts);
+  if (source.kind === 'unavailable') return { kind: 'refused', reason: source.reason };
+  const target = await openEngine(to.location, parts);
+  if (target.kind === 'open') return copyOpen(source.engine, target.engine, parts);
+  await source.engine.close();
+  return { kind: 'refused', reason: target.reason };
+}
+
+/** A server that runs would change what is copied. */
+function lockBoth(
+  locations: readonly StoreLocation[],
+  lockFolder: (folder: string) => string | undefined,
+): string | undefined {
+  const folders = locations.flatMap((one) => (one.kind === 'lmdb' ? [dirname(one.folder)] : []));
+  for (const folder of new Set(folders)) {
+    const wrong = lockFolder(folder);
+    if (wrong !== undefined) return wrong;
+  }
+  return undefined;
+}
+
+async function copyOpen(source: Engine, target: Engine, parts: StoreCopyParts): Promise<CopyOutcome> {
+  const display = progressOn(parts.progressTo);
+  try {
+    return await copyStore(source, target, display.progress);
+  } finally {
+    display.end();
+    await source.close();
+    await target.close();
+  }
+}
+
+/** A bar for each pass on a terminal; elsewhere a line at every tenth. */
+function progressOn(stream: NodeJS.WriteStream): { readonly progress: Progress; readonly end: () => void } {
+  const format = '{pass} [{bar}] {percentage} % | {value}/{total} records | {eta_formatted} left';
+  let bar: SingleBar | undefined;
+  let passNow = '';
+  let tenth = -1;
+  const end = (): void => bar?.stop();
+  const progress: Progress = (pass, records, about) => {
+    const total = Math.max(records, about);
+    if (pass !== passNow) {
+      end();
+      passNow = pass;
+      tenth = -1;
+      bar = stream.isTTY
+        ? new SingleBar({ stream, format, clearOnComplete: false }, Presets.shades_classic)
+        : undefined;
+      bar?.start(total, 0, { pass: pass.padEnd(13) });
+    }
+    bar?.setTotal(total);
+    bar?.update(records);
+    const now = total === 0 ? 10 : Math.floor((10 * records) / total);
+    if (bar === undefined && now > tenth) stream.write(`${pass}: ${records} of ${total} records\n`);
+    tenth = now;
+  };
+  return { progress, end };
+}

@@ -1,0 +1,42 @@
+/** Records as earlier versions wrote them, kept in test/vectors/store: every one must still be read. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { decodeLease, encodeLease } from '../../src/store/leaseRecord.js';
+
+interface Kept {
+  /** Bytes in hex and what they say, in every format there ever was; the last entry's format is today's. */
+  readonly valid: readonly { readonly bytes: string; readonly record: unknown }[];
+  readonly invalid: readonly { readonly why: string; readonly bytes: string }[];
+}
+
+/** Each kind of record: its file, and how it is read and written again. */
+const kinds = [
+  {
+    name: 'lease',
+    decode: decodeLease,
+    rewrite: (bytes: Uint8Array) => encodeLease(decodeLease(bytes)),
+  },
+] as const;
+
+for (const { name, decode, rewrite } of kinds) {
+  const kept = JSON.parse(readFileSync(`test/vectors/store/${name}.json`, 'utf8')) as Kept;
+
+  test(`kept ${name} records are read`, () => {
+    for (const { bytes, record } of kept.valid) assert.deepEqual(decode(Buffer.from(bytes, 'hex')), record);
+  });
+
+  test(`${name} records are written as they are kept`, () => {
+    const format = kept.valid.at(-1)?.bytes.slice(0, 2);
+    const present = kept.valid.filter(({ bytes }) => bytes.startsWith(format ?? ''));
+    for (const { bytes } of present) {
+      assert.equal(Buffer.from(rewrite(Buffer.from(bytes, 'hex'))).toString('hex'), bytes);
+    }
+  });
+
+  test(`damaged ${name} records are refused`, () => {
+    for (const { why, bytes } of kept.invalid) {
+      assert.throws(() => decode(Buffer.from(bytes, 'hex')), Error, why);
+    }
+  });
+}
