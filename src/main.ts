@@ -55,8 +55,8 @@ import { systemRandomness, type Randomness } from './system/randomness.js';
 const drainMs = 10_000;
 
 /**
- * Opens the store and the secrets that fit it. `randomness`: makes the first secret where there is none, which
- * is left to the operator where several machines share a store.
+ * Opens the store and the secrets that fit it. `randomness`: makes the first secret where there is none,
+ * which is left to the operator where several machines share a store.
  */
 async function openStoreAndSecrets(
   { storeUrl, dataFolder, masterSecrets }: Configuration,

@@ -1,4 +1,7 @@
-/** Raw API keys, derived so that nobody can derive them again once their seed is erased (contract, Authentication). */
+/**
+ * Raw API keys, derived so that nobody can derive them again once their seed is erased (contract,
+ * Authentication).
+ */
 import { createHmac } from 'node:crypto';
 
 /** The native module's way of writing and reading keys; see `native/core/src/keys.rs`. */

@@ -1,4 +1,6 @@
-/** `fusegate keys create|list|show|revoke|reissue`: the operator's hand on API keys, also while a server runs. */
+/**
+ * `fusegate keys create|list|show|revoke|reissue`: the operator's hand on API keys, also while a server runs.
+ */
 import type { Command } from 'commander';
 import type { KeyFormat } from '../access/derive.js';
 import { issueKey, reissueKey, revokeKey, type IssuedKey, type IssueParts } from '../access/issue.js';

@@ -25,8 +25,8 @@ function refuse(reason: string): void {
 }
 
 /**
- * Serves until drained, then ends the process. `build` makes the server from what the parent has read; when it
- * throws, the worker refuses with the error's message.
+ * Serves until drained, then ends the process. `build` makes the server from what the parent has read; when
+ * it throws, the worker refuses with the error's message.
  */
 export function runWorker(
   build: (configuration: Configuration, tiers: Tiers) => Server | Promise<Server>,

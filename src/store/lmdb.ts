@@ -73,8 +73,8 @@ function syncPath(path: string): void {
 }
 
 /**
- * Makes the environment's file where there is none: whole and synced before it has its name, so that neither a
- * power cut nor another process finds a part of one.
+ * Makes the environment's file where there is none: whole and synced before it has its name, so that neither
+ * a power cut nor another process finds a part of one.
  */
 async function create(folder: string): Promise<void> {
   const file = join(folder, 'data.mdb');
@@ -190,8 +190,8 @@ class LmdbEngine implements Engine {
 
   /**
    * Opens the environment while no process writes. LMDB sets the number of the last transaction anew when it
-   * opens, from what it read a moment before; a transaction that commits in between would be overwritten by the
-   * next (OpenLDAP ITS#9496, not mended in the lmdb package).
+   * opens, from what it read a moment before; a transaction that commits in between would be overwritten by
+   * the next (OpenLDAP ITS#9496, not mended in the lmdb package).
    */
   async open(): Promise<void> {
     const { clock, folder } = this.parts;

@@ -52,22 +52,6 @@ export function storedData({ clicksRetentionDays, leadsRetentionDays }: Retentio
   const asked = 'Until it is forgotten on request.';
   return [
     {
-      what:
-        'API keys: SHA-256 of the key, its beginning and end (11 characters), id, tier, what it was made for, ' +
-        'times and state. Never the key.',
-      why: 'To know a key and its limits when it is used.',
-      retention: 'For good, so that no key is ever made twice.',
-      where: 'Table keys of the store.',
-    },
-    {
-      what:
-        'Characters used in a month of 30 days, by a keyed hash (HMAC-SHA-256) of the API key or, without one, ' +
-        'of the IP address (IPv6: its /64). No address in the clear.',
-      why: 'For the monthly limits.',
-      retention: 'Until 30 days after the month has ended.',
-      where: 'Table usage of the store.',
-    },
-    {
       what: 'Leads: time, email, tier, message, source, segment, campaign and event id as they were sent.',
       why: 'So that the operator can answer.',
       retention: forDays(leadsRetentionDays, asked),
@@ -94,6 +78,22 @@ export function storedData({ clicksRetentionDays, leadsRetentionDays }: Retentio
       why: 'To count how often a link is followed.',
       retention: clicksRetentionDays === 0 ? 'For ever.' : `${clicksRetentionDays} days.`,
       where: 'Table clicks of the store.',
+    },
+    {
+      what:
+        'API keys: SHA-256 of the key, its beginning and end (11 characters), id, tier, what it was made ' +
+        'for, times and state. Never the key.',
+      why: 'To know a key and its limits when it is used.',
+      retention: 'For good, so that no key is ever made twice.',
+      where: 'Table keys of the store.',
+    },
+    {
+      what:
+        'Characters used in a month of 30 days, by a keyed hash (HMAC-SHA-256) of the API key or, without ' +
+        'one, of the IP address (IPv6: its /64). No address in the clear.',
+      why: 'For the monthly limits.',
+      retention: 'Until 30 days after the month has ended.',
+      where: 'Table usage of the store.',
     },
   ];
 }

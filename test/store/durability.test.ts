@@ -65,7 +65,9 @@ function acknowledgedBefore(calls: readonly Call[], line: number): string[] {
   });
 }
 
-/** Numbers that look random and are the same in every run (Numerical Recipes' linear congruential generator). */
+/**
+ * Numbers that look random and are the same in every run (Numerical Recipes' linear congruential generator).
+ */
 function generator(seed: number): (count: number) => number {
   let state = seed;
   return (count) => {

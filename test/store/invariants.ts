@@ -13,8 +13,8 @@ function nameIn(value: Uint8Array): string {
 }
 
 /**
- * Checks that every acknowledged unit is there exactly once, that every unit is there whole or not at all, and
- * that the log has no gap. Returns how many units there are.
+ * Checks that every acknowledged unit is there exactly once, that every unit is there whole or not at all,
+ * and that the log has no gap. Returns how many units there are.
  */
 export async function checkWorkload(store: Store, acknowledged: readonly string[]): Promise<number> {
   const entries = valueOf(await store.read('leads', { after: 0, limit: 1e6 }));

@@ -133,10 +133,10 @@ describe('errors', () => {
         'WORKERS must be a whole number from 1 to 256; it is "0".',
         'STORE_URL must be lmdb:<folder>, such as lmdb:./data/store, or ' +
           'postgres://user:password@host:port/database with %-escapes for special characters.',
-        'METRICS_PORT must be a whole number from 0 to 65535; it is "-1".',
-        'LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent; it is "loud".',
         'PUBLIC_URL must be https://<host> without a path (http only for this machine), such as ' +
           'https://example.com; it is "http://example.com".',
+        'METRICS_PORT must be a whole number from 0 to 65535; it is "-1".',
+        'LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent; it is "loud".',
         'TRUSTED_PROXIES must be IP addresses and networks separated by commas, such as ' +
           '10.0.0.0/8,2001:db8::/32, with no bit set behind the prefix; it is "10.0.0.1/8".',
         'ANONYMOUS_REQUESTS_PER_MINUTE must be a whole number from 0 to 1000000; it is "1000001".',
