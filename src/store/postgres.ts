@@ -283,7 +283,7 @@ function refusalOf({ fsync }: ServerSettings): string | undefined {
 /**
  * The longest pause before the next try (ms). After a conflict it is short: with pauses of up to 100 ms one
  * of two busy processes got four fifths of the log's head and the other waited 0.9 s at worst; with these
- * they share it evenly.
+ * they share it nearly evenly.
  */
 function pauseOf({ kind }: Failure, attempt: number): number {
   if (kind === 'conflict') return attempt === 0 ? 0 : Math.min(2 ** attempt, 8);
