@@ -2,7 +2,7 @@
 import { createHash, type Hash } from 'node:crypto';
 import type { Engine } from './engine.js';
 import { unfinishedCopyKey } from './open.js';
-import type { Entry, Reading } from './store.js';
+import type { Entry, Reading, Unavailable } from './store.js';
 
 /** What a copy came to. `reason`s are sentences for the operator. */
 export type CopyOutcome =
@@ -33,23 +33,15 @@ const unfinished =
 
 const occupied = 'The store to copy to holds records already. A copy needs an empty one.';
 
+const halfSource = 'The store to copy from is itself an unfinished copy.';
+
+const changed = 'The store to copy from changed meanwhile. Stop the servers that use it and try again.';
+
 /** What a pass over all records found. */
 interface Pass {
   readonly records: number;
   /** SHA-256 over lengths, keys and values in the order of keys, in hex. */
   readonly digest: string;
-}
-
-/** A reason to stop in the middle of a pass. */
-class Stopped extends Error {}
-
-function valueOf<Value>(reading: Reading<Value>): Value {
-  if (reading.kind === 'unavailable') throw new Stopped(reason(reading.reason));
-  return reading.value;
-}
-
-function reason(text: string): string {
-  return text.endsWith('.') ? text : `${text}.`;
 }
 
 /**
@@ -58,79 +50,77 @@ function reason(text: string): string {
  * in the target.
  */
 export async function copyStore(from: Engine, to: Engine, progress: Progress): Promise<CopyOutcome> {
-  try {
-    if (valueOf(await to.get(unfinishedCopyKey)) !== undefined)
-      return { kind: 'refused', reason: unfinished };
-    const present = valueOf(await to.scan({ ...everything, limit: 1 }));
-    if (present.length > 0) return { kind: 'refused', reason: occupied };
-    if (valueOf(await from.get(unfinishedCopyKey)) !== undefined) {
-      return { kind: 'refused', reason: 'The store to copy from is itself an unfinished copy.' };
-    }
-    await write(to, [{ key: unfinishedCopyKey, value: Buffer.from('1') }]);
-  } catch (error) {
-    if (error instanceof Stopped) return { kind: 'refused', reason: error.message };
-    throw error;
-  }
-  try {
-    return await copyMarked(from, to, progress);
-  } catch (error) {
-    if (error instanceof Stopped) return { kind: 'failed', reason: error.message };
-    throw error;
-  }
+  const reason = await obstacle(from, to);
+  if (reason !== undefined) return { kind: 'refused', reason };
+  const marked = await to.transact([], () => [{ key: unfinishedCopyKey, value: Buffer.from('1') }]);
+  if (marked !== undefined) return { kind: 'failed', reason: marked.reason };
+  return copyMarked(from, to, progress);
+}
+
+/** Why a copy cannot begin, if it cannot. */
+async function obstacle(from: Engine, to: Engine): Promise<string | undefined> {
+  const targetMarker = await to.get(unfinishedCopyKey);
+  if (targetMarker.kind === 'unavailable') return targetMarker.reason;
+  if (targetMarker.value !== undefined) return unfinished;
+  const present = await to.scan({ ...everything, limit: 1 });
+  if (present.kind === 'unavailable') return present.reason;
+  if (present.value.length > 0) return occupied;
+  const sourceMarker = await from.get(unfinishedCopyKey);
+  if (sourceMarker.kind === 'unavailable') return sourceMarker.reason;
+  return sourceMarker.value === undefined ? undefined : halfSource;
 }
 
 async function copyMarked(from: Engine, to: Engine, progress: Progress): Promise<CopyOutcome> {
-  const total = valueOf(await from.count());
+  const failed = (reason: string): CopyOutcome => ({ kind: 'failed', reason });
+  const total = await from.count();
+  if (total.kind === 'unavailable') return failed(total.reason);
   const copied = await pass(from, async (page, records) => {
-    await write(to, page);
-    progress('copy', records, total);
+    progress('copy', records, total.value);
+    return to.transact([], () => page);
   });
-  const told = (name: 'verify source' | 'verify target') => (_: unknown, records: number) =>
-    progress(name, records, copied.records);
-  const source = await pass(from, told('verify source'));
-  if (source.digest !== copied.digest) {
-    throw new Stopped(
-      'The store to copy from changed meanwhile. Stop the servers that use it and try again.',
-    );
+  if (copied.kind === 'unavailable') return failed(copied.reason);
+  const { digest, records } = copied.value;
+  const source = await pass(from, (_, count) => {
+    progress('verify source', count, records);
+    return undefined;
+  });
+  if (source.kind === 'unavailable') return failed(source.reason);
+  if (source.value.digest !== digest) return failed(changed);
+  const target = await pass(to, (_, count) => {
+    progress('verify target', count, records);
+    return undefined;
+  });
+  if (target.kind === 'unavailable') return failed(target.reason);
+  if (target.value.digest !== digest || target.value.records !== records) {
+    return failed(`The copy holds other records than its source (${target.value.records} and ${records}).`);
   }
-  const target = await pass(to, told('verify target'));
-  if (target.digest !== copied.digest || target.records !== copied.records) {
-    throw new Stopped(
-      `The copy holds other records than its source (${target.records} and ${copied.records}).`,
-    );
-  }
-  await write(to, [{ key: unfinishedCopyKey, value: undefined }]);
-  return { kind: 'copied', ...copied };
+  const cleared = await to.transact([], () => [{ key: unfinishedCopyKey, value: undefined }]);
+  return cleared === undefined ? { kind: 'copied', records, digest } : failed(cleared.reason);
 }
 
-/** Durable when it resolves. */
-async function write(
-  engine: Engine,
-  writes: readonly { readonly key: Uint8Array; readonly value: Uint8Array | undefined }[],
-): Promise<void> {
-  const failed = await engine.transact([], () => writes);
-  if (failed !== undefined) throw new Stopped(reason(failed.reason));
-}
-
-/** Reads every record but the marker, page by page. */
+/** Reads every record but the marker, page by page; ends where `visit` says that it failed. */
 async function pass(
   engine: Engine,
-  visit: (page: readonly Entry[], records: number) => Promise<void> | void,
-): Promise<Pass> {
+  visit: (page: readonly Entry[], records: number) => Promise<Unavailable | undefined> | undefined,
+): Promise<Reading<Pass>> {
   const hash = createHash('sha256');
   let from: Uint8Array = everything.from;
   let limit = 64;
   let records = 0;
   for (;;) {
-    const found = valueOf(await engine.scan({ from, to: everything.to, limit }));
-    const page = found.filter(({ key }) => Buffer.compare(key, unfinishedCopyKey) !== 0);
+    const found = await engine.scan({ from, to: everything.to, limit });
+    if (found.kind === 'unavailable') return found;
+    const page = found.value.filter(({ key }) => Buffer.compare(key, unfinishedCopyKey) !== 0);
     records += page.length;
     for (const entry of page) digest(hash, entry);
-    await visit(page, records);
-    const last = found.at(-1);
-    if (last === undefined || found.length < limit) return { records, digest: hash.digest('hex') };
+    const failed = await visit(page, records);
+    if (failed !== undefined) return failed;
+    const last = found.value.at(-1);
+    if (last === undefined || found.value.length < limit) {
+      return { kind: 'read', value: { records, digest: hash.digest('hex') } };
+    }
     from = Buffer.concat([last.key, Buffer.of(0)]);
-    limit = nextLimit(found, limit);
+    limit = nextLimit(found.value, limit);
   }
 }
 

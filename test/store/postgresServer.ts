@@ -45,6 +45,13 @@ function serverUser(): { readonly uid: number; readonly gid: number } | undefine
   return line === null ? { uid: 65_534, gid: 65_534 } : { uid: Number(line[1]), gid: Number(line[2]) };
 }
 
+/** Makes a file the server's own, readable by nobody else. */
+export function giveToServer(path: string): void {
+  const user = serverUser();
+  chmodSync(path, 0o600);
+  if (user !== undefined) chownSync(path, user.uid, user.gid);
+}
+
 function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const probe = createServer().on('error', reject);
@@ -80,7 +87,7 @@ export class PostgresServer {
     const data = join(folder, 'data');
     const secret = join(folder, 'password');
     writeFileSync(secret, password);
-    if (user !== undefined) chownSync(secret, user.uid, user.gid);
+    giveToServer(secret);
     const args = ['-U', 'postgres', '-A', 'scram-sha-256', '-E', 'UTF8', '--locale=C', `--pwfile=${secret}`];
     execFileSync(join(bin, 'initdb'), ['-D', data, ...args], {
       ...user,
