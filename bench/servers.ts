@@ -15,7 +15,7 @@ export async function startFusegate(environment: Record<string, string> = {}): P
     args: () => [join(projectRoot, 'fusegate.mjs'), 'serve'],
     env: (port) => ({
       ...{ PORT: String(port), HOST: '127.0.0.1', WORKERS: '1', STORE_URL: `lmdb:${join(data, 'store')}` },
-      ...{ ANONYMOUS_REQUESTS_PER_MINUTE: '0', ANONYMOUS_CHARACTERS_PER_MONTH: '0' },
+      ...{ ANONYMOUS_REQUESTS_PER_MINUTE: '0', ANONYMOUS_CHARACTERS_PER_MONTH: '0', LEADS_PER_MINUTE: '0' },
       ...environment,
     }),
     probe: '/health',

@@ -24,8 +24,8 @@ const pageBytes = 2 * 1024 * 1024;
 
 const mostRecords = 1_024;
 
-/** Behind every key. */
-const everything = { from: Buffer.of(0), to: Buffer.of(255, 255) } as const;
+/** Every record; keys that begin with a zero byte are an engine's own. */
+const everything = { from: Buffer.of(1), to: Buffer.of(255, 255) } as const;
 
 const unfinished =
   'The store to copy to holds an unfinished copy. ' +

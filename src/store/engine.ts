@@ -21,7 +21,10 @@ export interface KeyRange {
   readonly reverse?: boolean;
 }
 
-/** A storage engine. All keys are 1 to 255 bytes, ordered by their bytes. */
+/**
+ * A storage engine. All keys are 1 to 255 bytes, ordered by their bytes; those that begin with a zero byte
+ * are the engine's own.
+ */
 export interface Engine {
   /** What to call it in messages, such as `LMDB`. */
   readonly name: string;

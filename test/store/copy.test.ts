@@ -38,7 +38,7 @@ async function seed(url: string): Promise<string> {
 
 async function dump(url: string): Promise<string[]> {
   const engine = await engineAt(url);
-  const found = valueOf(await engine.scan({ from: Buffer.of(0), to: Buffer.of(255), limit: 9_999 }));
+  const found = valueOf(await engine.scan({ from: Buffer.of(1), to: Buffer.of(255), limit: 9_999 }));
   await engine.close();
   return found.map(
     ({ key, value }) => `${Buffer.from(key).toString('hex')} ${Buffer.from(value).toString('hex')}`,

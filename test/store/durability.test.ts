@@ -1,6 +1,6 @@
 /** What a power cut, a full disk and a failing sync leave of the store on LMDB; needs strace. */
 import assert from 'node:assert/strict';
-import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { once } from 'node:events';
@@ -9,6 +9,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { temporaryFolder } from '../processes/run.js';
 import { checkWorkload, valueOf } from './invariants.js';
+import { buildWithoutSync } from './noSync.js';
 import { powerCuts } from './powerCut.js';
 import { skipWithout } from './tools.js';
 import { bytesOf, fileEvents, readTrace, targetOf, traceArguments, type Call } from './trace.js';
@@ -16,32 +17,6 @@ import { openStore } from './workload.js';
 
 const workload = fileURLToPath(new URL('workload.js', import.meta.url));
 const skip = skipWithout('strace', 'cc');
-
-/** A library that makes every sync of a process do nothing, as a build that forgot it would. */
-const withoutSync = `
-  #define _GNU_SOURCE
-  #include <dlfcn.h>
-  #include <fcntl.h>
-  #include <stdarg.h>
-  int fdatasync(int fd) { return 0; }
-  int fsync(int fd) { return 0; }
-  static int plain(const char *name, const char *path, int flags, int mode) {
-    int (*next)(const char *, int, int) = dlsym(RTLD_NEXT, name);
-    return next(path, flags & ~(O_SYNC | O_DSYNC), mode);
-  }
-  #define OPEN(name) int name(const char *path, int flags, ...) { \\
-    va_list list; va_start(list, flags); int mode = va_arg(list, int); va_end(list); \\
-    return plain(#name, path, flags, mode); }
-  OPEN(open)
-  OPEN(open64)
-`;
-
-function buildWithoutSync(folder: string): string {
-  writeFileSync(join(folder, 'nosync.c'), withoutSync);
-  const library = join(folder, 'nosync.so');
-  execFileSync('cc', ['-shared', '-fPIC', '-o', library, join(folder, 'nosync.c'), '-ldl']);
-  return library;
-}
 
 /** The calls of a workload of `count` units on the store in `folder`. */
 function traceWorkload(folder: string, count: number, environment: Record<string, string> = {}): Call[] {

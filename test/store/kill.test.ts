@@ -28,7 +28,7 @@ async function workUntilKilled(folder: string, prefix: string, lifeMs: number): 
   return [...printed.matchAll(/^ACK (\w+)\n/gm)].map(([, name]) => name ?? '');
 }
 
-test(`${rounds} times three processes are killed at once, each in the middle of its writes`, async (context) => {
+test(`three processes are killed in the middle of their writes, ${rounds} times`, async (context) => {
   const folder = join(temporaryFolder(), 'store');
   const acknowledged: string[] = [];
   let present = 0;
