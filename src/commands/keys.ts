@@ -130,10 +130,23 @@ async function show(parts: KeysParts, { store }: CommandContext, id: string, { j
   return 0;
 }
 
-async function revoke(parts: KeysParts, context: CommandContext, id: string, reason: string): Ended {
+interface RevokeOptions extends Json {
+  readonly reason: string;
+}
+
+async function revoke(
+  parts: KeysParts,
+  context: CommandContext,
+  id: string,
+  { reason, json }: RevokeOptions,
+): Ended {
   const change = await revokeKey({ ...context, clock: parts.clock }, id, reason);
   if (change.kind === 'unavailable') return storeFailed(change);
   if (change.kind === 'absent') return absent(id);
+  if (json === true) {
+    await parts.write(`${JSON.stringify(shown(change.key, parts.clock.wallMs()))}\n`);
+    return 0;
+  }
   const done = 'is revoked; a running server refuses it within a second';
   await parts.write(`Key ${id} ${change.kind === 'unchanged' ? 'was revoked before' : done}.\n`);
   return 0;
@@ -154,35 +167,32 @@ async function reissue(parts: KeysParts, context: CommandContext, id: string, { 
 /** Adds the commands to the program. */
 export function addKeys(program: Command, parts: KeysParts): void {
   const keys = program.command('keys').description('make, list and end API keys');
-  const add = <Args extends unknown[]>(
-    name: string,
-    description: string,
-    run: (context: CommandContext, ...args: Args) => Ended,
-  ): Command =>
+  const add = (name: string, description: string): Command =>
     keys
       .command(name)
       .description(description)
       .option('--json', 'print JSON, one object a line')
-      .allowExcessArguments(false)
-      .action(async (...args: unknown[]) => {
-        process.exitCode = await withStore(parts, (context) => run(context, ...(args as Args)));
-      });
-  add('create', 'make a key and print it, once', (context, options: CreateOptions) =>
-    create(parts, context, options),
-  )
+      .allowExcessArguments(false);
+  const onStore = async (run: (context: CommandContext) => Ended): Promise<void> => {
+    process.exitCode = await withStore(parts, run);
+  };
+  add('create', 'make a key and print it, once')
     .requiredOption('--tier <tier>', `tier whose limits apply: ${tierNames.join(', ')}`)
     .option('--term-days <days>', 'days until it ends, 0: never (default: term_days of the tiers)')
-    .option('--note <text>', 'what it is for', 'operator');
-  add('list', 'list all keys, without what opens anything', (context, options: Json) =>
-    list(parts, context, options),
+    .option('--note <text>', 'what it is for', 'operator')
+    .action((options: CreateOptions) => onStore((context) => create(parts, context, options)));
+  add('list', 'list all keys, without what opens anything').action((options: Json) =>
+    onStore((context) => list(parts, context, options)),
   );
-  add('show <id>', 'show one key', (context, id: string, options: Json) => show(parts, context, id, options));
-  add('revoke <id>', 'end a key for good', (context, id: string, options: { reason: string }) =>
-    revoke(parts, context, id, options.reason),
-  ).option('--reason <text>', 'why', 'revoked by the operator');
-  add(
-    'reissue <id>',
-    'end a key and print a new one of the same tier and end',
-    (context, id: string, json: Json) => reissue(parts, context, id, json),
+  add('show <id>', 'show one key').action((id: string, options: Json) =>
+    onStore((context) => show(parts, context, id, options)),
+  );
+  add('revoke <id>', 'end a key for good')
+    .option('--reason <text>', 'why', 'revoked by the operator')
+    .action((id: string, options: RevokeOptions) =>
+      onStore((context) => revoke(parts, context, id, options)),
+    );
+  add('reissue <id>', 'end a key and print a new one of the same tier and end').action(
+    (id: string, options: Json) => onStore((context) => reissue(parts, context, id, options)),
   );
 }

@@ -158,7 +158,7 @@ describe('a sync that fails', { skip: skipWithout('strace') }, () => {
   });
 });
 
-/** A small file system in memory, gone when the tests are over; undefined where this user may not have one. */
+/** A small file system in memory, gone after the tests; undefined where this user may not have one. */
 function smallDisk(bytes: number): string | undefined {
   const folder = mkdtempSync(join(tmpdir(), 'fusegate-small-'));
   const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${bytes}`, 'tmpfs', folder]).status === 0;
