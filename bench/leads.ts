@@ -7,12 +7,10 @@ import { closeSync, fdatasyncSync, mkdtempSync, openSync, rmSync, writeSync } fr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createStore } from '../src/store/groupCommit.js';
-import { openLmdb } from '../src/store/lmdb.js';
+import { openStore } from '../src/store/open.js';
 import { visitClicks } from '../src/store/clicks.js';
 import { visitLeads } from '../src/store/leads.js';
 import type { Store } from '../src/store/store.js';
-import { unitIds } from '../src/store/unitId.js';
 import { systemClock } from '../src/system/clock.js';
 import { systemRandomness } from '../src/system/randomness.js';
 import { findWrk, runWrk, type Load } from './load.js';
@@ -103,9 +101,11 @@ async function part(kind: 'leads' | 'clicks', folder: string, options: LeadsOpti
   } finally {
     await server.stop();
   }
-  const log = { error: () => undefined, info: () => undefined };
-  const engine = await openLmdb({ folder: storeFolder, clock: systemClock, log });
-  const store = createStore(engine, unitIds(systemClock, systemRandomness));
+  const log = { error: () => undefined, warn: () => undefined, info: () => undefined };
+  const parts = { clock: systemClock, randomness: systemRandomness, log };
+  const opened = await openStore(`lmdb:${storeFolder}`, parts);
+  if (opened.kind === 'unavailable') throw new Error(opened.reason);
+  const { store } = opened;
   const counted = await count((each) => entries[kind](store, each));
   await store.close();
   return { load, acknowledged: load.requests, ...counted };

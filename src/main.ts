@@ -1,5 +1,4 @@
 /** Composition root: builds the parts, binds the handlers to them and hands both to a command. */
-import { existsSync } from 'node:fs';
 import { availableParallelism, hostname } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -39,7 +38,7 @@ import { runParent } from './processes/parent.js';
 import { runWorker } from './processes/worker.js';
 import { fuseHandler } from './search/fuse.js';
 import { exactOffLoop } from './search/offLoop.js';
-import { openStore } from './store/open.js';
+import { missingStore, openStore, parseStoreUrl } from './store/open.js';
 import { removeExpired, storedData } from './store/retention.js';
 import { openSecrets } from './store/secrets.js';
 import { startSweep, type SweepParts } from './store/sweep.js';
@@ -141,7 +140,7 @@ function handlers(
   };
 }
 
-/** How long the store may take with what was counted last, before the process ends without it (ms). */
+/** How long the store may take with what is left for it, before the process ends without it (ms). */
 const lastFlushMs = 3_000;
 
 const dayMs = 86_400_000;
@@ -193,8 +192,9 @@ async function buildServer(configuration: Configuration, tiers: Tiers): Promise<
     async drain(timeoutMs) {
       const drained = await server.drain(timeoutMs);
       keyChanges.stop();
-      await sweep.stop();
-      const last = Promise.all([clicks.close(), access.close()]).then(() => opened.store.close());
+      const last = Promise.all([sweep.stop(), clicks.close(), access.close()]).then(() =>
+        opened.store.close(),
+      );
       await Promise.race([last, systemClock.sleep(lastFlushMs)]);
       return drained;
     },
@@ -205,10 +205,10 @@ async function buildServer(configuration: Configuration, tiers: Tiers): Promise<
 async function openExistingStore(
   configuration: Configuration,
 ): Promise<OpenedStore | { readonly refused: string }> {
-  const folder = /^lmdb:(.*)$/s.exec(configuration.storeUrl)?.[1];
-  if (folder !== undefined && !existsSync(join(folder, 'data.mdb'))) {
-    const hint = 'Start the server once, or set STORE_URL as it has it.';
-    return { refused: `There is no store in ${folder}. ${hint}` };
+  const parsed = parseStoreUrl(configuration.storeUrl);
+  const missing = 'wrong' in parsed ? undefined : missingStore(parsed.location);
+  if (missing !== undefined) {
+    return { refused: `${missing} Start the server once, or set STORE_URL as it has it.` };
   }
   return openStoreAndSecrets(configuration, createLog('silent'), undefined);
 }

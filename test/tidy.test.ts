@@ -47,11 +47,10 @@ const entryPoints = [
   /\.test\.ts$/,
   /^bench\/main\.ts$/,
   /^test\/processes\/program\.ts$/,
-  /^test\/store\/peer\.ts$/,
+  /^test\/store\/(peer|workload)\.ts$/,
   /^(bench|test)\/peers\//,
-  // Rewrites the generated documents; a program that the processes' tests start.
+  // Rewrites the generated documents.
   /^test\/contract\/writeDocuments\.ts$/,
-  /^test\/processes\/program\.ts$/,
 ];
 
 function filesUnder(folder: string): string[] {

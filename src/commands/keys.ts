@@ -6,7 +6,7 @@ import type { KeyFormat } from '../access/derive.js';
 import { issueKey, reissueKey, revokeKey, type IssuedKey, type IssueParts } from '../access/issue.js';
 import type { TiersResult } from '../access/tiers.js';
 import { tiers as tierNames } from '../contract/pricing.js';
-import { eachKey, findKeyById, type KeyRecord } from '../store/keys.js';
+import { findKeyById, visitKeys, type KeyRecord } from '../store/keys.js';
 import type { Configuration } from '../system/configuration.js';
 import { storeFailed, withStore, type CommandContext, type CommandParts } from './withStore.js';
 
@@ -105,13 +105,13 @@ const heading = row({
 async function list(parts: KeysParts, { store }: CommandContext, { json }: Json): Ended {
   const nowMs = parts.clock.wallMs();
   let count = 0;
-  for await (const key of eachKey(store)) {
-    if ('kind' in key) return storeFailed(key);
+  const failed = await visitKeys(store, async (key) => {
     const cells = shown(key, nowMs);
     if (json === true) await parts.write(`${JSON.stringify(cells)}\n`);
     else await parts.write(count === 0 ? heading + row(cells) : row(cells));
     count += 1;
-  }
+  });
+  if (failed !== undefined) return storeFailed(failed);
   if (count === 0) parts.printError('There are no keys yet. Make one: fusegate keys create --tier developer');
   return 0;
 }

@@ -1,10 +1,16 @@
 /** `fusegate store copy FROM TO`: moves every record from one store to another and verifies the copy. */
-import { existsSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { Presets, SingleBar } from 'cli-progress';
 import { copyStore, type CopyOutcome, type Progress } from '../store/copy.js';
 import type { Engine } from '../store/engine.js';
-import { openEngine, parseStoreUrl, type StoreLocation, type StoreParts } from '../store/open.js';
+import {
+  missingStore,
+  openEngine,
+  parseStoreUrl,
+  type StoreLocation,
+  type StoreParts,
+} from '../store/open.js';
 
 /** What the command needs from the outside. */
 export interface StoreCopyParts extends StoreParts {
@@ -48,9 +54,8 @@ async function copyBetween(fromText: string, toText: string, parts: StoreCopyPar
   const to = locate('TO', toText);
   if ('wrong' in from) return { kind: 'refused', reason: from.wrong };
   if ('wrong' in to) return { kind: 'refused', reason: to.wrong };
-  if (from.location.kind === 'lmdb' && !existsSync(join(from.location.folder, 'data.mdb'))) {
-    return { kind: 'refused', reason: `There is no store in ${from.location.folder}.` };
-  }
+  const missing = missingStore(from.location);
+  if (missing !== undefined) return { kind: 'refused', reason: missing };
   const locked = lockBoth([from.location, to.location], parts.lockFolder);
   if (locked !== undefined) return { kind: 'refused', reason: locked };
   const source = await openEngine(from.location, parts);

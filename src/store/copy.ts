@@ -37,6 +37,9 @@ const halfSource = 'The store to copy from is itself an unfinished copy.';
 
 const changed = 'The store to copy from changed meanwhile. Stop the servers that use it and try again.';
 
+/** A copy writes whatever was there. */
+const noKeys = (): readonly Uint8Array[] => [];
+
 /** What a pass over all records found. */
 interface Pass {
   readonly records: number;
@@ -52,7 +55,7 @@ interface Pass {
 export async function copyStore(from: Engine, to: Engine, progress: Progress): Promise<CopyOutcome> {
   const reason = await obstacle(from, to);
   if (reason !== undefined) return { kind: 'refused', reason };
-  const marked = await to.transact([], () => [{ key: unfinishedCopyKey, value: Buffer.from('1') }]);
+  const marked = await to.transact(noKeys, () => [{ key: unfinishedCopyKey, value: Buffer.from('1') }]);
   if (marked !== undefined) return { kind: 'failed', reason: marked.reason };
   return copyMarked(from, to, progress);
 }
@@ -76,7 +79,7 @@ async function copyMarked(from: Engine, to: Engine, progress: Progress): Promise
   if (total.kind === 'unavailable') return failed(total.reason);
   const copied = await pass(from, async (page, records) => {
     progress('copy', records, total.value);
-    return to.transact([], () => page);
+    return to.transact(noKeys, () => page);
   });
   if (copied.kind === 'unavailable') return failed(copied.reason);
   const { digest, records } = copied.value;
@@ -94,7 +97,7 @@ async function copyMarked(from: Engine, to: Engine, progress: Progress): Promise
   if (target.value.digest !== digest || target.value.records !== records) {
     return failed(`The copy holds other records than its source (${target.value.records} and ${records}).`);
   }
-  const cleared = await to.transact([], () => [{ key: unfinishedCopyKey, value: undefined }]);
+  const cleared = await to.transact(noKeys, () => [{ key: unfinishedCopyKey, value: undefined }]);
   return cleared === undefined ? { kind: 'copied', records, digest } : failed(cleared.reason);
 }
 

@@ -17,8 +17,6 @@ export interface KeyRange {
   readonly from: Uint8Array;
   readonly to: Uint8Array;
   readonly limit: number;
-  /** From the range's end instead. */
-  readonly reverse?: boolean;
 }
 
 /**
@@ -26,20 +24,18 @@ export interface KeyRange {
  * are the engine's own.
  */
 export interface Engine {
-  /** What to call it in messages, such as `LMDB`. */
-  readonly name: string;
   /** A record as the last finished transaction left it. Only what is on disk is seen. */
   get(key: Uint8Array): Promise<Reading<Uint8Array | undefined>>;
   /** Records of one consistent view. Only what is on disk is seen. */
   scan(range: KeyRange): Promise<Reading<readonly Entry[]>>;
   /**
    * Runs one serializable transaction: reads, has `decide` say what to write, writes, syncs. `decide` reads
-   * no key but `keys`, is pure and may be called more than once, each time for a transaction of its own;
-   * the last call is the one that counts. Resolves to undefined when the writes are on disk. After
+   * no key but those of `keys`, is pure and may be called more than once, each time for a transaction of its
+   * own; the last call is the one that counts. Resolves to undefined when the writes are on disk. After
    * `unavailable` they are there all or none; only one transaction of an engine object runs at a time.
    */
   transact(
-    keys: readonly Uint8Array[],
+    keys: () => readonly Uint8Array[],
     decide: (read: ReadRecord) => readonly Write[],
   ): Promise<Unavailable | undefined>;
   /** Removes records of a range, at most `limit`, in one durable transaction; returns how many. */

@@ -1,6 +1,6 @@
-/** Work over a whole log: visiting its entries, erasing some, removing the old. */
-import type { Log } from './spaces.js';
-import type { LogEntry, Operation, Reading, Store, Unavailable } from './store.js';
+/** Work over whole logs and spaces: appending, visiting what is there, erasing some, removing the old. */
+import type { Log, Space } from './spaces.js';
+import type { Entry, LogEntry, Operation, Reading, Store, Unavailable } from './store.js';
 import type { UnitIds } from './unitId.js';
 
 /** Entries read, erased or removed in one step. */
@@ -29,6 +29,62 @@ export async function visitEntries(
     for (const entry of page.value) {
       if (!(await visit(entry))) return undefined;
       position = entry.position;
+    }
+    if (page.value.length < pageEntries) return undefined;
+  }
+}
+
+/** As {@link visitEntries}, with what `decode` reads in each entry; erased ones are left out. */
+export function visitKept<Value>(
+  store: Store,
+  log: Log,
+  after: number,
+  decode: (value: Uint8Array) => Value | undefined,
+  visit: (position: number, value: Value) => Promise<void>,
+): Promise<Unavailable | undefined> {
+  return visitEntries(store, log, after, async ({ position, value }) => {
+    const kept = decode(value);
+    if (kept !== undefined) await visit(position, kept);
+    return true;
+  });
+}
+
+/** Appends one entry; it is on disk when this resolves to undefined. `unitId`: a retry carries the same. */
+export async function appendEntry(
+  store: Store,
+  unitId: Uint8Array,
+  log: Log,
+  value: Uint8Array,
+): Promise<Unavailable | undefined> {
+  const outcome = await store.commit({ id: unitId, operations: [{ kind: 'append', log, value }] });
+  if (outcome.kind === 'unavailable') return outcome;
+  if (outcome.kind !== 'done') throw new Error(`Appending to ${log} came to ${outcome.kind}`);
+  return undefined;
+}
+
+/** The first key behind `key`. */
+function behind(key: Uint8Array): Uint8Array {
+  return Buffer.concat([key, Buffer.alloc(1)]);
+}
+
+/**
+ * Calls `visit` for each record of a space whose key follows `after` (empty: all), in the order of the keys;
+ * ends with what the store, or `visit`, could not answer.
+ */
+export async function visitRecords(
+  store: Store,
+  space: Space,
+  after: Uint8Array,
+  visit: (record: Entry) => Promise<Unavailable | undefined>,
+): Promise<Unavailable | undefined> {
+  let from = after.byteLength === 0 ? after : behind(after);
+  for (;;) {
+    const page = await store.scan(space, { from, limit: pageEntries });
+    if (page.kind === 'unavailable') return page;
+    for (const record of page.value) {
+      const failed = await visit(record);
+      if (failed !== undefined) return failed;
+      from = behind(record.key);
     }
     if (page.value.length < pageEntries) return undefined;
   }
@@ -78,6 +134,8 @@ export async function removeOldEntries(
     return true;
   });
   if (unavailable !== undefined) return unavailable;
+  // Nothing is old: most of the time, and then nothing is written.
+  if (upTo === 0) return { kind: 'read', value: 0 };
   let removed = 0;
   for (;;) {
     const step = await store.trim(log, upTo, pageEntries);

@@ -151,10 +151,13 @@ class GroupCommitStore implements Store {
     const units = group.map(({ unit }) => unit);
     let evaluation: Evaluation = { outcomes: [], writes: [] };
     try {
-      const unavailable = await this.engine.transact(keysOf(units), (read) => {
-        evaluation = evaluate(units, read);
-        return evaluation.writes;
-      });
+      const unavailable = await this.engine.transact(
+        () => keysOf(units),
+        (read) => {
+          evaluation = evaluate(units, read);
+          return evaluation.writes;
+        },
+      );
       group.forEach(({ settle, fail }, index) => {
         const outcome = unavailable ?? evaluation.outcomes[index];
         if (outcome === undefined) fail(new Error('A unit without an outcome'));

@@ -1,5 +1,5 @@
 /** Interests in delivery models: a log of what came by POST /v1/delivery-interest (contract). */
-import { erasedFormat, visitEntries } from './entries.js';
+import { appendEntry, erasedFormat, visitKept } from './entries.js';
 import { defineRecord } from './record.js';
 import type { Store, Unavailable } from './store.js';
 
@@ -60,18 +60,12 @@ export function encodeInterest(interest: Interest | undefined): Uint8Array {
 export const decodeInterest = record.decode;
 
 /** Appends an interest; it is on disk when this resolves to undefined. `unitId`: a retry carries the same. */
-export async function appendInterest(
+export function appendInterest(
   store: Store,
   unitId: Uint8Array,
   interest: Interest,
 ): Promise<Unavailable | undefined> {
-  const outcome = await store.commit({
-    id: unitId,
-    operations: [{ kind: 'append', log: 'interests', value: encodeInterest(interest) }],
-  });
-  if (outcome.kind === 'unavailable') return outcome;
-  if (outcome.kind !== 'done') throw new Error(`Appending an interest came to ${outcome.kind}`);
-  return undefined;
+  return appendEntry(store, unitId, 'interests', encodeInterest(interest));
 }
 
 /** Calls `visit` for each interest after a position, erased ones left out. */
@@ -80,9 +74,5 @@ export function visitInterests(
   after: number,
   visit: (position: number, interest: Interest) => Promise<void>,
 ): Promise<Unavailable | undefined> {
-  return visitEntries(store, 'interests', after, async ({ position, value }) => {
-    const interest = decodeInterest(value);
-    if (interest !== undefined) await visit(position, interest);
-    return true;
-  });
+  return visitKept(store, 'interests', after, decodeInterest, visit);
 }

@@ -1,6 +1,7 @@
 /** API keys in the store: only the SHA-256 of a key, never the key (contract, Authentication). */
+import { visitRecords } from './entries.js';
 import { defineRecord } from './record.js';
-import type { Entry, Operation, Outcome, Reading, Store, Unavailable } from './store.js';
+import type { Operation, Outcome, Reading, Store, Unavailable } from './store.js';
 import type { UnitIds } from './unitId.js';
 
 /** Whether a key may be used. Suspended ones may come back; revoked ones never do. */
@@ -95,25 +96,17 @@ export async function findKeyById(store: Store, id: string): Promise<Reading<Key
   return findKey(store, reading.value);
 }
 
-/** Every key in the order of ids, page by page. */
-export async function* eachKey(store: Store): AsyncGenerator<KeyRecord | Unavailable> {
-  const limit = 500;
-  let from: Uint8Array | undefined;
-  for (;;) {
-    const page: Reading<readonly Entry[]> = await store.scan('keysById', { ...(from && { from }), limit });
-    if (page.kind === 'unavailable') {
-      yield page;
-      return;
-    }
-    for (const { value } of page.value) {
-      const key = await findKey(store, value);
-      if (key.kind === 'unavailable') yield key;
-      else if (key.value !== undefined) yield key.value;
-    }
-    const last = page.value.at(-1);
-    if (last === undefined || page.value.length < limit) return;
-    from = Buffer.concat([last.key, Buffer.of(0)]);
-  }
+/** Calls `visit` for each key, in the order of ids. */
+export function visitKeys(
+  store: Store,
+  visit: (key: KeyRecord) => Promise<void>,
+): Promise<Unavailable | undefined> {
+  return visitRecords(store, 'keysById', Buffer.alloc(0), async ({ value }) => {
+    const key = await findKey(store, value);
+    if (key.kind === 'unavailable') return key;
+    if (key.value !== undefined) await visit(key.value);
+    return undefined;
+  });
 }
 
 /** What changing a key came to. */

@@ -1,5 +1,5 @@
 /** The leads: a log of what came by POST /v1/leads (contract, LeadRequest). */
-import { erasedFormat, visitEntries } from './entries.js';
+import { appendEntry, erasedFormat, visitKept } from './entries.js';
 import { defineRecord } from './record.js';
 import type { Store, Unavailable } from './store.js';
 
@@ -44,18 +44,8 @@ export function encodeLead(lead: Lead | undefined): Uint8Array {
 export const decodeLead = record.decode;
 
 /** Appends a lead; it is on disk when this resolves to undefined. `unitId`: a retry carries the same. */
-export async function appendLead(
-  store: Store,
-  unitId: Uint8Array,
-  lead: Lead,
-): Promise<Unavailable | undefined> {
-  const outcome = await store.commit({
-    id: unitId,
-    operations: [{ kind: 'append', log: 'leads', value: encodeLead(lead) }],
-  });
-  if (outcome.kind === 'unavailable') return outcome;
-  if (outcome.kind !== 'done') throw new Error(`Appending a lead came to ${outcome.kind}`);
-  return undefined;
+export function appendLead(store: Store, unitId: Uint8Array, lead: Lead): Promise<Unavailable | undefined> {
+  return appendEntry(store, unitId, 'leads', encodeLead(lead));
 }
 
 /** Calls `visit` for each lead after a position, erased ones left out. */
@@ -64,9 +54,5 @@ export function visitLeads(
   after: number,
   visit: (position: number, lead: Lead) => Promise<void>,
 ): Promise<Unavailable | undefined> {
-  return visitEntries(store, 'leads', after, async ({ position, value }) => {
-    const lead = decodeLead(value);
-    if (lead !== undefined) await visit(position, lead);
-    return true;
-  });
+  return visitKept(store, 'leads', after, decodeLead, visit);
 }

@@ -5,18 +5,7 @@
  * writes and syncs the meta page that makes them count. `overlappingSync` would let other processes see a
  * transaction before that, so it is off. Readers use snapshots of the memory map and wait for nobody.
  */
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  linkSync,
-  mkdirSync,
-  mkdtempSync,
-  openSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, linkSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { open, type RootDatabase } from 'lmdb';
@@ -24,6 +13,7 @@ import { native } from '../native/addon.js';
 import type { Gate } from '../native/index.js';
 import type { Clock, Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
+import { syncPath } from '../system/sync.js';
 import type { Engine, KeyRange, ReadRecord, Write } from './engine.js';
 import type { Entry, Reading, Unavailable } from './store.js';
 
@@ -66,12 +56,6 @@ function openEnvironment(folder: string): Environment {
   });
 }
 
-function syncPath(path: string): void {
-  const descriptor = openSync(path, 'r');
-  fsyncSync(descriptor);
-  closeSync(descriptor);
-}
-
 /**
  * Makes the environment's file where there is none: whole and synced before it has its name, so that neither
  * a power cut nor another process finds a part of one.
@@ -107,7 +91,12 @@ async function create(folder: string): Promise<void> {
 export async function openLmdb(parts: LmdbParts): Promise<Engine> {
   await create(parts.folder);
   const engine = new LmdbEngine(parts);
-  await engine.open();
+  try {
+    await engine.open();
+  } catch (error) {
+    await engine.close();
+    throw error;
+  }
   const format = await engine.get(Buffer.of(0));
   if (format.kind === 'read' && format.value?.[0] === formatOfStore) return engine;
   await engine.close();
@@ -119,7 +108,6 @@ function read<Value>(value: Value): Reading<Value> {
 }
 
 class LmdbEngine implements Engine {
-  readonly name = 'LMDB';
   private environment: Environment | undefined;
   private failure: Unavailable = { kind: 'unavailable', reason: 'The store is being opened.' };
   private retry: Timer | undefined;
@@ -150,7 +138,7 @@ class LmdbEngine implements Engine {
   }
 
   transact(
-    _keys: readonly Uint8Array[],
+    _keys: () => readonly Uint8Array[],
     decide: (read: ReadRecord) => readonly Write[],
   ): Promise<Unavailable | undefined> {
     return this.write((environment) => {
@@ -189,9 +177,10 @@ class LmdbEngine implements Engine {
   }
 
   /**
-   * Opens the environment while no process writes. LMDB sets the number of the last transaction anew when it
-   * opens, from what it read a moment before; a transaction that commits in between would be overwritten by
-   * the next (OpenLDAP ITS#9496, not mended in the lmdb package).
+   * Opens the environment while no process writes. By the source in the lmdb package, LMDB sets the number
+   * of the last transaction anew when it opens, from what it read a moment before, so that one that commits
+   * in between could be overwritten by the next (OpenLDAP ITS#9496, mended there). A precaution: it was not
+   * seen.
    */
   async open(): Promise<void> {
     const { clock, folder } = this.parts;
@@ -276,10 +265,7 @@ function sentence(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-function entries(environment: Environment, { from, to, limit, reverse }: KeyRange): Entry[] {
-  const range = reverse === true ? { start: to, end: from, reverse: true } : { start: from, end: to };
-  return [...environment.getRange({ ...range, limit, snapshot: true })].map(({ key, value }) => ({
-    key,
-    value,
-  }));
+function entries(environment: Environment, { from, to, limit }: KeyRange): Entry[] {
+  const range = environment.getRange({ start: from, end: to, limit, snapshot: true });
+  return [...range].map(({ key, value }) => ({ key, value }));
 }

@@ -1,5 +1,6 @@
 /** Opens the engine that a `STORE_URL` names, and the store on it. */
-import { resolve } from 'node:path';
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import type { Clock } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 import type { Randomness } from '../system/randomness.js';
@@ -42,6 +43,12 @@ export function parseStoreUrl(
   if (!/^postgres(ql)?:/.test(text)) return { wrong: 'must be lmdb:<folder> or postgres://…' };
   const parsed = parsePostgresUrl(text);
   return 'wrong' in parsed ? parsed : { location: { kind: 'postgres', address: parsed.address } };
+}
+
+/** The sentence that says that a location has no store yet; only of a folder that can be told unopened. */
+export function missingStore(location: StoreLocation): string | undefined {
+  if (location.kind !== 'lmdb' || existsSync(join(location.folder, 'data.mdb'))) return undefined;
+  return `There is no store in ${location.folder}.`;
 }
 
 /** Opens an engine, whatever state its records are in. */

@@ -3,8 +3,9 @@
  * outlive the address itself.
  */
 import { derive, type MasterSecrets } from '../system/masterSecret.js';
+import { visitRecords } from './entries.js';
 import { defineRecord } from './record.js';
-import type { Entry, Operation, Reading, Store, Unavailable } from './store.js';
+import type { Operation, Reading, Store, Unavailable } from './store.js';
 import type { UnitIds } from './unitId.js';
 
 /** An address that opted out. */
@@ -110,22 +111,14 @@ export async function forgetOptout(
   return { kind: 'read', value: erased };
 }
 
-/** Opt-outs read in one step. */
-const pageRecords = 500;
-
 /** Calls `visit` for each opt-out whose key follows `after` (empty: all), in the order of the keys. */
-export async function visitOptouts(
+export function visitOptouts(
   store: Store,
   after: Uint8Array,
   visit: (key: Uint8Array, optout: Optout) => Promise<void>,
 ): Promise<Unavailable | undefined> {
-  let from = Buffer.concat([after, Buffer.alloc(after.byteLength === 0 ? 0 : 1)]);
-  for (;;) {
-    const page: Reading<readonly Entry[]> = await store.scan('optouts', { from, limit: pageRecords });
-    if (page.kind === 'unavailable') return page;
-    for (const { key, value } of page.value) await visit(key, decodeOptout(value));
-    const last = page.value.at(-1);
-    if (last === undefined || page.value.length < pageRecords) return undefined;
-    from = Buffer.concat([last.key, Buffer.alloc(1)]);
-  }
+  return visitRecords(store, 'optouts', after, async ({ key, value }) => {
+    await visit(key, decodeOptout(value));
+    return undefined;
+  });
 }

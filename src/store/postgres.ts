@@ -87,7 +87,6 @@ class Slot {
 }
 
 class PostgresEngine implements Engine {
-  readonly name = 'PostgreSQL';
   private readonly writer: Slot;
   private readonly readers: readonly Slot[];
   private readonly times: PostgresTimes;
@@ -119,10 +118,8 @@ class PostgresEngine implements Engine {
   }
 
   async scan(range: KeyRange): Promise<Reading<readonly Entry[]>> {
-    const order = range.reverse === true ? 'DESC' : 'ASC';
     const statement =
-      `SELECT key, value FROM fusegate_records WHERE ${within(range)} ` +
-      `ORDER BY key ${order} LIMIT ${range.limit}`;
+      `SELECT key, value FROM fusegate_records WHERE ${within(range)} ` + `ORDER BY key LIMIT ${range.limit}`;
     return this.attempts(this.reader(), async (session) => {
       const { rows } = await session.run(statement);
       return rows.map((row) => ({ key: bytesOf(row, 0), value: bytesOf(row, 1) }));
@@ -137,12 +134,13 @@ class PostgresEngine implements Engine {
   }
 
   async transact(
-    keys: readonly Uint8Array[],
+    keys: () => readonly Uint8Array[],
     decide: (read: ReadRecord) => readonly Write[],
   ): Promise<Unavailable | undefined> {
     let thrown: { readonly error: unknown } | undefined;
+    const wanted = keys();
     const result = await this.attempts(this.writer, async (session) => {
-      const read = await this.beginReading(session, keys);
+      const read = await this.beginReading(session, wanted);
       let writes: readonly Write[];
       try {
         writes = decide(read);
@@ -158,10 +156,9 @@ class PostgresEngine implements Engine {
   }
 
   removeRange(range: KeyRange): Promise<Reading<number>> {
-    const order = range.reverse === true ? 'DESC' : 'ASC';
     const statement =
       'DELETE FROM fusegate_records WHERE key IN (SELECT key FROM fusegate_records ' +
-      `WHERE ${within(range)} ORDER BY key ${order} LIMIT ${range.limit})`;
+      `WHERE ${within(range)} ORDER BY key LIMIT ${range.limit})`;
     return this.attempts(this.writer, async (session) => {
       const { count, command } = await session.run(`${this.begin(session)}; ${statement}; COMMIT`);
       assertCommitted(command);

@@ -11,14 +11,11 @@ export interface Members {
   readonly integerOrNull: (name: string) => number | null;
   /** Bytes, written as base64url. */
   readonly bytes: (name: string) => Uint8Array;
-  readonly bytesOrNull: (name: string) => Uint8Array | null;
   readonly boolean: (name: string) => boolean;
   /** A list of lists, such as the rows of a block. */
   readonly rows: (name: string) => readonly (readonly unknown[])[];
   /** One of a closed list. */
   readonly choice: <const Choice extends string>(name: string, choices: readonly Choice[]) => Choice;
-  /** Every member as it was written. */
-  readonly all: Readonly<Record<string, unknown>>;
 }
 
 /** What a record's members may be. Bytes are written as base64url. */
@@ -61,7 +58,6 @@ function membersOf(kind: string, all: Readonly<Record<string, unknown>>): Member
   };
   const bytes = (name: string): Uint8Array => Buffer.from(text(name), 'base64url');
   return {
-    all,
     text,
     integer,
     boolean,
@@ -69,7 +65,6 @@ function membersOf(kind: string, all: Readonly<Record<string, unknown>>): Member
     bytes,
     textOrNull: (name) => (all[name] === null ? null : text(name)),
     integerOrNull: (name) => (all[name] === null ? null : integer(name)),
-    bytesOrNull: (name) => (all[name] === null ? null : bytes(name)),
     choice: (name, choices) =>
       choices.find((choice) => choice === all[name]) ?? wrong(name, choices.join(' or ')),
   };

@@ -1,6 +1,7 @@
 /** Characters that a subject has used in its present month: what the monthly limits count. */
+import { visitRecords } from './entries.js';
 import { defineRecord } from './record.js';
-import type { Entry, Reading, Store, Unavailable } from './store.js';
+import type { Reading, Store, Unavailable } from './store.js';
 import type { UnitIds } from './unitId.js';
 
 /** What a subject has used. */
@@ -68,21 +69,14 @@ export async function removeOldUsage(
   newUnitId: UnitIds,
   nowMs: number,
 ): Promise<Reading<number>> {
-  const limit = 500;
   let removed = 0;
-  let from: Uint8Array | undefined;
-  for (;;) {
-    const page: Reading<readonly Entry[]> = await store.scan('usage', { ...(from && { from }), limit });
-    if (page.kind === 'unavailable') return page;
-    for (const { key, value } of page.value) {
-      if (decodeUsage(value).monthStartMs + keptMs > nowMs) continue;
-      const operation = { kind: 'replace', space: 'usage', key, from: value, to: undefined } as const;
-      const outcome = await store.commit({ id: newUnitId(), operations: [operation] });
-      if (outcome.kind === 'unavailable') return outcome;
-      removed += outcome.kind === 'done' ? 1 : 0;
-    }
-    const last = page.value.at(-1);
-    if (last === undefined || page.value.length < limit) return { kind: 'read', value: removed };
-    from = Buffer.concat([last.key, Buffer.of(0)]);
-  }
+  const failed = await visitRecords(store, 'usage', Buffer.alloc(0), async ({ key, value }) => {
+    if (decodeUsage(value).monthStartMs + keptMs > nowMs) return undefined;
+    const operation = { kind: 'replace', space: 'usage', key, from: value, to: undefined } as const;
+    const outcome = await store.commit({ id: newUnitId(), operations: [operation] });
+    if (outcome.kind === 'unavailable') return outcome;
+    removed += outcome.kind === 'done' ? 1 : 0;
+    return undefined;
+  });
+  return failed ?? { kind: 'read', value: removed };
 }

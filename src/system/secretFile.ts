@@ -4,6 +4,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parseSecrets, type MasterSecrets } from './masterSecret.js';
 import type { Randomness } from './randomness.js';
+import { syncPath } from './sync.js';
 
 /** Random bytes of a new secret. */
 const secretBytes = 32;
@@ -60,7 +61,7 @@ function readSecrets(path: string): SecretsResult | undefined {
     const parsed = parseSecrets(readFileSync(file, 'utf8'));
     if ('value' in parsed) {
       // The process that made it may not have synced its name yet.
-      syncFolder(dirname(path));
+      syncPath(dirname(path));
       return { secrets: parsed.value };
     }
     const restore = 'Restore it from your copy; a new one would not fit what the store holds.';
@@ -88,7 +89,7 @@ function makeSecret(path: string, randomness: Randomness): SecretsResult | undef
   } finally {
     rmSync(draft);
   }
-  syncFolder(folder);
+  syncPath(folder);
   return { secrets: [secret] };
 }
 
@@ -99,15 +100,5 @@ function writeSynced(path: string, text: string): void {
     fsyncSync(file);
   } finally {
     closeSync(file);
-  }
-}
-
-/** Makes the folder's names durable. */
-function syncFolder(folder: string): void {
-  const handle = openSync(folder, 'r');
-  try {
-    fsyncSync(handle);
-  } finally {
-    closeSync(handle);
   }
 }

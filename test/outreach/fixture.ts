@@ -1,16 +1,11 @@
 /** A store on a temporary folder, and one that fails when told. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
 import type { RouteRequest } from '../../src/contract/exchange.js';
-import { createStore } from '../../src/store/groupCommit.js';
-import { openLmdb } from '../../src/store/lmdb.js';
 import type { Outcome, Reading, Store, Unavailable } from '../../src/store/store.js';
-import { unitIds } from '../../src/store/unitId.js';
-import { systemClock } from '../../src/system/clock.js';
 import type { MasterSecrets } from '../../src/system/masterSecret.js';
-import { systemRandomness } from '../../src/system/randomness.js';
+import { temporaryFolder } from '../processes/run.js';
+import { newUnitId, storeAt } from '../store/open.js';
 
 /** Secrets for tests: a new one and the one before it. */
 export const secrets: MasterSecrets & readonly [string, string] = [
@@ -18,22 +13,11 @@ export const secrets: MasterSecrets & readonly [string, string] = [
   'old-secret-of-tests-0123456789-abcdef',
 ];
 
-export const newUnitId = unitIds(systemClock, systemRandomness);
-
-/** A folder that goes with the tests. */
-export function folder(): string {
-  const path = mkdtempSync(join(tmpdir(), 'fusegate-outreach-'));
-  after(() => rmSync(path, { recursive: true, force: true }));
-  return path;
-}
+export { newUnitId };
 
 /** A store in a folder of its own, closed after the tests. */
 export async function openTestStore(): Promise<Store> {
-  const log = { error: () => undefined, info: () => undefined };
-  const store = createStore(
-    await openLmdb({ folder: join(folder(), 'store'), clock: systemClock, log }),
-    newUnitId,
-  );
+  const store = await storeAt(`lmdb:${join(temporaryFolder(), 'store')}`);
   after(() => store.close());
   return store;
 }

@@ -7,15 +7,14 @@ import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { shapeNamed } from '../../src/contract/shape.js';
 import { exchange, head, post, RawClient, type RawResponse } from '../http/raw.js';
-import { run, type Running } from '../processes/run.js';
+import { run, temporaryFolder, type Running } from '../processes/run.js';
 import { evilDestinations } from '../vectors/destinations.js';
-import { folder } from './fixture.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const json = { 'Content-Type': 'application/json' };
 const browser = { 'User-Agent': 'Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0' };
 
-const data = folder();
+const data = temporaryFolder();
 const environment = {
   STORE_URL: `lmdb:${data}/store`,
   PUBLIC_URL: 'https://fuse.example',
@@ -347,7 +346,7 @@ describe('exports', () => {
   });
 
   test('a store that is not there is not made', async () => {
-    const elsewhere = folder();
+    const elsewhere = temporaryFolder();
     const lost = run(main, ['leads', 'export', '--format', 'csv'], { STORE_URL: `lmdb:${elsewhere}/store` });
     assert.equal((await lost.ended()).code, 1);
     assert.match(lost.output, /There is no store in .*\/store\. Start the server once/);

@@ -2,6 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { peersRequired } from './required.js';
 
 /** The project's root folder, with a trailing separator. */
 export const projectRoot = fileURLToPath(new URL('../../../', import.meta.url));
@@ -18,8 +19,7 @@ export type PythonFinding = { readonly python: string } | { readonly missing: st
  */
 export function findPython(modules: readonly string[], requirements: string): PythonFinding {
   const found = tryPython(modules, requirements);
-  if ('missing' in found && process.env['FUSEGATE_REQUIRE_PEERS'] !== undefined)
-    throw new Error(found.missing);
+  if ('missing' in found && peersRequired) throw new Error(found.missing);
   return found;
 }
 

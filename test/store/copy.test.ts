@@ -76,7 +76,10 @@ test('a source that changes meanwhile, and a target that loses something, are fo
     async scan(range) {
       const page = await source.scan(range);
       if (valueOf(page).length < range.limit)
-        await source.transact([], () => [{ key, value: bytes('late') }]);
+        await source.transact(
+          () => [],
+          () => [{ key, value: bytes('late') }],
+        );
       return page;
     },
   };

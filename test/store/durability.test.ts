@@ -13,7 +13,7 @@ import { buildWithoutSync } from './noSync.js';
 import { powerCuts } from './powerCut.js';
 import { skipWithout } from './tools.js';
 import { bytesOf, fileEvents, readTrace, targetOf, traceArguments, type Call } from './trace.js';
-import { openStore } from './workload.js';
+import { storeAt } from './open.js';
 
 const workload = fileURLToPath(new URL('workload.js', import.meta.url));
 const skip = skipWithout('strace', 'cc');
@@ -59,7 +59,7 @@ async function checkCuts(folder: string, base: Buffer, calls: readonly Call[]): 
     const remains = join(folder, `cut-${(cuts += 1)}`);
     mkdirSync(remains);
     writeFileSync(join(remains, 'data.mdb'), image);
-    const store = await openStore(remains);
+    const store = await storeAt(`lmdb:${remains}`);
     try {
       await checkWorkload(store, acknowledgedBefore(calls, line));
     } catch (error) {
@@ -74,7 +74,7 @@ async function checkCuts(folder: string, base: Buffer, calls: readonly Call[]): 
 /** A folder with an empty store, and the bytes of its file. */
 async function emptyStore(): Promise<{ folder: string; base: Buffer }> {
   const folder = temporaryFolder();
-  await (await openStore(join(folder, 'store'))).close();
+  await (await storeAt(`lmdb:${join(folder, 'store')}`)).close();
   return { folder, base: readFileSync(join(folder, 'store', 'data.mdb')) };
 }
 
@@ -142,14 +142,14 @@ describe('a sync', { skip }, () => {
     assert.ok(failed.length > 0, 'syncs failed');
     const last = done.findLastIndex((name) => failed.some((other) => parseName(other) < parseName(name)));
     assert.ok(last > 0, 'units after a failure were done');
-    const store = await openStore(join(folder, 'store'));
+    const store = await storeAt(`lmdb:${join(folder, 'store')}`);
     await checkWorkload(store, done);
     await store.close();
   });
 
   test('that is slow keeps the record from other processes until it has ended', async () => {
     const { folder } = await emptyStore();
-    const store = await openStore(join(folder, 'store'));
+    const store = await storeAt(`lmdb:${join(folder, 'store')}`);
     const fault = ['-e', 'trace=fdatasync', '-e', 'inject=fdatasync:delay_enter=700000'];
     const program = [process.execPath, workload, join(folder, 'store'), 'u', '1', '1'];
     const child = spawn('strace', ['-f', '-qq', '-o', '/dev/null', ...fault, ...program]);

@@ -10,7 +10,6 @@ const unavailable: Unavailable = { kind: 'unavailable', reason: 'A fault was inj
 /** The engine with a fault before each transaction that `next` names. */
 export function faultyEngine(engine: Engine, next: () => Fault): Engine {
   return {
-    name: engine.name,
     get: (key) => engine.get(key),
     scan: (range) => engine.scan(range),
     count: () => engine.count(),

@@ -8,7 +8,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { temporaryFolder } from '../processes/run.js';
 import { checkWorkload } from './invariants.js';
-import { openStore } from './workload.js';
+import { storeAt } from './open.js';
 
 const workload = fileURLToPath(new URL('workload.js', import.meta.url));
 const rounds = 20;
@@ -37,7 +37,7 @@ test(`three processes are killed in the middle of their writes, ${rounds} times`
     const names = ['x', 'y', 'z'].map((process) => `${process}${round.toString(36)}q`);
     const told = await Promise.all(names.map((name) => workUntilKilled(folder, name, lifeMs)));
     acknowledged.push(...told.flat());
-    const store = await openStore(folder);
+    const store = await storeAt(`lmdb:${folder}`);
     present = await checkWorkload(store, acknowledged);
     await store.close();
   }
@@ -50,20 +50,20 @@ test(`three processes are killed in the middle of their writes, ${rounds} times`
 
 test('a store that other processes open all the time loses nothing', async () => {
   const folder = join(temporaryFolder(), 'store');
-  await (await openStore(folder)).close();
+  await (await storeAt(`lmdb:${folder}`)).close();
   const writer = workUntilKilled(folder, 'w', 4000);
   let opened = 0;
   const opening = async (): Promise<void> => {
-    // The lmdb package forgets a transaction that commits while another process opens the environment.
+    // LMDB sets the number of the last transaction when it opens: nothing may commit meanwhile.
     for (let again = true; again; opened += 1) {
-      const store = await openStore(folder);
+      const store = await storeAt(`lmdb:${folder}`);
       await store.close();
       again = await Promise.race([writer.then(() => false), pause(1, true)]);
     }
   };
   await opening();
   assert.ok(opened > 50, `opened ${opened} times`);
-  const store = await openStore(folder);
+  const store = await storeAt(`lmdb:${folder}`);
   const present = await checkWorkload(store, await writer);
   assert.ok(present > 100, `${present} units`);
   await store.close();

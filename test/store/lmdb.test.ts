@@ -30,7 +30,6 @@ async function open(url: string): Promise<Store> {
     return turn;
   };
   const own: Engine = {
-    name: engine.name,
     get: (key) => engine.get(key),
     scan: (range) => engine.scan(range),
     count: () => engine.count(),

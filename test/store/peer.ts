@@ -38,11 +38,14 @@ async function increment(url: string, count: number): Promise<void> {
 async function hold(url: string, milliseconds: number): Promise<void> {
   const engine = await engineAt(url);
   const key = recordKey('usage', Buffer.from('held'));
-  await engine.transact([key], () => {
-    process.stdout.write('holding\n');
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds);
-    return [{ key, value: Buffer.from('after') }];
-  });
+  await engine.transact(
+    () => [key],
+    () => {
+      process.stdout.write('holding\n');
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds);
+      return [{ key, value: Buffer.from('after') }];
+    },
+  );
   console.log('released');
   await engine.close();
 }

@@ -15,6 +15,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import postgres from 'postgres';
+import { peersRequired } from '../peers/required.js';
 
 /** Where Debian puts the programs of each version, newest last; those of the PATH come after. */
 function programs(): string | undefined {
@@ -34,7 +35,7 @@ function programs(): string | undefined {
 export function postgresMissing(): string | false {
   if (programs() !== undefined) return false;
   const sentence = 'PostgreSQL is not installed. Run: apt-get install postgresql';
-  if (process.env['FUSEGATE_REQUIRE_PEERS'] !== undefined) throw new Error(sentence);
+  if (peersRequired) throw new Error(sentence);
   return sentence;
 }
 

@@ -7,7 +7,8 @@ import type { Store } from '../../src/store/store.js';
 import { secretId } from '../../src/system/masterSecret.js';
 import { systemRandomness } from '../../src/system/randomness.js';
 import { secretPath } from '../../src/system/secretFile.js';
-import { FailingStore, folder, newUnitId, openTestStore } from '../outreach/fixture.js';
+import { FailingStore, newUnitId, openTestStore } from '../outreach/fixture.js';
+import { temporaryFolder } from '../processes/run.js';
 
 const [a, b, c] = ['a', 'b', 'c'].map((letter) => letter.repeat(40)) as [string, string, string];
 
@@ -58,7 +59,7 @@ test('what was written though the store said unavailable passes the next time', 
 
 test('a lost secret file is not made anew over a store that names one', async () => {
   const store = await openTestStore();
-  const dataFolder = folder();
+  const dataFolder = temporaryFolder();
   const sources = { configured: [], dataFolder, randomness: systemRandomness };
   const nothing = await openSecrets(store, newUnitId, { ...sources, randomness: undefined });
   assert.ok('refused' in nothing && nothing.refused.includes('Start the server once'));
@@ -66,7 +67,7 @@ test('a lost secret file is not made anew over a store that names one', async ()
   const opened = await openSecrets(store, newUnitId, sources);
   assert.ok('secrets' in opened);
   assert.deepEqual(await openSecrets(store, newUnitId, sources), opened);
-  const elsewhere = folder();
+  const elsewhere = temporaryFolder();
   const refused = await openSecrets(store, newUnitId, { ...sources, dataFolder: elsewhere });
   assert.ok('refused' in refused && refused.refused.includes(secretId(opened.secrets[0])));
   assert.ok(refused.refused.includes(secretPath(elsewhere)));

@@ -1,12 +1,8 @@
 /** A process that commits units and says on its standard output which were acknowledged. */
 import { writeSync } from 'node:fs';
-import { createStore } from '../../src/store/groupCommit.js';
-import { openLmdb } from '../../src/store/lmdb.js';
-import type { Store, Unit } from '../../src/store/store.js';
-import { unitIds } from '../../src/store/unitId.js';
+import type { Unit } from '../../src/store/store.js';
 import { systemClock } from '../../src/system/clock.js';
-import { createLog } from '../../src/system/log.js';
-import { systemRandomness } from '../../src/system/randomness.js';
+import { newUnitId, storeAt } from './open.js';
 
 /** What {@link checkWorkload} finds of one unit: a record and a log entry, both or neither. */
 export function workloadUnit(id: Uint8Array, name: string): Unit {
@@ -21,20 +17,9 @@ export function workloadUnit(id: Uint8Array, name: string): Unit {
   };
 }
 
-/** Opens the store of a folder. */
-export async function openStore(folder: string): Promise<Store> {
-  const engine = await openLmdb({
-    folder,
-    clock: systemClock,
-    log: createLog('fatal'),
-  });
-  return createStore(engine, unitIds(systemClock, systemRandomness));
-}
-
 /** Runs `count` units, `together` at a time, and prints `ACK <name>` for each that is done. */
 async function work(folder: string, prefix: string, count: number, together: number): Promise<void> {
-  const store = await openStore(folder);
-  const newUnitId = unitIds(systemClock, systemRandomness);
+  const store = await storeAt(`lmdb:${folder}`);
   let next = 0;
   const write = async (): Promise<void> => {
     while (next < count) {

@@ -6,7 +6,7 @@ import { describe, test } from 'node:test';
 import { derive, parseSecrets, secretFingerprint, secretId } from '../../src/system/masterSecret.js';
 import { systemRandomness } from '../../src/system/randomness.js';
 import { makeSecretFile, readSecretFile, secretPath } from '../../src/system/secretFile.js';
-import { folder } from '../outreach/fixture.js';
+import { temporaryFolder } from '../processes/run.js';
 
 const secret = 'example-secret-0123456789-abcdefghij';
 
@@ -42,7 +42,7 @@ test('secrets are 32 to 256 visible characters, each once', () => {
 
 describe('the file', () => {
   test('is made once, for its owner alone, and holds 256 random bits', () => {
-    const data = join(folder(), 'not', 'yet');
+    const data = join(temporaryFolder(), 'not', 'yet');
     assert.equal(readSecretFile(data), undefined);
     const made = makeSecretFile(data, systemRandomness);
     assert.ok('secrets' in made);
@@ -55,7 +55,7 @@ describe('the file', () => {
   });
 
   test('is whole whenever it is there: made while others look', () => {
-    const data = folder();
+    const data = temporaryFolder();
     let looks = 0;
     const lookingRandomness = (count: number): Buffer => {
       looks += 1;
@@ -67,7 +67,7 @@ describe('the file', () => {
   });
 
   test('is refused when others can read it', () => {
-    const data = folder();
+    const data = temporaryFolder();
     makeSecretFile(data, systemRandomness);
     for (const mode of [0o640, 0o604, 0o660, 0o601]) {
       chmodSync(secretPath(data), mode);
@@ -81,7 +81,7 @@ describe('the file', () => {
 
   test('is refused when it is malformed, without a word of what is in it', () => {
     for (const text of ['', 'short-secret', '\0'.repeat(43)]) {
-      const data = folder();
+      const data = temporaryFolder();
       writeFileSync(secretPath(data), text, { mode: 0o600 });
       const read = readSecretFile(data);
       assert.ok(read !== undefined && 'refused' in read);
@@ -91,13 +91,13 @@ describe('the file', () => {
   });
 
   test('may hold several, the newest first', () => {
-    const data = folder();
+    const data = temporaryFolder();
     writeFileSync(secretPath(data), `${'n'.repeat(32)}\n${'o'.repeat(32)}\n`, { mode: 0o600 });
     assert.deepEqual(readSecretFile(data), { secrets: ['n'.repeat(32), 'o'.repeat(32)] });
   });
 
   test('that cannot be made is told', () => {
-    const data = folder();
+    const data = temporaryFolder();
     writeFileSync(join(data, 'file'), '');
     const made = makeSecretFile(join(data, 'file'), systemRandomness);
     assert.ok('refused' in made);
