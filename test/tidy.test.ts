@@ -47,7 +47,7 @@ const entryPoints = [
   /\.test\.ts$/,
   /^bench\/main\.ts$/,
   /^test\/processes\/program\.ts$/,
-  /^test\/store\/(peer|workload)\.ts$/,
+  /^test\/store\/(peer|workload|bareLmdb)\.ts$/,
   /^(bench|test)\/peers\//,
   // Rewrites the generated documents.
   /^test\/contract\/writeDocuments\.ts$/,

@@ -177,10 +177,9 @@ class LmdbEngine implements Engine {
   }
 
   /**
-   * Opens the environment while no process writes. By the source in the lmdb package, LMDB sets the number
-   * of the last transaction anew when it opens, from what it read a moment before, so that one that commits
-   * in between could be overwritten by the next (OpenLDAP ITS#9496, mended there). A precaution: it was not
-   * seen.
+   * Opens the environment while no process writes. When it opens, the lmdb package's LMDB reads the number of
+   * the last transaction and a moment later sets it for every process, so that one that commits in between is
+   * overwritten by the next (OpenLDAP ITS#9496, mended there; `test/store/opening.test.ts` shows it).
    */
   async open(): Promise<void> {
     const { clock, folder } = this.parts;
