@@ -2,10 +2,13 @@
 import { availableParallelism, hostname } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { Command } from 'commander';
 import { createAccess, keyTiers, type Access } from './access/admission.js';
 import { KeyChanges, storedKeys, storedUsage } from './access/stored.js';
 import { readTiers, type Tiers } from './access/tiers.js';
+import { addBackup } from './commands/backup.js';
 import { addClick } from './commands/click.js';
+import { addDoctor } from './commands/doctor.js';
 import { addExports } from './commands/export.js';
 import { addForget } from './commands/forget.js';
 import { addKeys, type KeysParts } from './commands/keys.js';
@@ -143,6 +146,9 @@ function handlers(
 /** How long the store may take with what is left for it, before the process ends without it (ms). */
 const lastFlushMs = 3_000;
 
+/** How long the doctor waits for the server's answer (ms). */
+const askMs = 5_000;
+
 const dayMs = 86_400_000;
 
 /** Removes what is older than it is kept; the usage of past months, which is all read for it, once a day. */
@@ -240,9 +246,25 @@ function commandParts(): KeysParts {
   };
 }
 
+/** Locks a data folder for a command that needs it alone. */
+function lockFolder(folder: string): string | undefined {
+  return takeDataFolder(folder, native.lockFile, () => undefined);
+}
+
+/** What the doctor looks at besides the store. */
+const doctorParts = {
+  nativeVersion: native.version,
+  nodeVersion: process.versions.node,
+  async get(url: string) {
+    const response = await fetch(url, { signal: AbortSignal.timeout(askMs) });
+    return { status: response.status, body: await response.text() };
+  },
+};
+
 /** Runs `fusegate` with the arguments after the command's name. */
 export async function main(args: readonly string[]): Promise<void> {
   const parts = commandParts();
+  const more = { version: SERVICE_VERSION, log: createLog('silent') };
   await runProgram(args, {
     version: SERVICE_VERSION,
     serve: () =>
@@ -260,13 +282,19 @@ export async function main(args: readonly string[]): Promise<void> {
         clock: systemClock,
         randomness: systemRandomness,
         log: createLog('warn'),
-        lockFolder: (folder) => takeDataFolder(folder, native.lockFile, () => undefined),
+        lockFolder,
         progressTo: process.stderr,
         print: (line) => console.log(line),
         printError: (line) => console.error(line),
       }),
     work: () => runWorker(buildServer),
-    add: [addKeys, addExports, addOptout, addClick, addForget].map((add) => (program) => add(program, parts)),
+    add: [
+      ...[addKeys, addExports, addOptout, addClick, addForget].map(
+        (add) => (program: Command) => add(program, parts),
+      ),
+      (program) => addBackup(program, { ...parts, ...more, lockFolder, progressTo: process.stderr }),
+      (program) => addDoctor(program, { ...parts, ...more, ...doctorParts }),
+    ],
   });
 }
 

@@ -42,12 +42,18 @@ describe('README', () => {
   let port = 0;
   const folder = mkdtempSync(join(tmpdir(), 'fusegate-readme-'));
 
+  const environment = (): NodeJS.ProcessEnv => ({
+    ...process.env,
+    PORT: String(port),
+    WORKERS: '1',
+    STORE_URL: `lmdb:${join(folder, 'data/store')}`,
+  });
+
   before(async () => {
     port = await freePort();
-    const environment = { PORT: String(port), WORKERS: '1', STORE_URL: `lmdb:${join(folder, 'data/store')}` };
     server = spawn('npm', ['start'], {
       cwd: root,
-      env: { ...process.env, ...environment },
+      env: environment(),
       stdio: 'ignore',
       detached: true,
     });
@@ -72,7 +78,8 @@ describe('README', () => {
         return;
       }
       assert.match(text, /^(curl|npx fusegate) /, 'a command that this test knows how to run');
-      const { stdout } = await run('bash', ['-c', text.replaceAll(':8080', `:${port}`)], { cwd: root });
+      const here = text.replaceAll(':8080', `:${port}`).replaceAll('/var/backups', folder);
+      const { stdout } = await run('bash', ['-ec', here], { cwd: root, env: environment() });
       assert.notEqual(stdout, '');
       if (answer !== undefined) assert.deepEqual(JSON.parse(stdout), JSON.parse(answer));
     });

@@ -1,8 +1,7 @@
 /** `fusegate store copy FROM TO`: moves every record from one store to another and verifies the copy. */
 import { readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { Presets, SingleBar } from 'cli-progress';
-import { copyStore, type CopyOutcome, type Progress } from '../store/copy.js';
+import { copyStore, type CopyOutcome } from '../store/copy.js';
 import type { Engine } from '../store/engine.js';
 import {
   missingStore,
@@ -11,6 +10,7 @@ import {
   type StoreLocation,
   type StoreParts,
 } from '../store/open.js';
+import { progressOn } from './progress.js';
 
 /** What the command needs from the outside. */
 export interface StoreCopyParts extends StoreParts {
@@ -88,31 +88,4 @@ async function copyOpen(source: Engine, target: Engine, parts: StoreCopyParts): 
     await source.close();
     await target.close();
   }
-}
-
-/** A bar for each pass on a terminal; elsewhere a line at every tenth. */
-function progressOn(stream: NodeJS.WriteStream): { readonly progress: Progress; readonly end: () => void } {
-  const format = '{pass} [{bar}] {percentage} % | {value}/{total} records | {eta_formatted} left';
-  let bar: SingleBar | undefined;
-  let passNow = '';
-  let tenth = -1;
-  const end = (): void => bar?.stop();
-  const progress: Progress = (pass, records, about) => {
-    const total = Math.max(records, about);
-    if (pass !== passNow) {
-      end();
-      passNow = pass;
-      tenth = -1;
-      bar = stream.isTTY
-        ? new SingleBar({ stream, format, clearOnComplete: false }, Presets.shades_classic)
-        : undefined;
-      bar?.start(total, 0, { pass: pass.padEnd(13) });
-    }
-    bar?.setTotal(total);
-    bar?.update(records);
-    const now = total === 0 ? 10 : Math.floor((10 * records) / total);
-    if (bar === undefined && now > tenth) stream.write(`${pass}: ${records} of ${total} records\n`);
-    tenth = now;
-  };
-  return { progress, end };
 }

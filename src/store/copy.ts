@@ -1,37 +1,24 @@
-/** Copies every record of one engine to another, and then makes sure that both hold the same. */
-import { createHash, type Hash } from 'node:crypto';
+/** Fills an empty engine with the records of another, or of a backup, and makes sure that it has the same. */
 import type { Engine } from './engine.js';
 import { unfinishedCopyKey } from './open.js';
-import type { Entry, Reading, Unavailable } from './store.js';
+import { everything, walkOver, type Summary, type Visit, type Walk } from './records.js';
 
 /** What a copy came to. `reason`s are sentences for the operator. */
 export type CopyOutcome =
-  | { readonly kind: 'copied'; readonly records: number; readonly digest: string }
+  | ({ readonly kind: 'copied' } & Summary)
   /** Nothing was written. */
   | { readonly kind: 'refused'; readonly reason: string }
   /** The target is marked as unfinished: no server takes it. */
   | { readonly kind: 'failed'; readonly reason: string };
 
-/** Told how far a pass has come: records out of about so many. */
-export type Progress = (
-  pass: 'copy' | 'verify source' | 'verify target',
-  records: number,
-  total: number,
-) => void;
-
-/** Bytes of a page that are aimed at. */
-const pageBytes = 2 * 1024 * 1024;
-
-const mostRecords = 1_024;
-
-/** Every record; keys that begin with a zero byte are an engine's own. */
-const everything = { from: Buffer.of(1), to: Buffer.of(255, 255) } as const;
+/** Told how far a pass over the records has come: so many out of about `total`. */
+export type Progress = (pass: string, records: number, total: number) => void;
 
 const unfinished =
-  'The store to copy to holds an unfinished copy. ' +
+  'The store to write to holds an unfinished copy. ' +
   'Empty it (remove the folder, or drop the tables) and try again.';
 
-const occupied = 'The store to copy to holds records already. A copy needs an empty one.';
+const occupied = 'The store to write to holds records already. It must be empty.';
 
 const halfSource = 'The store to copy from is itself an unfinished copy.';
 
@@ -40,103 +27,83 @@ const changed = 'The store to copy from changed meanwhile. Stop the servers that
 /** A copy writes whatever was there. */
 const noKeys = (): readonly Uint8Array[] => [];
 
-/** What a pass over all records found. */
-interface Pass {
-  readonly records: number;
-  /** SHA-256 over lengths, keys and values in the order of keys, in hex. */
-  readonly digest: string;
+/** Why records of this engine are not taken for a whole store, if so. */
+export async function unfinishedSource(from: Engine): Promise<string | undefined> {
+  const marker = await from.get(unfinishedCopyKey);
+  if (marker.kind === 'unavailable') return marker.reason;
+  return marker.value === undefined ? undefined : halfSource;
+}
+
+/** Copies `from`, which must not change meanwhile, to `to`, which must hold nothing. */
+export async function copyStore(from: Engine, to: Engine, progress: Progress): Promise<CopyOutcome> {
+  const reason = await unfinishedSource(from);
+  if (reason !== undefined) return { kind: 'refused', reason };
+  const about = await from.count();
+  if (about.kind === 'unavailable') return { kind: 'refused', reason: about.reason };
+  const walk = walkOver((range) => from.scan(range));
+  const source = { name: 'copy', walk, about: about.value };
+  return fillStore(source, to, progress, async ({ digest, records }) => {
+    const again = await walk(reporting(progress, 'verify source', records));
+    if (again.kind === 'unavailable') return again.reason;
+    return again.value.digest === digest ? undefined : changed;
+  });
+}
+
+/** Where records come from. */
+export interface Source {
+  /** The name of the pass that writes them. */
+  readonly name: string;
+  readonly walk: Walk;
+  /** About how many there are. */
+  readonly about: number;
 }
 
 /**
- * Copies `from` to `to`, which must hold nothing. A marker in the target says that it is unfinished until a
- * second pass over both has found the same records: in the source, so that it did not change meanwhile, and
- * in the target.
+ * Writes the records of a source to `to`, which must hold nothing. A marker in the target says that it is
+ * unfinished until `wrong` finds nothing against what was read, and a pass over the target the same records.
  */
-export async function copyStore(from: Engine, to: Engine, progress: Progress): Promise<CopyOutcome> {
-  const reason = await obstacle(from, to);
+export async function fillStore(
+  { name, walk, about }: Source,
+  to: Engine,
+  progress: Progress,
+  wrong: (written: Summary) => Promise<string | undefined>,
+): Promise<CopyOutcome> {
+  const reason = await obstacle(to);
   if (reason !== undefined) return { kind: 'refused', reason };
+  const failed = (sentence: string): CopyOutcome => ({ kind: 'failed', reason: sentence });
   const marked = await to.transact(noKeys, () => [{ key: unfinishedCopyKey, value: Buffer.from('1') }]);
-  if (marked !== undefined) return { kind: 'failed', reason: marked.reason };
-  return copyMarked(from, to, progress);
-}
-
-/** Why a copy cannot begin, if it cannot. */
-async function obstacle(from: Engine, to: Engine): Promise<string | undefined> {
-  const targetMarker = await to.get(unfinishedCopyKey);
-  if (targetMarker.kind === 'unavailable') return targetMarker.reason;
-  if (targetMarker.value !== undefined) return unfinished;
-  const present = await to.scan({ ...everything, limit: 1 });
-  if (present.kind === 'unavailable') return present.reason;
-  if (present.value.length > 0) return occupied;
-  const sourceMarker = await from.get(unfinishedCopyKey);
-  if (sourceMarker.kind === 'unavailable') return sourceMarker.reason;
-  return sourceMarker.value === undefined ? undefined : halfSource;
-}
-
-async function copyMarked(from: Engine, to: Engine, progress: Progress): Promise<CopyOutcome> {
-  const failed = (reason: string): CopyOutcome => ({ kind: 'failed', reason });
-  const total = await from.count();
-  if (total.kind === 'unavailable') return failed(total.reason);
-  const copied = await pass(from, async (page, records) => {
-    progress('copy', records, total.value);
+  if (marked !== undefined) return failed(marked.reason);
+  const written = await walk((page, records) => {
+    progress(name, records, about);
     return to.transact(noKeys, () => page);
   });
-  if (copied.kind === 'unavailable') return failed(copied.reason);
-  const { digest, records } = copied.value;
-  const source = await pass(from, (_, count) => {
-    progress('verify source', count, records);
-    return undefined;
-  });
-  if (source.kind === 'unavailable') return failed(source.reason);
-  if (source.value.digest !== digest) return failed(changed);
-  const target = await pass(to, (_, count) => {
-    progress('verify target', count, records);
-    return undefined;
-  });
+  if (written.kind === 'unavailable') return failed(written.reason);
+  const { digest, records } = written.value;
+  const against = await wrong(written.value);
+  if (against !== undefined) return failed(against);
+  const target = await walkOver((range) => to.scan(range))(reporting(progress, 'verify target', records));
   if (target.kind === 'unavailable') return failed(target.reason);
-  if (target.value.digest !== digest || target.value.records !== records) {
-    return failed(`The copy holds other records than its source (${target.value.records} and ${records}).`);
+  if (target.value.digest !== digest) {
+    return failed(`The target holds other records than the source (${target.value.records}, ${records}).`);
   }
   const cleared = await to.transact(noKeys, () => [{ key: unfinishedCopyKey, value: undefined }]);
-  return cleared === undefined ? { kind: 'copied', records, digest } : failed(cleared.reason);
+  return cleared === undefined ? { kind: 'copied', ...written.value } : failed(cleared.reason);
 }
 
-/** Reads every record but the marker, page by page; ends where `visit` says that it failed. */
-async function pass(
-  engine: Engine,
-  visit: (page: readonly Entry[], records: number) => Promise<Unavailable | undefined> | undefined,
-): Promise<Reading<Pass>> {
-  const hash = createHash('sha256');
-  let from: Uint8Array = everything.from;
-  let limit = 64;
-  let records = 0;
-  for (;;) {
-    const found = await engine.scan({ from, to: everything.to, limit });
-    if (found.kind === 'unavailable') return found;
-    const page = found.value.filter(({ key }) => Buffer.compare(key, unfinishedCopyKey) !== 0);
-    records += page.length;
-    for (const entry of page) digest(hash, entry);
-    const failed = await visit(page, records);
-    if (failed !== undefined) return failed;
-    const last = found.value.at(-1);
-    if (last === undefined || found.value.length < limit) {
-      return { kind: 'read', value: { records, digest: hash.digest('hex') } };
-    }
-    from = Buffer.concat([last.key, Buffer.of(0)]);
-    limit = nextLimit(found.value, limit);
-  }
+/** Why nothing can be written to an engine, if so. */
+async function obstacle(to: Engine): Promise<string | undefined> {
+  const marker = await to.get(unfinishedCopyKey);
+  if (marker.kind === 'unavailable') return marker.reason;
+  if (marker.value !== undefined) return unfinished;
+  const present = await to.scan({ ...everything, limit: 1 });
+  if (present.kind === 'unavailable') return present.reason;
+  return present.value.length > 0 ? occupied : undefined;
 }
 
-/** Records of the next page, so that it has about {@link pageBytes}; it grows slowly, as values differ. */
-function nextLimit(page: readonly Entry[], limit: number): number {
-  const bytes = page.reduce((sum, { key, value }) => sum + key.byteLength + value.byteLength, 0);
-  const wanted = Math.floor((pageBytes * page.length) / Math.max(1, bytes));
-  return Math.max(1, Math.min(wanted, limit * 2, mostRecords));
-}
-
-function digest(hash: Hash, { key, value }: Entry): void {
-  const lengths = Buffer.allocUnsafe(8);
-  lengths.writeUInt32BE(key.byteLength, 0);
-  lengths.writeUInt32BE(value.byteLength, 4);
-  hash.update(lengths).update(key).update(value);
+/** A visit that only tells how far it is. */
+export function reporting(progress: Progress, pass: string, total: number): Visit {
+  return (_, records) => {
+    progress(pass, records, total);
+    return undefined;
+  };
 }

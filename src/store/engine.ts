@@ -19,6 +19,9 @@ export interface KeyRange {
   readonly limit: number;
 }
 
+/** Reads the records of a range. */
+export type Scan = (range: KeyRange) => Promise<Reading<readonly Entry[]>>;
+
 /**
  * A storage engine. All keys are 1 to 255 bytes, ordered by their bytes; those that begin with a zero byte
  * are the engine's own.
@@ -38,6 +41,11 @@ export interface Engine {
     keys: () => readonly Uint8Array[],
     decide: (read: ReadRecord) => readonly Write[],
   ): Promise<Unavailable | undefined>;
+  /**
+   * Calls `use` with a scan whose calls all read one view: the store at one moment, however long it takes and
+   * whatever is written meanwhile. `use` is not called again; what it throws is thrown.
+   */
+  snapshot<Value>(use: (scan: Scan) => Promise<Value>): Promise<Reading<Value>>;
   /** Removes records of a range, at most `limit`, in one durable transaction; returns how many. */
   removeRange(range: KeyRange): Promise<Reading<number>>;
   /** How many records there are, nearly enough for a progress bar. */

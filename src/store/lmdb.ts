@@ -8,13 +8,13 @@
 import { existsSync, linkSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { open, type RootDatabase } from 'lmdb';
+import { open, type RootDatabase, type Transaction } from 'lmdb';
 import { native } from '../native/addon.js';
 import type { Gate } from '../native/index.js';
 import type { Clock, Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 import { syncPath } from '../system/sync.js';
-import type { Engine, KeyRange, ReadRecord, Write } from './engine.js';
+import type { Engine, KeyRange, ReadRecord, Scan, Write } from './engine.js';
 import type { Entry, Reading, Unavailable } from './store.js';
 
 /** What the record under the key 0 says: how keys and values are laid out. */
@@ -135,6 +135,23 @@ class LmdbEngine implements Engine {
     const { environment } = this;
     environment?.resetReadTxn();
     return environment === undefined ? this.failure : read(entries(environment, range));
+  }
+
+  async snapshot<Value>(use: (scan: Scan) => Promise<Value>): Promise<Reading<Value>> {
+    const { environment } = this;
+    if (environment === undefined) return this.failure;
+    environment.resetReadTxn();
+    const view = environment.useReadTransaction();
+    try {
+      return read(
+        await use(async (range) => {
+          await setImmediate();
+          return this.environment === environment ? read(entries(environment, range, view)) : this.failure;
+        }),
+      );
+    } finally {
+      if (this.environment === environment) view.done();
+    }
   }
 
   transact(
@@ -264,7 +281,9 @@ function sentence(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-function entries(environment: Environment, { from, to, limit }: KeyRange): Entry[] {
-  const range = environment.getRange({ start: from, end: to, limit, snapshot: true });
+/** Records of a range as `view` has them; undefined: as they are now. */
+function entries(environment: Environment, { from, to, limit }: KeyRange, view?: Transaction): Entry[] {
+  const seenBy = view === undefined ? {} : { transaction: view };
+  const range = environment.getRange({ start: from, end: to, limit, snapshot: true, ...seenBy });
   return [...range].map(({ key, value }) => ({ key, value }));
 }

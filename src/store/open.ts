@@ -9,7 +9,7 @@ import type { Engine } from './engine.js';
 import { createStore } from './groupCommit.js';
 import { openLmdb } from './lmdb.js';
 import { openPostgres } from './postgres.js';
-import { parsePostgresUrl, type PostgresAddress } from './postgresAddress.js';
+import { parsePostgresUrl, serverName, type PostgresAddress } from './postgresAddress.js';
 import type { Store, Unavailable } from './store.js';
 import { unitIds } from './unitId.js';
 
@@ -43,6 +43,11 @@ export function parseStoreUrl(
   if (!/^postgres(ql)?:/.test(text)) return { wrong: 'must be lmdb:<folder> or postgres://…' };
   const parsed = parsePostgresUrl(text);
   return 'wrong' in parsed ? parsed : { location: { kind: 'postgres', address: parsed.address } };
+}
+
+/** A location as the operator knows it, without any password. */
+export function storeName(location: StoreLocation): string {
+  return location.kind === 'lmdb' ? `the store in ${location.folder}` : serverName(location.address);
 }
 
 /** The sentence that says that a location has no store yet; only of a folder that can be told unopened. */
@@ -83,6 +88,6 @@ export async function openStore(
   if (marker.kind === 'unavailable') return marker;
   return {
     kind: 'unavailable',
-    reason: 'The store holds an unfinished copy of another: empty it and run fusegate store copy again.',
+    reason: 'The store holds an unfinished copy or restore: empty it and run that command again.',
   };
 }

@@ -13,7 +13,7 @@ import type { Clock, Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 import type { Randomness } from '../system/randomness.js';
 import { textOf } from './bytes.js';
-import type { Engine, KeyRange, ReadRecord, Write } from './engine.js';
+import type { Engine, KeyRange, ReadRecord, Scan, Write } from './engine.js';
 import { serverName, type PostgresAddress } from './postgresAddress.js';
 import { failureOf, type Failure } from './postgresFailure.js';
 import { migrate } from './postgresSchema.js';
@@ -37,6 +37,15 @@ const readers = 2;
 
 /** Bytes of records in one INSERT message; larger writes take several. */
 const messageBytes = 4 * 1024 * 1024;
+
+/** How long the server waits for a snapshot's next statement, and takes for one (ms). */
+const snapshotPatienceMs = 60_000;
+
+const beginSnapshot = [
+  'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY',
+  `SET LOCAL statement_timeout TO ${snapshotPatienceMs}`,
+  `SET LOCAL idle_in_transaction_session_timeout TO ${snapshotPatienceMs}`,
+].join('; ');
 
 /** What the engine is made of. */
 export interface PostgresParts {
@@ -118,12 +127,33 @@ class PostgresEngine implements Engine {
   }
 
   async scan(range: KeyRange): Promise<Reading<readonly Entry[]>> {
-    const statement =
-      `SELECT key, value FROM fusegate_records WHERE ${within(range)} ` + `ORDER BY key LIMIT ${range.limit}`;
-    return this.attempts(this.reader(), async (session) => {
-      const { rows } = await session.run(statement);
-      return rows.map((row) => ({ key: bytesOf(row, 0), value: bytesOf(row, 1) }));
-    });
+    return this.attempts(this.reader(), (session) => entriesOf(session, range));
+  }
+
+  /**
+   * Not tried again: a lost connection has lost the view. REPEATABLE READ is enough, as nothing is written by
+   * what it reads: it sees the transactions that had committed when it began.
+   */
+  async snapshot<Value>(use: (scan: Scan) => Promise<Value>): Promise<Reading<Value>> {
+    const { address, clock } = this.parts;
+    let session: Session;
+    try {
+      session = await openSession(address, clock, this.times.connect);
+      await session.run(beginSnapshot);
+    } catch (error) {
+      return this.unavailable(failureOf(error).reason);
+    }
+    try {
+      const value = await use((range) =>
+        entriesOf(session, range).then(
+          (found) => ({ kind: 'read', value: found }),
+          (error: unknown) => this.unavailable(failureOf(error).reason),
+        ),
+      );
+      return { kind: 'read', value };
+    } finally {
+      await session.end();
+    }
   }
 
   count(): Promise<Reading<number>> {
@@ -326,6 +356,13 @@ function statementsOf(writes: readonly Write[]): string[] {
   }
   flush();
   return statements;
+}
+
+async function entriesOf(session: Session, range: KeyRange): Promise<Entry[]> {
+  const { rows } = await session.run(
+    `SELECT key, value FROM fusegate_records WHERE ${within(range)} ORDER BY key LIMIT ${range.limit}`,
+  );
+  return rows.map((row) => ({ key: bytesOf(row, 0), value: bytesOf(row, 1) }));
 }
 
 function within({ from, to }: KeyRange): string {

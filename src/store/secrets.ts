@@ -6,6 +6,8 @@
 import { parseSecrets, secretFingerprint, secretId, type MasterSecrets } from '../system/masterSecret.js';
 import type { Randomness } from '../system/randomness.js';
 import { makeSecretFile, readSecretFile, secretPath, type SecretsResult } from '../system/secretFile.js';
+import { recordKey } from './bytes.js';
+import type { Engine } from './engine.js';
 import { defineRecord } from './record.js';
 import type { Operation, Outcome, Store, Unavailable } from './store.js';
 import type { UnitIds } from './unitId.js';
@@ -62,6 +64,29 @@ export async function openSecrets(
   return registered.kind === 'registered' ? found : { refused: registered.reason };
 }
 
+/**
+ * The secrets that the records of an engine need and that are not at hand, each a sentence that says what to
+ * do; none where all is well. Registers and makes nothing.
+ */
+export async function missingSecrets(
+  engine: Pick<Engine, 'get'>,
+  { masterSecrets, dataFolder }: { readonly masterSecrets: readonly string[]; readonly dataFolder: string },
+): Promise<readonly string[]> {
+  const reading = await engine.get(recordKey('secrets', key));
+  if (reading.kind === 'unavailable') return [reading.reason];
+  const named = reading.value === undefined ? [] : decodeFingerprints(reading.value);
+  const where = masterSecrets.length > 0 ? 'MASTER_SECRET' : secretPath(dataFolder);
+  const found = masterSecrets.length > 0 ? { secrets: masterSecrets } : readSecretFile(dataFolder);
+  if (found !== undefined && 'refused' in found) return [found.refused];
+  const own = (found?.secrets ?? []).map(fingerprintOf);
+  const missing = named.filter((each) => !own.some((other) => same(each, other)));
+  return missing.map(({ id }) => `The server needs master secret ${id}: put your copy into ${where}.`);
+}
+
+function fingerprintOf(secret: string): Fingerprint {
+  return { id: secretId(secret), fingerprint: secretFingerprint(secret) };
+}
+
 async function findSecrets(store: Store, sources: SecretSources, where: string): Promise<SecretsResult> {
   const { configured, dataFolder, randomness } = sources;
   if (configured.length > 0) {
@@ -97,7 +122,7 @@ export async function registerSecrets(
   secrets: MasterSecrets,
   where: string,
 ): Promise<Registered> {
-  const own = secrets.map((secret) => ({ id: secretId(secret), fingerprint: secretFingerprint(secret) }));
+  const own = secrets.map(fingerprintOf);
   for (;;) {
     const reading = await store.get('secrets', key);
     if (reading.kind === 'unavailable') return reading;

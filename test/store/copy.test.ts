@@ -90,7 +90,7 @@ test('a source that changes meanwhile, and a target that loses something, are fo
     transact: (keys, decide) => targets[1].transact(keys, (read) => decide(read).slice(0, 50)),
   };
   const lost = await copyStore(source, lossy, quiet);
-  assert.match(lost.kind === 'failed' ? lost.reason : lost.kind, /holds other records than its source/);
+  assert.match(lost.kind === 'failed' ? lost.reason : lost.kind, /holds other records than the source/);
   for (const engine of [source, ...targets]) await engine.close();
 });
 

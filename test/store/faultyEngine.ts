@@ -12,6 +12,7 @@ export function faultyEngine(engine: Engine, next: () => Fault): Engine {
   return {
     get: (key) => engine.get(key),
     scan: (range) => engine.scan(range),
+    snapshot: (use) => engine.snapshot(use),
     count: () => engine.count(),
     close: () => engine.close(),
     async transact(keys, decide) {

@@ -32,6 +32,7 @@ async function open(url: string): Promise<Store> {
   const own: Engine = {
     get: (key) => engine.get(key),
     scan: (range) => engine.scan(range),
+    snapshot: (use) => engine.snapshot(use),
     count: () => engine.count(),
     transact: (keys, decide) => inTurn(() => engine.transact(keys, decide)),
     removeRange: (range) => inTurn(() => engine.removeRange(range)),

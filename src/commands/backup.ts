@@ -1,0 +1,151 @@
+/** `fusegate backup DIR` and `fusegate restore DIR` (docs/backup.md). */
+import type { Command } from 'commander';
+import { checkBackup, makeBackup, readManifest, restoreBackup, type Manifest } from '../store/backup.js';
+import type { Progress } from '../store/copy.js';
+import type { Engine } from '../store/engine.js';
+import { missingStore, openEngine, parseStoreUrl, storeName, type StoreLocation } from '../store/open.js';
+import { missingSecrets } from '../store/secrets.js';
+import { readConfiguration, type Configuration } from '../system/configuration.js';
+import type { Log } from '../system/log.js';
+import { progressOn } from './progress.js';
+import type { CommandParts } from './withStore.js';
+
+/** What the commands need from the outside. */
+export interface BackupParts extends CommandParts {
+  readonly version: string;
+  readonly log: Pick<Log, 'error' | 'warn' | 'info'>;
+  /** Locks the data folder; the sentence that says why it cannot be had, if so. */
+  readonly lockFolder: (folder: string) => string | undefined;
+  /** Where progress goes. */
+  readonly progressTo: NodeJS.WriteStream;
+}
+
+/** An exit code, or the sentence that says what went wrong. */
+type Ended = Promise<number | { readonly wrong: string }>;
+
+/** The store that the configuration names. */
+interface Place {
+  readonly configuration: Configuration;
+  readonly location: StoreLocation;
+}
+
+/** Reads the configuration and runs a command on the place of the store. */
+async function withPlace(parts: BackupParts, command: (place: Place) => Ended): Promise<number> {
+  const read = readConfiguration(parts.environment, parts.machine);
+  for (const warning of read.warnings) parts.printError(`Warning: ${warning}`);
+  const wrong = (sentences: readonly string[]): number => {
+    for (const each of sentences) parts.printError(each);
+    return 1;
+  };
+  if ('errors' in read) return wrong(read.errors);
+  const parsed = parseStoreUrl(read.configuration.storeUrl);
+  if ('wrong' in parsed) return wrong([`STORE_URL ${parsed.wrong}.`]);
+  const ended = await command({ configuration: read.configuration, location: parsed.location });
+  return typeof ended === 'number' ? ended : wrong([ended.wrong]);
+}
+
+/** Runs a step on the store's engine with a display of its progress, and closes both. */
+async function withEngine<Result>(
+  parts: BackupParts,
+  { location }: Place,
+  step: (engine: Engine, progress: Progress) => Promise<Result>,
+): Promise<Result | { readonly wrong: string }> {
+  const opened = await openEngine(location, parts);
+  if (opened.kind === 'unavailable') return { wrong: opened.reason };
+  const display = progressOn(parts.progressTo);
+  try {
+    return await step(opened.engine, display.progress);
+  } finally {
+    display.end();
+    await opened.engine.close();
+  }
+}
+
+/** An option of both commands. */
+interface Json {
+  readonly json?: boolean;
+}
+
+function size(bytes: number): string {
+  return bytes < 10_000_000 ? `${Math.ceil(bytes / 1000)} kB` : `${(bytes / 1_000_000).toFixed(0)} MB`;
+}
+
+async function backup(parts: BackupParts, folder: string, place: Place, { json }: Json): Ended {
+  const missing = missingStore(place.location);
+  if (missing !== undefined) return { wrong: missing };
+  const made_at = new Date(parts.clock.wallMs()).toISOString();
+  const outcome = await withEngine(parts, place, (engine, progress) =>
+    makeBackup(engine, folder, { fusegate: parts.version, made_at }, progress),
+  );
+  if ('wrong' in outcome) return outcome;
+  if (outcome.kind === 'failed') return { wrong: outcome.reason };
+  const { manifest } = outcome;
+  const told =
+    `Backed up ${manifest.records} records (${size(manifest.bytes)}) of ${storeName(place.location)} ` +
+    `to ${folder}.\nThe master secret is not in it: keep a copy of that apart.`;
+  await parts.write(`${json === true ? JSON.stringify({ folder, ...manifest }) : told}\n`);
+  return 0;
+}
+
+/** Checks a backup and writes it to an empty engine; `missing`: secrets that the server will need. */
+async function fill(
+  folder: string,
+  manifest: Manifest,
+  { configuration }: Place,
+  engine: Engine,
+  progress: Progress,
+): Promise<{ readonly missing: readonly string[] } | { readonly wrong: string }> {
+  const wrong = await checkBackup(folder, manifest, progress);
+  if (wrong !== undefined) return { wrong };
+  const restored = await restoreBackup(folder, manifest, engine, progress);
+  if (restored.kind === 'copied') return { missing: await missingSecrets(engine, configuration) };
+  const left = restored.kind === 'failed' ? ' The store is unfinished, and no server will use it.' : '';
+  return { wrong: `${restored.reason}${left}` };
+}
+
+async function restore(parts: BackupParts, folder: string, place: Place, { json }: Json): Ended {
+  const read = readManifest(folder);
+  if ('wrong' in read) return read;
+  const locked = parts.lockFolder(place.configuration.dataFolder);
+  if (locked !== undefined) return { wrong: locked };
+  const outcome = await withEngine(parts, place, (engine, progress) =>
+    fill(folder, read.manifest, place, engine, progress),
+  );
+  if ('wrong' in outcome) return outcome;
+  const { manifest } = read;
+  const told = [
+    `Restored ${manifest.records} records into ${storeName(place.location)}.`,
+    `They are as they were at ${manifest.made_at}; what was acknowledged later is not among them.`,
+    ...outcome.missing,
+  ];
+  await parts.write(
+    json === true
+      ? `${JSON.stringify({ folder, ...manifest, warnings: outcome.missing })}\n`
+      : `${told.join('\n')}\n`,
+  );
+  return 0;
+}
+
+/** Adds the commands to the program. */
+export function addBackup(program: Command, parts: BackupParts): void {
+  const add = (
+    name: string,
+    description: string,
+    run: (parts: BackupParts, folder: string, place: Place, options: Json) => Ended,
+  ): void => {
+    program
+      .command(`${name} <folder>`)
+      .description(description)
+      .option('--json', 'print JSON')
+      .allowExcessArguments(false)
+      .action(async (folder: string, options: Json) => {
+        process.exitCode = await withPlace(parts, (place) => run(parts, folder, place, options));
+      });
+  };
+  add(
+    'backup',
+    'write the whole store, as it is at one moment, to a new folder, also while it serves',
+    backup,
+  );
+  add('restore', 'write a backup to an empty store, while no server runs', restore);
+}

@@ -1,0 +1,251 @@
+/** `fusegate doctor`: reads the configuration and the store and says what is ready and what is not. */
+import { accessSync, constants, statfsSync, statSync } from 'node:fs';
+import type { Command } from 'commander';
+import type { TiersResult } from '../access/tiers.js';
+import type { Engine } from '../store/engine.js';
+import { createStore } from '../store/groupCommit.js';
+import { visitKeys } from '../store/keys.js';
+import { missingStore, openEngine, parseStoreUrl, storeName, type StoreLocation } from '../store/open.js';
+import { unfinishedSource } from '../store/copy.js';
+import { missingSecrets } from '../store/secrets.js';
+import { unitIds } from '../store/unitId.js';
+import { readConfiguration, type Configuration } from '../system/configuration.js';
+import type { Log } from '../system/log.js';
+import { secretPath } from '../system/secretFile.js';
+import type { CommandParts } from './withStore.js';
+
+/** What the command needs from the outside. */
+export interface DoctorParts extends CommandParts {
+  readonly version: string;
+  /** Version of the native module that is loaded. */
+  readonly nativeVersion: () => string;
+  /** Version of Node, as in `20.1.0`. */
+  readonly nodeVersion: string;
+  readonly log: Pick<Log, 'error' | 'warn' | 'info'>;
+  readonly readTiers: (configuration: Configuration) => TiersResult;
+  /** Gets a URL; resolves to the status and the body, rejects when nothing answers. */
+  readonly get: (url: string) => Promise<{ readonly status: number; readonly body: string }>;
+}
+
+/** One thing that was looked at. Each text is a sentence or two, for the operator. */
+interface Finding {
+  /** `problem`: the server does not start or cannot do its work. `note`: it works, but look at it. */
+  readonly level: 'ok' | 'note' | 'problem';
+  readonly subject: string;
+  readonly text: string;
+}
+
+function finding(level: Finding['level'], subject: string, text: string): Finding {
+  return { level, subject, text };
+}
+
+function sentence(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** Releases of Node that are tested. */
+const testedNode = [20, 22, 24];
+
+function program({ version, nativeVersion, nodeVersion }: DoctorParts): Finding[] {
+  const native = nativeVersion();
+  const built =
+    native === version
+      ? finding('ok', 'program', `Fusegate ${version}, its native module too.`)
+      : finding('problem', 'program', `The native module is version ${native}, not ${version}. Build again.`);
+  const tested = testedNode.includes(Number.parseInt(nodeVersion, 10));
+  const which = tested ? 'is' : `is not one of those that Fusegate is tested on (${testedNode.join(', ')})`;
+  return [
+    built,
+    finding(tested ? 'ok' : 'note', 'node', `Node ${nodeVersion} ${which}${tested ? ' fine' : ''}.`),
+  ];
+}
+
+/** Free space below which a note is due. */
+const littleBytes = 1_000_000_000;
+
+function dataFolder({ dataFolder: folder }: Configuration): Finding[] {
+  const subject = 'data folder';
+  try {
+    statSync(folder);
+  } catch {
+    return [finding('note', subject, `${folder} is not there yet; the first start makes it.`)];
+  }
+  try {
+    accessSync(folder, constants.W_OK | constants.X_OK);
+  } catch (error) {
+    return [finding('problem', subject, `${folder} cannot be written (${sentence(error)}).`)];
+  }
+  const { bavail, bsize } = statfsSync(folder);
+  const free = `${((bavail * bsize) / 1e9).toFixed(1)} GB free`;
+  return bavail * bsize < littleBytes
+    ? [finding('note', subject, `${folder} can be written, but has only ${free}. Make room.`)]
+    : [finding('ok', subject, `${folder} can be written, ${free}.`)];
+}
+
+function tiers(parts: DoctorParts, configuration: Configuration): Finding[] {
+  const read = parts.readTiers(configuration);
+  if ('errors' in read) return read.errors.map((error) => finding('problem', 'tiers', error));
+  const where = configuration.tiersFile ?? 'the file that ships';
+  const { requests_per_minute } = read.tiers.anonymous;
+  const limit = requests_per_minute === 0 ? 'any number of' : requests_per_minute;
+  return [finding('ok', 'tiers', `Read from ${where}. Without a key: ${limit} requests a minute.`)];
+}
+
+async function store(parts: DoctorParts, configuration: Configuration): Promise<Finding[]> {
+  const parsed = parseStoreUrl(configuration.storeUrl);
+  if ('wrong' in parsed) return [finding('problem', 'store', `STORE_URL ${parsed.wrong}.`)];
+  const { location } = parsed;
+  const missing = missingStore(location);
+  if (missing !== undefined) return [finding('note', 'store', `${missing} The first start makes it.`)];
+  const opened = await openEngine(location, parts);
+  if (opened.kind === 'unavailable') return [finding('problem', 'store', opened.reason)];
+  try {
+    return await engineFindings(parts, configuration, location, opened.engine);
+  } finally {
+    await opened.engine.close();
+  }
+}
+
+async function engineFindings(
+  parts: DoctorParts,
+  configuration: Configuration,
+  location: StoreLocation,
+  engine: Engine,
+): Promise<Finding[]> {
+  const unfinished = await unfinishedSource(engine);
+  if (unfinished !== undefined) {
+    const text = `In ${storeName(location)} is an unfinished copy or restore. Empty it and run that again.`;
+    return [finding('problem', 'store', text)];
+  }
+  return [
+    await written(parts, location, engine),
+    ...(await secrets(configuration, engine)),
+    ...(await keys(parts, engine)),
+  ];
+}
+
+/** Writes a record, which is synced, and takes its time. */
+async function written(parts: DoctorParts, location: StoreLocation, engine: Engine): Promise<Finding> {
+  const count = await engine.count();
+  if (count.kind === 'unavailable') return finding('problem', 'store', count.reason);
+  const beginMs = parts.clock.monotonicMs();
+  const probe = await createStore(engine, unitIds(parts.clock, parts.randomness)).probe();
+  if (probe.kind === 'unavailable') {
+    return finding('problem', 'store', `Nothing can be written to ${storeName(location)} (${probe.reason}).`);
+  }
+  const took = (parts.clock.monotonicMs() - beginMs).toFixed(1);
+  return finding(
+    'ok',
+    'store',
+    `${count.value} records in ${storeName(location)}; a synced write took ${took} ms.`,
+  );
+}
+
+async function secrets(configuration: Configuration, engine: Engine): Promise<Finding[]> {
+  const subject = 'secret';
+  const missing = await missingSecrets(engine, configuration);
+  if (missing.length > 0) return missing.map((text) => finding('problem', subject, text));
+  const where =
+    configuration.masterSecrets.length > 0 ? 'MASTER_SECRET' : secretPath(configuration.dataFolder);
+  return [finding('ok', subject, `The master secret in ${where} fits the store. Backups do not have it.`)];
+}
+
+async function keys(parts: DoctorParts, engine: Engine): Promise<Finding[]> {
+  const nowMs = parts.clock.wallMs();
+  const counts = { active: 0, other: 0 };
+  const failed = await visitKeys(createStore(engine, unitIds(parts.clock, parts.randomness)), (key) => {
+    const active = key.status === 'active' && (key.expiresAtMs === null || key.expiresAtMs > nowMs);
+    counts[active ? 'active' : 'other'] += 1;
+    return Promise.resolve();
+  });
+  if (failed !== undefined) return [finding('problem', 'keys', failed.reason)];
+  const { active, other } = counts;
+  const text = `${active} active, ${other} ended or suspended.`;
+  return active > 0
+    ? [finding('ok', 'keys', text)]
+    : [finding('note', 'keys', `${text} Make one: fusegate keys create --tier developer`)];
+}
+
+function reach({ host, publicUrl, trustedProxies }: Configuration): Finding[] {
+  const found: Finding[] = [];
+  if (publicUrl === null) {
+    const text = 'PUBLIC_URL is not set: links in mails (opt-out, clicks) cannot be made.';
+    found.push(finding('note', 'address', text));
+  } else {
+    found.push(finding('ok', 'address', `Clients reach Fusegate at ${publicUrl}.`));
+    if (trustedProxies.length === 0) {
+      const text =
+        'TRUSTED_PROXIES is not set: with a proxy in front all callers without a key share one limit.';
+      found.push(finding('note', 'proxies', text));
+    }
+  }
+  if (!/^(127\.|::1$|localhost$)/.test(host)) {
+    const text = `It listens on ${host} in plain HTTP: let only your TLS proxy reach it.`;
+    found.push(finding('note', 'address', text));
+  }
+  return found;
+}
+
+/** Asks the server whether it is ready. */
+async function server(parts: DoctorParts, { host, port }: Configuration): Promise<Finding[]> {
+  const subject = 'server';
+  if (port === 0) return [finding('note', subject, 'PORT is 0: it cannot be asked where it listens.')];
+  const reachable =
+    { '0.0.0.0': '127.0.0.1', '::': '[::1]' }[host] ?? (host.includes(':') ? `[${host}]` : host);
+  const origin = `http://${reachable}:${port}`;
+  try {
+    const { status, body } = await parts.get(`${origin}/ready`);
+    if (status === 200) return [finding('ok', subject, `It answers at ${origin} and is ready.`)];
+    return [finding('problem', subject, `${origin}/ready answers ${status}: ${body.slice(0, 1_000)}`)];
+  } catch {
+    return [finding('note', subject, `Nothing answers at ${origin}: it does not run.`)];
+  }
+}
+
+async function examine(parts: DoctorParts): Promise<Finding[]> {
+  const read = readConfiguration(parts.environment, parts.machine);
+  const warnings = read.warnings.map((text) => finding('note', 'settings', text));
+  if ('errors' in read) {
+    const errors = read.errors.map((text) => finding('problem', 'settings', text));
+    return [...program(parts), ...warnings, ...errors];
+  }
+  const { configuration } = read;
+  return [
+    ...program(parts),
+    ...warnings,
+    finding('ok', 'settings', 'Every variable can be used.'),
+    ...tiers(parts, configuration),
+    ...dataFolder(configuration),
+    ...(await store(parts, configuration)),
+    ...reach(configuration),
+    ...(await server(parts, configuration)),
+  ];
+}
+
+function verdict(findings: readonly Finding[]): string {
+  const problems = findings.filter(({ level }) => level === 'problem').length;
+  if (problems === 0) return 'Fusegate is ready to serve.';
+  return `Fusegate is not ready: ${problems === 1 ? 'one problem' : `${problems} problems`}.`;
+}
+
+/** Adds the command to the program. Its exit code is 1 where there is a problem. */
+export function addDoctor(program: Command, parts: DoctorParts): void {
+  program
+    .command('doctor')
+    .description('say what is ready and what is not; writes one record to the store, to see that it can')
+    .option('--json', 'print JSON')
+    .allowExcessArguments(false)
+    .action(async ({ json }: { readonly json?: boolean }) => {
+      const findings = await examine(parts);
+      const ready = findings.every(({ level }) => level !== 'problem');
+      const lines = findings.map(({ level, subject, text }) => {
+        return `${level.padEnd(7)}  ${subject.padEnd(11)}  ${text}\n`;
+      });
+      await parts.write(
+        json === true
+          ? `${JSON.stringify({ ready, findings })}\n`
+          : `${lines.join('')}\n${verdict(findings)}\n`,
+      );
+      process.exitCode = ready ? 0 : 1;
+    });
+}

@@ -1,0 +1,227 @@
+/**
+ * Backups: all records of a store at one moment, in a file, and a manifest that says what is in it
+ * (docs/backup.md). The master secret is never in one.
+ */
+import { closeSync, fsyncSync, mkdirSync, openSync, readdirSync, readFileSync } from 'node:fs';
+import { renameSync, rmSync, writeFileSync, writeSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { syncPath } from '../system/sync.js';
+import { fillStore, reporting, unfinishedSource, type CopyOutcome, type Progress } from './copy.js';
+import type { Engine } from './engine.js';
+import { frame, frameHead, Tally, walkOver, type Summary, type Walk } from './records.js';
+import { maxKeyBytes, maxValueBytes, type Entry, type Reading, type Unavailable } from './store.js';
+
+/** What a backup says of itself, in `manifest.json`. */
+export interface Manifest {
+  readonly format: 'fusegate-backup';
+  readonly version: 1;
+  /** Version of the Fusegate that made it. */
+  readonly fusegate: string;
+  /** Just before the moment whose records it has. RFC 3339, UTC. */
+  readonly made_at: string;
+  readonly records: number;
+  /** Of the file of records, in bytes. */
+  readonly bytes: number;
+  /** Of the file of records, in hex. */
+  readonly sha256: string;
+}
+
+/** What making a backup came to. `reason`s are sentences for the operator. */
+export type BackupOutcome =
+  | { readonly kind: 'made'; readonly manifest: Manifest }
+  /** Nothing is left of it. */
+  | { readonly kind: 'failed'; readonly reason: string };
+
+/** Names in a backup's folder. The manifest comes last: a folder without one holds no backup. */
+const recordsName = 'records';
+const manifestName = 'manifest.json';
+const draftName = `${manifestName}.new`;
+
+function sentence(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** Makes a backup's folder; the sentence that says why it cannot be had, if so. */
+function makeFolder(folder: string): string | undefined {
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const [found] = readdirSync(folder);
+    return found === undefined ? undefined : `${folder} is not empty: it holds ${found}. Name a new folder.`;
+  } catch (error) {
+    return `The folder ${folder} cannot be made (${sentence(error)}).`;
+  }
+}
+
+/** Writes all records of an engine, while it is used, to a new or empty folder. */
+export async function makeBackup(
+  engine: Engine,
+  folder: string,
+  about: Pick<Manifest, 'fusegate' | 'made_at'>,
+  progress: Progress,
+): Promise<BackupOutcome> {
+  const reason = (await unfinishedSource(engine)) ?? makeFolder(folder);
+  if (reason !== undefined) return { kind: 'failed', reason };
+  try {
+    const written = await writeRecords(engine, join(folder, recordsName), progress);
+    if (written.kind === 'unavailable') {
+      removeFiles(folder);
+      return { kind: 'failed', reason: written.reason };
+    }
+    const { records, bytes, digest: sha256 } = written.value;
+    const manifest: Manifest = { format: 'fusegate-backup', version: 1, ...about, records, bytes, sha256 };
+    writeManifest(folder, manifest);
+    return { kind: 'made', manifest };
+  } catch (error) {
+    removeFiles(folder);
+    return { kind: 'failed', reason: `The backup cannot be written (${sentence(error)}).` };
+  }
+}
+
+/** Removes what a backup that failed has written. */
+function removeFiles(folder: string): void {
+  for (const name of [recordsName, draftName, manifestName]) rmSync(join(folder, name), { force: true });
+}
+
+async function writeRecords(engine: Engine, path: string, progress: Progress): Promise<Reading<Summary>> {
+  const about = await engine.count();
+  if (about.kind === 'unavailable') return about;
+  const file = openSync(path, 'wx', 0o600);
+  try {
+    const walked = await engine.snapshot((scan) =>
+      walkOver(scan)((page, records) => {
+        progress('backup', records, about.value);
+        writeAll(file, Buffer.concat(page.flatMap((entry) => [frame(entry), entry.key, entry.value])));
+        return undefined;
+      }),
+    );
+    fsyncSync(file);
+    return walked.kind === 'unavailable' ? walked : walked.value;
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** One call may write less than it is given. */
+function writeAll(file: number, bytes: Buffer): void {
+  for (let at = 0; at < bytes.byteLength;) at += writeSync(file, bytes, at);
+}
+
+function writeManifest(folder: string, manifest: Manifest): void {
+  const draft = join(folder, draftName);
+  writeFileSync(draft, `${JSON.stringify(manifest, undefined, 2)}\n`, { mode: 0o600, flush: true });
+  renameSync(draft, join(folder, manifestName));
+  syncPath(folder);
+  syncPath(dirname(folder));
+}
+
+/** Reads a backup's manifest; `wrong` is a sentence. */
+export function readManifest(folder: string): { readonly manifest: Manifest } | { readonly wrong: string } {
+  const path = join(folder, manifestName);
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(readFileSync(path, 'utf8'));
+  } catch (error) {
+    return { wrong: `${folder} holds no whole backup: ${manifestName} cannot be read (${sentence(error)}).` };
+  }
+  const { format, version, fusegate, made_at, records, bytes, sha256 } = Object(parsed) as Partial<
+    Record<keyof Manifest, unknown>
+  >;
+  if (format !== 'fusegate-backup') return { wrong: `${path} is no manifest of a Fusegate backup.` };
+  if (version !== 1) return { wrong: `The backup in ${folder} was made by a later version of Fusegate.` };
+  const whole = Number.isSafeInteger(records) && Number.isSafeInteger(bytes) && typeof sha256 === 'string';
+  if (!whole || typeof fusegate !== 'string' || typeof made_at !== 'string') {
+    return { wrong: `${path} lacks what a manifest must say.` };
+  }
+  return { manifest: parsed as Manifest };
+}
+
+/** Bytes read at a time. */
+const chunkBytes = 4 * 1024 * 1024;
+
+/** The walk over a backup's file. */
+function fileWalk(path: string): Walk {
+  return async (visit) => {
+    const tally = new Tally();
+    const file = await open(path, 'r');
+    try {
+      let rest: Buffer = Buffer.alloc(0);
+      for (;;) {
+        const chunk = Buffer.allocUnsafe(chunkBytes);
+        const { bytesRead } = await file.read(chunk, 0, chunkBytes);
+        const taken = takeEntries(Buffer.concat([rest, chunk.subarray(0, bytesRead)]));
+        if ('wrong' in taken) return damaged(path, taken.wrong);
+        rest = taken.rest;
+        for (const entry of taken.entries) tally.add(entry);
+        const failed = taken.entries.length === 0 ? undefined : await visit(taken.entries, tally.records);
+        if (failed !== undefined) return failed;
+        if (bytesRead === 0) break;
+      }
+      return rest.byteLength === 0
+        ? { kind: 'read', value: tally.summary() }
+        : damaged(path, 'it ends within a record');
+    } catch (error) {
+      return damaged(path, sentence(error));
+    } finally {
+      await file.close();
+    }
+  };
+}
+
+function damaged(path: string, reason: string): Unavailable {
+  return { kind: 'unavailable', reason: `The backup's file ${path} cannot be used: ${reason}.` };
+}
+
+/** Most bytes of an engine's key and of its value: an outcome that is kept may hold a record and a little. */
+const mostKeyBytes = maxKeyBytes + 1;
+const mostValueBytes = maxValueBytes + 65_536;
+
+/** Takes whole records from the beginning of some bytes. */
+function takeEntries(
+  bytes: Buffer,
+): { readonly entries: Entry[]; readonly rest: Buffer } | { readonly wrong: string } {
+  const entries: Entry[] = [];
+  let at = 0;
+  while (at + frameHead <= bytes.byteLength) {
+    const [keyBytes, valueBytes] = [bytes.readUInt32BE(at), bytes.readUInt32BE(at + 4)];
+    if (keyBytes === 0 || keyBytes > mostKeyBytes || valueBytes > mostValueBytes) {
+      return { wrong: 'it holds something that is no record' };
+    }
+    const begin = at + frameHead;
+    const end = begin + keyBytes + valueBytes;
+    if (end > bytes.byteLength) break;
+    entries.push({
+      key: bytes.subarray(begin, begin + keyBytes),
+      value: bytes.subarray(begin + keyBytes, end),
+    });
+    at = end;
+  }
+  return { entries, rest: bytes.subarray(at) };
+}
+
+/** Checks that a backup's file is what its manifest says; a sentence where it is not. */
+export async function checkBackup(
+  folder: string,
+  manifest: Manifest,
+  progress: Progress,
+): Promise<string | undefined> {
+  const path = join(folder, recordsName);
+  const read = await fileWalk(path)(reporting(progress, 'check', manifest.records));
+  if (read.kind === 'unavailable') return read.reason;
+  if (read.value.digest === manifest.sha256) return undefined;
+  return damaged(path, 'it is not what the manifest says, by its SHA-256').reason;
+}
+
+/** Writes a backup that was checked to an engine, which must hold nothing. */
+export function restoreBackup(
+  folder: string,
+  manifest: Manifest,
+  to: Engine,
+  progress: Progress,
+): Promise<CopyOutcome> {
+  const walk = fileWalk(join(folder, recordsName));
+  const source = { name: 'restore', walk, about: manifest.records };
+  return fillStore(source, to, progress, ({ digest }) =>
+    Promise.resolve(digest === manifest.sha256 ? undefined : `${folder} changed meanwhile.`),
+  );
+}

@@ -1,0 +1,88 @@
+/** All records of a store in the order of keys, and their digest: what copies and backups share. */
+import { createHash, type Hash } from 'node:crypto';
+import type { Scan } from './engine.js';
+import { unfinishedCopyKey } from './open.js';
+import type { Entry, Reading, Unavailable } from './store.js';
+
+/** What a walk over all records found. */
+export interface Summary {
+  readonly records: number;
+  /** Bytes of the records as {@link frame} writes them. */
+  readonly bytes: number;
+  /** SHA-256 over the records as {@link frame} writes them, in hex. */
+  readonly digest: string;
+}
+
+/** Called with each page; `records`: how many there were with it. What it resolves to ends the walk. */
+export type Visit = (
+  page: readonly Entry[],
+  records: number,
+) => Promise<Unavailable | undefined> | Unavailable | undefined;
+
+/** A walk over all records. */
+export type Walk = (visit: Visit) => Promise<Reading<Summary>>;
+
+/** Bytes of a page that are aimed at. */
+const pageBytes = 2 * 1024 * 1024;
+
+const mostRecords = 1_024;
+
+/** Every record; keys that begin with a zero byte are an engine's own. */
+export const everything = { from: Buffer.of(1), to: Buffer.of(255, 255) } as const;
+
+/** Bytes before a record's key and value: their lengths, 32 bits each, big-endian. */
+export const frameHead = 8;
+
+/** A record's lengths, to be followed by its key and its value. */
+export function frame({ key, value }: Entry): Buffer {
+  const lengths = Buffer.allocUnsafe(frameHead);
+  lengths.writeUInt32BE(key.byteLength, 0);
+  lengths.writeUInt32BE(value.byteLength, 4);
+  return lengths;
+}
+
+/** Counts and digests records. */
+export class Tally {
+  private readonly hash: Hash = createHash('sha256');
+  private bytes = 0;
+  records = 0;
+
+  add(entry: Entry): void {
+    this.hash.update(frame(entry)).update(entry.key).update(entry.value);
+    this.bytes += frameHead + entry.key.byteLength + entry.value.byteLength;
+    this.records += 1;
+  }
+
+  /** What was added; nothing can be added after. */
+  summary(): Summary {
+    return { records: this.records, bytes: this.bytes, digest: this.hash.digest('hex') };
+  }
+}
+
+/** The walk over what `scan` reads, but for the marker of unfinished copies. */
+export function walkOver(scan: Scan): Walk {
+  return async (visit) => {
+    const tally = new Tally();
+    let from: Uint8Array = everything.from;
+    let limit = 64;
+    for (;;) {
+      const found = await scan({ from, to: everything.to, limit });
+      if (found.kind === 'unavailable') return found;
+      const page = found.value.filter(({ key }) => Buffer.compare(key, unfinishedCopyKey) !== 0);
+      for (const entry of page) tally.add(entry);
+      const failed = await visit(page, tally.records);
+      if (failed !== undefined) return failed;
+      const last = found.value.at(-1);
+      if (last === undefined || found.value.length < limit) return { kind: 'read', value: tally.summary() };
+      from = Buffer.concat([last.key, Buffer.of(0)]);
+      limit = nextLimit(found.value, limit);
+    }
+  };
+}
+
+/** Records of the next page, so that it has about {@link pageBytes}; it grows slowly, as values differ. */
+function nextLimit(page: readonly Entry[], limit: number): number {
+  const bytes = page.reduce((sum, { key, value }) => sum + key.byteLength + value.byteLength, 0);
+  const wanted = Math.floor((pageBytes * page.length) / Math.max(1, bytes));
+  return Math.max(1, Math.min(wanted, limit * 2, mostRecords));
+}

@@ -1,0 +1,122 @@
+/** `fusegate doctor`: what it says of a fresh folder, a running server, and each thing that is wrong. */
+import assert from 'node:assert/strict';
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { unfinishedCopyKey } from '../../src/store/open.js';
+import { run, temporaryFolder } from '../processes/run.js';
+import { engineAt } from '../store/open.js';
+
+const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
+
+/** A server's environment with a folder of its own. */
+function fresh(): { STORE_URL: string; folder: string } {
+  const folder = temporaryFolder();
+  return { STORE_URL: `lmdb:${folder}/store`, folder };
+}
+
+interface Report {
+  readonly ready: boolean;
+  readonly findings: readonly { readonly level: string; readonly subject: string; readonly text: string }[];
+}
+
+/** What the doctor says, by subject, as `level: text`. */
+async function doctor(environment: Readonly<Record<string, string>>): Promise<Map<string, string>> {
+  const command = run(main, ['doctor', '--json'], environment);
+  const { code } = await command.ended();
+  const { ready, findings } = JSON.parse(command.output) as Report;
+  assert.equal(code, ready ? 0 : 1);
+  assert.equal(
+    ready,
+    findings.every(({ level }) => level !== 'problem'),
+  );
+  return new Map(findings.map(({ level, subject, text }) => [subject, `${level}: ${text}`]));
+}
+
+/** Serves until `use` is done. */
+async function serving(
+  environment: Readonly<Record<string, string>>,
+  use: (port: string) => Promise<void>,
+): Promise<void> {
+  const server = run(main, ['serve'], { ...environment, PORT: '0', WORKERS: '1' });
+  const [, port = ''] = await server.prints(/listens on http:\/\/127\.0\.0\.1:(\d+)/);
+  await use(port);
+  server.child.kill('SIGTERM');
+  await server.ended();
+}
+
+test('before the first start, while it serves, and after', async () => {
+  const { STORE_URL } = fresh();
+  const early = await doctor({ STORE_URL, PORT: '1' });
+  assert.match(early.get('store') ?? '', /^note: There is no store in .+ The first start makes it\.$/);
+  assert.match(
+    early.get('server') ?? '',
+    /^note: Nothing answers at http:\/\/127\.0\.0\.1:1: it does not run\.$/,
+  );
+  await serving({ STORE_URL }, async (PORT) => {
+    const found = await doctor({ STORE_URL, PORT, HOST: '0.0.0.0', PUBLIC_URL: 'https://example.com' });
+    assert.equal(found.get('server'), `ok: It answers at http://127.0.0.1:${PORT} and is ready.`);
+    assert.match(
+      found.get('store') ?? '',
+      /^ok: \d+ records in the store in .+; a synced write took [\d.]+ ms\.$/,
+    );
+    assert.match(found.get('secret') ?? '', /^ok: The master secret in .+ fits the store/);
+    assert.match(
+      found.get('keys') ?? '',
+      /^note: 0 active, 0 ended or suspended\. Make one: fusegate keys create/,
+    );
+    assert.match(found.get('address') ?? '', /^note: It listens on 0\.0\.0\.0 in plain HTTP/);
+    assert.match(found.get('proxies') ?? '', /^note: TRUSTED_PROXIES is not set/);
+    const create = run(main, ['keys', 'create', '--tier', 'developer'], { STORE_URL });
+    await create.ended();
+    assert.equal((await doctor({ STORE_URL })).get('keys'), 'ok: 1 active, 0 ended or suspended.');
+  });
+  assert.match((await doctor({ STORE_URL })).get('server') ?? '', /^note: Nothing answers/);
+});
+
+test('says each thing that keeps the server from its work', async () => {
+  const { STORE_URL, folder } = fresh();
+  await serving({ STORE_URL }, () => Promise.resolve());
+  const expect = async (
+    environment: Readonly<Record<string, string>>,
+    subject: string,
+    expected: RegExp,
+  ): Promise<void> => {
+    assert.match((await doctor({ STORE_URL, ...environment })).get(subject) ?? '', expected);
+  };
+  await expect({ PORT: 'http' }, 'settings', /^problem: PORT must be a whole number/);
+  await expect({ TIERS_FILE: join(folder, 'none') }, 'tiers', /^problem: TIERS_FILE .+ cannot be read/);
+  const postgres = { STORE_URL: 'postgres://nobody@127.0.0.1:1/none', MASTER_SECRET: 's'.repeat(32) };
+  await expect(postgres, 'store', /^problem: PostgreSQL at 127\.0\.0\.1:1 does not answer/);
+  await expect(
+    { MASTER_SECRET: 's'.repeat(32) },
+    'secret',
+    /^problem: .+ put your copy into MASTER_SECRET\.$/,
+  );
+  await expect({ STORE_URI: 'x' }, 'settings', /^ok: Every variable can be used/);
+  const secret = join(folder, 'master-secret');
+  chmodSync(secret, 0o644);
+  await expect({}, 'secret', /^problem: .+ can be read by others/);
+  const kept = readFileSync(secret);
+  writeFileSync(secret, 'short');
+  chmodSync(secret, 0o600);
+  await expect({}, 'secret', /^problem: .+ must be secrets of 32 to 256/);
+  writeFileSync(secret, kept);
+  const engine = await engineAt(STORE_URL);
+  await engine.transact(
+    () => [],
+    () => [{ key: unfinishedCopyKey, value: Buffer.of(1) }],
+  );
+  await engine.close();
+  await expect({}, 'store', /^problem: In the store in .+ is an unfinished copy or restore/);
+});
+
+test('a person reads a table and a verdict', async () => {
+  const { STORE_URL } = fresh();
+  const command = run(main, ['doctor'], { STORE_URL, STORE_URI: 'x', PORT: '1' });
+  assert.equal((await command.ended()).code, 0);
+  assert.match(command.output, /^ok {7}program {6}Fusegate \d/m);
+  assert.match(command.output, /^note {5}settings {5}STORE_URI is not read; did you mean STORE_URL\?$/m);
+  assert.match(command.output, /\nFusegate is ready to serve\.\n$/);
+});
