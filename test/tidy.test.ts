@@ -46,7 +46,7 @@ const entryPoints = [
   /Thread\.ts$/,
   /\.test\.ts$/,
   /^bench\/main\.ts$/,
-  /^test\/processes\/program\.ts$/,
+  /^test\/processes\/(program|keyMaker)\.ts$/,
   /^test\/store\/(peer|workload|bareLmdb)\.ts$/,
   /^(bench|test)\/peers\//,
   // Rewrites the generated documents.
