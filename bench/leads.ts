@@ -1,13 +1,15 @@
 /**
  * `bench leads`: durable POST /v1/leads and GET /c/{token} through HTTP, the store counted afterwards, beside
- * the machine's bare fdatasync in the same run and folder. Every process is killed before the clicks are
- * counted, one second after the last, which is what the click log promises.
+ * the machine's bare fdatasync in the same run and folder. Every process is killed before the entries are
+ * counted; with the clicks one second after the last, which is what the click log promises. Leads are also
+ * sent to a server whose store is a PostgreSQL of this machine.
  */
 import { closeSync, fdatasyncSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openStore } from '../src/store/open.js';
+import { PostgresServer, postgresMissing } from '../test/store/postgresServer.js';
 import { visitClicks } from '../src/store/clicks.js';
 import { visitLeads } from '../src/store/leads.js';
 import type { Store } from '../src/store/store.js';
@@ -28,7 +30,12 @@ export interface LeadsOptions {
 }
 
 /** Least rates (1/s) that pass. */
-const TARGETS = { leads: 8_000, clicks: 10_000 } as const;
+const TARGETS = { leads: 8_000, clicks: 10_000, 'leads on PostgreSQL': 1_500 } as const;
+type Kind = keyof typeof TARGETS;
+/** The parts that were run. */
+type Parts = Readonly<Partial<Record<Kind, Part>>>;
+/** Opens what a PostgreSQL of the benchmark keeps; no secret. */
+const MASTER_SECRET = 'a-secret-of-the-benchmark-that-opens-nothing';
 /** How long bare fdatasync is measured (s), before and after the load. */
 const SYNC_SECONDS = 1;
 /** What the click log promises (ms). */
@@ -89,10 +96,12 @@ const entries = {
 } as const;
 
 /** Loads a server of its own, kills it and counts what its store holds. */
-async function part(kind: 'leads' | 'clicks', folder: string, options: LeadsOptions): Promise<Part> {
-  const storeFolder = join(folder, kind, 'store');
-  const server = await startFusegate({ STORE_URL: `lmdb:${storeFolder}`, LOG_LEVEL: 'error' });
-  const { connections, seconds } = options;
+async function part(
+  kind: 'leads' | 'clicks',
+  storeUrl: string,
+  { connections, seconds }: LeadsOptions,
+): Promise<Part> {
+  const server = await startFusegate({ STORE_URL: storeUrl, MASTER_SECRET, LOG_LEVEL: 'error' });
   let load: Load;
   try {
     load = await runWrk(server, { script: 'outreach.lua', path: '/', argument: kind, connections, seconds });
@@ -103,12 +112,27 @@ async function part(kind: 'leads' | 'clicks', folder: string, options: LeadsOpti
   }
   const log = { error: () => undefined, warn: () => undefined, info: () => undefined };
   const parts = { clock: systemClock, randomness: systemRandomness, log };
-  const opened = await openStore(`lmdb:${storeFolder}`, parts);
+  const opened = await openStore(storeUrl, parts);
   if (opened.kind === 'unavailable') throw new Error(opened.reason);
   const { store } = opened;
   const counted = await count((each) => entries[kind](store, each));
   await store.close();
   return { load, acknowledged: load.requests, ...counted };
+}
+
+/** Leads on a PostgreSQL that is started for it; nothing where there is none. */
+async function onPostgres(options: LeadsOptions): Promise<Parts> {
+  const missing = postgresMissing();
+  if (missing !== false) {
+    console.error(`Leads on PostgreSQL are not measured: ${missing}`);
+    return {};
+  }
+  const postgres = await PostgresServer.start();
+  try {
+    return { 'leads on PostgreSQL': await part('leads', await postgres.database(), options) };
+  } finally {
+    await postgres.stop();
+  }
 }
 
 /** What is wrong with a part, as a sentence; undefined when nothing is. */
@@ -134,26 +158,24 @@ export async function benchLeads(options: LeadsOptions): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), 'fusegate-bench-'));
   try {
     const before = bareSyncs(folder);
-    const leads = await part('leads', folder, options);
-    const clicks = await part('clicks', folder, options);
+    const leads = await part('leads', `lmdb:${join(folder, 'leads', 'store')}`, options);
+    const clicks = await part('clicks', `lmdb:${join(folder, 'clicks', 'store')}`, options);
+    const postgres = await onPostgres(options);
     const syncs = [before, bareSyncs(folder)];
-    return report(options, startedAt, { leads, clicks }, syncs);
+    return report(options, startedAt, { leads, clicks, ...postgres }, syncs);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-function report(
-  options: LeadsOptions,
-  startedAt: Date,
-  parts: { readonly leads: Part; readonly clicks: Part },
-  syncs: readonly number[],
-): number {
+function report(options: LeadsOptions, startedAt: Date, parts: Parts, syncs: readonly number[]): number {
   const { json, connections } = options;
-  const kinds = ['leads', 'clicks'] as const;
+  const kinds = Object.keys(TARGETS) as Kind[];
   const verdicts = kinds.map((kind) => {
-    const wrong = fault(kind, parts[kind], connections);
-    const reached = parts[kind].load.requestsPerSecond >= TARGETS[kind];
+    const measured = parts[kind];
+    if (measured === undefined) return { kind, wrong: undefined, verdict: 'not judged' };
+    const wrong = fault(kind, measured, connections);
+    const reached = measured.load.requestsPerSecond >= TARGETS[kind];
     return { kind, wrong, verdict: wrong === undefined && reached ? 'pass' : 'missed' };
   });
   const host = machine();
@@ -161,7 +183,10 @@ function report(
   if (json) console.log(JSON.stringify(record, null, 2));
   else {
     console.log(`bare fdatasync of 4 KiB: ${syncs.map(figure).join(' and ')} a second, before and after`);
-    for (const { kind, wrong, verdict } of verdicts) console.log(line(kind, parts[kind], wrong, verdict));
+    for (const { kind, wrong, verdict } of verdicts) {
+      const measured = parts[kind];
+      console.log(measured === undefined ? `${kind}: ${verdict}` : line(kind, measured, wrong, verdict));
+    }
   }
   if (options.record) {
     for (const file of writeRecord('leads', startedAt, record, plot(host, parts, syncs))) {
@@ -171,13 +196,8 @@ function report(
   return verdicts.every(({ verdict }) => verdict === 'pass') ? 0 : 2;
 }
 
-function line(
-  kind: keyof typeof TARGETS,
-  { load, acknowledged, stored }: Part,
-  wrong = '',
-  verdict = '',
-): string {
-  const rate = `${figure(load.requestsPerSecond)} ${kind} a second`;
+function line(kind: Kind, { load, acknowledged, stored }: Part, wrong = '', verdict = ''): string {
+  const rate = `${kind}: ${figure(load.requestsPerSecond)} a second`;
   const [p50, p99] = [load.p50Microseconds, load.p99Microseconds].map((each) => figure(each / 1000));
   const latency = `p50 ${p50 ?? ''} ms, p99 ${p99 ?? ''} ms`;
   const counted = `${figure(acknowledged)} acknowledged, ${figure(stored)} in the store`;
@@ -185,11 +205,13 @@ function line(
   return `${rate}, ${latency}; ${counted}${wrong === '' ? '' : `; ${wrong}`}  ${judged}`;
 }
 
-function plot(
-  host: ReturnType<typeof machine>,
-  parts: { readonly leads: Part; readonly clicks: Part },
-  syncs: readonly number[],
-): string {
+function plot(host: ReturnType<typeof machine>, parts: Parts, syncs: readonly number[]): string {
+  const names: Readonly<Record<Kind, string>> = {
+    leads: 'POST /v1/leads',
+    clicks: 'GET /c/{token}',
+    'leads on PostgreSQL': 'POST /v1/leads, PostgreSQL',
+  };
+  const measured = Object.entries(parts) as [Kind, Part][];
   const row = (label: string, values: readonly number[]) => ({
     label,
     values: [spread(values)],
@@ -202,8 +224,7 @@ function plot(
     series: ['rate'],
     rows: [
       row('bare fdatasync', syncs),
-      row('POST /v1/leads', [parts.leads.load.requestsPerSecond]),
-      row('GET /c/{token}', [parts.clicks.load.requestsPerSecond]),
+      ...measured.map(([kind, { load }]) => row(names[kind], [load.requestsPerSecond])),
     ],
   });
 }

@@ -18,6 +18,7 @@ export async function startFusegate(environment: Record<string, string> = {}): P
       ...{ ANONYMOUS_REQUESTS_PER_MINUTE: '0', ANONYMOUS_CHARACTERS_PER_MONTH: '0', LEADS_PER_MINUTE: '0' },
       ...environment,
     }),
+    cwd: data,
     probe: '/health',
   });
   const stop = async (): Promise<void> => {

@@ -83,16 +83,28 @@ function processesOf({ pid }: Running): number[] {
   return [pid, ...workers];
 }
 
+/** How the server is started. */
+interface Installation {
+  readonly environment: Readonly<Record<string, string>>;
+  /** Its working directory, where the data folder of a server on PostgreSQL lies. */
+  readonly folder: string;
+}
+
+function serve({ environment, folder }: Installation): Running {
+  const settings = { ...environment, PORT: '0', WORKERS: '2', LEADS_PER_MINUTE: '0' };
+  return run(main, ['serve'], settings, folder);
+}
+
 /** Serves under load, and kills everything at one stroke. `also` is killed in the same moment. */
 async function round(
   number: number,
-  environment: Readonly<Record<string, string>>,
+  installation: Installation,
   told: Acknowledged,
   also: () => Promise<void>,
 ): Promise<void> {
-  const server = run(main, ['serve'], { ...environment, PORT: '0', WORKERS: '2', LEADS_PER_MINUTE: '0' });
+  const server = serve(installation);
   const [, port] = await server.prints(/listens on http:\/\/127\.0\.0\.1:(\d+)/);
-  const maker = run(keyMaker, [], environment);
+  const maker = run(keyMaker, [], installation.environment);
   const [before, state] = [told.leads.length, { over: false }];
   const load = Array.from({ length: clients }, (_, index) =>
     client(`r${number}c${index}`, Number(port), () => state.over, told),
@@ -176,11 +188,8 @@ async function checkKeys(store: Store, { issued, revoked }: Acknowledged): Promi
 }
 
 /** Keys of the last rounds work where they should, over HTTP. */
-async function useKeys(
-  environment: Readonly<Record<string, string>>,
-  { issued, revoked }: Acknowledged,
-): Promise<void> {
-  const server = run(main, ['serve'], { ...environment, PORT: '0', WORKERS: '2' });
+async function useKeys(installation: Installation, { issued, revoked }: Acknowledged): Promise<void> {
+  const server = serve(installation);
   const [, port] = await server.prints(/listens on http:\/\/127\.0\.0\.1:(\d+)/);
   const body = JSON.stringify({ query: 'a', docs: [{ id: '1', text: 'a', dense_score: 1 }] });
   for (const [id, raw] of [...issued].slice(-30)) {
@@ -196,17 +205,17 @@ async function useKeys(
 /** Runs the rounds and reports. */
 async function killAgainAndAgain(
   context: TestContext,
-  environment: Readonly<Record<string, string>>,
+  installation: Installation,
   also: (number: number) => Promise<void>,
 ): Promise<void> {
   const told: Acknowledged = { leads: [], optouts: [], issued: new Map(), revoked: new Set() };
   for (let number = 0; number < rounds; number += 1) {
-    await round(number, environment, told, () => also(number));
+    await round(number, installation, told, () => also(number));
   }
-  const store = await storeAt(environment['STORE_URL'] ?? '');
+  const store = await storeAt(installation.environment['STORE_URL'] ?? '');
   const present = await check(store, told);
   await store.close();
-  await useKeys(environment, told);
+  await useKeys(installation, told);
   const counts: readonly (readonly [string, number, number])[] = [
     ['leads', told.leads.length, present.leads],
     ['opt-outs', told.optouts.length, present.optouts],
@@ -225,8 +234,9 @@ async function killAgainAndAgain(
 const onLinux = { skip: process.platform === 'linux' ? false : '/proc is needed' };
 
 test(`on LMDB, ${rounds} times`, onLinux, async (context) => {
-  const environment = { STORE_URL: `lmdb:${temporaryFolder()}/store`, MASTER_SECRET };
-  await killAgainAndAgain(context, environment, () => Promise.resolve());
+  const folder = temporaryFolder();
+  const environment = { STORE_URL: `lmdb:${folder}/store`, MASTER_SECRET };
+  await killAgainAndAgain(context, { environment, folder }, () => Promise.resolve());
 });
 
 describe('on PostgreSQL', { skip: postgresMissing() || onLinux.skip }, () => {
@@ -234,7 +244,7 @@ describe('on PostgreSQL', { skip: postgresMissing() || onLinux.skip }, () => {
     const postgres = await PostgresServer.start();
     context.after(() => postgres.stop());
     const environment = { STORE_URL: await postgres.database(), MASTER_SECRET };
-    await killAgainAndAgain(context, environment, async (number) => {
+    await killAgainAndAgain(context, { environment, folder: temporaryFolder() }, async (number) => {
       if (number % 2 === 0) return;
       await postgres.kill();
       await postgres.boot();

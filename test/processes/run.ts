@@ -55,14 +55,17 @@ export class Running {
   }
 }
 
-/** Starts a Node program with an environment of its own. */
+/** Starts a Node program with an environment of its own, in the working directory unless told otherwise. */
 export function run(
   file: string,
   args: readonly string[],
   environment: Readonly<Record<string, string>>,
+  cwd?: string,
 ): Running {
   const env = { PATH: process.env['PATH'] ?? '', ...environment };
-  return new Running(spawn(process.execPath, [file, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] }));
+  return new Running(
+    spawn(process.execPath, [file, ...args], { env, cwd, stdio: ['ignore', 'pipe', 'pipe'] }),
+  );
 }
 
 /** Starts the tests' server program on a free port with a data folder of its own, unless told otherwise. */
