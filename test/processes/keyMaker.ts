@@ -1,4 +1,4 @@
-/** A process that makes API keys, revokes every third, and says each on its standard output once it is done. */
+/** A process that makes API keys, revokes every third, and prints each once it is done. */
 import { writeSync } from 'node:fs';
 import { issueKey, revokeKey } from '../../src/access/issue.js';
 import { native } from '../../src/native/addon.js';
