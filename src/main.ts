@@ -6,6 +6,9 @@ import type { Command } from 'commander';
 import { createAccess, keyTiers, type Access } from './access/admission.js';
 import { KeyChanges, storedKeys, storedUsage } from './access/stored.js';
 import { readTiers, type Tiers } from './access/tiers.js';
+import { notConfigured } from './checkout/rails.js';
+import { pricing, quote, type PricingParts } from './checkout/pricing.js';
+import { createRates } from './checkout/rates.js';
 import { addBackup } from './commands/backup.js';
 import { addClick } from './commands/click.js';
 import { addDoctor } from './commands/doctor.js';
@@ -104,6 +107,29 @@ function buildAccess(configuration: Configuration, tiers: Tiers, opened: OpenedS
   });
 }
 
+/** How long a source of rates has for its answer (ms). */
+const rateMs = 3_000;
+
+/** Gets a page; rejects where its status is not 200 or it takes too long. */
+async function getPage(url: string): Promise<string> {
+  const response = await fetch(url, { signal: AbortSignal.timeout(rateMs), redirect: 'error' });
+  if (response.status !== 200) throw new Error(`status ${response.status}`);
+  return response.text();
+}
+
+function pricingParts({ rateSource }: Configuration, tiers: Tiers): PricingParts {
+  return {
+    tiers,
+    rates: createRates(rateSource, { clock: systemClock, get: getPage }),
+    rails: {
+      btc: notConfigured('On-chain payments'),
+      lightning: notConfigured('Lightning payments'),
+      card: notConfigured('Card payments'),
+    },
+    clock: systemClock,
+  };
+}
+
 /** Every route's handler, bound to its parts. */
 function handlers(
   configuration: Configuration,
@@ -113,6 +139,7 @@ function handlers(
 ): Handlers {
   const { store, secrets } = opened;
   const storing = { ...opened, clock: systemClock };
+  const prices = pricingParts(configuration, tiers);
   const checks = [
     dataFolderCheck(configuration.dataFolder),
     storeCheck(store, systemClock),
@@ -120,6 +147,8 @@ function handlers(
   ];
   return {
     fuse: fuseHandler({ ...native, answerExactlyOffLoop: exactOffLoop() }),
+    pricing: pricing(prices),
+    quote: quote(prices),
     leads: leads(storing),
     deliveryModels,
     deliveryInterest: deliveryInterest(storing),

@@ -19,6 +19,7 @@ import type {
 import type { LeadRequest, LeadResponse } from './leads.js';
 import { bodyLimits, fieldLimits } from './limits.js';
 import type { UnsubscribeResponse } from './optout.js';
+import type { FiatPrice, PaymentPath, PricingResponse, QuoteResponse } from './pricing.js';
 import type { RouteId } from './routes.js';
 import { MAX_ERRORS, MAX_INPUT_BYTES } from './validation.js';
 
@@ -89,6 +90,66 @@ const leadResponse: LeadResponse = {
   ok: true,
   id: 'lead_019aa4e2c0007d1f2b6c9a40e15f3d88',
   received_at: '2026-11-21T09:30:00.000Z',
+};
+
+/** A price at 60,000 $ a bitcoin and 10 % more for fiat. */
+function dollars(amount_cents: number): FiatPrice {
+  return {
+    currency: 'usd',
+    amount_cents,
+    surcharge_bps: 1_000,
+    rate_cents: 6_000_000,
+    rate_source: 'coinbase, kraken',
+    rate_at: '2026-11-21T09:30:00.000Z',
+  };
+}
+
+const paymentPaths: PaymentPath[] = [
+  { rail: 'btc', ready: true, reason: null },
+  { rail: 'lightning', ready: true, reason: null },
+  { rail: 'card', ready: false, reason: 'Card payments are not configured on this server.' },
+];
+
+const pricing: PricingResponse = {
+  base_currency: 'BTC',
+  surcharge_bps: 1_000,
+  term_days: 30,
+  tiers: [
+    {
+      tier: 'developer',
+      btc: '0.00050000',
+      sat: 50_000,
+      fiat: dollars(3_300),
+      limits: { requests_per_minute: 600, characters_per_month: 50_000_000 },
+    },
+    {
+      tier: 'growth',
+      btc: '0.00250000',
+      sat: 250_000,
+      fiat: dollars(16_500),
+      limits: { requests_per_minute: 6_000, characters_per_month: 1_000_000_000 },
+    },
+    {
+      tier: 'enterprise',
+      btc: '0.02000000',
+      sat: 2_000_000,
+      fiat: dollars(132_000),
+      limits: { requests_per_minute: 60_000, characters_per_month: 20_000_000_000 },
+    },
+  ],
+  rails: paymentPaths,
+};
+
+const quoteResponse: QuoteResponse = {
+  tier: 'growth',
+  currency: 'fiat',
+  btc: '0.00250000',
+  sat: 250_000,
+  fiat: dollars(16_500),
+  fiat_reason: null,
+  term_days: 30,
+  payment_paths: paymentPaths,
+  valid_until: '2026-11-21T09:40:00.000Z',
 };
 
 const models: DeliveryModelsResponse = { models: [...catalogue] };
@@ -210,6 +271,8 @@ function post(path: string, request: unknown, response: unknown): Example {
 /** One example a route. */
 export const examples: Readonly<Record<RouteId, Example>> = {
   fuse: post('/v1/fuse', fuseRequest, fuseResponse),
+  pricing: get('/v1/pricing', pricing),
+  quote: post('/v1/quote', { tier: 'growth', currency: 'fiat' }, quoteResponse),
   leads: post('/v1/leads', leadRequest, leadResponse),
   deliveryModels: get('/v1/delivery-models', models),
   deliveryInterest: post('/v1/delivery-interest', interestRequest, interestResponse),

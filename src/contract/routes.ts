@@ -44,7 +44,7 @@ export interface Route {
   /** Which address serves it: `gateway` is contract part A, `door` part B. */
   readonly part: 'gateway' | 'door';
   /** Heading in the reference page. */
-  readonly tag: 'fuse' | 'outreach' | 'information';
+  readonly tag: 'fuse' | 'checkout' | 'outreach' | 'information';
   /** Shown beside the path. */
   readonly summary: string;
   /** Markdown. */
@@ -153,6 +153,35 @@ export const routes = {
     cors: false,
     acts: false,
     documented: true,
+  },
+  pricing: {
+    ...information,
+    tag: 'checkout',
+    path: '/v1/pricing',
+    summary: 'What keys cost',
+    description:
+      'Prices in BTC, the surcharge and the price in US dollars at the present rate (null where there is ' +
+      'none that can be trusted), what each tier may use, and whether each way to pay can be used now.',
+    answers: { 200: { schema: 'PricingResponse', description: 'The price list.' } },
+  },
+  quote: {
+    ...information,
+    method: 'POST',
+    tag: 'checkout',
+    path: '/v1/quote',
+    summary: 'What one tier costs now',
+    description:
+      'Locks and stores nothing. A way to pay is `ready` only where it would take the money now; else the ' +
+      'reason is told.',
+    body: { kind: 'json', schema: 'QuoteRequest', other: 'none', limit: MIB },
+    answers: { 200: { schema: 'QuoteResponse', description: 'The quote.' } },
+    unprocessable: true,
+    problems: {
+      408: ['body_timeout'],
+      413: ['body_too_large'],
+      415: ['unsupported_encoding'],
+      503: ['overloaded'],
+    },
   },
   leads: {
     ...storedFromStrangers,

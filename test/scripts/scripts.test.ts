@@ -142,7 +142,11 @@ const names = readdirSync(folder).filter((name) => name.endsWith('.script'));
 for (const name of names) {
   test(name, async () => {
     const text = readFileSync(join(folder, name), 'utf8');
-    const environment = { STORE_URL: `lmdb:${temporaryFolder()}/store`, PUBLIC_URL: 'https://fuse.example' };
+    const environment = {
+      STORE_URL: `lmdb:${temporaryFolder()}/store`,
+      PUBLIC_URL: 'https://fuse.example',
+      RATE_SOURCE: 'fixed:60000',
+    };
     const server = run(main, ['serve'], { ...environment, PORT: '0', WORKERS: '1' });
     const [, port] = await server.prints(/listens on http:\/\/127\.0\.0\.1:(\d+)/);
     const variables: Variables = new Map();

@@ -31,6 +31,21 @@ test('defaults', () => {
       anonymousRequestsPerMinute: null,
       anonymousCharactersPerMonth: null,
       leadsPerMinute: 10,
+      rateSource: {
+        kind: 'urls',
+        urls: [
+          {
+            name: 'coinbase',
+            url: 'https://api.coinbase.com/v2/prices/BTC-USD/spot',
+            pointer: '/data/amount',
+          },
+          {
+            name: 'kraken',
+            url: 'https://api.kraken.com/0/public/Ticker?pair=XBTUSD',
+            pointer: '/result/XXBTZUSD/c/0',
+          },
+        ],
+      },
     },
     warnings: [],
   });
@@ -57,6 +72,7 @@ test('every value is read', () => {
     ANONYMOUS_REQUESTS_PER_MINUTE: '0',
     ANONYMOUS_CHARACTERS_PER_MONTH: '1000000000000',
     LEADS_PER_MINUTE: '0',
+    RATE_SOURCE: 'fixed:61234.50',
   };
   const read = readConfiguration(environment, linux);
   assert.ok('configuration' in read);
@@ -78,7 +94,35 @@ test('every value is read', () => {
     anonymousRequestsPerMinute: 0,
     anonymousCharactersPerMonth: 1e12,
     leadsPerMinute: 0,
+    rateSource: { kind: 'fixed', cents: 6_123_450 },
   });
+});
+
+test('a source of rates is a fixed price, or two different pages', () => {
+  const sourceOf = (RATE_SOURCE: string): unknown => {
+    const read = readConfiguration({ RATE_SOURCE }, linux);
+    return 'configuration' in read ? read.configuration.rateSource : read.errors.join();
+  };
+  assert.deepEqual(sourceOf('bitstamp, https://rates.example:8443/btc?in=usd#/a/0'), {
+    kind: 'urls',
+    urls: [
+      { name: 'bitstamp', url: 'https://www.bitstamp.net/api/v2/ticker/btcusd/', pointer: '/last' },
+      { name: 'rates.example:8443', url: 'https://rates.example:8443/btc?in=usd', pointer: '/a/0' },
+    ],
+  });
+  for (const wrong of [
+    'coinbase',
+    'coinbase,coinbase',
+    'coinbase,kraken,bitstamp',
+    'fixed:0',
+    'fixed:-1',
+    'fixed:1.5',
+    'coinbase,http://rates.example#/a',
+    'coinbase,https://rates.example/',
+    'coinbase,nobody',
+  ]) {
+    assert.match(String(sourceOf(wrong)), /^RATE_SOURCE must be fixed:<US dollars>, or two different/, wrong);
+  }
 });
 
 test('a PostgreSQL store, from the variable or from a file, is never shown', () => {
@@ -270,7 +314,7 @@ test('names that are nearly ours are named, others are not', () => {
     'FUSEGATE_X is not read; the variables are PORT, HOST, WORKERS, STORE_URL, STORE_URL_FILE, ' +
       'MASTER_SECRET, MASTER_SECRET_FILE, PUBLIC_URL, CLICK_HOSTS, CLICKS_RETENTION_DAYS, ' +
       'LEADS_RETENTION_DAYS, METRICS_PORT, LOG_LEVEL, TRUSTED_PROXIES, TIERS_FILE, ' +
-      'ANONYMOUS_REQUESTS_PER_MINUTE, ANONYMOUS_CHARACTERS_PER_MONTH, LEADS_PER_MINUTE.',
+      'ANONYMOUS_REQUESTS_PER_MINUTE, ANONYMOUS_CHARACTERS_PER_MONTH, LEADS_PER_MINUTE, RATE_SOURCE.',
   ]);
 });
 

@@ -1,0 +1,299 @@
+/**
+ * What becomes of an order: a pure function of its state, of what happened, and of the time (docs/checkout.md
+ * has the table). Nothing else changes a state. Amounts are bigint: satoshi for BTC and Lightning, US cents
+ * for cards.
+ */
+
+/** What an order of each rail can be. */
+export type BtcStatus = 'pending' | 'seen' | 'underpaid' | 'confirmed' | 'expired';
+export type LightningStatus = 'pending' | 'settled' | 'expired';
+export type CardStatus =
+  'open' | 'paid' | 'revealed' | 'expired' | 'failed' | 'refunded' | 'disputed' | 'revoked';
+
+/** The key of an order: `none` until it is paid for. */
+export type OrderKey = 'none' | 'active' | 'suspended' | 'revoked';
+
+/** What orders of every rail have. */
+interface AnyOrder {
+  /** What is asked for. */
+  readonly price: bigint;
+  readonly expiresAtMs: number;
+  /** Whether it was paid after its end. */
+  readonly late: boolean;
+  readonly key: OrderKey;
+  /** Whether the raw key was handed out. */
+  readonly revealed: boolean;
+}
+
+/** A payment to an order's address. */
+export interface Output {
+  readonly txid: string;
+  readonly vout: number;
+  readonly sat: bigint;
+  /** 0: not in a block. */
+  readonly confirmations: number;
+  /** When the network had it, as far as the node knows (ms); null: not told. */
+  readonly atMs: number | null;
+}
+
+/** An on-chain order. */
+export interface BtcOrder extends AnyOrder {
+  readonly rail: 'btc';
+  readonly status: BtcStatus;
+  /** Depth at which an output counts. */
+  readonly confirmationsRequired: number;
+  /** Every output that is known, in the order of txid and vout. */
+  readonly outputs: readonly Output[];
+}
+
+/** A Lightning order. */
+export interface LightningOrder extends AnyOrder {
+  readonly rail: 'lightning';
+  readonly status: LightningStatus;
+  readonly paidSat: bigint;
+}
+
+/** A card order. */
+export interface CardOrder extends AnyOrder {
+  readonly rail: 'card';
+  readonly status: CardStatus;
+  readonly paidCents: bigint;
+  /** Returned to the buyer so far. */
+  readonly refundedCents: bigint;
+}
+
+/** The state of an order. */
+export type Order = BtcOrder | LightningOrder | CardOrder;
+
+/** What can happen to an order. */
+export type OrderEvent =
+  /** Time has passed. */
+  | { readonly kind: 'time' }
+  /** Every output to the order's address that the node knows now. */
+  | { readonly kind: 'outputs'; readonly outputs: readonly Output[] }
+  /** The invoice as LND has it. */
+  | {
+      readonly kind: 'invoice';
+      readonly state: 'open' | 'accepted' | 'settled' | 'canceled';
+      readonly paidSat: bigint;
+      readonly settledAtMs: number | null;
+    }
+  /** The processor says that the session is paid; the amount, currency and mode were compared before. */
+  | { readonly kind: 'card paid'; readonly cents: bigint }
+  /** The buyer is through, the money is on its way (bank debits and the like). */
+  | { readonly kind: 'card pending' }
+  | { readonly kind: 'card failed' }
+  | { readonly kind: 'card expired' }
+  /** All that was refunded so far. */
+  | { readonly kind: 'card refunded'; readonly totalCents: bigint }
+  | { readonly kind: 'card disputed' }
+  | { readonly kind: 'card dispute won' }
+  | { readonly kind: 'card dispute lost' }
+  /** The raw key is about to be handed out. */
+  | { readonly kind: 'reveal' };
+
+/** What is to be done with the order's key, in the unit that writes the new state. */
+export type KeyEffect =
+  | { readonly kind: 'mint' }
+  | { readonly kind: 'suspend'; readonly reason: string }
+  | { readonly kind: 'resume' }
+  | { readonly kind: 'revoke'; readonly reason: string };
+
+/** What an event came to. */
+export interface Transition {
+  /** The same object where nothing changed. */
+  readonly order: Order;
+  readonly effect: KeyEffect | undefined;
+}
+
+/** Decides. An event of another rail changes nothing. */
+export function transition(order: Order, event: OrderEvent, nowMs: number): Transition {
+  if (event.kind === 'reveal') return reveal(order);
+  switch (order.rail) {
+    case 'btc':
+      return btc(order, event, nowMs);
+    case 'lightning':
+      return lightning(order, event);
+    case 'card':
+      return card(order, event);
+  }
+}
+
+function unchanged(order: Order): Transition {
+  return { order, effect: undefined };
+}
+
+/** Only a key in use is handed out, and only once. */
+function reveal(order: Order): Transition {
+  if (order.key !== 'active' || order.revealed) return unchanged(order);
+  if (order.rail !== 'card') return { order: { ...order, revealed: true }, effect: undefined };
+  return { order: { ...order, revealed: true, status: 'revealed' }, effect: undefined };
+}
+
+/** Satoshi that arrived, unconfirmed ones included. */
+export function receivedSat({ outputs }: Pick<BtcOrder, 'outputs'>): bigint {
+  return outputs.reduce((sum, { sat }) => sum + sat, 0n);
+}
+
+/** Satoshi at the depth at which they count. */
+export function deepSat({ outputs, confirmationsRequired }: BtcOrder): bigint {
+  return receivedSat({ outputs: outputs.filter((each) => each.confirmations >= confirmationsRequired) });
+}
+
+/** The depth of the shallowest output that the price needs; 0 while it is not covered. */
+export function confirmations({ outputs, price }: BtcOrder): number {
+  const deepestFirst = outputs.toSorted((left, right) => right.confirmations - left.confirmations);
+  let sum = 0n;
+  return deepestFirst.find(({ sat }) => (sum += sat) >= price)?.confirmations ?? 0;
+}
+
+function byTxid(left: Output, right: Output): number {
+  if (left.txid !== right.txid) return left.txid < right.txid ? -1 : 1;
+  return left.vout - right.vout;
+}
+
+function btc(before: BtcOrder, event: OrderEvent, nowMs: number): Transition {
+  if (event.kind !== 'outputs' && event.kind !== 'time') return unchanged(before);
+  const outputs = event.kind === 'outputs' ? event.outputs.toSorted(byTxid) : before.outputs;
+  const order: BtcOrder = { ...before, outputs };
+  const status = btcStatus(order, nowMs);
+  const late = covered(status) ? (covered(before.status) ? before.late : isLate(order, nowMs)) : before.late;
+  const after: BtcOrder = { ...order, status, late };
+  const effect = btcEffect(after);
+  const key = effect === undefined ? after.key : keyAfter(effect);
+  if (effect === undefined && status === before.status && sameOutputs(before.outputs, outputs)) {
+    return unchanged(before);
+  }
+  return { order: { ...after, key }, effect };
+}
+
+function btcStatus(order: BtcOrder, nowMs: number): BtcStatus {
+  if (deepSat(order) >= order.price) return 'confirmed';
+  const received = receivedSat(order);
+  if (received >= order.price) return 'seen';
+  if (nowMs >= order.expiresAtMs) return 'expired';
+  return received > 0n ? 'underpaid' : 'pending';
+}
+
+/** Whether what is known covers the price. */
+function covered(status: BtcStatus): boolean {
+  return status === 'seen' || status === 'confirmed';
+}
+
+/** Whether the price was covered only after the end; by the network's times where they are known. */
+function isLate({ outputs, price, expiresAtMs }: BtcOrder, nowMs: number): boolean {
+  const earliestFirst = outputs
+    .map(({ sat, atMs }) => ({ sat, atMs: Math.min(atMs ?? nowMs, nowMs) }))
+    .toSorted((left, right) => left.atMs - right.atMs);
+  let sum = 0n;
+  const coveredAtMs = earliestFirst.find(({ sat }) => (sum += sat) >= price)?.atMs ?? nowMs;
+  return coveredAtMs >= expiresAtMs;
+}
+
+function btcEffect({ status, key }: BtcOrder): KeyEffect | undefined {
+  if (status === 'confirmed') {
+    if (key === 'none') return { kind: 'mint' };
+    return key === 'suspended' ? { kind: 'resume' } : undefined;
+  }
+  if (key !== 'active') return undefined;
+  return { kind: 'suspend', reason: 'the payment is no longer confirmed' };
+}
+
+function keyAfter({ kind }: KeyEffect): OrderKey {
+  if (kind === 'mint' || kind === 'resume') return 'active';
+  return kind === 'suspend' ? 'suspended' : 'revoked';
+}
+
+function sameOutputs(left: readonly Output[], right: readonly Output[]): boolean {
+  const same = (one: Output, other: Output | undefined): boolean =>
+    one.txid === other?.txid &&
+    one.vout === other.vout &&
+    one.sat === other.sat &&
+    one.confirmations === other.confirmations;
+  return left.length === right.length && left.every((one, index) => same(one, right[index]));
+}
+
+function lightning(order: LightningOrder, event: OrderEvent): Transition {
+  if (event.kind !== 'invoice' || order.status === 'settled') return unchanged(order);
+  const { state, paidSat, settledAtMs } = event;
+  // LND settles an invoice only when all of it arrived; less would be a fault that must not mint.
+  if (state === 'settled' && paidSat >= order.price) {
+    const late = order.status === 'expired' || (settledAtMs ?? 0) >= order.expiresAtMs;
+    const settled = { ...order, status: 'settled', paidSat, late, key: 'active' } as const;
+    return { order: settled, effect: { kind: 'mint' } };
+  }
+  if (state === 'canceled' && order.status === 'pending') {
+    return { order: { ...order, status: 'expired' }, effect: undefined };
+  }
+  return unchanged(order);
+}
+
+function card(order: CardOrder, event: OrderEvent): Transition {
+  switch (event.kind) {
+    case 'card paid':
+      return cardPaid(order, event.cents);
+    case 'card failed':
+    case 'card expired': {
+      const status = event.kind === 'card failed' ? 'failed' : 'expired';
+      return order.status === 'open' ? { order: { ...order, status }, effect: undefined } : unchanged(order);
+    }
+    case 'card refunded':
+      return cardRefunded(order, event.totalCents);
+    case 'card disputed':
+      if (order.status !== 'paid' && order.status !== 'revealed') return unchanged(order);
+      return {
+        order: { ...order, status: 'disputed', key: 'suspended' },
+        effect: { kind: 'suspend', reason: 'the payment is disputed' },
+      };
+    case 'card dispute won':
+      if (order.status !== 'disputed') return unchanged(order);
+      return {
+        order: { ...order, status: order.revealed ? 'revealed' : 'paid', key: 'active' },
+        effect: { kind: 'resume' },
+      };
+    case 'card dispute lost':
+      if (order.status !== 'disputed') return unchanged(order);
+      return {
+        order: { ...order, status: 'revoked', key: 'revoked' },
+        effect: { kind: 'revoke', reason: 'the payment was taken back after a dispute' },
+      };
+    default:
+      return unchanged(order);
+  }
+}
+
+/** Money that arrives after the session failed or ended is money: it is late, and it mints. */
+function cardPaid(order: CardOrder, cents: bigint): Transition {
+  if (order.key !== 'none' || cents < order.price) return unchanged(order);
+  const late = order.status !== 'open';
+  return {
+    order: { ...order, status: 'paid', paidCents: cents, late, key: 'active' },
+    effect: { kind: 'mint' },
+  };
+}
+
+/** A part of the price returned is noted; all of it ends the key. Totals only grow. */
+function cardRefunded(order: CardOrder, totalCents: bigint): Transition {
+  const paid = order.key === 'active' || order.key === 'suspended';
+  if (!paid || totalCents <= order.refundedCents) return unchanged(order);
+  const refundedCents = totalCents < order.paidCents ? totalCents : order.paidCents;
+  const refunded = { ...order, refundedCents };
+  if (refundedCents < order.paidCents) return { order: refunded, effect: undefined };
+  return {
+    order: { ...refunded, status: 'refunded', key: 'revoked' },
+    effect: { kind: 'revoke', reason: 'the payment was refunded' },
+  };
+}
+
+/** How long an expired on-chain order is looked after: money may still come (ms). */
+const watchAfterExpiryMs = 30 * 86_400_000;
+
+/** Depth from which a confirmed payment is final. */
+const finalDepth = 6;
+
+/** Whether something may still happen to an on-chain order that only the chain can tell. */
+export function isWatched(order: BtcOrder, nowMs: number): boolean {
+  if (order.status === 'expired') return nowMs < order.expiresAtMs + watchAfterExpiryMs;
+  if (order.status !== 'confirmed') return true;
+  return confirmations(order) < Math.max(finalDepth, order.confirmationsRequired);
+}

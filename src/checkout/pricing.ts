@@ -1,0 +1,92 @@
+/** `GET /v1/pricing` and `POST /v1/quote` (contract, QuoteRequest): what a key costs now, however it is paid. */
+import type { Tiers } from '../access/tiers.js';
+import { jsonAnswer } from '../contract/answer.js';
+import type { Handler } from '../contract/exchange.js';
+import {
+  tiers as tierNames,
+  type FiatPrice,
+  type PricingResponse,
+  type QuoteRequest,
+  type QuoteResponse,
+  type Tier,
+} from '../contract/pricing.js';
+import type { Clock } from '../system/clock.js';
+import { btcText, centsOf } from './money.js';
+import { paymentPaths, type RailChecks } from './rails.js';
+import type { Rate, Rates } from './rates.js';
+
+/** What prices are made of. */
+export interface PricingParts {
+  readonly tiers: Tiers;
+  readonly rates: Rates;
+  readonly rails: RailChecks;
+  readonly clock: Pick<Clock, 'wallMs'>;
+}
+
+/** How long a quote may be shown (ms); it locks nothing. */
+const quoteMs = 600_000;
+
+/** The price of an amount in US dollars by a rate; null where there is none. */
+export function fiatPrice(sat: bigint, surchargeBps: number, rate: Rate): FiatPrice | null {
+  if ('reason' in rate) return null;
+  return {
+    currency: 'usd',
+    amount_cents: Number(centsOf(sat, rate.cents, BigInt(surchargeBps))),
+    surcharge_bps: surchargeBps,
+    rate_cents: Number(rate.cents),
+    rate_source: rate.source,
+    rate_at: new Date(rate.atMs).toISOString(),
+  };
+}
+
+/** The price of a tier in bitcoin. */
+function bitcoinPrice(tiers: Tiers, tier: Tier): { btc: string; sat: number } {
+  const { price_sat } = tiers[tier];
+  return { btc: btcText(BigInt(price_sat)), sat: price_sat };
+}
+
+/** Answers with the price list. */
+export function pricing({ tiers, rates, rails }: PricingParts): Handler {
+  const { surcharge_bps, term_days } = tiers;
+  return async () => {
+    const [rate, paths] = await Promise.all([rates.current(), paymentPaths(rails, undefined)]);
+    const body: PricingResponse = {
+      base_currency: 'BTC',
+      surcharge_bps,
+      term_days,
+      tiers: tierNames.map((tier) => {
+        const { requests_per_minute, characters_per_month, price_sat } = tiers[tier];
+        return {
+          tier,
+          ...bitcoinPrice(tiers, tier),
+          fiat: fiatPrice(BigInt(price_sat), surcharge_bps, rate),
+          limits: { requests_per_minute, characters_per_month },
+        };
+      }),
+      rails: paths,
+    };
+    return jsonAnswer(200, body);
+  };
+}
+
+/** Answers with one tier's price; nothing is locked or stored. */
+export function quote({ tiers, rates, rails, clock }: PricingParts): Handler<QuoteRequest> {
+  const { surcharge_bps, term_days } = tiers;
+  return async ({ input: { tier, currency } }) => {
+    const [rate, paths] = await Promise.all([rates.current(), paymentPaths(rails, tier)]);
+    const { btc, sat } = bitcoinPrice(tiers, tier);
+    const sinceMs = 'reason' in rate ? clock.wallMs() : rate.atMs;
+    const body: QuoteResponse = {
+      tier,
+      currency,
+      btc,
+      sat,
+      fiat: fiatPrice(BigInt(sat), surcharge_bps, rate),
+      fiat_reason: 'reason' in rate ? rate.reason : null,
+      term_days,
+      payment_paths: paths,
+      valid_until: new Date(sinceMs + quoteMs).toISOString(),
+    };
+    return jsonAnswer(200, body);
+  };
+}

@@ -1,0 +1,335 @@
+/** Orders: every state and event of the documented table, and properties over random histories. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import {
+  confirmations,
+  deepSat,
+  isWatched,
+  receivedSat,
+  transition,
+  type BtcOrder,
+  type CardOrder,
+  type LightningOrder,
+  type Order,
+  type OrderEvent,
+  type Output,
+} from '../../src/checkout/orders.js';
+
+const price = 50_000n;
+const end = 1_000;
+const fresh = { price, expiresAtMs: end, late: false, key: 'none', revealed: false } as const;
+const btc: BtcOrder = { ...fresh, rail: 'btc', status: 'pending', confirmationsRequired: 2, outputs: [] };
+const lightning: LightningOrder = { ...fresh, rail: 'lightning', status: 'pending', paidSat: 0n };
+const card: CardOrder = { ...fresh, rail: 'card', status: 'open', paidCents: 0n, refundedCents: 0n };
+
+function output(name: string, sat: bigint, depth: number, atMs: number | null = null): Output {
+  return { txid: name.repeat(64).slice(0, 64), vout: 0, sat, confirmations: depth, atMs };
+}
+
+/** Runs a history; each step is an event and its time. Gives the order and the effects in their order. */
+function run(order: Order, ...steps: readonly (readonly [OrderEvent, number?])[]) {
+  const effects: string[] = [];
+  let at = order;
+  for (const [event, nowMs = 0] of steps) {
+    const result = transition(at, event, nowMs);
+    if (result.effect !== undefined) effects.push(result.effect.kind);
+    at = result.order;
+  }
+  return { order: at, effects };
+}
+
+const outputs = (...all: Output[]): OrderEvent => ({ kind: 'outputs', outputs: all });
+const time: OrderEvent = { kind: 'time' };
+
+describe('on-chain', () => {
+  const expect = (
+    steps: readonly (readonly [OrderEvent, number?])[],
+    status: string,
+    effects: readonly string[],
+    late = false,
+  ): BtcOrder => {
+    const result = run(btc, ...steps);
+    assert.equal(result.order.status, status);
+    assert.deepEqual(result.effects, effects);
+    assert.equal(result.order.late, late);
+    assert.equal(result.order.rail, 'btc');
+    return result.order;
+  };
+
+  test('seen, confirmed at the required depth, minted once', () => {
+    expect([[outputs(output('a', price, 0))]], 'seen', []);
+    expect([[outputs(output('a', price, 1))]], 'seen', []);
+    const steps = [0, 1, 2, 3].map((depth) => [outputs(output('a', price, depth))] as const);
+    const order = expect(steps, 'confirmed', ['mint']);
+    assert.equal(confirmations(order), 3);
+  });
+
+  test('underpaid, topped up; each output at its own depth', () => {
+    expect([[outputs(output('a', 1n, 9))]], 'underpaid', []);
+    const both = [output('a', price - 1n, 9), output('b', 1n, 1)];
+    expect([[outputs(...both)]], 'seen', []);
+    const order = expect(
+      [[outputs(...both)], [outputs(both[0] ?? output('a', 0n, 0), output('b', 1n, 2))]],
+      'confirmed',
+      ['mint'],
+    );
+    assert.equal(confirmations(order), 2);
+  });
+
+  test('overpaid is paid; what is over is known', () => {
+    const order = expect([[outputs(output('a', price, 2), output('b', 7n, 0))]], 'confirmed', ['mint']);
+    assert.equal(receivedSat(order) - price, 7n);
+    assert.equal(deepSat(order), price);
+    assert.equal(confirmations(order), 2);
+  });
+
+  test('expires only while nothing covers it; late money counts', () => {
+    expect([[time, end - 1]], 'pending', []);
+    expect([[time, end]], 'expired', []);
+    expect([[outputs(output('a', 1n, 0))], [time, end]], 'expired', []);
+    expect([[outputs(output('a', price, 0))], [time, end * 9]], 'seen', []);
+    expect(
+      [
+        [time, end],
+        [outputs(output('a', price, 0)), end + 1],
+      ],
+      'seen',
+      [],
+      true,
+    );
+    expect(
+      [
+        [time, end],
+        [outputs(output('a', price, 2)), end + 1],
+      ],
+      'confirmed',
+      ['mint'],
+      true,
+    );
+  });
+
+  test('is not late when the network had it in time and the node was asked later', () => {
+    expect(
+      [
+        [time, end],
+        [outputs(output('a', price, 2, end - 1)), end + 9],
+      ],
+      'confirmed',
+      ['mint'],
+    );
+    const topUp = [output('a', price - 1n, 5, end - 1), output('b', 1n, 5, end)];
+    expect(
+      [
+        [time, end],
+        [outputs(...topUp), end + 9],
+      ],
+      'confirmed',
+      ['mint'],
+      true,
+    );
+  });
+
+  test('a dropped or replaced payment moves it back', () => {
+    expect([[outputs(output('a', price, 0))], [outputs()]], 'pending', []);
+    expect([[outputs(output('a', price, 0))], [outputs(), end]], 'expired', []);
+    expect([[outputs(output('a', price, 0))], [outputs(output('b', 5n, 0))]], 'underpaid', []);
+  });
+
+  test('a reorganisation below the depth suspends the key until it is confirmed again', () => {
+    const [deep, shallow] = [outputs(output('a', price, 2)), outputs(output('a', price, 1))];
+    expect([[deep], [shallow]], 'seen', ['mint', 'suspend']);
+    expect([[deep], [shallow], [deep]], 'confirmed', ['mint', 'suspend', 'resume']);
+    expect(
+      [[deep], [outputs()], [time, end], [deep, end + 1]],
+      'confirmed',
+      ['mint', 'suspend', 'resume'],
+      true,
+    );
+  });
+
+  test('is watched until nothing can happen any more', () => {
+    const at = (steps: readonly (readonly [OrderEvent, number?])[]): BtcOrder =>
+      run(btc, ...steps).order as BtcOrder;
+    assert.ok(isWatched(btc, 0));
+    assert.ok(isWatched(at([[outputs(output('a', price, 5))]]), 0));
+    assert.ok(!isWatched(at([[outputs(output('a', price, 6))]]), 0));
+    const month = 30 * 86_400_000;
+    assert.ok(isWatched(at([[time, end]]), end + month - 1));
+    assert.ok(!isWatched(at([[time, end]]), end + month));
+  });
+});
+
+describe('Lightning', () => {
+  const invoice = (
+    state: 'open' | 'accepted' | 'settled' | 'canceled',
+    paidSat = 0n,
+    settledAtMs = 5,
+  ): OrderEvent => ({
+    kind: 'invoice',
+    state,
+    paidSat,
+    settledAtMs,
+  });
+
+  test('only LND ends or settles it', () => {
+    assert.equal(run(lightning, [time, end * 9]).order.status, 'pending');
+    assert.equal(run(lightning, [invoice('open')], [invoice('accepted')]).order.status, 'pending');
+    assert.equal(run(lightning, [invoice('canceled')]).order.status, 'expired');
+    const settled = run(
+      lightning,
+      [invoice('settled', price)],
+      [invoice('settled', price)],
+      [invoice('canceled')],
+    );
+    assert.deepEqual(
+      [settled.order.status, settled.order.late, settled.effects],
+      ['settled', false, ['mint']],
+    );
+  });
+
+  test('settled after its end is settled, and late', () => {
+    const late = run(lightning, [invoice('canceled')], [invoice('settled', price)]);
+    assert.deepEqual([late.order.status, late.order.late, late.effects], ['settled', true, ['mint']]);
+    assert.equal(run(lightning, [invoice('settled', price, end)]).order.late, true);
+  });
+
+  test('an amount below the price mints nothing', () => {
+    const short = run(lightning, [invoice('settled', price - 1n)]);
+    assert.deepEqual([short.order.status, short.effects], ['pending', []]);
+  });
+});
+
+describe('card', () => {
+  const paid: OrderEvent = { kind: 'card paid', cents: price };
+  const refund = (totalCents: bigint): OrderEvent => ({ kind: 'card refunded', totalCents });
+  const [disputed, won, lost] = (['card disputed', 'card dispute won', 'card dispute lost'] as const).map(
+    (kind): OrderEvent => ({ kind }),
+  );
+  assert.ok(disputed !== undefined && won !== undefined && lost !== undefined);
+
+  for (const [name, events, status, effects] of [
+    ['paid once', [paid, paid], 'paid', ['mint']],
+    ['pending, then paid', [{ kind: 'card pending' }, paid], 'paid', ['mint']],
+    ['pending, then failed', [{ kind: 'card pending' }, { kind: 'card failed' }], 'failed', []],
+    ['paid after it failed', [{ kind: 'card failed' }, paid], 'paid', ['mint']],
+    ['paid after it expired', [{ kind: 'card expired' }, paid], 'paid', ['mint']],
+    ['expired after it was paid', [paid, { kind: 'card expired' }], 'paid', ['mint']],
+    ['too little', [{ kind: 'card paid', cents: price - 1n }], 'open', []],
+    ['revealed', [paid, { kind: 'reveal' }, { kind: 'reveal' }], 'revealed', ['mint']],
+    ['revealed before it is paid', [{ kind: 'reveal' }], 'open', []],
+    ['refunded in part', [paid, refund(1n)], 'paid', ['mint']],
+    ['refunded', [paid, refund(1n), refund(price)], 'refunded', ['mint', 'revoke']],
+    ['refunded twice', [paid, refund(price), refund(price)], 'refunded', ['mint', 'revoke']],
+    ['refunded before it is paid', [refund(price)], 'open', []],
+    ['disputed', [paid, disputed], 'disputed', ['mint', 'suspend']],
+    ['disputed and won', [paid, disputed, won], 'paid', ['mint', 'suspend', 'resume']],
+    [
+      'revealed, disputed and won',
+      [paid, { kind: 'reveal' }, disputed, won],
+      'revealed',
+      ['mint', 'suspend', 'resume'],
+    ],
+    ['disputed and lost', [paid, disputed, lost, paid], 'revoked', ['mint', 'suspend', 'revoke']],
+    [
+      'disputed and refunded',
+      [paid, disputed, refund(price), won],
+      'refunded',
+      ['mint', 'suspend', 'revoke'],
+    ],
+    [
+      'not revealed while disputed',
+      [paid, disputed, { kind: 'reveal' }, won],
+      'paid',
+      ['mint', 'suspend', 'resume'],
+    ],
+  ] as const) {
+    test(name, () => {
+      const result = run(card, ...events.map((event) => [event] as const));
+      assert.deepEqual([result.order.status, result.effects], [status, effects]);
+    });
+  }
+});
+
+/** Numbers that look random and are the same in every run (Numerical Recipes' generator). */
+function generator(seed: number): (count: number) => number {
+  let state = seed;
+  return (count) => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return Math.floor((state / 2 ** 32) * count);
+  };
+}
+
+const kinds: readonly OrderEvent['kind'][] = [
+  'time',
+  'outputs',
+  'invoice',
+  'card paid',
+  'card pending',
+  'card failed',
+  'card expired',
+  'card refunded',
+  'card disputed',
+  'card dispute won',
+  'card dispute lost',
+  'reveal',
+];
+
+function randomEvent(choose: (count: number) => number): OrderEvent {
+  const kind = kinds[choose(kinds.length)] ?? 'time';
+  const amount = [0n, 1n, price - 1n, price, price + 1n][choose(5)] ?? price;
+  switch (kind) {
+    case 'outputs':
+      return outputs(
+        ...Array.from({ length: choose(4) }, () => {
+          const sat = [1n, price - 1n, price, price + 3n][choose(4)] ?? price;
+          return output('abcdef'[choose(6)] ?? 'a', sat, choose(8), choose(2) === 0 ? null : choose(2 * end));
+        }),
+      );
+    case 'invoice': {
+      const state = (['open', 'accepted', 'settled', 'canceled'] as const)[choose(4)] ?? 'open';
+      return { kind, state, paidSat: amount, settledAtMs: choose(2 * end) };
+    }
+    case 'card paid':
+      return { kind, cents: amount };
+    case 'card refunded':
+      return { kind, totalCents: amount };
+    default:
+      return { kind };
+  }
+}
+
+test('100,000 random histories: one key, only for money, never back from revoked', () => {
+  const choose = generator(7);
+  let minted = 0;
+  for (let history = 0; history < 100_000; history += 1) {
+    let order: Order = [btc, lightning, card][history % 3] ?? btc;
+    let [mints, reveals, nowMs] = [0, 0, 0];
+    for (let step = 0; step < 12; step += 1) {
+      const before = order;
+      nowMs += choose(300);
+      const event = randomEvent(choose);
+      const { order: after, effect } = transition(before, event, nowMs);
+      if (effect?.kind === 'mint') {
+        mints += 1;
+        assert.equal(before.key, 'none');
+        if (after.rail === 'btc') assert.ok(deepSat(after) >= price);
+        if (after.rail === 'lightning') assert.ok(after.paidSat >= price);
+        if (after.rail === 'card') assert.ok(after.paidCents >= price);
+      }
+      // Every change of the key is told by an effect, and the reverse.
+      assert.equal(effect === undefined, before.key === after.key);
+      if (!before.revealed && after.revealed) {
+        reveals += 1;
+        assert.deepEqual([event.kind, before.key], ['reveal', 'active']);
+      }
+      if (before.key === 'revoked') assert.equal(after, before);
+      assert.ok(before.revealed <= after.revealed);
+      // The same again changes nothing.
+      assert.equal(transition(after, event, nowMs).effect, undefined);
+      order = after;
+    }
+    assert.ok(mints <= 1 && reveals <= 1);
+    minted += mints;
+  }
+  assert.ok(minted > 10_000, `${minted}`);
+});
