@@ -1,4 +1,4 @@
-/** `GET /v1/pricing` and `POST /v1/quote` (contract, QuoteRequest): what a key costs now, however it is paid. */
+/** `GET /v1/pricing` and `POST /v1/quote` (contract, QuoteRequest): what a key costs now. */
 import type { Tiers } from '../access/tiers.js';
 import { jsonAnswer } from '../contract/answer.js';
 import type { Handler } from '../contract/exchange.js';
