@@ -6,9 +6,7 @@ import type { Command } from 'commander';
 import { createAccess, keyTiers, type Access } from './access/admission.js';
 import { KeyChanges, storedKeys, storedUsage } from './access/stored.js';
 import { readTiers, type Tiers } from './access/tiers.js';
-import { notConfigured } from './checkout/rails.js';
-import { pricing, quote, type PricingParts } from './checkout/pricing.js';
-import { createRates } from './checkout/rates.js';
+import { startCheckout, type Checkout } from './checkout/checkout.js';
 import { addBackup } from './commands/backup.js';
 import { addClick } from './commands/click.js';
 import { addDoctor } from './commands/doctor.js';
@@ -21,7 +19,7 @@ import { serve, type ServeOrder, type ServeOutcome } from './commands/serve.js';
 import { terminal } from './commands/terminal.js';
 import type { OpenedStore } from './commands/withStore.js';
 import { storeCopy } from './commands/storeCopy.js';
-import type { Handlers } from './contract/routes.js';
+import type { Handlers, RouteLimit } from './contract/routes.js';
 import { servedRoutes } from './http/pipeline.js';
 import { createServer, type Server } from './http/server.js';
 import { banner, health } from './info/banner.js';
@@ -88,6 +86,11 @@ function prepareFolder(dataFolder: string): void {
   native.createLimits(limitsFile(dataFolder), systemRandomness(16));
 }
 
+/** Requests a minute and address of the routes that have such a limit. */
+function routeLimits(configuration: Configuration): Readonly<Record<RouteLimit, number>> {
+  return { leads: configuration.leadsPerMinute, checkout: configuration.checkoutRequestsPerMinute };
+}
+
 function buildAccess(configuration: Configuration, tiers: Tiers, opened: OpenedStore, log: Log): Access {
   const { store, newUnitId, secrets } = opened;
   // The oldest secret: usage stays what it is when a new one is put before it.
@@ -96,7 +99,7 @@ function buildAccess(configuration: Configuration, tiers: Tiers, opened: OpenedS
     native: new native.Access(limitsFile(configuration.dataFolder), keyTiers(tiers)),
     hashKey: native.hashKey,
     tiers,
-    routeLimits: { leads: configuration.leadsPerMinute },
+    routeLimits: routeLimits(configuration),
     trustedProxies: configuration.trustedProxies,
     keys: storedKeys(store),
     usage: storedUsage(store, newUnitId, (subject) =>
@@ -117,29 +120,16 @@ async function getPage(url: string): Promise<string> {
   return response.text();
 }
 
-function pricingParts({ rateSource }: Configuration, tiers: Tiers): PricingParts {
-  return {
-    tiers,
-    rates: createRates(rateSource, { clock: systemClock, get: getPage }),
-    rails: {
-      btc: notConfigured('On-chain payments'),
-      lightning: notConfigured('Lightning payments'),
-      card: notConfigured('Card payments'),
-    },
-    clock: systemClock,
-  };
-}
-
 /** Every route's handler, bound to its parts. */
 function handlers(
   configuration: Configuration,
   tiers: Tiers,
   opened: OpenedStore,
   clicks: ClickLog,
+  checkout: Checkout,
 ): Handlers {
   const { store, secrets } = opened;
   const storing = { ...opened, clock: systemClock };
-  const prices = pricingParts(configuration, tiers);
   const checks = [
     dataFolderCheck(configuration.dataFolder),
     storeCheck(store, systemClock),
@@ -147,8 +137,7 @@ function handlers(
   ];
   return {
     fuse: fuseHandler({ ...native, answerExactlyOffLoop: exactOffLoop() }),
-    pricing: pricing(prices),
-    quote: quote(prices),
+    ...checkout.handlers,
     leads: leads(storing),
     deliveryModels,
     deliveryInterest: deliveryInterest(storing),
@@ -165,7 +154,7 @@ function handlers(
     ready: ready(checks),
     version: version({ native: native.version(), unicode: native.unicodeVersion() }),
     privacy: privacy(storedData(configuration)),
-    limits: limits(rateLimits(tiers, { leads: configuration.leadsPerMinute })),
+    limits: limits(rateLimits(tiers, routeLimits(configuration))),
     openapi: openapi(),
     ...docsHandlers(),
     pageFile: pageFile(),
@@ -204,15 +193,27 @@ async function buildServer(configuration: Configuration, tiers: Tiers): Promise<
   const clicks = new ClickLog({ ...opened, clock: systemClock, log });
   const access = buildAccess(configuration, tiers, opened, log);
   const keyChanges = new KeyChanges(opened.store, systemClock, access);
+  const holder = `${hostname()} ${process.pid}`;
   const sweep = startSweep({
     ...opened,
     clock: systemClock,
     log,
-    holder: `${hostname()} ${process.pid}`,
+    holder,
     removeExpired: expiry(configuration, opened),
   });
+  const checkout = startCheckout({
+    ...opened,
+    configuration,
+    tiers,
+    clock: systemClock,
+    randomness: systemRandomness,
+    keyFormat: native,
+    log,
+    holder,
+    getPage,
+  });
   const server = createServer({
-    routes: servedRoutes(handlers(configuration, tiers, opened, clicks), {
+    routes: servedRoutes(handlers(configuration, tiers, opened, clicks, checkout), {
       checkJson: native.checkJson,
       access,
     }),
@@ -227,7 +228,7 @@ async function buildServer(configuration: Configuration, tiers: Tiers): Promise<
     async drain(timeoutMs) {
       const drained = await server.drain(timeoutMs);
       keyChanges.stop();
-      const last = Promise.all([sweep.stop(), clicks.close(), access.close()]).then(() =>
+      const last = Promise.all([sweep.stop(), checkout.stop(), clicks.close(), access.close()]).then(() =>
         opened.store.close(),
       );
       await Promise.race([last, systemClock.sleep(lastFlushMs)]);

@@ -4,6 +4,7 @@ import { eraseEntries } from '../store/entries.js';
 import { decodeInterest, encodeInterest, visitInterests } from '../store/interests.js';
 import { decodeLead, encodeLead, visitLeads } from '../store/leads.js';
 import { comparable, findOptout, forgetOptout } from '../store/optouts.js';
+import { forgetOrderEmails, visitOrders } from '../store/orders.js';
 import type { Reading } from '../store/store.js';
 import { storeFailed, withStore, type CommandContext, type CommandParts } from './withStore.js';
 
@@ -11,6 +12,8 @@ import { storeFailed, withStore, type CommandContext, type CommandParts } from '
 interface Found {
   readonly leads: number;
   readonly interests: number;
+  /** Orders with that address. */
+  readonly orders: number;
   readonly optout: 'none' | 'with address' | 'keyed hash';
 }
 
@@ -23,16 +26,20 @@ async function find(context: CommandContext, email: string): Promise<Reading<Fou
   const { store, secrets } = context;
   let leads = 0;
   let interests = 0;
+  let orders = 0;
   const count = (each: { readonly email: string }): number => (normal(each.email) === email ? 1 : 0);
   const failed =
     (await visitLeads(store, 0, (_, lead) => Promise.resolve(void (leads += count(lead))))) ??
-    (await visitInterests(store, 0, (_, each) => Promise.resolve(void (interests += count(each)))));
+    (await visitInterests(store, 0, (_, each) => Promise.resolve(void (interests += count(each))))) ??
+    (await visitOrders(store, ({ email: given }) =>
+      Promise.resolve(void (orders += count({ email: given ?? '' }))),
+    ));
   if (failed !== undefined) return failed;
   const found = await findOptout(store, secrets, email);
   if (found.kind === 'unavailable') return found;
   const optout =
     found.value === undefined ? 'none' : found.value.optout.email === null ? 'keyed hash' : 'with address';
-  return { kind: 'read', value: { leads, interests, optout } };
+  return { kind: 'read', value: { leads, interests, orders, optout } };
 }
 
 async function erase(context: CommandContext, email: string): Promise<Reading<Found>> {
@@ -44,19 +51,24 @@ async function erase(context: CommandContext, email: string): Promise<Reading<Fo
   const gone = encodeInterest(undefined);
   const interests = await eraseEntries(store, newUnitId, 'interests', isInterest, gone);
   if (interests.kind === 'unavailable') return interests;
+  const orders = await forgetOrderEmails(store, newUnitId, (each) => normal(each) === email);
+  if (orders.kind === 'unavailable') return orders;
   const optout = await forgetOptout(store, newUnitId, secrets, email);
   if (optout.kind === 'unavailable') return optout;
   const value = {
     leads: leads.value,
     interests: interests.value,
+    orders: orders.value,
     optout: optout.value ? 'with address' : 'none',
   } as const;
   return { kind: 'read', value };
 }
 
-function counted({ leads, interests }: Found): string {
+function counted({ leads, interests, orders }: Found): string {
   const lead = `${leads} ${leads === 1 ? 'lead' : 'leads'}`;
-  return `${lead} and ${interests} ${interests === 1 ? 'interest' : 'interests'}`;
+  const interest = `${interests} ${interests === 1 ? 'interest' : 'interests'}`;
+  if (orders === 0) return `${lead} and ${interest}`;
+  return `${lead}, ${interest} and the address of ${orders} ${orders === 1 ? 'order' : 'orders'}`;
 }
 
 function forget(parts: CommandParts, given: string, yes: boolean): Promise<number> {
@@ -66,7 +78,7 @@ function forget(parts: CommandParts, given: string, yes: boolean): Promise<numbe
     const found = await find(context, email);
     if (found.kind === 'unavailable') return storeFailed(found);
     const { value } = found;
-    if (value.leads + value.interests === 0 && value.optout !== 'with address') {
+    if (value.leads + value.interests + value.orders === 0 && value.optout !== 'with address') {
       await parts.write(`Nothing is stored about ${email}${value.optout === 'none' ? '' : kept}.\n`);
       return 0;
     }

@@ -19,6 +19,7 @@ import type {
 import type { LeadRequest, LeadResponse } from './leads.js';
 import { bodyLimits, fieldLimits } from './limits.js';
 import type { UnsubscribeResponse } from './optout.js';
+import type { LightningCapacityResponse, LightningOrder, LightningOrderCreated } from './orders.js';
 import type { FiatPrice, PaymentPath, PricingResponse, QuoteResponse } from './pricing.js';
 import type { RouteId } from './routes.js';
 import { MAX_ERRORS, MAX_INPUT_BYTES } from './validation.js';
@@ -152,6 +153,60 @@ const quoteResponse: QuoteResponse = {
   valid_until: '2026-11-21T09:40:00.000Z',
 };
 
+/** The invoice and its payment hash stand in BOLT 11, "Examples". */
+const paymentHash = '0001020304050607080900010203040506070809000102030405060708090102';
+
+const lightningOrder: LightningOrder = {
+  order_id: 'u4vzmvkyqbmb2lwyvswkpkxe6a',
+  rail: 'lightning',
+  tier: 'growth',
+  status: 'settled',
+  network: 'mainnet',
+  btc: '0.00250000',
+  sat: 250_000,
+  received_sat: 250_000,
+  missing_sat: 0,
+  overpaid_sat: 0,
+  late: false,
+  created_at: '2026-11-21T09:30:00.000Z',
+  expires_at: '2026-11-21T09:45:00.000Z',
+  status_url: `/v1/checkout/lightning/${paymentHash}`,
+  qr_url: `/v1/checkout/lightning/${paymentHash}/qr.svg`,
+  api_key: 'fg_rMsLLdgJvAYk16LZJjBycLdhSUboUx9_dTDOuRg3ZeU1iwCpL',
+  key_status: 'revealed_now',
+  payment_hash: paymentHash,
+  bolt11:
+    'lnbc2500u1pvjluezpp5qqqsyqcyq5rqwzqfqqqsyqcyq5rqwzqfqqqsyqcyq5rqwzqfqypqdq5xysxxatsyp3k7enxv4jsxqzpu' +
+    '9qrsgquk0rl77nj30yxdy8j9vdx85fkpmdla2087ne0xh8nhedh8w27kyke0lp53ut353s06fv3qfegext0eh0ymjpf39tuven0' +
+    '9sam30g4vgpfna3rh',
+};
+
+const claimToken = 'ct_4mJv2Tt9cYq0H8n3rXoWbK6sPZ1eLdUaGfQ7xVyIiBw';
+
+const lightningCreated: LightningOrderCreated = {
+  ...lightningOrder,
+  status: 'pending',
+  received_sat: 0,
+  missing_sat: 250_000,
+  api_key: null,
+  key_status: 'none',
+  claim_token: claimToken,
+};
+
+const capacity: LightningCapacityResponse = {
+  configured: true,
+  ready: true,
+  reason: null,
+  network: 'mainnet',
+  inbound_sat: 1_830_000,
+  tiers: [
+    { tier: 'developer', sat: 50_000, can_receive: true },
+    { tier: 'growth', sat: 250_000, can_receive: true },
+    { tier: 'enterprise', sat: 2_000_000, can_receive: false },
+  ],
+  checked_at: '2026-11-21T09:30:00.000Z',
+};
+
 const models: DeliveryModelsResponse = { models: [...catalogue] };
 
 const interestRequest: DeliveryInterestRequest = {
@@ -273,6 +328,31 @@ export const examples: Readonly<Record<RouteId, Example>> = {
   fuse: post('/v1/fuse', fuseRequest, fuseResponse),
   pricing: get('/v1/pricing', pricing),
   quote: post('/v1/quote', { tier: 'growth', currency: 'fiat' }, quoteResponse),
+  createLightningOrder: post(
+    '/v1/checkout/lightning',
+    {
+      tier: 'growth',
+      email: 'ada@example.com',
+      source: 'pricing',
+      segment: null,
+      campaign: null,
+      event_id: null,
+    },
+    lightningCreated,
+  ),
+  lightningCapacity: get('/v1/checkout/lightning/capacity', capacity),
+  lightningOrder: {
+    request: {
+      method: 'GET',
+      path: `/v1/checkout/lightning/${paymentHash}`,
+      headers: { 'x-claim-token': claimToken },
+    },
+    response: { status: 200, type: json, body: lightningOrder },
+  },
+  lightningQr: {
+    request: { method: 'GET', path: `/v1/checkout/lightning/${paymentHash}/qr.svg` },
+    response: { status: 200, type: 'image/svg+xml; charset=utf-8' },
+  },
   leads: post('/v1/leads', leadRequest, leadResponse),
   deliveryModels: get('/v1/delivery-models', models),
   deliveryInterest: post('/v1/delivery-interest', interestRequest, interestResponse),

@@ -34,7 +34,7 @@ export type RouteAnswer =
 export type AnswerHeader = 'server-timing' | 'ratelimit' | 'ratelimit-policy' | 'location';
 
 /** A limit by address that some routes have, besides or in place of a key's. */
-export type RouteLimit = 'leads';
+export type RouteLimit = 'leads' | 'checkout';
 
 /** One route. */
 export interface Route {
@@ -124,6 +124,14 @@ const storedFromStrangers = {
   headers: ['ratelimit', 'ratelimit-policy'],
 } as const;
 
+/** What routes of the checkout that only show have in common. */
+const checkout = {
+  ...information,
+  tag: 'checkout',
+  unprocessable: true,
+  problems: { 404: ['order_not_found'], 503: ['store_unavailable'] },
+} as const;
+
 /** Every route, by id. */
 export const routes = {
   fuse: {
@@ -182,6 +190,51 @@ export const routes = {
       415: ['unsupported_encoding'],
       503: ['overloaded'],
     },
+  },
+  createLightningOrder: {
+    ...stored,
+    tag: 'checkout',
+    path: '/v1/checkout/lightning',
+    summary: 'Order a key, paid over Lightning',
+    description:
+      'Makes a BOLT 11 invoice for the tier’s price. `claim_token` proves who made the order: keep it, and ' +
+      'send it with the polls as `X-Claim-Token`.',
+    body: { kind: 'json', schema: 'CreateOrderRequest', other: 'none', limit: MIB },
+    answers: { 200: { schema: 'LightningOrderCreated', description: 'The order is on disk.' } },
+    limit: 'checkout',
+    problems: {
+      ...stored.problems,
+      429: ['rate_limited'],
+      503: [...stored.problems[503], 'rail_unavailable'],
+    },
+    headers: ['ratelimit', 'ratelimit-policy'],
+  },
+  lightningCapacity: {
+    ...information,
+    tag: 'checkout',
+    path: '/v1/checkout/lightning/capacity',
+    summary: 'Whether Lightning can receive a tier now',
+    description: 'The node’s live inbound liquidity against the price of each tier.',
+    answers: { 200: { schema: 'LightningCapacityResponse', description: 'What can be received.' } },
+  },
+  lightningOrder: {
+    ...checkout,
+    path: '/v1/checkout/lightning/{payment_hash}',
+    summary: 'Poll a Lightning order',
+    description:
+      'Shows the order. The first poll after the invoice was settled carries the key, once: `api_key` with ' +
+      '`key_status` `revealed_now`. Once a poll carried the claim token, only such polls reveal it.',
+    parameters: { path: 'LightningOrderPath', query: 'ClaimQuery', header: 'ClaimHeaders' },
+    answers: { 200: { schema: 'LightningOrder', description: 'The order.' } },
+    acts: true,
+  },
+  lightningQr: {
+    ...checkout,
+    path: '/v1/checkout/lightning/{payment_hash}/qr.svg',
+    summary: 'A Lightning order’s invoice as a QR code',
+    description: 'Encodes `lightning:` and the invoice.',
+    parameters: { path: 'LightningOrderPath' },
+    answers: { 200: { type: 'image/svg+xml; charset=utf-8', description: 'The QR code.' } },
   },
   leads: {
     ...storedFromStrangers,

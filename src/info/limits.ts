@@ -38,6 +38,7 @@ function callerRates(name: string, whose: string, limits: TierLimits): RateLimit
 /** What the limits of routes by address count. */
 const routeUnits: Readonly<Record<RouteLimit, string>> = {
   leads: 'leads and delivery interests a minute and address',
+  checkout: 'orders a minute and address',
 };
 
 /** The limits by time of this installation; 0: none. Addresses count whole (IPv4) or by /64 (IPv6). */

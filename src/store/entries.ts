@@ -1,6 +1,6 @@
 /** Work over whole logs and spaces: appending, visiting what is there, erasing some, removing the old. */
 import type { Log, Space } from './spaces.js';
-import type { Entry, LogEntry, Operation, Reading, Store, Unavailable } from './store.js';
+import type { Entry, LogEntry, Operation, Range, Reading, Store, Unavailable } from './store.js';
 import type { UnitIds } from './unitId.js';
 
 /** Entries read, erased or removed in one step. */
@@ -71,15 +71,34 @@ function behind(key: Uint8Array): Uint8Array {
  * Calls `visit` for each record of a space whose key follows `after` (empty: all), in the order of the keys;
  * ends with what the store, or `visit`, could not answer.
  */
-export async function visitRecords(
+export function visitRecords(
   store: Store,
   space: Space,
   after: Uint8Array,
   visit: (record: Entry) => Promise<Unavailable | undefined>,
 ): Promise<Unavailable | undefined> {
-  let from = after.byteLength === 0 ? after : behind(after);
+  return visitRange(store, space, { from: after.byteLength === 0 ? after : behind(after) }, visit);
+}
+
+/** As {@link visitRecords}, for the records whose keys begin with a prefix. */
+export function visitPrefix(
+  store: Store,
+  space: Space,
+  prefix: Uint8Array,
+  visit: (record: Entry) => Promise<Unavailable | undefined>,
+): Promise<Unavailable | undefined> {
+  return visitRange(store, space, { from: prefix, to: Buffer.concat([prefix, Buffer.of(255)]) }, visit);
+}
+
+async function visitRange(
+  store: Store,
+  space: Space,
+  range: Omit<Range, 'limit'>,
+  visit: (record: Entry) => Promise<Unavailable | undefined>,
+): Promise<Unavailable | undefined> {
+  let from = range.from ?? Buffer.alloc(0);
   for (;;) {
-    const page = await store.scan(space, { from, limit: pageEntries });
+    const page = await store.scan(space, { ...range, from, limit: pageEntries });
     if (page.kind === 'unavailable') return page;
     for (const record of page.value) {
       const failed = await visit(record);

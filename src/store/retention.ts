@@ -81,6 +81,14 @@ export function storedData({ clicksRetentionDays, leadsRetentionDays }: Retentio
     },
     {
       what:
+        'Orders: tier, price, times, state, email, source, segment, campaign and event id as they were ' +
+        'sent, address, invoice or session, what was paid when, hashes of the claim token and of the key.',
+      why: 'To give a key to who paid, once, and to account for the money.',
+      retention: 'For good; the email address until it is forgotten on request.',
+      where: 'Tables orders and ledger of the store.',
+    },
+    {
+      what:
         'API keys: SHA-256 of the key, its beginning and end (11 characters), id, tier, what it was made ' +
         'for, times and state. Never the key.',
       why: 'To know a key and its limits when it is used.',

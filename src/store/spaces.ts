@@ -18,6 +18,16 @@ export const spaces = {
   keysById: 17,
   /** Characters used in the present month. Key: the subject. */
   usage: 18,
+  /** Orders. Key: the order's id. */
+  orders: 19,
+  /** Orders by what their rail calls them. Key: rail, `:`, address, payment hash or session id. */
+  orderPlaces: 20,
+  /** Orders to which something may still happen. Key: rail, `:`, id; value: id. */
+  openOrders: 21,
+  /** What happened to card orders, by the processor's event id. Key: the event's id. */
+  orderEvents: 22,
+  /** The next index of every account that addresses are derived from. Key: the account's digest. */
+  addressIndexes: 23,
   /** Addresses that opted out. Key: HMAC of the address. */
   optouts: 32,
 } as const;
@@ -32,6 +42,8 @@ export const logs = {
   leads: 129,
   interests: 130,
   clicks: 131,
+  /** Money that came to orders or left them again. */
+  ledger: 132,
 } as const;
 
 /** Name of a log. */

@@ -1,6 +1,7 @@
 /**
  * The environment variables that Fusegate reads: one table, checked at start, from which the page is made.
  */
+import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { logLevels, type LogLevel } from './log.js';
@@ -44,7 +45,27 @@ export interface Configuration {
   readonly leadsPerMinute: number;
   /** Where the price of a bitcoin in US cents comes from. */
   readonly rateSource: RateSource;
+  /** Orders a minute, by address; 0: no limit. */
+  readonly checkoutRequestsPerMinute: number;
+  /** The chain that Bitcoin and Lightning payments are on. */
+  readonly btcNetwork: BitcoinNetwork;
+  /** LND's REST interface, `https://host:port`; null: no Lightning payments. */
+  readonly lndRestUrl: string | null;
+  /** LND's certificate, PEM; null: not set. */
+  readonly lndTlsCert: string | null;
+  /** LND's macaroon in hex; null: not set. A secret. */
+  readonly lndMacaroonHex: string | null;
+  /** The same, read from LND's own file; null: not set. A secret. */
+  readonly lndMacaroonPath: string | null;
+  /** Whether a Lightning order's key is handed out only to those who show its claim token. */
+  readonly lightningClaim: boolean;
 }
+
+/** The Bitcoin networks. */
+export const bitcoinNetworks = ['mainnet', 'testnet', 'signet', 'regtest'] as const;
+
+/** A Bitcoin network. */
+export type BitcoinNetwork = (typeof bitcoinNetworks)[number];
 
 /** A page that tells the price of a bitcoin in US dollars, at a JSON Pointer (RFC 6901). */
 export interface RateUrl {
@@ -177,6 +198,54 @@ function parseMasterSecrets(text: string): Parsed<readonly string[]> {
 function parseLogLevel(text: string): Parsed<LogLevel> {
   const value = logLevels.find((level) => level === text);
   return value === undefined ? { wrong: `must be one of ${logLevels.join(', ')}` } : { value };
+}
+
+function parseNetworkName(text: string): Parsed<BitcoinNetwork> {
+  const value = bitcoinNetworks.find((name) => name === text);
+  return value === undefined ? { wrong: `must be one of ${bitcoinNetworks.join(', ')}` } : { value };
+}
+
+function parseHttpsUrl(text: string): Parsed<string | null> {
+  if (text === '') return { value: null };
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const plain = url?.protocol === 'https:' && url.href === `${url.origin}/`;
+  return plain
+    ? { value: url.origin }
+    : { wrong: 'must be https://<host>:<port>, such as https://127.0.0.1:8080' };
+}
+
+/** A parser of paths whose file is read; `take` makes a value of its bytes, undefined: it is no such file. */
+function fileOrNull(
+  what: string,
+  take: (bytes: Buffer) => string | undefined,
+): (text: string) => Parsed<string | null> {
+  return (text) => {
+    if (text === '') return { value: null };
+    try {
+      const value = take(readFileSync(text));
+      return value === undefined ? { wrong: `must be the path of ${what}` } : { value };
+    } catch (error) {
+      const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+      return { wrong: `must be the path of ${what}, which cannot be read (${code})` };
+    }
+  };
+}
+
+/** The text of a certificate in PEM (RFC 7468). */
+function certificateText(bytes: Buffer): string | undefined {
+  try {
+    new X509Certificate(bytes);
+    return bytes.toString();
+  } catch {
+    return undefined;
+  }
+}
+
+function parseMacaroon(text: string): Parsed<string | null> {
+  if (text === '') return { value: null };
+  return /^([0-9a-f]{2}){32,}$/i.test(text)
+    ? { value: text }
+    : { wrong: 'must be a macaroon in hexadecimal' };
 }
 
 /** Pages that are known by name. */
@@ -352,6 +421,65 @@ const table: Table = {
       '`https://…#/json/pointer`, which must agree within 2 %. They are asked when a price is asked for.',
     parse: parseRateSource,
   },
+  checkoutRequestsPerMinute: {
+    name: 'CHECKOUT_REQUESTS_PER_MINUTE',
+    type: `whole number, 0 to ${MOST_REQUESTS_PER_MINUTE}`,
+    fallback: () => '10',
+    meaning: 'Orders a minute that an address may make; 0 is no limit.',
+    parse: integer(0, MOST_REQUESTS_PER_MINUTE),
+  },
+  btcNetwork: {
+    name: 'BTC_NETWORK',
+    type: bitcoinNetworks.join(', '),
+    fallback: () => 'mainnet',
+    meaning: 'The chain that payments are on. A node on another one is not used.',
+    parse: parseNetworkName,
+  },
+  lndRestUrl: {
+    name: 'LND_REST_URL',
+    type: '`https://<host>:<port>`',
+    fallback: () => '',
+    fallbackShown: 'none: no Lightning payments',
+    meaning: 'REST interface of the LND node that receives Lightning payments ([checkout.md](checkout.md)).',
+    parse: parseHttpsUrl,
+  },
+  lndTlsCert: {
+    name: 'LND_TLS_CERT',
+    type: 'path',
+    fallback: () => '',
+    fallbackShown: 'none',
+    meaning: 'LND’s certificate (`tls.cert`). Only a node that shows this very one is spoken to.',
+    parse: fileOrNull('a certificate in PEM', certificateText),
+  },
+  lndMacaroonHex: {
+    name: 'LND_MACAROON_HEX',
+    type: 'hexadecimal',
+    fallback: () => '',
+    fallbackShown: 'none',
+    meaning: 'The macaroon for LND; [checkout.md](checkout.md) shows how to bake one that cannot spend.',
+    parse: parseMacaroon,
+    secret: true,
+  },
+  lndMacaroonPath: {
+    name: 'LND_MACAROON_PATH',
+    type: 'path',
+    fallback: () => '',
+    fallbackShown: 'none',
+    meaning: 'Or the path of the file that LND’s tools wrote it to.',
+    parse: fileOrNull('a macaroon', (bytes) => (bytes.byteLength < 32 ? undefined : bytes.toString('hex'))),
+  },
+  lightningClaim: {
+    name: 'LIGHTNING_CLAIM',
+    type: 'optional, required',
+    fallback: () => 'optional',
+    meaning:
+      'Whether a Lightning order’s key is handed out only to polls that carry its claim token. Every node ' +
+      'on the route of a payment knows its payment hash.',
+    parse: (text) =>
+      text === 'optional' || text === 'required'
+        ? { value: text === 'required' }
+        : { wrong: 'must be optional or required' },
+  },
 };
 
 /** What reading the environment came to: a configuration with warnings, or every error at once. */
@@ -391,10 +519,26 @@ export function readConfiguration(
   if (storeUrl?.startsWith('lmdb:') === false && masterSecrets?.length === 0) {
     errors.push('MASTER_SECRET must be set where STORE_URL is postgres://…: every node needs the same one.');
   }
+  errors.push(...lndErrors(values));
   // Without an error every variable has been read.
   if (errors.length > 0 || storeUrl === undefined) return { errors, warnings };
   const configuration = { ...(values as Configuration), dataFolder: dataFolderOf(storeUrl) };
   return { configuration, warnings };
+}
+
+/** What is wrong between the variables of LND: all of it is needed, or nothing. */
+function lndErrors(values: Partial<Configuration>): string[] {
+  const { lndRestUrl, lndTlsCert, lndMacaroonHex, lndMacaroonPath } = values;
+  if ([lndRestUrl, lndTlsCert, lndMacaroonHex, lndMacaroonPath].includes(undefined)) return [];
+  const macaroons = [lndMacaroonHex, lndMacaroonPath].filter((each) => each !== null).length;
+  if (lndRestUrl === null && lndTlsCert === null && macaroons === 0) return [];
+  const missing = [
+    ...(lndRestUrl === null ? ['LND_REST_URL'] : []),
+    ...(lndTlsCert === null ? ['LND_TLS_CERT'] : []),
+    ...(macaroons === 0 ? ['LND_MACAROON_HEX or LND_MACAROON_PATH'] : []),
+  ];
+  if (macaroons > 1) return ['Set LND_MACAROON_HEX or LND_MACAROON_PATH, not both.'];
+  return missing.length === 0 ? [] : [`Lightning payments also need ${missing.join(', ')}.`];
 }
 
 /** A variable's text, `''` when it is not set; a secret's may lie in the file that `NAME_FILE` names. */

@@ -180,7 +180,7 @@ describe('requests a minute', () => {
     const keys = new MemoryKeys();
     const clock = new SetClock();
     const tiers = { ...withGrowth(1), anonymous: { requests_per_minute: 1, characters_per_month: 0 } };
-    const access = testAccess({ keys, clock, tiers, routeLimits: { leads: 1 } });
+    const access = testAccess({ keys, clock, tiers, routeLimits: { leads: 1, checkout: 10 } });
     const [one, other] = [keys.issue({ tier: 'growth' }).key, keys.issue({ tier: 'growth' }).key];
     const statuses = async (): Promise<number[]> => [
       (await withKey(access, one)).status,
@@ -209,7 +209,7 @@ describe('requests a minute', () => {
   test('0 is no limit, and no fields', async () => {
     const keys = new MemoryKeys();
     const tiers = { ...withGrowth(0), anonymous: { requests_per_minute: 0, characters_per_month: 0 } };
-    const access = testAccess({ keys, tiers, routeLimits: { leads: 0 } });
+    const access = testAccess({ keys, tiers, routeLimits: { leads: 0, checkout: 10 } });
     const { key } = keys.issue({ tier: 'growth' });
     const free = { status: 200, ...noLimit };
     for (let count = 0; count < 100; count += 1) {
@@ -220,7 +220,7 @@ describe('requests a minute', () => {
   });
 
   test('a route limit has its fields and Retry-After', () => {
-    const access = testAccess({ clock: new SetClock(), routeLimits: { leads: 1 } });
+    const access = testAccess({ clock: new SetClock(), routeLimits: { leads: 1, checkout: 10 } });
     const ask = (): Told => told(access.limited('leads', headFrom(peer)));
     const fields = { limit: '"minute";r=0;t=60', policy: '"minute";q=1;w=60' };
     assert.deepEqual(ask(), { status: 200, ...fields });

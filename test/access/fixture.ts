@@ -116,7 +116,7 @@ export function testAccess({ file = limitsFile(), ...given }: TestAccessParts = 
     native: new native.Access(file, keyTiers(tiers)),
     hashKey: native.hashKey,
     tiers,
-    routeLimits: { leads: 10 },
+    routeLimits: { leads: 10, checkout: 10 },
     trustedProxies: [],
     keys: new MemoryKeys(),
     clock: systemClock,

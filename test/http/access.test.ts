@@ -147,7 +147,7 @@ describe('a route with a limit by address', () => {
   const quote = '{"tier":"growth","currency":"btc"}';
 
   test('answers 429 beyond it, invalid requests counted too', async () => {
-    const port = await serve({ routeLimits: { leads: 2 } });
+    const port = await serve({ routeLimits: { leads: 2, checkout: 10 } });
     const first = await exchange(port, post('/leads', quote, { 'Content-Type': 'application/json' }));
     assert.deepEqual([first.status, ...limitOf(first)], [200, '1', '"minute";q=2;w=60']);
     assert.equal((await exchange(port, post('/leads', '{}'))).status, 422);

@@ -15,6 +15,7 @@ import {
   recordOptout,
   visitOptouts,
 } from '../../src/store/optouts.js';
+import { decodeLedger, decodeOrder, encodeLedger, encodeOrder } from '../../src/store/orders.js';
 import { removeExpired } from '../../src/store/retention.js';
 import { decodeFingerprints, encodeFingerprints } from '../../src/store/secrets.js';
 import type { Store } from '../../src/store/store.js';
@@ -22,7 +23,7 @@ import { FailingStore, newUnitId, openTestStore, secrets } from '../outreach/fix
 
 /** A record as it was once written, and what it says. */
 interface Kept {
-  readonly table: 'leads' | 'interests' | 'optouts' | 'clicks' | 'secrets';
+  readonly table: 'leads' | 'interests' | 'optouts' | 'clicks' | 'secrets' | 'orders' | 'ledger';
   readonly format: number;
   /** The JSON text behind the format's byte. */
   readonly json: string;
@@ -40,6 +41,8 @@ const codecs = {
   optouts: [decodeOptout, encodeOptout],
   clicks: [decodeClicks, encodeClicks],
   secrets: [decodeFingerprints, encodeFingerprints],
+  orders: [decodeOrder, encodeOrder],
+  ledger: [decodeLedger, encodeLedger],
 } as const;
 
 function plain(value: unknown): unknown {
@@ -74,6 +77,8 @@ describe('kept records', () => {
       'optouts 1',
       'clicks 1',
       'secrets 1',
+      'orders 1',
+      'ledger 1',
     ];
     assert.deepEqual([...new Set(formats)].sort(), expected.sort());
   });

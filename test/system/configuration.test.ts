@@ -46,6 +46,13 @@ test('defaults', () => {
           },
         ],
       },
+      checkoutRequestsPerMinute: 10,
+      btcNetwork: 'mainnet',
+      lndRestUrl: null,
+      lndTlsCert: null,
+      lndMacaroonHex: null,
+      lndMacaroonPath: null,
+      lightningClaim: false,
     },
     warnings: [],
   });
@@ -53,6 +60,9 @@ test('defaults', () => {
   assert.ok('configuration' in onMac);
   assert.deepEqual([onMac.configuration.workers, onMac.configuration.port], [1, 8080]);
 });
+
+/** A certificate that nobody uses: self-signed, for localhost. */
+const certificate = readFileSync('test/vectors/certificate.pem', 'utf8');
 
 test('every value is read', () => {
   const environment = {
@@ -73,6 +83,12 @@ test('every value is read', () => {
     ANONYMOUS_CHARACTERS_PER_MONTH: '1000000000000',
     LEADS_PER_MINUTE: '0',
     RATE_SOURCE: 'fixed:61234.50',
+    CHECKOUT_REQUESTS_PER_MINUTE: '0',
+    BTC_NETWORK: 'regtest',
+    LND_REST_URL: 'https://127.0.0.1:8080/',
+    LND_TLS_CERT: 'test/vectors/certificate.pem',
+    LND_MACAROON_HEX: 'ab'.repeat(40),
+    LIGHTNING_CLAIM: 'required',
   };
   const read = readConfiguration(environment, linux);
   assert.ok('configuration' in read);
@@ -95,7 +111,43 @@ test('every value is read', () => {
     anonymousCharactersPerMonth: 1e12,
     leadsPerMinute: 0,
     rateSource: { kind: 'fixed', cents: 6_123_450 },
+    checkoutRequestsPerMinute: 0,
+    btcNetwork: 'regtest',
+    lndRestUrl: 'https://127.0.0.1:8080',
+    lndTlsCert: certificate,
+    lndMacaroonHex: 'ab'.repeat(40),
+    lndMacaroonPath: null,
+    lightningClaim: true,
   });
+});
+
+test('LND needs all of its variables, and what they name must be what they should', () => {
+  const errorsOf = (environment: Record<string, string>): string => {
+    const read = readConfiguration(environment, linux);
+    return 'errors' in read ? read.errors.join('\n') : '';
+  };
+  const whole = {
+    LND_REST_URL: 'https://127.0.0.1:8080',
+    LND_TLS_CERT: 'test/vectors/certificate.pem',
+    LND_MACAROON_HEX: 'ab'.repeat(40),
+  };
+  assert.equal(errorsOf(whole), '');
+  assert.equal(
+    errorsOf({ LND_REST_URL: whole.LND_REST_URL }),
+    'Lightning payments also need LND_TLS_CERT, LND_MACAROON_HEX or LND_MACAROON_PATH.',
+  );
+  const both = { ...whole, LND_MACAROON_PATH: 'test/vectors/certificate.pem' };
+  assert.equal(errorsOf(both), 'Set LND_MACAROON_HEX or LND_MACAROON_PATH, not both.');
+  for (const [wrong, expected] of [
+    [{ LND_REST_URL: 'http://127.0.0.1:8080' }, /^LND_REST_URL must be https:/],
+    [{ LND_TLS_CERT: 'package.json' }, /^LND_TLS_CERT must be the path of a certificate in PEM/],
+    [{ LND_TLS_CERT: 'none.pem' }, /^LND_TLS_CERT .+ cannot be read \(ENOENT\)/],
+    [{ LND_MACAROON_HEX: 'secret' }, /^LND_MACAROON_HEX must be a macaroon in hexadecimal\.$/],
+    [{ BTC_NETWORK: 'main' }, /^BTC_NETWORK must be one of mainnet, testnet, signet, regtest/],
+    [{ LIGHTNING_CLAIM: 'yes' }, /^LIGHTNING_CLAIM must be optional or required/],
+  ] as const) {
+    assert.match(errorsOf({ ...whole, ...wrong }), expected);
+  }
 });
 
 test('a source of rates is a fixed price, or two different pages', () => {
@@ -314,7 +366,9 @@ test('names that are nearly ours are named, others are not', () => {
     'FUSEGATE_X is not read; the variables are PORT, HOST, WORKERS, STORE_URL, STORE_URL_FILE, ' +
       'MASTER_SECRET, MASTER_SECRET_FILE, PUBLIC_URL, CLICK_HOSTS, CLICKS_RETENTION_DAYS, ' +
       'LEADS_RETENTION_DAYS, METRICS_PORT, LOG_LEVEL, TRUSTED_PROXIES, TIERS_FILE, ' +
-      'ANONYMOUS_REQUESTS_PER_MINUTE, ANONYMOUS_CHARACTERS_PER_MONTH, LEADS_PER_MINUTE, RATE_SOURCE.',
+      'ANONYMOUS_REQUESTS_PER_MINUTE, ANONYMOUS_CHARACTERS_PER_MONTH, LEADS_PER_MINUTE, RATE_SOURCE, ' +
+      'CHECKOUT_REQUESTS_PER_MINUTE, BTC_NETWORK, LND_REST_URL, LND_TLS_CERT, LND_MACAROON_HEX, ' +
+      'LND_MACAROON_HEX_FILE, LND_MACAROON_PATH, LIGHTNING_CLAIM.',
   ]);
 });
 

@@ -1,0 +1,82 @@
+/** What answers of the checkout have in common: never kept, never indexed, one 404 for unknown orders. */
+import { jsonAnswer } from '../contract/answer.js';
+import type { Answer, RouteRequest } from '../contract/exchange.js';
+import type { Order as OrderAnswer } from '../contract/orders.js';
+import type { Tier } from '../contract/pricing.js';
+import type { Problem } from '../contract/problem.js';
+import type { OrderRecord } from '../store/orders.js';
+import { stateOf, type Polled, type PollWish } from './book.js';
+import { btcText } from './money.js';
+import { receivedSat } from './orders.js';
+import type { Network } from './lightning.js';
+
+/** Header fields of every answer of the checkout. */
+export const checkoutHeaders = {
+  'cache-control': 'no-store',
+  'referrer-policy': 'no-referrer',
+  'x-robots-tag': 'noindex',
+} as const;
+
+/** An answer of the checkout. */
+export function checkoutAnswer(status: number, json: unknown): Answer {
+  return { ...jsonAnswer(status, json), headers: checkoutHeaders };
+}
+
+/** What an unknown, a malformed and a foreign id get alike. */
+export function orderNotFound(): Answer {
+  const problem: Problem = { detail: 'There is no such order.', code: 'order_not_found' };
+  return checkoutAnswer(404, problem);
+}
+
+/** What an order gets on a rail that cannot take the money now. */
+export function railUnavailable(reason: string): Answer {
+  const problem: Problem = { detail: `${reason} Nothing was ordered or charged.`, code: 'rail_unavailable' };
+  const answer = checkoutAnswer(503, problem);
+  return { ...answer, headers: { ...answer.headers, 'retry-after': '30' } };
+}
+
+/** What a poll may do: its claim token, from the header or the query, and whether it may act. */
+export function pollWish(request: RouteRequest, claimRequired: boolean): PollWish {
+  return {
+    claim: request.header('x-claim-token') || (request.query['claim'] ?? ''),
+    claimRequired,
+    // A key that is revealed to nobody is lost.
+    mayAct: request.mayAct && !request.aborted(),
+  };
+}
+
+/** A QR code's answer. */
+export function svgAnswer(svg: string): Answer {
+  const body = { bytes: svg, type: 'image/svg+xml; charset=utf-8' } as const;
+  return { status: 200, body, headers: checkoutHeaders, charge: 0 };
+}
+
+/** What every order answers. `path`: of its route, from which its links are made. */
+export function orderAnswer({ order, apiKey, keyStatus }: Polled, path: string): OrderAnswer {
+  const received = receivedOf(order);
+  const price = BigInt(order.sat);
+  return {
+    order_id: order.id,
+    rail: order.rail,
+    tier: order.tier as Tier,
+    status: order.status as OrderAnswer['status'],
+    network: order.network as Network,
+    btc: btcText(price),
+    sat: order.sat,
+    received_sat: Number(received),
+    missing_sat: Number(received < price ? price - received : 0n),
+    overpaid_sat: Number(received > price ? received - price : 0n),
+    late: order.late,
+    created_at: new Date(order.createdAtMs).toISOString(),
+    expires_at: new Date(order.expiresAtMs).toISOString(),
+    status_url: path,
+    qr_url: `${path}/qr.svg`,
+    api_key: apiKey,
+    key_status: keyStatus,
+  };
+}
+
+function receivedOf(order: OrderRecord): bigint {
+  const state = stateOf(order);
+  return state.rail === 'btc' ? receivedSat(state) : BigInt(order.paid);
+}

@@ -1,0 +1,358 @@
+/**
+ * The book of orders: makes them, lets things happen to them, and hands out their keys once. Every change is
+ * one unit of the store with the key that comes of it, decided by `orders.ts` and repeated where another was
+ * first.
+ */
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { deriveKey, hintOfKey, type KeyFormat } from '../access/derive.js';
+import type { KeyStatus } from '../contract/orders.js';
+import { findKeyById, type KeyRecord } from '../store/keys.js';
+import {
+  changeOrder,
+  insertOrder,
+  type LedgerEntry,
+  type OrderChange,
+  type OrderOutcome,
+  type OrderRecord,
+} from '../store/orders.js';
+import type { Operation, Reading, Store, Unavailable } from '../store/store.js';
+import type { UnitIds } from '../store/unitId.js';
+import type { Clock } from '../system/clock.js';
+import { secretId, type MasterSecrets } from '../system/masterSecret.js';
+import type { Randomness } from '../system/randomness.js';
+import {
+  isWatched,
+  receivedSat,
+  transition,
+  type BtcStatus,
+  type CardStatus,
+  type KeyEffect,
+  type LightningStatus,
+  type Order,
+  type OrderEvent,
+} from './orders.js';
+
+/** What the book is kept with. */
+export interface BookParts {
+  readonly store: Store;
+  readonly newUnitId: UnitIds;
+  readonly clock: Pick<Clock, 'wallMs'>;
+  readonly randomness: Randomness;
+  readonly secrets: MasterSecrets;
+  readonly keyFormat: KeyFormat;
+}
+
+/** What a new order is made of; the rest begins as it must. */
+export type NewOrder = Pick<
+  OrderRecord,
+  | 'rail'
+  | 'tier'
+  | 'network'
+  | 'sat'
+  | 'cents'
+  | 'rateCents'
+  | 'termDays'
+  | 'email'
+  | 'source'
+  | 'segment'
+  | 'campaign'
+  | 'eventId'
+  | 'place'
+  | 'reference'
+  | 'addressIndex'
+  | 'confirmationsRequired'
+> & { readonly id: string; readonly lifeMs: number };
+
+/** RFC 4648 base32 in lower case, of 16 bytes: 26 characters. */
+const base32 = 'abcdefghijklmnopqrstuvwxyz234567';
+
+/** A new order's id: 128 random bits. */
+export function newOrderId(randomness: Randomness): string {
+  let bits = 0n;
+  for (const byte of randomness(16)) bits = (bits << 8n) | BigInt(byte);
+  bits <<= 2n; // 130 bits: 26 times five.
+  return Array.from({ length: 26 }, (_, at) => base32[Number((bits >> BigInt(125 - 5 * at)) & 31n)]).join('');
+}
+
+function sha256(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
+}
+
+/** An order that is on disk, and the token that proves who made it, which is told once. */
+export interface MadeOrder {
+  readonly kind: 'made';
+  readonly order: OrderRecord;
+  readonly claimToken: string;
+}
+
+/** Makes an order; on disk when it resolves. `taken`: its id or place is another's. */
+export async function makeOrder(
+  { store, newUnitId, clock, randomness, secrets }: BookParts,
+  { lifeMs, ...wish }: NewOrder,
+): Promise<MadeOrder | { readonly kind: 'taken' } | Unavailable> {
+  const createdAtMs = Math.floor(clock.wallMs());
+  const claimToken = `ct_${randomness(32).toString('base64url')}`;
+  const order: OrderRecord = {
+    ...wish,
+    createdAtMs,
+    expiresAtMs: createdAtMs + lifeMs,
+    status: wish.rail === 'card' ? 'open' : 'pending',
+    late: false,
+    outputs: [],
+    paid: 0,
+    refunded: 0,
+    key: 'none',
+    keyId: null,
+    keyGeneration: 0,
+    seed: randomness(32),
+    revealedAtMs: null,
+    secretId: secretId(secrets[0]),
+    claimHash: sha256(claimToken),
+    claimed: false,
+    open: true,
+  };
+  const outcome = await store.commit({ id: newUnitId(), operations: insertOrder(order) });
+  if (outcome.kind === 'unavailable') return outcome;
+  return outcome.kind === 'done' ? { kind: 'made', order, claimToken } : { kind: 'taken' };
+}
+
+/** The state that decides, of a record. */
+export function stateOf(record: OrderRecord): Order {
+  const { expiresAtMs, late, key } = record;
+  const any = { expiresAtMs, late, key, revealed: record.revealedAtMs !== null };
+  switch (record.rail) {
+    case 'btc':
+      return {
+        ...any,
+        rail: 'btc',
+        price: BigInt(record.sat),
+        status: record.status as BtcStatus,
+        confirmationsRequired: record.confirmationsRequired,
+        outputs: record.outputs.map(([txid, vout, sat, confirmations, atMs]) => {
+          return { txid, vout, sat: BigInt(sat), confirmations, atMs };
+        }),
+      };
+    case 'lightning':
+      return {
+        ...any,
+        rail: 'lightning',
+        price: BigInt(record.sat),
+        status: record.status as LightningStatus,
+        paidSat: BigInt(record.paid),
+      };
+    case 'card':
+      return {
+        ...any,
+        rail: 'card',
+        price: BigInt(record.cents ?? 0),
+        status: record.status as CardStatus,
+        paidCents: BigInt(record.paid),
+        refundedCents: BigInt(record.refunded),
+      };
+  }
+}
+
+/** Money that an order holds, in satoshi or cents. */
+function held(order: Order): bigint {
+  switch (order.rail) {
+    case 'btc':
+      return receivedSat(order);
+    case 'lightning':
+      return order.paidSat;
+    case 'card':
+      return order.paidCents - order.refundedCents;
+  }
+}
+
+/** The record with another state. */
+function withState(record: OrderRecord, state: Order, nowMs: number): OrderRecord {
+  const { status, late, key } = state;
+  const revealedAtMs = state.revealed ? (record.revealedAtMs ?? nowMs) : null;
+  const next = { ...record, status, late, key, revealedAtMs, open: isOpen(state, nowMs) };
+  switch (state.rail) {
+    case 'btc': {
+      const outputs = state.outputs.map(
+        ({ txid, vout, sat, confirmations, atMs }) => [txid, vout, Number(sat), confirmations, atMs] as const,
+      );
+      return { ...next, outputs };
+    }
+    case 'lightning':
+      return { ...next, paid: Number(state.paidSat) };
+    case 'card':
+      return { ...next, paid: Number(state.paidCents), refunded: Number(state.refundedCents) };
+  }
+}
+
+/** Whether the order must be looked after. Cards are told by webhooks alone. */
+function isOpen(state: Order, nowMs: number): boolean {
+  if (state.rail === 'btc') return isWatched(state, nowMs);
+  return state.rail === 'lightning' && state.status === 'pending';
+}
+
+/** Derives an order's raw key; its seed must be there. */
+function rawKeyOf({ secrets, keyFormat }: BookParts, order: OrderRecord): string {
+  const secret = secrets.find((each) => secretId(each) === order.secretId);
+  if (secret === undefined || order.seed === null) throw new Error(`The key of order ${order.id} is erased`);
+  const { id: orderId, keyGeneration: generation, seed } = order;
+  return deriveKey({ secret, orderId, generation, seed }, keyFormat);
+}
+
+const dayMs = 86_400_000;
+
+/** The record of an order's new key. */
+function mint(parts: BookParts, order: OrderRecord, nowMs: number): KeyRecord {
+  const rawKey = rawKeyOf(parts, order);
+  const hash = parts.keyFormat.hashKey(rawKey);
+  if (hash === null) throw new Error('A new key is not of the form of keys');
+  return {
+    hash,
+    id: `key_${parts.randomness(10).toString('hex')}`,
+    tier: order.tier,
+    hint: hintOfKey(rawKey),
+    origin: order.id,
+    issuedAtMs: nowMs,
+    expiresAtMs: order.termDays === 0 ? null : nowMs + order.termDays * dayMs,
+    status: 'active',
+    reason: null,
+    changedAtMs: nowMs,
+  };
+}
+
+/** What an effect does to a key that is there; nothing to one that the operator revoked. */
+function changedKey(key: KeyRecord, effect: KeyEffect, nowMs: number): KeyRecord | undefined {
+  if (key.status === 'revoked') return undefined;
+  const status = { mint: 'active', resume: 'active', suspend: 'suspended', revoke: 'revoked' } as const;
+  const reason = 'reason' in effect ? effect.reason : null;
+  return { ...key, status: status[effect.kind], reason, changedAtMs: nowMs };
+}
+
+/** The part of a change that is about the key. */
+async function keyChange(
+  parts: BookParts,
+  record: OrderRecord,
+  effect: KeyEffect | undefined,
+  nowMs: number,
+): Promise<Reading<{ readonly keyId: string | null; readonly change: Pick<OrderChange, 'mint' | 'key'> }>> {
+  const { keyId } = record;
+  if (effect === undefined) return { kind: 'read', value: { keyId, change: {} } };
+  if (effect.kind === 'mint') {
+    const made = mint(parts, record, nowMs);
+    return { kind: 'read', value: { keyId: made.id, change: { mint: made } } };
+  }
+  const found = await findKeyById(parts.store, keyId ?? '');
+  if (found.kind === 'unavailable') return found;
+  if (found.value === undefined) throw new Error(`The key of order ${record.id} is not there`);
+  const to = changedKey(found.value, effect, nowMs);
+  const change = to === undefined ? {} : { key: { from: found.value, to } };
+  return { kind: 'read', value: { keyId, change } };
+}
+
+/** The entry of the ledger that a change of state makes; undefined where no money moved. */
+function ledgerOf(before: Order, after: Order, orderId: string, atMs: number): LedgerEntry | undefined {
+  const change = Number(held(after) - held(before));
+  if (change === 0) return undefined;
+  return { orderId, unit: after.rail === 'card' ? 'cent' : 'sat', change, status: after.status, atMs };
+}
+
+/**
+ * Lets something happen to an order. On disk when it resolves, with the key that came of it; `also` are
+ * operations that take effect with it, and only with it.
+ */
+export function happen(
+  parts: BookParts,
+  id: string,
+  event: OrderEvent,
+  also: readonly Operation[] = [],
+): Promise<OrderOutcome> {
+  return changeOrder(parts.store, parts.newUnitId, id, async (record) => {
+    const nowMs = Math.floor(parts.clock.wallMs());
+    const before = stateOf(record);
+    const { order: after, effect } = transition(before, event, nowMs);
+    const stays = after === before && record.open === isOpen(before, nowMs);
+    if (stays && also.length === 0) return { kind: 'read', value: undefined };
+    const key = await keyChange(parts, record, effect, nowMs);
+    if (key.kind === 'unavailable') return key;
+    const { keyId, change } = key.value;
+    const ledger = ledgerOf(before, after, id, nowMs);
+    const to = { ...withState(record, after, nowMs), keyId };
+    return { kind: 'read', value: { to, also, ...change, ...(ledger === undefined ? {} : { ledger }) } };
+  });
+}
+
+/** An order as a poll finds it. */
+export interface Polled {
+  readonly kind: 'polled';
+  readonly order: OrderRecord;
+  /** The raw key, to the one poll that reveals it. */
+  readonly apiKey: string | null;
+  readonly keyStatus: KeyStatus;
+}
+
+/** What a poll may do. */
+export interface PollWish {
+  /** The claim token that came with it; `''`: none. */
+  readonly claim: string;
+  /** Whether the claim token is demanded of every order. */
+  readonly claimRequired: boolean;
+  /** Whether the request may change something. */
+  readonly mayAct: boolean;
+}
+
+/** Whether a claim token is the order's; compared in a time that tells nothing. */
+function isClaim(order: OrderRecord, claim: string): boolean {
+  return timingSafeEqual(sha256(claim), order.claimHash);
+}
+
+/** Whether the raw key may be handed out to a poll. */
+function reveals(order: OrderRecord, { claim, claimRequired, mayAct }: PollWish): boolean {
+  if (!mayAct || order.key !== 'active' || order.revealedAtMs !== null) return false;
+  return claim === '' ? !order.claimed && !claimRequired : isClaim(order, claim);
+}
+
+function keyStatusOf({ key, revealedAtMs }: OrderRecord): KeyStatus {
+  if (key === 'suspended' || key === 'revoked') return key;
+  return revealedAtMs === null ? 'none' : 'already_revealed';
+}
+
+/**
+ * Shows an order to a poll and, to one of any number of first polls, hands out its key: the seed is erased on
+ * disk before this resolves, so that nobody can derive the key again.
+ */
+export async function poll(
+  parts: BookParts,
+  order: OrderRecord,
+  wish: PollWish,
+): Promise<Polled | Unavailable> {
+  const shown = (now: OrderRecord): Polled => {
+    return { kind: 'polled', order: now, apiKey: null, keyStatus: keyStatusOf(now) };
+  };
+  const claims = wish.mayAct && wish.claim !== '' && !order.claimed && isClaim(order, wish.claim);
+  if (!claims && !reveals(order, wish)) return shown(order);
+  const raw: { key: string | null } = { key: null };
+  const outcome = await changeOrder(parts.store, parts.newUnitId, order.id, async (record) => {
+    raw.key = null;
+    const claimed = record.claimed || claims;
+    if (reveals(record, wish)) {
+      const key = await findKeyById(parts.store, record.keyId ?? '');
+      if (key.kind === 'unavailable') return key;
+      // One that the operator ended is not handed out.
+      if (key.value?.status === 'active') {
+        raw.key = rawKeyOf(parts, record);
+        return { kind: 'read', value: { to: { ...revealed(parts, record), claimed } } };
+      }
+    }
+    if (claimed === record.claimed) return { kind: 'read', value: undefined };
+    return { kind: 'read', value: { to: { ...record, claimed } } };
+  });
+  if (outcome.kind === 'unavailable') return outcome;
+  if (outcome.kind === 'absent') throw new Error(`Order ${order.id} is gone`);
+  if (raw.key === null || outcome.kind === 'unchanged') return shown(outcome.order);
+  return { kind: 'polled', order: outcome.order, apiKey: raw.key, keyStatus: 'revealed_now' };
+}
+
+/** The record of an order whose key was handed out: its seed is erased. */
+function revealed({ clock }: BookParts, record: OrderRecord): OrderRecord {
+  const nowMs = Math.floor(clock.wallMs());
+  const { order } = transition(stateOf(record), { kind: 'reveal' }, nowMs);
+  return { ...withState(record, order, nowMs), seed: null };
+}

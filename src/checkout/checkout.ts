@@ -1,0 +1,127 @@
+/** The checkout of one process: the rails that the operator has set up, their routes, and their upkeep. */
+import type { Tiers } from '../access/tiers.js';
+import type { Handlers } from '../contract/routes.js';
+import type { Tier } from '../contract/pricing.js';
+import { keepLease } from '../store/leases.js';
+import type { Clock, Timer } from '../system/clock.js';
+import type { Configuration } from '../system/configuration.js';
+import type { Log } from '../system/log.js';
+import type { BookParts } from './book.js';
+import { Lightning } from './lightning.js';
+import {
+  createLightningOrder,
+  lightningCapacity,
+  lightningOrder,
+  lightningQr,
+  type LightningRoutesParts,
+} from './lightningRoutes.js';
+import { Lnd } from './lnd.js';
+import { pricing, quote } from './pricing.js';
+import { notConfigured, type RailChecks } from './rails.js';
+import { createRates } from './rates.js';
+
+/** What the checkout is made of. */
+export interface CheckoutParts extends BookParts {
+  readonly configuration: Configuration;
+  readonly tiers: Tiers;
+  readonly clock: Clock;
+  readonly log: Pick<Log, 'warn' | 'error' | 'debug'>;
+  /** This process' name among those that share the store. */
+  readonly holder: string;
+  /** Gets a page of a source of rates; rejects when there is none in time. */
+  readonly getPage: (url: string) => Promise<string>;
+}
+
+/** The checkout, running. */
+export interface Checkout {
+  readonly handlers: Pick<
+    Handlers,
+    'pricing' | 'quote' | 'createLightningOrder' | 'lightningCapacity' | 'lightningOrder' | 'lightningQr'
+  >;
+  /** Ends the upkeep. */
+  readonly stop: () => Promise<void>;
+}
+
+/** Between two look-ups of all open orders (ms); polls look their own up. */
+const reconcileMs = 15_000;
+
+const leaseMs = 30_000;
+
+/** The LND node that the configuration names; undefined where it names none. */
+function lndOf({ lndRestUrl, lndTlsCert, lndMacaroonHex, lndMacaroonPath }: Configuration, clock: Clock) {
+  const macaroon = lndMacaroonHex ?? lndMacaroonPath;
+  if (lndRestUrl === null || lndTlsCert === null || macaroon === null) return undefined;
+  return new Lnd({ url: lndRestUrl, certificate: lndTlsCert, macaroon }, clock);
+}
+
+/** Starts the checkout. */
+export function startCheckout(parts: CheckoutParts): Checkout {
+  const { configuration, tiers, clock, getPage } = parts;
+  const lnd = lndOf(configuration, clock);
+  const network = configuration.btcNetwork;
+  const lightning = lnd === undefined ? undefined : new Lightning({ ...parts, lnd, network });
+  const cheapest = BigInt(
+    Math.min(tiers.developer.price_sat, tiers.growth.price_sat, tiers.enterprise.price_sat),
+  );
+  const priceOf = (tier: Tier | undefined): bigint =>
+    tier === undefined ? cheapest : BigInt(tiers[tier].price_sat);
+  const rails: RailChecks = {
+    btc: notConfigured('On-chain payments'),
+    lightning: lightning?.check(priceOf) ?? notConfigured('Lightning payments'),
+    card: notConfigured('Card payments'),
+  };
+  const prices = {
+    tiers,
+    rails,
+    clock,
+    rates: createRates(configuration.rateSource, { clock, get: getPage }),
+  };
+  const routes: LightningRoutesParts = {
+    ...parts,
+    lightning,
+    claimRequired: configuration.lightningClaim,
+  };
+  const stop = lightning === undefined ? () => Promise.resolve() : keepReconciled(parts, lightning);
+  return {
+    handlers: {
+      pricing: pricing(prices),
+      quote: quote(prices),
+      createLightningOrder: createLightningOrder(routes),
+      lightningCapacity: lightningCapacity(routes),
+      lightningOrder: lightningOrder(routes),
+      lightningQr: lightningQr(routes),
+    },
+    async stop() {
+      await stop();
+      lnd?.close();
+    },
+  };
+}
+
+/** Looks open invoices up at once and again and again, in whichever process holds the lease. */
+function keepReconciled(parts: CheckoutParts, lightning: Lightning): () => Promise<void> {
+  const { clock, log, holder } = parts;
+  let timer: Timer | undefined;
+  let running: Promise<void> | undefined;
+  const round = async (): Promise<void> => {
+    const looked = await lightning.reconcile();
+    if (looked !== undefined && looked > 0) log.debug({ looked }, 'open Lightning invoices were looked up');
+  };
+  const look = (): void => {
+    running ??= round().finally(() => (running = undefined));
+  };
+  const onLost = (): void => {
+    timer?.stop();
+    timer = undefined;
+  };
+  const onHeld = (): void => {
+    timer = clock.every(reconcileMs, look);
+    look();
+  };
+  const keeper = keepLease(parts, { name: 'lightning', holder, durationMs: leaseMs, onHeld, onLost });
+  return async () => {
+    onLost();
+    await running;
+    await keeper.stop();
+  };
+}

@@ -1,0 +1,220 @@
+/** Orders paid over Lightning (contract, Checkout; BOLT 11): invoices of the operator's own LND node. */
+import { decode } from 'light-bolt11-decoder';
+import type { Clock } from '../system/clock.js';
+import type { Log } from '../system/log.js';
+import { findOrderAt, visitOpenOrders, type OrderRecord } from '../store/orders.js';
+import type { Reading, Unavailable } from '../store/store.js';
+import { happen, makeOrder, newOrderId, type BookParts, type MadeOrder, type NewOrder } from './book.js';
+import type { Lnd, LndFailure, NodeInfo } from './lnd.js';
+import type { RailCheck } from './rails.js';
+
+/** The Bitcoin networks. */
+export type Network = 'mainnet' | 'testnet' | 'signet' | 'regtest';
+
+/** How invoices of each network begin (BOLT 11). */
+const prefixes: Readonly<Record<Network, string>> = {
+  mainnet: 'bc',
+  testnet: 'tb',
+  signet: 'tbs',
+  regtest: 'bcrt',
+};
+
+/** How long an invoice lasts (s). */
+const invoiceS = 900;
+
+/** How long what the node said of itself is told again (ms). */
+const knownMs = 3_000;
+
+/** How long an invoice's look-up is told again (ms): any number of polls ask once. */
+const lookedMs = 500;
+
+/** What the rail is made of. */
+export interface LightningParts extends BookParts {
+  readonly clock: Clock;
+  readonly lnd: Lnd;
+  readonly network: Network;
+  readonly log: Pick<Log, 'warn' | 'error'>;
+}
+
+/** What can be received now. */
+export interface Liquidity {
+  /** Satoshi; null where the node did not say. */
+  readonly inboundSat: bigint | null;
+  readonly network: string | null;
+  /** Why nothing can be received, a sentence; null where it can. */
+  readonly reason: string | null;
+  readonly checkedAtMs: number;
+}
+
+/** A wish for an order, without what the rail itself knows. */
+export type LightningWish = Omit<
+  NewOrder,
+  'id' | 'rail' | 'network' | 'place' | 'reference' | 'addressIndex' | 'confirmationsRequired' | 'lifeMs'
+>;
+
+/** The invoice could not be made; a sentence for buyers. */
+export interface RailUnavailable {
+  readonly kind: 'rail unavailable';
+  readonly reason: string;
+}
+
+/** The rail of one process. */
+export class Lightning {
+  private liquidityAtMs = -Infinity;
+  private known: Promise<Liquidity> | undefined;
+  private readonly looking = new Map<string, { readonly atMs: number; readonly done: Promise<unknown> }>();
+
+  constructor(private readonly parts: LightningParts) {}
+
+  /** What can be received now; looked at every few seconds at most. */
+  liquidity(): Promise<Liquidity> {
+    const nowMs = this.parts.clock.monotonicMs();
+    if (this.known === undefined || nowMs - this.liquidityAtMs >= knownMs) {
+      this.liquidityAtMs = nowMs;
+      this.known = this.look();
+    }
+    return this.known;
+  }
+
+  /** Whether an amount can be received now. */
+  async canReceive(
+    sat: bigint,
+  ): Promise<{ readonly ready: true } | { readonly ready: false; readonly reason: string }> {
+    const { inboundSat, reason } = await this.liquidity();
+    if (reason !== null) return { ready: false, reason };
+    if ((inboundSat ?? 0n) >= sat) return { ready: true };
+    return {
+      ready: false,
+      reason: `The node can receive ${inboundSat ?? 0n} sat over Lightning now, not ${sat}.`,
+    };
+  }
+
+  /** The check of the rail: of a tier's price, or of the smallest. */
+  check(priceOf: (tier: Parameters<RailCheck>[0]) => bigint): RailCheck {
+    return (tier) => this.canReceive(priceOf(tier));
+  }
+
+  /** Makes an invoice and the order for it; on disk when it resolves. */
+  async create(wish: LightningWish): Promise<MadeOrder | RailUnavailable | Unavailable> {
+    const ready = await this.canReceive(BigInt(wish.sat));
+    if (!ready.ready) return { kind: 'rail unavailable', reason: ready.reason };
+    const { lnd, network, randomness } = this.parts;
+    const id = newOrderId(randomness);
+    const made = await lnd.addInvoice(BigInt(wish.sat), `Fusegate ${wish.tier}, order ${id}`, invoiceS);
+    if (made.kind === 'failed') return { kind: 'rail unavailable', reason: this.told(made) };
+    const { paymentHash, bolt11 } = made.value;
+    const wrong = invoiceFault(bolt11, paymentHash, BigInt(wish.sat), network);
+    if (wrong !== undefined) {
+      this.parts.log.error({ reason: wrong }, 'LND made an invoice that is not what was asked for');
+      return { kind: 'rail unavailable', reason: 'The Lightning node made an invoice that does not fit.' };
+    }
+    const order = await makeOrder(this.parts, {
+      ...wish,
+      id,
+      rail: 'lightning',
+      network,
+      place: paymentHash,
+      reference: bolt11,
+      addressIndex: null,
+      confirmationsRequired: 0,
+      lifeMs: invoiceS * 1_000,
+    });
+    if (order.kind === 'taken') throw new Error('LND gave a payment hash twice');
+    return order;
+  }
+
+  /** The order of a payment hash, after a look at what LND says of it where that may have changed. */
+  async find(paymentHash: string): Promise<Reading<OrderRecord | undefined>> {
+    const found = await findOrderAt(this.parts.store, 'lightning', paymentHash);
+    if (found.kind === 'unavailable' || found.value?.open !== true) return found;
+    await this.refresh(found.value);
+    return findOrderAt(this.parts.store, 'lightning', paymentHash);
+  }
+
+  /**
+   * Looks every open order up, as a stream of LND's could miss what happened while it was down. Resolves to
+   * how many were looked at; undefined where the store or LND does not answer.
+   */
+  async reconcile(): Promise<number | undefined> {
+    let looked = 0;
+    const failed = await visitOpenOrders(this.parts.store, 'lightning', async (order) => {
+      looked += 1;
+      return this.lookUp(order);
+    });
+    return failed === undefined ? looked : undefined;
+  }
+
+  /** Looks an order up, unless that was just done; a node that does not answer changes nothing. */
+  private async refresh(order: OrderRecord): Promise<void> {
+    const nowMs = this.parts.clock.monotonicMs();
+    const last = this.looking.get(order.id);
+    if (last !== undefined && nowMs - last.atMs < lookedMs) {
+      await last.done;
+      return;
+    }
+    for (const [id, { atMs }] of this.looking) if (nowMs - atMs >= lookedMs) this.looking.delete(id);
+    const done = this.lookUp(order);
+    this.looking.set(order.id, { atMs: nowMs, done });
+    await done;
+  }
+
+  private async lookUp(order: OrderRecord): Promise<Unavailable | undefined> {
+    const answer = await this.parts.lnd.invoice(order.place);
+    if (answer.kind === 'failed') {
+      this.told(answer);
+      return answer.absent ? undefined : { kind: 'unavailable', reason: answer.reason };
+    }
+    if (answer.value.state === 'open' || answer.value.state === 'accepted') return undefined;
+    const outcome = await happen(this.parts, order.id, { kind: 'invoice', ...answer.value });
+    return outcome.kind === 'unavailable' ? outcome : undefined;
+  }
+
+  private async look(): Promise<Liquidity> {
+    const { lnd, clock } = this.parts;
+    const checkedAtMs = clock.wallMs();
+    const [info, inbound] = await Promise.all([lnd.info(), lnd.inbound()]);
+    const failed = info.kind === 'failed' ? info : inbound.kind === 'failed' ? inbound : undefined;
+    if (failed !== undefined || info.kind === 'failed' || inbound.kind === 'failed') {
+      const reason = failed === undefined ? 'LND does not answer' : this.told(failed);
+      return { inboundSat: null, network: null, reason, checkedAtMs };
+    }
+    const reason = this.faultOf(info.value);
+    return { inboundSat: inbound.value, network: info.value.network, reason, checkedAtMs };
+  }
+
+  /** Why a node that answers cannot be paid. */
+  private faultOf({ network, syncedToChain, activeChannels }: NodeInfo): string | null {
+    const expected = this.parts.network;
+    if (network !== expected) return `The Lightning node is on ${network}, not on ${expected}.`;
+    if (!syncedToChain) return 'The Lightning node is catching up with the chain.';
+    return activeChannels === 0 ? 'The Lightning node has no active channel.' : null;
+  }
+
+  /** Tells the operator what LND said; gives what buyers are told. */
+  private told({ reason }: LndFailure): string {
+    this.parts.log.warn({ reason }, 'the Lightning node cannot be used');
+    return 'The Lightning node does not answer.';
+  }
+}
+
+/** Why an invoice is not the one that was asked for, if so. */
+export function invoiceFault(
+  bolt11: string,
+  paymentHash: string,
+  sat: bigint,
+  network: Network,
+): string | undefined {
+  try {
+    const { sections } = decode(bolt11);
+    const find = (name: string): unknown => {
+      const section = sections.find((each) => each.name === name);
+      return section !== undefined && 'value' in section ? section.value : undefined;
+    };
+    const chain = find('coin_network') as { readonly bech32?: string } | undefined;
+    if (chain?.bech32 !== prefixes[network]) return `it is not of ${network}`;
+    if (find('payment_hash') !== paymentHash) return 'it has another payment hash';
+    return find('amount') === String(sat * 1_000n) ? undefined : 'it has another amount';
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}

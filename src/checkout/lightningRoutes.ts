@@ -1,0 +1,120 @@
+/** The Lightning endpoints (contract, Checkout): order, capacity, poll, QR code. */
+import { toString as qrCode } from 'qrcode';
+import type { Tiers } from '../access/tiers.js';
+import { storeUnavailable } from '../contract/answer.js';
+import type { Answer, Handler } from '../contract/exchange.js';
+import type {
+  CreateOrderRequest,
+  LightningCapacityResponse,
+  LightningOrder,
+  LightningOrderCreated,
+} from '../contract/orders.js';
+import { tiers as tierNames } from '../contract/pricing.js';
+import {
+  checkoutAnswer,
+  orderAnswer,
+  orderNotFound,
+  pollWish,
+  railUnavailable,
+  svgAnswer,
+} from './answers.js';
+import { poll, type BookParts, type Polled } from './book.js';
+import type { Lightning, Network } from './lightning.js';
+
+/** What the endpoints are made of. */
+export interface LightningRoutesParts extends BookParts {
+  /** Undefined where the operator has not set up the rail. */
+  readonly lightning: Lightning | undefined;
+  readonly tiers: Tiers;
+  /** Whether a key is handed out only to polls that carry the claim token. */
+  readonly claimRequired: boolean;
+}
+
+const notConfigured = 'Lightning payments are not configured on this server.';
+
+const path = '/v1/checkout/lightning';
+
+function answerOf(polled: Polled): LightningOrder {
+  const { place, reference } = polled.order;
+  return {
+    ...orderAnswer(polled, `${path}/${place}`),
+    payment_hash: place,
+    bolt11: reference ?? '',
+  };
+}
+
+/** Makes an invoice for a tier. */
+export function createLightningOrder(parts: LightningRoutesParts): Handler<CreateOrderRequest> {
+  const { lightning, tiers } = parts;
+  return async ({ input }) => {
+    if (lightning === undefined) return railUnavailable(notConfigured);
+    const made = await lightning.create({
+      tier: input.tier,
+      sat: tiers[input.tier].price_sat,
+      cents: null,
+      rateCents: null,
+      termDays: tiers.term_days,
+      email: input.email ?? null,
+      source: input.source ?? null,
+      segment: input.segment ?? null,
+      campaign: input.campaign ?? null,
+      eventId: input.event_id ?? null,
+    });
+    if (made.kind === 'rail unavailable') return railUnavailable(made.reason);
+    if (made.kind === 'unavailable') return storeUnavailable();
+    const order = { kind: 'polled', order: made.order, apiKey: null, keyStatus: 'none' } as const;
+    const body: LightningOrderCreated = { ...answerOf(order), claim_token: made.claimToken };
+    return checkoutAnswer(200, body);
+  };
+}
+
+/** A payment hash as LND writes it; anything else is nobody's. */
+const hashForm = /^[0-9a-f]{64}$/;
+
+/** Polls an order, and hands out its key to the first poll after it settled. */
+export function lightningOrder(parts: LightningRoutesParts): Handler {
+  const { lightning, claimRequired } = parts;
+  return async (request) => {
+    const hash = request.path['payment_hash'] ?? '';
+    if (lightning === undefined || !hashForm.test(hash)) return orderNotFound();
+    const found = await lightning.find(hash);
+    if (found.kind === 'unavailable') return storeUnavailable();
+    if (found.value === undefined) return orderNotFound();
+    const polled = await poll(parts, found.value, pollWish(request, claimRequired));
+    return polled.kind === 'unavailable' ? storeUnavailable() : checkoutAnswer(200, answerOf(polled));
+  };
+}
+
+/** The invoice of an order as a QR code. */
+export function lightningQr({ lightning }: LightningRoutesParts): Handler {
+  return async (request): Promise<Answer> => {
+    const hash = request.path['payment_hash'] ?? '';
+    if (lightning === undefined || !hashForm.test(hash)) return orderNotFound();
+    const found = await lightning.find(hash);
+    if (found.kind === 'unavailable') return storeUnavailable();
+    if (found.value === undefined) return orderNotFound();
+    return svgAnswer(await qrCode(`lightning:${found.value.reference ?? ''}`, { type: 'svg', margin: 2 }));
+  };
+}
+
+/** Whether each tier can be paid now. */
+export function lightningCapacity({ lightning, tiers }: LightningRoutesParts): Handler {
+  return async () => {
+    const liquidity = await lightning?.liquidity();
+    const inbound = liquidity?.inboundSat ?? null;
+    const reason = liquidity === undefined ? notConfigured : liquidity.reason;
+    const body: LightningCapacityResponse = {
+      configured: lightning !== undefined,
+      ready: reason === null,
+      reason,
+      network: (liquidity?.network ?? null) as Network | null,
+      inbound_sat: inbound === null ? null : Number(inbound),
+      tiers: tierNames.map((tier) => {
+        const sat = tiers[tier].price_sat;
+        return { tier, sat, can_receive: reason === null && inbound !== null && inbound >= BigInt(sat) };
+      }),
+      checked_at: liquidity === undefined ? null : new Date(liquidity.checkedAtMs).toISOString(),
+    };
+    return checkoutAnswer(200, body);
+  };
+}

@@ -1,0 +1,212 @@
+/**
+ * LND's REST interface, with one macaroon and the node's own certificate pinned. The macaroon needs info,
+ * offchain and onchain read, and invoices and address write; it cannot spend.
+ */
+import { X509Certificate } from 'node:crypto';
+import { Agent, request } from 'node:https';
+import type { Clock } from '../system/clock.js';
+
+/** Where LND is, and what opens it. */
+export interface LndPlace {
+  /** `https://host:port` */
+  readonly url: string;
+  /** The node's certificate, PEM. */
+  readonly certificate: string;
+  /** The macaroon in hex. A secret. */
+  readonly macaroon: string;
+}
+
+/** LND did not do it. The reason is a sentence part for the operator. */
+export interface LndFailure {
+  readonly kind: 'failed';
+  /** `absent`: LND answers that it has no such thing. */
+  readonly absent: boolean;
+  readonly reason: string;
+}
+
+/** What LND answered. */
+export type LndAnswer<Value> = { readonly kind: 'answer'; readonly value: Value } | LndFailure;
+
+/** What the node says of itself. */
+export interface NodeInfo {
+  readonly network: string;
+  readonly syncedToChain: boolean;
+  readonly activeChannels: number;
+}
+
+/** An invoice that was made. */
+export interface MadeInvoice {
+  /** 64 hex characters. */
+  readonly paymentHash: string;
+  readonly bolt11: string;
+}
+
+/** An invoice as LND has it. */
+export interface Invoice {
+  readonly state: 'open' | 'accepted' | 'settled' | 'canceled';
+  readonly paidSat: bigint;
+  readonly settledAtMs: number | null;
+}
+
+/** How long an answer may take (ms). */
+const answerMs = 5_000;
+
+/** Bytes of an answer that are read at most. */
+const mostBytes = 8 * 1024 * 1024;
+
+type Json = Readonly<Record<string, unknown>>;
+
+function isJson(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** LND writes 64-bit numbers as strings. @throws Error when it is none */
+function whole(value: unknown): bigint {
+  if (typeof value === 'string' && /^-?\d{1,20}$/.test(value)) return BigInt(value);
+  if (typeof value === 'number' && Number.isSafeInteger(value)) return BigInt(value);
+  throw new Error('an amount is no number');
+}
+
+const states = { OPEN: 'open', ACCEPTED: 'accepted', SETTLED: 'settled', CANCELED: 'canceled' } as const;
+
+function invoiceOf(json: Json): Invoice {
+  const { state } = json;
+  if (typeof state !== 'string' || !(state in states)) throw new Error('an invoice has no known state');
+  const settled = whole(json['settle_date'] ?? '0');
+  return {
+    state: states[state as keyof typeof states],
+    paidSat: whole(json['amt_paid_sat'] ?? '0'),
+    settledAtMs: settled === 0n ? null : Number(settled) * 1_000,
+  };
+}
+
+/** What a channel can take: what the other side has, less what it must keep and its commitment's fees. */
+function receivable(channel: Json): bigint {
+  if (channel['active'] !== true) return 0n;
+  const remote = whole(channel['remote_balance'] ?? '0');
+  const reserve = whole(channel['remote_chan_reserve_sat'] ?? '0');
+  // The one who opened the channel pays the commitment's fee, and must be able to pay twice of it.
+  const fee = channel['initiator'] === true ? 0n : 2n * whole(channel['commit_fee'] ?? '0');
+  const room = remote - reserve - fee;
+  return room > 0n ? room : 0n;
+}
+
+/** A client of one node. */
+export class Lnd {
+  private readonly agent: Agent;
+
+  /** @throws Error when the certificate is none */
+  constructor(
+    private readonly place: LndPlace,
+    private readonly clock: Pick<Clock, 'after'>,
+  ) {
+    const pinned = new X509Certificate(place.certificate).fingerprint256;
+    this.agent = new Agent({
+      keepAlive: true,
+      ca: place.certificate,
+      // The certificate itself is known: under which name it is reached does not matter.
+      checkServerIdentity: (_, { fingerprint256 }) =>
+        fingerprint256 === pinned ? undefined : new Error('it shows another certificate'),
+    });
+  }
+
+  info(): Promise<LndAnswer<NodeInfo>> {
+    return this.ask('GET', '/v1/getinfo', undefined, (json) => {
+      const chains: unknown = json['chains'];
+      const chain: unknown = Array.isArray(chains) ? chains[0] : undefined;
+      if (!isJson(chain) || typeof chain['network'] !== 'string') throw new Error('it names no network');
+      return {
+        network: chain['network'],
+        syncedToChain: json['synced_to_chain'] === true,
+        activeChannels: Number(json['num_active_channels'] ?? 0),
+      };
+    });
+  }
+
+  /** Satoshi that can be received now, over all active channels. */
+  inbound(): Promise<LndAnswer<bigint>> {
+    return this.ask('GET', '/v1/channels?active_only=true', undefined, (json) => {
+      const channels: unknown = json['channels'] ?? [];
+      if (!Array.isArray(channels)) throw new Error('its channels are no list');
+      return channels.filter(isJson).reduce((sum, channel) => sum + receivable(channel), 0n);
+    });
+  }
+
+  /** Makes an invoice that ends after `expiryS` seconds. */
+  addInvoice(sat: bigint, memo: string, expiryS: number): Promise<LndAnswer<MadeInvoice>> {
+    const body = { memo, value: sat.toString(), expiry: String(expiryS) };
+    return this.ask('POST', '/v1/invoices', body, (json) => {
+      const { r_hash: hash, payment_request: bolt11 } = json;
+      if (typeof hash !== 'string' || typeof bolt11 !== 'string') throw new Error('its invoice is none');
+      return { paymentHash: Buffer.from(hash, 'base64').toString('hex'), bolt11 };
+    });
+  }
+
+  /** Looks an invoice up by its payment hash in hex. */
+  invoice(paymentHash: string): Promise<LndAnswer<Invoice>> {
+    return this.ask('GET', `/v1/invoice/${paymentHash}`, undefined, invoiceOf);
+  }
+
+  /** Ends the connections. */
+  close(): void {
+    this.agent.destroy();
+  }
+
+  private async ask<Value>(
+    method: 'GET' | 'POST',
+    path: string,
+    body: unknown,
+    read: (json: Json) => Value,
+  ): Promise<LndAnswer<Value>> {
+    try {
+      const { status, text } = await this.exchange(
+        method,
+        path,
+        body === undefined ? '' : JSON.stringify(body),
+      );
+      const json: unknown = JSON.parse(text);
+      if (!isJson(json)) throw new Error('its answer is no JSON object');
+      if (status === 200) return { kind: 'answer', value: read(json) };
+      const message = typeof json['message'] === 'string' ? json['message'] : `status ${status}`;
+      return { kind: 'failed', absent: status === 404, reason: `LND says: ${message}` };
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      return { kind: 'failed', absent: false, reason: `LND does not answer (${reason})` };
+    }
+  }
+
+  private exchange(method: string, path: string, body: string): Promise<{ status: number; text: string }> {
+    return new Promise((resolve, reject) => {
+      const sent = request(new URL(path, this.place.url), {
+        method,
+        agent: this.agent,
+        headers: {
+          'grpc-metadata-macaroon': this.place.macaroon,
+          'content-type': 'application/json',
+          'content-length': Buffer.byteLength(body),
+        },
+      });
+      const timer = this.clock.after(answerMs, () => sent.destroy(new Error('it took too long')));
+      const fail = (error: Error): void => {
+        timer.stop();
+        reject(error);
+      };
+      sent.on('error', fail);
+      sent.on('response', (response) => {
+        let text = '';
+        response.setEncoding('utf8');
+        response.on('error', fail);
+        response.on('data', (chunk: string) => {
+          text += chunk;
+          if (text.length > mostBytes) sent.destroy(new Error('it says too much'));
+        });
+        response.on('end', () => {
+          timer.stop();
+          resolve({ status: response.statusCode ?? 0, text });
+        });
+        response.on('close', () => fail(new Error('it broke off')));
+      });
+      sent.end(body);
+    });
+  }
+}

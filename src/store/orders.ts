@@ -1,0 +1,334 @@
+/** Orders in the store: one record each, found by id and by what the payer's network calls it. */
+import { visitPrefix, visitRecords } from './entries.js';
+import { defineRecord, type Row } from './record.js';
+import { insertKey, replaceKey, type KeyRecord } from './keys.js';
+import type { Operation, Reading, Store, Unavailable } from './store.js';
+import type { UnitIds } from './unitId.js';
+
+/** A payment to an order's address: txid, vout, satoshi, confirmations, when (ms). */
+export type OutputRow = readonly [string, number, number, number, number | null];
+
+/** An order as it is stored. Amounts are whole satoshi or cents. */
+export interface OrderRecord {
+  /** 26 characters of base32: 128 random bits. */
+  readonly id: string;
+  readonly rail: 'btc' | 'lightning' | 'card';
+  readonly tier: string;
+  /** The Bitcoin network; null for cards. */
+  readonly network: string | null;
+  readonly sat: number;
+  /** The price in cents, where one is asked. */
+  readonly cents: number | null;
+  readonly rateCents: number | null;
+  readonly termDays: number;
+  readonly createdAtMs: number;
+  readonly expiresAtMs: number;
+  readonly email: string | null;
+  readonly source: string | null;
+  readonly segment: string | null;
+  readonly campaign: string | null;
+  readonly eventId: string | null;
+  /** Address, payment hash or session id: what its network knows it by. */
+  readonly place: string;
+  /** The invoice, or the processor's payment intent; null: none (yet). */
+  readonly reference: string | null;
+  /** Index of the address in its account; null for other rails. */
+  readonly addressIndex: number | null;
+  readonly confirmationsRequired: number;
+  readonly status: string;
+  readonly late: boolean;
+  /** Outputs to the address. */
+  readonly outputs: readonly OutputRow[];
+  /** What arrived by Lightning or card. */
+  readonly paid: number;
+  /** What was returned to the card. */
+  readonly refunded: number;
+  readonly key: 'none' | 'active' | 'suspended' | 'revoked';
+  /** The key's id; null until it is made. */
+  readonly keyId: string | null;
+  readonly keyGeneration: number;
+  /** What the raw key is derived from; null once it was handed out: then nobody can derive it again. */
+  readonly seed: Uint8Array | null;
+  readonly revealedAtMs: number | null;
+  /** Id of the master secret under which the key is derived. */
+  readonly secretId: string;
+  /** SHA-256 of the claim token. */
+  readonly claimHash: Uint8Array;
+  /** Whether a poll carried the claim token: then only such polls reveal the key. */
+  readonly claimed: boolean;
+  /** Whether something may still happen to it that only its network can tell: it is looked after. */
+  readonly open: boolean;
+}
+
+const record = defineRecord<OrderRecord>('order', {
+  1: ({ text, textOrNull, integer, integerOrNull, bytes, boolean, rows, choice }) => ({
+    id: text('id'),
+    rail: choice('rail', ['btc', 'lightning', 'card']),
+    tier: text('tier'),
+    network: textOrNull('network'),
+    sat: integer('sat'),
+    cents: integerOrNull('cents'),
+    rateCents: integerOrNull('rate_cents'),
+    termDays: integer('term_days'),
+    createdAtMs: integer('created_at_ms'),
+    expiresAtMs: integer('expires_at_ms'),
+    email: textOrNull('email'),
+    source: textOrNull('source'),
+    segment: textOrNull('segment'),
+    campaign: textOrNull('campaign'),
+    eventId: textOrNull('event_id'),
+    place: text('place'),
+    reference: textOrNull('reference'),
+    addressIndex: integerOrNull('address_index'),
+    confirmationsRequired: integer('confirmations_required'),
+    status: text('status'),
+    late: boolean('late'),
+    outputs: rows('outputs').map(outputOf),
+    paid: integer('paid'),
+    refunded: integer('refunded'),
+    key: choice('key', ['none', 'active', 'suspended', 'revoked']),
+    keyId: textOrNull('key_id'),
+    keyGeneration: integer('key_generation'),
+    seed: textOrNull('seed') === null ? null : bytes('seed'),
+    revealedAtMs: integerOrNull('revealed_at_ms'),
+    secretId: text('secret_id'),
+    claimHash: bytes('claim_hash'),
+    claimed: boolean('claimed'),
+    open: boolean('open'),
+  }),
+});
+
+function outputOf([txid, vout, sat, depth, atMs]: readonly unknown[]): OutputRow {
+  const numbers = [vout, sat, depth].every(Number.isSafeInteger);
+  if (typeof txid !== 'string' || !numbers || !(atMs === null || Number.isSafeInteger(atMs))) {
+    throw new Error('An order record has an output that is none');
+  }
+  return [txid, vout as number, sat as number, depth as number, atMs as number | null];
+}
+
+/** An order's bytes. */
+export function encodeOrder(order: OrderRecord): Uint8Array {
+  return record.encode(1, {
+    id: order.id,
+    rail: order.rail,
+    tier: order.tier,
+    network: order.network,
+    sat: order.sat,
+    cents: order.cents,
+    rate_cents: order.rateCents,
+    term_days: order.termDays,
+    created_at_ms: order.createdAtMs,
+    expires_at_ms: order.expiresAtMs,
+    email: order.email,
+    source: order.source,
+    segment: order.segment,
+    campaign: order.campaign,
+    event_id: order.eventId,
+    place: order.place,
+    reference: order.reference,
+    address_index: order.addressIndex,
+    confirmations_required: order.confirmationsRequired,
+    status: order.status,
+    late: order.late,
+    outputs: order.outputs satisfies readonly Row[],
+    paid: order.paid,
+    refunded: order.refunded,
+    key: order.key,
+    key_id: order.keyId,
+    key_generation: order.keyGeneration,
+    seed: order.seed,
+    revealed_at_ms: order.revealedAtMs,
+    secret_id: order.secretId,
+    claim_hash: order.claimHash,
+    claimed: order.claimed,
+    open: order.open,
+  });
+}
+
+/** The order of a record's bytes. */
+export const decodeOrder = record.decode;
+
+/** Key of an order in its space. */
+function orderKey(id: string): Buffer {
+  return Buffer.from(id);
+}
+
+/** Key by which an order is found from its rail's name for it. */
+function placeKey(rail: OrderRecord['rail'], place: string): Buffer {
+  return Buffer.from(`${rail}:${place}`);
+}
+
+/** Longest id and place that are looked up: longer ones are nobody's. */
+const longestName = 200;
+
+/** The order of an id. */
+export async function findOrder(store: Store, id: string): Promise<Reading<OrderRecord | undefined>> {
+  if (id === '' || Buffer.byteLength(id) > longestName) return { kind: 'read', value: undefined };
+  const reading = await store.get('orders', orderKey(id));
+  if (reading.kind === 'unavailable' || reading.value === undefined) return reading as Reading<undefined>;
+  return { kind: 'read', value: decodeOrder(reading.value) };
+}
+
+/** The order that a rail knows by an address, a payment hash or a session id. */
+export async function findOrderAt(
+  store: Store,
+  rail: OrderRecord['rail'],
+  place: string,
+): Promise<Reading<OrderRecord | undefined>> {
+  if (Buffer.byteLength(place) > longestName) return { kind: 'read', value: undefined };
+  const reading = await store.get('orderPlaces', placeKey(rail, place));
+  if (reading.kind === 'unavailable' || reading.value === undefined) return reading as Reading<undefined>;
+  return findOrder(store, Buffer.from(reading.value).toString());
+}
+
+/** The operations that keep a new order; they conflict where its id or its place is taken. */
+export function insertOrder(order: OrderRecord): Operation[] {
+  const id = orderKey(order.id);
+  return [
+    { kind: 'insert', space: 'orders', key: id, value: encodeOrder(order) },
+    { kind: 'insert', space: 'orderPlaces', key: placeKey(order.rail, order.place), value: id },
+    ...(order.open ? [openOperation(order, true)] : []),
+  ];
+}
+
+/** Enters an order among the open ones of its rail, or takes it out. */
+function openOperation({ rail, id }: OrderRecord, open: boolean): Operation {
+  const entry = { space: 'openOrders', key: placeKey(rail, id) } as const;
+  return open
+    ? { kind: 'insert', ...entry, value: orderKey(id) }
+    : { kind: 'replace', ...entry, from: orderKey(id), to: undefined };
+}
+
+/** Calls `visit` for each open order of a rail, in the order of ids. */
+export function visitOpenOrders(
+  store: Store,
+  rail: OrderRecord['rail'],
+  visit: (order: OrderRecord) => Promise<Unavailable | undefined>,
+): Promise<Unavailable | undefined> {
+  return visitPrefix(store, 'openOrders', Buffer.from(`${rail}:`), async ({ value }) => {
+    const order = await findOrder(store, Buffer.from(value).toString());
+    if (order.kind === 'unavailable') return order;
+    return order.value === undefined ? undefined : visit(order.value);
+  });
+}
+
+/** Calls `visit` for each order, in the order of ids. */
+export function visitOrders(
+  store: Store,
+  visit: (order: OrderRecord) => Promise<void>,
+): Promise<Unavailable | undefined> {
+  return visitRecords(store, 'orders', Buffer.alloc(0), async ({ value }) => {
+    await visit(decodeOrder(value));
+    return undefined;
+  });
+}
+
+/** A change of money that came with a change of an order, in satoshi or in cents. */
+export interface LedgerEntry {
+  readonly orderId: string;
+  readonly unit: 'sat' | 'cent';
+  /** What is more (or less) there than before. */
+  readonly change: number;
+  readonly status: string;
+  readonly atMs: number;
+}
+
+const ledgerRecord = defineRecord<LedgerEntry>('ledger', {
+  1: ({ text, integer, choice }) => ({
+    orderId: text('order_id'),
+    unit: choice('unit', ['sat', 'cent']),
+    change: integer('change'),
+    status: text('status'),
+    atMs: integer('at_ms'),
+  }),
+});
+
+/** A ledger entry's bytes. */
+export function encodeLedger({ orderId, unit, change, status, atMs }: LedgerEntry): Uint8Array {
+  return ledgerRecord.encode(1, { order_id: orderId, unit, change, status, at_ms: atMs });
+}
+
+/** The ledger entry of a record's bytes. */
+export const decodeLedger = ledgerRecord.decode;
+
+/** What an order becomes, and what of its key and of the money goes with it. */
+export interface OrderChange {
+  readonly to: OrderRecord;
+  readonly mint?: KeyRecord;
+  readonly key?: { readonly from: KeyRecord; readonly to: KeyRecord };
+  readonly ledger?: LedgerEntry;
+  /** Operations of the caller's own, such as the id of what happened. */
+  readonly also?: readonly Operation[];
+}
+
+/** The operations that change an order from what it is; they conflict when it is no longer that. */
+export function replaceOrder(from: OrderRecord, change: OrderChange): Operation[] {
+  const { to, mint, key, ledger, also = [] } = change;
+  const id = orderKey(from.id);
+  return [
+    { kind: 'replace', space: 'orders', key: id, from: encodeOrder(from), to: encodeOrder(to) },
+    ...(from.open === to.open ? [] : [openOperation(to, to.open)]),
+    ...(mint === undefined ? [] : insertKey(mint)),
+    ...(key === undefined ? [] : replaceKey(key.from, key.to)),
+    ...(ledger === undefined
+      ? []
+      : [{ kind: 'append', log: 'ledger', value: encodeLedger(ledger) } as const]),
+    ...also,
+  ];
+}
+
+/** What changing an order came to. */
+export type OrderOutcome =
+  | { readonly kind: 'changed' | 'unchanged'; readonly order: OrderRecord }
+  /** An operation of the caller's own conflicts: nothing was changed. */
+  | { readonly kind: 'refused'; readonly order: OrderRecord }
+  | { readonly kind: 'absent' }
+  | Unavailable;
+
+/**
+ * Changes an order as `decide` says, which is asked again with what the order has become when another was
+ * first; undefined leaves it as it is. On disk when it resolves.
+ */
+export async function changeOrder(
+  store: Store,
+  newUnitId: UnitIds,
+  id: string,
+  decide: (order: OrderRecord) => Promise<Reading<OrderChange | undefined>>,
+): Promise<OrderOutcome> {
+  for (;;) {
+    const found = await findOrder(store, id);
+    if (found.kind === 'unavailable') return found;
+    if (found.value === undefined) return { kind: 'absent' };
+    const decided = await decide(found.value);
+    if (decided.kind === 'unavailable') return decided;
+    if (decided.value === undefined) return { kind: 'unchanged', order: found.value };
+    const operations = replaceOrder(found.value, decided.value);
+    const outcome = await store.commit({ id: newUnitId(), operations });
+    if (outcome.kind === 'unavailable') return outcome;
+    if (outcome.kind === 'done') return { kind: 'changed', order: decided.value.to };
+    if (outcome.kind === 'refused') throw new Error('An order was refused by a fence');
+    const own = operations.length - (decided.value.also?.length ?? 0);
+    if (outcome.operation >= own) return { kind: 'refused', order: found.value };
+  }
+}
+
+/** Takes the address out of every order that has it; `same` decides. Resolves to how many there were. */
+export async function forgetOrderEmails(
+  store: Store,
+  newUnitId: UnitIds,
+  same: (email: string) => boolean,
+): Promise<Reading<number>> {
+  const found: string[] = [];
+  const failed = await visitOrders(store, ({ id, email }) => {
+    if (email !== null && same(email)) found.push(id);
+    return Promise.resolve();
+  });
+  if (failed !== undefined) return failed;
+  for (const id of found) {
+    const outcome = await changeOrder(store, newUnitId, id, (order) => {
+      return Promise.resolve({ kind: 'read', value: { to: { ...order, email: null } } });
+    });
+    if (outcome.kind === 'unavailable') return outcome;
+  }
+  return { kind: 'read', value: found.length };
+}

@@ -1,0 +1,250 @@
+/** The book of orders on a real store: one key an order, handed out once, whatever happens meanwhile. */
+import assert from 'node:assert/strict';
+import { describe, test, type TestContext } from 'node:test';
+import {
+  happen,
+  makeOrder,
+  newOrderId,
+  poll,
+  type BookParts,
+  type MadeOrder,
+  type NewOrder,
+  type Polled,
+  type PollWish,
+} from '../../src/checkout/book.js';
+import type { OrderEvent } from '../../src/checkout/orders.js';
+import { native } from '../../src/native/addon.js';
+import { findKeyById, visitKeys, type KeyRecord } from '../../src/store/keys.js';
+import {
+  decodeLedger,
+  findOrder,
+  findOrderAt,
+  visitOpenOrders,
+  type OrderRecord,
+} from '../../src/store/orders.js';
+import { revokeKey } from '../../src/access/issue.js';
+import { systemClock } from '../../src/system/clock.js';
+import { systemRandomness } from '../../src/system/randomness.js';
+import { temporaryFolder } from '../processes/run.js';
+import { newUnitId, storeAt } from '../store/open.js';
+import { valueOf } from '../store/subject.js';
+
+const secrets = ['a-secret-of-the-tests-that-opens-nothing'] as const;
+
+async function book(context: TestContext): Promise<BookParts> {
+  const store = await storeAt(`lmdb:${temporaryFolder()}/store`);
+  context.after(() => store.close());
+  return { store, newUnitId, clock: systemClock, randomness: systemRandomness, secrets, keyFormat: native };
+}
+
+const wish: Omit<NewOrder, 'id' | 'place'> = {
+  rail: 'lightning',
+  tier: 'growth',
+  network: 'regtest',
+  sat: 250_000,
+  cents: null,
+  rateCents: null,
+  termDays: 30,
+  email: 'ada@example.com',
+  source: null,
+  segment: null,
+  campaign: null,
+  eventId: null,
+  reference: 'lnbcrt1',
+  addressIndex: null,
+  confirmationsRequired: 0,
+  lifeMs: 900_000,
+};
+
+async function made(parts: BookParts, more: Partial<NewOrder> = {}): Promise<MadeOrder> {
+  const id = newOrderId(systemRandomness);
+  const order = await makeOrder(parts, { ...wish, id, place: `place of ${id}`, ...more });
+  if (order.kind !== 'made') assert.fail(order.kind);
+  return order;
+}
+
+const settled: OrderEvent = { kind: 'invoice', state: 'settled', paidSat: 250_000n, settledAtMs: 1 };
+
+async function happened(parts: BookParts, id: string, event: OrderEvent): Promise<OrderRecord> {
+  const outcome = await happen(parts, id, event);
+  if (outcome.kind !== 'changed' && outcome.kind !== 'unchanged') assert.fail(outcome.kind);
+  return outcome.order;
+}
+
+async function polled(parts: BookParts, id: string, more: Partial<PollWish> = {}): Promise<Polled> {
+  const order = valueOf(await findOrder(parts.store, id));
+  assert.ok(order !== undefined);
+  const outcome = await poll(parts, order, { claim: '', claimRequired: false, mayAct: true, ...more });
+  if (outcome.kind !== 'polled') assert.fail(outcome.kind);
+  return outcome;
+}
+
+async function keysOf(parts: BookParts): Promise<KeyRecord[]> {
+  const keys: KeyRecord[] = [];
+  await visitKeys(parts.store, (key) => Promise.resolve(void keys.push(key)));
+  return keys;
+}
+
+async function ledger(parts: BookParts): Promise<number[]> {
+  const entries = valueOf(await parts.store.read('ledger', { after: 0, limit: 1_000 }));
+  return entries.map(({ value }) => decodeLedger(value).change);
+}
+
+test('ids are 128 random bits in base32', () => {
+  assert.equal(
+    newOrderId(() => Buffer.alloc(16)),
+    'a'.repeat(26),
+  );
+  assert.equal(
+    newOrderId(() => Buffer.alloc(16, 255)),
+    `${'7'.repeat(25)}4`,
+  );
+  // RFC 4648, lower case, without padding.
+  assert.equal(
+    newOrderId(() => Buffer.from('foobarfoobarfoob')),
+    'mzxw6ytbojtg633cmfzgm33pmi',
+  );
+  const many = new Set(Array.from({ length: 1_000 }, () => newOrderId(systemRandomness)));
+  assert.equal(many.size, 1_000);
+});
+
+test('1,000 simultaneous first polls of a settled order: one carries the key', async (context) => {
+  const parts = await book(context);
+  const { order } = await made(parts);
+  await happened(parts, order.id, settled);
+  const polls = await Promise.all(Array.from({ length: 1_000 }, () => polled(parts, order.id)));
+  const keys = polls.flatMap(({ apiKey }) => (apiKey === null ? [] : [apiKey]));
+  assert.equal(keys.length, 1);
+  assert.equal(polls.filter(({ keyStatus }) => keyStatus === 'revealed_now').length, 1);
+  assert.equal(polls.filter(({ keyStatus }) => keyStatus === 'already_revealed').length, 999);
+  const [key] = await keysOf(parts);
+  assert.deepEqual(native.hashKey(keys[0] ?? ''), Buffer.from(key?.hash ?? []));
+  assert.deepEqual([key?.tier, key?.origin, key?.status], ['growth', order.id, 'active']);
+  const after = valueOf(await findOrderAt(parts.store, 'lightning', order.place));
+  assert.equal(after?.seed, null, 'nobody can derive it again');
+});
+
+test('1,000 simultaneous settlements: one key, one entry of the ledger', async (context) => {
+  const parts = await book(context);
+  const { order } = await made(parts);
+  const outcomes = await Promise.all(Array.from({ length: 1_000 }, () => happen(parts, order.id, settled)));
+  assert.equal(outcomes.filter(({ kind }) => kind === 'changed').length, 1);
+  assert.equal((await keysOf(parts)).length, 1);
+  assert.deepEqual(await ledger(parts), [250_000]);
+});
+
+test('what happened once by its id does not happen again', async (context) => {
+  const parts = await book(context);
+  const { order } = await made(parts, { rail: 'card', cents: 3_300 });
+  const seen = {
+    kind: 'insert',
+    space: 'orderEvents',
+    key: Buffer.from('evt_1'),
+    value: Buffer.of(1),
+  } as const;
+  const paid: OrderEvent = { kind: 'card paid', cents: 3_300n };
+  assert.equal((await happen(parts, order.id, paid, [seen])).kind, 'changed');
+  assert.equal(
+    (await happen(parts, order.id, { kind: 'card refunded', totalCents: 1n }, [seen])).kind,
+    'refused',
+  );
+  assert.deepEqual(await ledger(parts), [3_300]);
+});
+
+describe('the claim token', () => {
+  test('once shown is needed: the payment hash alone reveals nothing any more', async (context) => {
+    const parts = await book(context);
+    const { order, claimToken } = await made(parts);
+    assert.equal((await polled(parts, order.id, { claim: claimToken })).keyStatus, 'none');
+    await happened(parts, order.id, settled);
+    assert.deepEqual(await shown(parts, order.id, { claim: '' }), [null, 'none']);
+    assert.deepEqual(await shown(parts, order.id, { claim: 'ct_another' }), [null, 'none']);
+    const right = await polled(parts, order.id, { claim: claimToken });
+    assert.equal(right.keyStatus, 'revealed_now');
+    assert.deepEqual(await shown(parts, order.id, { claim: claimToken }), [null, 'already_revealed']);
+  });
+
+  test('may be demanded of every order', async (context) => {
+    const parts = await book(context);
+    const { order, claimToken } = await made(parts);
+    await happened(parts, order.id, settled);
+    assert.deepEqual(await shown(parts, order.id, { claimRequired: true }), [null, 'none']);
+    const right = await polled(parts, order.id, { claimRequired: true, claim: claimToken });
+    assert.notEqual(right.apiKey, null);
+  });
+
+  test('of a wrong kind neither reveals nor claims', async (context) => {
+    const parts = await book(context);
+    const { order } = await made(parts);
+    await happened(parts, order.id, settled);
+    assert.deepEqual(await shown(parts, order.id, { claim: 'x'.repeat(10_000) }), [null, 'none']);
+    assert.notEqual((await polled(parts, order.id)).apiKey, null);
+  });
+});
+
+async function shown(parts: BookParts, id: string, more: Partial<PollWish>): Promise<unknown[]> {
+  const { apiKey, keyStatus } = await polled(parts, id, more);
+  return [apiKey, keyStatus];
+}
+
+test('who may not act changes nothing', async (context) => {
+  const parts = await book(context);
+  const { order, claimToken } = await made(parts);
+  await happened(parts, order.id, settled);
+  assert.deepEqual(await shown(parts, order.id, { mayAct: false, claim: claimToken }), [null, 'none']);
+  const after = valueOf(await findOrder(parts.store, order.id));
+  assert.deepEqual([after?.claimed, after?.revealedAtMs], [false, null]);
+});
+
+test('a key that the operator ended is not handed out, and no event brings it back', async (context) => {
+  const parts = await book(context);
+  const { order } = await made(parts, { rail: 'card', cents: 3_300 });
+  const { keyId } = await happened(parts, order.id, { kind: 'card paid', cents: 3_300n });
+  await revokeKey(parts, keyId ?? '', 'misuse');
+  assert.deepEqual(await shown(parts, order.id, {}), [null, 'none']);
+  await happened(parts, order.id, { kind: 'card disputed' });
+  await happened(parts, order.id, { kind: 'card dispute won' });
+  const key = valueOf(await findKeyById(parts.store, keyId ?? ''));
+  assert.deepEqual([key?.status, key?.reason], ['revoked', 'misuse']);
+});
+
+test('suspended, resumed, refunded: the key follows, the ledger balances', async (context) => {
+  const parts = await book(context);
+  const { order } = await made(parts, { rail: 'card', cents: 3_300 });
+  const { keyId } = await happened(parts, order.id, { kind: 'card paid', cents: 3_300n });
+  const status = async (): Promise<string | undefined> =>
+    valueOf(await findKeyById(parts.store, keyId ?? ''))?.status;
+  await happened(parts, order.id, { kind: 'card disputed' });
+  assert.equal(await status(), 'suspended');
+  assert.deepEqual(await shown(parts, order.id, {}), [null, 'suspended']);
+  await happened(parts, order.id, { kind: 'card dispute won' });
+  assert.equal(await status(), 'active');
+  await happened(parts, order.id, { kind: 'card refunded', totalCents: 1_000n });
+  assert.equal(await status(), 'active');
+  await happened(parts, order.id, { kind: 'card refunded', totalCents: 3_300n });
+  assert.equal(await status(), 'revoked');
+  assert.deepEqual(await shown(parts, order.id, {}), [null, 'revoked']);
+  assert.deepEqual(await ledger(parts), [3_300, -1_000, -2_300]);
+});
+
+test('orders are open as long as their network can change them', async (context) => {
+  const parts = await book(context);
+  const [first, second] = [await made(parts), await made(parts)];
+  const card = await made(parts, { rail: 'card', cents: 3_300 });
+  const open = async (): Promise<string[]> => {
+    const ids: string[] = [];
+    await visitOpenOrders(parts.store, 'lightning', ({ id }) => Promise.resolve(void ids.push(id)));
+    return ids;
+  };
+  assert.deepEqual(await open(), [first.order.id, second.order.id].sort());
+  await happened(parts, first.order.id, settled);
+  assert.deepEqual(await open(), [second.order.id]);
+  await happened(parts, second.order.id, {
+    kind: 'invoice',
+    state: 'canceled',
+    paidSat: 0n,
+    settledAtMs: null,
+  });
+  assert.deepEqual(await open(), []);
+  assert.equal(valueOf(await findOrderAt(parts.store, 'lightning', card.order.place)), undefined);
+});
