@@ -136,10 +136,17 @@ function main([command, ...rest]) {
     const files = rest.length > 0 ? rest : testFiles(join(root, 'dist/test'));
     return run(process.execPath, ['--enable-source-maps', '--test', ...files]);
   }
+  if (command === '--test-peers') {
+    process.env['FUSEGATE_PAYMENT_NODES'] = '1';
+    const files = testFiles(join(root, 'dist/test/peers/payments'));
+    return run(process.execPath, ['--enable-source-maps', '--test', '--test-concurrency=1', ...files]);
+  }
   if (command === '--generate')
     return run(process.execPath, [join(root, 'dist/test/contract/writeDocuments.js')]);
   if (command === '--bench') return run(process.execPath, [join(root, 'dist/bench/main.js'), ...rest]);
-  return stop(`Unknown option ${command}. Known: --force, --check, --test, --generate, --bench.`);
+  return stop(
+    `Unknown option ${command}. Known: --force, --check, --test, --test-peers, --generate, --bench.`,
+  );
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) main(process.argv.slice(2));

@@ -1,0 +1,254 @@
+/** Keys sold over Lightning, paid on real nodes; and what the rail does when its node fails. */
+import assert from 'node:assert/strict';
+import { AsyncResource } from 'node:async_hooks';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import type {
+  LightningCapacityResponse,
+  LightningOrder,
+  LightningOrderCreated,
+} from '../../../src/contract/orders.js';
+import { exchange, head, post, type RawResponse } from '../../http/raw.js';
+import { findOrderAt } from '../../../src/store/orders.js';
+import { storeAt } from '../../store/open.js';
+import { run, temporaryFolder, until, type Running } from '../../processes/run.js';
+import { nodesSkip, PaymentNodes } from './nodes.js';
+
+const main = fileURLToPath(new URL('../../../src/main.js', import.meta.url));
+const json = { 'Content-Type': 'application/json' };
+const path = '/v1/checkout/lightning';
+const data = temporaryFolder();
+
+describe('Lightning', { skip: nodesSkip, timeout: 900_000 }, () => {
+  let nodes: PaymentNodes;
+  let server: Running;
+  let port = 0;
+
+  function environment(more: Readonly<Record<string, string>> = {}): Record<string, string> {
+    return {
+      STORE_URL: `lmdb:${data}/store`,
+      PORT: '0',
+      WORKERS: '2',
+      CHECKOUT_REQUESTS_PER_MINUTE: '0',
+      RATE_SOURCE: 'fixed:60000',
+      BTC_NETWORK: 'regtest',
+      LND_REST_URL: nodes.merchant.url,
+      LND_TLS_CERT: nodes.merchant.certificatePath,
+      LND_MACAROON_HEX: nodes.macaroon,
+      ...more,
+    };
+  }
+
+  /** Bound to the file, so that a server ends with it and not with the test that started it. */
+  const launch = AsyncResource.bind((more: Readonly<Record<string, string>>) =>
+    run(main, ['serve'], environment(more)),
+  );
+
+  async function start(more: Readonly<Record<string, string>> = {}): Promise<void> {
+    server = launch(more);
+    const [, found] = await server.prints(/listens on http:\/\/127\.0\.0\.1:(\d+)/);
+    port = Number(found);
+  }
+
+  async function stop(): Promise<void> {
+    server.child.kill('SIGTERM');
+    await server.ended();
+  }
+
+  before(async () => {
+    nodes = await PaymentNodes.start();
+    await start();
+  });
+  after(() => nodes.stop());
+
+  function bodyOf(response: RawResponse, status = 200): unknown {
+    assert.equal(response.status, status, response.body.toString());
+    return JSON.parse(response.body.toString());
+  }
+
+  async function order(tier = 'developer'): Promise<LightningOrderCreated> {
+    return bodyOf(await exchange(port, post(path, JSON.stringify({ tier }), json))) as LightningOrderCreated;
+  }
+
+  async function poll(hash: string, fields: Readonly<Record<string, string>> = {}): Promise<LightningOrder> {
+    return bodyOf(await exchange(port, head('GET', `${path}/${hash}`, fields))) as LightningOrder;
+  }
+
+  async function settled(
+    hash: string,
+    fields: Readonly<Record<string, string>> = {},
+  ): Promise<LightningOrder> {
+    let last: LightningOrder | undefined;
+    await until(async () => (last = await poll(hash, fields)).status === 'settled', 20_000);
+    assert.ok(last !== undefined);
+    return last;
+  }
+
+  async function capacity(): Promise<LightningCapacityResponse> {
+    return bodyOf(await exchange(port, head('GET', `${path}/capacity`))) as LightningCapacityResponse;
+  }
+
+  async function statusWith(key: string): Promise<number> {
+    const body = JSON.stringify({ query: 'a', docs: [{ id: '1', text: 'a', dense_score: 1 }] });
+    return (await exchange(port, post('/v1/fuse', body, { ...json, 'X-API-Key': key }))).status;
+  }
+
+  test('says what the node can receive, and sells no more', async () => {
+    const found = await capacity();
+    assert.deepEqual([found.configured, found.ready, found.network], [true, true, 'regtest']);
+    // The buyer's side of the channel, less its reserve (1 %) and the fees of the commitment.
+    assert.ok(found.inbound_sat !== null && found.inbound_sat > 8_890_000 && found.inbound_sat < 8_900_000);
+    assert.ok(found.tiers.every(({ can_receive }) => can_receive));
+  });
+
+  test('an invoice that is paid gives a key, once', async () => {
+    const made = await order();
+    assert.match(made.bolt11, /^lnbcrt500u1/);
+    assert.deepEqual(
+      [made.status, made.api_key, made.key_status, made.missing_sat],
+      ['pending', null, 'none', 50_000],
+    );
+    assert.equal((await poll(made.payment_hash)).status, 'pending');
+    await nodes.payInvoice(made.bolt11);
+    await until(async () => {
+      // HEAD acts as little as a prefetch does: neither takes the key away.
+      const quiet = await exchange(port, head('HEAD', `${path}/${made.payment_hash}`));
+      const prefetch = await poll(made.payment_hash, { 'Sec-Purpose': 'prefetch' });
+      assert.deepEqual([quiet.status, prefetch.api_key], [200, null]);
+      return prefetch.status === 'settled';
+    }, 20_000);
+    const first = await poll(made.payment_hash);
+    assert.deepEqual(
+      [first.status, first.key_status, first.received_sat],
+      ['settled', 'revealed_now', 50_000],
+    );
+    assert.equal(await statusWith(first.api_key ?? ''), 200);
+    const second = await poll(made.payment_hash);
+    assert.deepEqual([second.api_key, second.key_status], [null, 'already_revealed']);
+    const code = await exchange(port, head('GET', `${path}/${made.payment_hash}/qr.svg`));
+    assert.match(code.body.toString(), /^<svg /);
+  });
+
+  test('1,000 simultaneous first polls over two workers: one carries the key', async () => {
+    const made = await order();
+    await nodes.payInvoice(made.bolt11);
+    const polls: LightningOrder[] = [];
+    while (!polls.some(({ status }) => status === 'settled')) {
+      polls.push(...(await Promise.all(Array.from({ length: 1_000 }, () => poll(made.payment_hash)))));
+    }
+    assert.equal(polls.filter(({ api_key }) => api_key !== null).length, 1);
+  });
+
+  test('the payment hash alone is not enough once the claim token was shown', async () => {
+    const made = await order();
+    const claim = { 'X-Claim-Token': made.claim_token };
+    await poll(made.payment_hash, claim);
+    await nodes.payInvoice(made.bolt11);
+    const seen = await settled(made.payment_hash);
+    assert.deepEqual([seen.api_key, seen.key_status], [null, 'none']);
+    const query = `${path}/${made.payment_hash}?claim=${made.claim_token}`;
+    const claimed = bodyOf(await exchange(port, head('GET', query))) as LightningOrder;
+    assert.equal(claimed.key_status, 'revealed_now');
+  });
+
+  test('a payment while Fusegate is down is found when it starts again', async () => {
+    const made = await order();
+    await stop();
+    await nodes.payInvoice(made.bolt11);
+    await start();
+    assert.equal((await settled(made.payment_hash)).key_status, 'revealed_now');
+  });
+
+  test('also where nobody polls', async () => {
+    const made = await order();
+    await stop();
+    await nodes.payInvoice(made.bolt11);
+    await start({ LOG_LEVEL: 'debug' });
+    await server.prints(/open Lightning invoices were looked up/);
+    await stop();
+    const store = await storeAt(`lmdb:${data}/store`);
+    const found = await findOrderAt(store, 'lightning', made.payment_hash);
+    await store.close();
+    assert.equal(found.kind === 'read' && found.value?.status, 'settled');
+    await start();
+  });
+
+  test('a node that hangs: an honest 503, ready: false, and no settlement lost', async () => {
+    const made = await order();
+    await nodes.payInvoice(made.bolt11);
+    nodes.merchant.signal('SIGSTOP');
+    await pause(3_100);
+    const found = await capacity();
+    assert.deepEqual([found.ready, found.reason], [false, 'The Lightning node does not answer.']);
+    const refused = bodyOf(await exchange(port, post(path, '{"tier":"developer"}', json)), 503);
+    assert.equal((refused as { code: string }).code, 'rail_unavailable');
+    assert.equal((await poll(made.payment_hash)).status, 'pending');
+    nodes.merchant.signal('SIGCONT');
+    assert.equal((await settled(made.payment_hash)).status, 'settled');
+  });
+
+  test('a node that is killed between invoice and payment', async () => {
+    const made = await order();
+    await nodes.merchant.kill();
+    assert.equal((await poll(made.payment_hash)).status, 'pending');
+    nodes.merchant.start();
+    await nodes.merchant.reaches('SERVER_ACTIVE');
+    await nodes.channelOf(nodes.merchant);
+    await nodes.channelOf(nodes.buyer);
+    await nodes.payInvoice(made.bolt11);
+    assert.equal((await settled(made.payment_hash)).status, 'settled');
+  });
+
+  test('a node of another network, or with another certificate, is not used', async () => {
+    await stop();
+    await start({ BTC_NETWORK: 'testnet' });
+    const other = await capacity();
+    assert.deepEqual(
+      [other.ready, other.reason],
+      [false, 'The Lightning node is on regtest, not on testnet.'],
+    );
+    bodyOf(await exchange(port, post(path, '{"tier":"developer"}', json)), 503);
+    await stop();
+    await start({ LND_TLS_CERT: nodes.buyer.certificatePath });
+    const foreign = await capacity();
+    assert.deepEqual([foreign.ready, foreign.reason], [false, 'The Lightning node does not answer.']);
+    await stop();
+    await start({ LND_MACAROON_HEX: 'ab'.repeat(40) });
+    assert.equal((await capacity()).ready, false);
+    await stop();
+    await start();
+  });
+
+  test('LIGHTNING_CLAIM=required: no key without the token', async () => {
+    await stop();
+    await start({ LIGHTNING_CLAIM: 'required' });
+    const made = await order();
+    await nodes.payInvoice(made.bolt11);
+    assert.equal((await settled(made.payment_hash)).api_key, null);
+    const claimed = await settled(made.payment_hash, { 'X-Claim-Token': made.claim_token });
+    assert.equal(claimed.key_status, 'revealed_now');
+    await stop();
+    await start();
+  });
+
+  test('no raw key lies in the data folder or the log', async () => {
+    const made = await order('growth');
+    await nodes.payInvoice(made.bolt11);
+    await until(
+      async () => (await poll(made.payment_hash, { 'Sec-Purpose': 'prefetch' })).status === 'settled',
+      20_000,
+    );
+    const { api_key: key } = await settled(made.payment_hash);
+    assert.ok(key !== null);
+    await stop();
+    const files = readdirSync(data, { recursive: true, encoding: 'utf8' }).map((name) => join(data, name));
+    for (const file of files.filter((name) => statSync(name).isFile())) {
+      assert.ok(!readFileSync(file).includes(key), file);
+    }
+    assert.ok(!server.output.includes(key) && !server.output.includes(nodes.macaroon));
+    await start();
+  });
+});
