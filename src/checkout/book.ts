@@ -85,11 +85,11 @@ export interface MadeOrder {
   readonly claimToken: string;
 }
 
-/** Makes an order; on disk when it resolves. `taken`: its id or place is another's. */
-export async function makeOrder(
-  { store, newUnitId, clock, randomness, secrets }: BookParts,
+/** An order that is not yet on disk, and its claim token. */
+export function draftOrder(
+  { clock, randomness, secrets }: Pick<BookParts, 'clock' | 'randomness' | 'secrets'>,
   { lifeMs, ...wish }: NewOrder,
-): Promise<MadeOrder | { readonly kind: 'taken' } | Unavailable> {
+): MadeOrder {
   const createdAtMs = Math.floor(clock.wallMs());
   const claimToken = `ct_${randomness(32).toString('base64url')}`;
   const order: OrderRecord = {
@@ -109,11 +109,21 @@ export async function makeOrder(
     secretId: secretId(secrets[0]),
     claimHash: sha256(claimToken),
     claimed: false,
-    open: true,
+    open: wish.rail !== 'card',
   };
-  const outcome = await store.commit({ id: newUnitId(), operations: insertOrder(order) });
+  return { kind: 'made', order, claimToken };
+}
+
+/** Makes an order; on disk when it resolves. `taken`: its id or place is another's. */
+export async function makeOrder(
+  parts: BookParts,
+  wish: NewOrder,
+): Promise<MadeOrder | { readonly kind: 'taken' } | Unavailable> {
+  const made = draftOrder(parts, wish);
+  const unit = { id: parts.newUnitId(), operations: insertOrder(made.order) };
+  const outcome = await parts.store.commit(unit);
   if (outcome.kind === 'unavailable') return outcome;
-  return outcome.kind === 'done' ? { kind: 'made', order, claimToken } : { kind: 'taken' };
+  return outcome.kind === 'done' ? made : { kind: 'taken' };
 }
 
 /** The state that decides, of a record. */

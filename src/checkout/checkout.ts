@@ -6,7 +6,11 @@ import { keepLease } from '../store/leases.js';
 import type { Clock, Timer } from '../system/clock.js';
 import type { Configuration } from '../system/configuration.js';
 import type { Log } from '../system/log.js';
+import { readAccount } from './addresses.js';
+import { Bitcoin } from './bitcoin.js';
+import { bitcoinOrder, bitcoinQr, createBitcoinOrder } from './bitcoinRoutes.js';
 import type { BookParts } from './book.js';
+import { Btcd } from './btcd.js';
 import { Lightning } from './lightning.js';
 import {
   createLightningOrder,
@@ -36,7 +40,15 @@ export interface CheckoutParts extends BookParts {
 export interface Checkout {
   readonly handlers: Pick<
     Handlers,
-    'pricing' | 'quote' | 'createLightningOrder' | 'lightningCapacity' | 'lightningOrder' | 'lightningQr'
+    | 'pricing'
+    | 'quote'
+    | 'createBitcoinOrder'
+    | 'bitcoinOrder'
+    | 'bitcoinQr'
+    | 'createLightningOrder'
+    | 'lightningCapacity'
+    | 'lightningOrder'
+    | 'lightningQr'
   >;
   /** Ends the upkeep. */
   readonly stop: () => Promise<void>;
@@ -54,9 +66,30 @@ function lndOf({ lndRestUrl, lndTlsCert, lndMacaroonHex, lndMacaroonPath }: Conf
   return new Lnd({ url: lndRestUrl, certificate: lndTlsCert, macaroon }, clock);
 }
 
-/** Starts the checkout. */
+/** The on-chain rail that the configuration names, if it names one. @throws Error for a bad key */
+function bitcoinOf(parts: CheckoutParts): { readonly rail: Bitcoin; readonly chain: Btcd } | undefined {
+  const { configuration, clock } = parts;
+  const { btcXpub, btcChain, btcNetwork, btcConfirmations, maxUnpaidOrders } = configuration;
+  if (btcXpub === null || btcChain === null) return undefined;
+  const read = readAccount(btcXpub, btcNetwork);
+  if ('wrong' in read) throw new Error(`BTC_XPUB ${read.wrong}.`);
+  const chain = new Btcd(btcChain, clock);
+  const { account } = read;
+  const rail = new Bitcoin({
+    ...parts,
+    account,
+    chain,
+    confirmationsRequired: btcConfirmations,
+    maxUnpaidOrders,
+  });
+  return { rail, chain };
+}
+
+/** Starts the checkout. @throws Error with a sentence when a setting cannot be used */
 export function startCheckout(parts: CheckoutParts): Checkout {
   const { configuration, tiers, clock, getPage } = parts;
+  const onChain = bitcoinOf(parts);
+  const bitcoin = onChain?.rail;
   const lnd = lndOf(configuration, clock);
   const network = configuration.btcNetwork;
   const lightning = lnd === undefined ? undefined : new Lightning({ ...parts, lnd, network });
@@ -66,7 +99,7 @@ export function startCheckout(parts: CheckoutParts): Checkout {
   const priceOf = (tier: Tier | undefined): bigint =>
     tier === undefined ? cheapest : BigInt(tiers[tier].price_sat);
   const rails: RailChecks = {
-    btc: notConfigured('On-chain payments'),
+    btc: bitcoin === undefined ? notConfigured('On-chain payments') : () => bitcoin.check(),
     lightning: lightning?.check(priceOf) ?? notConfigured('Lightning payments'),
     card: notConfigured('Card payments'),
   };
@@ -81,31 +114,43 @@ export function startCheckout(parts: CheckoutParts): Checkout {
     lightning,
     claimRequired: configuration.lightningClaim,
   };
-  const stop = lightning === undefined ? () => Promise.resolve() : keepReconciled(parts, lightning);
+  const onChainRoutes = { ...parts, bitcoin };
+  const kept = [
+    ...(lightning === undefined ? [] : [keepReconciled(parts, 'lightning', lightning)]),
+    ...(bitcoin === undefined ? [] : [keepReconciled(parts, 'btc', bitcoin)]),
+  ];
   return {
     handlers: {
       pricing: pricing(prices),
       quote: quote(prices),
+      createBitcoinOrder: createBitcoinOrder(onChainRoutes),
+      bitcoinOrder: bitcoinOrder(onChainRoutes),
+      bitcoinQr: bitcoinQr(onChainRoutes),
       createLightningOrder: createLightningOrder(routes),
       lightningCapacity: lightningCapacity(routes),
       lightningOrder: lightningOrder(routes),
       lightningQr: lightningQr(routes),
     },
     async stop() {
-      await stop();
+      await Promise.all(kept.map((stop) => stop()));
       lnd?.close();
+      onChain?.chain.close();
     },
   };
 }
 
-/** Looks open invoices up at once and again and again, in whichever process holds the lease. */
-function keepReconciled(parts: CheckoutParts, lightning: Lightning): () => Promise<void> {
+/** Looks open orders up at once and again and again, in whichever process holds the lease of the rail. */
+function keepReconciled(
+  parts: CheckoutParts,
+  name: string,
+  rail: { readonly reconcile: () => Promise<number | undefined> },
+): () => Promise<void> {
   const { clock, log, holder } = parts;
   let timer: Timer | undefined;
   let running: Promise<void> | undefined;
   const round = async (): Promise<void> => {
-    const looked = await lightning.reconcile();
-    if (looked !== undefined && looked > 0) log.debug({ looked }, 'open Lightning invoices were looked up');
+    const looked = await rail.reconcile();
+    if (looked !== undefined && looked > 0) log.debug({ rail: name, looked }, 'open orders were looked up');
   };
   const look = (): void => {
     running ??= round().finally(() => (running = undefined));
@@ -118,7 +163,7 @@ function keepReconciled(parts: CheckoutParts, lightning: Lightning): () => Promi
     timer = clock.every(reconcileMs, look);
     look();
   };
-  const keeper = keepLease(parts, { name: 'lightning', holder, durationMs: leaseMs, onHeld, onLost });
+  const keeper = keepLease(parts, { name: `orders ${name}`, holder, durationMs: leaseMs, onHeld, onLost });
   return async () => {
     onLost();
     await running;

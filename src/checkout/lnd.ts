@@ -3,8 +3,9 @@
  * offchain and onchain read, and invoices and address write; it cannot spend.
  */
 import { X509Certificate } from 'node:crypto';
-import { Agent, request } from 'node:https';
+import { Agent } from 'node:https';
 import type { Clock } from '../system/clock.js';
+import { askNode } from './httpsJson.js';
 
 /** Where LND is, and what opens it. */
 export interface LndPlace {
@@ -47,12 +48,6 @@ export interface Invoice {
   readonly paidSat: bigint;
   readonly settledAtMs: number | null;
 }
-
-/** How long an answer may take (ms). */
-const answerMs = 5_000;
-
-/** Bytes of an answer that are read at most. */
-const mostBytes = 8 * 1024 * 1024;
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -159,11 +154,14 @@ export class Lnd {
     read: (json: Json) => Value,
   ): Promise<LndAnswer<Value>> {
     try {
-      const { status, text } = await this.exchange(
+      const headers = { 'grpc-metadata-macaroon': this.place.macaroon };
+      const asked = {
+        agent: this.agent,
         method,
-        path,
-        body === undefined ? '' : JSON.stringify(body),
-      );
+        headers,
+        body: body === undefined ? '' : JSON.stringify(body),
+      };
+      const { status, text } = await askNode(new URL(path, this.place.url), asked, this.clock);
       const json: unknown = JSON.parse(text);
       if (!isJson(json)) throw new Error('its answer is no JSON object');
       if (status === 200) return { kind: 'answer', value: read(json) };
@@ -173,40 +171,5 @@ export class Lnd {
       const reason = error instanceof Error ? error.message : String(error);
       return { kind: 'failed', absent: false, reason: `LND does not answer (${reason})` };
     }
-  }
-
-  private exchange(method: string, path: string, body: string): Promise<{ status: number; text: string }> {
-    return new Promise((resolve, reject) => {
-      const sent = request(new URL(path, this.place.url), {
-        method,
-        agent: this.agent,
-        headers: {
-          'grpc-metadata-macaroon': this.place.macaroon,
-          'content-type': 'application/json',
-          'content-length': Buffer.byteLength(body),
-        },
-      });
-      const timer = this.clock.after(answerMs, () => sent.destroy(new Error('it took too long')));
-      const fail = (error: Error): void => {
-        timer.stop();
-        reject(error);
-      };
-      sent.on('error', fail);
-      sent.on('response', (response) => {
-        let text = '';
-        response.setEncoding('utf8');
-        response.on('error', fail);
-        response.on('data', (chunk: string) => {
-          text += chunk;
-          if (text.length > mostBytes) sent.destroy(new Error('it says too much'));
-        });
-        response.on('end', () => {
-          timer.stop();
-          resolve({ status: response.statusCode ?? 0, text });
-        });
-        response.on('close', () => fail(new Error('it broke off')));
-      });
-      sent.end(body);
-    });
   }
 }

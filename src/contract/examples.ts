@@ -19,7 +19,14 @@ import type {
 import type { LeadRequest, LeadResponse } from './leads.js';
 import { bodyLimits, fieldLimits } from './limits.js';
 import type { UnsubscribeResponse } from './optout.js';
-import type { LightningCapacityResponse, LightningOrder, LightningOrderCreated } from './orders.js';
+import type {
+  BitcoinOrder,
+  BitcoinOrderCreated,
+  CreateOrderRequest,
+  LightningCapacityResponse,
+  LightningOrder,
+  LightningOrderCreated,
+} from './orders.js';
 import type { FiatPrice, PaymentPath, PricingResponse, QuoteResponse } from './pricing.js';
 import type { RouteId } from './routes.js';
 import { MAX_ERRORS, MAX_INPUT_BYTES } from './validation.js';
@@ -153,6 +160,15 @@ const quoteResponse: QuoteResponse = {
   valid_until: '2026-11-21T09:40:00.000Z',
 };
 
+const orderRequest: CreateOrderRequest = {
+  tier: 'growth',
+  email: 'ada@example.com',
+  source: 'pricing',
+  segment: null,
+  campaign: null,
+  event_id: null,
+};
+
 /** The invoice and its payment hash stand in BOLT 11, "Examples". */
 const paymentHash = '0001020304050607080900010203040506070809000102030405060708090102';
 
@@ -190,6 +206,43 @@ const lightningCreated: LightningOrderCreated = {
   missing_sat: 250_000,
   api_key: null,
   key_status: 'none',
+  claim_token: claimToken,
+};
+
+/** The first address of the account in BIP 84, "Test vectors". */
+const address = 'bc1qcr8te4kr609gcawutmrza0j4xv80jy8z306fyu';
+const onChainPath = '/v1/checkout/btc/hq5vbd2gkzx3yodu7rnwtc4maq';
+
+const bitcoinOrder: BitcoinOrder = {
+  order_id: 'hq5vbd2gkzx3yodu7rnwtc4maq',
+  rail: 'btc',
+  tier: 'growth',
+  status: 'seen',
+  network: 'mainnet',
+  btc: '0.00250000',
+  sat: 250_000,
+  received_sat: 250_000,
+  missing_sat: 0,
+  overpaid_sat: 0,
+  late: false,
+  created_at: '2026-11-21T09:30:00.000Z',
+  expires_at: '2026-11-21T10:30:00.000Z',
+  status_url: onChainPath,
+  qr_url: `${onChainPath}/qr.svg`,
+  api_key: null,
+  key_status: 'none',
+  address,
+  bip21: `bitcoin:${address}?amount=0.00250000`,
+  confirmations: 1,
+  confirmations_required: 2,
+};
+
+const bitcoinCreated: BitcoinOrderCreated = {
+  ...bitcoinOrder,
+  status: 'pending',
+  received_sat: 0,
+  missing_sat: 250_000,
+  confirmations: 0,
   claim_token: claimToken,
 };
 
@@ -328,18 +381,16 @@ export const examples: Readonly<Record<RouteId, Example>> = {
   fuse: post('/v1/fuse', fuseRequest, fuseResponse),
   pricing: get('/v1/pricing', pricing),
   quote: post('/v1/quote', { tier: 'growth', currency: 'fiat' }, quoteResponse),
-  createLightningOrder: post(
-    '/v1/checkout/lightning',
-    {
-      tier: 'growth',
-      email: 'ada@example.com',
-      source: 'pricing',
-      segment: null,
-      campaign: null,
-      event_id: null,
-    },
-    lightningCreated,
-  ),
+  createBitcoinOrder: post('/v1/checkout/btc', orderRequest, bitcoinCreated),
+  bitcoinOrder: {
+    request: { method: 'GET', path: onChainPath, headers: { 'x-claim-token': claimToken } },
+    response: { status: 200, type: json, body: bitcoinOrder },
+  },
+  bitcoinQr: {
+    request: { method: 'GET', path: `${onChainPath}/qr.svg` },
+    response: { status: 200, type: 'image/svg+xml; charset=utf-8' },
+  },
+  createLightningOrder: post('/v1/checkout/lightning', orderRequest, lightningCreated),
   lightningCapacity: get('/v1/checkout/lightning/capacity', capacity),
   lightningOrder: {
     request: {

@@ -132,6 +132,20 @@ const checkout = {
   problems: { 404: ['order_not_found'], 503: ['store_unavailable'] },
 } as const;
 
+/** What routes that make orders have in common. */
+const ordered = {
+  ...stored,
+  tag: 'checkout',
+  body: { kind: 'json', schema: 'CreateOrderRequest', other: 'none', limit: MIB },
+  limit: 'checkout',
+  problems: {
+    ...stored.problems,
+    429: ['rate_limited'],
+    503: [...stored.problems[503], 'rail_unavailable'],
+  },
+  headers: ['ratelimit', 'ratelimit-policy'],
+} as const;
+
 /** Every route, by id. */
 export const routes = {
   fuse: {
@@ -191,23 +205,44 @@ export const routes = {
       503: ['overloaded'],
     },
   },
+  createBitcoinOrder: {
+    ...ordered,
+    path: '/v1/checkout/btc',
+    summary: 'Order a key, paid on chain',
+    description:
+      'Gives a fresh address, which no other order ever has, and the tier’s price. `claim_token` proves ' +
+      'who made the order: keep it, and send it with the polls as `X-Claim-Token`.',
+    answers: { 200: { schema: 'BitcoinOrderCreated', description: 'The order is on disk.' } },
+    problems: { ...ordered.problems, 503: [...ordered.problems[503], 'rail_busy'] },
+  },
+  bitcoinOrder: {
+    ...checkout,
+    path: '/v1/checkout/btc/{order_id}',
+    summary: 'Poll an on-chain order',
+    description:
+      'Shows the order and what is known of its payment, unconfirmed included. The first poll after it is ' +
+      'confirmed carries the key, once: `api_key` with `key_status` `revealed_now`. Once a poll carried ' +
+      'the claim token, only such polls reveal it.',
+    parameters: { path: 'BitcoinOrderPath', query: 'ClaimQuery', header: 'ClaimHeaders' },
+    answers: { 200: { schema: 'BitcoinOrder', description: 'The order.' } },
+    acts: true,
+  },
+  bitcoinQr: {
+    ...checkout,
+    path: '/v1/checkout/btc/{order_id}/qr.svg',
+    summary: 'An on-chain order’s payment as a QR code',
+    description: 'Encodes the BIP 21 URI: `bitcoin:`, address and amount.',
+    parameters: { path: 'BitcoinOrderPath' },
+    answers: { 200: { type: 'image/svg+xml; charset=utf-8', description: 'The QR code.' } },
+  },
   createLightningOrder: {
-    ...stored,
-    tag: 'checkout',
+    ...ordered,
     path: '/v1/checkout/lightning',
     summary: 'Order a key, paid over Lightning',
     description:
       'Makes a BOLT 11 invoice for the tier’s price. `claim_token` proves who made the order: keep it, and ' +
       'send it with the polls as `X-Claim-Token`.',
-    body: { kind: 'json', schema: 'CreateOrderRequest', other: 'none', limit: MIB },
     answers: { 200: { schema: 'LightningOrderCreated', description: 'The order is on disk.' } },
-    limit: 'checkout',
-    problems: {
-      ...stored.problems,
-      429: ['rate_limited'],
-      503: [...stored.problems[503], 'rail_unavailable'],
-    },
-    headers: ['ratelimit', 'ratelimit-policy'],
   },
   lightningCapacity: {
     ...information,

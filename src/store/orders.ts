@@ -187,16 +187,48 @@ export function insertOrder(order: OrderRecord): Operation[] {
   return [
     { kind: 'insert', space: 'orders', key: id, value: encodeOrder(order) },
     { kind: 'insert', space: 'orderPlaces', key: placeKey(order.rail, order.place), value: id },
-    ...(order.open ? [openOperation(order, true)] : []),
+    ...markOperations([], marksOf(order), id),
   ];
 }
 
-/** Enters an order among the open ones of its rail, or takes it out. */
-function openOperation({ rail, id }: OrderRecord, open: boolean): Operation {
-  const entry = { space: 'openOrders', key: placeKey(rail, id) } as const;
-  return open
-    ? { kind: 'insert', ...entry, value: orderKey(id) }
-    : { kind: 'replace', ...entry, from: orderKey(id), to: undefined };
+/** Keys in the space of open orders under which an order stands: those open, and those not paid for. */
+function marksOf({ rail, id, open, status }: OrderRecord): readonly string[] {
+  if (!open) return [];
+  const unpaid = status === 'pending' || status === 'underpaid';
+  return unpaid ? [`${rail}:${id}`, `${unpaidPrefix(rail)}${id}`] : [`${rail}:${id}`];
+}
+
+function unpaidPrefix(rail: OrderRecord['rail']): string {
+  return `unpaid ${rail}:`;
+}
+
+/** The operations that bring an order's marks from what they were to what they are. */
+function markOperations(from: readonly string[], to: readonly string[], id: Buffer): Operation[] {
+  const place = (mark: string) => ({ space: 'openOrders', key: Buffer.from(mark) }) as const;
+  return [
+    ...from
+      .filter((mark) => !to.includes(mark))
+      .map((mark) => {
+        return { kind: 'replace', ...place(mark), from: id, to: undefined } as const;
+      }),
+    ...to
+      .filter((mark) => !from.includes(mark))
+      .map((mark) => {
+        return { kind: 'insert', ...place(mark), value: id } as const;
+      }),
+  ];
+}
+
+/** How many orders of a rail are not paid for and have not ended; counted up to `most`. */
+export async function countUnpaid(
+  store: Store,
+  rail: OrderRecord['rail'],
+  most: number,
+): Promise<Reading<number>> {
+  const prefix = unpaidPrefix(rail);
+  const range = { from: Buffer.from(prefix), to: Buffer.from(`${prefix}\u007f`), limit: most };
+  const found = await store.scan('openOrders', range);
+  return found.kind === 'unavailable' ? found : { kind: 'read', value: found.value.length };
 }
 
 /** Calls `visit` for each open order of a rail, in the order of ids. */
@@ -267,7 +299,7 @@ export function replaceOrder(from: OrderRecord, change: OrderChange): Operation[
   const id = orderKey(from.id);
   return [
     { kind: 'replace', space: 'orders', key: id, from: encodeOrder(from), to: encodeOrder(to) },
-    ...(from.open === to.open ? [] : [openOperation(to, to.open)]),
+    ...markOperations(marksOf(from), marksOf(to), id),
     ...(mint === undefined ? [] : insertKey(mint)),
     ...(key === undefined ? [] : replaceKey(key.from, key.to)),
     ...(ledger === undefined
@@ -331,4 +363,28 @@ export async function forgetOrderEmails(
     if (outcome.kind === 'unavailable') return outcome;
   }
   return { kind: 'read', value: found.length };
+}
+
+/** The next index of an account's addresses; 0 where none was given out. */
+export async function nextAddressIndex(
+  store: Store,
+  account: Uint8Array,
+): Promise<Reading<{ readonly next: number; readonly bytes: Uint8Array | undefined }>> {
+  const reading = await store.get('addressIndexes', account);
+  if (reading.kind === 'unavailable') return reading;
+  const bytes = reading.value;
+  return {
+    kind: 'read',
+    value: { next: bytes === undefined ? 0 : Buffer.from(bytes).readUInt32BE(0), bytes },
+  };
+}
+
+/** The operation that gives out an account's indexes before `next`; it conflicts where another was first. */
+export function takeIndexes(account: Uint8Array, bytes: Uint8Array | undefined, next: number): Operation {
+  const value = Buffer.alloc(4);
+  value.writeUInt32BE(next);
+  const place = { space: 'addressIndexes', key: account } as const;
+  return bytes === undefined
+    ? { kind: 'insert', ...place, value }
+    : { kind: 'replace', ...place, from: bytes, to: value };
 }

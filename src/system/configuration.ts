@@ -49,6 +49,14 @@ export interface Configuration {
   readonly checkoutRequestsPerMinute: number;
   /** The chain that Bitcoin and Lightning payments are on. */
   readonly btcNetwork: BitcoinNetwork;
+  /** Extended public key of the account that addresses are derived from; null: no on-chain payments. */
+  readonly btcXpub: string | null;
+  /** Depth at which a payment counts. */
+  readonly btcConfirmations: number;
+  /** The node that tells of the chain; null: none. Its password is a secret. */
+  readonly btcChain: BitcoinChain | null;
+  /** Most on-chain orders at once that are not paid for; 0: no limit. */
+  readonly maxUnpaidOrders: number;
   /** LND's REST interface, `https://host:port`; null: no Lightning payments. */
   readonly lndRestUrl: string | null;
   /** LND's certificate, PEM; null: not set. */
@@ -63,6 +71,17 @@ export interface Configuration {
 
 /** The Bitcoin networks. */
 export const bitcoinNetworks = ['mainnet', 'testnet', 'signet', 'regtest'] as const;
+
+/** A node that tells of the chain: btcd's JSON-RPC over HTTPS. */
+export interface BitcoinChain {
+  readonly kind: 'btcd';
+  /** `https://host:port` */
+  readonly url: string;
+  readonly user: string;
+  readonly password: string;
+  /** The node's certificate, PEM; null: one that the system trusts. */
+  readonly certificate: string | null;
+}
 
 /** A Bitcoin network. */
 export type BitcoinNetwork = (typeof bitcoinNetworks)[number];
@@ -239,6 +258,23 @@ function certificateText(bytes: Buffer): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** `btcd+https://user:password@host:port?cert=FILE`. */
+function parseChain(text: string): Parsed<BitcoinChain | null> {
+  if (text === '') return { value: null };
+  const wrong = 'must be btcd+https://user:password@host:port, with ?cert=FILE for a certificate of its own';
+  const whole = /^btcd\+(https:\/\/.+)$/.exec(text)?.[1];
+  if (whole === undefined || !URL.canParse(whole)) return { wrong };
+  const { origin, username, password, pathname, searchParams, hash } = new URL(whole);
+  const names = [...searchParams.keys()];
+  if (username === '' || password === '' || pathname !== '/' || hash !== '') return { wrong };
+  if (names.some((name) => name !== 'cert')) return { wrong };
+  const certificate = fileOrNull('a certificate in PEM', certificateText)(searchParams.get('cert') ?? '');
+  if ('wrong' in certificate) return { wrong: `names as cert what ${certificate.wrong}` };
+  const [user, secret] = [username, password].map(decodeURIComponent);
+  if (user === undefined || secret === undefined) return { wrong };
+  return { value: { kind: 'btcd', url: origin, user, password: secret, certificate: certificate.value } };
 }
 
 function parseMacaroon(text: string): Parsed<string | null> {
@@ -435,6 +471,39 @@ const table: Table = {
     meaning: 'The chain that payments are on. A node on another one is not used.',
     parse: parseNetworkName,
   },
+  btcXpub: {
+    name: 'BTC_XPUB',
+    type: 'zpub, vpub, xpub or tpub',
+    fallback: () => '',
+    fallbackShown: 'none: no on-chain payments',
+    meaning:
+      'Extended public key of the BIP 84 account that receives on-chain payments ' +
+      '([checkout.md](checkout.md)). Use an account of its own: addresses are given out one by one from its first.',
+    parse: (text) => ({ value: text === '' ? null : text }),
+  },
+  btcConfirmations: {
+    name: 'BTC_CONFIRMATIONS',
+    type: 'whole number, 1 to 100',
+    fallback: () => '2',
+    meaning: 'Depth at which an on-chain payment counts.',
+    parse: integer(1, 100),
+  },
+  btcChain: {
+    name: 'BTC_CHAIN',
+    type: '`btcd+https://user:password@host:port?cert=FILE`',
+    fallback: () => '',
+    fallbackShown: 'none',
+    meaning: 'The node that tells of payments: btcd with `--txindex --addrindex`.',
+    parse: parseChain,
+    secret: true,
+  },
+  maxUnpaidOrders: {
+    name: 'MAX_UNPAID_ORDERS',
+    type: 'whole number, 0 to 1000000',
+    fallback: () => '500',
+    meaning: 'On-chain orders at once that may wait for their payment; 0 is no limit.',
+    parse: integer(0, 1_000_000),
+  },
   lndRestUrl: {
     name: 'LND_REST_URL',
     type: '`https://<host>:<port>`',
@@ -519,11 +588,18 @@ export function readConfiguration(
   if (storeUrl?.startsWith('lmdb:') === false && masterSecrets?.length === 0) {
     errors.push('MASTER_SECRET must be set where STORE_URL is postgres://…: every node needs the same one.');
   }
-  errors.push(...lndErrors(values));
+  errors.push(...lndErrors(values), ...chainErrors(values));
   // Without an error every variable has been read.
   if (errors.length > 0 || storeUrl === undefined) return { errors, warnings };
   const configuration = { ...(values as Configuration), dataFolder: dataFolderOf(storeUrl) };
   return { configuration, warnings };
+}
+
+/** What is wrong between the variables of on-chain payments: both are needed, or none. */
+function chainErrors({ btcXpub, btcChain }: Partial<Configuration>): string[] {
+  if (btcXpub === undefined || btcChain === undefined || (btcXpub === null) === (btcChain === null))
+    return [];
+  return [`On-chain payments also need ${btcXpub === null ? 'BTC_XPUB' : 'BTC_CHAIN'}.`];
 }
 
 /** What is wrong between the variables of LND: all of it is needed, or nothing. */

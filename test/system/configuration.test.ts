@@ -48,6 +48,10 @@ test('defaults', () => {
       },
       checkoutRequestsPerMinute: 10,
       btcNetwork: 'mainnet',
+      btcXpub: null,
+      btcConfirmations: 2,
+      btcChain: null,
+      maxUnpaidOrders: 500,
       lndRestUrl: null,
       lndTlsCert: null,
       lndMacaroonHex: null,
@@ -85,6 +89,10 @@ test('every value is read', () => {
     RATE_SOURCE: 'fixed:61234.50',
     CHECKOUT_REQUESTS_PER_MINUTE: '0',
     BTC_NETWORK: 'regtest',
+    BTC_XPUB: 'tpub',
+    BTC_CONFIRMATIONS: '1',
+    BTC_CHAIN: 'btcd+https://me:p%40ss@127.0.0.1:8334?cert=test/vectors/certificate.pem',
+    MAX_UNPAID_ORDERS: '0',
     LND_REST_URL: 'https://127.0.0.1:8080/',
     LND_TLS_CERT: 'test/vectors/certificate.pem',
     LND_MACAROON_HEX: 'ab'.repeat(40),
@@ -113,6 +121,16 @@ test('every value is read', () => {
     rateSource: { kind: 'fixed', cents: 6_123_450 },
     checkoutRequestsPerMinute: 0,
     btcNetwork: 'regtest',
+    btcXpub: 'tpub',
+    btcConfirmations: 1,
+    btcChain: {
+      kind: 'btcd',
+      url: 'https://127.0.0.1:8334',
+      user: 'me',
+      password: 'p@ss',
+      certificate,
+    },
+    maxUnpaidOrders: 0,
     lndRestUrl: 'https://127.0.0.1:8080',
     lndTlsCert: certificate,
     lndMacaroonHex: 'ab'.repeat(40),
@@ -147,6 +165,30 @@ test('LND needs all of its variables, and what they name must be what they shoul
     [{ LIGHTNING_CLAIM: 'yes' }, /^LIGHTNING_CLAIM must be optional or required/],
   ] as const) {
     assert.match(errorsOf({ ...whole, ...wrong }), expected);
+  }
+});
+
+test('on-chain payments need an account and a chain, whose password is never shown', () => {
+  const errorsOf = (environment: Record<string, string>): string => {
+    const read = readConfiguration(environment, linux);
+    return 'errors' in read ? read.errors.join('\n') : '';
+  };
+  const BTC_CHAIN = 'btcd+https://me:hidden@127.0.0.1:8334';
+  assert.equal(errorsOf({ BTC_CHAIN, BTC_XPUB: 'zpub' }), '');
+  assert.equal(errorsOf({ BTC_CHAIN }), 'On-chain payments also need BTC_XPUB.');
+  assert.equal(errorsOf({ BTC_XPUB: 'zpub' }), 'On-chain payments also need BTC_CHAIN.');
+  for (const wrong of [
+    'https://me:hidden@127.0.0.1:8334',
+    'btcd+http://me:hidden@127.0.0.1:8334',
+    'btcd+https://127.0.0.1:8334',
+    `${BTC_CHAIN}/path`,
+    `${BTC_CHAIN}?certificate=x`,
+    `${BTC_CHAIN}?cert=package.json`,
+    `${BTC_CHAIN}?cert=none.pem`,
+  ]) {
+    const errors = errorsOf({ BTC_CHAIN: wrong, BTC_XPUB: 'zpub' });
+    assert.match(errors, /^BTC_CHAIN (must be btcd\+https|names as cert what must be the path)/, wrong);
+    assert.doesNotMatch(errors, /hidden/);
   }
 });
 
@@ -367,7 +409,8 @@ test('names that are nearly ours are named, others are not', () => {
       'MASTER_SECRET, MASTER_SECRET_FILE, PUBLIC_URL, CLICK_HOSTS, CLICKS_RETENTION_DAYS, ' +
       'LEADS_RETENTION_DAYS, METRICS_PORT, LOG_LEVEL, TRUSTED_PROXIES, TIERS_FILE, ' +
       'ANONYMOUS_REQUESTS_PER_MINUTE, ANONYMOUS_CHARACTERS_PER_MONTH, LEADS_PER_MINUTE, RATE_SOURCE, ' +
-      'CHECKOUT_REQUESTS_PER_MINUTE, BTC_NETWORK, LND_REST_URL, LND_TLS_CERT, LND_MACAROON_HEX, ' +
+      'CHECKOUT_REQUESTS_PER_MINUTE, BTC_NETWORK, BTC_XPUB, BTC_CONFIRMATIONS, BTC_CHAIN, BTC_CHAIN_FILE, ' +
+      'MAX_UNPAID_ORDERS, LND_REST_URL, LND_TLS_CERT, LND_MACAROON_HEX, ' +
       'LND_MACAROON_HEX_FILE, LND_MACAROON_PATH, LIGHTNING_CLAIM.',
   ]);
 });

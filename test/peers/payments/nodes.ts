@@ -219,6 +219,8 @@ function launch(program: string, folder: string, log: string, args: readonly str
 
 /** All of the nodes, running. */
 export class PaymentNodes {
+  private btcdProcess: ChildProcess | undefined;
+
   private constructor(
     private readonly folder: string,
     private readonly btcdPort: number,
@@ -258,7 +260,9 @@ export class PaymentNodes {
     await nodes.fundBuyer();
     await nodes.openChannel();
     const macaroon = await nodes.bakeMacaroon();
-    return new PaymentNodes(folder, btcdPort, merchant, buyer, macaroon, http);
+    const ready = new PaymentNodes(folder, btcdPort, merchant, buyer, macaroon, http);
+    ready.btcdProcess = nodes.btcdProcess;
+    return ready;
   }
 
   /** A call of btcd's JSON-RPC. */
@@ -271,6 +275,12 @@ export class PaymentNodes {
     );
     if (error !== null) throw new Error(JSON.stringify(error));
     return result;
+  }
+
+  /** What BTC_CHAIN is to be for this chain. */
+  get chain(): string {
+    const cert = encodeURIComponent(this.btcdCertificatePath);
+    return `btcd+https://${rpcUser}:${rpcPassword}@127.0.0.1:${this.btcdPort}?cert=${cert}`;
   }
 
   get btcdUrl(): string {
@@ -314,6 +324,23 @@ export class PaymentNodes {
     );
   }
 
+  /** The buyer sends satoshi to an address; the transaction's id. It waits for a block until {@link mine}. */
+  async payAddress(address: string, sat: number): Promise<string> {
+    const sent = await this.buyer.call('POST', '/v1/transactions', {
+      addr: address,
+      amount: String(sat),
+      sat_per_vbyte: '5',
+      spend_unconfirmed: true,
+    });
+    if (typeof sent['txid'] !== 'string') throw new Error(JSON.stringify(sent));
+    return sent['txid'];
+  }
+
+  /** Signals btcd, as to stop it for a while. */
+  signalBtcd(signal: NodeJS.Signals): void {
+    this.btcdProcess?.kill(signal);
+  }
+
   /** Stops all and removes their folder. */
   async stop(): Promise<void> {
     for (const child of launched) child.kill('SIGKILL');
@@ -324,7 +351,7 @@ export class PaymentNodes {
 
   private async startChain(): Promise<void> {
     const folder = join(this.folder, 'btcd');
-    launch('btcd', folder, 'btcd.log', [
+    this.btcdProcess = launch('btcd', folder, 'btcd.log', [
       '--regtest',
       '--nolisten',
       '--txindex',

@@ -1,0 +1,109 @@
+/** The on-chain endpoints (contract, Checkout): order, poll, QR code. */
+import { toString as qrCode } from 'qrcode';
+import type { Tiers } from '../access/tiers.js';
+import { storeUnavailable } from '../contract/answer.js';
+import type { Answer, Handler } from '../contract/exchange.js';
+import type { BitcoinOrder, BitcoinOrderCreated, CreateOrderRequest } from '../contract/orders.js';
+import type { Problem } from '../contract/problem.js';
+import { bip21 } from './addresses.js';
+import {
+  checkoutAnswer,
+  orderAnswer,
+  orderNotFound,
+  pollWish,
+  railUnavailable,
+  svgAnswer,
+} from './answers.js';
+import type { Bitcoin } from './bitcoin.js';
+import { poll, stateOf, type BookParts, type Polled } from './book.js';
+import { confirmations } from './orders.js';
+
+/** What the endpoints are made of. */
+export interface BitcoinRoutesParts extends BookParts {
+  /** Undefined where the operator has not set up the rail. */
+  readonly bitcoin: Bitcoin | undefined;
+  readonly tiers: Tiers;
+}
+
+const notConfigured = 'On-chain payments are not configured on this server.';
+
+const path = '/v1/checkout/btc';
+
+function answerOf(polled: Polled): BitcoinOrder {
+  const { order } = polled;
+  const state = stateOf(order);
+  if (state.rail !== 'btc') throw new Error(`Order ${order.id} is not on chain`);
+  return {
+    ...orderAnswer(polled, `${path}/${order.id}`),
+    address: order.place,
+    bip21: bip21(order.place, BigInt(order.sat)),
+    confirmations: confirmations(state),
+    confirmations_required: order.confirmationsRequired,
+  };
+}
+
+/** What an order gets while as many as may be are not paid for. */
+function railBusy(): Answer {
+  const problem: Problem = {
+    detail: 'Too many on-chain orders wait for their payment. Try again in a few minutes.',
+    code: 'rail_busy',
+  };
+  const answer = checkoutAnswer(503, problem);
+  return { ...answer, headers: { ...answer.headers, 'retry-after': '120' } };
+}
+
+/** Makes an order for a tier, with an address of its own. */
+export function createBitcoinOrder({ bitcoin, tiers }: BitcoinRoutesParts): Handler<CreateOrderRequest> {
+  return async ({ input }) => {
+    if (bitcoin === undefined) return railUnavailable(notConfigured);
+    const made = await bitcoin.create({
+      tier: input.tier,
+      sat: tiers[input.tier].price_sat,
+      cents: null,
+      rateCents: null,
+      termDays: tiers.term_days,
+      email: input.email ?? null,
+      source: input.source ?? null,
+      segment: input.segment ?? null,
+      campaign: input.campaign ?? null,
+      eventId: input.event_id ?? null,
+    });
+    if (made.kind === 'rail unavailable') return railUnavailable(made.reason);
+    if (made.kind === 'rail busy') return railBusy();
+    if (made.kind === 'unavailable') return storeUnavailable();
+    const order = { kind: 'polled', order: made.order, apiKey: null, keyStatus: 'none' } as const;
+    const body: BitcoinOrderCreated = { ...answerOf(order), claim_token: made.claimToken };
+    return checkoutAnswer(200, body);
+  };
+}
+
+/** An order's id; anything else is nobody's. */
+const idForm = /^[a-z2-7]{26}$/;
+
+/** Polls an order, and hands out its key to the first poll after it is confirmed. */
+export function bitcoinOrder(parts: BitcoinRoutesParts): Handler {
+  const { bitcoin } = parts;
+  return async (request) => {
+    const id = request.path['order_id'] ?? '';
+    if (bitcoin === undefined || !idForm.test(id)) return orderNotFound();
+    const found = await bitcoin.find(id);
+    if (found.kind === 'unavailable') return storeUnavailable();
+    if (found.value === undefined) return orderNotFound();
+    // The id of an on-chain order is known to its maker alone: it needs no second proof.
+    const polled = await poll(parts, found.value, pollWish(request, false));
+    return polled.kind === 'unavailable' ? storeUnavailable() : checkoutAnswer(200, answerOf(polled));
+  };
+}
+
+/** What an order's payment is, as a QR code. */
+export function bitcoinQr({ bitcoin }: BitcoinRoutesParts): Handler {
+  return async (request): Promise<Answer> => {
+    const id = request.path['order_id'] ?? '';
+    if (bitcoin === undefined || !idForm.test(id)) return orderNotFound();
+    const found = await bitcoin.find(id);
+    if (found.kind === 'unavailable') return storeUnavailable();
+    if (found.value === undefined) return orderNotFound();
+    const { place, sat } = found.value;
+    return svgAnswer(await qrCode(bip21(place, BigInt(sat)), { type: 'svg', margin: 2 }));
+  };
+}

@@ -1,0 +1,257 @@
+/** Keys sold on chain, paid on a real node: every turn that a payment can take. */
+import assert from 'node:assert/strict';
+import { AsyncResource } from 'node:async_hooks';
+import { readFileSync } from 'node:fs';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import type { BitcoinOrder, BitcoinOrderCreated } from '../../../src/contract/orders.js';
+import { visitOrders, type OrderRecord } from '../../../src/store/orders.js';
+import { storeAt } from '../../store/open.js';
+import { exchange, head, post, type RawResponse } from '../../http/raw.js';
+import { run, temporaryFolder, until, type Running } from '../../processes/run.js';
+import { nodesSkip, PaymentNodes } from './nodes.js';
+
+const main = fileURLToPath(new URL('../../../src/main.js', import.meta.url));
+const json = { 'Content-Type': 'application/json' };
+const path = '/v1/checkout/btc';
+const data = temporaryFolder();
+const price = 50_000;
+
+interface Vector {
+  readonly network: string;
+  readonly account_public: string;
+  readonly receive: readonly { readonly address: string }[];
+}
+
+const { vectors } = JSON.parse(readFileSync('test/vectors/payments/bip84.json', 'utf8')) as {
+  readonly vectors: readonly Vector[];
+};
+const account = vectors.find(({ network }) => network !== 'mainnet')?.account_public ?? '';
+
+describe('Bitcoin', { skip: nodesSkip, timeout: 900_000 }, () => {
+  let nodes: PaymentNodes;
+  let server: Running;
+  let port = 0;
+
+  function environment(more: Readonly<Record<string, string>> = {}): Record<string, string> {
+    return {
+      STORE_URL: `lmdb:${data}/store`,
+      PORT: '0',
+      WORKERS: '2',
+      CHECKOUT_REQUESTS_PER_MINUTE: '0',
+      RATE_SOURCE: 'fixed:60000',
+      BTC_NETWORK: 'regtest',
+      BTC_XPUB: account,
+      BTC_CHAIN: nodes.chain,
+      ...more,
+    };
+  }
+
+  /** Bound to the file, so that a server ends with it and not with the test that started it. */
+  const launch = AsyncResource.bind((more: Readonly<Record<string, string>>) =>
+    run(main, ['serve'], environment(more)),
+  );
+
+  async function start(more: Readonly<Record<string, string>> = {}): Promise<void> {
+    server = launch(more);
+    const [, found] = await server.prints(/listens on http:\/\/127\.0\.0\.1:(\d+)/);
+    port = Number(found);
+  }
+
+  async function stop(): Promise<void> {
+    server.child.kill('SIGTERM');
+    await server.ended();
+  }
+
+  before(async () => {
+    nodes = await PaymentNodes.start();
+    await start();
+  });
+  after(() => nodes.stop());
+
+  function bodyOf(response: RawResponse, status = 200): unknown {
+    assert.equal(response.status, status, response.body.toString());
+    return JSON.parse(response.body.toString());
+  }
+
+  function create(): Promise<RawResponse> {
+    return exchange(port, post(path, '{"tier":"developer"}', json));
+  }
+
+  async function order(): Promise<BitcoinOrderCreated> {
+    return bodyOf(await create()) as BitcoinOrderCreated;
+  }
+
+  /** Polls without acting, so that the key stays. */
+  async function look({ order_id: id }: BitcoinOrder): Promise<BitcoinOrder> {
+    const request = head('GET', `${path}/${id}`, { 'Sec-Purpose': 'prefetch' });
+    return bodyOf(await exchange(port, request)) as BitcoinOrder;
+  }
+
+  async function poll({ order_id: id }: BitcoinOrder): Promise<BitcoinOrder> {
+    return bodyOf(await exchange(port, head('GET', `${path}/${id}`))) as BitcoinOrder;
+  }
+
+  async function becomes(made: BitcoinOrder, status: string): Promise<BitcoinOrder> {
+    let last: BitcoinOrder | undefined;
+    await until(async () => (last = await look(made)).status === status, 20_000);
+    assert.ok(last !== undefined);
+    return last;
+  }
+
+  async function statusWith(key: string | null): Promise<number> {
+    const body = JSON.stringify({ query: 'a', docs: [{ id: '1', text: 'a', dense_score: 1 }] });
+    return (await exchange(port, post('/v1/fuse', body, { ...json, 'X-API-Key': key ?? '' }))).status;
+  }
+
+  test('the first addresses are the account’s, in order', async () => {
+    const expected = vectors.find(({ account_public: key }) => key === account)?.receive ?? [];
+    assert.ok(expected.length > 0);
+    const made = await order();
+    assert.equal(made.bip21, `bitcoin:${made.address}?amount=0.00050000`);
+    assert.match(made.address, /^bcrt1q/);
+    // The vectors are of testnet: the witness program is the same, the prefix and the checksum are not.
+    assert.equal(made.address.slice('bcrt1'.length, -6), expected[0]?.address.slice('tb1'.length, -6));
+    const code = await exchange(port, head('GET', `${path}/${made.order_id}/qr.svg`));
+    assert.match(code.body.toString(), /^<svg /);
+  });
+
+  test('seen unconfirmed, confirmed at the required depth: a key, once', async () => {
+    const made = await order();
+    assert.deepEqual([made.status, made.missing_sat, made.confirmations_required], ['pending', price, 2]);
+    await nodes.payAddress(made.address, price);
+    const seen = await becomes(made, 'seen');
+    assert.deepEqual([seen.received_sat, seen.missing_sat, seen.confirmations], [price, 0, 0]);
+    await nodes.mine(1);
+    await pause(600);
+    assert.deepEqual([(await look(made)).status, (await look(made)).confirmations], ['seen', 1]);
+    await nodes.mine(1);
+    const confirmed = await becomes(made, 'confirmed');
+    assert.deepEqual([confirmed.confirmations, confirmed.late, confirmed.key_status], [2, false, 'none']);
+    const first = await poll(made);
+    assert.equal(first.key_status, 'revealed_now');
+    assert.equal(await statusWith(first.api_key), 200);
+    assert.deepEqual([(await poll(made)).api_key, (await poll(made)).key_status], [null, 'already_revealed']);
+  });
+
+  test('underpaid, topped up, and overpaid', async () => {
+    const made = await order();
+    await nodes.payAddress(made.address, price - 1_000);
+    const short = await becomes(made, 'underpaid');
+    assert.equal(short.missing_sat, 1_000);
+    await nodes.payAddress(made.address, 3_000);
+    const seen = await becomes(made, 'seen');
+    assert.deepEqual([seen.missing_sat, seen.overpaid_sat], [0, 2_000]);
+    await nodes.mine(2);
+    assert.equal((await becomes(made, 'confirmed')).overpaid_sat, 2_000);
+  });
+
+  test('a reorganisation suspends the key until the payment is confirmed again', async () => {
+    const made = await order();
+    await nodes.payAddress(made.address, price);
+    await nodes.mine(1);
+    const height = Number(await nodes.btcd('getblockcount'));
+    const block = await nodes.btcd('getblockhash', height);
+    await nodes.mine(1);
+    await becomes(made, 'confirmed');
+    const { api_key: key } = await poll(made);
+    assert.equal(await statusWith(key), 200);
+    await nodes.btcd('invalidateblock', block);
+    const back = await becomes(made, 'seen');
+    assert.equal(back.key_status, 'suspended');
+    await until(async () => (await statusWith(key)) === 401, 5_000);
+    await nodes.btcd('generate', 3);
+    assert.equal((await becomes(made, 'confirmed')).key_status, 'already_revealed');
+    await until(async () => (await statusWith(key)) === 200, 5_000);
+  });
+
+  test('a payment while Fusegate is down is found without a poll', async () => {
+    const made = await order();
+    await stop();
+    await nodes.payAddress(made.address, price);
+    await nodes.btcd('generate', 2);
+    await start({ LOG_LEVEL: 'debug' });
+    await server.prints(/"rail":"btc","looked":\d+/);
+    assert.equal((await look(made)).status, 'confirmed');
+  });
+
+  test('a node that hangs: an honest 503, and the payment is found when it is back', async () => {
+    const made = await order();
+    await nodes.payAddress(made.address, price);
+    nodes.signalBtcd('SIGSTOP');
+    await pause(3_100);
+    assert.equal((bodyOf(await create(), 503) as { code: string }).code, 'rail_unavailable');
+    assert.ok(['pending', 'seen'].includes((await look(made)).status));
+    nodes.signalBtcd('SIGCONT');
+    await becomes(made, 'seen');
+  });
+
+  test('at most MAX_UNPAID_ORDERS wait, over all workers', async () => {
+    await stop();
+    const open = (await unpaid()).length;
+    await start({ MAX_UNPAID_ORDERS: String(open + 20) });
+    const answers = await Promise.all(Array.from({ length: 60 }, create));
+    const counts = new Map<number, number>();
+    for (const { status } of answers) counts.set(status, (counts.get(status) ?? 0) + 1);
+    assert.deepEqual([counts.get(200), counts.get(503)], [20, 40]);
+    const busy = answers.find(({ status }) => status === 503);
+    assert.equal((JSON.parse(busy?.body.toString() ?? '') as { code: string }).code, 'rail_busy');
+    await stop();
+    await start({ MAX_UNPAID_ORDERS: '0' });
+  });
+
+  test('4 processes, with kills between, give out every index once', async () => {
+    const addresses = new Set<string>();
+    for (let round = 0; round < 5; round += 1) {
+      await stop();
+      await start({ MAX_UNPAID_ORDERS: '0', WORKERS: '4' });
+      const workers = readFileSync(`/proc/${server.pid}/task/${server.pid}/children`, 'utf8')
+        .trim()
+        .split(' ');
+      const asked = Array.from({ length: 64 }, () => create().catch(() => undefined));
+      if (round % 2 === 1) {
+        await Promise.race(asked);
+        for (const pid of [server.pid, ...workers.map(Number)]) process.kill(pid, 'SIGKILL');
+        await server.ended();
+        await start({ MAX_UNPAID_ORDERS: '0', WORKERS: '4' });
+      }
+      for (const answer of await Promise.all(asked)) {
+        if (answer?.status !== 200) continue;
+        const { address } = JSON.parse(answer.body.toString()) as BitcoinOrder;
+        assert.ok(!addresses.has(address), 'given out twice');
+        addresses.add(address);
+      }
+    }
+    assert.ok(addresses.size >= 3 * 64);
+    await stop();
+    const indexes = (await orders()).map(({ addressIndex }) => addressIndex ?? -1).sort((a, b) => a - b);
+    assert.deepEqual(
+      indexes,
+      indexes.map((_, at) => at),
+    );
+    await start();
+  });
+
+  test('malformed, unknown and foreign ids are one 404', async () => {
+    for (const id of ['x', 'a'.repeat(26), 'A'.repeat(26), '%00', 'a'.repeat(300)]) {
+      const response = await exchange(port, head('GET', `${path}/${id}`));
+      assert.deepEqual(
+        [response.status, response.body.toString()],
+        [404, '{"detail":"There is no such order.","code":"order_not_found"}'],
+      );
+    }
+  });
+});
+
+async function orders(): Promise<OrderRecord[]> {
+  const store = await storeAt(`lmdb:${data}/store`);
+  const found: OrderRecord[] = [];
+  await visitOrders(store, (each) => Promise.resolve(void found.push(each)));
+  await store.close();
+  return found;
+}
+
+async function unpaid(): Promise<OrderRecord[]> {
+  return (await orders()).filter(({ status }) => status === 'pending' || status === 'underpaid');
+}
