@@ -1,4 +1,4 @@
-/** Orders paid on chain (contract, Checkout): a fresh address for each, watched through the operator's node. */
+/** Orders paid on chain (contract, Checkout): a fresh address for each, watched through a node. */
 import type { Clock } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 import {

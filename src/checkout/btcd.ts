@@ -1,6 +1,6 @@
 /**
  * What btcd knows of payments to an address (btcd, JSON-RPC API; it must run with --txindex --addrindex). It
- * knows of those that no block has yet, of every payment to an address, and follows reorganisations by itself.
+ * knows of those that no block has yet, of every payment to an address, and follows reorganisations itself.
  */
 import { Agent } from 'node:https';
 import type { Clock } from '../system/clock.js';

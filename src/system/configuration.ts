@@ -478,7 +478,8 @@ const table: Table = {
     fallbackShown: 'none: no on-chain payments',
     meaning:
       'Extended public key of the BIP 84 account that receives on-chain payments ' +
-      '([checkout.md](checkout.md)). Use an account of its own: addresses are given out one by one from its first.',
+      '([checkout.md](checkout.md)). Use an account of its own: addresses are given out one by one, from ' +
+      'its first.',
     parse: (text) => ({ value: text === '' ? null : text }),
   },
   btcConfirmations: {
