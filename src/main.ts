@@ -13,6 +13,7 @@ import { addDoctor } from './commands/doctor.js';
 import { addExports } from './commands/export.js';
 import { addForget } from './commands/forget.js';
 import { addKeys, type KeysParts } from './commands/keys.js';
+import { addOrders } from './commands/orders.js';
 import { addOptout } from './commands/optout.js';
 import { runProgram, workerCommand } from './commands/program.js';
 import { serve, type ServeOrder, type ServeOutcome } from './commands/serve.js';
@@ -319,7 +320,7 @@ export async function main(args: readonly string[]): Promise<void> {
       }),
     work: () => runWorker(buildServer),
     add: [
-      ...[addKeys, addExports, addOptout, addClick, addForget].map(
+      ...[addKeys, addOrders, addExports, addOptout, addClick, addForget].map(
         (add) => (program: Command) => add(program, parts),
       ),
       (program) => addBackup(program, { ...parts, ...more, lockFolder, progressTo: process.stderr }),

@@ -211,7 +211,10 @@ const dayMs = 86_400_000;
 
 /** The record of an order's new key. */
 function mint(parts: BookParts, order: OrderRecord, nowMs: number): KeyRecord {
-  const rawKey = rawKeyOf(parts, order);
+  return keyRecord(parts, order, rawKeyOf(parts, order), nowMs);
+}
+
+function keyRecord(parts: BookParts, order: OrderRecord, rawKey: string, nowMs: number): KeyRecord {
   const hash = parts.keyFormat.hashKey(rawKey);
   if (hash === null) throw new Error('A new key is not of the form of keys');
   return {
@@ -365,4 +368,51 @@ function revealed({ clock }: BookParts, record: OrderRecord): OrderRecord {
   const nowMs = Math.floor(clock.wallMs());
   const { order } = transition(stateOf(record), { kind: 'reveal' }, nowMs);
   return { ...withState(record, order, nowMs), seed: null };
+}
+
+/** What making an order's key anew came to. */
+export type Reissued =
+  | {
+      readonly kind: 'reissued';
+      readonly order: OrderRecord;
+      readonly key: KeyRecord;
+      readonly rawKey: string;
+    }
+  /** There is no such order, or the claim token is not its: it is not told which. */
+  | { readonly kind: 'absent' }
+  /** It has no key that is in use: it is not paid for, or its key was suspended or ended. */
+  | { readonly kind: 'without key'; readonly order: OrderRecord }
+  | Unavailable;
+
+/**
+ * Ends the key of an order whose maker lost it, proven by the claim token, and makes another with the same
+ * end in its place, in one unit. The new raw key is told here and nowhere else.
+ */
+export async function reissueOrderKey(parts: BookParts, orderId: string, claim: string): Promise<Reissued> {
+  const made: { key?: KeyRecord; rawKey?: string } = {};
+  let refusal: Reissued | undefined;
+  const outcome = await changeOrder(parts.store, parts.newUnitId, orderId, async (record) => {
+    refusal = undefined;
+    const found = await findKeyById(parts.store, record.keyId ?? '');
+    if (found.kind === 'unavailable') return found;
+    if (!isClaim(record, claim)) refusal = { kind: 'absent' };
+    else if (record.key !== 'active' || found.value?.status !== 'active') {
+      refusal = { kind: 'without key', order: record };
+    }
+    if (refusal !== undefined || found.value === undefined) return { kind: 'read', value: undefined };
+    const nowMs = Math.floor(parts.clock.wallMs());
+    const next = { ...record, keyGeneration: record.keyGeneration + 1, seed: parts.randomness(32) };
+    made.rawKey = rawKeyOf(parts, next);
+    const { expiresAtMs } = found.value;
+    made.key = { ...keyRecord(parts, next, made.rawKey, nowMs), expiresAtMs };
+    const ended = { status: 'revoked', reason: `replaced by ${made.key.id}`, changedAtMs: nowMs } as const;
+    const to: OrderRecord = { ...revealed(parts, next), keyId: made.key.id, revealedAtMs: nowMs };
+    const key = { from: found.value, to: { ...found.value, ...ended } };
+    return { kind: 'read', value: { to, mint: made.key, key } };
+  });
+  if (outcome.kind === 'unavailable' || outcome.kind === 'absent') return outcome;
+  if (refusal !== undefined) return refusal;
+  const { key, rawKey } = made;
+  if (key === undefined || rawKey === undefined) throw new Error('A key was made anew by nothing');
+  return { kind: 'reissued', order: outcome.order, key, rawKey };
 }

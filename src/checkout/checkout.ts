@@ -66,46 +66,60 @@ function lndOf({ lndRestUrl, lndTlsCert, lndMacaroonHex, lndMacaroonPath }: Conf
   return new Lnd({ url: lndRestUrl, certificate: lndTlsCert, macaroon }, clock);
 }
 
-/** The on-chain rail that the configuration names, if it names one. @throws Error for a bad key */
-function bitcoinOf(parts: CheckoutParts): { readonly rail: Bitcoin; readonly chain: Btcd } | undefined {
+/** What the rails are made of. */
+export type RailsParts = BookParts & {
+  readonly configuration: Configuration;
+  readonly clock: Clock;
+  readonly log: Pick<Log, 'warn' | 'error'>;
+};
+
+/** The rails that the operator has set up. */
+export interface Rails {
+  readonly rails: { readonly btc?: Bitcoin; readonly lightning?: Lightning };
+  /** Ends the connections to their nodes. */
+  readonly close: () => void;
+}
+
+/** Opens the rails that the configuration names; `wrong` is a sentence about a setting. */
+export function openRails(parts: RailsParts): Rails | { readonly wrong: string } {
   const { configuration, clock } = parts;
-  const { btcXpub, btcChain, btcNetwork, btcConfirmations, maxUnpaidOrders } = configuration;
-  if (btcXpub === null || btcChain === null) return undefined;
-  const read = readAccount(btcXpub, btcNetwork);
-  if ('wrong' in read) throw new Error(`BTC_XPUB ${read.wrong}.`);
-  const chain = new Btcd(btcChain, clock);
+  const { btcXpub, btcChain, btcNetwork: network, btcConfirmations, maxUnpaidOrders } = configuration;
+  const lnd = lndOf(configuration, clock);
+  const lightning = lnd === undefined ? {} : { lightning: new Lightning({ ...parts, lnd, network }) };
+  if (btcXpub === null || btcChain === null) return { rails: lightning, close: () => lnd?.close() };
+  const read = readAccount(btcXpub, network);
+  if ('wrong' in read) return { wrong: `BTC_XPUB ${read.wrong}.` };
   const { account } = read;
-  const rail = new Bitcoin({
-    ...parts,
-    account,
-    chain,
-    confirmationsRequired: btcConfirmations,
-    maxUnpaidOrders,
-  });
-  return { rail, chain };
+  const chain = new Btcd(btcChain, clock);
+  const onChain = { account, chain, confirmationsRequired: btcConfirmations, maxUnpaidOrders };
+  return {
+    rails: { btc: new Bitcoin({ ...parts, ...onChain }), ...lightning },
+    close() {
+      lnd?.close();
+      chain.close();
+    },
+  };
 }
 
 /** Starts the checkout. @throws Error with a sentence when a setting cannot be used */
 export function startCheckout(parts: CheckoutParts): Checkout {
   const { configuration, tiers, clock, getPage } = parts;
-  const onChain = bitcoinOf(parts);
-  const bitcoin = onChain?.rail;
-  const lnd = lndOf(configuration, clock);
-  const network = configuration.btcNetwork;
-  const lightning = lnd === undefined ? undefined : new Lightning({ ...parts, lnd, network });
+  const opened = openRails(parts);
+  if ('wrong' in opened) throw new Error(opened.wrong);
+  const { btc: bitcoin, lightning } = opened.rails;
   const cheapest = BigInt(
     Math.min(tiers.developer.price_sat, tiers.growth.price_sat, tiers.enterprise.price_sat),
   );
   const priceOf = (tier: Tier | undefined): bigint =>
     tier === undefined ? cheapest : BigInt(tiers[tier].price_sat);
-  const rails: RailChecks = {
+  const checks: RailChecks = {
     btc: bitcoin === undefined ? notConfigured('On-chain payments') : () => bitcoin.check(),
     lightning: lightning?.check(priceOf) ?? notConfigured('Lightning payments'),
     card: notConfigured('Card payments'),
   };
   const prices = {
     tiers,
-    rails,
+    rails: checks,
     clock,
     rates: createRates(configuration.rateSource, { clock, get: getPage }),
   };
@@ -133,8 +147,7 @@ export function startCheckout(parts: CheckoutParts): Checkout {
     },
     async stop() {
       await Promise.all(kept.map((stop) => stop()));
-      lnd?.close();
-      onChain?.chain.close();
+      opened.close();
     },
   };
 }

@@ -2,6 +2,7 @@
 import { accessSync, constants, statfsSync, statSync } from 'node:fs';
 import type { Command } from 'commander';
 import type { TiersResult } from '../access/tiers.js';
+import type { PricingResponse } from '../contract/pricing.js';
 import type { Engine } from '../store/engine.js';
 import { createStore } from '../store/groupCommit.js';
 import { visitKeys } from '../store/keys.js';
@@ -186,6 +187,15 @@ function reach({ host, publicUrl, trustedProxies }: Configuration): Finding[] {
   return found;
 }
 
+/** What the server says of its ways to be paid. */
+async function rails({ get }: DoctorParts, origin: string): Promise<Finding[]> {
+  const { body } = await get(`${origin}/v1/pricing`);
+  const { rails: paths } = JSON.parse(body) as PricingResponse;
+  return paths.map(({ rail, ready, reason }) => {
+    return ready ? finding('ok', rail, 'Payments are taken.') : finding('note', rail, reason ?? 'Not ready.');
+  });
+}
+
 /** Asks the server whether it is ready. */
 async function server(parts: DoctorParts, { host, port }: Configuration): Promise<Finding[]> {
   const subject = 'server';
@@ -195,7 +205,10 @@ async function server(parts: DoctorParts, { host, port }: Configuration): Promis
   const origin = `http://${reachable}:${port}`;
   try {
     const { status, body } = await parts.get(`${origin}/ready`);
-    if (status === 200) return [finding('ok', subject, `It answers at ${origin} and is ready.`)];
+    if (status === 200) {
+      const ready = finding('ok', subject, `It answers at ${origin} and is ready.`);
+      return [ready, ...(await rails(parts, origin))];
+    }
     return [finding('problem', subject, `${origin}/ready answers ${status}: ${body.slice(0, 1_000)}`)];
   } catch {
     return [finding('note', subject, `Nothing answers at ${origin}: it does not run.`)];

@@ -5,6 +5,7 @@ import type { Command } from 'commander';
 import type { KeyFormat } from '../access/derive.js';
 import { issueKey, reissueKey, revokeKey, type IssuedKey, type IssueParts } from '../access/issue.js';
 import type { TiersResult } from '../access/tiers.js';
+import { reissueOrderKey } from '../checkout/book.js';
 import { tiers as tierNames } from '../contract/pricing.js';
 import { findKeyById, visitKeys, type KeyRecord } from '../store/keys.js';
 import type { Configuration } from '../system/configuration.js';
@@ -55,7 +56,7 @@ function shown(key: KeyRecord, nowMs: number): Readonly<Record<string, string | 
   };
 }
 
-function issuedText({ key, rawKey }: IssuedKey, json: boolean): string {
+function issuedText({ key, rawKey }: Pick<IssuedKey, 'key' | 'rawKey'>, json: boolean): string {
   if (json) return `${JSON.stringify({ ...shown(key, key.issuedAtMs), api_key: rawKey })}\n`;
   const end = key.expiresAtMs === null ? 'without an end' : `valid until ${time(key.expiresAtMs)}`;
   const shownOnce = 'It is shown this once; only its hash is kept:';
@@ -164,6 +165,35 @@ async function reissue(parts: KeysParts, context: CommandContext, id: string, { 
   return 0;
 }
 
+interface ReissueOptions extends Json {
+  readonly order?: string;
+  readonly claim?: string;
+}
+
+async function reissueAny(
+  parts: KeysParts,
+  context: CommandContext,
+  id: string | undefined,
+  options: ReissueOptions,
+): Ended {
+  const { order, claim } = options;
+  if (id !== undefined && order === undefined && claim === undefined) {
+    return reissue(parts, context, id, options);
+  }
+  if (id !== undefined || order === undefined || claim === undefined) {
+    return { wrong: 'Name a key by its id, or an order by --order and --claim.' };
+  }
+  const outcome = await reissueOrderKey({ ...parts, ...context }, order, claim);
+  if (outcome.kind === 'unavailable') return storeFailed(outcome);
+  if (outcome.kind === 'absent') return { wrong: 'There is no such order with this claim token.' };
+  if (outcome.kind === 'without key') {
+    return { wrong: `Order ${order} is ${outcome.order.status} and has no key in use.` };
+  }
+  if (options.json !== true) await parts.write(`The key of order ${order} so far is revoked.\n`);
+  await parts.write(issuedText(outcome, options.json === true));
+  return 0;
+}
+
 /** Adds the commands to the program. */
 export function addKeys(program: Command, parts: KeysParts): void {
   const keys = program.command('keys').description('make, list and end API keys');
@@ -192,7 +222,10 @@ export function addKeys(program: Command, parts: KeysParts): void {
     .action((id: string, options: RevokeOptions) =>
       onStore((context) => revoke(parts, context, id, options)),
     );
-  add('reissue <id>', 'end a key and print a new one of the same tier and end').action(
-    (id: string, options: Json) => onStore((context) => reissue(parts, context, id, options)),
-  );
+  add('reissue [id]', 'end a key and print a new one of the same tier and end')
+    .option('--order <id>', 'the key of an order whose maker lost it, in place of an id')
+    .option('--claim <token>', 'the claim token that proves who made the order')
+    .action((id: string | undefined, options: ReissueOptions) =>
+      onStore((context) => reissueAny(parts, context, id, options)),
+    );
 }

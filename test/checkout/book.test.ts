@@ -6,6 +6,7 @@ import {
   makeOrder,
   newOrderId,
   poll,
+  reissueOrderKey,
   type BookParts,
   type MadeOrder,
   type NewOrder,
@@ -225,6 +226,38 @@ test('suspended, resumed, refunded: the key follows, the ledger balances', async
   assert.equal(await status(), 'revoked');
   assert.deepEqual(await shown(parts, order.id, {}), [null, 'revoked']);
   assert.deepEqual(await ledger(parts), [3_300, -1_000, -2_300]);
+});
+
+test('a lost key is made anew for who shows the claim token', async (context) => {
+  const parts = await book(context);
+  const { order, claimToken } = await made(parts);
+  const reissue = (claim: string) => reissueOrderKey(parts, order.id, claim);
+  assert.equal((await reissue(claimToken)).kind, 'without key');
+  await happened(parts, order.id, settled);
+  const { apiKey: lost } = await polled(parts, order.id);
+  assert.equal((await reissue('ct_another')).kind, 'absent');
+  assert.equal((await reissueOrderKey(parts, 'nobodys', claimToken)).kind, 'absent');
+  const again = await reissue(claimToken);
+  if (again.kind !== 'reissued') assert.fail(again.kind);
+  assert.notEqual(again.rawKey, lost);
+  const keys = await keysOf(parts);
+  const states = new Map(keys.map(({ hash, status }) => [Buffer.from(hash).toString('hex'), status]));
+  const hashOf = (raw: string | null): string => native.hashKey(raw ?? '')?.toString('hex') ?? '';
+  assert.deepEqual(
+    [states.get(hashOf(lost)), states.get(hashOf(again.rawKey)), keys.length],
+    ['revoked', 'active', 2],
+  );
+  assert.equal(
+    new Set(keys.map(({ expiresAtMs }) => expiresAtMs)).size,
+    1,
+    'it ends when the lost one would',
+  );
+  assert.deepEqual(await shown(parts, order.id, { claim: claimToken }), [null, 'already_revealed']);
+  assert.equal(valueOf(await findOrder(parts.store, order.id))?.seed, null);
+  // What happens to the order happens to the key that is in use.
+  const third = await reissue(claimToken);
+  assert.equal(third.kind, 'reissued');
+  assert.equal((await keysOf(parts)).filter(({ status }) => status === 'active').length, 1);
 });
 
 test('orders are open as long as their network can change them', async (context) => {

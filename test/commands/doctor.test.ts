@@ -67,6 +67,7 @@ test('before the first start, while it serves, and after', async () => {
       /^note: 0 active, 0 ended or suspended\. Make one: fusegate keys create/,
     );
     assert.match(found.get('address') ?? '', /^note: It listens on 0\.0\.0\.0 in plain HTTP/);
+    assert.equal(found.get('btc'), 'note: On-chain payments are not configured on this server.');
     assert.match(found.get('proxies') ?? '', /^note: TRUSTED_PROXIES is not set/);
     const create = run(main, ['keys', 'create', '--tier', 'developer'], { STORE_URL });
     await create.ended();

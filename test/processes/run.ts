@@ -32,11 +32,15 @@ export class Running {
     return this.child.pid ?? 0;
   }
 
-  /** Waits until its output matches. */
-  async prints(pattern: RegExp): Promise<RegExpExecArray> {
+  /** Waits until its output matches; fails with what it printed after `timeoutMs`. */
+  async prints(pattern: RegExp, timeoutMs = 60_000): Promise<RegExpExecArray> {
+    const end = performance.now() + timeoutMs;
     for (;;) {
       const match = pattern.exec(this.output);
       if (match !== null) return match;
+      if (performance.now() > end) {
+        throw new Error(`not within ${timeoutMs} ms: ${pattern.source}:\n${this.output}`);
+      }
       if (this.exit !== undefined) {
         await pause(20); // What it wrote last may still be on its way.
         const last = pattern.exec(this.output);
@@ -47,9 +51,13 @@ export class Running {
     }
   }
 
-  /** Waits until it has ended. */
-  async ended(): Promise<{ code: number | null; signal: NodeJS.Signals | null }> {
-    while (this.exit === undefined) await pause(5);
+  /** Waits until it has ended; fails with what it printed after `timeoutMs`. */
+  async ended(timeoutMs = 120_000): Promise<{ code: number | null; signal: NodeJS.Signals | null }> {
+    const end = performance.now() + timeoutMs;
+    while (this.exit === undefined) {
+      if (performance.now() > end) throw new Error(`still runs after ${timeoutMs} ms:\n${this.output}`);
+      await pause(5);
+    }
     await pause(20);
     return this.exit;
   }

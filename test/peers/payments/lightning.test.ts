@@ -234,6 +234,29 @@ describe('Lightning', { skip: nodesSkip, timeout: 900_000 }, () => {
     await start();
   });
 
+  test('the operator sees the orders, and makes a lost key anew', async () => {
+    const made = await order();
+    await nodes.payInvoice(made.bolt11);
+    const { api_key: lost } = await settled(made.payment_hash);
+    assert.equal(await statusWith(lost ?? ''), 200);
+    const list = await fusegate('orders', 'list', '--status', 'settled');
+    assert.match(list, new RegExp(`^${made.order_id} +lightning +developer +settled +50000 .+ active`, 'm'));
+    const shown = await fusegate('orders', 'show', made.order_id);
+    assert.match(shown, /^status +settled$/m);
+    assert.match(shown, /^ledger +\S+ \+50000 sat, settled$/m);
+    assert.match(await fusegate('orders', 'reconcile'), /^lightning: \d+ open orders? looked up$/m);
+    const said = await fusegate('keys', 'reissue', '--order', made.order_id, '--claim', made.claim_token);
+    const again = said.trim().split('\n').at(-1) ?? '';
+    assert.equal(await statusWith(again), 200);
+    await until(async () => (await statusWith(lost ?? '')) === 401, 5_000);
+  });
+
+  async function fusegate(...args: readonly string[]): Promise<string> {
+    const command = run(main, args, environment());
+    assert.equal((await command.ended()).code, 0, command.output);
+    return command.output;
+  }
+
   test('no raw key lies in the data folder or the log', async () => {
     const made = await order('growth');
     await nodes.payInvoice(made.bolt11);

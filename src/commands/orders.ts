@@ -1,0 +1,158 @@
+/** `fusegate orders list|show|reconcile`: the operator's view of what was ordered and paid. */
+import type { Command } from 'commander';
+import { btcText } from '../checkout/money.js';
+import { openRails } from '../checkout/checkout.js';
+import { decodeLedger, findOrder, visitOrders, type OrderRecord } from '../store/orders.js';
+import { visitEntries } from '../store/entries.js';
+import type { Unavailable } from '../store/store.js';
+import type { KeyFormat } from '../access/derive.js';
+import { createLog } from '../system/log.js';
+import { storeFailed, withStore, type CommandContext, type CommandParts } from './withStore.js';
+
+/** What the commands need besides the store. */
+export interface OrdersParts extends CommandParts {
+  readonly keyFormat: KeyFormat;
+}
+
+type Ended = Promise<number | { readonly wrong: string }>;
+
+/** An option that every one of the commands has. */
+interface Json {
+  readonly json?: boolean;
+}
+
+function time(ms: number | null): string | null {
+  return ms === null ? null : new Date(ms).toISOString();
+}
+
+/** An order as it is shown: all but what opens anything. */
+function shown(order: OrderRecord): Readonly<Record<string, string | number | boolean | null>> {
+  return {
+    id: order.id,
+    rail: order.rail,
+    tier: order.tier,
+    status: order.status,
+    late: order.late,
+    sat: order.sat,
+    btc: btcText(BigInt(order.sat)),
+    cents: order.cents,
+    created_at: time(order.createdAtMs),
+    expires_at: time(order.expiresAtMs),
+    network: order.network,
+    place: order.place,
+    address_index: order.addressIndex,
+    received: order.outputs.reduce((sum, [, , sat]) => sum + sat, order.paid),
+    refunded: order.refunded,
+    email: order.email,
+    source: order.source,
+    segment: order.segment,
+    campaign: order.campaign,
+    event_id: order.eventId,
+    key: order.key,
+    key_id: order.keyId,
+    revealed_at: time(order.revealedAtMs),
+    claimed: order.claimed,
+  };
+}
+
+/** The columns of the list, and their widths. */
+const columns = { id: 26, rail: 9, tier: 10, status: 9, sat: 9, created_at: 24, key: 9, email: 0 } as const;
+
+function row(cells: Readonly<Record<string, string | number | boolean | null>>): string {
+  const padded = Object.entries(columns).map(([name, width]) => String(cells[name] ?? '-').padEnd(width));
+  return `${padded.join('  ').trimEnd()}\n`;
+}
+
+const heading = row(Object.fromEntries(Object.keys(columns).map((name) => [name, name])));
+
+interface ListOptions extends Json {
+  readonly status?: string;
+}
+
+async function list(parts: OrdersParts, { store }: CommandContext, { json, status }: ListOptions): Ended {
+  let count = 0;
+  const failed = await visitOrders(store, async (order) => {
+    if (status !== undefined && order.status !== status) return;
+    if (json === true) await parts.write(`${JSON.stringify(shown(order))}\n`);
+    else await parts.write(count === 0 ? heading + row(shown(order)) : row(shown(order)));
+    count += 1;
+  });
+  if (failed !== undefined) return storeFailed(failed);
+  if (count === 0) parts.printError(status === undefined ? 'There are no orders yet.' : `None is ${status}.`);
+  return 0;
+}
+
+/** The ledger's entries of an order. */
+async function ledgerOf(
+  { store }: CommandContext,
+  id: string,
+): Promise<readonly (readonly [string, number, string, string])[] | Unavailable> {
+  const entries: (readonly [string, number, string, string])[] = [];
+  const failed = await visitEntries(store, 'ledger', 0, ({ value }) => {
+    const { orderId, change, unit, status, atMs } = decodeLedger(value);
+    if (orderId === id) entries.push([new Date(atMs).toISOString(), change, unit, status]);
+    return Promise.resolve(true);
+  });
+  return failed ?? entries;
+}
+
+async function show(parts: OrdersParts, context: CommandContext, id: string, { json }: Json): Ended {
+  const found = await findOrder(context.store, id);
+  if (found.kind === 'unavailable') return storeFailed(found);
+  if (found.value === undefined) return { wrong: `There is no order ${id}. See: fusegate orders list` };
+  const ledger = await ledgerOf(context, id);
+  if ('reason' in ledger) return storeFailed(ledger);
+  const order = found.value;
+  const members = shown(order);
+  if (json === true) {
+    await parts.write(`${JSON.stringify({ ...members, outputs: order.outputs, ledger })}\n`);
+    return 0;
+  }
+  const lines = Object.entries(members).map(
+    ([name, value]) => `${name.padEnd(13)} ${String(value ?? '-')}\n`,
+  );
+  const outputs = order.outputs.map(([txid, vout, sat, depth]) => {
+    return `output        ${txid}:${vout} ${sat} sat, ${depth} confirmations\n`;
+  });
+  const moves = ledger.map(([at, change, unit, status]) => {
+    return `ledger        ${at} ${change > 0 ? '+' : ''}${change} ${unit}, ${status}\n`;
+  });
+  await parts.write([...lines, ...outputs, ...moves].join(''));
+  return 0;
+}
+
+async function reconcile(parts: OrdersParts, context: CommandContext): Ended {
+  const opened = openRails({ ...parts, ...context, log: createLog('silent') });
+  if ('wrong' in opened) return opened;
+  try {
+    for (const [name, rail] of Object.entries(opened.rails)) {
+      const looked = await rail.reconcile();
+      if (looked === undefined) return { wrong: `${name}: its node, or the store, does not answer.` };
+      await parts.write(`${name}: ${looked} open ${looked === 1 ? 'order' : 'orders'} looked up\n`);
+    }
+    if (Object.keys(opened.rails).length === 0) return { wrong: 'No rail is configured here.' };
+    return 0;
+  } finally {
+    opened.close();
+  }
+}
+
+/** Adds the commands to the program. */
+export function addOrders(program: Command, parts: OrdersParts): void {
+  const orders = program.command('orders').description('what was ordered and paid');
+  const add = (name: string, description: string): Command =>
+    orders.command(name).description(description).allowExcessArguments(false);
+  const onStore = async (run: (context: CommandContext) => Ended): Promise<void> => {
+    process.exitCode = await withStore(parts, run);
+  };
+  add('list', 'list orders')
+    .option('--status <status>', 'only those of a status')
+    .option('--json', 'print JSON, one object a line')
+    .action((options: ListOptions) => onStore((context) => list(parts, context, options)));
+  add('show <id>', 'show one order, its payments and its entries of the ledger')
+    .option('--json', 'print JSON')
+    .action((id: string, options: Json) => onStore((context) => show(parts, context, id, options)));
+  add('reconcile', 'look every open order up at its node, now').action(() =>
+    onStore((context) => reconcile(parts, context)),
+  );
+}
