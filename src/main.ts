@@ -44,6 +44,7 @@ import { openSecrets } from './store/secrets.js';
 import { startSweep, type SweepParts } from './store/sweep.js';
 import { unitIds } from './store/unitId.js';
 import { removeOldUsage } from './store/usage.js';
+import { normalizeHandler } from './text/normalize.js';
 import { derive } from './system/masterSecret.js';
 import { systemClock } from './system/clock.js';
 import type { Configuration } from './system/configuration.js';
@@ -117,6 +118,7 @@ function handlers(
   ];
   return {
     fuse: fuseHandler({ ...native, answerExactlyOffLoop: exactOffLoop() }),
+    normalize: normalizeHandler(native),
     leads: leads(storing),
     deliveryModels,
     deliveryInterest: deliveryInterest(storing),

@@ -119,6 +119,27 @@ export declare function lockFile(path: string, text: string): string | null
 /** Natural logarithm as the fast path takes it: the same bits on every platform and version of Node. */
 export declare function logarithm(value: number): number
 
+/**
+ * Answers a NormalizeRequest's bytes into `out`, which must not overlap them. Returns the answer's length and
+ * sets `facts[0]` to the characters it counts for; or returns -1 (left to the exact path), or minus the room
+ * that `out` must have.
+ */
+export declare function normalize(body: Uint8Array, out: Uint8Array, facts: Float64Array): number
+
+/**
+ * Does what [`normalize`] does in the thread pool, for bodies that would hold up the event loop. `body` must
+ * not change and `out` must not be read until the promise settles; they must not overlap.
+ */
+export declare function normalizeAsync(body: Buffer, out: Buffer): Promise<NormalizeResult>
+
+/** What [`normalize`] returns and sets, from another thread. */
+export interface NormalizeResult {
+  /** As [`normalize`] returns it. */
+  length: number
+  /** Characters it counts for. */
+  characters: number
+}
+
 /** What a tier may do; 0 is no limit. */
 export interface TierLimit {
   /** Requests a minute, at most 1,000,000. */
