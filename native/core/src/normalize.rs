@@ -61,26 +61,32 @@ pub fn edits(text: &str, mode: Mode, contextual: bool, glosses: Option<&Glosses>
         return Edits::default();
     }
     let first = repair::text(text, contextual);
-    let middle = applied(text, &first);
-    let glossed = gloss::text(&middle, place, glosses);
+    let repaired = applied(text, &first);
+    let middle = checked(&repaired);
+    let glossed = gloss::text(middle, place, glosses);
     if glossed.is_empty() {
         return first;
     }
-    let both = first.then(&glossed, source, middle.as_bytes());
+    let both = first.then(&glossed, source, &repaired);
     // A gloss may have put letters beside what was left alone without them.
-    let text_so_far = applied(text, &both);
-    let last = repair::text(&text_so_far, contextual);
+    let with_glosses = applied(middle, &glossed);
+    let last = repair::lines_of(checked(&with_glosses), &glossed, contextual);
     if last.is_empty() {
         return both;
     }
-    both.then(&last, source, text_so_far.as_bytes())
+    both.then(&last, source, &with_glosses)
 }
 
-/// A text with edits applied. @panics never: edits replace whole characters by whole characters.
-fn applied(text: &str, edits: &Edits) -> String {
+/// A text with edits applied.
+fn applied(text: &str, edits: &Edits) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len() + text.len() / 4);
     edits.apply(text.as_bytes(), &mut out);
-    String::from_utf8(out).unwrap_or_default()
+    out
+}
+
+/// Bytes of a text as text: edits put whole characters in place of whole characters.
+fn checked(bytes: &[u8]) -> &str {
+    simdutf8::basic::from_utf8(bytes).unwrap_or_default()
 }
 
 /// What the fast path made of a body.
@@ -141,9 +147,9 @@ impl Workspace {
         let text = if span.escaped {
             unescaped.clear();
             unescape(raw, unescaped);
-            std::str::from_utf8(unescaped).ok()?
+            checked(unescaped)
         } else {
-            std::str::from_utf8(raw).ok()?
+            checked(raw)
         };
         let characters = crate::scan::code_points(text.as_bytes());
         if characters > MAX_CHARACTERS {
@@ -183,6 +189,21 @@ impl Answer<'_> {
         self.out.extend_from_slice(text.as_bytes());
     }
 
+    /// A member's beginning and its number.
+    fn number(&mut self, before: &str, value: u64) {
+        self.raw(before);
+        let (mut digits, mut at, mut rest) = ([0; 20], 20, value);
+        loop {
+            at -= 1;
+            digits[at] = b'0' + (rest % 10) as u8;
+            rest /= 10;
+            if rest == 0 {
+                break;
+            }
+        }
+        self.out.extend_from_slice(&digits[at..]);
+    }
+
     /// A string's characters, escaped where JSON asks for it (RFC 8259 section 7).
     fn string(&mut self, text: &str) {
         let bytes = text.as_bytes();
@@ -210,7 +231,7 @@ impl Answer<'_> {
         if edits.is_empty() {
             self.out.extend_from_slice(raw);
         } else {
-            self.string(&applied(text, edits));
+            self.string(checked(&applied(text, edits)));
         }
         let changed = !edits.is_empty();
         let _ = write!(self.out, "\",\"mode\":\"{}\",\"changed\":{changed}", mode.name());
@@ -225,11 +246,15 @@ impl Answer<'_> {
             let end = start + points(edit.start, edit.end);
             (at, place) = (edit.end, end);
             self.raw(if number == 0 { "{" } else { ",{" });
-            let _ = write!(self.out, "\"start\":{start},\"end\":{end},\"original\":\"");
+            self.number("\"start\":", start);
+            self.number(",\"end\":", end);
+            self.raw(",\"original\":\"");
             self.string(&text[edit.start..edit.end]);
             self.raw("\",\"replacement\":\"");
-            self.string(std::str::from_utf8(edits.replacement(edit)).unwrap_or(""));
-            let _ = write!(self.out, "\",\"kind\":\"{}\",\"reason\":\"", edit.kind().name());
+            self.string(checked(edits.replacement(edit)));
+            self.raw("\",\"kind\":\"");
+            self.raw(edit.kind().name());
+            self.raw("\",\"reason\":\"");
             self.reason(edit);
             self.raw("\"}");
         }

@@ -5,7 +5,7 @@ use aho_corasick::{AhoCorasick, MatchKind};
 use super::edits::Edits;
 use super::properties::{Kind, properties};
 use super::repair;
-use crate::normalize_tables::NAMES;
+use crate::normalize_tables::{NAME_FIRSTS, NAMES};
 
 /// Where a gloss goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -129,12 +129,34 @@ fn put(source: &str, item: Item<'_>, place: Place, edits: &mut Edits) {
     edits.push_apart(start, end, text.as_bytes(), kind);
 }
 
+/// Which bytes begin a character that a name begins with, or U+20E3.
+static LEADS: [bool; 256] = {
+    let mut leads = [false; 256];
+    leads[0xE2] = true;
+    let mut at = 0;
+    while at < NAME_FIRSTS.len() {
+        let code = NAME_FIRSTS[at].0;
+        let lead = match code {
+            ..0x80 => 0,
+            0x80..0x800 => 0xC0 | code >> 6,
+            0x800..0x1_0000 => 0xE0 | code >> 12,
+            _ => 0xF0 | code >> 18,
+        };
+        leads[lead as usize] = true;
+        at += 1;
+    }
+    leads[0] = false;
+    leads
+};
+
 /// The next emoji or symbol with a name that lies between `at` and `limit`, a run of equal ones as one.
 fn next_named(source: &str, mut at: usize, limit: usize) -> Option<Item<'static>> {
     let first = at;
-    while at < limit {
-        at += crate::scan::ascii_length(&source.as_bytes()[at..limit]);
-        let c = source[at..limit].chars().next()?;
+    let text = &source[..limit];
+    loop {
+        let bytes = &text.as_bytes()[at..];
+        at += bytes.iter().position(|&byte| LEADS[usize::from(byte)])?;
+        let c = text[at..].chars().next()?;
         if c == '\u{20E3}'
             && let Some(item) = keycap(source, first, at)
         {
@@ -144,13 +166,12 @@ fn next_named(source: &str, mut at: usize, limit: usize) -> Option<Item<'static>
             at += c.len_utf8();
             continue;
         }
-        let text = &source[at..limit];
-        let Some((length, word)) = named(text) else {
-            at += unnamed_length(text, c);
+        let Some((length, word)) = named(&text[at..]) else {
+            at += unnamed_length(&text[at..], c);
             continue;
         };
         let mut end = at + length;
-        while let Some((more, _)) = named(&source[end..limit]).filter(|(_, next)| *next == word) {
+        while let Some((more, _)) = named(&text[end..]).filter(|(_, next)| *next == word) {
             end += more;
         }
         let kind = if properties(c).emoji() {
@@ -165,7 +186,6 @@ fn next_named(source: &str, mut at: usize, limit: usize) -> Option<Item<'static>
             kind,
         });
     }
-    None
 }
 
 fn is_regional(c: char) -> bool {
@@ -207,23 +227,45 @@ fn keycap(source: &str, first: usize, at: usize) -> Option<Item<'static>> {
 
 /// The longest named sequence that `text` begins with: its length, selectors after it included, and its name.
 fn named(text: &str) -> Option<(usize, &'static str)> {
-    let mut candidates: &'static [(&str, &str)] = &NAMES;
-    let (mut matched, mut best) = (0, None);
-    for (at, c) in text.char_indices().filter(|(_, c)| !is_selector(*c)) {
-        let mut buffer = [0; 4];
-        let part: &[u8] = c.encode_utf8(&mut buffer).as_bytes();
-        let rest = |key: &'static str| &key.as_bytes()[matched.min(key.len())..];
-        let first = candidates.partition_point(|(key, _)| rest(key) < part);
-        let count = candidates[first..].partition_point(|(key, _)| rest(key).starts_with(part));
-        candidates = &candidates[first..first + count];
-        matched += part.len();
-        match candidates.first() {
-            None => break,
-            Some((key, name)) if key.len() == matched => best = Some((at + part.len(), *name)),
-            Some(_) => {}
+    let c = text.chars().next()?;
+    let first = NAME_FIRSTS
+        .binary_search_by_key(&u32::from(c), |(code, _, _)| *code)
+        .ok()?;
+    let (_, from, to) = NAME_FIRSTS[first];
+    let mut candidates: &'static [(&str, &str)] = &NAMES[usize::from(from)..usize::from(to)];
+    let (mut at, mut matched, mut best) = (c.len_utf8(), c.len_utf8(), None);
+    loop {
+        // Shorter keys stand before those that go on.
+        if let Some((key, name)) = candidates.first()
+            && key.len() == matched
+        {
+            best = Some((at, *name));
+            candidates = &candidates[1..];
         }
+        if candidates.is_empty() {
+            break;
+        }
+        let selectors = selectors_length(&text[at..]);
+        let Some(next) = text[at + selectors..].chars().next() else {
+            break;
+        };
+        let mut buffer = [0; 4];
+        let part: &[u8] = next.encode_utf8(&mut buffer).as_bytes();
+        let rest = |key: &'static str| &key.as_bytes()[matched..];
+        let start = candidates.partition_point(|(key, _)| rest(key) < part);
+        let count = candidates[start..].partition_point(|(key, _)| rest(key).starts_with(part));
+        candidates = &candidates[start..start + count];
+        at += selectors + part.len();
+        matched += part.len();
     }
     let (length, name) = best?;
-    let selectors = text[length..].chars().take_while(|c| is_selector(*c));
-    Some((length + selectors.map(char::len_utf8).sum::<usize>(), name))
+    Some((length + selectors_length(&text[length..]), name))
+}
+
+/// Length of the variation selectors that `text` begins with.
+fn selectors_length(text: &str) -> usize {
+    text.chars()
+        .take_while(|c| is_selector(*c))
+        .map(char::len_utf8)
+        .sum()
 }

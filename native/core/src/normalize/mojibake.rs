@@ -5,7 +5,7 @@
 //! its published cases are this module's tests.
 
 use super::edits::Edits;
-use super::properties::Kind;
+use super::properties::{Kind, Properties, properties};
 use crate::normalize_tables as tables;
 
 /// Classes of characters, as bits; see the generator of the tables.
@@ -37,8 +37,8 @@ mod clue {
     pub const FIRST_OF_4: u8 = 16;
 }
 
-/// What is known of a character: its classes, its clues, and its byte in each encoding (0: none).
-type Suspect = (u16, u8, [u8; 10]);
+/// What is known of a character: its clues, and its byte in each encoding (0: none).
+type Suspect = (u8, [u8; 10]);
 
 /// Number of encodings that are tried.
 const ENCODINGS: usize = tables::ENCODINGS.len();
@@ -54,7 +54,7 @@ const LAYERS: usize = 16;
 fn suspect(c: char) -> &'static Suspect {
     let code = c as usize;
     let place = if code < 0x1_0000 {
-        tables::SUSPECT_PLACE[usize::from(tables::SUSPECT_BLOCK[code >> 6])][code & 63]
+        tables::SUSPECT_PLACE[usize::from(tables::SUSPECT_PLACE_BLOCK[code >> 7])][code & 127]
     } else {
         0
     };
@@ -63,7 +63,7 @@ fn suspect(c: char) -> &'static Suspect {
 
 #[inline]
 fn classes(c: char) -> u16 {
-    if c.is_ascii() { 0 } else { suspect(c).0 }
+    if c.is_ascii() { 0 } else { properties(c).classes() }
 }
 
 /// The encoding that an edit's text was taken for, in words.
@@ -79,28 +79,66 @@ pub fn explain(encoding: u8) -> String {
     }
 }
 
-/// Whether somewhere in `line` stands what nobody writes. Its characters are met one by one, ASCII in bulk.
+/// Whether somewhere in `line` stands what nobody writes.
 #[must_use]
 pub fn is_bad(line: &str) -> bool {
     let bytes = line.as_bytes();
+    let mut watch = Watch::default();
     let mut at = 0;
     while at < bytes.len() {
-        at += crate::scan::ascii_length(&bytes[at..]);
-        let mut rest = line[at..].chars();
-        let mut here = at;
-        // A run of characters that are not ASCII, each with its successor.
-        let mut next = rest.next();
-        while let Some(c) = next.filter(|c| !c.is_ascii()) {
-            next = rest.next();
-            let known = classes(c);
-            if known != 0 && suspicious(known, c, next) && is_bad_at(line, here, c) {
-                return true;
-            }
-            here += c.len_utf8();
+        if bytes[at].is_ascii() {
+            watch.pass();
+            at += crate::scan::ascii_length(&bytes[at..]);
+            continue;
         }
-        at = here;
+        let Some(c) = line[at..].chars().next() else { break };
+        if watch.sees_bad(line, at, c, properties(c)) {
+            return true;
+        }
+        at += c.len_utf8();
     }
     false
+}
+
+/// Watches the characters of a line go by, told of each that is not ASCII, and looks closely where two that
+/// stand beside each other can begin something bad: hardly ever in what people write.
+#[derive(Debug, Default)]
+pub struct Watch {
+    last: Option<(usize, char, u16)>,
+}
+
+impl Watch {
+    /// ASCII follows.
+    #[inline]
+    pub fn pass(&mut self) {
+        self.last = None;
+    }
+
+    /// Whether something bad begins at the character before, or at `c` by itself.
+    #[inline]
+    pub fn sees_bad(&mut self, line: &str, at: usize, c: char, known: Properties) -> bool {
+        let known = known.classes();
+        let last = self.last.replace((at, c, known));
+        if known == 0 {
+            return false;
+        }
+        if let Some((place, before, classes)) = last
+            && suspicious(before, classes, c, known)
+            && is_bad_at(line, place, before)
+        {
+            return true;
+        }
+        known & class::C1 != 0 || matches!(c, 'Œ' | 'œ' | 'Ã' | 'Â') && is_bad_at(line, at, c)
+    }
+}
+
+/// Whether a character of these classes may be part of something bad by what it is, not by the one before.
+#[inline]
+#[must_use]
+pub fn is_odd(c: char, known: Properties) -> bool {
+    use class::{FACE, LOWER_COMMON, UPPER_COMMON};
+    let known = known.classes();
+    known != 0 && (known & !(LOWER_COMMON | UPPER_COMMON | FACE) != 0 || matches!(c, '°' | 'Ђ' | 'ў'))
 }
 
 /// As [`is_bad`], every place looked at in full.
@@ -111,17 +149,14 @@ pub fn is_bad_anywhere(line: &str) -> bool {
         .any(|(at, c)| !c.is_ascii() && is_bad_at(line, at, c))
 }
 
-/// Whether a character and its successor can begin anything bad at all: false for most of what people write.
+/// Whether two characters beside each other can begin anything bad at all.
 #[inline]
-fn suspicious(known: u16, c: char, next: Option<char>) -> bool {
-    use class::{BOX, C1, FACE, LOWER_COMMON, UPPER_COMMON};
-    if known & (C1 | BOX) != 0 || matches!(c, 'Œ' | 'œ' | 'Ã' | 'Â' | 'в' | 'Г' | '‚' | '√') {
-        return true;
-    }
-    let Some(next) = next.filter(|next| !next.is_ascii()) else {
-        return false;
-    };
-    next == '°' || classes(next) & !(LOWER_COMMON | UPPER_COMMON | FACE) != 0
+fn suspicious(first: char, classes: u16, second: char, next: u16) -> bool {
+    use class::{BOX, FACE, LOWER_COMMON, UPPER_COMMON};
+    next & !(LOWER_COMMON | UPPER_COMMON | FACE) != 0
+        || second == '°'
+        || classes & BOX != 0
+        || matches!(first, 'в' | 'Г' | '‚' | '√')
 }
 
 /// The classes that may not follow a character of the given ones.
@@ -288,7 +323,7 @@ fn possible_encodings(line: &str) -> u32 {
                 possible
             };
         }
-        let bytes = &suspect(c).2;
+        let bytes = &suspect(c).1;
         let known = (0..ENCODINGS).fold(0, |bits, at| bits | u32::from(bytes[at] != 0) << at);
         possible & known
     })
@@ -305,7 +340,7 @@ fn encode(line: &str, encoding: usize) -> Encoded {
         if c.is_ascii() {
             c as u8
         } else {
-            suspect(c).2[encoding]
+            suspect(c).1[encoding]
         }
     };
     Encoded {
@@ -442,7 +477,7 @@ fn decode_parts(line: &str) -> Option<Edits> {
     while let Some(c) = line[at..].chars().next() {
         let length = if strict { 0 } else { looks_like_utf8(&line[at..]) };
         if length == 0 {
-            strict = !c.is_ascii() && suspect(c).1 & clue::CONTINUES_STRICTLY != 0;
+            strict = !c.is_ascii() && suspect(c).0 & clue::CONTINUES_STRICTLY != 0;
             at += c.len_utf8();
             continue;
         }
@@ -454,7 +489,7 @@ fn decode_parts(line: &str) -> Option<Edits> {
             edits.append(&found, at);
         }
         let last = part.chars().next_back().unwrap_or(' ');
-        strict = !last.is_ascii() && suspect(last).1 & clue::CONTINUES_STRICTLY != 0;
+        strict = !last.is_ascii() && suspect(last).0 & clue::CONTINUES_STRICTLY != 0;
         at += length;
     }
     Some(edits).filter(|edits| !edits.is_empty())
@@ -465,7 +500,7 @@ fn looks_like_utf8(text: &str) -> usize {
     let mut at = 0;
     'sequences: loop {
         let mut rest = text[at..].chars();
-        let clues = rest.next().filter(|c| !c.is_ascii()).map_or(0, |c| suspect(c).1);
+        let clues = rest.next().filter(|c| !c.is_ascii()).map_or(0, |c| suspect(c).0);
         let kinds = [
             (clue::FIRST_OF_2, 1),
             (clue::FIRST_OF_3, 2),
@@ -474,7 +509,7 @@ fn looks_like_utf8(text: &str) -> usize {
         for (_, count) in kinds.into_iter().filter(|(kind, _)| clues & kind != 0) {
             let mut rest = rest.clone();
             let mut followers = rest.by_ref().take(count);
-            let continues = |c: char| c == ' ' || !c.is_ascii() && suspect(c).1 & clue::CONTINUES != 0;
+            let continues = |c: char| c == ' ' || !c.is_ascii() && suspect(c).0 & clue::CONTINUES != 0;
             if followers.by_ref().filter(|&c| continues(c)).count() == count {
                 at = text.len() - rest.as_str().len();
                 continue 'sequences;

@@ -59,7 +59,7 @@ const ACTIONS: [Action; 16] = [
 
 /// One character's properties.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Properties(u16);
+pub struct Properties(u32);
 
 macro_rules! flags {
     ($($(#[$doc:meta])* $name:ident = $bit:literal,)*) => {
@@ -103,7 +103,14 @@ impl Properties {
     #[inline]
     #[must_use]
     pub fn action(self) -> Action {
-        ACTIONS[usize::from(self.0 & 15)]
+        ACTIONS[(self.0 & 15) as usize]
+    }
+
+    /// Its classes as mojibake, one bit each; 0 for what never is.
+    #[inline]
+    #[must_use]
+    pub fn classes(self) -> u16 {
+        (self.0 >> 16) as u16
     }
 
     /// Whether [`Properties::action`] is [`Action::None`].
@@ -119,7 +126,7 @@ impl Properties {
 #[must_use]
 pub fn properties(c: char) -> Properties {
     let code = c as usize;
-    let block = usize::from(tables::PROPERTY_BLOCK[code >> 7]);
+    let block = usize::from(tables::PROPERTIES_BLOCK[code >> 7]);
     Properties(tables::PROPERTIES[block][code & 127])
 }
 
@@ -131,8 +138,10 @@ fn find<T>(table: &'static [T], code: u32, key: impl Fn(&T) -> u32) -> Option<&'
 /// What a quote, dash, space or compatibility form becomes, and which of these it is.
 #[must_use]
 pub fn mapped(c: char) -> Option<(&'static str, Kind)> {
-    let (_, to, kind) = find(&tables::MAPS, u32::from(c), |entry| entry.0)?;
-    Some((to, Kind::ALL[usize::from(*kind)]))
+    let block = usize::from(tables::MAP_PLACE_BLOCK[c as usize >> 7]);
+    let place = usize::from(tables::MAP_PLACE[block][c as usize & 127]).checked_sub(1)?;
+    let (to, kind) = tables::MAPS[place];
+    Some((to, Kind::ALL[usize::from(kind)]))
 }
 
 /// The one Latin letter that a letter is confusable with (UTS #39).

@@ -33,26 +33,97 @@ pub fn text(source: &str, contextual: bool) -> Edits {
     all
 }
 
+/// The edits that repair `text`, which was repaired but for what `glosses` put in: the lines that they touch.
+#[must_use]
+pub fn lines_of(text: &str, glosses: &Edits, contextual: bool) -> Edits {
+    let mut all = Edits::default();
+    let mut done = 0;
+    let mut shift = 0isize;
+    for edit in glosses.list() {
+        let place = edit.start.wrapping_add_signed(shift);
+        let end = place + glosses.replacement(edit).len();
+        shift += (end - place) as isize - (edit.end - edit.start) as isize;
+        if end <= done {
+            continue;
+        }
+        let mut at = text[done..place.max(done)]
+            .rfind('\n')
+            .map_or(done, |newline| done + newline + 1);
+        done = memchr::memchr(b'\n', &text.as_bytes()[end..]).map_or(text.len(), |found| end + found + 1);
+        // A gloss may hold line feeds.
+        for touched in text[at..done].split_inclusive('\n') {
+            if let Some(edits) = line(touched, contextual) {
+                all.append(&edits, at);
+            }
+            at += touched.len();
+        }
+    }
+    all
+}
+
 /// Repairs one line, its line feed included; `None` where nothing changes.
 #[must_use]
 pub fn line(source: &str, contextual: bool) -> Option<Edits> {
     let mut all: Option<Edits> = None;
-    let mut current = String::new();
+    let mut current = Vec::new();
     for _ in 0..ROUNDS {
-        let text: &str = if all.is_some() { &current } else { source };
-        let Some(edits) = mojibake::repair(text).or_else(|| round(text, contextual)) else {
-            break;
+        let text = if all.is_some() {
+            simdutf8::basic::from_utf8(&current).ok()?
+        } else {
+            source
         };
-        let mut next = Vec::with_capacity(text.len());
-        edits.apply(text.as_bytes(), &mut next);
+        let (edits, rest) = match Round::over(text, contextual, true) {
+            Found::Nothing => break,
+            Found::Edits { edits, rest } => (edits, rest),
+            Found::Bad => match mojibake::repair(text) {
+                Some(edits) => (edits, Rest::Unsure),
+                None => match Round::over(text, contextual, false) {
+                    Found::Edits { edits, rest } => (edits, rest),
+                    _ => break,
+                },
+            },
+        };
+        let mut next = Vec::new();
+        if rest != Rest::Plain {
+            edits.apply(text.as_bytes(), &mut next);
+        }
+        let done = match rest {
+            Rest::Plain => true,
+            Rest::Odd => simdutf8::basic::from_utf8(&next).is_ok_and(|next| !mojibake::is_bad(next)),
+            Rest::Unsure => false,
+        };
         all = Some(match all {
             None => edits,
             Some(before) => before.then(&edits, source.as_bytes(), text.as_bytes()),
         });
-        // Replacements are whole characters, put in place of whole characters.
-        current = String::from_utf8(next).ok()?;
+        if done {
+            break;
+        }
+        current = next;
     }
     all.filter(|edits| !edits.is_empty())
+}
+
+/// What a round found.
+enum Found {
+    Nothing,
+    /// Something nobody writes, with which nothing else is done in the same round.
+    Bad,
+    Edits {
+        edits: Edits,
+        rest: Rest,
+    },
+}
+
+/// What a round leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rest {
+    /// Characters at which no row does anything, whatever stands beside them.
+    Plain,
+    /// Such, but in a new neighbourhood they may be mojibake.
+    Odd,
+    /// Perhaps more to do.
+    Unsure,
 }
 
 /// Length of the beginning of `text` that holds nothing to repair: printable ASCII, line feeds and tabs.
@@ -66,44 +137,6 @@ pub fn plain_length(text: &[u8]) -> usize {
         .unwrap_or(blocks.len());
     let rest = &text[plain * 64..];
     plain * 64 + rest.iter().position(|&byte| odd(byte)).unwrap_or(rest.len())
-}
-
-/// One round over a line; `None` where it finds nothing.
-fn round(line: &str, contextual: bool) -> Option<Edits> {
-    let mut round = Round {
-        line,
-        contextual,
-        edits: Edits::default(),
-        letters: Edits::default(),
-        word_end: 0,
-    };
-    let bytes = line.as_bytes();
-    let mut at = 0;
-    while at < bytes.len() {
-        if bytes[at].is_ascii() {
-            if bytes[at] < 0x20 || bytes[at] == 0x7F {
-                round.control(at);
-                at += 1;
-            } else {
-                at += plain_run(&bytes[at..]);
-            }
-            continue;
-        }
-        let Some(c) = line[at..].chars().next() else { break };
-        let known = properties(c);
-        at = if known.inert() {
-            at + c.len_utf8()
-        } else {
-            round.act(at, c, known).max(at + c.len_utf8())
-        };
-    }
-    // A letter's neighbours count as they are when everything else is repaired.
-    let found = if round.edits.is_empty() {
-        round.letters
-    } else {
-        round.edits
-    };
-    Some(found).filter(|edits| !edits.is_empty())
 }
 
 /// Length of the printable ASCII that `text` begins with, at least 1.
@@ -126,9 +159,92 @@ struct Round<'a> {
     letters: Edits,
     /// End of the last word whose confusable letters were looked at.
     word_end: usize,
+    /// Whether the word that goes on here has a letter that is neither Latin nor looks so.
+    foreign: bool,
+    /// Whether something was left that may change when its neighbours have.
+    waits: bool,
+    /// Whether a letter was met that may be confusable in another word.
+    met_letters: bool,
+    /// Whether an edit may have changed what is one word.
+    moved_words: bool,
+    /// Whether a character stays that may be mojibake in another neighbourhood.
+    odd: bool,
 }
 
 impl<'a> Round<'a> {
+    /// One round over a line. `watch`: it ends where something stands that nobody writes.
+    fn over(line: &'a str, contextual: bool, watch: bool) -> Found {
+        let mut round = Round {
+            line,
+            contextual,
+            edits: Edits::default(),
+            letters: Edits::default(),
+            word_end: 0,
+            foreign: false,
+            waits: false,
+            met_letters: false,
+            moved_words: false,
+            odd: false,
+        };
+        if round.walk(watch) {
+            return Found::Bad;
+        }
+        round.found()
+    }
+
+    /// Meets every character; whether it met something that nobody writes, which it watched for.
+    fn walk(&mut self, watch: bool) -> bool {
+        let bytes = self.line.as_bytes();
+        let mut watched = mojibake::Watch::default();
+        let (mut at, mut next) = (0, 0);
+        while at < bytes.len() {
+            if bytes[at].is_ascii() {
+                watched.pass();
+                self.foreign = false;
+                if bytes[at] < 0x20 || bytes[at] == 0x7F {
+                    self.control(at);
+                    at += 1;
+                } else {
+                    at += plain_run(&bytes[at..]);
+                }
+                continue;
+            }
+            let Some(c) = self.line[at..].chars().next() else {
+                break;
+            };
+            let known = properties(c);
+            if watch && watched.sees_bad(self.line, at, c, known) {
+                return true;
+            }
+            self.foreign &= known.word();
+            if at >= next {
+                if known.inert() {
+                    self.odd |= mojibake::is_odd(c, known);
+                } else {
+                    next = self.act(at, c, known);
+                }
+            }
+            at += c.len_utf8();
+        }
+        false
+    }
+
+    fn found(self) -> Found {
+        // A letter's neighbours count as they are when everything else is repaired.
+        let (edits, rest) = if self.edits.is_empty() {
+            (self.letters, Rest::Unsure)
+        } else if self.waits || !self.letters.is_empty() || self.met_letters && self.moved_words {
+            (self.edits, Rest::Unsure)
+        } else {
+            (self.edits, if self.odd { Rest::Odd } else { Rest::Plain })
+        };
+        if edits.is_empty() {
+            Found::Nothing
+        } else {
+            Found::Edits { edits, rest }
+        }
+    }
+
     fn before(&self, at: usize) -> Option<char> {
         self.line[..at].chars().next_back()
     }
@@ -137,51 +253,52 @@ impl<'a> Round<'a> {
         self.line[at..].chars().next()
     }
 
-    /// Replaces one character.
-    fn replace(&mut self, at: usize, c: char, replacement: &str, kind: Kind) {
-        self.edits
-            .push(at, at + c.len_utf8(), replacement.as_bytes(), kind);
+    /// Adds an edit. `words`: it may change what is one word.
+    fn put(&mut self, start: usize, end: usize, replacement: &str, kind: Kind, words: bool) {
+        self.moved_words |= words;
+        if !replacement.is_ascii() {
+            self.waits |= !replacement.chars().all(|c| properties(c).inert());
+            self.odd = true;
+        }
+        self.edits.push(start, end, replacement.as_bytes(), kind);
+    }
+
+    fn remove(&mut self, start: usize, end: usize, kind: Kind) {
+        self.put(start, end, "", kind, true);
+    }
+
+    /// Replaces a character by what it always becomes.
+    fn map(&mut self, at: usize, c: char) {
+        if let Some((to, kind)) = mapped(c) {
+            let words = properties(c).word() || kind == Kind::Compatibility;
+            self.put(at, at + c.len_utf8(), to, kind, words);
+        }
     }
 
     /// Does what a character asks for; returns where to go on, at the latest after it.
     fn act(&mut self, at: usize, c: char, known: Properties) -> usize {
         let next = at + c.len_utf8();
         if self.edits.end() > at {
+            self.waits = true;
             return self.edits.end();
         }
         match known.action() {
             Action::None => {}
-            Action::Map => {
-                if let Some((to, kind)) = mapped(c) {
-                    self.replace(at, c, to, kind);
-                }
-            }
+            Action::Map => self.map(at, c),
             Action::Compose => return self.compose(at, true),
             Action::Mark => return self.compose(at, false),
             Action::Confusable => self.confusable(at, c, known),
-            Action::Invisible => self.replace(at, c, "", Kind::Invisible),
-            Action::Control => self.replace(at, c, "", Kind::Control),
-            Action::Joiner => {
-                if !self.joins(at, next, c) {
-                    self.replace(at, c, "", Kind::Invisible);
-                }
-            }
-            Action::Variation => {
-                if !self.selects(at, next) {
-                    self.replace(at, c, "", Kind::Invisible);
-                }
-            }
+            Action::Invisible => self.remove(at, next, Kind::Invisible),
+            Action::Control => self.remove(at, next, Kind::Control),
+            Action::Joiner if !self.joins(at, next, c) => self.remove(at, next, Kind::Invisible),
+            Action::Variation if !self.selects(at, next) => self.remove(at, next, Kind::Invisible),
+            Action::Joiner | Action::Variation => self.waits = true,
             Action::Tag => return self.tags(at),
             Action::Superscript | Action::Subscript => return self.script(at, known.action()),
             Action::Fraction => self.spaced(at, c, Kind::Fraction, Properties::digit),
             Action::Enclosed => self.spaced(at, c, Kind::Enclosed, Properties::word),
-            Action::Wide => {
-                if !self.beside_han_or_kana(at, next)
-                    && let Some((to, kind)) = mapped(c)
-                {
-                    self.replace(at, c, to, kind);
-                }
-            }
+            Action::Wide if self.beside_han_or_kana(at, next) => self.waits = true,
+            Action::Wide => self.map(at, c),
         }
         next
     }
@@ -192,9 +309,9 @@ impl<'a> Round<'a> {
         let byte = self.line.as_bytes()[at];
         match byte {
             b'\n' | b'\t' => {}
-            b'\r' if self.line[at + 1..].starts_with('\n') => self.edits.push(at, at + 1, b"", Kind::Control),
-            0x0B | 0x0C | b'\r' => self.edits.push(at, at + 1, b" ", Kind::Space),
-            _ => self.edits.push(at, at + 1, b"", Kind::Control),
+            b'\r' if self.line[at + 1..].starts_with('\n') => self.remove(at, at + 1, Kind::Control),
+            0x0B | 0x0C | b'\r' => self.put(at, at + 1, " ", Kind::Space, false),
+            _ => self.remove(at, at + 1, Kind::Control),
         }
     }
 
@@ -203,6 +320,7 @@ impl<'a> Round<'a> {
     /// their order.
     fn compose(&mut self, at: usize, unsure: bool) -> usize {
         let open = |c: char| matches!(properties(c).action(), Action::Compose | Action::Mark);
+        self.waits = true;
         if !unsure {
             let class = self.after(at).map_or(0, canonical_combining_class);
             let last = self.before(at).map_or(0, canonical_combining_class);
@@ -240,8 +358,7 @@ impl<'a> Round<'a> {
         } else {
             0
         };
-        let replacement = &composed.as_bytes()[kept..];
-        self.edits.push(start + kept, end, replacement, Kind::Composition);
+        self.put(start + kept, end, &composed[kept..], Kind::Composition, true);
     }
 
     /// Maps the confusable letters of the word around `at`, or this one alone where words do not count.
@@ -252,7 +369,9 @@ impl<'a> Round<'a> {
             }
             return;
         }
-        if known.latin() || at < self.word_end {
+        self.met_letters |= !known.latin();
+        self.odd |= mojibake::is_odd(c, known);
+        if known.latin() || self.foreign || at < self.word_end {
             return;
         }
         let in_word = |c: char| properties(c).word();
@@ -261,14 +380,14 @@ impl<'a> Round<'a> {
             .take_while(|(_, c)| in_word(*c))
             .last()
             .map_or(at, |(place, _)| place);
-        let rest = &self.line[at..];
-        self.word_end = rest
-            .find(|c| !in_word(c))
-            .map_or(self.line.len(), |length| at + length);
-        if !others_are_latin(&self.line[start..self.word_end]) {
+        let (end, others) = others_in_word(&self.line[start..]);
+        self.word_end = start + end;
+        self.foreign = others == Others::Foreign;
+        if others != Others::Latin {
             return;
         }
-        for (place, c) in rest[..self.word_end - at].char_indices() {
+        let line = self.line;
+        for (place, c) in line[at..self.word_end].char_indices() {
             let known = properties(c);
             if known.action() == Action::Confusable
                 && !known.latin()
@@ -338,7 +457,9 @@ impl<'a> Round<'a> {
         let based = self.before(at).is_some_and(|c| properties(c).emoji());
         let ended = run.ends_with('\u{E007F}') && run.matches('\u{E007F}').count() == 1;
         if !(based && ended && run.chars().count() > 1 && !run.contains('\u{E0001}')) {
-            self.edits.push(at, at + length, b"", Kind::Invisible);
+            self.remove(at, at + length, Kind::Invisible);
+        } else {
+            self.waits = true;
         }
         at + length
     }
@@ -401,25 +522,35 @@ impl<'a> Round<'a> {
     }
 }
 
-/// Whether a word has letters besides those that look like Latin ones, and all of them are Latin.
-fn others_are_latin(word: &str) -> bool {
-    let mut found = false;
-    for c in word.chars() {
+/// What a word has besides letters that look like Latin ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Others {
+    None,
+    /// Latin letters alone.
+    Latin,
+    /// A letter of another script.
+    Foreign,
+}
+
+/// What the word that `text` begins with has, and where it ends, or where its first foreign letter does.
+fn others_in_word(text: &str) -> (usize, Others) {
+    let mut others = Others::None;
+    for (at, c) in text.char_indices() {
         if c.is_ascii_alphabetic() {
-            found = true;
+            others = Others::Latin;
             continue;
         }
         let known = properties(c);
-        if !known.letter() || known.neutral() {
-            continue;
+        if !known.word() {
+            return (at, others);
         }
-        if known.latin() {
-            found = true;
-        } else if known.action() != Action::Confusable {
-            return false;
+        if known.letter() && known.latin() {
+            others = Others::Latin;
+        } else if known.letter() && !known.neutral() && known.action() != Action::Confusable {
+            return (at + c.len_utf8(), Others::Foreign);
         }
     }
-    found
+    (text.len(), others)
 }
 
 #[cfg(test)]
