@@ -120,9 +120,9 @@ export declare function lockFile(path: string, text: string): string | null
 export declare function logarithm(value: number): number
 
 /**
- * Answers a NormalizeRequest's bytes into `out`, which must not overlap them. Returns the answer's length and
- * sets `facts[0]` to the characters it counts for; or returns -1 (left to the exact path), or minus the room
- * that `out` must have.
+ * Answers a NormalizeRequest's bytes into `out`, which must not overlap them. Returns the answer's length
+ * and sets `facts[0]` to the characters it counts for; or returns -1 (left to the exact path), or minus the
+ * room that `out` must have.
  */
 export declare function normalize(body: Uint8Array, out: Uint8Array, facts: Float64Array): number
 

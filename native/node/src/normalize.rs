@@ -29,9 +29,9 @@ fn characters(outcome: Outcome) -> f64 {
     }
 }
 
-/// Answers a NormalizeRequest's bytes into `out`, which must not overlap them. Returns the answer's length and
-/// sets `facts[0]` to the characters it counts for; or returns -1 (left to the exact path), or minus the room
-/// that `out` must have.
+/// Answers a NormalizeRequest's bytes into `out`, which must not overlap them. Returns the answer's length
+/// and sets `facts[0]` to the characters it counts for; or returns -1 (left to the exact path), or minus the
+/// room that `out` must have.
 #[napi]
 pub fn normalize(body: &[u8], mut out: Uint8ArraySlice<'_>, mut facts: Float64ArraySlice<'_>) -> f64 {
     // SAFETY: the caller keeps `out` apart from `body`; no JavaScript runs before this function returns, so

@@ -123,6 +123,7 @@ impl Watch {
             return false;
         }
         if let Some((place, before, classes)) = last
+            && classes != 0
             && suspicious(before, classes, c, known)
             && is_bad_at(line, place, before)
         {

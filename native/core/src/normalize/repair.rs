@@ -195,38 +195,49 @@ impl<'a> Round<'a> {
     /// Meets every character; whether it met something that nobody writes, which it watched for.
     fn walk(&mut self, watch: bool) -> bool {
         let bytes = self.line.as_bytes();
-        let mut watched = mojibake::Watch::default();
-        let (mut at, mut next) = (0, 0);
+        let mut at = 0;
         while at < bytes.len() {
-            if bytes[at].is_ascii() {
-                watched.pass();
-                self.foreign = false;
-                if bytes[at] < 0x20 || bytes[at] == 0x7F {
-                    self.control(at);
-                    at += 1;
-                } else {
-                    at += plain_run(&bytes[at..]);
-                }
-                continue;
-            }
-            let Some(c) = self.line[at..].chars().next() else {
-                break;
-            };
-            let known = properties(c);
-            if watch && watched.sees_bad(self.line, at, c, known) {
-                return true;
-            }
-            self.foreign &= known.word();
-            if at >= next {
-                if known.inert() {
-                    self.odd |= mojibake::is_odd(c, known);
-                } else {
-                    next = self.act(at, c, known);
+            if bytes[at] < 0x20 || bytes[at] == 0x7F {
+                self.control(at);
+                at += 1;
+            } else if bytes[at].is_ascii() {
+                at += plain_run(&bytes[at..]);
+            } else {
+                match self.walk_run(at, watch) {
+                    Some(end) => at = end,
+                    None => return true,
                 }
             }
-            at += c.len_utf8();
         }
         false
+    }
+
+    /// Meets the characters from `at` on that are not ASCII; returns where they end.
+    fn walk_run(&mut self, at: usize, watch: bool) -> Option<usize> {
+        let line = self.line;
+        let mut watched = mojibake::Watch::default();
+        let mut next = at;
+        self.foreign = false;
+        for (offset, c) in line[at..].char_indices() {
+            let place = at + offset;
+            if c.is_ascii() {
+                return Some(place);
+            }
+            let known = properties(c);
+            if watch && watched.sees_bad(line, place, c, known) {
+                return None;
+            }
+            self.foreign &= known.word();
+            if place < next {
+                continue;
+            }
+            if known.inert() {
+                self.odd |= mojibake::is_odd(c, known);
+            } else {
+                next = self.act(place, c, known);
+            }
+        }
+        Some(line.len())
     }
 
     fn found(self) -> Found {
