@@ -1,6 +1,6 @@
 /**
- * `bench normalize`: one request of POST /v1/normalize in process, bytes in to bytes out, against ftfy, emoji and
- * confusable_homoglyphs in Python on the same text. The peers take turns; what counts is the ratio.
+ * `bench normalize`: one request of POST /v1/normalize in process, bytes in to bytes out, against ftfy, emoji
+ * and confusable_homoglyphs in Python on the same text. The peers take turns; what counts is the ratio.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

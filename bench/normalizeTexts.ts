@@ -1,4 +1,4 @@
-/** The texts of `bench normalize`: prose in ten languages, as it is and with planted damage of known truth. */
+/** The texts of `bench normalize`: prose in ten languages, as it is, and damaged with its truth known. */
 
 /** A text, and what its repair must bring back. */
 export interface BenchText {
@@ -14,8 +14,8 @@ const ARTICLES = [
     'conscience and should act towards one another in a spirit of brotherhood.',
   'Tous les êtres humains naissent libres et égaux en dignité et en droits. Ils sont doués de raison et de ' +
     'conscience et doivent agir les uns envers les autres dans un esprit de fraternité.',
-  'Alle Menschen sind frei und gleich an Würde und Rechten geboren. Sie sind mit Vernunft und Gewissen begabt ' +
-    'und sollen einander im Geist der Brüderlichkeit begegnen.',
+  'Alle Menschen sind frei und gleich an Würde und Rechten geboren. Sie sind mit Vernunft und Gewissen ' +
+    'begabt und sollen einander im Geist der Brüderlichkeit begegnen.',
   'Todos los seres humanos nacen libres e iguales en dignidad y derechos y, dotados como están de razón y ' +
     'conciencia, deben comportarse fraternalmente los unos con los otros.',
   'Все люди рождаются свободными и равными в своем достоинстве и правах. Они наделены разумом и совестью и ' +
@@ -58,8 +58,8 @@ const damages: readonly ((word: string) => string)[] = [
 const signs = ['😂', '❤️', '👍🏽', '🇫🇷', '👩‍💻'];
 
 /**
- * Damages about one word of ASCII in twenty, misreads the lines in French, puts typographic quotes round a word in
- * forty and an emoji at the end of a line in five. The same every time.
+ * Damages about one word of ASCII in twenty, misreads the lines in French, puts typographic quotes round a
+ * word in forty and an emoji at the end of a line in five. The same every time.
  */
 function damaged(line: string, number: number): string {
   const words = line.split(' ').map((word, at) => {

@@ -1,7 +1,9 @@
 /** Composition root: builds the parts, binds the handlers to them and hands both to a command. */
+import { readFileSync } from 'node:fs';
 import { availableParallelism, hostname } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { Command } from 'commander';
 import { createAccess, keyTiers, type Access } from './access/admission.js';
 import { KeyChanges, storedKeys, storedUsage } from './access/stored.js';
 import { readTiers, type Tiers } from './access/tiers.js';
@@ -9,10 +11,11 @@ import { addClick } from './commands/click.js';
 import { addExports } from './commands/export.js';
 import { addForget } from './commands/forget.js';
 import { addKeys, type KeysParts } from './commands/keys.js';
+import { addNormalize, type NormalizeCommandParts } from './commands/normalize.js';
 import { addOptout } from './commands/optout.js';
 import { runProgram, workerCommand } from './commands/program.js';
 import { serve, type ServeOrder, type ServeOutcome } from './commands/serve.js';
-import { terminal } from './commands/terminal.js';
+import { terminal, writeOutput } from './commands/terminal.js';
 import type { OpenedStore } from './commands/withStore.js';
 import { storeCopy } from './commands/storeCopy.js';
 import type { Handlers } from './contract/routes.js';
@@ -242,6 +245,20 @@ function commandParts(): KeysParts {
   };
 }
 
+/** What `fusegate normalize` reads and does it with. */
+function normalizeParts(cores: number): Omit<NormalizeCommandParts, 'printError'> {
+  return {
+    input: process.stdin,
+    write: writeOutput,
+    readFile: (path) => readFileSync(path, 'utf8'),
+    normalizer: ({ mode, contextual, glosses }) => {
+      const pairs = Object.entries(glosses).map(([surface, gloss]) => ({ surface, gloss }));
+      const made = new native.TextNormalizer(mode, contextual, pairs);
+      return (piece) => made.normalize(piece, cores);
+    },
+  };
+}
+
 /** Runs `fusegate` with the arguments after the command's name. */
 export async function main(args: readonly string[]): Promise<void> {
   const parts = commandParts();
@@ -268,7 +285,12 @@ export async function main(args: readonly string[]): Promise<void> {
         printError: (line) => console.error(line),
       }),
     work: () => runWorker(buildServer),
-    add: [addKeys, addExports, addOptout, addClick, addForget].map((add) => (program) => add(program, parts)),
+    add: [
+      ...[addKeys, addExports, addOptout, addClick, addForget].map(
+        (add) => (program: Command) => add(program, parts),
+      ),
+      (program) => addNormalize(program, { ...parts, ...normalizeParts(parts.machine.cores) }),
+    ],
   });
 }
 

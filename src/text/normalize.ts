@@ -19,8 +19,8 @@ export interface NormalizeParts {
 }
 
 /**
- * Longest body, in bytes, that is answered on the event loop: 0.1 ms there for most texts, a millisecond where
- * every word is damaged, 8 where every character looks broken and none can be mended.
+ * Longest body, in bytes, that is answered on the event loop: 0.1 ms there for most texts, a millisecond
+ * where every word is damaged, 8 where every character looks broken and none can be mended.
  */
 export const LOOP_BODY_LIMIT = 32 * 1024;
 

@@ -9,6 +9,7 @@ pub mod properties;
 pub mod repair;
 pub mod request;
 pub mod skeleton;
+pub mod stream;
 
 use std::io::Write as _;
 
@@ -37,6 +38,14 @@ pub enum Mode {
 }
 
 impl Mode {
+    /// The mode of a name, if it is one.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        [Mode::Augment, Mode::Replace, Mode::Repair]
+            .into_iter()
+            .find(|mode| mode.name() == name)
+    }
+
     /// Its name on the wire.
     #[must_use]
     pub fn name(self) -> &'static str {

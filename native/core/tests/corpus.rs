@@ -63,7 +63,8 @@ fn normalization_is_sound() {
     for input in bytes("normalize") {
         let text = String::from_utf8_lossy(&input);
         for mode in [Mode::Augment, Mode::Replace, Mode::Repair] {
-            normalize::naive::assert_sound(&text, mode, texts % 2 == 0, None);
+            normalize::naive::assert_sound(&text, mode, true, None);
+            normalize::naive::assert_sound(&text, mode, false, None);
         }
         texts += 1;
     }

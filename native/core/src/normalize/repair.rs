@@ -483,8 +483,7 @@ impl<'a> Round<'a> {
         let mut replacement = String::from(if action == Action::Superscript { "^" } else { "_" });
         let forms = self.line[at..at + length].chars().filter_map(mapped);
         forms.for_each(|(form, _)| replacement.push_str(form));
-        self.edits
-            .push(at, at + length, replacement.as_bytes(), Kind::Script);
+        self.put(at, at + length, &replacement, Kind::Script, true);
         at + length
     }
 
@@ -520,8 +519,7 @@ impl<'a> Round<'a> {
         if after.is_some_and(|c| edge(c, false) && !written(properties(c))) {
             replacement.push(' ');
         }
-        self.edits
-            .push(at, at + c.len_utf8(), replacement.as_bytes(), kind);
+        self.put(at, at + c.len_utf8(), &replacement, kind, true);
     }
 
     /// Whether the nearest character on either side is Han or kana, wide punctuation passed over.
