@@ -1,6 +1,7 @@
 /**
  * What normalization is worth to a search: Cranfield with accents and typographic quotes planted, then every
- * fifth word of the documents damaged, then normalized. The collection is not the project's: it is read from beside it.
+ * fifth word of the documents damaged, then normalized. The collection is not the project's: it is read from
+ * beside it.
  */
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
