@@ -8,31 +8,41 @@ import { checkBm25s, checkFusegate, checkRankBm25, checkTantivy } from './check.
 import type { Check } from './check.js';
 import type { Body } from './bodies.js';
 
+/** A request body in a file. */
+export interface BodyFile {
+  readonly name: string;
+  readonly path: string;
+}
+
 /** A running peer. */
-export interface InProcess {
+export interface InProcess<Kind extends BodyFile = Body> {
   readonly name: string;
   /** Whether its tokenizer can do what the body asks for. */
-  readonly takes: (body: Body) => boolean;
+  readonly takes: (body: Kind) => boolean;
   /** Answers once, and fails unless the answer is right. */
-  readonly verify: (body: Body) => Promise<void>;
+  readonly verify: (body: Kind) => Promise<void>;
   /** Seconds a request, over about `seconds`. */
-  readonly measure: (body: Body, seconds: number) => Promise<number>;
+  readonly measure: (body: Kind, seconds: number) => Promise<number>;
   readonly stop: () => Promise<void>;
 }
 
-interface Program {
+/** How a peer is started, and what its answers must be. */
+export interface Program<Kind extends BodyFile> {
   readonly name: string;
   readonly command: string;
   readonly args: readonly string[];
-  readonly check: Check;
-  readonly takes?: (body: Body) => boolean;
+  /** Throws where an answer is wrong. */
+  readonly check: (body: Kind, answer: unknown) => void;
+  readonly takes?: (body: Kind) => boolean;
 }
 
-function start({ name, command, args, check, takes = () => true }: Program): InProcess {
+/** Starts a peer. */
+export function startPeer<Kind extends BodyFile>(program: Program<Kind>): InProcess<Kind> {
+  const { name, command, args, check, takes = () => true } = program;
   const child = spawn(command, args, { cwd: projectRoot, stdio: ['pipe', 'pipe', 'inherit'] });
   const ended = once(child, 'close');
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
-  const ask = async (body: Body, seconds: number): Promise<unknown> => {
+  const ask = async (body: Kind, seconds: number): Promise<unknown> => {
     child.stdin.write(`${JSON.stringify({ body: body.path, seconds })}\n`);
     const line = await lines.next();
     if (line.done === true) throw new Error(`${name} ended`);
@@ -44,7 +54,7 @@ function start({ name, command, args, check, takes = () => true }: Program): InP
     verify: async (body) => {
       const answer = await ask(body, 0);
       try {
-        check(body.request, answer);
+        check(body, answer);
       } catch (error) {
         throw new Error(`${name} answers ${body.name} wrongly`, { cause: error });
       }
@@ -79,18 +89,23 @@ function buildTantivy(say: (line: string) => void): string | undefined {
 export function startInProcess(python: string | undefined, say: (line: string) => void): InProcess[] {
   const native = join(projectRoot, 'dist/bench/peers/native.js');
   const script = 'bench/peers/inprocess.py';
-  const programs: Program[] = [
-    { name: 'native core', command: process.execPath, args: [native], check: checkFusegate },
+  const of =
+    (check: Check) =>
+    ({ request }: Body, answer: unknown): void =>
+      check(request, answer);
+  const programs: Program<Body>[] = [
+    { name: 'native core', command: process.execPath, args: [native], check: of(checkFusegate) },
   ];
   if (python !== undefined) {
-    programs.push({ name: 'rank_bm25', command: python, args: [script, 'rank_bm25'], check: checkRankBm25 });
-    programs.push({ name: 'bm25s', command: python, args: [script, 'bm25s'], check: checkBm25s });
+    const peer = { command: python };
+    programs.push({ ...peer, name: 'rank_bm25', args: [script, 'rank_bm25'], check: of(checkRankBm25) });
+    programs.push({ ...peer, name: 'bm25s', args: [script, 'bm25s'], check: of(checkBm25s) });
   }
   say('Building the Rust peer (tantivy; some minutes the first time) …');
   const tantivy = buildTantivy(say);
   if (tantivy !== undefined) {
     const takes = (body: Body): boolean => body.request.tokenizer !== 'ngram';
-    programs.push({ name: 'tantivy', command: tantivy, args: [], check: checkTantivy, takes });
+    programs.push({ name: 'tantivy', command: tantivy, args: [], check: of(checkTantivy), takes });
   }
-  return programs.map(start);
+  return programs.map(startPeer);
 }

@@ -8,6 +8,8 @@ import { benchLarge } from './large.js';
 import type { LargeOptions } from './large.js';
 import { benchLeads } from './leads.js';
 import type { LeadsOptions } from './leads.js';
+import { benchNormalize } from './normalize.js';
+import type { NormalizeOptions } from './normalize.js';
 import { benchSoak } from './soak.js';
 import type { SoakOptions } from './soak.js';
 
@@ -77,6 +79,16 @@ program
   .option('--no-record', 'write nothing to bench/record')
   .action(async (options: LeadsOptions) => {
     process.exitCode = await benchLeads(options);
+  });
+program
+  .command('normalize')
+  .description('POST /v1/normalize against ftfy + emoji + confusable_homoglyphs')
+  .option('--rounds <n>', 'rounds in which the peers take turns', whole, 5)
+  .option('--seconds <s>', 'seconds a peer, text and round', positive, 2)
+  .option('--json', 'print one JSON document instead of text', false)
+  .option('--no-record', 'write nothing to bench/record')
+  .action(async (options: NormalizeOptions) => {
+    process.exitCode = await benchNormalize(options);
   });
 try {
   await program.parseAsync();

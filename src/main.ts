@@ -1,4 +1,5 @@
 /** Composition root: builds the parts, binds the handlers to them and hands both to a command. */
+import { readFileSync } from 'node:fs';
 import { availableParallelism, hostname } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -13,11 +14,12 @@ import { addDoctor } from './commands/doctor.js';
 import { addExports } from './commands/export.js';
 import { addForget } from './commands/forget.js';
 import { addKeys, type KeysParts } from './commands/keys.js';
+import { addNormalize, type NormalizeCommandParts } from './commands/normalize.js';
 import { addOrders } from './commands/orders.js';
 import { addOptout } from './commands/optout.js';
 import { runProgram, workerCommand } from './commands/program.js';
 import { serve, type ServeOrder, type ServeOutcome } from './commands/serve.js';
-import { terminal } from './commands/terminal.js';
+import { terminal, writeOutput } from './commands/terminal.js';
 import type { OpenedStore } from './commands/withStore.js';
 import { storeCopy } from './commands/storeCopy.js';
 import type { Handlers, RouteLimit } from './contract/routes.js';
@@ -49,6 +51,7 @@ import { openSecrets } from './store/secrets.js';
 import { startSweep, type SweepParts } from './store/sweep.js';
 import { unitIds } from './store/unitId.js';
 import { removeOldUsage } from './store/usage.js';
+import { normalizeHandler } from './text/normalize.js';
 import { derive } from './system/masterSecret.js';
 import { systemClock } from './system/clock.js';
 import type { Configuration } from './system/configuration.js';
@@ -139,6 +142,7 @@ function handlers(
   return {
     fuse: fuseHandler({ ...native, answerExactlyOffLoop: exactOffLoop() }),
     ...checkout.handlers,
+    normalize: normalizeHandler(native),
     leads: leads(storing),
     deliveryModels,
     deliveryInterest: deliveryInterest(storing),
@@ -292,6 +296,20 @@ const doctorParts = {
   },
 };
 
+/** What `fusegate normalize` reads and does it with. */
+function normalizeParts(cores: number): Omit<NormalizeCommandParts, 'printError'> {
+  return {
+    input: process.stdin,
+    write: writeOutput,
+    readFile: (path) => readFileSync(path, 'utf8'),
+    normalizer: ({ mode, contextual, glosses }) => {
+      const pairs = Object.entries(glosses).map(([surface, gloss]) => ({ surface, gloss }));
+      const made = new native.TextNormalizer(mode, contextual, pairs);
+      return (piece) => made.normalize(piece, cores);
+    },
+  };
+}
+
 /** Runs `fusegate` with the arguments after the command's name. */
 export async function main(args: readonly string[]): Promise<void> {
   const parts = commandParts();
@@ -325,6 +343,7 @@ export async function main(args: readonly string[]): Promise<void> {
       ),
       (program) => addBackup(program, { ...parts, ...more, lockFolder, progressTo: process.stderr }),
       (program) => addDoctor(program, { ...parts, ...more, ...doctorParts }),
+      (program) => addNormalize(program, { ...parts, ...normalizeParts(parts.machine.cores) }),
     ],
   });
 }

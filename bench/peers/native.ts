@@ -1,6 +1,6 @@
 /**
- * One request of POST /v1/fuse in process by Fusegate's native core: bytes in, bytes out, through Node-API.
- * Jobs and answers as in `inprocess.py`.
+ * One request of POST /v1/fuse, or of POST /v1/normalize where the argument says so, in process by Fusegate's
+ * native core: bytes in, bytes out, through Node-API. Jobs and answers as in `inprocess.py`.
  */
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
@@ -14,12 +14,13 @@ interface Job {
 /** Requests between two looks at the clock: the clock must not be what is measured. */
 const BATCH = 8;
 
+const answering = process.argv[2] === 'normalize' ? native.normalize : native.fuse;
 const facts = new Float64Array(1);
 let out = new Uint8Array(1 << 20);
 
 /** Answers once; the bytes are good until the next answer. */
 function answer(body: Uint8Array): Uint8Array {
-  const length = native.fuse(body, out, facts);
+  const length = answering(body, out, facts);
   if (length < -2) {
     out = new Uint8Array(-length);
     return answer(body);
@@ -40,8 +41,8 @@ function measure(body: Uint8Array, seconds: number): { requests: number; seconds
 }
 
 for await (const line of createInterface({ input: process.stdin })) {
-  const job = JSON.parse(line) as Job;
-  const body = readFileSync(job.body);
-  if (job.seconds > 0) console.log(JSON.stringify(measure(body, job.seconds)));
+  const { body: path, seconds } = JSON.parse(line) as Job;
+  const body = readFileSync(path);
+  if (seconds > 0) console.log(JSON.stringify(measure(body, seconds)));
   else console.log(new TextDecoder().decode(answer(body)));
 }

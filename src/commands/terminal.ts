@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline/promises';
 import type { CommandParts } from './withStore.js';
 
 /** Writes to standard output at the pace of its reader; one that has gone ends the program quietly. */
-function write(text: string): Promise<void> {
+export function writeOutput(text: string | Uint8Array): Promise<void> {
   const { stdout } = process;
   if (stdout.listenerCount('error') === 0) stdout.on('error', () => process.exit(0));
   return new Promise((resolve) => {
@@ -24,7 +24,7 @@ async function ask(question: string): Promise<boolean> {
 export function terminal(): Pick<CommandParts, 'write' | 'printError' | 'showProgress' | 'ask'> {
   const watched = process.stderr.isTTY && !process.stdout.isTTY;
   return {
-    write,
+    write: writeOutput,
     printError: (line) => console.error(line),
     showProgress: watched ? (text) => void process.stderr.write(`\r\u001b[K${text}`) : undefined,
     ask: process.stdin.isTTY ? ask : undefined,

@@ -18,6 +18,7 @@ import type {
 } from './info.js';
 import type { LeadRequest, LeadResponse } from './leads.js';
 import { bodyLimits, fieldLimits } from './limits.js';
+import type { NormalizeRequest, NormalizeResponse } from './normalize.js';
 import type { UnsubscribeResponse } from './optout.js';
 import type {
   BitcoinOrder,
@@ -82,6 +83,80 @@ const fuseResponse: FuseResponse = {
       rank: 2,
     },
   ],
+};
+
+const normalizeRequest: NormalizeRequest = {
+  text: 'CafÃ© “Zürich” ① ❤️ pаypal',
+  mode: 'augment',
+};
+
+const normalizeResponse: NormalizeResponse = {
+  text: 'CafÃ© “Zürich” ① ❤️ pаypal',
+  normalized: 'Café "Zürich" 1 ❤️ (red heart) paypal',
+  mode: 'augment',
+  changed: true,
+  changes: [
+    {
+      start: 3,
+      end: 5,
+      original: 'Ã©',
+      replacement: 'é',
+      kind: 'mojibake',
+      reason: 'UTF-8 that was read as Latin-1',
+    },
+    {
+      start: 6,
+      end: 7,
+      original: '“',
+      replacement: '"',
+      kind: 'quote',
+      reason: 'typographic quote',
+    },
+    {
+      start: 13,
+      end: 14,
+      original: '”',
+      replacement: '"',
+      kind: 'quote',
+      reason: 'typographic quote',
+    },
+    {
+      start: 15,
+      end: 16,
+      original: '①',
+      replacement: '1',
+      kind: 'enclosed',
+      reason: 'enclosed character',
+    },
+    {
+      start: 17,
+      end: 19,
+      original: '❤️',
+      replacement: '❤️ (red heart)',
+      kind: 'emoji',
+      reason: 'name of the emoji (CLDR)',
+    },
+    {
+      start: 21,
+      end: 22,
+      original: 'а',
+      replacement: 'a',
+      kind: 'confusable',
+      reason: 'looks like a Latin letter (UTS #39)',
+    },
+  ],
+  stats: {
+    mojibake: 1,
+    emoji: 1,
+    quote: 2,
+    enclosed: 1,
+    confusable: 1,
+  },
+  data_versions: {
+    unicode: '17.0.0',
+    cldr: '48.2.0',
+  },
+  chars: 26,
 };
 
 const leadRequest: LeadRequest = {
@@ -404,6 +479,7 @@ export const examples: Readonly<Record<RouteId, Example>> = {
     request: { method: 'GET', path: `/v1/checkout/lightning/${paymentHash}/qr.svg` },
     response: { status: 200, type: 'image/svg+xml; charset=utf-8' },
   },
+  normalize: post('/v1/normalize', normalizeRequest, normalizeResponse),
   leads: post('/v1/leads', leadRequest, leadResponse),
   deliveryModels: get('/v1/delivery-models', models),
   deliveryInterest: post('/v1/delivery-interest', interestRequest, interestResponse),

@@ -208,6 +208,7 @@ export function gatewayDocument(): OpenApiDocument {
     servers: [{ url: '/' }],
     tags: [
       { name: 'fuse', description: 'Re-ranking.' },
+      { name: 'normalize', description: 'Text made findable.' },
       { name: 'checkout', description: 'What keys cost, and the ways to pay for one.' },
       { name: 'outreach', description: 'Leads, delivery models, mail opt-out and counted links.' },
       { name: 'information', description: 'The service itself.' },

@@ -44,7 +44,7 @@ export interface Route {
   /** Which address serves it: `gateway` is contract part A, `door` part B. */
   readonly part: 'gateway' | 'door';
   /** Heading in the reference page. */
-  readonly tag: 'fuse' | 'checkout' | 'outreach' | 'information';
+  readonly tag: 'fuse' | 'normalize' | 'checkout' | 'outreach' | 'information';
   /** Shown beside the path. */
   readonly summary: string;
   /** Markdown. */
@@ -92,6 +92,15 @@ const information = {
   cors: true,
   acts: false,
   documented: true,
+} as const;
+
+/** Every problem of a route whose callers may bring a key and whose body the handler reads. */
+const keyedProblems = {
+  401: ['invalid_api_key', 'key_expired', 'key_revoked', 'key_suspended'],
+  408: ['body_timeout'],
+  413: ['body_too_large'],
+  415: ['unsupported_encoding'],
+  429: ['rate_limited'],
 } as const;
 
 const html = 'text/html; charset=utf-8';
@@ -163,14 +172,28 @@ export const routes = {
     access: 'key',
     answers: { 200: { schema: 'FuseResponse', description: 'The re-ranked candidates.' } },
     unprocessable: true,
-    problems: {
-      401: ['invalid_api_key', 'key_expired', 'key_revoked', 'key_suspended'],
-      408: ['body_timeout'],
-      413: ['body_too_large'],
-      415: ['unsupported_encoding'],
-      429: ['rate_limited'],
-      503: ['no_model', 'overloaded', 'store_unavailable'],
-    },
+    problems: { ...keyedProblems, 503: ['no_model', 'overloaded', 'store_unavailable'] },
+    headers: ['server-timing', 'ratelimit', 'ratelimit-policy'],
+    cors: false,
+    acts: false,
+    documented: true,
+  },
+  normalize: {
+    method: 'POST',
+    path: '/v1/normalize',
+    part: 'gateway',
+    tag: 'normalize',
+    summary: 'Repair a text and gloss what words do not find',
+    description:
+      'Repairs mojibake, compatibility forms, invisible characters, typographic signs and look-alike ' +
+      'letters, gives emoji and symbols their names, and tells every change by its place, so that it can ' +
+      'be undone.',
+    body: { kind: 'raw', schema: 'NormalizeRequest', other: 'none', limit: 2 * MIB },
+    parameters: { header: 'KeyHeaders' },
+    access: 'key',
+    answers: { 200: { schema: 'NormalizeResponse', description: 'The text, and every change made.' } },
+    unprocessable: true,
+    problems: { ...keyedProblems, 503: ['overloaded', 'store_unavailable'] },
     headers: ['server-timing', 'ratelimit', 'ratelimit-policy'],
     cors: false,
     acts: false,

@@ -64,6 +64,17 @@ export declare class Gate {
   close(): void
 }
 
+/** Normalizes text piece by piece, outside the event loop. */
+export declare class TextNormalizer {
+  /** `mode`, `contextual` and glosses as in a NormalizeRequest. Throws on a mode that is none. */
+  constructor(mode: string, contextual: boolean, glosses: Array<GlossPair>)
+  /**
+   * Normalizes a piece of UTF-8 by so many threads. Pieces are cut after line feeds, since lines are
+   * repaired whole. `text` must not change until the promise settles.
+   */
+  normalize(text: Buffer, threads: number): Promise<NormalizedText>
+}
+
 /** Checks strict JSON (RFC 8259, UTF-8 only); null when `body` passes. */
 export declare function checkJson(body: Uint8Array): JsonRefusal | null
 
@@ -95,6 +106,14 @@ export interface FuseResult {
   characters: number
 }
 
+/** A surface form and its gloss. */
+export interface GlossPair {
+  /** What is looked for. */
+  surface: string
+  /** What it is glossed with. */
+  gloss: string
+}
+
 /** SHA-256 of an API key's characters; null when it has not the form of a key or its checksum is wrong. */
 export declare function hashKey(key: string): Buffer | null
 
@@ -109,6 +128,14 @@ export interface JsonRefusal {
   reason: string
 }
 
+/** How often a kind of change was made. */
+export interface KindCount {
+  /** The kind's name on the wire. */
+  kind: string
+  /** Changes of it. */
+  count: number
+}
+
 /**
  * Takes an exclusive lock on the file at `path`, made when absent, and writes `text` into it. The lock lasts
  * until this process ends, however it ends. Returns null when it was taken, else the text of the present
@@ -118,6 +145,37 @@ export declare function lockFile(path: string, text: string): string | null
 
 /** Natural logarithm as the fast path takes it: the same bits on every platform and version of Node. */
 export declare function logarithm(value: number): number
+
+/**
+ * Answers a NormalizeRequest's bytes into `out`, which must not overlap them. Returns the answer's length
+ * and sets `facts[0]` to the characters it counts for; or returns -1 (left to the exact path), or minus the
+ * room that `out` must have.
+ */
+export declare function normalize(body: Uint8Array, out: Uint8Array, facts: Float64Array): number
+
+/**
+ * Does what [`normalize`] does in the thread pool, for bodies that would hold up the event loop. `body` must
+ * not change and `out` must not be read until the promise settles; they must not overlap.
+ */
+export declare function normalizeAsync(body: Buffer, out: Buffer): Promise<NormalizeResult>
+
+/** A piece of text, normalized. */
+export interface NormalizedText {
+  /** The text; empty where the piece is not UTF-8. */
+  text: Buffer
+  /** Changes by kind, those that were made. */
+  counts: Array<KindCount>
+  /** Offset of the first byte that is not UTF-8; null where all are. */
+  invalidAt?: number
+}
+
+/** What [`normalize`] returns and sets, from another thread. */
+export interface NormalizeResult {
+  /** As [`normalize`] returns it. */
+  length: number
+  /** Characters it counts for. */
+  characters: number
+}
 
 /** What a tier may do; 0 is no limit. */
 export interface TierLimit {

@@ -6,6 +6,7 @@
 use crate::ascii::count_ws_ascii;
 use crate::json::{Span, unescape};
 use crate::request::{self, Declined, Doc, Method, Options, Tokenizer};
+use crate::scan::code_points;
 use crate::terms::{Bigrams, Hits, Terms};
 use crate::{bm25, tokenize, unicode};
 
@@ -398,18 +399,6 @@ fn with_text<T>(
     unescaped.clear();
     unescape(&body[span.start..span.end], unescaped);
     each(unescaped, 0..unescaped.len(), unescaped.is_ascii())
-}
-
-/// How many characters UTF-8 `text` has: bytes that do not continue one.
-fn code_points(text: &[u8]) -> u64 {
-    // Blocks whose count fits a byte, which is what lets the compiler count many bytes at once.
-    let block = |bytes: &[u8]| {
-        bytes
-            .iter()
-            .map(|&byte| u8::from(byte & 0xC0 != 0x80))
-            .sum::<u8>()
-    };
-    text.chunks(192).map(|bytes| u64::from(block(bytes))).sum()
 }
 
 fn has_cjk(body: &[u8], span: Span) -> bool {

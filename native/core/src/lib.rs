@@ -1,5 +1,5 @@
 //! The hot path of Fusegate in plain Rust: strict JSON (RFC 8259), Unicode tokenizing, BM25, rank fusion, and
-//! the check of keys and limits.
+//! the check of keys and limits; and the repair and glossing of text.
 
 pub mod access;
 mod ascii;
@@ -10,6 +10,8 @@ pub mod keys;
 pub mod limits;
 #[cfg(any(test, feature = "naive"))]
 pub mod naive;
+pub mod normalize;
+mod normalize_tables;
 pub mod request;
 mod scan;
 pub mod terms;

@@ -41,6 +41,18 @@ pub fn ascii_length(text: &[u8]) -> usize {
             .unwrap_or(rest.len())
 }
 
+/// How many characters UTF-8 `text` has: bytes that do not continue one.
+pub fn code_points(text: &[u8]) -> u64 {
+    // Blocks whose count fits a byte, which is what lets the compiler count many bytes at once.
+    let block = |bytes: &[u8]| {
+        bytes
+            .iter()
+            .map(|&byte| u8::from(byte & 0xC0 != 0x80))
+            .sum::<u8>()
+    };
+    text.chunks(192).map(|bytes| u64::from(block(bytes))).sum()
+}
+
 fn portable_string_stop(bytes: &[u8], at: usize) -> (usize, bool) {
     let stops = |byte: u8| byte == b'"' || byte == b'\\' || byte < 0x20;
     let rest = bytes.get(at..).unwrap_or_default();

@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use fusegate_core::fuse::{Outcome, Workspace};
+use fusegate_core::normalize::{self, Mode};
 use fusegate_core::{json, naive};
 
 fn corpus(target: &str) -> Vec<PathBuf> {
@@ -54,6 +55,20 @@ fn counts_agree_with_the_obvious_reading() {
         texts += 1;
     }
     assert!(texts > 100);
+}
+
+#[test]
+fn normalization_is_sound() {
+    let mut texts = 0;
+    for input in bytes("normalize") {
+        let text = String::from_utf8_lossy(&input);
+        for mode in [Mode::Augment, Mode::Replace, Mode::Repair] {
+            normalize::naive::assert_sound(&text, mode, true, None);
+            normalize::naive::assert_sound(&text, mode, false, None);
+        }
+        texts += 1;
+    }
+    assert!(texts > 70);
 }
 
 #[test]

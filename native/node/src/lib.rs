@@ -3,6 +3,7 @@
 mod access;
 mod gate;
 mod lock;
+mod normalize;
 
 use std::cell::RefCell;
 

@@ -167,7 +167,7 @@ describe('Lightning', { skip: nodesSkip, timeout: 900_000 }, () => {
     await stop();
     await nodes.payInvoice(made.bolt11);
     await start({ LOG_LEVEL: 'debug' });
-    await server.prints(/open Lightning invoices were looked up/);
+    await server.prints(/open orders were looked up/);
     await stop();
     const store = await storeAt(`lmdb:${data}/store`);
     const found = await findOrderAt(store, 'lightning', made.payment_hash);

@@ -1,0 +1,16 @@
+//! Normalization of any text, in every mode, with any glosses: applied backwards the changes restore it, a
+//! second repair finds nothing, and the repair is the slow reading's.
+#![no_main]
+
+use fusegate_core::normalize::gloss::Glosses;
+use fusegate_core::normalize::{Mode, naive};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|input: (&str, &str, &str, bool)| {
+    let (text, surface, word, contextual) = input;
+    naive::assert_sound(text, Mode::Repair, contextual, None);
+    let glosses = Glosses::new(&[(surface.to_owned(), word.to_owned())], contextual);
+    for mode in [Mode::Augment, Mode::Replace] {
+        naive::assert_sound(text, mode, contextual, glosses.as_ref());
+    }
+});

@@ -1,0 +1,271 @@
+//! Glosses: CLDR's English short names for emoji and symbols, and the caller's own words for his terms.
+
+use aho_corasick::{AhoCorasick, MatchKind};
+
+use super::edits::Edits;
+use super::properties::{Kind, properties};
+use super::repair;
+use crate::normalize_tables::{NAME_FIRSTS, NAMES};
+
+/// Where a gloss goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// In parentheses after what it explains.
+    After,
+    /// Instead of it.
+    Instead,
+}
+
+/// The caller's glosses, ready to be looked for.
+pub struct Glosses {
+    search: AhoCorasick,
+    /// The gloss of each surface form, repaired.
+    words: Vec<String>,
+}
+
+fn repaired(text: &str, contextual: bool) -> String {
+    let mut out = Vec::new();
+    repair::text(text, contextual).apply(text.as_bytes(), &mut out);
+    String::from_utf8(out).unwrap_or_default()
+}
+
+impl Glosses {
+    /// Glosses by surface form; the last of equal ones counts, empty ones are not looked for. Both are
+    /// repaired, since repaired text is what they are looked for in and put into.
+    #[must_use]
+    pub fn new(pairs: &[(String, String)], contextual: bool) -> Option<Self> {
+        let mut pairs: Vec<(String, String)> = pairs
+            .iter()
+            .rev()
+            .map(|(surface, word)| (repaired(surface, contextual), repaired(word, contextual)))
+            .filter(|(surface, _)| !surface.is_empty())
+            .collect();
+        // Stable: the last of equal forms, first here, stays.
+        pairs.sort_by(|left, right| left.0.cmp(&right.0));
+        pairs.dedup_by(|next, kept| next.0 == kept.0);
+        let forms = pairs.iter().map(|(surface, _)| surface);
+        let search = AhoCorasick::builder()
+            .match_kind(MatchKind::LeftmostLongest)
+            .build(forms)
+            .ok()?;
+        let words = pairs.into_iter().map(|(_, word)| word).collect();
+        Some(Glosses { search, words })
+    }
+
+    fn find(&self, text: &str) -> Vec<Item<'_>> {
+        self.search
+            .find_iter(text)
+            .map(|found| Item {
+                start: found.start(),
+                end: found.end(),
+                word: &self.words[found.pattern().as_usize()],
+                kind: Kind::Gloss,
+            })
+            .collect()
+    }
+}
+
+/// Something to gloss.
+#[derive(Debug, Clone, Copy)]
+struct Item<'a> {
+    start: usize,
+    end: usize,
+    word: &'a str,
+    kind: Kind,
+}
+
+/// The edits that gloss a repaired text, one pass from left to right: the caller's forms, the longest at each
+/// place; and what CLDR names, where none of these is.
+#[must_use]
+pub fn text(source: &str, place: Place, glosses: Option<&Glosses>) -> Edits {
+    let callers = glosses.map_or_else(Vec::new, |glosses| glosses.find(source));
+    let mut edits = Edits::default();
+    let mut callers = callers.into_iter().peekable();
+    let mut at = 0;
+    loop {
+        let limit = callers.peek().map_or(source.len(), |item| item.start);
+        let item = match next_named(source, at, limit) {
+            Some(item) => item,
+            None => match callers.next() {
+                Some(item) => item,
+                None => break,
+            },
+        };
+        at = item.end;
+        put(source, item, place, &mut edits);
+    }
+    edits
+}
+
+/// Puts one gloss, with a space where it would run into a word or another gloss.
+fn put(source: &str, item: Item<'_>, place: Place, edits: &mut Edits) {
+    let Item {
+        start,
+        end,
+        word,
+        kind,
+    } = item;
+    let clings = |c: Option<char>| c.is_some_and(|c| properties(c).word());
+    let after_item = edits.end() == start && start > 0;
+    let before_word = clings(source[end..].chars().next());
+    let mut text = String::new();
+    match place {
+        Place::After if word.is_empty() => return,
+        Place::After => {
+            text.push_str(if after_item { " " } else { "" });
+            text.push_str(&source[start..end]);
+            text.push_str(" (");
+            text.push_str(word);
+            text.push(')');
+        }
+        Place::Instead => {
+            let led = after_item || clings(source[..start].chars().next_back());
+            text.push_str(if led { " " } else { "" });
+            text.push_str(word);
+        }
+    }
+    text.push_str(if before_word { " " } else { "" });
+    // Each gloss is a change of its own, also where two touch.
+    edits.push_apart(start, end, text.as_bytes(), kind);
+}
+
+/// Which bytes begin a character that a name begins with, or U+20E3.
+static LEADS: [bool; 256] = {
+    let mut leads = [false; 256];
+    leads[0xE2] = true;
+    let mut at = 0;
+    while at < NAME_FIRSTS.len() {
+        let code = NAME_FIRSTS[at].0;
+        let lead = match code {
+            ..0x80 => 0,
+            0x80..0x800 => 0xC0 | code >> 6,
+            0x800..0x1_0000 => 0xE0 | code >> 12,
+            _ => 0xF0 | code >> 18,
+        };
+        leads[lead as usize] = true;
+        at += 1;
+    }
+    leads[0] = false;
+    leads
+};
+
+/// The next emoji or symbol with a name that lies between `at` and `limit`, a run of equal ones as one.
+fn next_named(source: &str, mut at: usize, limit: usize) -> Option<Item<'static>> {
+    let first = at;
+    let text = &source[..limit];
+    loop {
+        let bytes = &text.as_bytes()[at..];
+        at += bytes.iter().position(|&byte| LEADS[usize::from(byte)])?;
+        let c = text[at..].chars().next()?;
+        if c == '\u{20E3}'
+            && let Some(item) = keycap(source, first, at)
+        {
+            return Some(item);
+        }
+        if !properties(c).named() {
+            at += c.len_utf8();
+            continue;
+        }
+        let Some((length, word)) = named(&text[at..]) else {
+            at += unnamed_length(&text[at..], c);
+            continue;
+        };
+        let mut end = at + length;
+        while let Some((more, _)) = named(&text[end..]).filter(|(_, next)| *next == word) {
+            end += more;
+        }
+        let kind = if properties(c).emoji() {
+            Kind::Emoji
+        } else {
+            Kind::Symbol
+        };
+        return Some(Item {
+            start: at,
+            end,
+            word,
+            kind,
+        });
+    }
+}
+
+fn is_regional(c: char) -> bool {
+    ('\u{1F1E6}'..='\u{1F1FF}').contains(&c)
+}
+
+/// What to pass over where nothing has a name: two regional indicators are one flag, named or not.
+fn unnamed_length(text: &str, c: char) -> usize {
+    let next = text[c.len_utf8()..].chars().next();
+    match next {
+        Some(next) if is_regional(c) && is_regional(next) => c.len_utf8() + next.len_utf8(),
+        _ => c.len_utf8(),
+    }
+}
+
+fn is_selector(c: char) -> bool {
+    matches!(c, '\u{FE0E}' | '\u{FE0F}')
+}
+
+/// The keycap whose U+20E3 stands at `at`, not to begin before `first`.
+fn keycap(source: &str, first: usize, at: usize) -> Option<Item<'static>> {
+    let mut before = source[first..at]
+        .char_indices()
+        .rev()
+        .filter(|(_, c)| !is_selector(*c));
+    let (place, base) = before.next()?;
+    let mut key = String::from(base);
+    key.push('\u{20E3}');
+    let name = NAMES
+        .binary_search_by(|(sequence, _)| (*sequence).cmp(&key))
+        .ok()?;
+    Some(Item {
+        start: first + place,
+        end: at + '\u{20E3}'.len_utf8(),
+        word: NAMES[name].1,
+        kind: Kind::Emoji,
+    })
+}
+
+/// The longest named sequence that `text` begins with: its length, selectors after it included, and its name.
+fn named(text: &str) -> Option<(usize, &'static str)> {
+    let c = text.chars().next()?;
+    let first = NAME_FIRSTS
+        .binary_search_by_key(&u32::from(c), |(code, _, _)| *code)
+        .ok()?;
+    let (_, from, to) = NAME_FIRSTS[first];
+    let mut candidates: &'static [(&str, &str)] = &NAMES[usize::from(from)..usize::from(to)];
+    let (mut at, mut matched, mut best) = (c.len_utf8(), c.len_utf8(), None);
+    loop {
+        // Shorter keys stand before those that go on.
+        if let Some((key, name)) = candidates.first()
+            && key.len() == matched
+        {
+            best = Some((at, *name));
+            candidates = &candidates[1..];
+        }
+        if candidates.is_empty() {
+            break;
+        }
+        let selectors = selectors_length(&text[at..]);
+        let Some(next) = text[at + selectors..].chars().next() else {
+            break;
+        };
+        let mut buffer = [0; 4];
+        let part: &[u8] = next.encode_utf8(&mut buffer).as_bytes();
+        let rest = |key: &'static str| &key.as_bytes()[matched..];
+        let start = candidates.partition_point(|(key, _)| rest(key) < part);
+        let count = candidates[start..].partition_point(|(key, _)| rest(key).starts_with(part));
+        candidates = &candidates[start..start + count];
+        at += selectors + part.len();
+        matched += part.len();
+    }
+    let (length, name) = best?;
+    Some((length + selectors_length(&text[length..]), name))
+}
+
+/// Length of the variation selectors that `text` begins with.
+fn selectors_length(text: &str) -> usize {
+    text.chars()
+        .take_while(|c| is_selector(*c))
+        .map(char::len_utf8)
+        .sum()
+}

@@ -1,0 +1,733 @@
+//! Repair line by line: every row of the closed list in docs/normalize.md, until nothing changes.
+//!
+//! A round looks at the line once and notes edits that do not touch one another; whatever depends on what
+//! another edit of the round puts in waits for the next round.
+
+use super::edits::Edits;
+use super::mojibake;
+use super::properties::{Action, Kind, Properties, latin, mapped, properties};
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::canonical_combining_class;
+
+/// Most rounds that a line gets. No text is known that takes more than four.
+const ROUNDS: usize = 24;
+
+/// How many removable characters a joiner's neighbour may stand behind.
+const NEIGHBOUR_DISTANCE: usize = 4;
+
+/// The edits that repair a whole text. `contextual`: confusable letters map only inside words whose other
+/// letters are Latin.
+#[must_use]
+pub fn text(source: &str, contextual: bool) -> Edits {
+    let mut all = Edits::default();
+    let mut at = plain_length(source.as_bytes());
+    while at < source.len() {
+        let start = source[..at].rfind('\n').map_or(0, |newline| newline + 1);
+        let end =
+            memchr::memchr(b'\n', &source.as_bytes()[at..]).map_or(source.len(), |length| at + length + 1);
+        if let Some(edits) = line(&source[start..end], contextual) {
+            all.append(&edits, start);
+        }
+        at = end + plain_length(&source.as_bytes()[end..]);
+    }
+    all
+}
+
+/// The edits that repair `text`, which was repaired but for what `glosses` put in: the lines that they touch.
+#[must_use]
+pub fn lines_of(text: &str, glosses: &Edits, contextual: bool) -> Edits {
+    let mut all = Edits::default();
+    let mut done = 0;
+    let mut shift = 0isize;
+    for edit in glosses.list() {
+        let place = edit.start.wrapping_add_signed(shift);
+        let end = place + glosses.replacement(edit).len();
+        shift += (end - place) as isize - (edit.end - edit.start) as isize;
+        if end <= done {
+            continue;
+        }
+        let mut at = text[done..place.max(done)]
+            .rfind('\n')
+            .map_or(done, |newline| done + newline + 1);
+        done = memchr::memchr(b'\n', &text.as_bytes()[end..]).map_or(text.len(), |found| end + found + 1);
+        // A gloss may hold line feeds.
+        for touched in text[at..done].split_inclusive('\n') {
+            if let Some(edits) = line(touched, contextual) {
+                all.append(&edits, at);
+            }
+            at += touched.len();
+        }
+    }
+    all
+}
+
+/// Repairs one line, its line feed included; `None` where nothing changes.
+#[must_use]
+pub fn line(source: &str, contextual: bool) -> Option<Edits> {
+    let mut all: Option<Edits> = None;
+    let mut current = Vec::new();
+    for _ in 0..ROUNDS {
+        let text = if all.is_some() {
+            simdutf8::basic::from_utf8(&current).ok()?
+        } else {
+            source
+        };
+        let (edits, rest) = match Round::over(text, contextual, true) {
+            Found::Nothing => break,
+            Found::Edits { edits, rest } => (edits, rest),
+            Found::Bad => match mojibake::repair(text) {
+                Some(edits) => (edits, Rest::Unsure),
+                None => match Round::over(text, contextual, false) {
+                    Found::Edits { edits, rest } => (edits, rest),
+                    _ => break,
+                },
+            },
+        };
+        let mut next = Vec::new();
+        if rest != Rest::Plain {
+            edits.apply(text.as_bytes(), &mut next);
+        }
+        let done = match rest {
+            Rest::Plain => true,
+            Rest::Odd => simdutf8::basic::from_utf8(&next).is_ok_and(|next| !mojibake::is_bad(next)),
+            Rest::Unsure => false,
+        };
+        all = Some(match all {
+            None => edits,
+            Some(before) => before.then(&edits, source.as_bytes(), text.as_bytes()),
+        });
+        if done {
+            break;
+        }
+        current = next;
+    }
+    all.filter(|edits| !edits.is_empty())
+}
+
+/// What a round found.
+enum Found {
+    Nothing,
+    /// Something nobody writes, with which nothing else is done in the same round.
+    Bad,
+    Edits {
+        edits: Edits,
+        rest: Rest,
+    },
+}
+
+/// What a round leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rest {
+    /// Characters at which no row does anything, whatever stands beside them.
+    Plain,
+    /// Such, but in a new neighbourhood they may be mojibake.
+    Odd,
+    /// Perhaps more to do.
+    Unsure,
+}
+
+/// Length of the beginning of `text` that holds nothing to repair: printable ASCII, line feeds and tabs.
+#[must_use]
+pub fn plain_length(text: &[u8]) -> usize {
+    let odd = |byte: u8| !(0x20..0x7F).contains(&byte) && byte != b'\n' && byte != b'\t';
+    let (blocks, _) = text.as_chunks::<64>();
+    let plain = blocks
+        .iter()
+        .position(|block| block.iter().fold(false, |found, &byte| found | odd(byte)))
+        .unwrap_or(blocks.len());
+    let rest = &text[plain * 64..];
+    plain * 64 + rest.iter().position(|&byte| odd(byte)).unwrap_or(rest.len())
+}
+
+/// Length of the printable ASCII that `text` begins with, at least 1.
+#[inline]
+fn plain_run(text: &[u8]) -> usize {
+    let odd = |byte: &u8| !(0x20..0x7F).contains(byte);
+    let near = &text[1..text.len().min(16)];
+    match near.iter().position(odd) {
+        Some(length) => length + 1,
+        None if text.len() <= 16 => text.len(),
+        None => 16 + plain_length(&text[16..]),
+    }
+}
+
+struct Round<'a> {
+    line: &'a str,
+    contextual: bool,
+    edits: Edits,
+    /// Edits of confusable letters, for a round that makes no others.
+    letters: Edits,
+    /// End of the last word whose confusable letters were looked at.
+    word_end: usize,
+    /// Whether the word that goes on here has a letter that is neither Latin nor looks so.
+    foreign: bool,
+    /// Whether something was left that may change when its neighbours have.
+    waits: bool,
+    /// Whether a letter was met that may be confusable in another word.
+    met_letters: bool,
+    /// Whether an edit may have changed what is one word.
+    moved_words: bool,
+    /// Whether a character stays that may be mojibake in another neighbourhood.
+    odd: bool,
+}
+
+impl<'a> Round<'a> {
+    /// One round over a line. `watch`: it ends where something stands that nobody writes.
+    fn over(line: &'a str, contextual: bool, watch: bool) -> Found {
+        let mut round = Round {
+            line,
+            contextual,
+            edits: Edits::default(),
+            letters: Edits::default(),
+            word_end: 0,
+            foreign: false,
+            waits: false,
+            met_letters: false,
+            moved_words: false,
+            odd: false,
+        };
+        if round.walk(watch) {
+            return Found::Bad;
+        }
+        round.found()
+    }
+
+    /// Meets every character; whether it met something that nobody writes, which it watched for.
+    fn walk(&mut self, watch: bool) -> bool {
+        let bytes = self.line.as_bytes();
+        let mut at = 0;
+        while at < bytes.len() {
+            if bytes[at] < 0x20 || bytes[at] == 0x7F {
+                self.control(at);
+                at += 1;
+            } else if bytes[at].is_ascii() {
+                at += plain_run(&bytes[at..]);
+            } else {
+                match self.walk_run(at, watch) {
+                    Some(end) => at = end,
+                    None => return true,
+                }
+            }
+        }
+        false
+    }
+
+    /// Meets the characters from `at` on that are not ASCII; returns where they end.
+    fn walk_run(&mut self, at: usize, watch: bool) -> Option<usize> {
+        let line = self.line;
+        let mut watched = mojibake::Watch::default();
+        let mut next = at;
+        self.foreign = false;
+        for (offset, c) in line[at..].char_indices() {
+            let place = at + offset;
+            if c.is_ascii() {
+                return Some(place);
+            }
+            let known = properties(c);
+            if watch && watched.sees_bad(line, place, c, known) {
+                return None;
+            }
+            self.foreign &= known.word();
+            if place < next {
+                continue;
+            }
+            if known.inert() {
+                self.odd |= mojibake::is_odd(c, known);
+            } else {
+                next = self.act(place, c, known);
+            }
+        }
+        Some(line.len())
+    }
+
+    fn found(self) -> Found {
+        // A letter's neighbours count as they are when everything else is repaired.
+        let (edits, rest) = if self.edits.is_empty() {
+            (self.letters, Rest::Unsure)
+        } else if self.waits || !self.letters.is_empty() || self.met_letters && self.moved_words {
+            (self.edits, Rest::Unsure)
+        } else {
+            (self.edits, if self.odd { Rest::Odd } else { Rest::Plain })
+        };
+        if edits.is_empty() {
+            Found::Nothing
+        } else {
+            Found::Edits { edits, rest }
+        }
+    }
+
+    fn before(&self, at: usize) -> Option<char> {
+        self.line[..at].chars().next_back()
+    }
+
+    fn after(&self, at: usize) -> Option<char> {
+        self.line[at..].chars().next()
+    }
+
+    /// Adds an edit. `words`: it may change what is one word.
+    fn put(&mut self, start: usize, end: usize, replacement: &str, kind: Kind, words: bool) {
+        self.moved_words |= words;
+        if !replacement.is_ascii() {
+            self.waits |= !replacement.chars().all(|c| properties(c).inert());
+            self.odd = true;
+        }
+        self.edits.push(start, end, replacement.as_bytes(), kind);
+    }
+
+    fn remove(&mut self, start: usize, end: usize, kind: Kind) {
+        self.put(start, end, "", kind, true);
+    }
+
+    /// Replaces a character by what it always becomes.
+    fn map(&mut self, at: usize, c: char) {
+        if let Some((to, kind)) = mapped(c) {
+            let words = properties(c).word() || kind == Kind::Compatibility;
+            self.put(at, at + c.len_utf8(), to, kind, words);
+        }
+    }
+
+    /// Does what a character asks for; returns where to go on, at the latest after it.
+    fn act(&mut self, at: usize, c: char, known: Properties) -> usize {
+        let next = at + c.len_utf8();
+        if self.edits.end() > at {
+            self.waits = true;
+            return self.edits.end();
+        }
+        match known.action() {
+            Action::None => {}
+            Action::Map => self.map(at, c),
+            Action::Compose => return self.compose(at, true),
+            Action::Mark => return self.compose(at, false),
+            Action::Confusable => self.confusable(at, c, known),
+            Action::Invisible => self.remove(at, next, Kind::Invisible),
+            Action::Control => self.remove(at, next, Kind::Control),
+            Action::Joiner if !self.joins(at, next, c) => self.remove(at, next, Kind::Invisible),
+            Action::Variation if !self.selects(at, next) => self.remove(at, next, Kind::Invisible),
+            Action::Joiner | Action::Variation => self.waits = true,
+            Action::Tag => return self.tags(at),
+            Action::Superscript | Action::Subscript => return self.script(at, known.action()),
+            Action::Fraction => self.spaced(at, c, Kind::Fraction, Properties::digit),
+            Action::Enclosed => self.spaced(at, c, Kind::Enclosed, Properties::word),
+            Action::Wide if self.beside_han_or_kana(at, next) => self.waits = true,
+            Action::Wide => self.map(at, c),
+        }
+        next
+    }
+
+    /// A control character of ASCII: one that is white space becomes a space, any other goes; a carriage
+    /// return before a line feed goes too.
+    fn control(&mut self, at: usize) {
+        let byte = self.line.as_bytes()[at];
+        match byte {
+            b'\n' | b'\t' => {}
+            b'\r' if self.line[at + 1..].starts_with('\n') => self.remove(at, at + 1, Kind::Control),
+            0x0B | 0x0C | b'\r' => self.put(at, at + 1, " ", Kind::Space, false),
+            _ => self.remove(at, at + 1, Kind::Control),
+        }
+    }
+
+    /// Brings the characters around `at` that belong together into NFC: from the last one that composes with
+    /// nothing before it, up to the next such. `unsure`: they may have to change for another reason than
+    /// their order.
+    fn compose(&mut self, at: usize, unsure: bool) -> usize {
+        let open = |c: char| matches!(properties(c).action(), Action::Compose | Action::Mark);
+        self.waits = true;
+        if !unsure {
+            let class = self.after(at).map_or(0, canonical_combining_class);
+            let last = self.before(at).map_or(0, canonical_combining_class);
+            if last <= class {
+                return at;
+            }
+        }
+        let before = self.line[..at].char_indices().rev();
+        let start = before
+            .take_while(|(_, c)| open(*c))
+            .last()
+            .map_or(at, |(place, _)| place);
+        let start = start - self.before(start).map_or(0, char::len_utf8);
+        let end = self.line[at..]
+            .char_indices()
+            .find(|(_, c)| !open(*c))
+            .map_or(self.line.len(), |(place, _)| at + place);
+        if start < self.edits.end() {
+            return end;
+        }
+        self.compose_between(start, end);
+        end
+    }
+
+    fn compose_between(&mut self, start: usize, end: usize) {
+        let part = &self.line[start..end];
+        if unicode_normalization::is_nfc(part) {
+            return;
+        }
+        let composed: String = part.nfc().collect();
+        // What stands before a character that changes by itself stays out of the edit.
+        let first = part.chars().next().map_or(0, char::len_utf8);
+        let kept = if composed.starts_with(&part[..first]) && first < part.len() {
+            first
+        } else {
+            0
+        };
+        self.put(start + kept, end, &composed[kept..], Kind::Composition, true);
+    }
+
+    /// Maps the confusable letters of the word around `at`, or this one alone where words do not count.
+    fn confusable(&mut self, at: usize, c: char, known: Properties) {
+        if !self.contextual {
+            if let Some(to) = latin(c) {
+                self.map_letter(at, c, to);
+            }
+            return;
+        }
+        self.met_letters |= !known.latin();
+        self.odd |= mojibake::is_odd(c, known);
+        if known.latin() || self.foreign || at < self.word_end {
+            return;
+        }
+        let in_word = |c: char| properties(c).word();
+        let before = self.line[..at].char_indices().rev();
+        let start = before
+            .take_while(|(_, c)| in_word(*c))
+            .last()
+            .map_or(at, |(place, _)| place);
+        let (end, others) = others_in_word(&self.line[start..]);
+        self.word_end = start + end;
+        self.foreign = others == Others::Foreign;
+        if others != Others::Latin {
+            return;
+        }
+        let line = self.line;
+        for (place, c) in line[at..self.word_end].char_indices() {
+            let known = properties(c);
+            if known.action() == Action::Confusable
+                && !known.latin()
+                && let Some(to) = latin(c)
+            {
+                self.map_letter(at + place, c, to);
+            }
+        }
+    }
+
+    fn map_letter(&mut self, at: usize, c: char, to: char) {
+        let mut buffer = [0; 4];
+        let to = to.encode_utf8(&mut buffer).as_bytes();
+        self.letters.push(at, at + c.len_utf8(), to, Kind::Confusable);
+    }
+
+    /// The nearest character before `at` that is not removed anyway.
+    fn visible_before(&self, at: usize) -> Option<char> {
+        let removed = |c: &char| properties(*c).action() == Action::Invisible;
+        self.line[..at]
+            .chars()
+            .rev()
+            .take(NEIGHBOUR_DISTANCE)
+            .find(|c| !removed(c))
+    }
+
+    fn visible_after(&self, at: usize) -> Option<char> {
+        let removed = |c: &char| properties(*c).action() == Action::Invisible;
+        self.line[at..]
+            .chars()
+            .take(NEIGHBOUR_DISTANCE)
+            .find(|c| !removed(c))
+    }
+
+    /// Whether a joiner or non-joiner from `at` to `next` means something there: between letters of a script
+    /// that joins or stacks, a joiner also at their edge; between two parts of an emoji.
+    fn joins(&self, at: usize, next: usize, c: char) -> bool {
+        let before = self.visible_before(at).map(properties);
+        let after = self.visible_after(next).map(properties);
+        let joining = |known: Option<Properties>| known.is_some_and(Properties::joining);
+        if c != '\u{200D}' {
+            return joining(before) && joining(after);
+        }
+        if joining(before) || joining(after) {
+            return true;
+        }
+        let part =
+            |known: Properties| known.emoji() || matches!(known.action(), Action::Variation | Action::Tag);
+        before.is_some_and(part) && after.is_some_and(Properties::pictograph)
+    }
+
+    /// Whether a variation selector from `at` to `next` belongs to an emoji or a keycap.
+    fn selects(&self, at: usize, next: usize) -> bool {
+        let Some(c) = self.before(at) else { return false };
+        let keycap = matches!(c, '0'..='9' | '#' | '*') && self.after(next) == Some('\u{20E3}');
+        let known = properties(c);
+        keycap || known.emoji() && known.inert()
+    }
+
+    /// Keeps a run of tags that ends a flag's emoji sequence as it should, and removes any other.
+    fn tags(&mut self, at: usize) -> usize {
+        let is_tag = |c: char| properties(c).action() == Action::Tag;
+        let length = self.line[at..]
+            .find(|c| !is_tag(c))
+            .unwrap_or(self.line.len() - at);
+        let run = &self.line[at..at + length];
+        let based = self.before(at).is_some_and(|c| properties(c).emoji());
+        let ended = run.ends_with('\u{E007F}') && run.matches('\u{E007F}').count() == 1;
+        if !(based && ended && run.chars().count() > 1 && !run.contains('\u{E0001}')) {
+            self.remove(at, at + length, Kind::Invisible);
+        } else {
+            self.waits = true;
+        }
+        at + length
+    }
+
+    /// Writes a run of superscripts as `^…`, of subscripts as `_…`.
+    fn script(&mut self, at: usize, action: Action) -> usize {
+        let length = self.line[at..]
+            .find(|c| properties(c).action() != action)
+            .unwrap_or(self.line.len() - at);
+        let mut replacement = String::from(if action == Action::Superscript { "^" } else { "_" });
+        let forms = self.line[at..at + length].chars().filter_map(mapped);
+        forms.for_each(|(form, _)| replacement.push_str(form));
+        self.put(at, at + length, &replacement, Kind::Script, true);
+        at + length
+    }
+
+    /// Writes a fraction or enclosed character out, with a space between it and a neighbour that `clings`
+    /// says it would run into, or that is written out so itself.
+    fn spaced(&mut self, at: usize, c: char, kind: Kind, clings: fn(Properties) -> bool) {
+        let Some((form, _)) = mapped(c) else { return };
+        let written = |known: Properties| {
+            use Action::{Enclosed, Fraction, Subscript, Superscript};
+            matches!(known.action(), Enclosed | Fraction | Superscript | Subscript)
+        };
+        let edge = |c: char, last: bool| {
+            let form = mapped(c)
+                .filter(|_| properties(c).action() == Action::Map)
+                .map(|(form, _)| form);
+            let edge = form.and_then(|form| {
+                if last {
+                    form.chars().next_back()
+                } else {
+                    form.chars().next()
+                }
+            });
+            clings(properties(edge.unwrap_or(c)))
+        };
+        let before = self.visible_before(at);
+        let after = self.visible_after(at + c.len_utf8());
+        let mut replacement = String::new();
+        if before.is_some_and(|c| edge(c, true) || written(properties(c))) {
+            replacement.push(' ');
+        }
+        replacement.push_str(form);
+        // One that is written out so itself brings its own space.
+        if after.is_some_and(|c| edge(c, false) && !written(properties(c))) {
+            replacement.push(' ');
+        }
+        self.put(at, at + c.len_utf8(), &replacement, kind, true);
+    }
+
+    /// Whether the nearest character on either side is Han or kana, wide punctuation passed over.
+    fn beside_han_or_kana(&self, at: usize, next: usize) -> bool {
+        let counts = |c: Option<char>| c.is_some_and(|c| properties(c).han_or_kana());
+        let passed = |c: &char| properties(*c).wide_neighbour();
+        counts(self.line[..at].chars().rev().take(64).find(|c| !passed(c)))
+            || counts(self.line[next..].chars().take(64).find(|c| !passed(c)))
+    }
+}
+
+/// What a word has besides letters that look like Latin ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Others {
+    None,
+    /// Latin letters alone.
+    Latin,
+    /// A letter of another script.
+    Foreign,
+}
+
+/// What the word that `text` begins with has, and where it ends, or where its first foreign letter does.
+fn others_in_word(text: &str) -> (usize, Others) {
+    let mut others = Others::None;
+    for (at, c) in text.char_indices() {
+        if c.is_ascii_alphabetic() {
+            others = Others::Latin;
+            continue;
+        }
+        let known = properties(c);
+        if !known.word() {
+            return (at, others);
+        }
+        if known.letter() && known.latin() {
+            others = Others::Latin;
+        } else if known.letter() && !known.neutral() && known.action() != Action::Confusable {
+            return (at + c.len_utf8(), Others::Foreign);
+        }
+    }
+    (text.len(), others)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use crate::normalize::gloss::Glosses;
+    use crate::normalize::{Mode, naive};
+    use proptest::prelude::*;
+
+    /// Characters that some row is about, with plain ones between.
+    const PARTS: &[&str] = &[
+        "a",
+        "b",
+        "Z",
+        "1",
+        "5",
+        " ",
+        ".",
+        "!",
+        "(",
+        "\n",
+        "\t",
+        "\r",
+        "\u{B}",
+        "\0",
+        "\u{7F}",
+        "\u{85}",
+        "\u{99}",
+        "\u{A0}",
+        "\u{AD}",
+        "\u{200B}",
+        "\u{200C}",
+        "\u{200D}",
+        "\u{200E}",
+        "\u{202E}",
+        "\u{FEFF}",
+        "\u{FE0F}",
+        "\u{FE0E}",
+        "\u{E0067}",
+        "\u{E007F}",
+        "\u{20E3}",
+        "“",
+        "’",
+        "—",
+        "−",
+        "…",
+        "™",
+        "ﬁ",
+        "Ａ",
+        "１",
+        "！",
+        "，",
+        "、",
+        "ア",
+        "ｶ",
+        "ﾞ",
+        "漢",
+        "㊙",
+        "①",
+        "⒈",
+        "½",
+        "⅓",
+        "²",
+        "⁻",
+        "₂",
+        "ª",
+        "\u{301}",
+        "\u{323}",
+        "\u{315}",
+        "é",
+        "e",
+        "\u{1100}",
+        "\u{1161}",
+        "\u{11A8}",
+        "각",
+        "क",
+        "\u{93C}",
+        "\u{94D}",
+        "ی",
+        "خ",
+        "а",
+        "р",
+        "Б",
+        "І",
+        "ο",
+        "Ω",
+        "\u{2126}",
+        "ı",
+        "ɑ",
+        "Â",
+        "Ã",
+        "â",
+        "€",
+        "œ",
+        "Ð",
+        "¡",
+        "©",
+        "°",
+        "Ø",
+        "√",
+        "∂",
+        "ß",
+        "├",
+        "\u{FFFD}",
+        "❤",
+        "😂",
+        "👩",
+        "👧",
+        "🏽",
+        "🏴",
+        "🇩",
+        "🇪",
+        "🇽",
+        "→",
+        "¨",
+        "´",
+        "\u{FDFA}",
+        "¸",
+        "º",
+    ];
+
+    fn any_text() -> impl Strategy<Value = String> {
+        prop_oneof![
+            prop::collection::vec(prop::sample::select(PARTS), 0..14).prop_map(|parts| parts.concat()),
+            "\\PC{0,12}",
+            prop::collection::vec(any::<char>(), 0..8).prop_map(|chars| chars.into_iter().collect()),
+            // Text of several scripts, read wrongly.
+            "[a-zàéñŠα-ωа-я日本語 ’]{0,10}".prop_map(|text| text.bytes().map(char::from).collect()),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        #[test]
+        fn holds_for_any_text(
+            text in any_text(),
+            contextual in any::<bool>(),
+            surface in any_text(),
+            word in any_text(),
+        ) {
+            naive::assert_sound(&text, Mode::Repair, contextual, None);
+            let glosses = Glosses::new(&[(surface, word), ("漢".to_owned(), "Han".to_owned())], contextual);
+            for mode in [Mode::Augment, Mode::Replace] {
+                naive::assert_sound(&text, mode, contextual, glosses.as_ref());
+                naive::assert_sound(&text, mode, contextual, None);
+            }
+        }
+    }
+
+    #[test]
+    fn plain_text_is_told_from_the_rest() {
+        for length in 0..200 {
+            let text = "plain text,\twith a tab\n".repeat(10);
+            let text = &text.as_bytes()[..length];
+            assert_eq!(plain_length(text), length);
+            for (at, odd) in [
+                (length / 2, 0x7F),
+                (length / 3, 0x0D),
+                (length.saturating_sub(1), 0xC3),
+            ] {
+                let mut text = text.to_vec();
+                if at < length {
+                    text[at] = odd;
+                    assert_eq!(plain_length(&text), at);
+                }
+            }
+        }
+    }
+}

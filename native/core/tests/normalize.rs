@@ -1,0 +1,50 @@
+//! POST /v1/normalize in Rust: the shared vectors, and what holds for any text.
+
+use std::path::Path;
+
+use fusegate_core::normalize::{Outcome, Workspace};
+use serde_json::{Value, json};
+
+/// The answer to a request.
+fn answer(request: &Value) -> Value {
+    let body = serde_json::to_vec(request).expect("a request");
+    let mut out = Vec::new();
+    let mut workspace = Workspace::default();
+    let Outcome::NeedsRoom(room) = workspace.normalize(&body, &mut out) else {
+        panic!("not answered: {request}");
+    };
+    out.resize(room, 0);
+    let Outcome::Written { length, characters } = workspace.normalize(&body, &mut out) else {
+        panic!("not answered: {request}");
+    };
+    assert_eq!(length, room);
+    let answer: Value = serde_json::from_slice(&out[..length]).expect("an answer in JSON");
+    assert_eq!(answer["chars"], characters);
+    answer
+}
+
+#[test]
+fn vectors() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test/vectors/normalize.jsonl");
+    let text = std::fs::read_to_string(path).expect("the vectors are kept with the code");
+    let mut wrong = Vec::new();
+    for line in text.lines() {
+        let vector: Value = serde_json::from_str(line).expect("JSON");
+        let answer = answer(&vector["request"]);
+        if answer["normalized"] != vector["normalized"] || answer["stats"] != vector["kinds"] {
+            wrong.push(format!(
+                "{}: {} {} {}",
+                vector["row"], answer["normalized"], answer["stats"], vector["kinds"]
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_answer_echoes_and_counts() {
+    let answer = answer(&json!({"text": "a\"\\\n\u{1F600}é", "mode": "repair"}));
+    assert_eq!(answer["text"], "a\"\\\n\u{1F600}é");
+    assert_eq!((&answer["changed"], &answer["chars"]), (&json!(false), &json!(6)));
+    assert_eq!((&answer["changes"], &answer["stats"]), (&json!([]), &json!({})));
+}

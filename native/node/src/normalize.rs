@@ -1,0 +1,191 @@
+//! Binding of `fusegate_core::normalize`.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use fusegate_core::normalize::gloss::Glosses;
+use fusegate_core::normalize::properties::Kind;
+use fusegate_core::normalize::stream::{Piece, Settings};
+use fusegate_core::normalize::{Mode, Outcome, Workspace};
+use napi::bindgen_prelude::{AsyncTask, Buffer, Float64ArraySlice, Uint8ArraySlice};
+use napi::{Env, Result, Task};
+use napi_derive::napi;
+
+thread_local! {
+    static WORKSPACE: RefCell<Workspace> = RefCell::default();
+}
+
+/// The fast path left the body to the exact one.
+const DECLINED: f64 = -1.0;
+
+fn code(outcome: Outcome) -> f64 {
+    match outcome {
+        Outcome::Written { length, .. } => length as f64,
+        Outcome::Declined => DECLINED,
+        Outcome::NeedsRoom(room) => -(room as f64),
+    }
+}
+
+fn characters(outcome: Outcome) -> f64 {
+    match outcome {
+        Outcome::Written { characters, .. } => characters as f64,
+        _ => 0.0,
+    }
+}
+
+/// Answers a NormalizeRequest's bytes into `out`, which must not overlap them. Returns the answer's length
+/// and sets `facts[0]` to the characters it counts for; or returns -1 (left to the exact path), or minus the
+/// room that `out` must have.
+#[napi]
+pub fn normalize(body: &[u8], mut out: Uint8ArraySlice<'_>, mut facts: Float64ArraySlice<'_>) -> f64 {
+    // SAFETY: the caller keeps `out` apart from `body`; no JavaScript runs before this function returns, so
+    // nothing else reads or writes either array meanwhile.
+    let (out, facts) = unsafe { (out.as_mut(), facts.as_mut()) };
+    let outcome = WORKSPACE.with_borrow_mut(|workspace| workspace.normalize(body, out));
+    if let Some(fact) = facts.first_mut() {
+        *fact = characters(outcome);
+    }
+    code(outcome)
+}
+
+/// What [`normalize`] returns and sets, from another thread.
+#[napi(object)]
+pub struct NormalizeResult {
+    /// As [`normalize`] returns it.
+    pub length: f64,
+    /// Characters it counts for.
+    pub characters: f64,
+}
+
+/// A normalize request on its way through the thread pool.
+pub struct NormalizeTask {
+    body: Buffer,
+    out: Buffer,
+}
+
+impl Task for NormalizeTask {
+    type Output = Outcome;
+    type JsValue = NormalizeResult;
+
+    fn compute(&mut self) -> Result<Self::Output> {
+        Ok(WORKSPACE.with_borrow_mut(|workspace| workspace.normalize(&self.body, &mut self.out)))
+    }
+
+    fn resolve(&mut self, _: Env, outcome: Self::Output) -> Result<Self::JsValue> {
+        Ok(NormalizeResult {
+            length: code(outcome),
+            characters: characters(outcome),
+        })
+    }
+}
+
+/// Does what [`normalize`] does in the thread pool, for bodies that would hold up the event loop. `body` must
+/// not change and `out` must not be read until the promise settles; they must not overlap.
+#[napi(ts_return_type = "Promise<NormalizeResult>")]
+pub fn normalize_async(body: Buffer, out: Buffer) -> AsyncTask<NormalizeTask> {
+    AsyncTask::new(NormalizeTask { body, out })
+}
+
+/// A surface form and its gloss.
+#[napi(object)]
+pub struct GlossPair {
+    /// What is looked for.
+    pub surface: String,
+    /// What it is glossed with.
+    pub gloss: String,
+}
+
+/// How often a kind of change was made.
+#[napi(object)]
+pub struct KindCount {
+    /// The kind's name on the wire.
+    pub kind: String,
+    /// Changes of it.
+    pub count: f64,
+}
+
+/// A piece of text, normalized.
+#[napi(object)]
+pub struct NormalizedText {
+    /// The text; empty where the piece is not UTF-8.
+    pub text: Buffer,
+    /// Changes by kind, those that were made.
+    pub counts: Vec<KindCount>,
+    /// Offset of the first byte that is not UTF-8; null where all are.
+    pub invalid_at: Option<f64>,
+}
+
+/// Normalizes text piece by piece, outside the event loop.
+#[napi]
+pub struct TextNormalizer {
+    settings: Arc<Settings>,
+}
+
+#[napi]
+impl TextNormalizer {
+    /// `mode`, `contextual` and glosses as in a NormalizeRequest. Throws on a mode that is none.
+    #[napi(constructor)]
+    pub fn new(mode: String, contextual: bool, glosses: Vec<GlossPair>) -> Result<Self> {
+        let mode =
+            Mode::named(&mode).ok_or_else(|| napi::Error::from_reason(format!("{mode} is no mode")))?;
+        let pairs: Vec<_> = glosses
+            .into_iter()
+            .map(|pair| (pair.surface, pair.gloss))
+            .collect();
+        let glosses = if pairs.is_empty() {
+            None
+        } else {
+            Glosses::new(&pairs, contextual)
+        };
+        let settings = Settings {
+            mode,
+            contextual,
+            glosses,
+        };
+        Ok(Self {
+            settings: Arc::new(settings),
+        })
+    }
+
+    /// Normalizes a piece of UTF-8 by so many threads. Pieces are cut after line feeds, since lines are
+    /// repaired whole. `text` must not change until the promise settles.
+    #[napi(ts_return_type = "Promise<NormalizedText>")]
+    pub fn normalize(&self, text: Buffer, threads: u32) -> AsyncTask<PieceTask> {
+        AsyncTask::new(PieceTask {
+            settings: Arc::clone(&self.settings),
+            text,
+            threads,
+        })
+    }
+}
+
+/// A piece on its way through the thread pool.
+pub struct PieceTask {
+    settings: Arc<Settings>,
+    text: Buffer,
+    threads: u32,
+}
+
+impl Task for PieceTask {
+    type Output = std::result::Result<Piece, usize>;
+    type JsValue = NormalizedText;
+
+    fn compute(&mut self) -> Result<Self::Output> {
+        Ok(self.settings.piece(&self.text, self.threads as usize))
+    }
+
+    fn resolve(&mut self, _: Env, piece: Self::Output) -> Result<Self::JsValue> {
+        let invalid_at = piece.as_ref().err().map(|at| *at as f64);
+        let Piece { text, counts } = piece.unwrap_or_default();
+        let counts = Kind::ALL.into_iter().zip(counts).filter(|(_, count)| *count > 0);
+        let counts = counts.map(|(kind, count)| KindCount {
+            kind: kind.name().to_owned(),
+            count: count as f64,
+        });
+        Ok(NormalizedText {
+            text: text.into(),
+            counts: counts.collect(),
+            invalid_at,
+        })
+    }
+}

@@ -1,0 +1,89 @@
+/** `fusegate normalize`: POST /v1/normalize's work from standard input to standard output, of any size. */
+import { Option, type Command } from 'commander';
+import { normalizeDefaults, normalizeModes } from '../contract/normalize.js';
+import { normalizeStream, type NormalizedPiece } from '../text/stream.js';
+
+/** How text is to be normalized, as in a NormalizeRequest. */
+export interface NormalizeSettings {
+  readonly mode: (typeof normalizeModes)[number];
+  readonly contextual: boolean;
+  readonly glosses: Readonly<Record<string, string>>;
+}
+
+/** What the command needs from the outside. */
+export interface NormalizeCommandParts {
+  readonly input: AsyncIterable<Uint8Array>;
+  readonly write: (text: Uint8Array) => Promise<void>;
+  readonly printError: (line: string) => void;
+  /** @throws where the file cannot be read */
+  readonly readFile: (path: string) => string;
+  /** Makes the function that normalizes a piece by all cores. */
+  readonly normalizer: (settings: NormalizeSettings) => (piece: Buffer) => Promise<NormalizedPiece>;
+}
+
+interface GivenOptions {
+  readonly mode: NormalizeSettings['mode'];
+  readonly contextual: boolean;
+  readonly glosses?: string;
+  readonly stats: boolean;
+}
+
+const PIECE_BYTES = 8 << 20;
+const LINE_BYTES = 64 << 20;
+
+function isGlosses(value: unknown): value is Record<string, string> {
+  const object = typeof value === 'object' && value !== null && !Array.isArray(value);
+  return object && Object.values(value).every((gloss) => typeof gloss === 'string');
+}
+
+function readGlosses(
+  path: string,
+  readFile: NormalizeCommandParts['readFile'],
+): { readonly glosses: Readonly<Record<string, string>> } | { readonly wrong: string } {
+  try {
+    const value: unknown = JSON.parse(readFile(path));
+    return isGlosses(value) ? { glosses: value } : { wrong: `${path} must hold a JSON object of strings.` };
+  } catch (error) {
+    return { wrong: `${path} cannot be read (${error instanceof Error ? error.message : String(error)}).` };
+  }
+}
+
+/** Resolves to the exit code. */
+async function normalize(given: GivenOptions, parts: NormalizeCommandParts): Promise<number> {
+  const read = given.glosses === undefined ? { glosses: {} } : readGlosses(given.glosses, parts.readFile);
+  if ('wrong' in read) {
+    parts.printError(read.wrong);
+    return 1;
+  }
+  const { mode, contextual } = given;
+  const outcome = await normalizeStream(parts.input, {
+    normalize: parts.normalizer({ mode, contextual, glosses: read.glosses }),
+    write: parts.write,
+    pieceBytes: PIECE_BYTES,
+    lineBytes: LINE_BYTES,
+  });
+  if (outcome.kind === 'not UTF-8') {
+    parts.printError(`The input is not UTF-8 at byte ${outcome.offset}; lines before it were written.`);
+    return 1;
+  }
+  if (given.stats) {
+    parts.printError(JSON.stringify({ bytes: outcome.bytes, changes: Object.fromEntries(outcome.changes) }));
+  }
+  return 0;
+}
+
+/** Adds `normalize`. */
+export function addNormalize(program: Command, parts: NormalizeCommandParts): void {
+  const modes = new Option('--mode <mode>', 'what is done with what can be glossed').choices(normalizeModes);
+  program
+    .command('normalize')
+    .description('repair and gloss text of any size, from standard input to standard output, with all cores')
+    .addOption(modes.default(normalizeDefaults.mode))
+    .option('--no-contextual', 'map confusable letters each by itself')
+    .option('--glosses <file>', 'a JSON object of surface forms and their glosses')
+    .option('--stats', 'print bytes read and changes by kind as JSON to standard error', false)
+    .allowExcessArguments(false)
+    .action(async (options: GivenOptions) => {
+      process.exitCode = await normalize(options, parts);
+    });
+}

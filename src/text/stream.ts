@@ -1,0 +1,95 @@
+/** Text of any length through the normalizer: cut after line feeds, written in order, in bounded memory. */
+
+/** A piece, normalized. */
+export interface NormalizedPiece {
+  readonly text: Uint8Array;
+  /** Changes by kind, those that were made. */
+  readonly counts: readonly { readonly kind: string; readonly count: number }[];
+  /** Offset of the first byte of the piece that is not UTF-8 (RFC 3629); null or absent where all are. */
+  readonly invalidAt?: number | null | undefined;
+}
+
+/** What a stream needs besides its input. */
+export interface StreamParts {
+  readonly normalize: (piece: Buffer) => Promise<NormalizedPiece>;
+  /** Resolves when more can be written. */
+  readonly write: (text: Uint8Array) => Promise<void>;
+  /** Bytes that are normalized at once; a line may be longer. */
+  readonly pieceBytes: number;
+  /** Bytes after which a line is cut, so that memory stays bounded. */
+  readonly lineBytes: number;
+}
+
+/** How it went; `changes` is by kind. */
+export type StreamOutcome =
+  | { readonly kind: 'done'; readonly bytes: number; readonly changes: ReadonlyMap<string, number> }
+  /** What comes before the byte at `offset` has been written, up to a line feed before it. */
+  | { readonly kind: 'not UTF-8'; readonly offset: number };
+
+const LF = 0x0a;
+const SPACE = 0x20;
+
+/** The end of the last whole character of bytes that may stop inside one (UTF-8: at most 3 bytes before). */
+function wholeCharacters(bytes: Buffer): number {
+  for (let back = 1; back <= Math.min(4, bytes.length); back++) {
+    const byte = bytes[bytes.length - back] ?? 0;
+    if ((byte & 0xc0) === 0x80) continue;
+    const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1;
+    return length > back ? bytes.length - back : bytes.length;
+  }
+  return bytes.length;
+}
+
+/**
+ * Where to cut what has gathered: after its last line feed. A line that is too long is cut after its last
+ * space, or where it has none between two characters: there a neighbour that would count is not seen.
+ */
+function cutOf(gathered: Buffer, lineBytes: number): number {
+  const newline = gathered.lastIndexOf(LF) + 1;
+  if (newline > 0 || gathered.length < lineBytes) return newline;
+  const space = gathered.lastIndexOf(SPACE) + 1;
+  return space > 0 ? space : wholeCharacters(gathered);
+}
+
+/** The input's bytes in pieces that end with a line feed, the last one perhaps without. */
+async function* pieces(
+  input: AsyncIterable<Uint8Array>,
+  { pieceBytes, lineBytes }: StreamParts,
+): AsyncGenerator<Buffer> {
+  let gathered: Uint8Array[] = [];
+  let length = 0;
+  let wanted = pieceBytes;
+  for await (const chunk of input) {
+    gathered.push(chunk);
+    length += chunk.length;
+    if (length < wanted) continue;
+    const whole = Buffer.concat(gathered, length);
+    const cut = cutOf(whole, lineBytes);
+    if (cut > 0) yield whole.subarray(0, cut);
+    gathered = [whole.subarray(cut)];
+    length = whole.length - cut;
+    // A line that goes on is joined only each time it has doubled.
+    wanted = Math.max(pieceBytes, 2 * length);
+  }
+  if (length > 0) yield Buffer.concat(gathered, length);
+}
+
+/** Normalizes `input` to the end, the next piece while the last one is written. */
+export async function normalizeStream(
+  input: AsyncIterable<Uint8Array>,
+  parts: StreamParts,
+): Promise<StreamOutcome> {
+  const changes = new Map<string, number>();
+  let bytes = 0;
+  let writing = Promise.resolve();
+  for await (const piece of pieces(input, parts)) {
+    const { text, counts, invalidAt } = await parts.normalize(piece);
+    await writing;
+    if (invalidAt != null) return { kind: 'not UTF-8', offset: bytes + invalidAt };
+    for (const { kind, count } of counts) changes.set(kind, (changes.get(kind) ?? 0) + count);
+    bytes += piece.length;
+    writing = parts.write(text);
+  }
+  await writing;
+  return { kind: 'done', bytes, changes };
+}
