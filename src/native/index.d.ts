@@ -119,6 +119,31 @@ export declare function lockFile(path: string, text: string): string | null
 /** Natural logarithm as the fast path takes it: the same bits on every platform and version of Node. */
 export declare function logarithm(value: number): number
 
+/** A fragment's accepted strings, digests and sealed envelope. Digests are 64 lower-case hexadecimal digits. */
+export interface SealedFragment {
+  /** Canonical JSON of the six accepted strings. */
+  canonical: string
+  /**
+   * Six digests, one behind the other: content, title LF content, canonical JSON, dedupe key, confirmation
+   * binding (the token itself), the token's characters.
+   */
+  digests: string
+  /** Whether the kind was one of the eight, or none. */
+  knownKind: boolean
+  /** Whether the visitor's fragments are probes. */
+  probe: boolean
+  /** The receipt's envelope as canonical JSON, `""` without a receipt. */
+  envelope: string
+  /** SHA-256 of the envelope, `""` without a receipt. */
+  seal: string
+}
+
+/**
+ * Accepts a fragment and makes all its digests. `receipt` `""`: there is none, and no envelope is made;
+ * `receivedAt` is RFC 3339 UTC with milliseconds. Lone surrogates become U+FFFD.
+ */
+export declare function sealFragment(title: string, content: string, mechanism: string, test: string, kind: string, visitor: string, receipt: string, receivedAt: string): SealedFragment
+
 /** What a tier may do; 0 is no limit. */
 export interface TierLimit {
   /** Requests a minute, at most 1,000,000. */

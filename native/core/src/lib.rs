@@ -1,15 +1,19 @@
-//! The hot path of Fusegate in plain Rust: strict JSON (RFC 8259), Unicode tokenizing, BM25, rank fusion, and
-//! the check of keys and limits.
+//! The hot path of Fusegate in plain Rust: strict JSON (RFC 8259), Unicode tokenizing, BM25, rank fusion, the
+//! check of keys and limits, and the digests of fragments.
 
 pub mod access;
 mod ascii;
 pub mod bm25;
+pub mod canonical;
+pub mod digest;
+pub mod fold;
 pub mod fuse;
 pub mod json;
 pub mod keys;
 pub mod limits;
 #[cfg(any(test, feature = "naive"))]
 pub mod naive;
+pub mod nfkc;
 pub mod request;
 mod scan;
 pub mod terms;

@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
+use fusegate_core::canonical::Fragment;
 use fusegate_core::fuse::{Outcome, Workspace};
 use fusegate_core::{json, naive};
 
@@ -68,4 +69,26 @@ fn answers_are_json() {
         }
     }
     assert!(answered > 10);
+}
+
+#[test]
+fn fragments_agree_with_the_obvious_reading() {
+    let mut fragments = 0;
+    for input in bytes("digest") {
+        let text = String::from_utf8_lossy(&input);
+        let mut parts = text.split('\0');
+        let mut next = || parts.next().unwrap_or_default();
+        let (mechanism, test, kind, visitor) = (next(), next(), next(), next());
+        let fragment = Fragment {
+            title: text.as_ref(),
+            content: next(),
+            mechanism,
+            test,
+            kind,
+            visitor,
+        };
+        naive::assert_same_fragment(&fragment);
+        fragments += 1;
+    }
+    assert!(fragments > 100);
 }
