@@ -11,11 +11,14 @@ pub mod fuse;
 pub mod json;
 pub mod keys;
 pub mod limits;
+mod mapped;
 #[cfg(any(test, feature = "naive"))]
 pub mod naive;
 pub mod nfkc;
+pub mod previews;
 pub mod request;
 mod scan;
+pub mod shards;
 pub mod terms;
 pub mod tokenize;
 pub mod unicode;

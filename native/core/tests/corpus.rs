@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use fusegate_core::canonical::Fragment;
 use fusegate_core::fuse::{Outcome, Workspace};
-use fusegate_core::{json, naive};
+use fusegate_core::{json, naive, shards};
 
 fn corpus(target: &str) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -91,4 +91,19 @@ fn fragments_agree_with_the_obvious_reading() {
         fragments += 1;
     }
     assert!(fragments > 100);
+}
+
+#[test]
+fn shards_are_objects() {
+    let (mut texts, mut objects) = (0, 0);
+    for input in bytes("shards") {
+        let text = String::from_utf8_lossy(&input);
+        for object in shards::find(&text).iter().filter_map(|shard| shard.object.ok()) {
+            let value = serde_json::from_str::<serde_json::Value>(object);
+            assert!(value.is_ok_and(|value| value.is_object()));
+            objects += 1;
+        }
+        texts += 1;
+    }
+    assert!(texts > 50 && objects > 5);
 }

@@ -4,6 +4,8 @@ mod access;
 mod digest;
 mod gate;
 mod lock;
+mod previews;
+mod shards;
 
 use std::cell::RefCell;
 
