@@ -15,7 +15,9 @@ import { serve, type ServeOrder, type ServeOutcome } from './commands/serve.js';
 import { terminal } from './commands/terminal.js';
 import type { OpenedStore } from './commands/withStore.js';
 import { storeCopy } from './commands/storeCopy.js';
-import type { Handlers } from './contract/routes.js';
+import type { Handlers, RouteLimit } from './contract/routes.js';
+import { doorHandlers } from './door/handlers.js';
+import { createPreviews } from './door/previews.js';
 import { servedRoutes } from './http/pipeline.js';
 import { createServer, type Server } from './http/server.js';
 import { banner, health } from './info/banner.js';
@@ -77,9 +79,22 @@ async function openStoreAndSecrets(
 /** The file of the data folder that holds the machine's limits. */
 const limitsFile = (dataFolder: string): string => join(dataFolder, 'limits');
 
+/** The file of the data folder that holds the machine's previews of fragments. */
+const previewsFile = (dataFolder: string): string => join(dataFolder, 'previews');
+
 /** Makes what the workers need in the data folder, which is locked. @throws Error when it cannot. */
 function prepareFolder(dataFolder: string): void {
   native.createLimits(limitsFile(dataFolder), systemRandomness(16));
+  native.createPreviews(previewsFile(dataFolder));
+}
+
+/** Requests a minute and address of the routes that have such a limit. */
+function routeLimits(configuration: Configuration): Readonly<Record<RouteLimit, number>> {
+  return {
+    leads: configuration.leadsPerMinute,
+    submissions: configuration.doorSubmissionsPerMinute,
+    previews: configuration.previewsPerMinute,
+  };
 }
 
 function buildAccess(configuration: Configuration, tiers: Tiers, opened: OpenedStore, log: Log): Access {
@@ -90,7 +105,7 @@ function buildAccess(configuration: Configuration, tiers: Tiers, opened: OpenedS
     native: new native.Access(limitsFile(configuration.dataFolder), keyTiers(tiers)),
     hashKey: native.hashKey,
     tiers,
-    routeLimits: { leads: configuration.leadsPerMinute },
+    routeLimits: routeLimits(configuration),
     trustedProxies: configuration.trustedProxies,
     keys: storedKeys(store),
     usage: storedUsage(store, newUnitId, (subject) =>
@@ -98,6 +113,21 @@ function buildAccess(configuration: Configuration, tiers: Tiers, opened: OpenedS
     ),
     clock: systemClock,
     log,
+  });
+}
+
+/** The fragment door's handlers. */
+function door(configuration: Configuration, opened: OpenedStore): ReturnType<typeof doorHandlers> {
+  const { dataFolder, doorPort, publicUrl, publicDoorUrl, trustedProxies } = configuration;
+  const previews = createPreviews(new native.Previews(previewsFile(dataFolder)), systemClock);
+  const address = publicDoorUrl ?? (doorPort === null ? publicUrl : null);
+  return doorHandlers({
+    ...opened,
+    clock: systemClock,
+    sealFragment: native.sealFragment,
+    findShards: native.findShards,
+    previews,
+    address: { publicUrl: address, trustedProxies },
   });
 }
 
@@ -128,12 +158,13 @@ function handlers(
       clock: systemClock,
       record: (each) => clicks.record(each),
     }),
+    ...door(configuration, opened),
     banner,
     health,
     ready: ready(checks),
     version: version({ native: native.version(), unicode: native.unicodeVersion() }),
     privacy: privacy(storedData(configuration)),
-    limits: limits(rateLimits(tiers, { leads: configuration.leadsPerMinute })),
+    limits: limits(rateLimits(tiers, routeLimits(configuration))),
     openapi: openapi(),
     ...docsHandlers(),
     pageFile: pageFile(),
@@ -176,11 +207,12 @@ async function buildServer(configuration: Configuration, tiers: Tiers): Promise<
     holder: `${hostname()} ${process.pid}`,
     removeExpired: expiry(configuration, opened),
   });
+  const bound = handlers(configuration, tiers, opened, clicks);
+  const pipeline = { checkJson: native.checkJson, access };
+  const isMoved = configuration.doorPort !== null;
   const server = createServer({
-    routes: servedRoutes(handlers(configuration, tiers, opened, clicks), {
-      checkJson: native.checkJson,
-      access,
-    }),
+    routes: servedRoutes(bound, pipeline, isMoved ? ['gateway'] : ['gateway', 'door']),
+    doorRoutes: isMoved ? servedRoutes(bound, pipeline, ['door']) : [],
     clock: systemClock,
     log,
     randomness: systemRandomness,

@@ -64,6 +64,16 @@ export declare class Gate {
   close(): void
 }
 
+/** Previews, shared by all processes that open the same file; the oldest go when the file is full. */
+export declare class Previews {
+  /** Opens the file that `createPreviews` made. Throws when it cannot be opened. */
+  constructor(path: string)
+  /** Keeps a text under a token of 32 bytes. False where it cannot be kept. */
+  put(token: Uint8Array, payload: string, expiresAtMs: number): boolean
+  /** The text last kept under a token; null when there is none, or it has expired at `nowMs`. */
+  get(token: Uint8Array, nowMs: number): Preview | null
+}
+
 /** Checks strict JSON (RFC 8259, UTF-8 only); null when `body` passes. */
 export declare function checkJson(body: Uint8Array): JsonRefusal | null
 
@@ -72,6 +82,12 @@ export declare function checkJson(body: Uint8Array): JsonRefusal | null
  * bytes. Throws when the file cannot be written.
  */
 export declare function createLimits(path: string, seed: Uint8Array): void
+
+/** Makes the file of the previews at `path` anew, with nothing in it. Throws when it cannot be written. */
+export declare function createPreviews(path: string): void
+
+/** Every shard marker of a text, in its order. Lone surrogates are U+FFFD. */
+export declare function findShards(text: string): Array<ShardMarker>
 
 /**
  * Answers a FuseRequest's bytes into `out`, which must not overlap them. Returns the answer's length and
@@ -119,6 +135,14 @@ export declare function lockFile(path: string, text: string): string | null
 /** Natural logarithm as the fast path takes it: the same bits on every platform and version of Node. */
 export declare function logarithm(value: number): number
 
+/** A preview that is there. */
+export interface Preview {
+  /** What was put in. */
+  payload: string
+  /** When it expires (ms since 1970). */
+  expiresAtMs: number
+}
+
 /** A fragment's accepted strings, digests and sealed envelope. Digests are 64 lower-case hexadecimal digits. */
 export interface SealedFragment {
   /** Canonical JSON of the six accepted strings. */
@@ -143,6 +167,16 @@ export interface SealedFragment {
  * `receivedAt` is RFC 3339 UTC with milliseconds. Lone surrogates become U+FFFD.
  */
 export declare function sealFragment(title: string, content: string, mechanism: string, test: string, kind: string, visitor: string, receipt: string, receivedAt: string): SealedFragment
+
+/** One shard marker of a text. */
+export interface ShardMarker {
+  /** Characters of the text before it. */
+  at: number
+  /** Its JSON object, which `JSON.parse` accepts; `""` when there is none. */
+  object: string
+  /** Why there is none, as the end of a sentence; `""` when there is one. */
+  fault: string
+}
 
 /** What a tier may do; 0 is no limit. */
 export interface TierLimit {

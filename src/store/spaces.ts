@@ -20,6 +20,12 @@ export const spaces = {
   usage: 18,
   /** Addresses that opted out. Key: HMAC of the address. */
   optouts: 32,
+  /** Fragments with their sealed envelopes. Key: the receipt's id. */
+  fragments: 48,
+  /** What idempotency keys stand for. Key: SHA-256 of the idempotency key. */
+  fragmentKeys: 49,
+  /** Receipts by what they are found again by. Key: whether it is a probe, then the dedupe key's digest. */
+  fragmentDuplicates: 50,
 } as const;
 
 /** Name of a space of records. */
@@ -32,6 +38,8 @@ export const logs = {
   leads: 129,
   interests: 130,
   clicks: 131,
+  /** Receipts of fragments in the order in which they were stored. */
+  fragments: 136,
 } as const;
 
 /** Name of a log. */

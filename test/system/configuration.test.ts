@@ -31,6 +31,10 @@ test('defaults', () => {
       anonymousRequestsPerMinute: null,
       anonymousCharactersPerMonth: null,
       leadsPerMinute: 10,
+      doorSubmissionsPerMinute: 60,
+      previewsPerMinute: 60,
+      doorPort: null,
+      publicDoorUrl: null,
     },
     warnings: [],
   });
@@ -57,6 +61,10 @@ test('every value is read', () => {
     ANONYMOUS_REQUESTS_PER_MINUTE: '0',
     ANONYMOUS_CHARACTERS_PER_MONTH: '1000000000000',
     LEADS_PER_MINUTE: '0',
+    DOOR_SUBMISSIONS_PER_MINUTE: '5',
+    PREVIEWS_PER_MINUTE: '0',
+    DOOR_PORT: '8081',
+    PUBLIC_DOOR_URL: 'https://Door.example',
   };
   const read = readConfiguration(environment, linux);
   assert.ok('configuration' in read);
@@ -78,6 +86,10 @@ test('every value is read', () => {
     anonymousRequestsPerMinute: 0,
     anonymousCharactersPerMonth: 1e12,
     leadsPerMinute: 0,
+    doorSubmissionsPerMinute: 5,
+    previewsPerMinute: 0,
+    doorPort: 8081,
+    publicDoorUrl: 'https://door.example',
   });
 });
 
@@ -170,6 +182,13 @@ describe('errors', () => {
   test('one port cannot serve both', () => {
     const read = readConfiguration({ PORT: '9000', METRICS_PORT: '9000' }, linux);
     assert.deepEqual('errors' in read && read.errors, ['METRICS_PORT must differ from PORT; both are 9000.']);
+    const door = readConfiguration({ PORT: '9000', DOOR_PORT: '9000', METRICS_PORT: '9000' }, linux);
+    assert.deepEqual('errors' in door && door.errors, [
+      'DOOR_PORT must differ from PORT; both are 9000.',
+      'METRICS_PORT must differ from PORT; both are 9000.',
+    ]);
+    const free = readConfiguration({ PORT: '0', DOOR_PORT: '0', METRICS_PORT: '0' }, linux);
+    assert.ok('configuration' in free && free.configuration.doorPort === 0);
   });
 
   test('PUBLIC_URL is an origin that is safe to send people to', () => {
@@ -267,10 +286,11 @@ test('names that are nearly ours are named, others are not', () => {
     'STORE_URI is not read; did you mean STORE_URL?',
     'FUSEGATE_PORT is not read; did you mean PORT?',
     'LOGLEVEL is not read; did you mean LOG_LEVEL?',
-    'FUSEGATE_X is not read; the variables are PORT, HOST, WORKERS, STORE_URL, STORE_URL_FILE, ' +
-      'MASTER_SECRET, MASTER_SECRET_FILE, PUBLIC_URL, CLICK_HOSTS, CLICKS_RETENTION_DAYS, ' +
+    'FUSEGATE_X is not read; the variables are PORT, DOOR_PORT, HOST, WORKERS, STORE_URL, STORE_URL_FILE, ' +
+      'MASTER_SECRET, MASTER_SECRET_FILE, PUBLIC_URL, PUBLIC_DOOR_URL, CLICK_HOSTS, CLICKS_RETENTION_DAYS, ' +
       'LEADS_RETENTION_DAYS, METRICS_PORT, LOG_LEVEL, TRUSTED_PROXIES, TIERS_FILE, ' +
-      'ANONYMOUS_REQUESTS_PER_MINUTE, ANONYMOUS_CHARACTERS_PER_MONTH, LEADS_PER_MINUTE.',
+      'ANONYMOUS_REQUESTS_PER_MINUTE, ANONYMOUS_CHARACTERS_PER_MONTH, LEADS_PER_MINUTE, ' +
+      'DOOR_SUBMISSIONS_PER_MINUTE, PREVIEWS_PER_MINUTE.',
   ]);
 });
 

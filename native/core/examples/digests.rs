@@ -1,5 +1,6 @@
-//! Time of a fragment's whole set of digests (SHA-256 by FIPS 180-4), accepted strings to seal, on one thread:
-//! `cargo run --release -p fusegate-core --example digests`. Prints JSON lines of the shortest of many rounds.
+//! Time of a fragment's whole set of digests (SHA-256 by FIPS 180-4), accepted strings to seal, on one
+//! thread: `cargo run --release -p fusegate-core --example digests`. Prints JSON lines of the shortest of
+//! many rounds.
 
 use std::hint::black_box;
 use std::time::Instant;
