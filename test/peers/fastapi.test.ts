@@ -56,7 +56,7 @@ async function compareBody(name: keyof RequestBodies, body: string): Promise<boo
   const headers = { 'content-type': 'application/json' };
   const theirs = await peer.ask({ method: 'POST', path: `/${name}`, headers, body });
   compare(`${name} ${body.slice(0, 2000)}`, checked.ok ? [] : checked.errors, theirs);
-  return checked.ok;
+  return checked.ok || checked.errors.every(undeclared);
 }
 
 for (const name of names) {

@@ -22,8 +22,8 @@ const BUCKETS: usize = 1 << 14;
 /// Bytes before the chains: the magic, the end, zeros.
 const HEADER_BYTES: usize = 4096;
 const ARENA_AT: usize = HEADER_BYTES + BUCKETS * size_of::<AtomicU64>();
-/// Bytes of records, at least 2,000 of the largest.
-pub const ARENA_BYTES: usize = 32 << 20;
+/// Bytes of records, at least 1,000 of the largest.
+pub const ARENA_BYTES: usize = 16 << 20;
 const FILE_BYTES: usize = ARENA_AT + ARENA_BYTES;
 /// The first place; 0 ends a chain.
 const FIRST: u64 = ALIGNMENT as u64;
@@ -263,7 +263,7 @@ mod tests {
     }
 
     fn steps() -> impl Strategy<Value = Vec<Step>> {
-        let size = prop_oneof![0..64_usize, 1_000..20_000_usize, 3_000_000..8_000_000_usize];
+        let size = prop_oneof![0..64_usize, 1_000..20_000_usize, 1_500_000..4_000_000_usize];
         let put = (any::<u8>(), size, 0..20_u64).prop_map(|(token, size, at)| Step::Put(token, size, at));
         let get = (any::<u8>(), 0..20_u64).prop_map(|(token, at)| Step::Get(token, at));
         prop::collection::vec(prop_oneof![put, get], 1..60)
