@@ -53,7 +53,7 @@ interface Part {
 }
 
 /** Rate (1/s) of writing 4 KiB and syncing it, one after the other. */
-function bareSyncs(folder: string): number {
+export function bareSyncs(folder: string): number {
   const file = openSync(join(folder, 'sync'), 'w');
   const page = Buffer.alloc(4096, 1);
   const start = performance.now();

@@ -2,6 +2,8 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { benchAccess } from './access.js';
 import type { AccessOptions } from './access.js';
+import { benchDoor } from './door.js';
+import type { DoorOptions } from './door.js';
 import { benchFuse } from './fuse.js';
 import type { FuseOptions } from './fuse.js';
 import { benchLarge } from './large.js';
@@ -89,6 +91,16 @@ program
   .option('--no-record', 'write nothing to bench/record')
   .action(async (options: NormalizeOptions) => {
     process.exitCode = await benchNormalize(options);
+  });
+program
+  .command('door')
+  .description('digests of a fragment, durable POST /dream and verified GET /receipt/{id}: times and rates')
+  .option('--seconds <s>', 'seconds of load of each kind', positive, 10)
+  .option('--connections <n>', 'clients at once', whole, 64)
+  .option('--json', 'print one JSON document instead of text', false)
+  .option('--no-record', 'write nothing to bench/record')
+  .action(async (options: DoorOptions) => {
+    process.exitCode = await benchDoor(options);
   });
 try {
   await program.parseAsync();

@@ -23,6 +23,8 @@ import { terminal, writeOutput } from './commands/terminal.js';
 import type { OpenedStore } from './commands/withStore.js';
 import { storeCopy } from './commands/storeCopy.js';
 import type { Handlers, RouteLimit } from './contract/routes.js';
+import { doorHandlers } from './door/handlers.js';
+import { createPreviews } from './door/previews.js';
 import { servedRoutes } from './http/pipeline.js';
 import { createServer, type Server } from './http/server.js';
 import { banner, health } from './info/banner.js';
@@ -85,14 +87,23 @@ async function openStoreAndSecrets(
 /** The file of the data folder that holds the machine's limits. */
 const limitsFile = (dataFolder: string): string => join(dataFolder, 'limits');
 
+/** The file of the data folder that holds the machine's previews of fragments. */
+const previewsFile = (dataFolder: string): string => join(dataFolder, 'previews');
+
 /** Makes what the workers need in the data folder, which is locked. @throws Error when it cannot. */
 function prepareFolder(dataFolder: string): void {
   native.createLimits(limitsFile(dataFolder), systemRandomness(16));
+  native.createPreviews(previewsFile(dataFolder));
 }
 
 /** Requests a minute and address of the routes that have such a limit. */
 function routeLimits(configuration: Configuration): Readonly<Record<RouteLimit, number>> {
-  return { leads: configuration.leadsPerMinute, checkout: configuration.checkoutRequestsPerMinute };
+  return {
+    leads: configuration.leadsPerMinute,
+    checkout: configuration.checkoutRequestsPerMinute,
+    submissions: configuration.doorSubmissionsPerMinute,
+    previews: configuration.previewsPerMinute,
+  };
 }
 
 function buildAccess(configuration: Configuration, tiers: Tiers, opened: OpenedStore, log: Log): Access {
@@ -122,6 +133,21 @@ async function getPage(url: string): Promise<string> {
   const response = await fetch(url, { signal: AbortSignal.timeout(rateMs), redirect: 'error' });
   if (response.status !== 200) throw new Error(`status ${response.status}`);
   return response.text();
+}
+
+/** The fragment door's handlers. */
+function door(configuration: Configuration, opened: OpenedStore): ReturnType<typeof doorHandlers> {
+  const { dataFolder, doorPort, publicUrl, publicDoorUrl, trustedProxies } = configuration;
+  const previews = createPreviews(new native.Previews(previewsFile(dataFolder)), systemClock);
+  const address = publicDoorUrl ?? (doorPort === null ? publicUrl : null);
+  return doorHandlers({
+    ...opened,
+    clock: systemClock,
+    sealFragment: native.sealFragment,
+    findShards: native.findShards,
+    previews,
+    address: { publicUrl: address, trustedProxies },
+  });
 }
 
 /** Every route's handler, bound to its parts. */
@@ -154,6 +180,7 @@ function handlers(
       clock: systemClock,
       record: (each) => clicks.record(each),
     }),
+    ...door(configuration, opened),
     banner,
     health,
     ready: ready(checks),
@@ -217,11 +244,12 @@ async function buildServer(configuration: Configuration, tiers: Tiers): Promise<
     holder,
     getPage,
   });
+  const bound = handlers(configuration, tiers, opened, clicks, checkout);
+  const pipeline = { checkJson: native.checkJson, access };
+  const isMoved = configuration.doorPort !== null;
   const server = createServer({
-    routes: servedRoutes(handlers(configuration, tiers, opened, clicks, checkout), {
-      checkJson: native.checkJson,
-      access,
-    }),
+    routes: servedRoutes(bound, pipeline, isMoved ? ['gateway'] : ['gateway', 'door']),
+    doorRoutes: isMoved ? servedRoutes(bound, pipeline, ['door']) : [],
     clock: systemClock,
     log,
     randomness: systemRandomness,

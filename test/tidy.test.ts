@@ -32,6 +32,7 @@ const homes: Readonly<Record<string, string>> = {
   'cli-progress': 'src/commands/',
   'onnxruntime-node': 'src/models/',
   stripe: 'src/checkout/',
+  '@noble': 'src/door/',
 };
 
 /** Functions over 70 lines, each with its reason. */

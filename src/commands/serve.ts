@@ -2,6 +2,7 @@
 import type { Tiers, TiersResult } from '../access/tiers.js';
 import { readConfiguration, type Configuration, type Machine } from '../system/configuration.js';
 import { createLog, type Log } from '../system/log.js';
+import type { Ports } from '../system/ports.js';
 
 /** How serving ended. */
 export type ServeOutcome =
@@ -16,8 +17,8 @@ export interface ServeOrder {
   readonly configuration: Configuration;
   readonly tiers: Tiers;
   readonly log: Log;
-  /** Called once, when requests are answered, with where. `metricsPort` 0: no metrics are served. */
-  readonly onListening: (port: number, metricsPort: number) => void;
+  /** Called once, when requests are answered, with where. */
+  readonly onListening: (ports: Ports) => void;
 }
 
 /** What the command needs from the outside. */
@@ -44,8 +45,8 @@ export async function serve(parts: ServeParts): Promise<number> {
   const readTiers = parts.readTiers(configuration);
   if ('errors' in readTiers) return refuse(parts, readTiers.errors);
   const { tiers } = readTiers;
-  const onListening = (port: number, metricsPort: number): void => {
-    for (const line of greeting(parts.version, configuration, port, metricsPort)) parts.print(line);
+  const onListening = (ports: Ports): void => {
+    for (const line of greeting(parts.version, configuration, ports)) parts.print(line);
   };
   const log = createLog(configuration.logLevel);
   const outcome = await parts.run({ configuration, tiers, log, onListening });
@@ -65,14 +66,13 @@ function address(host: string, port: number): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-function greeting(
-  version: string,
-  configuration: Configuration,
-  port: number,
-  metricsPort: number,
-): string[] {
+function greeting(version: string, configuration: Configuration, ports: Ports): string[] {
+  const { port, doorPort, metricsPort } = ports;
   const { host, workers, dataFolder } = configuration;
   const count = workers === 1 ? '1 worker' : `${workers} workers`;
-  const line = `Fusegate ${version} listens on ${address(host, port)} (${count}, data in ${dataFolder})`;
-  return metricsPort === 0 ? [line] : [line, `Metrics on ${address(host, metricsPort)}/metrics`];
+  return [
+    `Fusegate ${version} listens on ${address(host, port)} (${count}, data in ${dataFolder})`,
+    ...(doorPort === undefined ? [] : [`Fragment door on ${address(host, doorPort)}`]),
+    ...(metricsPort === 0 ? [] : [`Metrics on ${address(host, metricsPort)}/metrics`]),
+  ];
 }

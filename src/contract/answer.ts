@@ -1,19 +1,29 @@
 /** Answers that handlers build most often. */
 import type { Answer } from './exchange.js';
-import type { HttpProblem, Problem } from './problem.js';
+import type { HttpProblem, Problem, ProblemCode } from './problem.js';
+import { MAX_ERRORS, type ValidationError } from './validation.js';
 
 /** A JSON answer that charges nothing. */
 export function jsonAnswer(status: number, json: unknown): Answer {
   return { status, body: { json }, charge: 0 };
 }
 
+/** The 422 that lists what is wrong with a request. */
+export function unprocessable(errors: readonly ValidationError[]): Answer {
+  return jsonAnswer(422, { detail: errors.slice(0, MAX_ERRORS) });
+}
+
+/** A domain failure. `detail`: a sentence that says what to do. */
+export function problemAnswer(status: number, code: ProblemCode, detail: string): Answer {
+  const problem: Problem = { detail, code };
+  return jsonAnswer(status, problem);
+}
+
 /** What a request gets that needs the store while it does not answer: nothing was acknowledged. */
 export function storeUnavailable(): Answer {
-  const problem: Problem = {
-    detail: 'The store does not answer right now, so this may not have been recorded. Try again shortly.',
-    code: 'store_unavailable',
-  };
-  return { ...jsonAnswer(503, problem), headers: { 'retry-after': '1' } };
+  const detail =
+    'The store does not answer right now, so this may not have been recorded. Try again shortly.';
+  return { ...problemAnswer(503, 'store_unavailable', detail), headers: { 'retry-after': '1' } };
 }
 
 /** What a wrong path gets. */

@@ -48,6 +48,26 @@ export function readBody(body: Uint8Array, checkJson: CheckJson): Checked<unknow
 const jsonMediaType = /^application\/(?:json|[!#$&^_.+a-z0-9-]+\+json)[ \t]*(?:;.*)?$/i;
 const formMediaType = /^application\/x-www-form-urlencoded[ \t]*(?:;.*)?$/i;
 
+/** Whether a `Content-Type` names a form. */
+export function isForm(contentType: string): boolean {
+  return formMediaType.test(contentType.trim());
+}
+
+/**
+ * The fields of a form's body (URL Standard, application/x-www-form-urlencoded), read by `parse`; of a
+ * repeated one the last. Nothing is empty bytes, which is `missing`.
+ */
+export function readForm(
+  body: Uint8Array,
+  parse: (text: string) => Readonly<Record<string, string>>,
+): Checked<unknown> {
+  if (body.length === 0) {
+    return { ok: false, errors: [validationError('missing', ['body'], 'Field required', null)] };
+  }
+  const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8');
+  return { ok: true, value: { ...parse(text) } };
+}
+
 /** What a route takes besides JSON, which every JSON route takes. */
 export type OtherMediaType = 'none' | 'form';
 

@@ -76,7 +76,7 @@ export interface DreamResponse extends FragmentDigests {
   stored_fragment_identity: StoredFragmentIdentity;
   hash_contract: HashContract;
   /** What each digest covers. */
-  hash_scope: { [digest: string]: string };
+  hash_scope: { readonly [digest: string]: string };
   canonicalization: Canonicalization;
   cryptographic_verification: CryptographicVerification;
   /** The record was read again from storage and verified. */
@@ -113,6 +113,12 @@ export interface DreamPreviewResponse {
 export interface DreamConfirmResponse {
   receipt: string;
   status: ReceiptStatus;
+  /** The stored record's status when `status` is `duplicate`. */
+  original_status?: 'quarantined' | 'probe';
+  /** Present when `status` is `duplicate`. */
+  submitted?: DreamSubmitted;
+  /** Present when `kind` was not one of the eight. */
+  warning?: string;
   content_sha256: string;
   canonical_payload_sha256: string;
   stored_envelope_sha256: string;

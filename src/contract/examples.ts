@@ -6,6 +6,20 @@ import type {
   DeliveryModelsResponse,
 } from './delivery.js';
 import { catalogue } from './deliveryCatalogue.js';
+import {
+  confirmRequest,
+  confirmResponse,
+  dreamRequest,
+  dreamResponse,
+  harvestRequest,
+  harvestResponse,
+  previewQuery,
+  previewResponse,
+  receiptPath,
+  receiptResponse,
+  stateQuery,
+  stateResponse,
+} from './doorExamples.js';
 import type { FuseRequest, FuseResponse } from './fuse.js';
 import type {
   BannerResponse,
@@ -419,7 +433,7 @@ const privacy: PrivacyResponse = {
   not_stored: [
     'Bodies of requests and answers, but for what is listed above.',
     'Paths with their values, and queries, but for the tokens and destinations of counted links.',
-    'API keys and tokens of opt-out links.',
+    'API keys, idempotency keys and tokens of opt-out links.',
     'IP addresses, Referer and User-Agent.',
   ],
 };
@@ -502,6 +516,16 @@ export const examples: Readonly<Record<RouteId, Example>> = {
       path: '/c/YXV0dW1u.IPJQl2EL-exm8iFaYmQPOw?d=https%3A%2F%2Fexample.com%2Foffer',
     },
     response: { status: 302, type: 'text/plain; charset=utf-8' },
+  },
+  dream: post('/dream', dreamRequest, dreamResponse),
+  dreamPreview: get(`/dream_get?${previewQuery}`, previewResponse),
+  dreamConfirmState: get(`/dream_confirm?${stateQuery}`, stateResponse),
+  dreamConfirm: post('/dream_confirm', confirmRequest, confirmResponse),
+  harvest: post('/harvest', harvestRequest, harvestResponse),
+  receipt: get(receiptPath, receiptResponse),
+  doorOpenapi: {
+    request: { method: 'GET', path: '/api/agent/openapi' },
+    response: { status: 200, type: json },
   },
   banner: get('/', banner),
   health: get('/health', health),

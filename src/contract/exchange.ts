@@ -32,6 +32,11 @@ export interface RouteRequest<Input = unknown> {
   readonly mayAct: boolean;
   /** Whether the method is HEAD: the answer's body reaches nobody. */
   readonly head: boolean;
+  /**
+   * The address that the request came from: 4 or 16 bytes, none where it is not known. Asked for before the
+   * handler first gives up control.
+   */
+  peer(): Uint8Array;
   /** Whether the connection has gone: an answer would reach nobody. */
   aborted(): boolean;
 }

@@ -57,3 +57,32 @@ export type HashContract = 'fragment-receipt-hash-v2' | 'fragment-receipt-hash-v
 
 /** What became of a submission. */
 export type ReceiptStatus = 'quarantined' | 'probe' | 'duplicate';
+
+/** What each digest covers. */
+export const hashScope: Readonly<Record<string, string>> = {
+  content_sha256: 'accepted content, UTF-8',
+  content_bytes_sha256: 'same scope as content_sha256, named explicitly',
+  submission_payload_sha256: 'accepted title, then LF, then accepted content',
+  canonical_payload_sha256: 'canonical accepted-fields JSON',
+  dedupe_key_sha256:
+    'normalized title, then a NUL byte (0x00), then normalized content; used for deduplication only',
+  confirmation_binding_sha256: 'canonical payload binding used by v2 confirmation (over all accepted fields)',
+  confirmation_token_sha256: 'SHA-256 of the bytes of the returned confirmation token',
+  stored_envelope_sha256: 'public receipt envelope as sorted JSON, excluding this seal',
+};
+
+/** The rules under which accepted strings are made. */
+export const canonicalization: Canonicalization = {
+  version: 'accepted-fields-json-v1',
+  rules: [
+    'Input values from JSON, form or query are decoded as Unicode strings.',
+    'C0 control characters are removed except LF and TAB; then outer whitespace is stripped.',
+    'kind is stripped and uppercased.',
+    'Integrity hashes cover the accepted stored strings exactly as UTF-8: no NFKC, no case folding, no ' +
+      'whitespace collapsing.',
+    'Only the dedupe key uses title and content normalized by: NFKC, removal of Unicode Cf characters, ' +
+      'whitespace collapsing, case folding.',
+    'Canonical JSON is UTF-8, non-ASCII characters unescaped, keys sorted, separators , and : with no ' +
+      'spaces.',
+  ],
+};

@@ -13,9 +13,10 @@ type ListedRoute = Route & { readonly id: RouteId };
 
 /** What a problem's status means, whatever its code. */
 const statusMeanings: Readonly<Record<number, string>> = {
-  404: 'There is no such thing, or it is not told that there is.',
   401: 'The API key is not accepted.',
+  404: 'There is no such thing, or it is not told that there is.',
   408: 'The body did not arrive in time.',
+  409: 'It contradicts what is there.',
   413: 'The body is longer than its limit.',
   415: 'The body is compressed; send it as it is.',
   429: 'Too many requests, or too many characters this month; `Retry-After` says when to try again.',
@@ -40,6 +41,10 @@ const answerHeaders: Readonly<Record<ShownHeader, SchemaObject>> = {
   location: {
     description: 'Where to go.',
     schema: { type: 'string', format: 'uri-reference' },
+  },
+  'idempotent-replayed': {
+    description: '`true` on an answer that repeats an earlier one, by its idempotency key.',
+    schema: { type: 'string', const: 'true' },
   },
   'server-timing': {
     description: 'Milliseconds spent (W3C Server Timing).',
@@ -87,7 +92,9 @@ function schemaReference(draft: Draft, name: string): SchemaObject {
 
 /** The fields of an answer: a caller that is not known has no limits, and some problems pass with time. */
 function headersOf({ headers }: ListedRoute, status: number, passes = false): SchemaObject {
-  const own = headers.filter((name) => status !== 401 || !name.startsWith('ratelimit'));
+  const own = headers.filter((name) =>
+    name === 'idempotent-replayed' ? status === 200 : status !== 401 || !name.startsWith('ratelimit'),
+  );
   const names: ShownHeader[] = ['x-request-id', ...own, ...(passes ? (['retry-after'] as const) : [])];
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
@@ -187,25 +194,48 @@ function limitCodes(draft: Draft, listed: readonly ListedRoute[]): void {
   draft.components.set('Problem', { ...component, properties: { ...properties, code } });
 }
 
-/** The OpenAPI document of the gateway (contract part A): every documented route that has a handler. */
-export function gatewayDocument(): OpenApiDocument {
+/** What a document says besides its routes. */
+interface Frame {
+  readonly part: Route['part'];
+  readonly info: SchemaObject;
+  readonly serverUrl: string;
+  readonly tags: readonly SchemaObject[];
+}
+
+/** Every documented route of a part that has a handler. */
+function documentOf({ part, info, serverUrl, tags }: Frame): OpenApiDocument {
   const draft: Draft = { components: new Map() };
-  const listed = routeList.filter((route) => route.documented && route.part === 'gateway');
+  const listed = routeList.filter((route) => route.documented && route.part === part);
   const paths: Record<string, Record<string, SchemaObject>> = {};
   for (const route of listed) {
     (paths[route.path] ??= {})[route.method.toLowerCase()] = operation(draft, route);
   }
   limitCodes(draft, listed);
   const schemas = [...draft.components].sort(([a], [b]) => (a < b ? -1 : 1));
+  const used = new Set(listed.flatMap(({ headers }) => headers));
+  const headers = Object.entries(answerHeaders).filter(
+    ([name]) => name === 'x-request-id' || name === 'retry-after' || used.has(name as AnswerHeader),
+  );
   return {
     openapi: '3.1.0',
+    info: { ...info, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
+    servers: [{ url: serverUrl }],
+    tags,
+    paths,
+    components: { schemas: Object.fromEntries(schemas), headers: Object.fromEntries(headers) },
+  };
+}
+
+/** The OpenAPI document of the gateway (contract part A). */
+export function gatewayDocument(): OpenApiDocument {
+  return documentOf({
+    part: 'gateway',
     info: {
       title: 'Fusegate',
       version: '0.4.0',
       description: 'Re-ranks search candidates by fusing BM25 with dense similarity.',
-      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
-    servers: [{ url: '/' }],
+    serverUrl: '/',
     tags: [
       { name: 'fuse', description: 'Re-ranking.' },
       { name: 'normalize', description: 'Text made findable.' },
@@ -213,7 +243,21 @@ export function gatewayDocument(): OpenApiDocument {
       { name: 'outreach', description: 'Leads, delivery models, mail opt-out and counted links.' },
       { name: 'information', description: 'The service itself.' },
     ],
-    paths,
-    components: { schemas: Object.fromEntries(schemas), headers: answerHeaders },
-  };
+  });
+}
+
+/** The OpenAPI document of the fragment door (contract part B) at an address. */
+export function doorDocument(serverUrl: string): OpenApiDocument {
+  return documentOf({
+    part: 'door',
+    info: {
+      title: 'Fusegate fragment door',
+      version: '6.4',
+      description:
+        'Takes short abstractions written by AI systems and gives receipts whose every digest can be ' +
+        'recomputed. A fragment is not captured until a receipt id exists; fragments carry no private data.',
+    },
+    serverUrl,
+    tags: [{ name: 'door', description: 'Fragments and their receipts.' }],
+  });
 }

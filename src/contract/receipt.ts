@@ -22,12 +22,12 @@ export interface ReceiptResponse {
   stored_envelope_sha256: string | null;
   hash_contract: HashContract;
   /** What each digest covers. */
-  hash_scope: { [digest: string]: string };
+  hash_scope: { readonly [digest: string]: string };
   canonicalization: Canonicalization;
   stored_fragment_identity: StoredFragmentIdentity;
   cryptographic_verification: CryptographicVerification;
   /** The sealed envelope; null for a legacy receipt. */
-  envelope: { [field: string]: unknown } | null;
+  envelope: { readonly [field: string]: string } | null;
   /** The six canonical strings; null when withheld. */
   fragment: Fragment | null;
   /** Why the content is withheld; present only then. */

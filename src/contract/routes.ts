@@ -31,10 +31,11 @@ export type RouteAnswer =
   | { readonly type: string; readonly description: string };
 
 /** Header fields an answer may carry besides those that all do. */
-export type AnswerHeader = 'server-timing' | 'ratelimit' | 'ratelimit-policy' | 'location';
+export type AnswerHeader =
+  'server-timing' | 'ratelimit' | 'ratelimit-policy' | 'location' | 'idempotent-replayed';
 
 /** A limit by address that some routes have, besides or in place of a key's. */
-export type RouteLimit = 'leads' | 'checkout';
+export type RouteLimit = 'leads' | 'checkout' | 'submissions' | 'previews';
 
 /** One route. */
 export interface Route {
@@ -44,7 +45,7 @@ export interface Route {
   /** Which address serves it: `gateway` is contract part A, `door` part B. */
   readonly part: 'gateway' | 'door';
   /** Heading in the reference page. */
-  readonly tag: 'fuse' | 'normalize' | 'checkout' | 'outreach' | 'information';
+  readonly tag: 'fuse' | 'normalize' | 'checkout' | 'outreach' | 'information' | 'door';
   /** Shown beside the path. */
   readonly summary: string;
   /** Markdown. */
@@ -151,6 +152,33 @@ const ordered = {
     ...stored.problems,
     429: ['rate_limited'],
     503: [...stored.problems[503], 'rail_unavailable'],
+  },
+  headers: ['ratelimit', 'ratelimit-policy'],
+} as const;
+
+/** What the routes of the fragment door have in common. */
+const door = {
+  part: 'door',
+  tag: 'door',
+  access: 'public',
+  parameters: {},
+  unprocessable: true,
+  cors: true,
+  acts: false,
+  documented: true,
+} as const;
+
+/** What routes that store fragments have besides. */
+const submission = {
+  ...door,
+  method: 'POST',
+  limit: 'submissions',
+  problems: {
+    408: ['body_timeout'],
+    413: ['body_too_large'],
+    415: ['unsupported_encoding'],
+    429: ['rate_limited'],
+    503: ['overloaded', 'store_unavailable'],
   },
   headers: ['ratelimit', 'ratelimit-policy'],
 } as const;
@@ -361,6 +389,92 @@ export const routes = {
     reads: ['user-agent', 'sec-purpose', 'purpose', 'x-moz'],
     cors: false,
     acts: true,
+  },
+  dream: {
+    ...submission,
+    path: '/dream',
+    summary: 'Store a fragment and get its receipt',
+    description:
+      'Stores the abstraction and answers with a receipt whose every digest can be recomputed. The same ' +
+      'content again gets the original receipt with status `duplicate`. Fragments must hold no private data.',
+    body: { kind: 'json', schema: 'DreamRequest', other: 'none', limit: MIB },
+    parameters: { header: 'DreamHeaders' },
+    answers: { 200: { schema: 'DreamResponse', description: 'The receipt; the fragment is on disk.' } },
+    problems: { ...submission.problems, 409: ['idempotency_conflict'] },
+    headers: [...submission.headers, 'idempotent-replayed'],
+  },
+  dreamPreview: {
+    ...door,
+    method: 'GET',
+    path: '/dream_get',
+    summary: 'Preview a fragment without storing it',
+    description:
+      'Answers with the digests that the fragment would have and a token to confirm it by. Stores nothing; ' +
+      'the preview waits for half an hour.',
+    body: { kind: 'none' },
+    parameters: { query: 'DreamGetQuery' },
+    limit: 'previews',
+    answers: { 200: { schema: 'DreamPreviewResponse', description: 'The preview and its token.' } },
+    problems: { 429: ['rate_limited'] },
+    headers: ['ratelimit', 'ratelimit-policy'],
+  },
+  dreamConfirmState: {
+    ...door,
+    method: 'GET',
+    path: '/dream_confirm',
+    summary: 'How a confirmation stands',
+    description: 'Says whether a token waits, was confirmed or is unknown, and how to confirm it.',
+    body: { kind: 'none' },
+    parameters: { query: 'DreamConfirmQuery' },
+    answers: { 200: { schema: 'DreamConfirmStateResponse', description: 'How it stands.' } },
+    problems: { 503: ['store_unavailable'] },
+    headers: [],
+  },
+  dreamConfirm: {
+    ...submission,
+    path: '/dream_confirm',
+    summary: 'Confirm a preview and get its receipt',
+    description:
+      'Stores the fragment of a preview. A repeated confirmation gets the original receipt. Send the ' +
+      "preview's fields too once it has expired.",
+    body: { kind: 'json', schema: 'DreamConfirmRequest', other: 'form', limit: MIB },
+    answers: {
+      200: { schema: 'DreamConfirmResponse', description: 'The receipt; the fragment is on disk.' },
+    },
+    problems: { ...submission.problems, 404: ['preview_not_found'], 409: ['token_mismatch'] },
+    headers: [...submission.headers, 'idempotent-replayed'],
+  },
+  harvest: {
+    ...submission,
+    path: '/harvest',
+    summary: 'Store every fragment in a pasted reply',
+    description:
+      'Reads every `<<SHARD>>{…}<</SHARD>>` in the text, each an object with title, content, kind, ' +
+      'mechanism and test, and stores it. A marker that cannot be read is rejected and stops no other.',
+    body: { kind: 'json', schema: 'HarvestRequest', other: 'none', limit: 2 * MIB },
+    answers: { 200: { schema: 'HarvestResponse', description: 'What became of each marker.' } },
+  },
+  receipt: {
+    ...door,
+    method: 'GET',
+    path: '/receipt/{id}',
+    summary: 'A receipt, read again and verified',
+    description: 'The stored fragment, its envelope and digests, recomputed from what was read back.',
+    body: { kind: 'none' },
+    parameters: { path: 'ReceiptPath' },
+    answers: { 200: { schema: 'ReceiptResponse', description: 'The receipt.' } },
+    problems: { 404: ['receipt_not_found'], 503: ['store_unavailable'] },
+    headers: [],
+  },
+  doorOpenapi: {
+    ...information,
+    part: 'door',
+    tag: 'door',
+    path: '/api/agent/openapi',
+    summary: 'This description',
+    description: 'The OpenAPI 3.1 description of the fragment door, for platforms that call tools.',
+    answers: { 200: { type: 'application/json', description: 'An OpenAPI 3.1.0 document.' } },
+    reads: ['host', 'x-forwarded-host', 'x-forwarded-proto'],
   },
   banner: {
     ...information,

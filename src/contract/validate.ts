@@ -1,7 +1,7 @@
 /** Checks request bodies and parameters: compiled validators say yes or no, the interpreter says why not. */
 import typia from 'typia';
 import { explain } from './explain.js';
-import { rules } from './rules.js';
+import { rules, tokenSentence } from './rules.js';
 import type { ParameterSets, RequestBodies } from './schemas.js';
 import { type Shape, shapeNamed } from './shape.js';
 import type { ValidationError } from './validation.js';
@@ -30,9 +30,18 @@ export const validators: {
 /** Request bodies that refuse fields they do not declare. */
 export const closedBodies: ReadonlySet<string> = new Set<keyof RequestBodies>(['FreeAuditRequest']);
 
+/** A token of another length is told what a token is, besides pydantic's words. */
+function withHints(errors: ValidationError[]): ValidationError[] {
+  return errors.map((error) => {
+    const isLength = error.type === 'string_too_short' || error.type === 'string_too_long';
+    if (!isLength || error.loc[1] !== 'confirm') return error;
+    return { ...error, msg: `${error.msg}; ${tokenSentence}` };
+  });
+}
+
 /** What is wrong with a body against its schema alone; `[]` when nothing is. */
 export function explainBody(name: keyof RequestBodies, value: unknown): ValidationError[] {
-  return explain(shapeNamed(name), value, 'body', closedBodies.has(name));
+  return withHints(explain(shapeNamed(name), value, 'body', closedBodies.has(name)));
 }
 
 /**
@@ -82,7 +91,7 @@ export function checkParameters<Name extends keyof ParameterSets>(
     const text = read(field.name);
     if (text !== undefined) values[field.name] = decode(field.shape, text);
   }
-  const errors = explain(shape, values, place);
+  const errors = withHints(explain(shape, values, place));
   return errors.length === 0
     ? { ok: true, value: values as unknown as ParameterSets[Name] }
     : { ok: false, errors };

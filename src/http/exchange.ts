@@ -140,6 +140,10 @@ export class Exchange implements RouteRequest {
     return this.body;
   }
 
+  peer(): Uint8Array {
+    return new Uint8Array(this.response.getRemoteAddress());
+  }
+
   aborted(): boolean {
     return this.gone;
   }

@@ -1,18 +1,15 @@
 /** A route of the contract made servable: its parameters and body are checked before its handler runs. */
 import type { Access } from '../access/admission.js';
-import { checkMediaType, readBody, type CheckJson } from '../contract/body.js';
-import type { Answer, Handler } from '../contract/exchange.js';
+import { unprocessable } from '../contract/answer.js';
+import { checkMediaType, isForm, readBody, readForm, type CheckJson } from '../contract/body.js';
+import type { Handler } from '../contract/exchange.js';
 import type { Handlers, Route as ContractRoute, RouteId } from '../contract/routes.js';
 import { routeList } from '../contract/routes.js';
 import { shapeNamed, type FieldShape } from '../contract/shape.js';
 import { checkBody, checkParameters, type Checked, type ParameterPlace } from '../contract/validate.js';
-import { MAX_ERRORS, type ValidationError } from '../contract/validation.js';
+import type { ValidationError } from '../contract/validation.js';
+import { parseQuery } from './parameters.js';
 import type { RequestChecks, ServedRoute } from './routes.js';
-
-/** The 422 that lists what is wrong with a request. */
-export function unprocessable(errors: readonly ValidationError[]): Answer {
-  return { status: 422, body: { json: { detail: errors.slice(0, MAX_ERRORS) } }, charge: 0 };
-}
 
 /** One set of a route's parameters. */
 interface DeclaredSet {
@@ -51,9 +48,15 @@ function checkSet({ place, name, fields }: DeclaredSet): Check | undefined {
 
 type Check = (request: Parameters<RequestChecks>[0]) => readonly ValidationError[];
 
-function readJson(route: ContractRoute, body: Uint8Array, checkJson: CheckJson): Checked<unknown> {
+/** The value of a JSON route's body, checked; a form's is an object of strings. */
+function readInput(
+  route: ContractRoute,
+  request: Parameters<RequestChecks>[0],
+  checkJson: CheckJson,
+): Checked<unknown> {
   if (route.body.kind !== 'json') return { ok: true, value: undefined };
-  const read = readBody(body, checkJson);
+  const form = route.body.other === 'form' && isForm(request.header('content-type'));
+  const read = form ? readForm(request.body, parseQuery) : readBody(request.body, checkJson);
   return read.ok ? checkBody(route.body.schema, read.value) : read;
 }
 
@@ -77,7 +80,7 @@ function requestChecks(route: ContractRoute, checkJson: CheckJson): RequestCheck
   if (checks.length === 0 && route.body.kind !== 'json') return undefined;
   return (request) => {
     const errors = checks.flatMap((check) => check(request));
-    const body = readJson(route, request.body, checkJson);
+    const body = readInput(route, request, checkJson);
     if (body.ok && errors.length === 0) return { input: body.value };
     return { refused: unprocessable(body.ok ? errors : [...errors, ...body.errors]) };
   };
@@ -93,7 +96,7 @@ export function servedRoute(
   const headers = declaredSets(route)
     .filter(({ place }) => place === 'header')
     .flatMap(({ fields }) => fields.map(({ name }) => name))
-    .concat(route.reads ?? []);
+    .concat(route.reads ?? [], 'other' in body && body.other === 'form' ? ['content-type'] : []);
   const timed = route.headers.includes('server-timing');
   const bodyLimit = body.kind === 'none' ? 0 : body.limit;
   const check = requestChecks(route, parts.checkJson);
@@ -117,9 +120,15 @@ function mediaTypeCheck(
   };
 }
 
-/** Every route of the contract with its handler. A route whose handler is missing does not compile. */
-export function servedRoutes(handlers: Handlers, parts: PipelineParts): ServedRoute[] {
-  return routeList.map((route) => servedRoute(route, handlerOf(handlers, route.id), parts));
+/** Every route of the given parts with its handler. A route whose handler is missing does not compile. */
+export function servedRoutes(
+  handlers: Handlers,
+  parts: PipelineParts,
+  served: readonly ContractRoute['part'][] = ['gateway', 'door'],
+): ServedRoute[] {
+  return routeList
+    .filter(({ part }) => served.includes(part))
+    .map((route) => servedRoute(route, handlerOf(handlers, route.id), parts));
 }
 
 /** A handler by id. Its input's type is the route's own, which {@link requestChecks} has checked. */

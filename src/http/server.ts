@@ -38,6 +38,8 @@ export const defaultLimits: ServerLimits = {
 /** What a server is made of. */
 export interface ServerParts {
   readonly routes: readonly ServedRoute[];
+  /** Routes with a port of their own; they are served only where {@link Server.listen} is told one. */
+  readonly doorRoutes?: readonly ServedRoute[];
   readonly clock: Clock;
   readonly log: Log;
   readonly randomness: Randomness;
@@ -46,8 +48,11 @@ export interface ServerParts {
 
 /** A server that may listen. */
 export interface Server {
-  /** Listens, sharing the port with other processes; resolves to the port, or to undefined when it cannot. */
-  readonly listen: (host: string, port: number) => Promise<number | undefined>;
+  /**
+   * Listens, sharing the port with other processes, and where `doorPort` is given on that one too; resolves
+   * to the port, or to undefined when it cannot.
+   */
+  readonly listen: (host: string, port: number, doorPort?: number) => Promise<number | undefined>;
   /**
    * Takes no new connections, answers what is in flight (each answer ends its connection) and closes the
    * rest. Resolves to whether all was answered within `timeoutMs`.
@@ -79,34 +84,44 @@ export function createServer(parts: ServerParts): Server {
   const uws = loadUws();
   const limits = { ...defaultLimits, ...parts.limits };
   const state = createState(parts, limits);
-  const app = uws.App();
-  const meters = mount(app, state, parts.routes);
-  let socket: ListenSocket | undefined;
+  const meters: Meters = new Map();
+  const [app, doorApp] = [parts.routes, parts.doorRoutes ?? []].map((routes) => {
+    const made = uws.App();
+    mount(made, state, routes, meters);
+    return made;
+  }) as [TemplatedApp, TemplatedApp];
+  const sockets: ListenSocket[] = [];
   let sweep: Timer | undefined;
   return {
-    listen: (host, port) =>
-      new Promise((resolve) => {
-        app.listen(host, port, (listening) => {
-          if (listening === false) {
-            resolve(undefined);
-            return;
-          }
-          socket = listening;
-          sweep = parts.clock.every(limits.sweepMs, () => sweepSlow(state));
-          resolve(uws.us_socket_local_port(listening));
-        });
-      }),
+    async listen(host, port, doorPort) {
+      const socket = await listenOn(app, host, port);
+      if (socket === undefined) return undefined;
+      sockets.push(socket);
+      if (doorPort !== undefined) {
+        const doorSocket = await listenOn(doorApp, host, doorPort);
+        if (doorSocket === undefined) return undefined;
+        sockets.push(doorSocket);
+      }
+      sweep = parts.clock.every(limits.sweepMs, () => sweepSlow(state));
+      return uws.us_socket_local_port(socket);
+    },
     drain: async (timeoutMs) => {
       state.draining = true;
-      if (socket !== undefined) uws.us_listen_socket_close(socket);
-      socket = undefined;
+      for (const socket of sockets.splice(0)) uws.us_listen_socket_close(socket);
       const drained = await idle(state, timeoutMs);
       sweep?.stop();
       app.close();
+      doorApp.close();
       return drained;
     },
-    metrics: () => httpMetrics(meters, state.bodies.held, state.inFlight),
+    metrics: () => httpMetrics([...meters.values()], state.bodies.held, state.inFlight),
   };
+}
+
+function listenOn(app: TemplatedApp, host: string, port: number): Promise<ListenSocket | undefined> {
+  return new Promise((resolve) => {
+    app.listen(host, port, (socket) => resolve(socket === false ? undefined : socket));
+  });
 }
 
 function sweepSlow(state: ServerState): void {
@@ -158,9 +173,11 @@ function ownRoute(id: string, open: boolean, headers: readonly string[] = []): R
   return { ...none, id, cors: open, headers };
 }
 
+/** Counters by the route's id; both ports count together. */
+type Meters = Map<string, RouteMeter>;
+
 /** Registers every path with its methods, then what answers the other methods and the other paths. */
-function mount(app: TemplatedApp, state: ServerState, routes: readonly ServedRoute[]): RouteMeter[] {
-  const meters = new Map<string, RouteMeter>();
+function mount(app: TemplatedApp, state: ServerState, routes: readonly ServedRoute[], meters: Meters): void {
   const mounted = (served: ServedRoute, parameters: readonly string[], head = false): MountedRoute => {
     const { id } = served.route;
     const meter = meters.get(id) ?? new RouteMeter(id);
@@ -172,7 +189,6 @@ function mount(app: TemplatedApp, state: ServerState, routes: readonly ServedRou
   app.any('/*', (response, request) => {
     new Exchange(state, unserved, response, request).refuseUnread(request, notFound);
   });
-  return [...meters.values()];
 }
 
 type Mounting = (served: ServedRoute, parameters: readonly string[], head?: boolean) => MountedRoute;

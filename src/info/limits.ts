@@ -39,6 +39,8 @@ function callerRates(name: string, whose: string, limits: TierLimits): RateLimit
 const routeUnits: Readonly<Record<RouteLimit, string>> = {
   leads: 'leads and delivery interests a minute and address',
   checkout: 'orders a minute and address',
+  submissions: 'fragments, confirmations and harvests a minute and address; a harvest counts once',
+  previews: 'previews of fragments a minute and address',
 };
 
 /** The limits by time of this installation; 0: none. Addresses count whole (IPv4) or by /64 (IPv6). */

@@ -16,7 +16,7 @@ const requestLog: StoredData = {
 const notStored = [
   'Bodies of requests and answers, but for what is listed above.',
   'Paths with their values, and queries, but for the tokens and destinations of counted links.',
-  'API keys and tokens of opt-out links.',
+  'API keys, idempotency keys and tokens of opt-out links.',
   'IP addresses, Referer and User-Agent.',
 ];
 

@@ -64,6 +64,16 @@ export declare class Gate {
   close(): void
 }
 
+/** Previews, shared by all processes that open the same file; the oldest go when the file is full. */
+export declare class Previews {
+  /** Opens the file that `createPreviews` made. Throws when it cannot be opened. */
+  constructor(path: string)
+  /** Keeps a text under a token of 32 bytes. False where it cannot be kept. */
+  put(token: Uint8Array, payload: string, expiresAtMs: number): boolean
+  /** The text last kept under a token; null when there is none, or it has expired at `nowMs`. */
+  get(token: Uint8Array, nowMs: number): Preview | null
+}
+
 /** Normalizes text piece by piece, outside the event loop. */
 export declare class TextNormalizer {
   /** `mode`, `contextual` and glosses as in a NormalizeRequest. Throws on a mode that is none. */
@@ -83,6 +93,12 @@ export declare function checkJson(body: Uint8Array): JsonRefusal | null
  * bytes. Throws when the file cannot be written.
  */
 export declare function createLimits(path: string, seed: Uint8Array): void
+
+/** Makes the file of the previews at `path` anew, with nothing in it. Throws when it cannot be written. */
+export declare function createPreviews(path: string): void
+
+/** Every shard marker of a text, in its order. Lone surrogates are U+FFFD. */
+export declare function findShards(text: string): Array<ShardMarker>
 
 /**
  * Answers a FuseRequest's bytes into `out`, which must not overlap them. Returns the answer's length and
@@ -175,6 +191,49 @@ export interface NormalizeResult {
   length: number
   /** Characters it counts for. */
   characters: number
+}
+
+/** A preview that is there. */
+export interface Preview {
+  /** What was put in. */
+  payload: string
+  /** When it expires (ms since 1970). */
+  expiresAtMs: number
+}
+
+/** A fragment's accepted strings, digests and sealed envelope. Digests are 64 lower-case hexadecimal digits. */
+export interface SealedFragment {
+  /** Canonical JSON of the six accepted strings. */
+  canonical: string
+  /**
+   * Six digests, one behind the other: content, title LF content, canonical JSON, dedupe key, confirmation
+   * binding (the token itself), the token's characters.
+   */
+  digests: string
+  /** Whether the kind was one of the eight, or none. */
+  knownKind: boolean
+  /** Whether the visitor's fragments are probes. */
+  probe: boolean
+  /** The receipt's envelope as canonical JSON, `""` without a receipt. */
+  envelope: string
+  /** SHA-256 of the envelope, `""` without a receipt. */
+  seal: string
+}
+
+/**
+ * Accepts a fragment and makes all its digests. `receipt` `""`: there is none, and no envelope is made;
+ * `receivedAt` is RFC 3339 UTC with milliseconds. Lone surrogates become U+FFFD.
+ */
+export declare function sealFragment(title: string, content: string, mechanism: string, test: string, kind: string, visitor: string, receipt: string, receivedAt: string): SealedFragment
+
+/** One shard marker of a text. */
+export interface ShardMarker {
+  /** Characters of the text before it. */
+  at: number
+  /** Its JSON object, which `JSON.parse` accepts; `""` when there is none. */
+  object: string
+  /** Why there is none, as the end of a sentence; `""` when there is one. */
+  fault: string
 }
 
 /** What a tier may do; 0 is no limit. */

@@ -12,6 +12,8 @@ export type ToWorker =
       readonly tiers: Tiers;
       /** The port that the parent found free; never 0. */
       readonly port: number;
+      /** That of the fragment door; undefined: it shares the other. */
+      readonly doorPort: number | undefined;
     }
   | {
       /** Take no new connections, answer what is in flight, end. */

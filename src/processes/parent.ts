@@ -3,19 +3,20 @@ import type { Server as MetricsServer } from 'node:http';
 import { takeDataFolder, type LockFile } from './folder.js';
 import { createScrape, serveMetrics } from './metrics.js';
 import { WorkerPool, type PoolParts } from './pool.js';
+import type { Ports } from '../system/ports.js';
 import { probePort } from './port.js';
 import { watchVitals } from './vitals.js';
 
 /** What the parent is made of. */
-export interface ParentParts extends Omit<PoolParts, 'port'> {
+export interface ParentParts extends Omit<PoolParts, 'port' | 'doorPort'> {
   readonly lockFile: LockFile;
   /**
    * Makes what the workers need in the data folder, once it is locked and before they start.
    * @throws Error when it cannot.
    */
   readonly prepareFolder: (folder: string) => void;
-  /** Called once, when every worker listens, with where. `metricsPort` 0: no metrics are served. */
-  readonly onListening: (port: number, metricsPort: number) => void;
+  /** Called once, when every worker listens, with where. */
+  readonly onListening: (ports: Ports) => void;
   /** How long requests in flight are waited for when told to stop (ms). */
   readonly drainMs: number;
 }
@@ -44,17 +45,20 @@ function stopSignal(): Promise<void> {
  * ours.
  */
 export async function runParent(parts: ParentParts): Promise<ParentOutcome> {
-  const { host, port: wanted, dataFolder, metricsPort } = parts.configuration;
+  const { host, port: wanted, doorPort: wantedDoor, dataFolder, metricsPort } = parts.configuration;
   const stopped = stopSignal();
   const locked = takeDataFolder(dataFolder, parts.lockFile, parts.prepareFolder);
   if (locked !== undefined) return { kind: 'refused', reason: locked };
   const probe = await probePort(host, wanted);
   if ('refused' in probe) return { kind: 'refused', reason: probe.refused };
-  const pool = new WorkerPool({ ...parts, port: probe.port });
+  const door = wantedDoor === null ? { port: undefined } : await probePort(host, wantedDoor, 'DOOR_PORT');
+  if ('refused' in door) return { kind: 'refused', reason: door.refused };
+  const pool = new WorkerPool({ ...parts, port: probe.port, doorPort: door.port });
   const metrics =
     metricsPort === 0 ? undefined : await serveMetrics(host, metricsPort, createScrape(pool, watchVitals()));
   if (metrics !== undefined && 'refused' in metrics) return { kind: 'refused', reason: metrics.refused };
-  const outcome = await serve(parts, pool, stopped, probe.port, metrics?.port ?? 0);
+  const ports = { port: probe.port, doorPort: door.port, metricsPort: metrics?.port ?? 0 };
+  const outcome = await serve(parts, pool, stopped, ports);
   closeMetrics(metrics?.server);
   return outcome;
 }
@@ -64,12 +68,11 @@ async function serve(
   parts: ParentParts,
   pool: WorkerPool,
   stopped: Promise<void>,
-  port: number,
-  metricsPort: number,
+  ports: Ports,
 ): Promise<ParentOutcome> {
   const started = await Promise.race([pool.start(), stopped.then(() => 'stopped' as const)]);
   if (started !== undefined && started !== 'stopped') return { kind: 'refused', reason: started };
-  if (started === undefined) parts.onListening(port, metricsPort);
+  if (started === undefined) parts.onListening(ports);
   await stopped;
   return { kind: (await pool.stop(parts.drainMs)) ? 'stopped' : 'killed' };
 }

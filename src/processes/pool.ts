@@ -15,6 +15,8 @@ export interface PoolParts {
   readonly configuration: Configuration;
   readonly tiers: Tiers;
   readonly port: number;
+  /** Port of the fragment door; undefined: it shares the other. */
+  readonly doorPort: number | undefined;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -143,7 +145,7 @@ export class WorkerPool {
   }
 
   private startOne(): void {
-    const { program, programArguments, configuration, tiers, port, clock } = this.parts;
+    const { program, programArguments, configuration, tiers, port, doorPort, clock } = this.parts;
     const child = fork(program, programArguments, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
     const startedMs = clock.monotonicMs();
     const worker: Worker = { child, startedMs, listening: false, refused: undefined, metrics: [] };
@@ -151,7 +153,7 @@ export class WorkerPool {
     child.on('message', (message: ToParent) => this.hear(worker, message));
     child.on('error', (error) => (worker.refused ??= `A worker could not be started (${error.message}).`));
     child.on('exit', (code, signal) => this.ended(worker, code, signal));
-    this.tell(worker, { kind: 'start', configuration, tiers, port });
+    this.tell(worker, { kind: 'start', configuration, tiers, port, doorPort });
   }
 
   private hear(worker: Worker, message: ToParent): void {

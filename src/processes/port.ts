@@ -4,28 +4,28 @@ import { createServer, type AddressInfo } from 'node:net';
 /** The port, or the sentence that says why it cannot be had. */
 export type PortResult = { readonly port: number } | { readonly refused: string };
 
-function sentence(code: string | undefined, host: string, port: number): string {
+function sentence(code: string | undefined, host: string, port: number, name: string): string {
   switch (code) {
     case 'EADDRINUSE':
-      return `Port ${port} on ${host} is in use. Stop the program that has it, or set PORT to a free one.`;
+      return `Port ${port} on ${host} is in use. Stop the program that has it, or set ${name} to a free one.`;
     case 'EADDRNOTAVAIL':
       return `HOST ${host} is not an address of this machine. Set HOST to one, such as 127.0.0.1.`;
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
       return `HOST ${host} is not a name that this machine knows. Set HOST to an address such as 127.0.0.1.`;
     case 'EACCES':
-      return `This user may not listen on port ${port}. Set PORT to one above 1023.`;
+      return `This user may not listen on port ${port}. Set ${name} to one above 1023.`;
     default:
-      return `Port ${port} on ${host} cannot be had (${code ?? 'unknown'}). Set PORT or HOST to another.`;
+      return `Port ${port} on ${host} cannot be had (${code ?? 'unknown'}). Set ${name} or HOST to another.`;
   }
 }
 
-/** Takes the port alone, for a moment, and gives it back; port 0 finds a free one. */
-export function probePort(host: string, port: number): Promise<PortResult> {
+/** Takes the port of a variable alone, for a moment, and gives it back; port 0 finds a free one. */
+export function probePort(host: string, port: number, name = 'PORT'): Promise<PortResult> {
   const probe = createServer();
   return new Promise((resolve) => {
     probe.once('error', (error: NodeJS.ErrnoException) =>
-      resolve({ refused: sentence(error.code, host, port) }),
+      resolve({ refused: sentence(error.code, host, port, name) }),
     );
     probe.listen({ host, port, exclusive: true }, () => {
       const found = (probe.address() as AddressInfo).port;

@@ -39,14 +39,15 @@ export function runWorker(
     ending = true;
     void (server?.drain(timeoutMs) ?? Promise.resolve(true)).then((drained) => process.exit(drained ? 0 : 1));
   };
-  const start = async ({ configuration, tiers, port }: ToWorker & { kind: 'start' }): Promise<void> => {
+  const start = async (order: ToWorker & { kind: 'start' }): Promise<void> => {
+    const { configuration, tiers, port, doorPort } = order;
     try {
       server = await build(configuration, tiers);
     } catch (error) {
       refuse(error instanceof Error ? error.message : String(error));
       return;
     }
-    const listening = await server.listen(configuration.host, port);
+    const listening = await server.listen(configuration.host, port, doorPort);
     if (listening === undefined) refuse(`A worker could not listen on ${configuration.host} port ${port}.`);
     else tell({ kind: 'listening' });
   };

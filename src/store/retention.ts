@@ -89,6 +89,20 @@ export function storedData({ clicksRetentionDays, leadsRetentionDays }: Retentio
     },
     {
       what:
+        'Fragments: their six fields as accepted, time, receipt and digests, and SHA-256 of idempotency ' +
+        'keys. Anyone may read a fragment by its receipt; send nothing private.',
+      why: 'So that a receipt can be read again and verified.',
+      retention: 'For good.',
+      where: 'Table fragments of the store.',
+    },
+    {
+      what: 'Previews of fragments: their six fields as accepted.',
+      why: 'So that a preview can be confirmed by its token.',
+      retention: '30 minutes at the longest; none survives a restart.',
+      where: 'File previews of the data folder.',
+    },
+    {
+      what:
         'API keys: SHA-256 of the key, its beginning and end (11 characters), id, tier, what it was made ' +
         'for, times and state. Never the key.',
       why: 'To know a key and its limits when it is used.',

@@ -30,6 +30,12 @@ export const spaces = {
   addressIndexes: 23,
   /** Addresses that opted out. Key: HMAC of the address. */
   optouts: 32,
+  /** Fragments with their sealed envelopes. Key: the receipt's id. */
+  fragments: 48,
+  /** What idempotency keys stand for. Key: SHA-256 of the idempotency key. */
+  fragmentKeys: 49,
+  /** Receipts by what they are found again by. Key: whether it is a probe, then the dedupe key's digest. */
+  fragmentDuplicates: 50,
 } as const;
 
 /** Name of a space of records. */
@@ -44,6 +50,8 @@ export const logs = {
   clicks: 131,
   /** Money that came to orders or left them again. */
   ledger: 132,
+  /** Receipts of fragments in the order in which they were stored. */
+  fragments: 136,
 } as const;
 
 /** Name of a log. */

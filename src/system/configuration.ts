@@ -12,6 +12,8 @@ import { parseNetwork } from './network.js';
 export interface Configuration {
   /** TCP port that the workers share; 0 takes a free one. */
   readonly port: number;
+  /** TCP port of the fragment door; 0 takes a free one; null: it shares `port`. */
+  readonly doorPort: number | null;
   /** Address that the server listens on. */
   readonly host: string;
   /** Count of worker processes. */
@@ -24,6 +26,8 @@ export interface Configuration {
   readonly masterSecrets: readonly string[];
   /** Origin that clients see, such as `https://example.com`; null: not known. */
   readonly publicUrl: string | null;
+  /** Origin at which clients see the fragment door; null: not known. */
+  readonly publicDoorUrl: string | null;
   /** Hosts (with the port where it is not the scheme's own) that click links may lead to unsigned. */
   readonly clickHosts: readonly string[];
   /** How long clicks are kept (days); 0: for ever. */
@@ -67,6 +71,10 @@ export interface Configuration {
   readonly lndMacaroonPath: string | null;
   /** Whether a Lightning order's key is handed out only to those who show its claim token. */
   readonly lightningClaim: boolean;
+  /** Fragments, confirmations and harvests a minute, by address; 0: no limit. */
+  readonly doorSubmissionsPerMinute: number;
+  /** Previews of fragments a minute, by address; 0: no limit. */
+  readonly previewsPerMinute: number;
 }
 
 /** The Bitcoin networks. */
@@ -148,6 +156,10 @@ function integerOrNull(most: number): (text: string) => Parsed<number | null> {
     const value = /^\d{1,13}$/.test(text) ? Number(text) : Number.NaN;
     return value <= most ? { value } : { wrong: `must be a whole number from 0 to ${most}` };
   };
+}
+
+function parseDoorPort(text: string): Parsed<number | null> {
+  return text === '' ? { value: null } : integer(0, 65_535)(text);
 }
 
 function parseProxies(text: string): Parsed<readonly string[]> {
@@ -326,6 +338,15 @@ const table: Table = {
     meaning: 'TCP port that Fusegate listens on; 0 takes a free one and prints it.',
     parse: integer(0, 65_535),
   },
+  doorPort: {
+    name: 'DOOR_PORT',
+    type: 'port, 0 to 65535',
+    fallback: () => '',
+    fallbackShown: 'none: the door is on PORT',
+    meaning:
+      'TCP port that the fragment door is moved to ([door.md](door.md)); 0 takes a free one and prints it.',
+    parse: parseDoorPort,
+  },
   host: {
     name: 'HOST',
     type: 'IP address or host name',
@@ -369,6 +390,14 @@ const table: Table = {
     fallback: () => '',
     fallbackShown: 'none',
     meaning: 'Where clients reach Fusegate. Opt-out and click links need it.',
+    parse: parsePublicUrl,
+  },
+  publicDoorUrl: {
+    name: 'PUBLIC_DOOR_URL',
+    type: '`https://<host>`; `http://` only for this machine',
+    fallback: () => '',
+    fallbackShown: 'PUBLIC_URL where the door shares its port, else none',
+    meaning: 'Where clients reach the fragment door; its OpenAPI description names it.',
     parse: parsePublicUrl,
   },
   clickHosts: {
@@ -550,6 +579,22 @@ const table: Table = {
         ? { value: text === 'required' }
         : { wrong: 'must be optional or required' },
   },
+  doorSubmissionsPerMinute: {
+    name: 'DOOR_SUBMISSIONS_PER_MINUTE',
+    type: `whole number, 0 to ${MOST_REQUESTS_PER_MINUTE}`,
+    fallback: () => '60',
+    meaning:
+      'Fragments, confirmations and harvests a minute that an address may send; a harvest counts once; 0 ' +
+      'is no limit.',
+    parse: integer(0, MOST_REQUESTS_PER_MINUTE),
+  },
+  previewsPerMinute: {
+    name: 'PREVIEWS_PER_MINUTE',
+    type: `whole number, 0 to ${MOST_REQUESTS_PER_MINUTE}`,
+    fallback: () => '60',
+    meaning: 'Previews of fragments a minute that an address may ask for; 0 is no limit.',
+    parse: integer(0, MOST_REQUESTS_PER_MINUTE),
+  },
 };
 
 /** What reading the environment came to: a configuration with warnings, or every error at once. */
@@ -582,10 +627,8 @@ export function readConfiguration(
   }
   const entries = Object.entries<Variable<unknown>>(table).map(([key, variable]) => [key, read(variable)]);
   const values = Object.fromEntries(entries) as Partial<Configuration>;
-  const { port, metricsPort, storeUrl, masterSecrets } = values;
-  if (port !== undefined && port !== 0 && port === metricsPort) {
-    errors.push(`METRICS_PORT must differ from PORT; both are ${port}.`);
-  }
+  const { storeUrl, masterSecrets } = values;
+  errors.push(...samePorts(values));
   if (storeUrl?.startsWith('lmdb:') === false && masterSecrets?.length === 0) {
     errors.push('MASTER_SECRET must be set where STORE_URL is postgres://…: every node needs the same one.');
   }
@@ -616,6 +659,20 @@ function lndErrors(values: Partial<Configuration>): string[] {
   ];
   if (macaroons > 1) return ['Set LND_MACAROON_HEX or LND_MACAROON_PATH, not both.'];
   return missing.length === 0 ? [] : [`Lightning payments also need ${missing.join(', ')}.`];
+}
+
+/** A sentence for each port that two variables name. */
+function samePorts({ port, doorPort, metricsPort }: Partial<Configuration>): string[] {
+  const named = [
+    ['PORT', port],
+    ['DOOR_PORT', doorPort ?? 0],
+    ['METRICS_PORT', metricsPort],
+  ] as const;
+  return named.flatMap(([name, given], index) => {
+    const other = named.slice(0, index).find(([, earlier]) => earlier === given);
+    if (given === undefined || given === 0 || other === undefined) return [];
+    return [`${name} must differ from ${other[0]}; both are ${given}.`];
+  });
 }
 
 /** A variable's text, `''` when it is not set; a secret's may lie in the file that `NAME_FILE` names. */

@@ -104,19 +104,21 @@ export function limitsFile(): string {
 }
 
 /** What a test may set of {@link testAccess}. */
-export interface TestAccessParts extends Partial<Omit<AccessParts, 'native'>> {
+export interface TestAccessParts extends Partial<Omit<AccessParts, 'native' | 'routeLimits'>> {
+  /** Limits other than those that ship. */
+  readonly routeLimits?: Partial<AccessParts['routeLimits']>;
   /** A file of limits that several accesses share, as workers do. */
   readonly file?: string;
 }
 
 /** Access with no keys, the tiers that ship and limits of its own, unless told otherwise. */
-export function testAccess({ file = limitsFile(), ...given }: TestAccessParts = {}): Access {
+export function testAccess({ file = limitsFile(), routeLimits, ...given }: TestAccessParts = {}): Access {
   const tiers = given.tiers ?? shippedTiers();
   return createAccess({
     native: new native.Access(file, keyTiers(tiers)),
     hashKey: native.hashKey,
     tiers,
-    routeLimits: { leads: 10, checkout: 10 },
+    routeLimits: { leads: 10, checkout: 10, submissions: 60, previews: 60, ...routeLimits },
     trustedProxies: [],
     keys: new MemoryKeys(),
     clock: systemClock,

@@ -66,7 +66,7 @@ test('version names what runs, in strings', async () => {
 });
 
 test('limits follow the route table and the types', async () => {
-  const rates = rateLimits(shippedTiers(), { leads: 10, checkout: 10 });
+  const rates = rateLimits(shippedTiers(), { leads: 10, checkout: 10, submissions: 60, previews: 60 });
   assert.deepEqual(
     rates.map(({ name, limit }) => [name, limit]),
     [
@@ -81,6 +81,8 @@ test('limits follow the route table and the types', async () => {
       ['unknown_keys', 60],
       ['leads', 10],
       ['checkout', 10],
+      ['submissions', 60],
+      ['previews', 60],
     ],
   );
   const body = (await jsonOf(limits(rates), 'limits')) as LimitsResponse;

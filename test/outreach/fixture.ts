@@ -28,6 +28,8 @@ export type Failure = 'not written' | 'written';
 /** A store whose commits and reads fail as long as `failure` says so. */
 export class FailingStore {
   failure: Failure | undefined;
+  /** Whether reads fail too. */
+  failReads = true;
   commits = 0;
 
   constructor(private readonly store: Store) {}
@@ -37,7 +39,7 @@ export class FailingStore {
     const { store } = this;
     const unavailable: Unavailable = { kind: 'unavailable', reason: 'told to fail' };
     const reading = <Value>(read: () => Promise<Reading<Value>>): Promise<Reading<Value>> =>
-      this.failure === undefined ? read() : Promise.resolve(unavailable);
+      this.failure === undefined || !this.failReads ? read() : Promise.resolve(unavailable);
     return {
       commit: async (unit): Promise<Outcome> => {
         this.commits += 1;
@@ -71,6 +73,7 @@ export function request<Input>(
     retain: () => new Uint8Array(),
     mayAct: true,
     head: false,
+    peer: () => new Uint8Array(),
     aborted: () => false,
     ...given,
   };

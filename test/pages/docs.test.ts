@@ -57,7 +57,7 @@ async function open(
   return { page, complaints };
 }
 
-const documented = routeList.filter((route) => route.documented);
+const documented = routeList.filter((route) => route.documented && route.part === 'gateway');
 
 for (const [width, scheme] of [
   [1280, 'light'],

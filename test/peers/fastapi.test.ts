@@ -28,11 +28,12 @@ const names = Object.keys(validators) as (keyof RequestBodies)[];
 const undeclared = (error: ValidationError) =>
   error.type === 'value_error' &&
   error.loc[1] !== undefined &&
-  ['entity_map', 'weights', 'confirm'].includes(String(error.loc[1]));
+  ['entity_map', 'weights', 'confirm', 'title', 'content'].includes(String(error.loc[1]));
 
 const place = (error: ValidationError) => JSON.stringify([error.loc, error.type]);
-const words = (error: ValidationError) =>
-  JSON.stringify([error.loc, error.type, error.msg, error.ctx ?? null]);
+/** What ours says of a token of another length goes on where pydantic's ends. */
+const words = ({ loc, type, msg, ctx }: ValidationError) =>
+  JSON.stringify([loc, type, msg.replace(/; a token is .*/, ''), ctx ?? null]);
 
 /** Same acceptance, same set of (loc, type), and the same words. */
 function compare(
@@ -55,7 +56,7 @@ async function compareBody(name: keyof RequestBodies, body: string): Promise<boo
   const headers = { 'content-type': 'application/json' };
   const theirs = await peer.ask({ method: 'POST', path: `/${name}`, headers, body });
   compare(`${name} ${body.slice(0, 2000)}`, checked.ok ? [] : checked.errors, theirs);
-  return checked.ok;
+  return checked.ok || checked.errors.every(undeclared);
 }
 
 for (const name of names) {

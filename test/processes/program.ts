@@ -44,7 +44,7 @@ async function parent(program: string): Promise<void> {
     tiers: openTiers(),
     lockFile: native.lockFile,
     prepareFolder: () => undefined,
-    onListening: (port, metricsPort) => console.log(`listening ${port} ${metricsPort}`),
+    onListening: ({ port, metricsPort }) => console.log(`listening ${port} ${metricsPort}`),
     drainMs: 1_000,
   });
   console.log(JSON.stringify(outcome));

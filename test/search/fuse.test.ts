@@ -54,6 +54,7 @@ function requestOf(body: Uint8Array): RouteRequest {
     body,
     retain: () => body.slice(),
     input: undefined,
+    peer: () => new Uint8Array(),
     aborted: () => false,
     mayAct: true,
     head: false,

@@ -2,6 +2,14 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import {
+  decodeBinding,
+  decodeFragment,
+  decodeReceipt,
+  encodeBinding,
+  encodeFragment,
+  encodeReceipt,
+} from '../../src/store/fragments.js';
 import { decodeLease, encodeLease } from '../../src/store/leaseRecord.js';
 
 interface Kept {
@@ -16,6 +24,24 @@ const kinds = [
     name: 'lease',
     decode: decodeLease,
     rewrite: (bytes: Uint8Array) => encodeLease(decodeLease(bytes)),
+  },
+  {
+    name: 'fragment',
+    decode: decodeFragment,
+    rewrite: (bytes: Uint8Array) => encodeFragment(decodeFragment(bytes)),
+  },
+  {
+    name: 'fragmentKey',
+    decode: (bytes: Uint8Array) => {
+      const { payload, receipt } = decodeBinding(bytes);
+      return { payload: Buffer.from(payload).toString('hex'), receipt };
+    },
+    rewrite: (bytes: Uint8Array) => encodeBinding(decodeBinding(bytes)),
+  },
+  {
+    name: 'fragmentReceipt',
+    decode: decodeReceipt,
+    rewrite: (bytes: Uint8Array) => encodeReceipt(decodeReceipt(bytes)),
   },
 ] as const;
 

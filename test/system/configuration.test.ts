@@ -57,6 +57,10 @@ test('defaults', () => {
       lndMacaroonHex: null,
       lndMacaroonPath: null,
       lightningClaim: false,
+      doorSubmissionsPerMinute: 60,
+      previewsPerMinute: 60,
+      doorPort: null,
+      publicDoorUrl: null,
     },
     warnings: [],
   });
@@ -97,6 +101,10 @@ test('every value is read', () => {
     LND_TLS_CERT: 'test/vectors/certificate.pem',
     LND_MACAROON_HEX: 'ab'.repeat(40),
     LIGHTNING_CLAIM: 'required',
+    DOOR_SUBMISSIONS_PER_MINUTE: '5',
+    PREVIEWS_PER_MINUTE: '0',
+    DOOR_PORT: '8081',
+    PUBLIC_DOOR_URL: 'https://Door.example',
   };
   const read = readConfiguration(environment, linux);
   assert.ok('configuration' in read);
@@ -136,6 +144,10 @@ test('every value is read', () => {
     lndMacaroonHex: 'ab'.repeat(40),
     lndMacaroonPath: null,
     lightningClaim: true,
+    doorSubmissionsPerMinute: 5,
+    previewsPerMinute: 0,
+    doorPort: 8081,
+    publicDoorUrl: 'https://door.example',
   });
 });
 
@@ -308,6 +320,13 @@ describe('errors', () => {
   test('one port cannot serve both', () => {
     const read = readConfiguration({ PORT: '9000', METRICS_PORT: '9000' }, linux);
     assert.deepEqual('errors' in read && read.errors, ['METRICS_PORT must differ from PORT; both are 9000.']);
+    const door = readConfiguration({ PORT: '9000', DOOR_PORT: '9000', METRICS_PORT: '9000' }, linux);
+    assert.deepEqual('errors' in door && door.errors, [
+      'DOOR_PORT must differ from PORT; both are 9000.',
+      'METRICS_PORT must differ from PORT; both are 9000.',
+    ]);
+    const free = readConfiguration({ PORT: '0', DOOR_PORT: '0', METRICS_PORT: '0' }, linux);
+    assert.ok('configuration' in free && free.configuration.doorPort === 0);
   });
 
   test('PUBLIC_URL is an origin that is safe to send people to', () => {
@@ -405,13 +424,14 @@ test('names that are nearly ours are named, others are not', () => {
     'STORE_URI is not read; did you mean STORE_URL?',
     'FUSEGATE_PORT is not read; did you mean PORT?',
     'LOGLEVEL is not read; did you mean LOG_LEVEL?',
-    'FUSEGATE_X is not read; the variables are PORT, HOST, WORKERS, STORE_URL, STORE_URL_FILE, ' +
-      'MASTER_SECRET, MASTER_SECRET_FILE, PUBLIC_URL, CLICK_HOSTS, CLICKS_RETENTION_DAYS, ' +
+    'FUSEGATE_X is not read; the variables are PORT, DOOR_PORT, HOST, WORKERS, STORE_URL, STORE_URL_FILE, ' +
+      'MASTER_SECRET, MASTER_SECRET_FILE, PUBLIC_URL, PUBLIC_DOOR_URL, CLICK_HOSTS, CLICKS_RETENTION_DAYS, ' +
       'LEADS_RETENTION_DAYS, METRICS_PORT, LOG_LEVEL, TRUSTED_PROXIES, TIERS_FILE, ' +
       'ANONYMOUS_REQUESTS_PER_MINUTE, ANONYMOUS_CHARACTERS_PER_MONTH, LEADS_PER_MINUTE, RATE_SOURCE, ' +
       'CHECKOUT_REQUESTS_PER_MINUTE, BTC_NETWORK, BTC_XPUB, BTC_CONFIRMATIONS, BTC_CHAIN, BTC_CHAIN_FILE, ' +
       'MAX_UNPAID_ORDERS, LND_REST_URL, LND_TLS_CERT, LND_MACAROON_HEX, ' +
-      'LND_MACAROON_HEX_FILE, LND_MACAROON_PATH, LIGHTNING_CLAIM.',
+      'LND_MACAROON_HEX_FILE, LND_MACAROON_PATH, LIGHTNING_CLAIM, ' +
+      'DOOR_SUBMISSIONS_PER_MINUTE, PREVIEWS_PER_MINUTE.',
   ]);
 });
 

@@ -78,6 +78,17 @@ pub fn check(body: &[u8]) -> Result<(), Refusal> {
     scanner.end()
 }
 
+/// Reads one value that stands at a place of a text; gives the place behind it.
+///
+/// # Errors
+/// The first thing refused, in the order of the bytes.
+pub fn value_end(text: &str, at: usize) -> Result<usize, Refusal> {
+    let body = text.as_bytes();
+    let mut scanner = Scanner { body, at };
+    scanner.skip_value(0)?;
+    Ok(scanner.at)
+}
+
 /// Checks the encoding: no byte order mark, UTF-8 throughout.
 fn check_encoding(body: &[u8]) -> Result<(), Refusal> {
     if body.starts_with(b"\xEF\xBB\xBF") {

@@ -1,19 +1,26 @@
-//! The hot path of Fusegate in plain Rust: strict JSON (RFC 8259), Unicode tokenizing, BM25, rank fusion, and
-//! the check of keys and limits; and the repair and glossing of text.
+//! The hot path of Fusegate in plain Rust: strict JSON (RFC 8259), Unicode tokenizing, BM25, rank fusion, the
+//! check of keys and limits, the repair and glossing of text, and the digests of fragments.
 
 pub mod access;
 mod ascii;
 pub mod bm25;
+pub mod canonical;
+pub mod digest;
+pub mod fold;
 pub mod fuse;
 pub mod json;
 pub mod keys;
 pub mod limits;
+mod mapped;
 #[cfg(any(test, feature = "naive"))]
 pub mod naive;
+pub mod nfkc;
 pub mod normalize;
 mod normalize_tables;
+pub mod previews;
 pub mod request;
 mod scan;
+pub mod shards;
 pub mod terms;
 pub mod tokenize;
 pub mod unicode;

@@ -4,9 +4,10 @@
 
 use std::path::{Path, PathBuf};
 
+use fusegate_core::canonical::Fragment;
 use fusegate_core::fuse::{Outcome, Workspace};
 use fusegate_core::normalize::{self, Mode};
-use fusegate_core::{json, naive};
+use fusegate_core::{json, naive, shards};
 
 fn corpus(target: &str) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -83,4 +84,41 @@ fn answers_are_json() {
         }
     }
     assert!(answered > 10);
+}
+
+#[test]
+fn fragments_agree_with_the_obvious_reading() {
+    let mut fragments = 0;
+    for input in bytes("digest") {
+        let text = String::from_utf8_lossy(&input);
+        let mut parts = text.split('\0');
+        let mut next = || parts.next().unwrap_or_default();
+        let (mechanism, test, kind, visitor) = (next(), next(), next(), next());
+        let fragment = Fragment {
+            title: text.as_ref(),
+            content: next(),
+            mechanism,
+            test,
+            kind,
+            visitor,
+        };
+        naive::assert_same_fragment(&fragment);
+        fragments += 1;
+    }
+    assert!(fragments > 100);
+}
+
+#[test]
+fn shards_are_objects() {
+    let (mut texts, mut objects) = (0, 0);
+    for input in bytes("shards") {
+        let text = String::from_utf8_lossy(&input);
+        for object in shards::find(&text).iter().filter_map(|shard| shard.object.ok()) {
+            let value = serde_json::from_str::<serde_json::Value>(object);
+            assert!(value.is_ok_and(|value| value.is_object()));
+            objects += 1;
+        }
+        texts += 1;
+    }
+    assert!(texts > 50 && objects > 5);
 }

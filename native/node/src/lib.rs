@@ -1,9 +1,12 @@
 //! Node-API binding of `fusegate-core`: converts and calls, nothing else.
 
 mod access;
+mod digest;
 mod gate;
 mod lock;
 mod normalize;
+mod previews;
+mod shards;
 
 use std::cell::RefCell;
 

@@ -1,0 +1,31 @@
+-- wrk script: submits fragments of 500 characters, each its own, or reads the receipts that a file lists;
+-- prints one line of JSON.
+
+local count = 0
+local receipts = {}
+local words = string.rep('lattice ledger signal fragment relay anchor proof witness ', 9)
+
+function init(args)
+  wrk.headers['Content-Type'] = 'application/json'
+  if args[1] ~= 'submit' then
+    for line in io.lines(args[1]) do receipts[#receipts + 1] = line end
+  end
+end
+
+function request()
+  count = count + 1
+  if #receipts > 0 then return wrk.format('GET', '/receipt/' .. receipts[count % #receipts + 1]) end
+  local content = string.sub(count .. ' ' .. words, 1, 500)
+  local body = '{"title":"Fragment ' .. count .. '","content":"' .. content ..
+    '","kind":"HYPOTHESIS","visitor":"bench","idempotency_key":"bench-' .. count .. '"}'
+  return wrk.format('POST', '/dream', nil, body)
+end
+
+function done(summary, latency)
+  local errors = summary.errors
+  io.write(string.format(
+    '\nRESULT {"requests":%d,"microseconds":%d,"p50_us":%d,"p99_us":%d,"socket_errors":%d,"bad_statuses":%d}\n',
+    summary.requests, summary.duration, latency:percentile(50), latency:percentile(99),
+    errors.connect + errors.read + errors.write + errors.timeout, errors.status
+  ))
+end

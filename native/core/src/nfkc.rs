@@ -1,0 +1,22 @@
+//! Normalization form KC (UAX #15), and the removal of format characters (general category Cf, UAX #44).
+
+use std::borrow::Cow;
+
+use icu_normalizer::{ComposingNormalizer, ComposingNormalizerBorrowed};
+use icu_properties::props::GeneralCategory;
+use icu_properties::{CodePointMapData, CodePointMapDataBorrowed};
+
+const NFKC: ComposingNormalizerBorrowed<'static> = ComposingNormalizer::new_nfkc();
+const CATEGORIES: CodePointMapDataBorrowed<'static, GeneralCategory> = CodePointMapData::new();
+
+/// The NFKC form of a text; one that has it already is not copied.
+pub fn nfkc(text: &str) -> Cow<'_, str> {
+    NFKC.normalize(text)
+}
+
+/// Whether a character is of general category Cf.
+#[inline]
+pub fn is_format(character: char) -> bool {
+    // SOFT HYPHEN is the first of them.
+    character >= '\u{AD}' && CATEGORIES.get(character) == GeneralCategory::Format
+}

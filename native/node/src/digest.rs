@@ -1,0 +1,75 @@
+//! Binding of a fragment's digests.
+
+use fusegate_core::canonical::Fragment;
+use fusegate_core::digest::{digests, is_probe, seal};
+use napi_derive::napi;
+
+/// A fragment's accepted strings, digests and sealed envelope. Digests are 64 lower-case hexadecimal digits.
+#[napi(object)]
+pub struct SealedFragment {
+    /// Canonical JSON of the six accepted strings.
+    pub canonical: String,
+    /// Six digests, one behind the other: content, title LF content, canonical JSON, dedupe key, confirmation
+    /// binding (the token itself), the token's characters.
+    pub digests: String,
+    /// Whether the kind was one of the eight, or none.
+    pub known_kind: bool,
+    /// Whether the visitor's fragments are probes.
+    pub probe: bool,
+    /// The receipt's envelope as canonical JSON, `""` without a receipt.
+    pub envelope: String,
+    /// SHA-256 of the envelope, `""` without a receipt.
+    pub seal: String,
+}
+
+/// Accepts a fragment and makes all its digests. `receipt` `""`: there is none, and no envelope is made;
+/// `receivedAt` is RFC 3339 UTC with milliseconds. Lone surrogates become U+FFFD.
+#[napi]
+#[allow(
+    clippy::too_many_arguments,
+    reason = "an object would cost more than the digests"
+)]
+pub fn seal_fragment(
+    title: String,
+    content: String,
+    mechanism: String,
+    test: String,
+    kind: String,
+    visitor: String,
+    receipt: String,
+    received_at: String,
+) -> SealedFragment {
+    let given = Fragment {
+        title: title.as_str(),
+        content: &content,
+        mechanism: &mechanism,
+        test: &test,
+        kind: &kind,
+        visitor: &visitor,
+    };
+    let (accepted, known_kind) = given.accept();
+    let canonical = accepted.json();
+    let found = digests(&accepted, &canonical);
+    let (envelope, seal) = if receipt.is_empty() {
+        (String::new(), String::new())
+    } else {
+        let sealed = seal(&accepted, &found, &receipt, &received_at);
+        (sealed.envelope, sealed.seal)
+    };
+    let all = [
+        &found.content,
+        &found.submission,
+        &found.canonical,
+        &found.dedupe,
+        &found.binding,
+        &found.token,
+    ];
+    SealedFragment {
+        canonical,
+        digests: all.map(String::as_str).concat(),
+        known_kind,
+        probe: is_probe(&accepted.visitor),
+        envelope,
+        seal,
+    }
+}

@@ -1,0 +1,63 @@
+//! Binding of the previews.
+
+use std::path::Path;
+
+use fusegate_core::previews::{self, Token};
+use napi::bindgen_prelude::{Error, Result};
+use napi_derive::napi;
+
+/// Makes the file of the previews at `path` anew, with nothing in it. Throws when it cannot be written.
+#[napi]
+pub fn create_previews(path: String) -> Result<()> {
+    Ok(previews::Previews::create(Path::new(&path))?)
+}
+
+/// A preview that is there.
+#[napi(object)]
+pub struct Preview {
+    /// What was put in.
+    pub payload: String,
+    /// When it expires (ms since 1970).
+    pub expires_at_ms: f64,
+}
+
+/// Previews, shared by all processes that open the same file; the oldest go when the file is full.
+#[napi]
+pub struct Previews {
+    inner: previews::Previews,
+}
+
+#[napi]
+impl Previews {
+    /// Opens the file that `createPreviews` made. Throws when it cannot be opened.
+    #[napi(constructor)]
+    pub fn new(path: String) -> Result<Self> {
+        let inner = previews::Previews::open(Path::new(&path))?;
+        Ok(Self { inner })
+    }
+
+    /// Keeps a text under a token of 32 bytes. False where it cannot be kept.
+    #[napi]
+    pub fn put(&self, token: &[u8], payload: String, expires_at_ms: f64) -> Result<bool> {
+        Ok(self
+            .inner
+            .put(&token_of(token)?, payload.as_bytes(), expires_at_ms as u64))
+    }
+
+    /// The text last kept under a token; null when there is none, or it has expired at `nowMs`.
+    #[napi]
+    pub fn get(&self, token: &[u8], now_ms: f64) -> Result<Option<Preview>> {
+        let found = self.inner.get(&token_of(token)?, now_ms as u64);
+        let preview = found.map(|found| Preview {
+            payload: String::from_utf8_lossy(&found.payload).into_owned(),
+            expires_at_ms: found.expires_at_ms as f64,
+        });
+        Ok(preview)
+    }
+}
+
+fn token_of(bytes: &[u8]) -> Result<Token> {
+    bytes
+        .try_into()
+        .map_err(|_| Error::from_reason("a token has 32 bytes"))
+}

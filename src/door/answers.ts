@@ -1,0 +1,82 @@
+/** The parts of answers that carry a receipt (contract, receipt response fields). */
+import { jsonAnswer, problemAnswer, storeUnavailable } from '../contract/answer.js';
+import type { DreamSubmitted } from '../contract/dream.js';
+import type { Answer } from '../contract/exchange.js';
+import type { FragmentDigests, ReceiptStatus, StoredFragmentIdentity } from '../contract/fragment.js';
+import type { Accepted, Receipt, Received, Submitted } from './submit.js';
+
+/** What refuses a submission; undefined when it has a receipt. */
+export function refusalOf(submitted: Submitted): Answer | undefined {
+  if (submitted.kind === 'unavailable') return storeUnavailable();
+  if (submitted.kind !== 'conflict') return undefined;
+  return problemAnswer(
+    409,
+    'idempotency_conflict',
+    'This idempotency key was used for other content. Use a new key, such as a UUID, for new content.',
+  );
+}
+
+/** The status under which a fragment is stored. */
+export function storedStatus({ envelope }: Receipt): 'quarantined' | 'probe' {
+  return envelope['status'] === 'probe' ? 'probe' : 'quarantined';
+}
+
+/** The status that an answer reports. */
+export function statusOf(received: Received): ReceiptStatus {
+  return received.kind === 'duplicate' ? 'duplicate' : storedStatus(received.receipt);
+}
+
+/** What identifies a stored fragment. */
+export function identityOf({ stored }: Receipt): StoredFragmentIdentity {
+  return {
+    receipt: stored.receipt,
+    stored_envelope_sha256: stored.seal,
+    scope: 'receipt-id+envelope-seal-v2',
+  };
+}
+
+/** A stored fragment's digests, its seal among them. */
+export function digestsOf({ envelope, stored }: Receipt): FragmentDigests {
+  const digest = (name: string): string => envelope[name] ?? '';
+  return {
+    content_sha256: digest('content_sha256'),
+    content_bytes_sha256: digest('content_bytes_sha256'),
+    submission_payload_sha256: digest('submission_payload_sha256'),
+    canonical_payload_sha256: digest('canonical_payload_sha256'),
+    dedupe_key_sha256: digest('dedupe_key_sha256'),
+    confirmation_binding_sha256: digest('confirmation_binding_sha256'),
+    confirmation_token_sha256: digest('confirmation_token_sha256'),
+    stored_envelope_sha256: stored.seal,
+  };
+}
+
+/**
+ * What a duplicate's answer says besides the original's receipt; nothing for an original. `payload`: the
+ * submission's own `canonical_payload_sha256`.
+ */
+export function duplicateFields(
+  received: Received,
+  payload: string,
+): { original_status?: 'quarantined' | 'probe'; submitted?: DreamSubmitted } {
+  if (received.kind === 'stored') return {};
+  return {
+    original_status: storedStatus(received.receipt),
+    submitted: {
+      canonical_payload_sha256: payload,
+      same_payload: payload === received.receipt.envelope['canonical_payload_sha256'],
+    },
+  };
+}
+
+/** The warning about an unknown kind. */
+export function warningField({ knownKind }: Accepted, kind: string | null | undefined): { warning?: string } {
+  if (knownKind) return {};
+  return { warning: `kind ${JSON.stringify(kind)} is not one of the eight; it is stored as HYPOTHESIS` };
+}
+
+/** An answer with a receipt; one that repeats an earlier answer's says so in a header. */
+export function receiptAnswer(received: Received, body: unknown): Answer {
+  const answer = jsonAnswer(200, body);
+  const replayed = received.kind === 'duplicate' && received.replayed;
+  return replayed ? { ...answer, headers: { 'idempotent-replayed': 'true' } } : answer;
+}

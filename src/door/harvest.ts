@@ -1,0 +1,108 @@
+/** `POST /harvest` (contract, fragment door): every shard marker of a pasted reply, each on its own. */
+import { jsonAnswer, storeUnavailable } from '../contract/answer.js';
+import type { DreamRequest } from '../contract/dream.js';
+import type { Handler } from '../contract/exchange.js';
+import type { HarvestItem, HarvestRequest, HarvestResponse } from '../contract/harvest.js';
+import { checkBody } from '../contract/validate.js';
+import type { ValidationError } from '../contract/validation.js';
+import type { ShardMarker } from '../native/index.js';
+import type { Unavailable } from '../store/store.js';
+import { digestsOf, statusOf } from './answers.js';
+import { submit, type GivenFragment, type Received, type SubmitParts } from './submit.js';
+
+/** What harvesting is made of. */
+export interface HarvestParts extends SubmitParts {
+  /** Every shard marker of a text, in its order. */
+  readonly findShards: (text: string) => ShardMarker[];
+}
+
+/** Markers stored at once; between two lots other requests get their turn. */
+const lot = 64;
+
+/** A marker's fields, or why it is rejected. */
+function fieldsOf(marker: ShardMarker, mind: string | null | undefined): GivenFragment | { error: string } {
+  if (marker.fault !== '') return { error: marker.fault };
+  const { title, content, mechanism, test, kind } = JSON.parse(marker.object) as Record<string, unknown>;
+  const fields = Object.entries({ title, content, mechanism, test, kind }).filter(
+    ([, it]) => it !== undefined,
+  );
+  const checked = checkBody('DreamRequest', Object.fromEntries(fields));
+  if (!checked.ok) return { error: checked.errors.map(sentence).join('; ') };
+  return { ...(checked.value satisfies DreamRequest), visitor: mind };
+}
+
+function sentence({ loc, msg }: ValidationError): string {
+  return `${loc.slice(1).join('.')}: ${msg}`;
+}
+
+function rejected(index: number, { at }: ShardMarker, error: string): HarvestItem {
+  return {
+    index,
+    ok: false,
+    error: `Marker ${index} (at character ${at}): ${error}`,
+    status: null,
+    content_sha256: null,
+    canonical_payload_sha256: null,
+    stored_envelope_sha256: null,
+  };
+}
+
+function admitted(index: number, received: Received): HarvestItem {
+  const { content_sha256, canonical_payload_sha256, stored_envelope_sha256 } = digestsOf(received.receipt);
+  return {
+    index,
+    ok: true,
+    receipt: received.receipt.stored.receipt,
+    status: statusOf(received),
+    content_sha256,
+    canonical_payload_sha256,
+    stored_envelope_sha256,
+  };
+}
+
+async function harvestOne(
+  parts: HarvestParts,
+  marker: ShardMarker,
+  index: number,
+  mind: string | null | undefined,
+): Promise<HarvestItem | Unavailable> {
+  const fields = fieldsOf(marker, mind);
+  if ('error' in fields) return rejected(index, marker, fields.error);
+  const { submitted } = await submit(parts, fields, undefined);
+  if (submitted.kind === 'unavailable') return submitted;
+  if (submitted.kind === 'conflict') throw new Error('A submission without a key met a conflict of keys');
+  return admitted(index, submitted);
+}
+
+function summary(results: HarvestItem[]): HarvestResponse {
+  const count = (matches: (item: HarvestItem) => boolean): number => results.filter(matches).length;
+  return {
+    found: results.length,
+    admitted: count(({ status }) => status === 'quarantined' || status === 'probe'),
+    duplicates: count(({ status }) => status === 'duplicate'),
+    rejected: count(({ ok }) => !ok),
+    results,
+  };
+}
+
+/**
+ * Stores what every marker holds. When the store fails, what is stored by then stays so, and the repeated
+ * harvest finds it as duplicates.
+ */
+export function harvest(parts: HarvestParts): Handler<HarvestRequest> {
+  return async ({ input }) => {
+    const markers = parts.findShards(input.text);
+    const results: HarvestItem[] = [];
+    for (let from = 0; from < markers.length; from += lot) {
+      const next = markers.slice(from, from + lot);
+      const items = await Promise.all(
+        next.map((marker, index) => harvestOne(parts, marker, from + index, input.mind)),
+      );
+      for (const item of items) {
+        if ('kind' in item) return storeUnavailable();
+        results.push(item);
+      }
+    }
+    return jsonAnswer(200, summary(results));
+  };
+}

@@ -1,0 +1,177 @@
+/**
+ * Normalization form KC (UAX #15) on tables of one Unicode version, whatever version the runtime has. Shares
+ * nothing with the native module but the data.
+ */
+import {
+  classEdges,
+  classValues,
+  composeFrom,
+  composeTo,
+  decomposeFrom,
+  decomposeTo,
+} from './unicodeTables.js';
+
+/** Reads ascending numbers from their base-36 differences. */
+export function readDeltas(text: string): number[] {
+  let last = 0;
+  return text.split(' ').map((digits) => (last += Number.parseInt(digits, 36)));
+}
+
+/** Reads texts of hexadecimal code points. */
+export function readSequences(text: string): number[][] {
+  return text.split(' ').map((one) => one.split('-').map((digits) => Number.parseInt(digits, 16)));
+}
+
+/** Reads a mapping from code points to code points. */
+export function readMapping(from: string, to: string): Map<number, readonly number[]> {
+  const sequences = readSequences(to);
+  return new Map(readDeltas(from).map((code, index) => [code, sequences[index] ?? []]));
+}
+
+const decompositions = readMapping(decomposeFrom, decomposeTo);
+
+/** Canonical combining classes other than 0. */
+const classes = readClasses();
+
+function readClasses(): Map<number, number> {
+  const edges = readDeltas(classEdges);
+  const values = classValues.split(' ').map(Number);
+  const all = new Map<number, number>();
+  edges.forEach((first, index) => {
+    const value = values[index] ?? 0;
+    const end = edges[index + 1] ?? first;
+    for (let code = first; value !== 0 && code < end; code += 1) all.set(code, value);
+  });
+  return all;
+}
+
+/** Primary composites by their first character, then by their second. */
+const composites = readComposites();
+
+function readComposites(): Map<number, Map<number, number>> {
+  const all = new Map<number, Map<number, number>>();
+  for (const [code, [first = 0, second = 0]] of readMapping(composeFrom, composeTo)) {
+    const byFirst = all.get(first) ?? new Map<number, number>();
+    all.set(first, byFirst.set(second, code));
+  }
+  return all;
+}
+
+/** Hangul syllables and their parts (Unicode Standard, section 3.12). */
+const hangul = {
+  syllable: 0xac00,
+  leading: 0x1100,
+  vowel: 0x1161,
+  trailing: 0x11a7,
+  leadingCount: 19,
+  vowelCount: 21,
+  trailingCount: 28,
+  blockCount: 588,
+  count: 11_172,
+} as const;
+
+/** A bit for each code point that normalizing a text without it could not tell from any other. */
+const active = markActive();
+
+function markActive(): Uint8Array {
+  const bits = new Uint8Array(0x11_0000 / 8);
+  const mark = (code: number): void => {
+    bits[code >> 3] = (bits[code >> 3] ?? 0) | (1 << (code & 7));
+  };
+  for (const code of decompositions.keys()) mark(code);
+  for (const code of classes.keys()) mark(code);
+  for (const bySecond of composites.values()) for (const code of bySecond.keys()) mark(code);
+  for (let code = hangul.vowel; code < hangul.trailing + hangul.trailingCount; code += 1) mark(code);
+  return bits;
+}
+
+/** Whether a text has only characters that stay as they are beside any others of their kind. */
+function isInert(text: string): boolean {
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.codePointAt(at) ?? 0;
+    if (code > 0xffff) at += 1;
+    if (code >= 0xa0 && ((active[code >> 3] ?? 0) & (1 << (code & 7))) !== 0) return false;
+  }
+  return true;
+}
+
+function decompose(text: string): number[] {
+  const out: number[] = [];
+  for (const character of text) {
+    const code = character.codePointAt(0) ?? 0;
+    const index = code - hangul.syllable;
+    if (index >= 0 && index < hangul.count) {
+      out.push(hangul.leading + Math.floor(index / hangul.blockCount));
+      out.push(hangul.vowel + Math.floor((index % hangul.blockCount) / hangul.trailingCount));
+      if (index % hangul.trailingCount > 0) out.push(hangul.trailing + (index % hangul.trailingCount));
+    } else {
+      const to = decompositions.get(code);
+      if (to === undefined) out.push(code);
+      else out.push(...to);
+    }
+  }
+  return out;
+}
+
+/** Puts marks in the order of their classes (canonical ordering algorithm). */
+function order(codes: number[]): void {
+  for (let at = 1; at < codes.length; at += 1) {
+    const code = codes[at] ?? 0;
+    const own = classes.get(code) ?? 0;
+    if (own === 0) continue;
+    let to = at;
+    for (; to > 0 && (classes.get(codes[to - 1] ?? 0) ?? 0) > own; to -= 1) codes[to] = codes[to - 1] ?? 0;
+    codes[to] = code;
+  }
+}
+
+function composed(first: number, second: number): number | undefined {
+  const leading = first - hangul.leading;
+  const vowel = second - hangul.vowel;
+  if (leading >= 0 && leading < hangul.leadingCount && vowel >= 0 && vowel < hangul.vowelCount) {
+    return hangul.syllable + leading * hangul.blockCount + vowel * hangul.trailingCount;
+  }
+  const syllable = first - hangul.syllable;
+  const trailing = second - hangul.trailing;
+  const open = syllable >= 0 && syllable < hangul.count && syllable % hangul.trailingCount === 0;
+  if (open && trailing > 0 && trailing < hangul.trailingCount) return first + trailing;
+  return composites.get(first)?.get(second);
+}
+
+/** Composes what is not blocked from the last starter (canonical composition algorithm). */
+function compose(codes: readonly number[]): number[] {
+  const out: number[] = [];
+  let starter = -1;
+  let lastClass = 0;
+  for (const code of codes) {
+    const own = classes.get(code) ?? 0;
+    const adjacent = out.length - 1 === starter;
+    const joined =
+      starter >= 0 && (adjacent || lastClass < own) ? composed(out[starter] ?? 0, code) : undefined;
+    if (joined !== undefined) {
+      out[starter] = joined;
+      continue;
+    }
+    if (own === 0) starter = out.length;
+    lastClass = own;
+    out.push(code);
+  }
+  return out;
+}
+
+/** Text of code points, however many. */
+export function textOf(codes: readonly number[]): string {
+  const pieces: string[] = [];
+  for (let at = 0; at < codes.length; at += 4096) {
+    pieces.push(String.fromCodePoint(...codes.slice(at, at + 4096)));
+  }
+  return pieces.join('');
+}
+
+/** The NFKC form of a text without lone surrogates. */
+export function nfkc(text: string): string {
+  if (isInert(text)) return text;
+  const codes = decompose(text);
+  order(codes);
+  return textOf(compose(codes));
+}

@@ -1,0 +1,52 @@
+/** `GET /api/agent/openapi` (contract, fragment door): the door's description, naming the live address. */
+import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
+import { doorDocument } from '../contract/openapi.js';
+import { contains, parseNetwork, unmapped } from '../system/network.js';
+
+/** How the door's address is known. */
+export interface DoorAddress {
+  /** The origin that the operator named; null: the request's own. */
+  readonly publicUrl: string | null;
+  /** Addresses and networks of proxies whose `X-Forwarded-*` fields are believed. */
+  readonly trustedProxies: readonly string[];
+}
+
+/** A host as it may stand in a URL, with its port. */
+const plainHost = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/;
+
+/** What a field of proxies says: the nearest client's, which is the first. */
+function first(value: string): string {
+  return (value.split(',')[0] ?? '').trim();
+}
+
+/** The origin that a request was sent to; `/` where it names no host that can stand in a URL. */
+function originOf(request: RouteRequest, isTrusted: (peer: Uint8Array) => boolean): string {
+  const trusted = isTrusted(unmapped(request.peer()));
+  const forwarded = (name: string): string => (trusted ? first(request.header(name)) : '');
+  const host = forwarded('x-forwarded-host') || request.header('host');
+  const scheme = forwarded('x-forwarded-proto').toLowerCase() === 'https' ? 'https' : 'http';
+  return plainHost.test(host) ? `${scheme}://${host}` : '/';
+}
+
+function answer(bytes: string, headers: Readonly<Record<string, string>>): Answer {
+  return { status: 200, body: { bytes, type: 'application/json' }, headers, charge: 0 };
+}
+
+/** Answers with the document; where no address is configured, with the one that the request came by. */
+export function doorOpenapi({ publicUrl, trustedProxies }: DoorAddress): Handler {
+  if (publicUrl !== null) {
+    const bytes = JSON.stringify(doorDocument(publicUrl));
+    return () => answer(bytes, {});
+  }
+  const networks = trustedProxies.flatMap((text) => parseNetwork(text) ?? []);
+  const isTrusted = (peer: Uint8Array): boolean => networks.some((network) => contains(network, peer));
+  const document = doorDocument('/');
+  return (request) => {
+    const url = originOf(request, isTrusted);
+    // http sets Vary itself, for Origin; Host decides, too.
+    return answer(JSON.stringify({ ...document, servers: [{ url }] }), {
+      'cache-control': 'no-store',
+      vary: 'Host',
+    });
+  };
+}

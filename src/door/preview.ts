@@ -1,0 +1,57 @@
+/** `GET /dream_get` (contract, fragment door): what a submission would store. Nothing is stored. */
+import { jsonAnswer, unprocessable } from '../contract/answer.js';
+import type { DreamPreviewResponse } from '../contract/dream.js';
+import type { Handler } from '../contract/exchange.js';
+import type { Fragment } from '../contract/fragment.js';
+import { emptyFields } from '../contract/rules.js';
+import { warningField } from './answers.js';
+import type { Previews } from './previews.js';
+import { accept, timeText, type Accepted, type SealFragment } from './submit.js';
+
+/** What previews are made of. */
+export interface PreviewParts {
+  readonly sealFragment: SealFragment;
+  readonly previews: Previews;
+}
+
+/** What a preview and its confirmation must not be kept by. */
+export const noStore = { 'cache-control': 'no-store' };
+
+/** The fields that confirm without the cache: those that are not empty. */
+function recoveryFields(fragment: Fragment): Record<string, string> {
+  return Object.fromEntries(Object.entries(fragment).filter(([, text]) => text !== ''));
+}
+
+function body(
+  { fragment, digests, ...accepted }: Accepted,
+  expiresAtMs: number,
+  kind: string | undefined,
+): DreamPreviewResponse {
+  const confirm = digests.confirmation_binding_sha256;
+  return {
+    fragment,
+    ...digests,
+    confirm,
+    expires_at: timeText(expiresAtMs),
+    send: {
+      method: 'POST',
+      path: '/dream_confirm',
+      content_type: 'application/json',
+      body: { confirm, ...recoveryFields(fragment) },
+    },
+    ...warningField({ fragment, digests, ...accepted }, kind),
+  };
+}
+
+/** Previews fragments. HEAD keeps none. */
+export function preview({ sealFragment, previews }: PreviewParts): Handler {
+  return ({ query, head }) => {
+    const empty = emptyFields(query, 'query');
+    if (empty.length > 0) return unprocessable(empty);
+    const { title, content, mechanism, test, kind, visitor } = query;
+    const accepted = accept(sealFragment, { title, content, mechanism, test, kind, visitor });
+    const token = accepted.digests.confirmation_binding_sha256;
+    const expiresAtMs = head ? 0 : previews.keep(token, accepted.fragment);
+    return { ...jsonAnswer(200, body(accepted, expiresAtMs, kind)), headers: noStore };
+  };
+}

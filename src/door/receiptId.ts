@@ -1,0 +1,23 @@
+/** Receipt ids: `fr_` and a ULID (48 bits of milliseconds, 80 random bits, in Crockford's base 32). */
+
+const alphabet = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
+
+/** Digits of a ULID. */
+const digitCount = 26;
+const form = /^fr_[0-7][0-9A-HJKMNP-TV-Z]{25}$/;
+
+/** The receipt id of 16 bytes that begin with 6 of wall time, as unit ids do. */
+export function receiptId(bytes: Uint8Array): string {
+  let number = BigInt(`0x${Buffer.from(bytes).toString('hex')}`);
+  let digits = '';
+  for (let count = 0; count < digitCount; count += 1) {
+    digits = (alphabet[Number(number & 31n)] ?? '') + digits;
+    number >>= 5n;
+  }
+  return `fr_${digits}`;
+}
+
+/** Whether a text has the form of a receipt id. */
+export function isReceiptId(text: string): boolean {
+  return form.test(text);
+}

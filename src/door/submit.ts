@@ -1,0 +1,233 @@
+/**
+ * Stores fragments (contract, POST /dream): one original, however often and at once it is sent. An outcome
+ * that names a stored record was read from the store, so that the record is on disk before anyone is told.
+ */
+import type { CryptographicVerification, Fragment, FragmentDigests } from '../contract/fragment.js';
+import type { SealedFragment } from '../native/index.js';
+import {
+  findBinding,
+  findDuplicate,
+  findFragment,
+  insertBinding,
+  insertFragment,
+  type KeyBinding,
+  type StoredFragment,
+} from '../store/fragments.js';
+import type { Operation, Store, Unavailable } from '../store/store.js';
+import type { UnitIds } from '../store/unitId.js';
+import type { Clock } from '../system/clock.js';
+import { receiptId } from './receiptId.js';
+import { verify } from './verify.js';
+
+/** Accepts a fragment and makes its digests, all in one call of the native module. */
+export type SealFragment = (
+  title: string,
+  content: string,
+  mechanism: string,
+  test: string,
+  kind: string,
+  visitor: string,
+  receipt: string,
+  receivedAt: string,
+) => SealedFragment;
+
+/** What storing fragments needs. */
+export interface SubmitParts {
+  readonly store: Store;
+  readonly newUnitId: UnitIds;
+  readonly clock: Pick<Clock, 'wallMs'>;
+  readonly sealFragment: SealFragment;
+}
+
+/** The six fields as they came; null and undefined are absent. */
+export type GivenFragment = { readonly [Field in keyof Fragment]?: string | null | undefined };
+
+/** A fragment's accepted strings and digests, without a seal. */
+export interface Accepted {
+  readonly fragment: Fragment;
+  readonly digests: Omit<FragmentDigests, 'stored_envelope_sha256'>;
+  /** Whether the kind was one of the eight, or none. */
+  readonly knownKind: boolean;
+  readonly probe: boolean;
+}
+
+/** A stored fragment as it was read back. */
+export interface Receipt {
+  readonly stored: StoredFragment;
+  /** The envelope's members. */
+  readonly envelope: Readonly<Record<string, string>>;
+  readonly verification: CryptographicVerification;
+}
+
+/** A submission that has a receipt. */
+export type Received =
+  | { readonly kind: 'stored'; readonly receipt: Receipt }
+  /** The original's receipt; `replayed`: by the idempotency key, not by what it says. */
+  | { readonly kind: 'duplicate'; readonly receipt: Receipt; readonly replayed: boolean };
+
+/** What a submission came to. */
+export type Submitted =
+  | Received
+  /** The idempotency key came with other content before. */
+  | { readonly kind: 'conflict' }
+  | Unavailable;
+
+const digestLength = 64;
+
+function accepted({ canonical, digests, knownKind, probe }: SealedFragment): Accepted {
+  const [content, submission, payload, dedupe, binding, token] = [0, 1, 2, 3, 4, 5].map((index) =>
+    digests.slice(index * digestLength, (index + 1) * digestLength),
+  ) as [string, string, string, string, string, string];
+  return {
+    fragment: JSON.parse(canonical) as Fragment,
+    digests: {
+      content_sha256: content,
+      content_bytes_sha256: content,
+      submission_payload_sha256: submission,
+      canonical_payload_sha256: payload,
+      dedupe_key_sha256: dedupe,
+      confirmation_binding_sha256: binding,
+      confirmation_token_sha256: token,
+    },
+    knownKind,
+    probe,
+  };
+}
+
+function seal(sealFragment: SealFragment, given: GivenFragment, receipt: string, at: string): SealedFragment {
+  const { title, content, mechanism, test, kind, visitor } = given;
+  return sealFragment(
+    title ?? '',
+    content ?? '',
+    mechanism ?? '',
+    test ?? '',
+    kind ?? '',
+    visitor ?? '',
+    receipt,
+    at,
+  );
+}
+
+/** The accepted strings and digests of what came; nothing is stored. */
+export function accept(sealFragment: SealFragment, given: GivenFragment): Accepted {
+  return accepted(seal(sealFragment, given, '', ''));
+}
+
+/** A time as receipts show it: RFC 3339 UTC with milliseconds. */
+export function timeText(wallMs: number): string {
+  return new Date(wallMs).toISOString();
+}
+
+/** A stored fragment with its envelope read and verified. */
+export function receiptOf(receipt: string, stored: StoredFragment): Receipt {
+  const envelope = JSON.parse(stored.envelope) as Record<string, string>;
+  const { fragment, seal: sealed } = stored;
+  return { stored, envelope, verification: verify({ receipt, fragment, envelope, seal: sealed }) };
+}
+
+/** Reads a receipt that something in the store names. */
+async function readBack(store: Store, receipt: string): Promise<Receipt | Unavailable> {
+  const found = await findFragment(store, receipt);
+  if (found.kind === 'unavailable') return found;
+  if (found.value === undefined) throw new Error(`The store names receipt ${receipt}, which is not there`);
+  return receiptOf(receipt, found.value);
+}
+
+/** A submission on its way. */
+interface Candidate extends Accepted {
+  readonly unitId: Uint8Array;
+  readonly stored: StoredFragment;
+  readonly key: string | undefined;
+}
+
+function duplicateKey({ probe, digests }: Accepted): { readonly probe: boolean; readonly digest: string } {
+  return { probe, digest: digests.dedupe_key_sha256 };
+}
+
+function bindingOf({ digests }: Candidate, receipt: string): KeyBinding {
+  return { payload: Buffer.from(digests.canonical_payload_sha256, 'hex'), receipt };
+}
+
+async function duplicateOf(
+  store: Store,
+  receipt: string,
+  replayed: boolean,
+): Promise<Received | Unavailable> {
+  const read = await readBack(store, receipt);
+  return 'kind' in read ? read : { kind: 'duplicate', receipt: read, replayed };
+}
+
+/** What the key says; undefined when it is new, or there is none. */
+async function byKey(store: Store, candidate: Candidate): Promise<Submitted | undefined> {
+  if (candidate.key === undefined) return undefined;
+  const found = await findBinding(store, candidate.key);
+  if (found.kind === 'unavailable') return found;
+  if (found.value === undefined) return undefined;
+  const own = bindingOf(candidate, found.value.receipt);
+  if (Buffer.compare(found.value.payload, own.payload) !== 0) return { kind: 'conflict' };
+  return duplicateOf(store, found.value.receipt, true);
+}
+
+/**
+ * What a key got before, and the `canonical_payload_sha256` that came with it; undefined when the key is new.
+ */
+export async function replay(
+  store: Store,
+  key: string,
+): Promise<{ readonly payload: string; readonly received: Received } | Unavailable | undefined> {
+  const found = await findBinding(store, key);
+  if (found.kind === 'unavailable') return found;
+  if (found.value === undefined) return undefined;
+  const received = await duplicateOf(store, found.value.receipt, true);
+  if (received.kind === 'unavailable') return received;
+  return { payload: Buffer.from(found.value.payload).toString('hex'), received };
+}
+
+/** The original that counts as the same, bound to the key that asked; undefined: look again or store. */
+async function byContent(store: Store, candidate: Candidate): Promise<Submitted | 'changed' | undefined> {
+  const found = await findDuplicate(store, duplicateKey(candidate));
+  if (found.kind === 'unavailable') return found;
+  if (found.value === undefined) return undefined;
+  if (candidate.key !== undefined) {
+    const operations = [insertBinding(candidate.key, bindingOf(candidate, found.value))];
+    const outcome = await store.commit({ id: candidate.unitId, operations });
+    if (outcome.kind === 'unavailable') return outcome;
+    if (outcome.kind !== 'done') return 'changed';
+  }
+  return duplicateOf(store, found.value, false);
+}
+
+/** One round: what is there already, or the unit that stores it; `changed` when another came between. */
+async function attempt(store: Store, candidate: Candidate): Promise<Submitted | 'changed'> {
+  const known = (await byKey(store, candidate)) ?? (await byContent(store, candidate));
+  if (known !== undefined) return known;
+  const { key, stored } = candidate;
+  const bindings: Operation[] =
+    key === undefined ? [] : [insertBinding(key, bindingOf(candidate, stored.receipt))];
+  const operations = [...bindings, ...insertFragment(stored, duplicateKey(candidate))];
+  const outcome = await store.commit({ id: candidate.unitId, operations });
+  if (outcome.kind === 'unavailable') return outcome;
+  if (outcome.kind !== 'done') return 'changed';
+  const read = await readBack(store, stored.receipt);
+  return 'kind' in read ? read : { kind: 'stored', receipt: read };
+}
+
+/**
+ * Submits a fragment whose title and content are not empty. `key`: the idempotency key, which then stands for
+ * this payload for good. Resolves to what was accepted and what it came to.
+ */
+export async function submit(
+  { store, newUnitId, clock, sealFragment }: SubmitParts,
+  given: GivenFragment,
+  key: string | undefined,
+): Promise<{ readonly accepted: Accepted; readonly submitted: Submitted }> {
+  const unitId = newUnitId();
+  const receipt = receiptId(unitId);
+  const sealed = seal(sealFragment, given, receipt, timeText(clock.wallMs()));
+  const own = accepted(sealed);
+  const stored = { receipt, fragment: own.fragment, envelope: sealed.envelope, seal: sealed.seal };
+  for (;;) {
+    const submitted = await attempt(store, { ...own, unitId, stored, key });
+    if (submitted !== 'changed') return { accepted: own, submitted };
+  }
+}

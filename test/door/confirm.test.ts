@@ -1,0 +1,246 @@
+/** GET /dream_get, GET and POST /dream_confirm through HTTP: previews, tokens, recovery, repeats. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type {
+  DreamConfirmResponse,
+  DreamConfirmStateResponse,
+  DreamPreviewResponse,
+  DreamResponse,
+} from '../../src/contract/dream.js';
+import { previewMs } from '../../src/door/previews.js';
+import { exchange, head } from '../http/raw.js';
+import { openTestStore } from '../outreach/fixture.js';
+import { placesOf, previewsFile, startDoor, type DoorAnswer, type DoorClient } from './fixture.js';
+
+const store = await openTestStore();
+const file = previewsFile();
+let nowMs = Date.UTC(2026, 10, 21, 9, 30);
+const options = { store, previewsFile: file, wallMs: () => nowMs };
+const door = await startDoor(options);
+/** Another worker of the same machine. */
+const other = await startDoor(options);
+const form = { 'Content-Type': 'application/x-www-form-urlencoded' };
+
+let count = 0;
+const fresh = (): { title: string; content: string } => {
+  count += 1;
+  return { title: `Preview ${count}`, content: `What the ${count}th one says.` };
+};
+
+const previewed = async (fields: Readonly<Record<string, string>>): Promise<DreamPreviewResponse> => {
+  const { status, headers, body } = await door.get<DreamPreviewResponse>('/dream_get', fields);
+  assert.deepEqual([status, headers.get('cache-control')], [200, 'no-store']);
+  return body;
+};
+
+const confirmed = (body: unknown, client: DoorClient = door) =>
+  client.post<DreamConfirmResponse>('/dream_confirm', body);
+
+const stateOf = async (confirm: string, client: DoorClient = door): Promise<DreamConfirmStateResponse> =>
+  (await client.get<DreamConfirmStateResponse>('/dream_confirm', { confirm })).body;
+
+async function fragments(): Promise<number> {
+  const last = await store.last('fragments');
+  return last.kind === 'read' ? last.value : -1;
+}
+
+describe('a preview', () => {
+  test('says what would be stored and how to confirm it, and stores nothing', async () => {
+    const before = await fragments();
+    const fields = { ...fresh(), kind: 'epiphany', visitor: ' ada ' };
+    const preview = await previewed(fields);
+    assert.deepEqual(preview.fragment, {
+      ...fields,
+      mechanism: '',
+      test: '',
+      kind: 'HYPOTHESIS',
+      visitor: 'ada',
+    });
+    assert.match(preview.warning ?? '', /HYPOTHESIS/);
+    assert.equal(preview.confirm, preview.confirmation_binding_sha256);
+    assert.equal(preview.expires_at, new Date(nowMs + previewMs).toISOString());
+    assert.equal(await fragments(), before);
+    const { method, path, content_type: type, body } = preview.send;
+    assert.deepEqual([method, path, type], ['POST', '/dream_confirm', 'application/json']);
+    const answer = await confirmed(body, other);
+    assert.deepEqual([answer.status, answer.body.status], [200, 'quarantined']);
+    assert.equal(answer.body.canonical_payload_sha256, preview.canonical_payload_sha256);
+    assert.equal(answer.body.idempotency_key, `confirm:${preview.confirm}`);
+    assert.deepEqual([answer.body.retrieval_verified, await fragments()], [true, before + 1]);
+  });
+
+  test('of the largest fragment in characters of four bytes', async () => {
+    const lengths = { title: 100, content: 2000, mechanism: 1000, test: 500, visitor: 100, kind: 32 };
+    const fields = Object.fromEntries(
+      Object.entries(lengths).map(([name, length]) => [name, '😀'.repeat(length)]),
+    );
+    const preview = await previewed(fields);
+    const answer = await confirmed({ confirm: preview.confirm });
+    assert.deepEqual([answer.status, answer.body.retrieval_verified], [200, true]);
+    for (const [name, length] of Object.entries(lengths)) {
+      const over: DoorAnswer = await door.get('/dream_get', { ...fresh(), [name]: '漢'.repeat(length + 1) });
+      assert.deepEqual([over.status, placesOf(over)], [422, [`string_too_long query.${name}`]]);
+    }
+  });
+
+  test('needs a title and a content', async () => {
+    const nothing: DoorAnswer = await door.get('/dream_get');
+    assert.deepEqual(placesOf(nothing), ['value_error query.title', 'value_error query.content']);
+    const half: DoorAnswer = await door.get('/dream_get', { title: 'a', content: '\u0000 ' });
+    assert.deepEqual([half.status, placesOf(half)], [422, ['value_error query.content']]);
+  });
+
+  test('is not kept for HEAD', async () => {
+    const { title, content } = fresh();
+    const target = `/dream_get?${new URLSearchParams({ title, content }).toString()}`;
+    assert.equal((await exchange(door.port, head('HEAD', target))).status, 200);
+    const again = await startDoor({ store, wallMs: () => nowMs });
+    const { confirm } = (await again.get<DreamPreviewResponse>('/dream_get', { title, content })).body;
+    assert.equal((await stateOf(confirm)).state, 'unknown');
+  });
+});
+
+describe('a confirmation', () => {
+  test('goes from previewed to completed, in any worker', async () => {
+    const { confirm } = await previewed(fresh());
+    assert.deepEqual(
+      [(await stateOf(confirm)).state, (await stateOf(confirm, other)).state],
+      ['previewed', 'previewed'],
+    );
+    const first = await confirmed({ confirm }, other);
+    assert.deepEqual([first.status, first.body.status], [200, 'quarantined']);
+    for (const client of [door, other]) {
+      const repeat = await confirmed({ confirm }, client);
+      assert.deepEqual(
+        [repeat.body.status, repeat.body.receipt, repeat.headers.get('idempotent-replayed')],
+        ['duplicate', first.body.receipt, 'true'],
+      );
+      assert.deepEqual(repeat.body.submitted, {
+        canonical_payload_sha256: first.body.canonical_payload_sha256,
+        same_payload: true,
+      });
+      const { state, receipt } = await stateOf(confirm, client);
+      assert.deepEqual([state, receipt], ['completed', first.body.receipt]);
+    }
+  });
+
+  test('comes as a form', async () => {
+    const { confirm } = await previewed(fresh());
+    const body = `confirm=${confirm}&title=&content=`;
+    const answer: DoorAnswer = await door.post('/dream_confirm', body, form);
+    assert.deepEqual([answer.status, answer.body['status']], [200, 'quarantined']);
+    const fields = { ...fresh(), mechanism: 'a+b & c%', test: '漢字 ✓' };
+    const token = (await previewed(fields)).confirm;
+    const cold = await startDoor({ store });
+    const recovery = new URLSearchParams({ confirm: token, ...fields }).toString();
+    const recovered: DoorAnswer = await cold.post('/dream_confirm', recovery, {
+      ...form,
+      Origin: 'https://elsewhere.example',
+    });
+    assert.deepEqual([recovered.status, recovered.body['status']], [200, 'quarantined']);
+  });
+
+  test('recovers from the fields when the preview was lost', async () => {
+    const fields = { ...fresh(), kind: 'critique', visitor: 'Ada' };
+    const { confirm } = await previewed(fields);
+    const cold = await startDoor({ store });
+    const lost: DoorAnswer = await cold.post('/dream_confirm', { confirm });
+    assert.deepEqual([lost.status, lost.body['code']], [404, 'preview_not_found']);
+    assert.match(String(lost.body['detail']), /title, content, mechanism, test, visitor, kind/);
+    const answer = await confirmed({ confirm, ...fields }, cold);
+    assert.deepEqual([answer.status, answer.body.status], [200, 'quarantined']);
+    const repeat = await confirmed({ confirm }, cold);
+    assert.deepEqual([repeat.body.status, repeat.body.receipt], ['duplicate', answer.body.receipt]);
+  });
+
+  test('with fields of another preview is 409, also when the token waits or is completed', async () => {
+    const fields = fresh();
+    const { confirm } = await previewed(fields);
+    for (let round = 0; round < 2; round += 1) {
+      for (const wrong of [{ ...fields, content: 'other' }, { ...fields, mechanism: 'm' }, fresh()]) {
+        const answer: DoorAnswer = await door.post('/dream_confirm', { confirm, ...wrong });
+        assert.deepEqual([answer.status, answer.body['code']], [409, 'token_mismatch']);
+      }
+      assert.equal((await confirmed({ confirm, ...fields })).status, 200);
+    }
+  });
+
+  test('with half of the fields is 422', async () => {
+    const { confirm } = await previewed(fresh());
+    const answer: DoorAnswer = await door.post('/dream_confirm', { confirm, mechanism: 'm' });
+    assert.deepEqual(
+      [answer.status, placesOf(answer)],
+      [422, ['value_error body.title', 'value_error body.content']],
+    );
+  });
+
+  test('of what is stored already gets the original', async () => {
+    const fields = fresh();
+    const original = await door.post<DreamResponse>('/dream', fields);
+    const { confirm } = await previewed({ ...fields, title: fields.title.toUpperCase() });
+    for (let round = 0; round < 2; round += 1) {
+      const answer = await confirmed({ confirm });
+      assert.deepEqual([answer.body.status, answer.body.receipt], ['duplicate', original.body.receipt]);
+      assert.equal(answer.body.submitted?.same_payload, false);
+      assert.equal(answer.headers.get('idempotent-replayed'), round === 0 ? undefined : 'true');
+    }
+  });
+
+  test('sent a thousand times at once stores one', async () => {
+    const before = await fragments();
+    const { confirm } = await previewed(fresh());
+    const clients = [door, other];
+    const answers = await Promise.all(
+      Array.from({ length: 1_000 }, (_, index) => confirmed({ confirm }, clients[index % 2])),
+    );
+    const statuses = answers.map(({ body }) => body.status);
+    assert.equal(statuses.filter((status) => status === 'quarantined').length, 1);
+    assert.equal(statuses.filter((status) => status === 'duplicate').length, 999);
+    assert.equal(new Set(answers.map(({ body }) => body.receipt)).size, 1);
+    assert.equal(await fragments(), before + 1);
+  });
+
+  test('expires after half an hour', async () => {
+    const fields = fresh();
+    const { confirm } = await previewed(fields);
+    nowMs += previewMs - 1;
+    assert.equal((await stateOf(confirm)).state, 'previewed');
+    nowMs += 1;
+    assert.equal((await stateOf(confirm)).state, 'unknown');
+    assert.equal((await confirmed({ confirm })).status, 404);
+    assert.equal((await confirmed({ confirm, ...fields })).status, 200);
+  });
+});
+
+describe('a token', () => {
+  const tokens: readonly (readonly [string, string])[] = [
+    ['0123456789', 'string_too_short'],
+    ['a'.repeat(63), 'string_too_short'],
+    ['a'.repeat(65), 'string_too_long'],
+    ['', 'string_too_short'],
+    ['A'.repeat(64), 'value_error'],
+    ['g'.repeat(64), 'value_error'],
+    ['é'.repeat(64), 'value_error'],
+  ];
+  for (const [confirm, type] of tokens) {
+    const shown = `${confirm.slice(0, 3)}… of ${confirm.length} characters`;
+    test(`${shown} is told what a token is`, async () => {
+      const posted: DoorAnswer = await door.post('/dream_confirm', { confirm });
+      const asked: DoorAnswer = await door.get('/dream_confirm', { confirm });
+      assert.deepEqual([posted.status, placesOf(posted)], [422, [`${type} body.confirm`]]);
+      assert.deepEqual([asked.status, placesOf(asked)], [422, [`${type} query.confirm`]]);
+      for (const { body } of [posted, asked]) {
+        assert.match(JSON.stringify(body), /64 lower-case hexadecimal characters .*10 characters .*legacy/);
+      }
+    });
+  }
+
+  test('is needed to confirm, and not to ask how', async () => {
+    assert.deepEqual(placesOf(await door.post('/dream_confirm', {})), ['missing body.confirm']);
+    assert.deepEqual(placesOf(await door.post('/dream_confirm', '', form)), ['missing body']);
+    const { status, body } = await door.get<DreamConfirmStateResponse>('/dream_confirm');
+    assert.deepEqual([status, body.state, body.receipt], [200, 'unknown', null]);
+    assert.match(body.how, /POST \/dream_confirm/);
+    assert.equal((await stateOf('0'.repeat(64))).state, 'unknown');
+  });
+});

@@ -1,0 +1,142 @@
+/** The door's problems: every code that the routes document is sent, and no other; a store that fails. */
+import assert from 'node:assert/strict';
+import { after, describe, test } from 'node:test';
+import { routeList } from '../../src/contract/routes.js';
+import { exchange, head, RawClient, type RawResponse } from '../http/raw.js';
+import { FailingStore, openTestStore } from '../outreach/fixture.js';
+import { doorClient, startDoor, type DoorClient } from './fixture.js';
+
+const failing = new FailingStore(await openTestStore());
+const store = failing.seen;
+const limits = { bodyWindowMs: 100, sweepMs: 20, bodyBytes: 7 << 19 };
+const door = await startDoor({ store, limits });
+const limited = await startDoor({ store, routeLimits: { submissions: 1, previews: 1 } });
+const submissions = ['/dream', '/dream_confirm', '/harvest'] as const;
+
+const bodies = {
+  '/dream': { title: 'a', content: 'b' },
+  '/dream_confirm': { confirm: '0'.repeat(64), title: 'a', content: 'b' },
+  '/harvest': { text: '<<SHARD>>{"title":"a","content":"c"}<</SHARD>>' },
+} as const;
+
+/** Notes what a raw answer's code was, as the client does. */
+function note(client: DoorClient, path: string, status: number, body: Buffer): unknown {
+  const { code } = JSON.parse(body.toString()) as { code: string };
+  const key = `POST ${path} ${status}`;
+  client.sent.set(key, (client.sent.get(key) ?? new Set()).add(code));
+  return code;
+}
+
+for (const path of submissions) {
+  describe(`POST ${path}`, () => {
+    test('with a body too long, compressed, or that never ends', async () => {
+      const limit = path === '/harvest' ? 2 << 20 : 1 << 20;
+      const long = await exchange(door.port, head('POST', path, { 'Content-Length': String(limit + 1) }));
+      assert.deepEqual([long.status, note(door, path, long.status, long.body)], [413, 'body_too_large']);
+      const compressed = await door.post(path, bodies[path], { 'Content-Encoding': 'gzip' });
+      assert.deepEqual([compressed.status, compressed.body['code']], [415, 'unsupported_encoding']);
+      const client = await RawClient.open(door.port);
+      const slow = await client
+        .send(head('POST', path, { 'Content-Length': '100', 'Content-Type': 'application/json' }))
+        .send('{')
+        .response();
+      assert.deepEqual([slow.status, note(door, path, slow.status, slow.body)], [408, 'body_timeout']);
+      client.destroy();
+    });
+
+    test('beside more bodies than the worker holds', async () => {
+      const fields = { 'Content-Length': String(1 << 20), 'Content-Type': 'application/json' };
+      let refused: RawResponse | undefined;
+      for (let round = 0; round < 20 && (refused?.status ?? 408) === 408; round += 1) {
+        const holders = await Promise.all([1, 2, 3].map(() => RawClient.open(door.port)));
+        for (const holder of holders)
+          holder.send(head('POST', path, fields)).send(Buffer.alloc(900 << 10, ' '));
+        await new Promise((resolve) => setTimeout(resolve, 30));
+        refused = await exchange(door.port, head('POST', path, fields));
+        for (const holder of holders) holder.destroy();
+      }
+      assert.ok(refused !== undefined);
+      assert.deepEqual([refused.status, note(door, path, refused.status, refused.body)], [503, 'overloaded']);
+    });
+
+    test('while the store fails', async () => {
+      for (const failure of ['not written', 'written'] as const) {
+        failing.failure = failure;
+        const answer = await door.post(path, bodies[path]);
+        failing.failure = undefined;
+        if (path === '/dream_confirm') assert.equal(answer.status, 409);
+        else assert.deepEqual([answer.status, answer.body['code']], [503, 'store_unavailable']);
+        assert.equal(answer.headers.get('retry-after') ?? '1', '1');
+      }
+    });
+  });
+}
+
+test('a confirmation while the store fails', async () => {
+  const { body } = await door.get('/dream_get', { title: 'p', content: 'q' });
+  const confirm = String(body['confirm']);
+  failing.failure = 'not written';
+  const posted = await door.post('/dream_confirm', { confirm, title: 'p', content: 'q' });
+  const bare = await door.post('/dream_confirm', { confirm });
+  const asked = await door.get('/dream_confirm', { confirm });
+  const read = await door.get('/receipt/fr_01M7YQ1WE038NKRKAYDXR834J3');
+  failing.failure = undefined;
+  for (const answer of [posted, bare, asked, read]) {
+    assert.deepEqual([answer.status, answer.body['code']], [503, 'store_unavailable']);
+  }
+  const late = await door.post('/dream_confirm', { confirm });
+  assert.deepEqual([late.status, late.body['status']], [200, 'quarantined']);
+});
+
+test('a submission whose outcome was lost is a duplicate when it is sent again', async () => {
+  const fragment = { title: 'lost', content: 'answer', idempotency_key: 'lost' };
+  failing.failure = 'written';
+  failing.failReads = false;
+  const first = await door.post('/dream', fragment);
+  failing.failure = undefined;
+  failing.failReads = true;
+  const again = await door.post('/dream', fragment);
+  assert.deepEqual(
+    [first.status, again.status, again.body['status'], again.headers.get('idempotent-replayed')],
+    [503, 200, 'duplicate', 'true'],
+  );
+});
+
+describe('the limits by address', () => {
+  test('count fragments, confirmations and harvests together, previews apart', async () => {
+    const client = doorClient(limited.port);
+    const first = await client.post('/harvest', { text: '' });
+    assert.deepEqual([first.status, first.headers.get('ratelimit-policy')], [200, '"minute";q=1;w=60']);
+    for (const path of submissions) {
+      const over = await client.post(path, bodies[path]);
+      assert.deepEqual([over.status, over.body['code']], [429, 'rate_limited']);
+      assert.match(over.headers.get('retry-after') ?? '', /^\d+$/);
+    }
+    assert.equal((await client.get('/dream_get', { title: 'a', content: 'b' })).status, 200);
+    const over = await client.get('/dream_get', { title: 'a', content: 'b' });
+    assert.deepEqual([over.status, over.body['code']], [429, 'rate_limited']);
+    assert.equal((await client.get('/dream_confirm')).status, 200);
+    for (const [key, codes] of client.sent)
+      door.sent.set(key, new Set([...(door.sent.get(key) ?? []), ...codes]));
+  });
+});
+
+test('what is not there and what contradicts', async () => {
+  const key = { idempotency_key: 'k' };
+  assert.equal((await door.post('/dream', { title: 'x', content: 'y', ...key })).status, 200);
+  assert.equal((await door.post('/dream', { title: 'x', content: 'z', ...key })).status, 409);
+  assert.equal((await door.post('/dream_confirm', { confirm: '0'.repeat(64) })).status, 404);
+  assert.equal((await door.get('/receipt/fr_01M7YQ1WE038NKRKAYDXR834J3')).status, 404);
+});
+
+after(() => {
+  const documented = routeList
+    .filter(({ part }) => part === 'door')
+    .flatMap(({ method, path, problems }) =>
+      Object.entries(problems).flatMap(([status, codes]) =>
+        codes.map((code) => `${method} ${path} ${status} ${code}`),
+      ),
+    );
+  const came = [...door.sent].flatMap(([key, codes]) => [...codes].map((code) => `${key} ${code}`));
+  assert.deepEqual(came.sort(), documented.sort());
+});

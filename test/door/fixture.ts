@@ -1,0 +1,116 @@
+/** A server of the fragment door alone, on a store and previews of its own. */
+import { join } from 'node:path';
+import type { ValidationError } from '../../src/contract/validation.js';
+import { routeList } from '../../src/contract/routes.js';
+import { doorHandlers, type DoorRouteId } from '../../src/door/handlers.js';
+import { createPreviews } from '../../src/door/previews.js';
+import { servedRoute } from '../../src/http/pipeline.js';
+import type { ServerLimits } from '../../src/http/server.js';
+import { native } from '../../src/native/addon.js';
+import type { Store } from '../../src/store/store.js';
+import { systemClock } from '../../src/system/clock.js';
+import { openTiers, testAccess, type TestAccessParts } from '../access/fixture.js';
+import { startServer } from '../http/fixture.js';
+import { exchange, head, post, type RawResponse } from '../http/raw.js';
+import { newUnitId } from '../outreach/fixture.js';
+import { temporaryFolder } from '../processes/run.js';
+
+/** What a test may set. */
+export interface DoorOptions {
+  readonly store: Store;
+  /** Limits by address; none where absent. */
+  readonly routeLimits?: TestAccessParts['routeLimits'];
+  readonly limits?: Partial<ServerLimits>;
+  /** Wall time (ms). */
+  readonly wallMs?: () => number;
+  /** The file of the previews, so that several servers share it. */
+  readonly previewsFile?: string;
+}
+
+/** A file of previews that is removed when the tests are over. */
+export function previewsFile(): string {
+  const file = join(temporaryFolder(), 'previews');
+  native.createPreviews(file);
+  return file;
+}
+
+/** An answer's status, header fields and JSON. */
+export interface DoorAnswer<Body = Record<string, unknown>> {
+  readonly status: number;
+  readonly headers: ReadonlyMap<string, string>;
+  readonly body: Body;
+}
+
+/** A client of a door. */
+export interface DoorClient {
+  readonly port: number;
+  /** Problem codes that came, by route and status. */
+  readonly sent: Map<string, Set<string>>;
+  /** Posts JSON (or bytes as they are) to a path. */
+  readonly post: <Body = Record<string, unknown>>(
+    path: string,
+    body: unknown,
+    fields?: Readonly<Record<string, string>>,
+  ) => Promise<DoorAnswer<Body>>;
+  /** Asks for a target; `query` is encoded. */
+  readonly get: <Body = Record<string, unknown>>(
+    path: string,
+    query?: Readonly<Record<string, string>>,
+    fields?: Readonly<Record<string, string>>,
+  ) => Promise<DoorAnswer<Body>>;
+}
+
+/** A client of the door at a port. */
+export function doorClient(port: number): DoorClient {
+  const sent = new Map<string, Set<string>>();
+  const read = <Body>(method: string, path: string, response: RawResponse): DoorAnswer<Body> => {
+    const body = JSON.parse(response.body.toString()) as { code?: string };
+    if (body.code !== undefined) {
+      const key = `${method} ${path.startsWith('/receipt/') ? '/receipt/{id}' : path} ${response.status}`;
+      sent.set(key, (sent.get(key) ?? new Set()).add(body.code));
+    }
+    return { status: response.status, headers: response.headers, body: body as Body };
+  };
+  return {
+    port,
+    sent,
+    async post(path, body, fields = {}) {
+      const bytes = typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body);
+      const given = { 'Content-Type': 'application/json', ...fields };
+      return read('POST', path, await exchange(port, post(path, bytes, given)));
+    },
+    async get(path, query = {}, fields = {}) {
+      const search = new URLSearchParams(query).toString();
+      const target = search === '' ? path : `${path}?${search}`;
+      return read('GET', path, await exchange(port, head('GET', target, fields)));
+    },
+  };
+}
+
+/** Starts a door; it is drained when the tests are over. */
+export async function startDoor({ store, routeLimits, limits, ...rest }: DoorOptions): Promise<DoorClient> {
+  const clock = { ...systemClock, wallMs: rest.wallMs ?? systemClock.wallMs };
+  const handlers = doorHandlers({
+    store,
+    newUnitId,
+    clock,
+    sealFragment: native.sealFragment,
+    findShards: native.findShards,
+    previews: createPreviews(new native.Previews(rest.previewsFile ?? previewsFile()), clock),
+    address: { publicUrl: null, trustedProxies: [] },
+  });
+  const none = { submissions: 0, previews: 0 };
+  const access = testAccess({ tiers: openTiers(), routeLimits: { ...none, ...routeLimits } });
+  const parts = { checkJson: native.checkJson, access };
+  const routes = routeList
+    .filter(({ part }) => part === 'door')
+    .map((route) => servedRoute(route, handlers[route.id as DoorRouteId], parts));
+  const { port } = await startServer({ routes, ...(limits === undefined ? {} : { limits }) });
+  return doorClient(port);
+}
+
+/** Types and places of a 422's errors. */
+export function placesOf({ body }: DoorAnswer): string[] {
+  const errors = body['detail'] as ValidationError[];
+  return errors.map(({ type, loc }) => `${type} ${loc.join('.')}`);
+}
