@@ -1,6 +1,6 @@
 /**
- * `bench door`: the digests of a fragment in one native call; durable POST /dream and GET /receipt/{id} through
- * HTTP with one worker, the store counted afterwards, beside the machine's bare fdatasync.
+ * `bench door`: the digests of a fragment in one native call; durable POST /dream and GET /receipt/{id}
+ * through HTTP with one worker, the store counted afterwards, beside the machine's bare fdatasync.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -215,7 +215,8 @@ function print(
       `${wrong === undefined ? '' : `; ${wrong}`}  ${judged('submissions')}`,
   );
   console.log(
-    `${figure(receipts.requestsPerSecond)} verified receipts a second, ${latency(receipts)}  ${judged('receipts')}`,
+    `${figure(receipts.requestsPerSecond)} verified receipts a second, ${latency(receipts)}  ` +
+      judged('receipts'),
   );
 }
 
