@@ -47,6 +47,48 @@ function forDays(days: number, otherwise: string): string {
     : `${days} ${days === 1 ? 'day' : 'days'}, or until it is forgotten on request.`;
 }
 
+/** What is kept for a time that no setting changes. */
+const withoutSetting: readonly StoredData[] = [
+  {
+    what:
+      'Orders: tier, price, times, state, email, source, segment, campaign and event id as they were ' +
+      'sent, address, invoice or session, what was paid when, hashes of the claim token and of the key.',
+    why: 'To give a key to who paid, once, and to account for the money.',
+    retention: 'For good; the email address until it is forgotten on request.',
+    where: 'Tables orders and ledger of the store.',
+  },
+  {
+    what:
+      'Fragments: their six fields as accepted, time, receipt and digests, and SHA-256 of idempotency ' +
+      'keys. Anyone may read a fragment by its receipt; send nothing private.',
+    why: 'So that a receipt can be read again and verified.',
+    retention: 'For good.',
+    where: 'Table fragments of the store.',
+  },
+  {
+    what: 'Previews of fragments: their six fields as accepted.',
+    why: 'So that a preview can be confirmed by its token.',
+    retention: '30 minutes at the longest; none survives a restart.',
+    where: 'File previews of the data folder.',
+  },
+  {
+    what:
+      'API keys: SHA-256 of the key, its beginning and end (11 characters), id, tier, what it was made ' +
+      'for, times and state. Never the key.',
+    why: 'To know a key and its limits when it is used.',
+    retention: 'For good, so that no key is ever made twice.',
+    where: 'Table keys of the store.',
+  },
+  {
+    what:
+      'Characters used in a month of 30 days, by a keyed hash (HMAC-SHA-256) of the API key or, without ' +
+      'one, of the IP address (IPv6: its /64). No address in the clear.',
+    why: 'For the monthly limits.',
+    retention: 'Until 30 days after the month has ended.',
+    where: 'Table usage of the store.',
+  },
+];
+
 /** What the tables about people hold, for GET /privacy. */
 export function storedData({ clicksRetentionDays, leadsRetentionDays }: Retention): StoredData[] {
   const asked = 'Until it is forgotten on request.';
@@ -79,43 +121,6 @@ export function storedData({ clicksRetentionDays, leadsRetentionDays }: Retentio
       retention: clicksRetentionDays === 0 ? 'For ever.' : `${clicksRetentionDays} days.`,
       where: 'Table clicks of the store.',
     },
-    {
-      what:
-        'Orders: tier, price, times, state, email, source, segment, campaign and event id as they were ' +
-        'sent, address, invoice or session, what was paid when, hashes of the claim token and of the key.',
-      why: 'To give a key to who paid, once, and to account for the money.',
-      retention: 'For good; the email address until it is forgotten on request.',
-      where: 'Tables orders and ledger of the store.',
-    },
-    {
-      what:
-        'Fragments: their six fields as accepted, time, receipt and digests, and SHA-256 of idempotency ' +
-        'keys. Anyone may read a fragment by its receipt; send nothing private.',
-      why: 'So that a receipt can be read again and verified.',
-      retention: 'For good.',
-      where: 'Table fragments of the store.',
-    },
-    {
-      what: 'Previews of fragments: their six fields as accepted.',
-      why: 'So that a preview can be confirmed by its token.',
-      retention: '30 minutes at the longest; none survives a restart.',
-      where: 'File previews of the data folder.',
-    },
-    {
-      what:
-        'API keys: SHA-256 of the key, its beginning and end (11 characters), id, tier, what it was made ' +
-        'for, times and state. Never the key.',
-      why: 'To know a key and its limits when it is used.',
-      retention: 'For good, so that no key is ever made twice.',
-      where: 'Table keys of the store.',
-    },
-    {
-      what:
-        'Characters used in a month of 30 days, by a keyed hash (HMAC-SHA-256) of the API key or, without ' +
-        'one, of the IP address (IPv6: its /64). No address in the clear.',
-      why: 'For the monthly limits.',
-      retention: 'Until 30 days after the month has ended.',
-      where: 'Table usage of the store.',
-    },
+    ...withoutSetting,
   ];
 }

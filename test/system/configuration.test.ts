@@ -72,41 +72,43 @@ test('defaults', () => {
 /** A certificate that nobody uses: self-signed, for localhost. */
 const certificate = readFileSync('test/vectors/certificate.pem', 'utf8');
 
+/** A value for each variable. */
+const everyVariable = {
+  PORT: '0',
+  HOST: '::1',
+  WORKERS: '3',
+  STORE_URL: 'lmdb:/srv/fusegate/store',
+  MASTER_SECRET: `${'n'.repeat(32)},${'o'.repeat(32)}`,
+  PUBLIC_URL: 'https://Fuse.example:8443/',
+  CLICK_HOSTS: 'Example.com, bücher.example:8443,',
+  CLICKS_RETENTION_DAYS: '30',
+  LEADS_RETENTION_DAYS: '365',
+  METRICS_PORT: '9464',
+  LOG_LEVEL: 'debug',
+  TRUSTED_PROXIES: '10.0.0.0/8, 2001:db8::1',
+  TIERS_FILE: 'tiers.json',
+  ANONYMOUS_REQUESTS_PER_MINUTE: '0',
+  ANONYMOUS_CHARACTERS_PER_MONTH: '1000000000000',
+  LEADS_PER_MINUTE: '0',
+  RATE_SOURCE: 'fixed:61234.50',
+  CHECKOUT_REQUESTS_PER_MINUTE: '0',
+  BTC_NETWORK: 'regtest',
+  BTC_XPUB: 'tpub',
+  BTC_CONFIRMATIONS: '1',
+  BTC_CHAIN: 'btcd+https://me:p%40ss@127.0.0.1:8334?cert=test/vectors/certificate.pem',
+  MAX_UNPAID_ORDERS: '0',
+  LND_REST_URL: 'https://127.0.0.1:8080/',
+  LND_TLS_CERT: 'test/vectors/certificate.pem',
+  LND_MACAROON_HEX: 'ab'.repeat(40),
+  LIGHTNING_CLAIM: 'required',
+  DOOR_SUBMISSIONS_PER_MINUTE: '5',
+  PREVIEWS_PER_MINUTE: '0',
+  DOOR_PORT: '8081',
+  PUBLIC_DOOR_URL: 'https://Door.example',
+};
+
 test('every value is read', () => {
-  const environment = {
-    PORT: '0',
-    HOST: '::1',
-    WORKERS: '3',
-    STORE_URL: 'lmdb:/srv/fusegate/store',
-    MASTER_SECRET: `${'n'.repeat(32)},${'o'.repeat(32)}`,
-    PUBLIC_URL: 'https://Fuse.example:8443/',
-    CLICK_HOSTS: 'Example.com, bücher.example:8443,',
-    CLICKS_RETENTION_DAYS: '30',
-    LEADS_RETENTION_DAYS: '365',
-    METRICS_PORT: '9464',
-    LOG_LEVEL: 'debug',
-    TRUSTED_PROXIES: '10.0.0.0/8, 2001:db8::1',
-    TIERS_FILE: 'tiers.json',
-    ANONYMOUS_REQUESTS_PER_MINUTE: '0',
-    ANONYMOUS_CHARACTERS_PER_MONTH: '1000000000000',
-    LEADS_PER_MINUTE: '0',
-    RATE_SOURCE: 'fixed:61234.50',
-    CHECKOUT_REQUESTS_PER_MINUTE: '0',
-    BTC_NETWORK: 'regtest',
-    BTC_XPUB: 'tpub',
-    BTC_CONFIRMATIONS: '1',
-    BTC_CHAIN: 'btcd+https://me:p%40ss@127.0.0.1:8334?cert=test/vectors/certificate.pem',
-    MAX_UNPAID_ORDERS: '0',
-    LND_REST_URL: 'https://127.0.0.1:8080/',
-    LND_TLS_CERT: 'test/vectors/certificate.pem',
-    LND_MACAROON_HEX: 'ab'.repeat(40),
-    LIGHTNING_CLAIM: 'required',
-    DOOR_SUBMISSIONS_PER_MINUTE: '5',
-    PREVIEWS_PER_MINUTE: '0',
-    DOOR_PORT: '8081',
-    PUBLIC_DOOR_URL: 'https://Door.example',
-  };
-  const read = readConfiguration(environment, linux);
+  const read = readConfiguration(everyVariable, linux);
   assert.ok('configuration' in read);
   assert.deepEqual(read.configuration, {
     port: 0,
