@@ -370,6 +370,25 @@ function revealed({ clock }: BookParts, record: OrderRecord): OrderRecord {
   return { ...withState(record, order, nowMs), seed: null };
 }
 
+/**
+ * The change that gives an order the next generation of its key, which nobody has been handed yet as far as
+ * the record knows; a key that was made of it ends. For a store that was restored.
+ */
+export function replaceUnrevealedKey(
+  parts: BookParts,
+  record: OrderRecord,
+  key: KeyRecord | undefined,
+): OrderChange {
+  const next = { ...record, keyGeneration: record.keyGeneration + 1 };
+  if (key === undefined || key.status === 'revoked') return { to: next };
+  const nowMs = Math.floor(parts.clock.wallMs());
+  const made = keyRecord(parts, next, rawKeyOf(parts, next), nowMs);
+  const { status, issuedAtMs, expiresAtMs } = key;
+  const mint = { ...made, status, issuedAtMs, expiresAtMs };
+  const ended = { status: 'revoked', reason: `replaced by ${mint.id}`, changedAtMs: nowMs } as const;
+  return { to: { ...next, keyId: mint.id }, mint, key: { from: key, to: { ...key, ...ended } } };
+}
+
 /** What making an order's key anew came to. */
 export type Reissued =
   | {

@@ -6,11 +6,12 @@ import { keepLease } from '../store/leases.js';
 import type { Clock, Timer } from '../system/clock.js';
 import type { Configuration } from '../system/configuration.js';
 import type { Log } from '../system/log.js';
-import { readAccount } from './addresses.js';
+import { readAccount, type Account } from './addresses.js';
 import { Bitcoin } from './bitcoin.js';
 import { bitcoinOrder, bitcoinQr, createBitcoinOrder } from './bitcoinRoutes.js';
 import type { BookParts } from './book.js';
 import { Btcd } from './btcd.js';
+import type { Chain } from './chain.js';
 import { Lightning } from './lightning.js';
 import {
   createLightningOrder,
@@ -76,6 +77,11 @@ export type RailsParts = BookParts & {
 /** The rails that the operator has set up. */
 export interface Rails {
   readonly rails: { readonly btc?: Bitcoin; readonly lightning?: Lightning };
+  /** Their nodes. */
+  readonly nodes: {
+    readonly chain?: { readonly account: Account; readonly chain: Chain };
+    readonly lnd?: Lnd;
+  };
   /** Ends the connections to their nodes. */
   readonly close: () => void;
 }
@@ -86,7 +92,8 @@ export function openRails(parts: RailsParts): Rails | { readonly wrong: string }
   const { btcXpub, btcChain, btcNetwork: network, btcConfirmations, maxUnpaidOrders } = configuration;
   const lnd = lndOf(configuration, clock);
   const lightning = lnd === undefined ? {} : { lightning: new Lightning({ ...parts, lnd, network }) };
-  if (btcXpub === null || btcChain === null) return { rails: lightning, close: () => lnd?.close() };
+  const nodes = lnd === undefined ? {} : { lnd };
+  if (btcXpub === null || btcChain === null) return { rails: lightning, nodes, close: () => lnd?.close() };
   const read = readAccount(btcXpub, network);
   if ('wrong' in read) return { wrong: `BTC_XPUB ${read.wrong}.` };
   const { account } = read;
@@ -94,6 +101,7 @@ export function openRails(parts: RailsParts): Rails | { readonly wrong: string }
   const onChain = { account, chain, confirmationsRequired: btcConfirmations, maxUnpaidOrders };
   return {
     rails: { btc: new Bitcoin({ ...parts, ...onChain }), ...lightning },
+    nodes: { ...nodes, chain: { account, chain } },
     close() {
       lnd?.close();
       chain.close();

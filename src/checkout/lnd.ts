@@ -49,6 +49,17 @@ export interface Invoice {
   readonly settledAtMs: number | null;
 }
 
+/** An invoice that was paid. */
+export interface SettledInvoice {
+  readonly memo: string;
+  /** 64 hex characters. */
+  readonly paymentHash: string;
+  readonly paidSat: bigint;
+}
+
+/** Invoices in one answer. */
+const pageInvoices = 1_000;
+
 type Json = Readonly<Record<string, unknown>>;
 
 function isJson(value: unknown): value is Json {
@@ -140,6 +151,31 @@ export class Lnd {
   /** Looks an invoice up by its payment hash in hex. */
   invoice(paymentHash: string): Promise<LndAnswer<Invoice>> {
     return this.ask('GET', `/v1/invoice/${paymentHash}`, undefined, invoiceOf);
+  }
+
+  /** Invoices made since a time (ms since 1970) that were paid. */
+  async settledInvoices(fromMs: number): Promise<LndAnswer<readonly SettledInvoice[]>> {
+    const found: SettledInvoice[] = [];
+    for (let offset = '0'; ;) {
+      const since = Math.floor(fromMs / 1_000);
+      const query = `index_offset=${offset}&num_max_invoices=${pageInvoices}&creation_date_start=${since}`;
+      const page = await this.ask('GET', `/v1/invoices?${query}`, undefined, (json) => {
+        const invoices: unknown = json['invoices'] ?? [];
+        if (!Array.isArray(invoices)) throw new Error('its invoices are no list');
+        return { invoices: invoices.filter(isJson), last: String(json['last_index_offset']) };
+      });
+      if (page.kind === 'failed') return page;
+      const { invoices, last } = page.value;
+      for (const invoice of invoices.filter(({ state }) => state === 'SETTLED')) {
+        found.push({
+          memo: String(invoice['memo']),
+          paymentHash: Buffer.from(String(invoice['r_hash']), 'base64').toString('hex'),
+          paidSat: whole(invoice['amt_paid_sat']),
+        });
+      }
+      if (invoices.length < pageInvoices) return { kind: 'answer', value: found };
+      offset = last;
+    }
   }
 
   /** Ends the connections. */

@@ -1,18 +1,24 @@
 /** `fusegate backup DIR` and `fusegate restore DIR` (docs/backup.md). */
 import type { Command } from 'commander';
+import type { KeyFormat } from '../access/derive.js';
+import { openRails } from '../checkout/checkout.js';
+import { recoverOrders } from '../checkout/recover.js';
 import { checkBackup, makeBackup, readManifest, restoreBackup, type Manifest } from '../store/backup.js';
 import type { Progress } from '../store/copy.js';
 import type { Engine } from '../store/engine.js';
+import { createStore } from '../store/groupCommit.js';
 import { missingStore, openEngine, parseStoreUrl, storeName, type StoreLocation } from '../store/open.js';
-import { missingSecrets } from '../store/secrets.js';
+import { fingerprintsKey, secretsFor } from '../store/secrets.js';
+import { unitIds } from '../store/unitId.js';
 import { readConfiguration, type Configuration } from '../system/configuration.js';
 import type { Log } from '../system/log.js';
 import { progressOn } from './progress.js';
-import type { CommandParts } from './withStore.js';
+import type { CommandContext, CommandParts } from './withStore.js';
 
 /** What the commands need from the outside. */
 export interface BackupParts extends CommandParts {
   readonly version: string;
+  readonly keyFormat: KeyFormat;
   readonly log: Pick<Log, 'error' | 'warn' | 'info'>;
   /** Locks the data folder; the sentence that says why it cannot be had, if so. */
   readonly lockFolder: (folder: string) => string | undefined;
@@ -87,21 +93,78 @@ async function backup(parts: BackupParts, folder: string, place: Place, { json }
   return 0;
 }
 
-/** Checks a backup and writes it to an empty engine; `missing`: secrets that the server will need. */
+/** Checks a backup, writes it to an empty engine and brings its orders up to date. */
 async function fill(
+  parts: BackupParts,
   folder: string,
   manifest: Manifest,
   { configuration }: Place,
   engine: Engine,
   progress: Progress,
-): Promise<{ readonly missing: readonly string[] } | { readonly wrong: string }> {
-  const wrong = await checkBackup(folder, manifest, progress);
+): Promise<Told | { readonly wrong: string }> {
+  let named: Uint8Array | undefined;
+  const wrong = await checkBackup(folder, manifest, progress, ({ key, value }) => {
+    if (fingerprintsKey.equals(key)) named = Buffer.from(value);
+  });
   if (wrong !== undefined) return { wrong };
-  const restored = await restoreBackup(folder, manifest, engine, progress);
-  if (restored.kind === 'copied') return { missing: await missingSecrets(engine, configuration) };
+  const found = secretsFor(named, configuration);
+  if ('missing' in found) return { wrong: `${found.missing.join('\n')}\nNothing was written.` };
+  const [first, ...others] = found.secrets;
+  let told: Told = { done: [], lost: [] };
+  const restored = await restoreBackup(folder, manifest, engine, progress, async () => {
+    // Without a secret there never was an order.
+    if (first === undefined) return undefined;
+    const newUnitId = unitIds(parts.clock, parts.randomness);
+    const store = createStore(engine, newUnitId);
+    const context = { ...parts, store, newUnitId, secrets: [first, ...others] as const, configuration };
+    const outcome = await bringUpToDate(context, Date.parse(manifest.made_at), progress);
+    if ('wrong' in outcome) return outcome.wrong;
+    told = outcome;
+    return undefined;
+  });
+  if (restored.kind === 'copied') return told;
   const left = restored.kind === 'failed' ? ' The store is unfinished, and no server will use it.' : '';
   return { wrong: `${restored.reason}${left}` };
 }
+
+/** Brings the orders of a restored store up to date with their nodes. */
+async function bringUpToDate(
+  parts: BackupParts & CommandContext,
+  madeAtMs: number,
+  progress: Progress,
+): Promise<Told | { readonly wrong: string }> {
+  const opened = openRails(parts);
+  if ('wrong' in opened) return opened;
+  try {
+    const { chain, lnd } = opened.nodes;
+    const recovered = await recoverOrders({
+      ...parts,
+      chain,
+      lnd,
+      madeAtMs,
+      progress: (asked, about) => progress('search chain', asked, about, 'addresses'),
+    });
+    if ('reason' in recovered) return { wrong: recovered.reason };
+    const reconciled: Told = { done: [], lost: [] };
+    for (const [name, rail] of Object.entries(opened.rails)) {
+      const looked = await rail.reconcile();
+      if (looked === undefined) reconciled.lost.push(`${name}: its node does not answer. ${later}`);
+      else if (looked > 0) reconciled.done.push(`${name}: ${looked} open orders were looked up.`);
+    }
+    return { done: [...recovered.done, ...reconciled.done], lost: [...recovered.lost, ...reconciled.lost] };
+  } finally {
+    opened.close();
+  }
+}
+
+/** What came of the orders: sentences. */
+interface Told {
+  readonly done: string[];
+  /** What cannot be recovered, or was not found out. */
+  readonly lost: string[];
+}
+
+const later = 'The server looks the open orders up when it starts.';
 
 async function restore(parts: BackupParts, folder: string, place: Place, { json }: Json): Ended {
   const read = readManifest(folder);
@@ -109,19 +172,18 @@ async function restore(parts: BackupParts, folder: string, place: Place, { json 
   const locked = parts.lockFolder(place.configuration.dataFolder);
   if (locked !== undefined) return { wrong: locked };
   const outcome = await withEngine(parts, place, (engine, progress) =>
-    fill(folder, read.manifest, place, engine, progress),
+    fill(parts, folder, read.manifest, place, engine, progress),
   );
   if ('wrong' in outcome) return outcome;
   const { manifest } = read;
   const told = [
     `Restored ${manifest.records} records into ${storeName(place.location)}.`,
     `They are as they were at ${manifest.made_at}; what was acknowledged later is not among them.`,
-    ...outcome.missing,
+    ...outcome.done,
+    ...outcome.lost,
   ];
   await parts.write(
-    json === true
-      ? `${JSON.stringify({ folder, ...manifest, warnings: outcome.missing })}\n`
-      : `${told.join('\n')}\n`,
+    json === true ? `${JSON.stringify({ folder, ...manifest, ...outcome })}\n` : `${told.join('\n')}\n`,
   );
   return 0;
 }

@@ -11,13 +11,13 @@ export interface ProgressDisplay {
 
 /** A bar for each pass on a terminal; elsewhere a line at every tenth. */
 export function progressOn(stream: NodeJS.WriteStream): ProgressDisplay {
-  const format = '{pass} [{bar}] {percentage} % | {value}/{total} records | {eta_formatted} left';
+  const format = '{pass} [{bar}] {percentage} % | {value}/{total} {unit} | {eta_formatted} left';
   let bar: SingleBar | undefined;
   let passNow = '';
   let tenth = -1;
   const end = (): void => bar?.stop();
-  const progress: Progress = (pass, records, about) => {
-    const total = Math.max(records, about);
+  const progress: Progress = (pass, count, about, unit = 'records') => {
+    const total = Math.max(count, about);
     if (pass !== passNow) {
       end();
       passNow = pass;
@@ -25,12 +25,12 @@ export function progressOn(stream: NodeJS.WriteStream): ProgressDisplay {
       bar = stream.isTTY
         ? new SingleBar({ stream, format, clearOnComplete: false }, Presets.shades_classic)
         : undefined;
-      bar?.start(total, 0, { pass: pass.padEnd(13) });
+      bar?.start(total, 0, { pass: pass.padEnd(13), unit });
     }
     bar?.setTotal(total);
-    bar?.update(records);
-    const now = total === 0 ? 10 : Math.floor((10 * records) / total);
-    if (bar === undefined && now > tenth) stream.write(`${pass}: ${records} of ${total} records\n`);
+    bar?.update(count);
+    const now = total === 0 ? 10 : Math.floor((10 * count) / total);
+    if (bar === undefined && now > tenth) stream.write(`${pass}: ${count} of ${total} ${unit}\n`);
     tenth = now;
   };
   return { progress, end };

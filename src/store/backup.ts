@@ -7,7 +7,7 @@ import { renameSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { syncPath } from '../system/sync.js';
-import { fillStore, reporting, unfinishedSource, type CopyOutcome, type Progress } from './copy.js';
+import { fillStore, unfinishedSource, type CopyOutcome, type Progress } from './copy.js';
 import type { Engine } from './engine.js';
 import { frame, frameHead, Tally, walkOver, type Summary, type Walk } from './records.js';
 import { maxKeyBytes, maxValueBytes, type Entry, type Reading, type Unavailable } from './store.js';
@@ -199,29 +199,38 @@ function takeEntries(
   return { entries, rest: bytes.subarray(at) };
 }
 
-/** Checks that a backup's file is what its manifest says; a sentence where it is not. */
+/** Checks that a backup's file is what its manifest says, shows its records; a sentence where it is not. */
 export async function checkBackup(
   folder: string,
   manifest: Manifest,
   progress: Progress,
+  see: (entry: Entry) => void,
 ): Promise<string | undefined> {
   const path = join(folder, recordsName);
-  const read = await fileWalk(path)(reporting(progress, 'check', manifest.records));
+  const read = await fileWalk(path)((page, records) => {
+    page.forEach(see);
+    progress('check', records, manifest.records);
+    return undefined;
+  });
   if (read.kind === 'unavailable') return read.reason;
   if (read.value.digest === manifest.sha256) return undefined;
   return damaged(path, 'it is not what the manifest says, by its SHA-256').reason;
 }
 
-/** Writes a backup that was checked to an engine, which must hold nothing. */
+/**
+ * Writes a backup that was checked to an engine, which must hold nothing. `finish` brings the records up to
+ * date before any server takes them; the sentence that says why it cannot, if so.
+ */
 export function restoreBackup(
   folder: string,
   manifest: Manifest,
   to: Engine,
   progress: Progress,
+  finish: () => Promise<string | undefined>,
 ): Promise<CopyOutcome> {
   const walk = fileWalk(join(folder, recordsName));
   const source = { name: 'restore', walk, about: manifest.records };
-  return fillStore(source, to, progress, ({ digest }) =>
-    Promise.resolve(digest === manifest.sha256 ? undefined : `${folder} changed meanwhile.`),
-  );
+  const changed = ({ digest }: Summary): Promise<string | undefined> =>
+    Promise.resolve(digest === manifest.sha256 ? undefined : `${folder} changed meanwhile.`);
+  return fillStore(source, to, progress, changed, finish);
 }

@@ -11,8 +11,8 @@ export type CopyOutcome =
   /** The target is marked as unfinished: no server takes it. */
   | { readonly kind: 'failed'; readonly reason: string };
 
-/** Told how far a pass over the records has come: so many out of about `total`. */
-export type Progress = (pass: string, records: number, total: number) => void;
+/** Told how far a pass has come: so many out of about `total`, of records unless `unit` says of what. */
+export type Progress = (pass: string, count: number, total: number, unit?: string) => void;
 
 const unfinished =
   'The store to write to holds an unfinished copy. ' +
@@ -60,13 +60,15 @@ export interface Source {
 
 /**
  * Writes the records of a source to `to`, which must hold nothing. A marker in the target says that it is
- * unfinished until `wrong` finds nothing against what was read, and a pass over the target the same records.
+ * unfinished until `wrong` finds nothing against what was read, a pass over the target the same records, and
+ * `finish`, which may change them, no reason against it.
  */
 export async function fillStore(
   { name, walk, about }: Source,
   to: Engine,
   progress: Progress,
   wrong: (written: Summary) => Promise<string | undefined>,
+  finish: () => Promise<string | undefined> = () => Promise.resolve(undefined),
 ): Promise<CopyOutcome> {
   const reason = await obstacle(to);
   if (reason !== undefined) return { kind: 'refused', reason };
@@ -86,6 +88,8 @@ export async function fillStore(
   if (target.value.digest !== digest) {
     return failed(`The target holds other records than the source (${target.value.records}, ${records}).`);
   }
+  const hindrance = await finish();
+  if (hindrance !== undefined) return failed(hindrance);
   const cleared = await to.transact(noKeys, () => [{ key: unfinishedCopyKey, value: undefined }]);
   return cleared === undefined ? { kind: 'copied', ...written.value } : failed(cleared.reason);
 }

@@ -64,23 +64,45 @@ export async function openSecrets(
   return registered.kind === 'registered' ? found : { refused: registered.reason };
 }
 
+/** Where the secrets of a server are: in its configuration, or else in its data folder. */
+interface SecretPlaces {
+  readonly masterSecrets: readonly string[];
+  readonly dataFolder: string;
+}
+
+/** The engine's key of the record that names the secrets. */
+export const fingerprintsKey = recordKey('secrets', key);
+
 /**
  * The secrets that the records of an engine need and that are not at hand, each a sentence that says what to
  * do; none where all is well. Registers and makes nothing.
  */
 export async function missingSecrets(
   engine: Pick<Engine, 'get'>,
-  { masterSecrets, dataFolder }: { readonly masterSecrets: readonly string[]; readonly dataFolder: string },
+  places: SecretPlaces,
 ): Promise<readonly string[]> {
-  const reading = await engine.get(recordKey('secrets', key));
+  const reading = await engine.get(fingerprintsKey);
   if (reading.kind === 'unavailable') return [reading.reason];
-  const named = reading.value === undefined ? [] : decodeFingerprints(reading.value);
+  const found = secretsFor(reading.value, places);
+  return 'missing' in found ? found.missing : [];
+}
+
+/** The secrets at hand, of which there may be none, where they are all that a record names. */
+export function secretsFor(
+  named: Uint8Array | undefined,
+  { masterSecrets, dataFolder }: SecretPlaces,
+): { readonly secrets: readonly string[] } | { readonly missing: readonly string[] } {
   const where = masterSecrets.length > 0 ? 'MASTER_SECRET' : secretPath(dataFolder);
   const found = masterSecrets.length > 0 ? { secrets: masterSecrets } : readSecretFile(dataFolder);
-  if (found !== undefined && 'refused' in found) return [found.refused];
-  const own = (found?.secrets ?? []).map(fingerprintOf);
-  const missing = named.filter((each) => !own.some((other) => same(each, other)));
-  return missing.map(({ id }) => `The server needs master secret ${id}: put your copy into ${where}.`);
+  if (found !== undefined && 'refused' in found) return { missing: [found.refused] };
+  const secrets = found?.secrets ?? [];
+  const own = secrets.map(fingerprintOf);
+  const wanted = named === undefined ? [] : decodeFingerprints(named);
+  const missing = wanted.filter((each) => !own.some((other) => same(each, other)));
+  if (missing.length === 0) return { secrets };
+  return {
+    missing: missing.map(({ id }) => `The server needs master secret ${id}: put your copy into ${where}.`),
+  };
 }
 
 function fingerprintOf(secret: string): Fingerprint {

@@ -201,7 +201,7 @@ test('nothing is overwritten', async () => {
   await server.ended();
 });
 
-test('a restored store asks for its master secret by name', async () => {
+test('a backup is not restored without its master secret, which is asked for by name', async () => {
   const STORE_URL = lmdb();
   const first = run(main, ['serve'], { STORE_URL, PORT: '0', WORKERS: '1' });
   await first.prints(/listens on/);
@@ -216,17 +216,17 @@ test('a restored store asks for its master secret by name', async () => {
   }
   const target = lmdb();
   const place = join(target.slice(5), '..', 'master-secret');
-  const restore = run(main, ['restore', folder], { STORE_URL: target });
-  const asked = await restore.prints(
-    /^The server needs master secret [0-9a-f]{12}: put your copy into (.+)\.$/m,
+  const refused = run(main, ['restore', folder], { STORE_URL: target });
+  const [, named] = await refused.prints(
+    /^The server needs master secret [0-9a-f]{12}: put your copy into (.+)\.\nNothing was written\.$/m,
   );
-  assert.equal((await restore.ended()).code, 0);
-  assert.equal(asked[1], place);
-  const without = run(main, ['serve'], { STORE_URL: target, PORT: '0', WORKERS: '1' });
-  await without.prints(/was written with master secret/);
-  await without.ended();
+  assert.deepEqual([named, (await refused.ended()).code], [place, 1]);
+  assert.ok(await untouched(target));
   mkdirSync(join(place, '..'), { recursive: true });
   writeFileSync(place, secret, { mode: 0o600 });
+  const restore = run(main, ['restore', folder], { STORE_URL: target });
+  await restore.prints(/^Restored \d+ records/m);
+  assert.equal((await restore.ended()).code, 0);
   const served = run(main, ['serve'], { STORE_URL: target, PORT: '0', WORKERS: '1' });
   await served.prints(/listens on/);
   served.child.kill('SIGTERM');

@@ -1,11 +1,15 @@
 /** Keys sold on chain, paid on a real node: every turn that a payment can take. */
 import assert from 'node:assert/strict';
 import { AsyncResource } from 'node:async_hooks';
-import { readFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import type { BitcoinOrder, BitcoinOrderCreated } from '../../../src/contract/orders.js';
+import type {
+  BitcoinOrder,
+  BitcoinOrderCreated,
+  LightningOrderCreated,
+} from '../../../src/contract/orders.js';
 import { visitOrders, type OrderRecord } from '../../../src/store/orders.js';
 import { storeAt } from '../../store/open.js';
 import { exchange, head, post, type RawResponse } from '../../http/raw.js';
@@ -16,6 +20,7 @@ const main = fileURLToPath(new URL('../../../src/main.js', import.meta.url));
 const json = { 'Content-Type': 'application/json' };
 const path = '/v1/checkout/btc';
 const data = temporaryFolder();
+const temporary = temporaryFolder();
 const price = 50_000;
 
 interface Vector {
@@ -230,6 +235,50 @@ describe('Bitcoin', { skip: nodesSkip, timeout: 900_000 }, () => {
       indexes,
       indexes.map((_, at) => at),
     );
+    await start();
+  });
+
+  test('a restored store gives out no address twice, and tells what was paid for lost orders', async () => {
+    const lightning = {
+      LND_REST_URL: nodes.merchant.url,
+      LND_TLS_CERT: nodes.merchant.certificatePath,
+      LND_MACAROON_HEX: nodes.macaroon,
+      MAX_UNPAID_ORDERS: '0',
+    };
+    const fusegate = async (target: string, ...args: readonly string[]): Promise<string> => {
+      const command = run(main, args, {
+        ...environment(lightning),
+        ...(target === '' ? {} : { STORE_URL: target }),
+      });
+      assert.equal((await command.ended()).code, 0, command.output);
+      return command.output;
+    };
+    await stop();
+    await start(lightning);
+    const before = await order();
+    const folder = `${temporary}/backup`;
+    await fusegate('', 'backup', folder);
+    const [lost, unpaidOne] = [await order(), await order()];
+    await nodes.payAddress(before.address, price);
+    await nodes.payAddress(lost.address, price);
+    const asked = await exchange(port, post('/v1/checkout/lightning', '{"tier":"developer"}', json));
+    const invoice = bodyOf(asked) as LightningOrderCreated;
+    await nodes.payInvoice(invoice.bolt11);
+    await nodes.mine(2);
+    await stop();
+    mkdirSync(`${temporary}/restored`);
+    copyFileSync(`${data}/master-secret`, `${temporary}/restored/master-secret`);
+    const target = `lmdb:${temporary}/restored/store`;
+    const said = await fusegate(target, 'restore', folder);
+    assert.match(said, new RegExp(`^50000 sat came to ${lost.address}, whose order was made after`, 'm'));
+    assert.match(said, new RegExp(`${invoice.payment_hash}.* for order ${invoice.order_id}, made after`));
+    assert.match(said, /^The address index was moved on, past 1000 addresses\.$/m);
+    assert.match(await fusegate(target, 'orders', 'show', before.order_id), /^status +paid$/m);
+    await start({ ...lightning, STORE_URL: target });
+    const next = await order();
+    assert.ok(![before, lost, unpaidOne].some(({ address }) => address === next.address));
+    assert.equal((await poll(before)).key_status, 'revealed_now');
+    await stop();
     await start();
   });
 

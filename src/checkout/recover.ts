@@ -1,0 +1,192 @@
+/**
+ * Orders after a restore (docs/backup.md): the book is as it was when the backup was made, while the world
+ * went on. No address that may have been shown is given out again, no key that may have been handed out
+ * stays good beside the one that is handed out next, and what was paid without an order is told.
+ */
+import { findKeyById } from '../store/keys.js';
+import {
+  changeOrder,
+  findOrder,
+  findOrderAt,
+  nextAddressIndex,
+  takeIndexes,
+  visitOrders,
+} from '../store/orders.js';
+import type { Reading, Unavailable } from '../store/store.js';
+import { visitRecords } from '../store/entries.js';
+import type { Account } from './addresses.js';
+import { replaceUnrevealedKey, type BookParts } from './book.js';
+import type { Chain } from './chain.js';
+import type { Lnd } from './lnd.js';
+import type { Output } from './orders.js';
+
+/** Indexes left out beyond the last that is known to be given out; unused ones in a row that end a search. */
+const margin = 1_000;
+
+/** Addresses asked about at once. */
+const together = 8;
+
+/** What came of it. Sentences are for the operator. */
+export interface Recovery {
+  /** Keys, or their beginnings, that were replaced because they may have been handed out since. */
+  readonly keys: number;
+  /** What was done. */
+  readonly done: readonly string[];
+  /** What cannot be recovered, or could not be found out. */
+  readonly lost: readonly string[];
+}
+
+/** The nodes that are asked, as far as they are configured. */
+export interface RecoverParts extends BookParts {
+  readonly chain: { readonly account: Account; readonly chain: Chain } | undefined;
+  readonly lnd: Lnd | undefined;
+  /** When the backup was made (ms since 1970). */
+  readonly madeAtMs: number;
+  /** Told how many addresses were asked about, and how many it may be. */
+  readonly progress: (asked: number, about: number) => void;
+}
+
+/** Brings the orders of a restored store up to date; nothing else may use the store meanwhile. */
+export async function recoverOrders(parts: RecoverParts): Promise<Recovery | Unavailable> {
+  const keys = await replaceKeys(parts);
+  if (keys.kind === 'unavailable') return keys;
+  const search = parts.chain === undefined ? undefined : await searchChain(parts, parts.chain);
+  if (search?.kind === 'unavailable') return search;
+  const moved = await moveIndexes(parts, search?.value.highest ?? -1);
+  if (moved.kind === 'unavailable') return moved;
+  const unowned = parts.lnd === undefined ? [] : await unownedInvoices(parts, parts.lnd);
+  if ('kind' in unowned) return unowned;
+  const done = [
+    ...(keys.value === 0 ? [] : [`${counted(keys.value, 'order')} will give out another key than before.`]),
+    ...(moved.value === 0 ? [] : [`The address index was moved on, past ${margin} addresses.`]),
+  ];
+  return { keys: keys.value, done, lost: [...(search?.value.lost ?? []), ...unowned] };
+}
+
+function counted(count: number, noun: string): string {
+  return `${count} ${count === 1 ? noun : `${noun}s`}`;
+}
+
+/** Gives every order whose key is not handed out, as far as the backup knows, the next generation of it. */
+async function replaceKeys(parts: RecoverParts): Promise<Reading<number>> {
+  const ids: string[] = [];
+  const failed = await visitOrders(parts.store, ({ id, seed }) => {
+    if (seed !== null) ids.push(id);
+    return Promise.resolve();
+  });
+  if (failed !== undefined) return failed;
+  for (const id of ids) {
+    const outcome = await changeOrder(parts.store, parts.newUnitId, id, async (record) => {
+      const key = await findKeyById(parts.store, record.keyId ?? '');
+      return key.kind === 'unavailable'
+        ? key
+        : { kind: 'read', value: replaceUnrevealedKey(parts, record, key.value) };
+    });
+    if (outcome.kind === 'unavailable') return outcome;
+  }
+  return { kind: 'read', value: ids.length };
+}
+
+/** Moves the index of every account on; `highest` is the last that the chain knows of the configured one. */
+async function moveIndexes(
+  { store, newUnitId, chain }: RecoverParts,
+  highest: number,
+): Promise<Reading<number>> {
+  const accounts: { readonly key: Uint8Array; readonly next: number; readonly bytes: Uint8Array }[] = [];
+  const failed = await visitRecords(store, 'addressIndexes', Buffer.alloc(0), async ({ key }) => {
+    const found = await nextAddressIndex(store, key);
+    if (found.kind === 'unavailable') return found;
+    const { next, bytes } = found.value;
+    if (bytes !== undefined) accounts.push({ key, next, bytes });
+    return undefined;
+  });
+  if (failed !== undefined) return failed;
+  const operations = accounts.map(({ key, next, bytes }) => {
+    const known = chain?.account.digest.equals(key) === true ? Math.max(next, highest + 1) : next;
+    return takeIndexes(key, bytes, known + margin);
+  });
+  // An account that the backup has no index of, and the chain does: its orders all came later.
+  const unknown = chain !== undefined && !accounts.some(({ key }) => chain.account.digest.equals(key));
+  if (unknown && highest >= 0)
+    operations.push(takeIndexes(chain.account.digest, undefined, highest + 1 + margin));
+  if (operations.length === 0) return { kind: 'read', value: 0 };
+  const outcome = await store.commit({ id: newUnitId(), operations });
+  if (outcome.kind === 'unavailable') return outcome;
+  if (outcome.kind !== 'done') throw new Error('Another process uses the store that is restored');
+  return { kind: 'read', value: operations.length };
+}
+
+interface Search {
+  /** The highest index whose address has a history; -1: none from the stored one on has. */
+  readonly highest: number;
+  readonly lost: readonly string[];
+}
+
+/** Asks about addresses from the stored index on, until so many in a row were never paid to. */
+async function searchChain(
+  { store, progress }: RecoverParts,
+  { account, chain }: { readonly account: Account; readonly chain: Chain },
+): Promise<Reading<Search>> {
+  const stored = await nextAddressIndex(store, account.digest);
+  if (stored.kind === 'unavailable') return stored;
+  const begin = stored.value.next;
+  let highest = -1;
+  const lost: string[] = [];
+  const end = (): number => Math.max(begin, highest + 1) + margin;
+  for (let at = begin; at < end(); at += together) {
+    progress(at - begin, end() - begin);
+    const indexes = Array.from({ length: together }, (_, offset) => at + offset);
+    const answers = await Promise.all(indexes.map((index) => chain.lookup(account.address(index))));
+    for (const [offset, answer] of answers.entries()) {
+      if (answer.kind === 'failed') {
+        lost.push(`Payments to addresses of lost orders could not be looked for: ${answer.reason}.`);
+        return { kind: 'read', value: { highest, lost } };
+      }
+      const index = at + offset;
+      if (answer.value.length > 0) highest = Math.max(highest, index);
+      const sentence = await paidWithoutOrder(store, account.address(index), answer.value);
+      if (typeof sentence === 'object') return sentence;
+      if (sentence !== '') lost.push(sentence);
+    }
+  }
+  return { kind: 'read', value: { highest, lost } };
+}
+
+/** A sentence about what came to an address that no order has; empty where nothing did, or one has it. */
+async function paidWithoutOrder(
+  store: RecoverParts['store'],
+  address: string,
+  outputs: readonly Output[],
+): Promise<string | Unavailable> {
+  if (outputs.length === 0) return '';
+  const order = await findOrderAt(store, 'btc', address);
+  if (order.kind === 'unavailable') return order;
+  const sat = outputs.reduce((sum, output) => sum + output.sat, 0n);
+  if (order.value !== undefined) return '';
+  return `${sat} sat came to ${address}, whose order was made after the backup.`;
+}
+
+/** How the invoices of orders name them. */
+const memo = /^Fusegate \w+, order ([a-z2-7]{26})$/;
+
+/** Sentences about invoices that were paid and whose orders the backup does not have. */
+async function unownedInvoices(parts: RecoverParts, lnd: Lnd): Promise<readonly string[] | Unavailable> {
+  const sentences: string[] = [];
+  // Invoices begun shortly before the backup may have orders written after it.
+  const fromMs = parts.madeAtMs - 3_600_000;
+  const answer = await lnd.settledInvoices(fromMs);
+  if (answer.kind === 'failed') {
+    return [`Paid invoices of lost orders could not be looked for: ${answer.reason}.`];
+  }
+  for (const { memo: text, paymentHash, paidSat } of answer.value) {
+    const [, id] = memo.exec(text) ?? [];
+    if (id === undefined) continue;
+    const order = await findOrder(parts.store, id);
+    if (order.kind === 'unavailable') return order;
+    if (order.value !== undefined) continue;
+    sentences.push(
+      `${paidSat} sat came by Lightning (${paymentHash}) for order ${id}, made after the backup.`,
+    );
+  }
+  return sentences;
+}

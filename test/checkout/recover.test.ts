@@ -1,0 +1,169 @@
+/** Orders of a restored store: addresses, keys and payments of the time that the backup does not know. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test, type TestContext } from 'node:test';
+import { readAccount, type Account } from '../../src/checkout/addresses.js';
+import { happen, makeOrder, newOrderId, poll, type BookParts } from '../../src/checkout/book.js';
+import type { Chain } from '../../src/checkout/chain.js';
+import { recoverOrders, type RecoverParts, type Recovery } from '../../src/checkout/recover.js';
+import { native } from '../../src/native/addon.js';
+import { findKey, type KeyRecord } from '../../src/store/keys.js';
+import { findOrder, nextAddressIndex, takeIndexes } from '../../src/store/orders.js';
+import { systemClock } from '../../src/system/clock.js';
+import { systemRandomness } from '../../src/system/randomness.js';
+import { temporaryFolder } from '../processes/run.js';
+import { newUnitId, storeAt } from '../store/open.js';
+import { valueOf } from '../store/subject.js';
+
+const secrets = ['a-secret-of-the-tests-that-opens-nothing'] as const;
+
+async function book(context: TestContext): Promise<BookParts> {
+  const store = await storeAt(`lmdb:${temporaryFolder()}/store`);
+  context.after(() => store.close());
+  return { store, newUnitId, clock: systemClock, randomness: systemRandomness, secrets, keyFormat: native };
+}
+
+function testAccount(): Account {
+  const { vectors } = JSON.parse(readFileSync('test/vectors/payments/bip84.json', 'utf8')) as {
+    readonly vectors: readonly { readonly network: string; readonly account_public: string }[];
+  };
+  const vector = vectors.find(({ network }) => network === 'mainnet');
+  const read = readAccount(vector?.account_public ?? '', 'mainnet');
+  if ('wrong' in read) assert.fail(read.wrong);
+  return read.account;
+}
+
+const account = testAccount();
+
+/** A chain on which the addresses of some indexes were paid; it fails where `down` says so. */
+function chainWith(paid: ReadonlyMap<number, bigint>, down = false): Chain {
+  const sats = new Map([...paid].map(([index, sat]) => [account.address(index), sat]));
+  return {
+    network: () => Promise.resolve({ kind: 'answer', value: 'mainnet' }),
+    lookup(address) {
+      if (down) return Promise.resolve({ kind: 'failed', reason: 'it is down' });
+      const sat = sats.get(address);
+      const output = { txid: 'ab'.repeat(32), vout: 0, sat: sat ?? 0n, confirmations: 3, atMs: 1 };
+      return Promise.resolve({ kind: 'answer', value: sat === undefined ? [] : [output] });
+    },
+    close: () => undefined,
+  };
+}
+
+async function giveOut(parts: BookParts, key: Uint8Array, next: number): Promise<void> {
+  const outcome = await parts.store.commit({
+    id: newUnitId(),
+    operations: [takeIndexes(key, undefined, next)],
+  });
+  assert.equal(outcome.kind, 'done');
+}
+
+async function nextOf(parts: BookParts, key: Uint8Array): Promise<number> {
+  return valueOf(await nextAddressIndex(parts.store, key)).next;
+}
+
+async function recovered(parts: BookParts, more: Partial<RecoverParts> = {}): Promise<Recovery> {
+  const outcome = await recoverOrders({
+    ...parts,
+    chain: undefined,
+    lnd: undefined,
+    madeAtMs: 0,
+    progress: () => undefined,
+    ...more,
+  });
+  if ('reason' in outcome) assert.fail(outcome.reason);
+  return outcome;
+}
+
+test('indexes go past the stored one and the highest that the chain knows', async (context) => {
+  const parts = await book(context);
+  const other = Buffer.alloc(16, 7);
+  await giveOut(parts, account.digest, 10);
+  await giveOut(parts, other, 5);
+  // Index 4 was the backup's; 60 and 900 came later. 900 is found as 60 moves the end of the search.
+  const chain = chainWith(
+    new Map([
+      [4, 1n],
+      [60, 70_000n],
+      [1_050, 30_000n],
+    ]),
+  );
+  const { lost } = await recovered(parts, { chain: { account, chain } });
+  assert.equal(await nextOf(parts, account.digest), 2_051);
+  assert.equal(await nextOf(parts, other), 1_005);
+  assert.deepEqual(
+    lost,
+    [60, 1_050].map((index) => {
+      const sat = index === 60 ? 70_000 : 30_000;
+      return `${sat} sat came to ${account.address(index)}, whose order was made after the backup.`;
+    }),
+  );
+});
+
+test('an account that the backup does not know is not begun again', async (context) => {
+  const parts = await book(context);
+  await recovered(parts, { chain: { account, chain: chainWith(new Map([[3, 5n]])) } });
+  assert.equal(await nextOf(parts, account.digest), 1_004);
+  const unused = await book(context);
+  await recovered(unused, { chain: { account, chain: chainWith(new Map()) } });
+  assert.equal(await nextOf(unused, account.digest), 0);
+});
+
+test('a node that does not answer: the stored index is moved, and it is said', async (context) => {
+  const parts = await book(context);
+  await giveOut(parts, account.digest, 10);
+  const { lost } = await recovered(parts, { chain: { account, chain: chainWith(new Map(), true) } });
+  assert.equal(await nextOf(parts, account.digest), 1_010);
+  assert.deepEqual(lost, ['Payments to addresses of lost orders could not be looked for: it is down.']);
+});
+
+async function keyOf(parts: BookParts, raw: string | null): Promise<KeyRecord['status'] | undefined> {
+  const hash = native.hashKey(raw ?? '');
+  assert.ok(hash !== null);
+  return valueOf(await findKey(parts.store, hash))?.status;
+}
+
+test('a key that may have been handed out since is replaced; one that was stays', async (context) => {
+  const parts = await book(context);
+  const make = async (): Promise<string> => {
+    const id = newOrderId(systemRandomness);
+    const order = await makeOrder(parts, {
+      ...{ id, rail: 'lightning', tier: 'growth', network: 'regtest', sat: 250_000, cents: null },
+      ...{ rateCents: null, termDays: 30, email: null, source: null, segment: null, campaign: null },
+      ...{ eventId: null, place: `place of ${id}`, reference: null, addressIndex: null },
+      ...{ confirmationsRequired: 0, lifeMs: 900_000 },
+    });
+    assert.equal(order.kind, 'made');
+    return id;
+  };
+  const pay = async (id: string): Promise<void> => {
+    const outcome = await happen(parts, id, {
+      kind: 'invoice',
+      state: 'settled',
+      paidSat: 250_000n,
+      settledAtMs: 1,
+    });
+    assert.equal(outcome.kind, 'changed');
+  };
+  const reveal = async (id: string): Promise<string | null> => {
+    const order = valueOf(await findOrder(parts.store, id));
+    assert.ok(order !== undefined);
+    const outcome = await poll(parts, order, { claim: '', claimRequired: false, mayAct: true });
+    return outcome.kind === 'polled' ? outcome.apiKey : null;
+  };
+  const [revealed, paid, unpaid] = [await make(), await make(), await make()];
+  await pay(revealed);
+  const kept = await reveal(revealed);
+  await pay(paid);
+  const before = valueOf(await findOrder(parts.store, paid));
+  const { keys, done } = await recovered(parts);
+  assert.deepEqual([keys, done], [2, ['2 orders will give out another key than before.']]);
+  assert.equal(await keyOf(parts, kept), 'active');
+  const after = valueOf(await findOrder(parts.store, paid));
+  assert.notEqual(after?.keyId, before?.keyId);
+  assert.equal(after?.keyGeneration, 1);
+  const handedOut = await reveal(paid);
+  assert.equal(await keyOf(parts, handedOut), 'active');
+  await pay(unpaid);
+  assert.equal(await keyOf(parts, await reveal(unpaid)), 'active');
+});
