@@ -100,11 +100,15 @@ function missingSync(calls: readonly Call[], mark: string): string | undefined {
   const written = events.find((event) => event.kind === 'write' && event.bytes.includes(mark))?.call;
   if (written === undefined) return 'the record was not written';
   const sends = new Set(['sendto', 'sendmsg', 'write', 'writev']);
+  // An answer that left before the write is none of these; a preview's, which tells the title too, is one.
   const sent = calls.find(
-    ({ name, args }) =>
-      sends.has(name) && targetOf(args).startsWith('socket') && bytesOf(args).includes(mark),
+    ({ name, args, begun }) =>
+      begun > written.begun &&
+      sends.has(name) &&
+      targetOf(args).startsWith('socket') &&
+      bytesOf(args).includes(mark),
   );
-  if (sent === undefined) return 'the answer was not sent';
+  if (sent === undefined) return 'the answer was not sent after the write';
   const synced = events.find(({ kind, call }) => kind === 'sync' && call.begun > written.begun)?.call;
   if (synced === undefined || synced.ended > sent.begun) return 'no sync before the answer';
   const meta = events.find(

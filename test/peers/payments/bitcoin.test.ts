@@ -273,7 +273,7 @@ describe('Bitcoin', { skip: nodesSkip, timeout: 900_000 }, () => {
     assert.match(said, new RegExp(`^50000 sat came to ${lost.address}, whose order was made after`, 'm'));
     assert.match(said, new RegExp(`${invoice.payment_hash}.* for order ${invoice.order_id}, made after`));
     assert.match(said, /^The address index was moved on, past 1000 addresses\.$/m);
-    assert.match(await fusegate(target, 'orders', 'show', before.order_id), /^status +paid$/m);
+    assert.match(await fusegate(target, 'orders', 'show', before.order_id), /^status +confirmed$/m);
     await start({ ...lightning, STORE_URL: target });
     const next = await order();
     assert.ok(![before, lost, unpaidOne].some(({ address }) => address === next.address));
