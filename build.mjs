@@ -5,6 +5,7 @@ import {
   existsSync,
   mkdirSync,
   readFileSync,
+  rmSync,
   readdirSync,
   statSync,
   writeFileSync,
@@ -89,7 +90,14 @@ function buildNative() {
   }
 }
 
-function compile(project) {
+/**
+ * Compiles a project. Validators and schemas are made from types, also from those that a file imports through
+ * another, whose changes an incremental build does not see: after a change of the contract it begins anew.
+ */
+function compile(project, state) {
+  const known = statSync(join(root, state), { throwIfNoEntry: false });
+  if (known !== undefined && newest(['src/contract', 'tsconfig.json']) > known.mtimeMs)
+    rmSync(join(root, state));
   console.error(`Compiling TypeScript (${project}) …`);
   run(process.execPath, [tool('ts-patch/bin/tspc.js'), '-p', project]);
 }
@@ -102,10 +110,15 @@ export function ensureBuilt({ all = false, force = false } = {}) {
   tool('typescript/package.json');
   step('native', ['native', 'Cargo.toml', 'Cargo.lock'], buildNative, force);
   const configuration = ['tsconfig.json', 'package-lock.json'];
-  step('src', ['src', ...configuration], () => compile('src/tsconfig.json'), force);
+  step('src', ['src', ...configuration], () => compile('src/tsconfig.json', 'dist/src.tsbuildinfo'), force);
   if (!all) return;
   tool('fast-check/package.json');
-  step('all', ['src', 'bench', 'test', ...configuration], () => compile('tsconfig.json'), force);
+  step(
+    'all',
+    ['src', 'bench', 'test', ...configuration],
+    () => compile('tsconfig.json', 'dist/tsconfig.tsbuildinfo'),
+    force,
+  );
 }
 
 /** Compiled test files under `dist/test`, sorted. */

@@ -16,10 +16,11 @@ import { addForget } from './commands/forget.js';
 import { addKeys, type KeysParts } from './commands/keys.js';
 import { addNormalize, type NormalizeCommandParts } from './commands/normalize.js';
 import { addOrders } from './commands/orders.js';
+import { addReceipts } from './commands/receipts.js';
 import { addOptout } from './commands/optout.js';
 import { runProgram, workerCommand } from './commands/program.js';
 import { serve, type ServeOrder, type ServeOutcome } from './commands/serve.js';
-import { terminal, writeOutput } from './commands/terminal.js';
+import { readLines, terminal, writeOutput } from './commands/terminal.js';
 import type { OpenedStore } from './commands/withStore.js';
 import { storeCopy } from './commands/storeCopy.js';
 import type { Handlers, RouteLimit } from './contract/routes.js';
@@ -371,6 +372,7 @@ export async function main(args: readonly string[]): Promise<void> {
       ),
       (program) => addBackup(program, { ...parts, ...more, lockFolder, progressTo: process.stderr }),
       (program) => addDoctor(program, { ...parts, ...more, ...doctorParts }),
+      (program) => addReceipts(program, { ...parts, readLines, getPage }),
       (program) => addNormalize(program, { ...parts, ...normalizeParts(parts.machine.cores) }),
     ],
   });

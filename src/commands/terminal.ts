@@ -1,4 +1,5 @@
 /** The terminal that a command runs in: its output, its questions, and whether anybody watches. */
+import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline/promises';
 import type { CommandParts } from './withStore.js';
 
@@ -9,6 +10,24 @@ export function writeOutput(text: string | Uint8Array): Promise<void> {
   return new Promise((resolve) => {
     stdout.write(text, () => resolve());
   });
+}
+
+/**
+ * The lines of a file, or of standard input for `-`, as UTF-8 and without the line feeds that end them.
+ * (Node's readline would also end lines at U+2028, which JSON leaves as it is.)
+ * @throws where it cannot be read
+ */
+export async function* readLines(path: string): AsyncGenerator<string> {
+  const input: AsyncIterable<Uint8Array> = path === '-' ? process.stdin : createReadStream(path);
+  const decoder = new TextDecoder();
+  let rest = '';
+  for await (const chunk of input) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n');
+    rest = lines.pop() ?? '';
+    yield* lines;
+  }
+  rest += decoder.decode();
+  if (rest !== '') yield rest;
 }
 
 async function ask(question: string): Promise<boolean> {

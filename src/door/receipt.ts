@@ -4,8 +4,11 @@ import type { Answer, Handler } from '../contract/exchange.js';
 import { canonicalization, hashScope } from '../contract/fragment.js';
 import type { ReceiptResponse } from '../contract/receipt.js';
 import { findFragment } from '../store/fragments.js';
-import type { Store } from '../store/store.js';
+import { findLegacyReceipt } from '../store/legacyReceipts.js';
+import { findWithheld } from '../store/notices.js';
+import type { Reading, Store } from '../store/store.js';
 import { digestsOf, identityOf, storedStatus } from './answers.js';
+import { isLegacyId, legacyBody, readLegacy } from './legacy.js';
 import { isReceiptId } from './receiptId.js';
 import { receiptOf, type Receipt } from './submit.js';
 
@@ -15,7 +18,7 @@ const notFound = problemAnswer(
   'No receipt has this id. Ids are fr_ and 26 characters, as POST /dream answered them.',
 );
 
-function body(receipt: Receipt): ReceiptResponse {
+function sealedBody(receipt: Receipt): ReceiptResponse {
   const digests = digestsOf(receipt);
   return {
     receipt: receipt.stored.receipt,
@@ -34,13 +37,43 @@ function body(receipt: Receipt): ReceiptResponse {
   };
 }
 
+function read<Value>(value: Value): Reading<Value> {
+  return { kind: 'read', value };
+}
+
+/** A receipt as it was stored, whatever its contract. */
+async function findBody(store: Store, id: string): Promise<Reading<ReceiptResponse | undefined>> {
+  if (isReceiptId(id)) {
+    const found = await findFragment(store, id);
+    if (found.kind === 'unavailable' || found.value === undefined) return found as Reading<undefined>;
+    return read(sealedBody(receiptOf(id, found.value)));
+  }
+  if (!isLegacyId(id)) return read(undefined);
+  const found = await findLegacyReceipt(store, id);
+  if (found.kind === 'unavailable' || found.value === undefined) return found as Reading<undefined>;
+  const legacy = readLegacy(found.value);
+  if ('wrong' in legacy) throw new Error(`The imported receipt ${id} ${legacy.wrong}`);
+  return read(legacyBody(legacy.legacy));
+}
+
+/** The answer about a receipt, its content left out where the operator withholds it. */
+async function publicBody(store: Store, body: ReceiptResponse): Promise<Reading<ReceiptResponse>> {
+  const withheld = await findWithheld(store, body.receipt);
+  if (withheld.kind === 'unavailable') return withheld;
+  return read(withheld.value === undefined ? body : { ...body, fragment: null, withheld: withheld.value });
+}
+
+/** The answer about a receipt's id; undefined where there is none. */
+export async function receiptBody(store: Store, id: string): Promise<Reading<ReceiptResponse | undefined>> {
+  const found = await findBody(store, id);
+  return found.kind === 'unavailable' || found.value === undefined ? found : publicBody(store, found.value);
+}
+
 /** Answers with receipts. */
 export function receipt({ store }: { readonly store: Store }): Handler {
   return async ({ path }): Promise<Answer> => {
-    const id = path['id'] ?? '';
-    if (!isReceiptId(id)) return notFound;
-    const found = await findFragment(store, id);
+    const found = await receiptBody(store, path['id'] ?? '');
     if (found.kind === 'unavailable') return storeUnavailable();
-    return found.value === undefined ? notFound : jsonAnswer(200, body(receiptOf(id, found.value)));
+    return found.value === undefined ? notFound : jsonAnswer(200, found.value);
   };
 }

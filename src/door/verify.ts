@@ -24,7 +24,7 @@ export interface Readback {
 export const implementation = `@noble/hashes 2.4.0, Unicode ${unicodeVersion}`;
 
 /** The digests of a verification, in the order in which answers list them. */
-const names = [
+export const digestNames = [
   'content_sha256',
   'content_bytes_sha256',
   'submission_payload_sha256',
@@ -34,7 +34,7 @@ const names = [
   'confirmation_token_sha256',
 ] as const;
 
-type DigestName = (typeof names)[number];
+type DigestName = (typeof digestNames)[number];
 
 function hexOf(text: string): string {
   return bytesToHex(sha256(Buffer.from(text)));
@@ -64,6 +64,11 @@ function recompute(fragment: Fragment, unicode: string | undefined): Record<Dige
   };
 }
 
+/** Whether the seal fits the envelope, and the envelope names this receipt. */
+export function sealFits({ receipt, envelope, seal }: Omit<Readback, 'fragment'>): boolean {
+  return hexOf(canonicalJson(envelope)) === seal && envelope['receipt'] === receipt;
+}
+
 /**
  * Verifies a receipt. `verified` is true when the seal fits the envelope, the envelope names this receipt and
  * this kind, and no digest is wrong.
@@ -71,11 +76,8 @@ function recompute(fragment: Fragment, unicode: string | undefined): Record<Dige
 export function verify({ receipt, fragment, envelope, seal }: Readback): CryptographicVerification {
   const found = recompute(fragment, envelope['unicode']);
   const fields: Record<string, boolean | null> = {};
-  for (const name of names) fields[name] = found[name] === null ? null : found[name] === envelope[name];
-  const sealed =
-    hexOf(canonicalJson(envelope)) === seal &&
-    envelope['receipt'] === receipt &&
-    envelope['kind'] === fragment.kind;
+  for (const name of digestNames) fields[name] = found[name] === null ? null : found[name] === envelope[name];
+  const sealed = sealFits({ receipt, envelope, seal }) && envelope['kind'] === fragment.kind;
   const verified = sealed && !Object.values(fields).includes(false);
   return { verified, fields, envelope: sealed, implementation };
 }

@@ -63,7 +63,7 @@ const withoutSetting: readonly StoredData[] = [
       'keys. Anyone may read a fragment by its receipt; send nothing private.',
     why: 'So that a receipt can be read again and verified.',
     retention: 'For good.',
-    where: 'Table fragments of the store.',
+    where: 'Tables fragments and legacyReceipts of the store.',
   },
   {
     what: 'Previews of fragments: their six fields as accepted.',

@@ -36,6 +36,10 @@ export const spaces = {
   fragmentKeys: 49,
   /** Receipts by what they are found again by. Key: whether it is a probe, then the dedupe key's digest. */
   fragmentDuplicates: 50,
+  /** What the operator decided about showing a fragment's content. Key: the receipt's id. */
+  fragmentNotices: 51,
+  /** Receipts of the first hash contract, as they were imported. Key: the receipt's id. */
+  legacyReceipts: 52,
 } as const;
 
 /** Name of a space of records. */

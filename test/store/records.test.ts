@@ -10,6 +10,8 @@ import {
   encodeFragment,
   encodeReceipt,
 } from '../../src/store/fragments.js';
+import { decodeLegacyReceipt, encodeLegacyReceipt } from '../../src/store/legacyReceipts.js';
+import { decodeNotice, encodeNotice } from '../../src/store/notices.js';
 import { decodeLease, encodeLease } from '../../src/store/leaseRecord.js';
 
 interface Kept {
@@ -42,6 +44,16 @@ const kinds = [
     name: 'fragmentReceipt',
     decode: decodeReceipt,
     rewrite: (bytes: Uint8Array) => encodeReceipt(decodeReceipt(bytes)),
+  },
+  {
+    name: 'fragmentNotice',
+    decode: decodeNotice,
+    rewrite: (bytes: Uint8Array) => encodeNotice(decodeNotice(bytes)),
+  },
+  {
+    name: 'legacyReceipt',
+    decode: decodeLegacyReceipt,
+    rewrite: (bytes: Uint8Array) => encodeLegacyReceipt(decodeLegacyReceipt(bytes)),
   },
 ] as const;
 

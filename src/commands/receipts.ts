@@ -1,0 +1,247 @@
+/** `fusegate receipts import|export|verify`, `fusegate fragments hide|show`: the operator's side of the door. */
+import type { Command } from 'commander';
+import { isLegacyId, readLegacy, type LegacyReceipt } from '../door/legacy.js';
+import { isReceiptId } from '../door/receiptId.js';
+import { receiptBody } from '../door/receipt.js';
+import { verifyAnswer, type VerifiedAnswer } from '../door/verifyAnswer.js';
+import { visitRecords } from '../store/entries.js';
+import { findLegacyReceipt, keepLegacyReceipts } from '../store/legacyReceipts.js';
+import { keepNotice } from '../store/notices.js';
+import type { Unavailable } from '../store/store.js';
+import { storeFailed, withStore, type CommandContext, type CommandParts } from './withStore.js';
+
+/** What the commands need besides the store. */
+export interface ReceiptsParts extends CommandParts {
+  /** The lines of a file, or of standard input for `-`. @throws where it cannot be read */
+  readonly readLines: (path: string) => AsyncIterable<string>;
+  /** The body of an answer with status 200. @throws Error with the reason */
+  readonly getPage: (url: string) => Promise<string>;
+}
+
+type Ended = Promise<number | { readonly wrong: string }>;
+
+interface Json {
+  readonly json?: boolean;
+}
+
+function sentence(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+function counted(count: number, noun: string): string {
+  return `${count} ${count === 1 ? noun : `${noun}s`}`;
+}
+
+/** Most lines that are told to be wrong. */
+const mostTold = 20;
+
+interface Line {
+  readonly receipt: string;
+  readonly line: string;
+}
+
+/** Reads a file of legacy receipts; all that is wrong with it where something is. */
+async function readAll(parts: ReceiptsParts, path: string): Promise<Line[] | { readonly wrong: string }> {
+  const lines = new Map<string, string>();
+  const wrong: string[] = [];
+  let number = 0;
+  try {
+    for await (const line of parts.readLines(path)) {
+      number += 1;
+      if (line.trim() === '') continue;
+      const read = readLegacy(line);
+      const reason = 'wrong' in read ? read.wrong : again(lines, read.legacy, line);
+      if (reason !== undefined) wrong.push(`Line ${number} ${reason}.`);
+      else if ('legacy' in read) lines.set(read.legacy.receipt, line);
+    }
+  } catch (error) {
+    return { wrong: `${path} cannot be read (${sentence(error)}).` };
+  }
+  if (wrong.length === 0) return [...lines].map(([receipt, line]) => ({ receipt, line }));
+  const more = wrong.length > mostTold ? [`And ${wrong.length - mostTold} more.`] : [];
+  return { wrong: [...wrong.slice(0, mostTold), ...more, 'Nothing was imported.'].join('\n') };
+}
+
+function again(lines: ReadonlyMap<string, string>, { receipt }: LegacyReceipt, line: string) {
+  const earlier = lines.get(receipt);
+  return earlier === undefined || earlier === line ? undefined : `has receipt ${receipt} once more`;
+}
+
+/** Receipts in one unit. */
+const together = 100;
+
+async function importFile(parts: ReceiptsParts, context: CommandContext, path: string): Ended {
+  const lines = await readAll(parts, path);
+  if ('wrong' in lines) return lines;
+  const fresh: Line[] = [];
+  for (const each of lines) {
+    const present = await findLegacyReceipt(context.store, each.receipt);
+    if (present.kind === 'unavailable') return storeFailed(present);
+    if (present.value === undefined) fresh.push(each);
+    else if (present.value !== each.line) {
+      return { wrong: `Receipt ${each.receipt} is there already, with other content. Nothing was imported.` };
+    }
+  }
+  for (let at = 0; at < fresh.length; at += together) {
+    const group = fresh.slice(at, at + together);
+    const outcome = await keepLegacyReceipts(context.store, context.newUnitId, group);
+    if (outcome.kind === 'unavailable') return storeFailed(outcome);
+    if (outcome.kind === 'taken') return { wrong: `Another import wrote ${outcome.receipt}. Run it again.` };
+    parts.showProgress?.(`${at + group.length} of ${fresh.length} receipts`);
+  }
+  const present = lines.length - fresh.length;
+  const already = present === 0 ? '' : ` ${counted(present, 'receipt')} of the file ${was(present)} there.`;
+  await parts.write(`Imported ${counted(fresh.length, 'receipt')}.${already}\n`);
+  return 0;
+}
+
+function was(count: number): string {
+  return count === 1 ? 'was' : 'were';
+}
+
+async function exportAll(parts: ReceiptsParts, { store }: CommandContext): Ended {
+  let count = 0;
+  for (const space of ['fragments', 'legacyReceipts'] as const) {
+    const failed = await visitRecords(store, space, Buffer.alloc(0), async ({ key }) => {
+      const id = Buffer.from(key).toString();
+      const body = await receiptBody(store, id);
+      if (body.kind === 'unavailable') return body;
+      await parts.write(`${JSON.stringify(body.value)}\n`);
+      count += 1;
+      if (count % 1_000 === 0) parts.showProgress?.(`${count} receipts`);
+      return undefined;
+    });
+    if (failed !== undefined) return storeFailed(failed);
+  }
+  return 0;
+}
+
+/** The verdict on a digest, for people. */
+function verdict(value: boolean | null): string {
+  return value === null ? 'undecided' : value ? 'ok' : 'WRONG';
+}
+
+function report({ receipt, verification, withheld }: VerifiedAnswer): string {
+  const { verified, fields, envelope } = verification;
+  const rows = Object.entries(fields).map(([name, value]) => `  ${verdict(value).padEnd(9)}  ${name}\n`);
+  const seal = envelope === null ? '' : `  ${verdict(envelope).padEnd(9)}  stored_envelope_sha256\n`;
+  const why = withheld ? '  The operator withholds the content: its digests cannot be recomputed.\n' : '';
+  return `${receipt}: ${verified ? 'verified' : 'NOT VERIFIED'}\n${rows.join('')}${seal}${why}`;
+}
+
+/** The answers that a place holds: one JSON value, or one a line. */
+async function* answersOf(parts: ReceiptsParts, place: string): AsyncGenerator<string> {
+  if (/^https?:\/\//.test(place)) {
+    yield await parts.getPage(place);
+    return;
+  }
+  let whole: string | undefined = '';
+  for await (const line of parts.readLines(place)) {
+    if (line.trim() === '') continue;
+    // A receipt may be written over several lines; one that is whole by itself begins a file of such.
+    if (whole === undefined || (whole === '' && isJson(line))) {
+      whole = undefined;
+      yield line;
+    } else whole += `${line}\n`;
+  }
+  if (whole !== undefined && whole !== '') yield whole;
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function readAnswer(text: string): VerifiedAnswer | { readonly wrong: string } {
+  try {
+    return verifyAnswer(JSON.parse(text));
+  } catch {
+    return { wrong: 'is no JSON' };
+  }
+}
+
+async function verifyPlace(parts: ReceiptsParts, place: string, { json }: Json): Ended {
+  const counts = { verified: 0, failed: 0 };
+  let number = 0;
+  try {
+    for await (const text of answersOf(parts, place)) {
+      number += 1;
+      const outcome = readAnswer(text);
+      if ('wrong' in outcome) return { wrong: `Receipt ${number} of ${place} ${outcome.wrong}.` };
+      counts[outcome.verification.verified ? 'verified' : 'failed'] += 1;
+      await parts.write(json === true ? `${JSON.stringify(outcome)}\n` : report(outcome));
+    }
+  } catch (error) {
+    return { wrong: `${place} cannot be read (${sentence(error)}).` };
+  }
+  if (number === 0) return { wrong: `${place} holds no receipt.` };
+  if (number > 1 && json !== true) {
+    await parts.write(`${counted(counts.verified, 'receipt')} verified, ${counts.failed} not.\n`);
+  }
+  return counts.failed === 0 ? 0 : 1;
+}
+
+interface Reason {
+  readonly reason: string;
+}
+
+async function notice(
+  parts: ReceiptsParts,
+  { store, newUnitId }: CommandContext,
+  id: string,
+  hidden: boolean,
+  { reason }: Reason,
+): Ended {
+  const absent = { wrong: `There is no receipt ${id}.` };
+  if (!isReceiptId(id) && !isLegacyId(id)) return absent;
+  const found = await receiptBody(store, id);
+  if (found.kind === 'unavailable') return storeFailed(found);
+  if (found.value === undefined) return absent;
+  const atMs = Math.floor(parts.clock.wallMs());
+  const failed: Unavailable | undefined = await keepNotice(store, newUnitId, id, { hidden, reason, atMs });
+  if (failed !== undefined) return storeFailed(failed);
+  await parts.write(
+    hidden
+      ? `The content of ${id} is withheld everywhere; its digests and its seal stay.\n`
+      : `The content of ${id} is shown again.\n`,
+  );
+  return 0;
+}
+
+/** Adds the commands to the program. */
+export function addReceipts(program: Command, parts: ReceiptsParts): void {
+  const onStore = async (run: (context: CommandContext) => Ended): Promise<void> => {
+    process.exitCode = await withStore(parts, run);
+  };
+  const receipts = program.command('receipts').description('import, export and verify receipts of fragments');
+  const fragments = program.command('fragments').description('withhold the content of fragments');
+  const add = (group: Command, name: string, description: string): Command =>
+    group.command(name).description(description).allowExcessArguments(false);
+  add(receipts, 'import <file>', 'import receipts of the first hash contract, one JSON object a line').action(
+    (file: string) => onStore((context) => importFile(parts, context, file)),
+  );
+  add(receipts, 'export', 'write every receipt, as GET /receipt/{id} answers it, one a line').action(() =>
+    onStore((context) => exportAll(parts, context)),
+  );
+  add(receipts, 'verify <place>', 'recompute all of a receipt in a file (- is standard input) or at a URL')
+    .option('--json', 'print JSON, one object a receipt')
+    .action(async (place: string, options: Json) => {
+      const ended = await verifyPlace(parts, place, options);
+      if (typeof ended !== 'number') parts.printError(ended.wrong);
+      process.exitCode = typeof ended === 'number' ? ended : 1;
+    });
+  for (const [name, hidden, description] of [
+    ['hide', true, 'withhold a content everywhere; the receipt still answers with its digests'],
+    ['show', false, 'show a content again'],
+  ] as const) {
+    add(fragments, `${name} <receipt>`, description)
+      .requiredOption('--reason <text>', 'why, for whoever reads the receipt')
+      .action((id: string, options: Reason) =>
+        onStore((context) => notice(parts, context, id, hidden, options)),
+      );
+  }
+}

@@ -1,0 +1,104 @@
+/** The verification of an answer of `GET /receipt/{id}`, wherever it came from (docs/receipt.md). */
+import type { CryptographicVerification, Fragment } from '../contract/fragment.js';
+import { verifyLegacy } from './legacy.js';
+import { digestNames, implementation, sealFits, verify } from './verify.js';
+
+/** An answer that was verified. */
+export interface VerifiedAnswer {
+  readonly receipt: string;
+  readonly verification: CryptographicVerification;
+  /** The answer withholds the fragment: its digests cannot be recomputed. */
+  readonly withheld: boolean;
+}
+
+type Members = Readonly<Record<string, unknown>>;
+
+function membersOf(value: unknown): Members | undefined {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Members)
+    : undefined;
+}
+
+function textsOf(value: unknown): Readonly<Record<string, string>> | undefined {
+  const members = membersOf(value);
+  if (members === undefined) return undefined;
+  const texts = Object.entries(members).every(([, each]) => typeof each === 'string');
+  return texts ? (members as Readonly<Record<string, string>>) : undefined;
+}
+
+const fieldNames = ['title', 'content', 'mechanism', 'test', 'kind', 'visitor'] as const;
+
+function fragmentOf(value: unknown): Fragment | undefined {
+  const texts = textsOf(value);
+  if (texts === undefined || fieldNames.some((name) => texts[name] === undefined)) return undefined;
+  const text = (name: (typeof fieldNames)[number]): string => texts[name] ?? '';
+  return {
+    title: text('title'),
+    content: text('content'),
+    mechanism: text('mechanism'),
+    test: text('test'),
+    kind: text('kind'),
+    visitor: text('visitor'),
+  };
+}
+
+/** Verifies an answer, parsed from JSON; `wrong` is a sentence part that says why it is none. */
+export function verifyAnswer(answer: unknown): VerifiedAnswer | { readonly wrong: string } {
+  const members = membersOf(answer);
+  const receipt = members?.['receipt'];
+  if (members === undefined || typeof receipt !== 'string') return { wrong: 'is no receipt' };
+  const withheld = members['fragment'] === null && typeof members['withheld'] === 'string';
+  const fragment = withheld ? undefined : fragmentOf(members['fragment']);
+  if (!withheld && fragment === undefined) return { wrong: 'has no fragment of six texts' };
+  switch (members['hash_contract']) {
+    case 'fragment-receipt-hash-v2':
+      return sealed(receipt, members, fragment);
+    case 'fragment-receipt-hash-v1-legacy':
+      return legacy(receipt, members, fragment);
+    default:
+      return { wrong: 'names no hash contract that is known here' };
+  }
+}
+
+function sealed(
+  receipt: string,
+  members: Members,
+  fragment: Fragment | undefined,
+): VerifiedAnswer | { readonly wrong: string } {
+  const envelope = textsOf(members['envelope']);
+  const seal = members['stored_envelope_sha256'];
+  if (envelope === undefined || typeof seal !== 'string') return { wrong: 'has no sealed envelope' };
+  if (fragment !== undefined) {
+    const verification = verify({ receipt, fragment, envelope, seal });
+    return { receipt, verification: withOwn(verification, members, envelope), withheld: false };
+  }
+  const fits = sealFits({ receipt, envelope, seal });
+  const fields = Object.fromEntries(digestNames.map((name) => [name, null]));
+  const verification = { verified: fits, fields, envelope: fits, implementation };
+  return { receipt, verification: withOwn(verification, members, envelope), withheld: true };
+}
+
+/** A digest that stands in the answer besides the envelope must be the envelope's. */
+function withOwn(
+  verification: CryptographicVerification,
+  members: Members,
+  envelope: Readonly<Record<string, string>>,
+): CryptographicVerification {
+  const wrong = digestNames.filter((name) => name in members && members[name] !== envelope[name]);
+  if (wrong.length === 0) return verification;
+  const fields = { ...verification.fields, ...Object.fromEntries(wrong.map((name) => [name, false])) };
+  return { ...verification, verified: false, fields };
+}
+
+function legacy(
+  receipt: string,
+  members: Members,
+  fragment: Fragment | undefined,
+): VerifiedAnswer | { readonly wrong: string } {
+  const digest = members['content_sha256'];
+  if (typeof digest !== 'string') return { wrong: 'has no content_sha256' };
+  if (fragment !== undefined)
+    return { receipt, verification: verifyLegacy(fragment, digest), withheld: false };
+  const verification = { verified: false, fields: { content_sha256: null }, envelope: null, implementation };
+  return { receipt, verification, withheld: true };
+}
