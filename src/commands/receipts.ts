@@ -1,4 +1,4 @@
-/** `fusegate receipts import|export|verify`, `fusegate fragments hide|show`: the operator's side of the door. */
+/** `fusegate receipts import|export|verify`, `fusegate fragments hide|show`: the operator at the door. */
 import type { Command } from 'commander';
 import { isLegacyId, readLegacy, type LegacyReceipt } from '../door/legacy.js';
 import { isReceiptId } from '../door/receiptId.js';
