@@ -52,6 +52,7 @@ import { missingStore, openStore, parseStoreUrl } from './store/open.js';
 import { removeExpired, storedData } from './store/retention.js';
 import { openSecrets } from './store/secrets.js';
 import { startSweep, type SweepParts } from './store/sweep.js';
+import { removeRates } from './store/rates.js';
 import { unitIds } from './store/unitId.js';
 import { removeOldUsage } from './store/usage.js';
 import { normalizeHandler } from './text/normalize.js';
@@ -202,6 +203,9 @@ const askMs = 5_000;
 
 const dayMs = 86_400_000;
 
+/** Past rates are kept as long as a card session may end after it was made, and some days. */
+const keptRatesDays = 8;
+
 /** Removes what is older than it is kept; the usage of past months, which is all read for it, once a day. */
 function expiry(
   configuration: Configuration,
@@ -210,6 +214,8 @@ function expiry(
   let usageMs = -Infinity;
   return async () => {
     const nowMs = systemClock.wallMs();
+    const rates = await removeRates(store, newUnitId, nowMs - keptRatesDays * dayMs);
+    if (rates.kind === 'unavailable') return rates;
     const expired = await removeExpired(store, configuration, nowMs);
     if (expired.kind === 'unavailable' || systemClock.monotonicMs() - usageMs < dayMs) return expired;
     usageMs = systemClock.monotonicMs();

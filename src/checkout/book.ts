@@ -267,27 +267,37 @@ function ledgerOf(before: Order, after: Order, orderId: string, atMs: number): L
   return { orderId, unit: after.rail === 'card' ? 'cent' : 'sat', change, status: after.status, atMs };
 }
 
-/**
- * Lets something happen to an order. On disk when it resolves, with the key that came of it; `also` are
- * operations that take effect with it, and only with it.
- */
+/** What goes with something that happens. */
+export interface Along {
+  /** Operations that take effect with it, and only with it; they are made anew where another was first. */
+  readonly also: (record: OrderRecord) => readonly Operation[];
+  /** What the order's network knows the payment by, from now on. */
+  readonly reference?: string;
+  /** Told what became of the key; the last call counts. */
+  readonly told?: (effect: KeyEffect | undefined) => void;
+}
+
+/** Lets something happen to an order. On disk when it resolves, with the key that came of it. */
 export function happen(
   parts: BookParts,
   id: string,
   event: OrderEvent,
-  also: readonly Operation[] = [],
+  along?: Along,
 ): Promise<OrderOutcome> {
   return changeOrder(parts.store, parts.newUnitId, id, async (record) => {
     const nowMs = Math.floor(parts.clock.wallMs());
     const before = stateOf(record);
     const { order: after, effect } = transition(before, event, nowMs);
+    along?.told?.(effect);
+    const also = along?.also(record) ?? [];
     const stays = after === before && record.open === isOpen(before, nowMs);
-    if (stays && also.length === 0) return { kind: 'read', value: undefined };
+    if (stays && along === undefined) return { kind: 'read', value: undefined };
     const key = await keyChange(parts, record, effect, nowMs);
     if (key.kind === 'unavailable') return key;
     const { keyId, change } = key.value;
     const ledger = ledgerOf(before, after, id, nowMs);
-    const to = { ...withState(record, after, nowMs), keyId };
+    const reference = along?.reference ?? record.reference;
+    const to = { ...withState(record, after, nowMs), keyId, reference };
     return { kind: 'read', value: { to, also, ...change, ...(ledger === undefined ? {} : { ledger }) } };
   });
 }

@@ -3,6 +3,7 @@ import type { Tiers } from '../access/tiers.js';
 import type { Handlers } from '../contract/routes.js';
 import type { Tier } from '../contract/pricing.js';
 import { keepLease } from '../store/leases.js';
+import { keepRate } from '../store/rates.js';
 import type { Clock, Timer } from '../system/clock.js';
 import type { Configuration } from '../system/configuration.js';
 import type { Log } from '../system/log.js';
@@ -11,6 +12,8 @@ import { Bitcoin } from './bitcoin.js';
 import { bitcoinOrder, bitcoinQr, createBitcoinOrder } from './bitcoinRoutes.js';
 import type { BookParts } from './book.js';
 import { Btcd } from './btcd.js';
+import { Card } from './card.js';
+import { cardOrder, cardStatus, cardWebhook, cardWebhookStatus, createCardOrder } from './cardRoutes.js';
 import type { Chain } from './chain.js';
 import { Lightning } from './lightning.js';
 import {
@@ -23,7 +26,8 @@ import {
 import { Lnd } from './lnd.js';
 import { pricing, quote } from './pricing.js';
 import { notConfigured, type RailChecks } from './rails.js';
-import { createRates } from './rates.js';
+import { createRates, type Rates } from './rates.js';
+import { StripeClient } from './stripe.js';
 
 /** What the checkout is made of. */
 export interface CheckoutParts extends BookParts {
@@ -50,6 +54,11 @@ export interface Checkout {
     | 'lightningCapacity'
     | 'lightningOrder'
     | 'lightningQr'
+    | 'createCardOrder'
+    | 'cardStatus'
+    | 'cardWebhook'
+    | 'cardWebhookStatus'
+    | 'cardOrder'
   >;
   /** Ends the upkeep. */
   readonly stop: () => Promise<void>;
@@ -109,9 +118,32 @@ export function openRails(parts: RailsParts): Rails | { readonly wrong: string }
   };
 }
 
+/** The card rail that the configuration names, and the rates that all prices are made of. */
+function openCard(parts: CheckoutParts): { readonly card: Card | undefined; readonly rates: Rates } {
+  const { configuration, clock, log, store, newUnitId, getPage: get } = parts;
+  const { stripeSecretKey: secretKey, rateSource } = configuration;
+  if (secretKey === null) return { card: undefined, rates: createRates(rateSource, { clock, get }) };
+  const keep = (cents: bigint, atMs: number): void => {
+    void keepRate(store, newUnitId, Math.floor(atMs), cents).then((failed) => {
+      if (failed !== undefined) log.warn({ reason: failed.reason }, 'a rate was not kept');
+    });
+  };
+  const rates = createRates(rateSource, { clock, get, keep });
+  const card = new Card({
+    ...parts,
+    rates,
+    stripe: new StripeClient({ secretKey, apiBase: configuration.stripeApiBase }),
+    webhookReady: configuration.stripeWebhookSecrets.length > 0,
+    publicUrl: configuration.publicUrl,
+    prices: configuration.stripePrices,
+    allowDiscounts: configuration.stripeAllowDiscounts,
+  });
+  return { card, rates };
+}
+
 /** Starts the checkout. @throws Error with a sentence when a setting cannot be used */
 export function startCheckout(parts: CheckoutParts): Checkout {
-  const { configuration, tiers, clock, getPage } = parts;
+  const { configuration, tiers, clock } = parts;
   const opened = openRails(parts);
   if ('wrong' in opened) throw new Error(opened.wrong);
   const { btc: bitcoin, lightning } = opened.rails;
@@ -120,17 +152,14 @@ export function startCheckout(parts: CheckoutParts): Checkout {
   );
   const priceOf = (tier: Tier | undefined): bigint =>
     tier === undefined ? cheapest : BigInt(tiers[tier].price_sat);
+  const { card, rates } = openCard(parts);
   const checks: RailChecks = {
     btc: bitcoin === undefined ? notConfigured('On-chain payments') : () => bitcoin.check(),
     lightning: lightning?.check(priceOf) ?? notConfigured('Lightning payments'),
-    card: notConfigured('Card payments'),
+    card: card === undefined ? notConfigured('Card payments') : () => card.check(),
   };
-  const prices = {
-    tiers,
-    rails: checks,
-    clock,
-    rates: createRates(configuration.rateSource, { clock, get: getPage }),
-  };
+  const prices = { tiers, rails: checks, clock, rates };
+  const cardRoutes = { ...parts, card, rates, webhookSecrets: configuration.stripeWebhookSecrets };
   const routes: LightningRoutesParts = {
     ...parts,
     lightning,
@@ -152,6 +181,11 @@ export function startCheckout(parts: CheckoutParts): Checkout {
       lightningCapacity: lightningCapacity(routes),
       lightningOrder: lightningOrder(routes),
       lightningQr: lightningQr(routes),
+      createCardOrder: createCardOrder(cardRoutes),
+      cardStatus: cardStatus(cardRoutes),
+      cardWebhook: cardWebhook(cardRoutes),
+      cardWebhookStatus: cardWebhookStatus(cardRoutes),
+      cardOrder: cardOrder(cardRoutes),
     },
     async stop() {
       await Promise.all(kept.map((stop) => stop()));

@@ -78,8 +78,11 @@ export type OrderEvent =
       readonly paidSat: bigint;
       readonly settledAtMs: number | null;
     }
-  /** The processor says that the session is paid; the amount, currency and mode were compared before. */
-  | { readonly kind: 'card paid'; readonly cents: bigint }
+  /**
+   * The processor says that the session is paid; the amount, currency and mode were compared before.
+   * `discounted`: less than the price is enough, as the operator allows it.
+   */
+  | { readonly kind: 'card paid'; readonly cents: bigint; readonly discounted?: boolean }
   /** The buyer is through, the money is on its way (bank debits and the like). */
   | { readonly kind: 'card pending' }
   | { readonly kind: 'card failed' }
@@ -231,7 +234,7 @@ function lightning(order: LightningOrder, event: OrderEvent): Transition {
 function card(order: CardOrder, event: OrderEvent): Transition {
   switch (event.kind) {
     case 'card paid':
-      return cardPaid(order, event.cents);
+      return cardPaid(order, event.cents, event.discounted === true);
     case 'card failed':
     case 'card expired': {
       const status = event.kind === 'card failed' ? 'failed' : 'expired';
@@ -252,7 +255,10 @@ function card(order: CardOrder, event: OrderEvent): Transition {
         effect: { kind: 'resume' },
       };
     case 'card dispute lost':
-      if (order.status !== 'disputed') return unchanged(order);
+      // Its beginning may not have come yet.
+      if (order.status !== 'disputed' && order.status !== 'paid' && order.status !== 'revealed') {
+        return unchanged(order);
+      }
       return {
         order: { ...order, status: 'revoked', key: 'revoked' },
         effect: { kind: 'revoke', reason: 'the payment was taken back after a dispute' },
@@ -263,8 +269,8 @@ function card(order: CardOrder, event: OrderEvent): Transition {
 }
 
 /** Money that arrives after the session failed or ended is money: it is late, and it mints. */
-function cardPaid(order: CardOrder, cents: bigint): Transition {
-  if (order.key !== 'none' || cents < order.price) return unchanged(order);
+function cardPaid(order: CardOrder, cents: bigint, discounted: boolean): Transition {
+  if (order.key !== 'none' || (cents < order.price && !discounted)) return unchanged(order);
   const late = order.status !== 'open';
   return {
     order: { ...order, status: 'paid', paidCents: cents, late, key: 'active' },

@@ -30,12 +30,15 @@ export interface RateParts {
   readonly clock: Pick<Clock, 'wallMs' | 'monotonicMs'>;
   /** Gets a URL's body; rejects when there is none in time, or its status is not 200. */
   readonly get: (url: string) => Promise<string>;
+  /** Told of each rate that was taken. */
+  readonly keep?: (cents: bigint, atMs: number) => void;
 }
 
 /** The rates of a configured source. */
 export function createRates(source: RateSource, parts: RateParts): Rates {
   if (source.kind === 'urls') return new HttpRates(source.urls, parts);
   const cents = BigInt(source.cents);
+  parts.keep?.(cents, parts.clock.wallMs());
   return { current: () => Promise.resolve({ cents, source: 'fixed', atMs: parts.clock.wallMs() }) };
 }
 
@@ -81,6 +84,7 @@ class HttpRates implements Rates {
     }
     const source = this.urls.map(({ name }) => name).join(', ');
     this.last = { cents: lower, source, atMs: this.parts.clock.wallMs() };
+    this.parts.keep?.(lower, this.last.atMs);
   }
 
   private async price({ url, pointer }: RateUrl): Promise<bigint | undefined> {

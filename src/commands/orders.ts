@@ -1,8 +1,9 @@
-/** `fusegate orders list|show|reconcile`: the operator's view of what was ordered and paid. */
+/** `fusegate orders list|show|mismatches|reconcile`: the operator's view of what was ordered and paid. */
 import type { Command } from 'commander';
 import { btcText } from '../checkout/money.js';
 import { openRails } from '../checkout/checkout.js';
 import { decodeLedger, findOrder, visitOrders, type OrderRecord } from '../store/orders.js';
+import { visitCardEvents } from '../store/cardEvents.js';
 import { visitEntries } from '../store/entries.js';
 import type { Unavailable } from '../store/store.js';
 import type { KeyFormat } from '../access/derive.js';
@@ -121,6 +122,24 @@ async function show(parts: OrdersParts, context: CommandContext, id: string, { j
   return 0;
 }
 
+/** Card payments that gave no key, and why. */
+async function mismatches(parts: OrdersParts, { store }: CommandContext, { json }: Json): Ended {
+  let count = 0;
+  const failed = await visitCardEvents(store, async ({ id, type, about, reason, atMs }) => {
+    if (reason === null) return;
+    count += 1;
+    const at = new Date(atMs).toISOString();
+    await parts.write(
+      json === true
+        ? `${JSON.stringify({ event: id, type, about, reason, at })}\n`
+        : `${at}  ${about}  ${reason}\n`,
+    );
+  });
+  if (failed !== undefined) return storeFailed(failed);
+  if (count === 0) parts.printError('Every card payment so far gave its key.');
+  return 0;
+}
+
 async function reconcile(parts: OrdersParts, context: CommandContext): Ended {
   const opened = openRails({ ...parts, ...context, log: createLog('silent') });
   if ('wrong' in opened) return opened;
@@ -152,6 +171,9 @@ export function addOrders(program: Command, parts: OrdersParts): void {
   add('show <id>', 'show one order, its payments and its entries of the ledger')
     .option('--json', 'print JSON')
     .action((id: string, options: Json) => onStore((context) => show(parts, context, id, options)));
+  add('mismatches', 'list card payments that gave no key, and why')
+    .option('--json', 'print JSON, one object a line')
+    .action((options: Json) => onStore((context) => mismatches(parts, context, options)));
   add('reconcile', 'look every open order up at its node, now').action(() =>
     onStore((context) => reconcile(parts, context)),
   );

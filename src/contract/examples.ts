@@ -32,6 +32,12 @@ import type {
 } from './info.js';
 import type { LeadRequest, LeadResponse } from './leads.js';
 import { bodyLimits, fieldLimits } from './limits.js';
+import type {
+  CardOrderCreated,
+  CardPickupResponse,
+  CardStatusResponse,
+  CardWebhookStatusResponse,
+} from './card.js';
 import type { NormalizeRequest, NormalizeResponse } from './normalize.js';
 import type { UnsubscribeResponse } from './optout.js';
 import type {
@@ -335,6 +341,57 @@ const bitcoinCreated: BitcoinOrderCreated = {
   claim_token: claimToken,
 };
 
+const cardSession = 'cs_test_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0';
+
+const cardCreated: CardOrderCreated = {
+  session_id: cardSession,
+  checkout_url: `https://checkout.stripe.com/c/pay/${cardSession}`,
+  tier: 'growth',
+  amount_cents: 16_500,
+  currency: 'usd',
+  expires_at: '2026-11-21T10:01:00.000Z',
+  claim_token: claimToken,
+};
+
+const cardStatus: CardStatusResponse = {
+  rail: 'card',
+  provider: 'stripe',
+  configured: true,
+  ready: true,
+  reason: null,
+  tier: 'growth',
+  amount_cents: 16_500,
+  currency: 'usd',
+  methods: ['card'],
+  checkout_url: '/v1/checkout/card',
+};
+
+const cardWebhookStatus: CardWebhookStatusResponse = {
+  configured: true,
+  secrets: 1,
+  last_event_at: '2026-11-21T09:30:00.000Z',
+  ready: true,
+  reason: null,
+};
+
+const cardPickup: CardPickupResponse = {
+  session_id: cardSession,
+  status: 'pending',
+  tier: null,
+  api_key: null,
+  key_status: 'none',
+};
+
+/** A webhook's event, cut short; its signature is over these bytes. */
+const cardEvent = {
+  id: 'evt_1S8yGf2eZvKYlo2C',
+  object: 'event',
+  type: 'checkout.session.completed',
+  created: 1_795_253_400,
+  livemode: false,
+  data: { object: { id: cardSession, object: 'checkout.session', payment_status: 'paid' } },
+};
+
 const capacity: LightningCapacityResponse = {
   configured: true,
   ready: true,
@@ -493,6 +550,19 @@ export const examples: Readonly<Record<RouteId, Example>> = {
     request: { method: 'GET', path: `/v1/checkout/lightning/${paymentHash}/qr.svg` },
     response: { status: 200, type: 'image/svg+xml; charset=utf-8' },
   },
+  createCardOrder: post('/v1/checkout/card', orderRequest, cardCreated),
+  cardStatus: get('/v1/checkout/card/status?tier=growth', cardStatus),
+  cardWebhook: {
+    request: {
+      method: 'POST',
+      path: '/v1/checkout/card/webhook',
+      headers: { 'content-type': json, 'stripe-signature': `t=1795253400,v1=${'5f'.repeat(32)}` },
+      body: cardEvent,
+    },
+    response: { status: 200, type: json, body: { received: true, result: 'minted' } },
+  },
+  cardWebhookStatus: get('/v1/checkout/card/webhook/status', cardWebhookStatus),
+  cardOrder: get(`/v1/checkout/card/${cardSession}`, cardPickup),
   normalize: post('/v1/normalize', normalizeRequest, normalizeResponse),
   leads: post('/v1/leads', leadRequest, leadResponse),
   deliveryModels: get('/v1/delivery-models', models),

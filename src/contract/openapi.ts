@@ -13,6 +13,7 @@ type ListedRoute = Route & { readonly id: RouteId };
 
 /** What a problem's status means, whatever its code. */
 const statusMeanings: Readonly<Record<number, string>> = {
+  400: 'The signature does not fit.',
   401: 'The API key is not accepted.',
   404: 'There is no such thing, or it is not told that there is.',
   408: 'The body did not arrive in time.',

@@ -322,6 +322,67 @@ export const routes = {
     parameters: { path: 'LightningOrderPath' },
     answers: { 200: { type: 'image/svg+xml; charset=utf-8', description: 'The QR code.' } },
   },
+  createCardOrder: {
+    ...ordered,
+    path: '/v1/checkout/card',
+    summary: 'Order a key, paid by card',
+    description:
+      'Makes a session at Stripe for the tier’s price in US dollars at the present rate, which the order ' +
+      'locks. Send the buyer to `checkout_url`; the key is picked up at ' +
+      '`GET /v1/checkout/card/{session_id}`. `claim_token` proves who made the order: keep it, and send it ' +
+      'with the polls as `X-Claim-Token`.',
+    answers: { 200: { schema: 'CardOrderCreated', description: 'The order is on disk.' } },
+  },
+  cardStatus: {
+    ...information,
+    tag: 'checkout',
+    path: '/v1/checkout/card/status',
+    summary: 'Whether a tier can be paid by card now',
+    description: '`ready` only where Stripe takes the key, settlement can run and there is a price.',
+    parameters: { query: 'CardStatusQuery' },
+    unprocessable: true,
+    answers: { 200: { schema: 'CardStatusResponse', description: 'The rail.' } },
+  },
+  cardWebhook: {
+    ...stored,
+    tag: 'checkout',
+    path: '/v1/checkout/card/webhook',
+    summary: 'Events of the card processor',
+    description:
+      'Stripe’s webhook: the signature in `Stripe-Signature` is verified over the bytes as they came, ' +
+      'before anything is read. It alone settles card payments. An event has its effect once; later ' +
+      'deliveries of it answer `duplicate`. Without a secret it answers 503 and trusts nothing.',
+    body: { kind: 'any', limit: MIB },
+    reads: ['stripe-signature'],
+    answers: { 200: { schema: 'CardWebhookResponse', description: 'The event has its effect on disk.' } },
+    unprocessable: false,
+    problems: {
+      ...stored.problems,
+      400: ['bad_signature'],
+      503: [...stored.problems[503], 'webhook_not_configured'],
+    },
+    cors: false,
+  },
+  cardWebhookStatus: {
+    ...information,
+    tag: 'checkout',
+    path: '/v1/checkout/card/webhook/status',
+    summary: 'Whether card settlement can run',
+    description: 'Tells nothing secret.',
+    answers: { 200: { schema: 'CardWebhookStatusResponse', description: 'The settlement.' } },
+    problems: { 503: ['store_unavailable'] },
+  },
+  cardOrder: {
+    ...checkout,
+    path: '/v1/checkout/card/{session_id}',
+    summary: 'Pick up a key that was paid by card',
+    description:
+      'The first retrieval after the payment carries the key, once: `api_key` with `key_status` ' +
+      '`revealed_now`. A session that is not known to be paid is `pending`, whether it is known or not.',
+    parameters: { path: 'CardOrderPath', query: 'ClaimQuery', header: 'ClaimHeaders' },
+    answers: { 200: { schema: 'CardPickupResponse', description: 'The order.' } },
+    acts: true,
+  },
   leads: {
     ...storedFromStrangers,
     path: '/v1/leads',

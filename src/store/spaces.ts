@@ -28,6 +28,12 @@ export const spaces = {
   orderEvents: 22,
   /** The next index of every account that addresses are derived from. Key: the account's digest. */
   addressIndexes: 23,
+  /** Card events that came before their order was known. Key: payment intent, `:`, the event's id. */
+  heldCardEvents: 24,
+  /** What card payments are found by: payment intents, and disputes; and when the last event came. */
+  cardMarks: 25,
+  /** Prices of a bitcoin in cents that were in force. Key: when each was taken (64-bit milliseconds). */
+  rates: 26,
   /** Addresses that opted out. Key: HMAC of the address. */
   optouts: 32,
   /** Fragments with their sealed envelopes. Key: the receipt's id. */

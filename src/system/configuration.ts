@@ -69,6 +69,16 @@ export interface Configuration {
   readonly lndMacaroonHex: string | null;
   /** The same, read from LND's own file; null: not set. A secret. */
   readonly lndMacaroonPath: string | null;
+  /** Stripe's secret key; null: no card payments. A secret. */
+  readonly stripeSecretKey: string | null;
+  /** Secrets of the card webhook; none: it answers 503. */
+  readonly stripeWebhookSecrets: readonly string[];
+  /** Tiers by ids of Stripe's prices, for sessions made elsewhere. */
+  readonly stripePrices: Readonly<Record<string, keyof typeof soldTiers>>;
+  /** Whether a session that discounts made cheaper or free gives a key. */
+  readonly stripeAllowDiscounts: boolean;
+  /** Where Stripe's API is; null: where Stripe has it. */
+  readonly stripeApiBase: string | null;
   /** Whether a Lightning order's key is handed out only to those who show its claim token. */
   readonly lightningClaim: boolean;
   /** Fragments, confirmations and harvests a minute, by address; 0: no limit. */
@@ -235,6 +245,27 @@ function parseNetworkName(text: string): Parsed<BitcoinNetwork> {
   const value = bitcoinNetworks.find((name) => name === text);
   return value === undefined ? { wrong: `must be one of ${bitcoinNetworks.join(', ')}` } : { value };
 }
+
+function parseApiBase(text: string): Parsed<string | null> {
+  if (text === '') return { value: null };
+  if (URL.canParse(text)) {
+    const { protocol, href, origin } = new URL(text);
+    if (/^https?:$/.test(protocol) && href === `${origin}/`) return { value: origin };
+  }
+  return { wrong: 'must be http(s)://<host>:<port>, such as http://127.0.0.1:12111' };
+}
+
+function parseStripePrices(text: string): Parsed<Configuration['stripePrices']> {
+  const pairs = text === '' ? [] : text.split(',').map((each) => each.trim().split('='));
+  const fine = pairs.every(([price = '', tier = '', more]) => {
+    return /^price_\w+$/.test(price) && tier in soldTiers && more === undefined;
+  });
+  if (!fine) return { wrong: 'must be price ids and tiers, such as price_1Abc=growth,price_2Def=developer' };
+  return { value: Object.fromEntries(pairs) as Configuration['stripePrices'] };
+}
+
+/** The tiers that prices of Stripe may stand for. */
+const soldTiers = { developer: true, growth: true, enterprise: true } as const;
 
 function parseHttpsUrl(text: string): Parsed<string | null> {
   if (text === '') return { value: null };
@@ -567,6 +598,61 @@ const table: Table = {
     meaning: 'Or the path of the file that LND’s tools wrote it to.',
     parse: fileOrNull('a macaroon', (bytes) => (bytes.byteLength < 32 ? undefined : bytes.toString('hex'))),
   },
+  stripeSecretKey: {
+    name: 'STRIPE_SECRET_KEY',
+    type: '`sk_…` or `rk_…`',
+    fallback: () => '',
+    fallbackShown: 'none: no card payments',
+    meaning:
+      'Stripe’s secret or restricted key for card payments ([checkout.md](checkout.md)). It also says ' +
+      'whether payments are live or tests.',
+    parse: (text) =>
+      text === '' || /^[sr]k_(test|live)_\w+$/.test(text)
+        ? { value: text === '' ? null : text }
+        : { wrong: 'must be a key of Stripe: sk_ or rk_, then test_ or live_' },
+    secret: true,
+  },
+  stripeWebhookSecrets: {
+    name: 'STRIPE_WEBHOOK_SECRET',
+    type: '`whsec_…`, several by commas',
+    fallback: () => '',
+    fallbackShown: 'none: the webhook answers 503',
+    meaning: 'Secrets of the webhook’s endpoint; several while one takes the place of another.',
+    parse: (text) => {
+      const secrets = text === '' ? [] : text.split(',').map((each) => each.trim());
+      const fine = secrets.every((each) => /^whsec_\S{8,}$/.test(each));
+      return fine
+        ? { value: secrets }
+        : { wrong: 'must be secrets of Stripe webhooks, which begin with whsec_' };
+    },
+    secret: true,
+  },
+  stripePrices: {
+    name: 'STRIPE_PRICES',
+    type: '`price_…=tier` by commas',
+    fallback: () => '',
+    fallbackShown: 'none',
+    meaning:
+      'Tiers by the ids of your own prices at Stripe, for sessions made elsewhere, such as payment links. ' +
+      'Without it such sessions are matched by `metadata.tier` and an amount that was in force.',
+    parse: parseStripePrices,
+  },
+  stripeAllowDiscounts: {
+    name: 'STRIPE_ALLOW_DISCOUNTS',
+    type: 'no, yes',
+    fallback: () => 'no',
+    meaning: 'Whether a session that promotion codes made cheaper, or free, gives a key.',
+    parse: (text) =>
+      text === 'no' || text === 'yes' ? { value: text === 'yes' } : { wrong: 'must be no or yes' },
+  },
+  stripeApiBase: {
+    name: 'STRIPE_API_BASE',
+    type: '`http(s)://<host>:<port>`',
+    fallback: () => '',
+    fallbackShown: 'Stripe’s own',
+    meaning: 'Where Stripe’s API is asked; for tests and proxies.',
+    parse: parseApiBase,
+  },
   lightningClaim: {
     name: 'LIGHTNING_CLAIM',
     type: 'optional, required',
@@ -632,11 +718,17 @@ export function readConfiguration(
   if (storeUrl?.startsWith('lmdb:') === false && masterSecrets?.length === 0) {
     errors.push('MASTER_SECRET must be set where STORE_URL is postgres://…: every node needs the same one.');
   }
-  errors.push(...lndErrors(values), ...chainErrors(values));
+  errors.push(...lndErrors(values), ...chainErrors(values), ...cardErrors(values));
   // Without an error every variable has been read.
   if (errors.length > 0 || storeUrl === undefined) return { errors, warnings };
   const configuration = { ...(values as Configuration), dataFolder: dataFolderOf(storeUrl) };
   return { configuration, warnings };
+}
+
+/** What is wrong between the variables of card payments. */
+function cardErrors({ stripeSecretKey, stripeWebhookSecrets = [] }: Partial<Configuration>): string[] {
+  if (stripeSecretKey !== null || stripeWebhookSecrets.length === 0) return [];
+  return ['Card payments also need STRIPE_SECRET_KEY.'];
 }
 
 /** What is wrong between the variables of on-chain payments: both are needed, or none. */

@@ -114,12 +114,13 @@ test('a JSON Schema validator with the document takes the same FuseRequests as t
   );
 });
 
-test('422 is declared on every route with parameters or a body, and on no other', () => {
+test('422 is declared on every route that takes something, but the card webhook, and no other', () => {
   for (const route of routeList.filter(({ documented }) => documented)) {
     const operation = parts[route.part].paths[route.path]?.[route.method.toLowerCase()];
     const declared = operation?.responses['422'] !== undefined;
     const takes = route.body.kind !== 'none' || Object.keys(route.parameters).length > 0;
-    assert.equal(declared, takes, route.id);
+    // Contract, Errors.
+    assert.equal(declared, takes && route.id !== 'cardWebhook', route.id);
   }
 });
 

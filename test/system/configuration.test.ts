@@ -56,6 +56,11 @@ test('defaults', () => {
       lndTlsCert: null,
       lndMacaroonHex: null,
       lndMacaroonPath: null,
+      stripeSecretKey: null,
+      stripeWebhookSecrets: [],
+      stripePrices: {},
+      stripeAllowDiscounts: false,
+      stripeApiBase: null,
       lightningClaim: false,
       doorSubmissionsPerMinute: 60,
       previewsPerMinute: 60,
@@ -100,6 +105,11 @@ const everyVariable = {
   LND_REST_URL: 'https://127.0.0.1:8080/',
   LND_TLS_CERT: 'test/vectors/certificate.pem',
   LND_MACAROON_HEX: 'ab'.repeat(40),
+  STRIPE_SECRET_KEY: 'sk_test_of_the_tests',
+  STRIPE_WEBHOOK_SECRET: 'whsec_first_one, whsec_second_one',
+  STRIPE_PRICES: 'price_1Abc=growth,price_2Def=developer',
+  STRIPE_ALLOW_DISCOUNTS: 'yes',
+  STRIPE_API_BASE: 'http://127.0.0.1:12111/',
   LIGHTNING_CLAIM: 'required',
   DOOR_SUBMISSIONS_PER_MINUTE: '5',
   PREVIEWS_PER_MINUTE: '0',
@@ -145,6 +155,11 @@ test('every value is read', () => {
     lndTlsCert: certificate,
     lndMacaroonHex: 'ab'.repeat(40),
     lndMacaroonPath: null,
+    stripeSecretKey: 'sk_test_of_the_tests',
+    stripeWebhookSecrets: ['whsec_first_one', 'whsec_second_one'],
+    stripePrices: { price_1Abc: 'growth', price_2Def: 'developer' },
+    stripeAllowDiscounts: true,
+    stripeApiBase: 'http://127.0.0.1:12111',
     lightningClaim: true,
     doorSubmissionsPerMinute: 5,
     previewsPerMinute: 0,
@@ -203,6 +218,27 @@ test('on-chain payments need an account and a chain, whose password is never sho
     const errors = errorsOf({ BTC_CHAIN: wrong, BTC_XPUB: 'zpub' });
     assert.match(errors, /^BTC_CHAIN (must be btcd\+https|names as cert what must be the path)/, wrong);
     assert.doesNotMatch(errors, /hidden/);
+  }
+});
+
+test('card payments need a key of Stripe, whose secrets are never shown', () => {
+  const errorsOf = (environment: Record<string, string>): string => {
+    const read = readConfiguration(environment, linux);
+    return 'errors' in read ? read.errors.join('\n') : '';
+  };
+  assert.match(errorsOf({ STRIPE_WEBHOOK_SECRET: 'whsec_enough_of_it' }), /also need STRIPE_SECRET_KEY\.$/);
+  for (const [name, value] of [
+    ['STRIPE_SECRET_KEY', 'pk_test_public'],
+    ['STRIPE_WEBHOOK_SECRET', 'sk_test_mistaken'],
+    ['STRIPE_PRICES', 'price_1=gold'],
+    ['STRIPE_PRICES', 'price_1=growth=growth'],
+    ['STRIPE_ALLOW_DISCOUNTS', 'true'],
+    ['STRIPE_API_BASE', 'ftp://host'],
+    ['STRIPE_API_BASE', 'https://host/path'],
+  ] as const) {
+    const said = errorsOf({ [name]: value });
+    assert.match(said, new RegExp(`^${name} `));
+    if (/SECRET/.test(name)) assert.ok(!said.includes(value), said);
   }
 });
 
@@ -432,7 +468,9 @@ test('names that are nearly ours are named, others are not', () => {
       'ANONYMOUS_REQUESTS_PER_MINUTE, ANONYMOUS_CHARACTERS_PER_MONTH, LEADS_PER_MINUTE, RATE_SOURCE, ' +
       'CHECKOUT_REQUESTS_PER_MINUTE, BTC_NETWORK, BTC_XPUB, BTC_CONFIRMATIONS, BTC_CHAIN, BTC_CHAIN_FILE, ' +
       'MAX_UNPAID_ORDERS, LND_REST_URL, LND_TLS_CERT, LND_MACAROON_HEX, ' +
-      'LND_MACAROON_HEX_FILE, LND_MACAROON_PATH, LIGHTNING_CLAIM, ' +
+      'LND_MACAROON_HEX_FILE, LND_MACAROON_PATH, STRIPE_SECRET_KEY, STRIPE_SECRET_KEY_FILE, ' +
+      'STRIPE_WEBHOOK_SECRET, STRIPE_WEBHOOK_SECRET_FILE, STRIPE_PRICES, STRIPE_ALLOW_DISCOUNTS, ' +
+      'STRIPE_API_BASE, LIGHTNING_CLAIM, ' +
       'DOOR_SUBMISSIONS_PER_MINUTE, PREVIEWS_PER_MINUTE.',
   ]);
 });

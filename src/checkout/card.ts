@@ -1,0 +1,445 @@
+/**
+ * Orders paid by card (contract, Events): sessions at Stripe, settled by webhooks alone. Events may come in
+ * any order and any number of times: each has its effect once, those that overtake their order wait for it.
+ */
+import type { Tiers } from '../access/tiers.js';
+import type { CardWebhookResponse } from '../contract/card.js';
+import { tiers as tierNames, type Tier } from '../contract/pricing.js';
+import {
+  beginDispute,
+  bindIntent,
+  endDispute,
+  findCardEvent,
+  findOrderOfIntent,
+  heldEvents,
+  holdEvent,
+  insertCardEvent,
+  putLastEvent,
+  releaseHeld,
+  type CardEventRecord,
+  type HeldEvent,
+} from '../store/cardEvents.js';
+import { findOrderAt, insertOrder, type OrderRecord } from '../store/orders.js';
+import { ratesSince } from '../store/rates.js';
+import type { Operation, Reading, Unavailable } from '../store/store.js';
+import type { Clock } from '../system/clock.js';
+import type { Log } from '../system/log.js';
+import { draftOrder, happen, makeOrder, newOrderId } from './book.js';
+import type { BookParts, MadeOrder, NewOrder } from './book.js';
+import type { CardEvent, CardSession, CardSubject } from './cardEvents.js';
+import { centsOf } from './money.js';
+import type { KeyEffect, OrderEvent } from './orders.js';
+import type { Readiness } from './rails.js';
+import type { Rates } from './rates.js';
+import type { RailUnavailable } from './lightning.js';
+import type { StripeClient } from './stripe.js';
+
+/** How long a session may be paid (ms): Stripe's least is 30 minutes. */
+const sessionMs = 1_860_000;
+
+/** How long what Stripe said of itself is told again (ms). */
+const knownMs = 30_000;
+
+/** A price that was told may be paid so long after it was taken (ms). */
+const quotedMs = 600_000;
+
+/** What the rail is made of. */
+export interface CardParts extends BookParts {
+  readonly clock: Clock;
+  readonly stripe: StripeClient;
+  readonly tiers: Tiers;
+  readonly rates: Rates;
+  /** Whether events can be verified. */
+  readonly webhookReady: boolean;
+  /** `https://host` of this server; null: not set. */
+  readonly publicUrl: string | null;
+  /** Tiers by ids of Stripe's prices. */
+  readonly prices: Readonly<Record<string, Tier>>;
+  readonly allowDiscounts: boolean;
+  readonly log: Pick<Log, 'warn' | 'error'>;
+}
+
+/** A wish for an order, without what the rail itself knows. */
+export type CardWish = Pick<NewOrder, 'email' | 'source' | 'segment' | 'campaign' | 'eventId'> & {
+  readonly tier: Tier;
+};
+
+/** An order and where its buyer pays. */
+export interface MadeCardOrder extends Omit<MadeOrder, 'kind'> {
+  readonly kind: 'card order';
+  readonly url: string;
+}
+
+/** What an event came to. */
+export type Settled =
+  { readonly kind: 'settled'; readonly result: CardWebhookResponse['result'] } | Unavailable;
+
+function settled(result: CardWebhookResponse['result']): Settled {
+  return { kind: 'settled', result };
+}
+
+/** The rail of one process. */
+export class Card {
+  private readinessAtMs = -Infinity;
+  private known: Promise<Readiness> | undefined;
+
+  constructor(private readonly parts: CardParts) {}
+
+  /** Whether a payment would be taken and settled; Stripe is asked twice a minute at most. */
+  async check(): Promise<Readiness> {
+    const { webhookReady, publicUrl, clock, stripe, rates } = this.parts;
+    if (!webhookReady) {
+      return { ready: false, reason: 'Card payments cannot be settled: the webhook has no secret.' };
+    }
+    if (publicUrl === null) {
+      return { ready: false, reason: 'Card payments need the server’s public address (PUBLIC_URL).' };
+    }
+    const rate = await rates.current();
+    if ('reason' in rate) return { ready: false, reason: rate.reason };
+    const nowMs = clock.monotonicMs();
+    if (this.known === undefined || nowMs - this.readinessAtMs >= knownMs) {
+      this.readinessAtMs = nowMs;
+      this.known = stripe.check();
+    }
+    return this.known;
+  }
+
+  /** Makes a session and the order for it, which is on disk before the buyer learns where to pay. */
+  async create(wish: CardWish): Promise<MadeCardOrder | RailUnavailable | Unavailable> {
+    const { stripe, tiers, rates, publicUrl, clock, randomness, log } = this.parts;
+    const ready = await this.check();
+    if (!ready.ready) return { kind: 'rail unavailable', reason: ready.reason };
+    const rate = await rates.current();
+    if ('reason' in rate) return { kind: 'rail unavailable', reason: rate.reason };
+    const sat = tiers[wish.tier].price_sat;
+    const cents = Number(centsOf(BigInt(sat), rate.cents, BigInt(tiers.surcharge_bps)));
+    const id = newOrderId(randomness);
+    const expiresAtMs = clock.wallMs() + sessionMs;
+    const session = await stripe.createSession({
+      ...{ orderId: id, tier: wish.tier, cents, expiresAtMs },
+      publicUrl: publicUrl ?? '',
+    });
+    if (session.kind === 'failed') {
+      log.warn({ reason: session.reason }, 'Stripe made no session');
+      return { kind: 'rail unavailable', reason: 'The card processor made no session.' };
+    }
+    const order = await makeOrder(this.parts, {
+      ...wish,
+      ...{ id, sat, cents, place: session.value.id, rateCents: Number(rate.cents) },
+      ...this.fixed(),
+    });
+    if (order.kind === 'taken') throw new Error('Stripe gave a session id twice');
+    return order.kind === 'made' ? { ...order, kind: 'card order', url: session.value.url } : order;
+  }
+
+  /** What every order on this rail has. */
+  private fixed() {
+    const { term_days: termDays } = this.parts.tiers;
+    const onChain = { network: null, addressIndex: null, confirmationsRequired: 0 } as const;
+    return { ...onChain, rail: 'card', reference: null, termDays, lifeMs: sessionMs } as const;
+  }
+
+  /** Lets an event that was verified have its effect, once. On disk when it resolves. */
+  async settle(event: CardEvent): Promise<Settled> {
+    const { subject } = event;
+    if (subject.kind === 'other') return this.note(event, '', 'ignored', null);
+    const about = subject.kind === 'session' ? subject.session.id : subject.intent;
+    const seen = await findCardEvent(this.parts.store, event.id);
+    if (seen.kind === 'unavailable') return seen;
+    if (seen.value !== undefined) return this.again(subject);
+    if (event.live !== this.parts.stripe.live) {
+      const reason = `The event is of ${event.live ? 'live' : 'test'} mode, the server's key is not.`;
+      return this.note(event, about, 'mismatch', reason);
+    }
+    return subject.kind === 'session'
+      ? this.settleSession(event, subject)
+      : this.settleIntent(event, subject);
+  }
+
+  /** An event once more: what it let go of before the answer was lost is let go of now. */
+  private async again(subject: Exclude<CardSubject, { kind: 'other' }>): Promise<Settled> {
+    const intent = subject.kind === 'session' ? subject.session.intent : subject.intent;
+    const failed = await this.applyHeld(intent);
+    return failed ?? settled('duplicate');
+  }
+
+  private record(
+    { id, type }: CardEvent,
+    about: string,
+    result: CardWebhookResponse['result'],
+    reason: string | null,
+  ): CardEventRecord {
+    return { id, type, about, result, reason, atMs: Math.floor(this.parts.clock.wallMs()) };
+  }
+
+  /** Notes an event that changes no order; `more` takes effect with it. */
+  private async note(
+    event: CardEvent,
+    about: string,
+    result: CardWebhookResponse['result'],
+    reason: string | null,
+    more: readonly Operation[] = [],
+  ): Promise<Settled> {
+    const { store, newUnitId, log } = this.parts;
+    const record = this.record(event, about, result, reason);
+    if (reason !== null) log.error({ event: event.id, about, reason }, 'a card payment gave no key');
+    const operations = [insertCardEvent(record), putLastEvent(record.atMs), ...more];
+    const outcome = await store.commit({ id: newUnitId(), operations });
+    if (outcome.kind === 'unavailable') return outcome;
+    return settled(outcome.kind === 'conflict' ? 'duplicate' : result);
+  }
+
+  private async settleSession(
+    event: CardEvent,
+    { what, session }: Extract<CardSubject, { kind: 'session' }>,
+  ): Promise<Settled> {
+    const { store } = this.parts;
+    let found = await findOrderAt(store, 'card', session.id);
+    if (found.kind === 'unavailable') return found;
+    const paid = what === 'paid later' || (what === 'completed' && session.payment !== 'unpaid');
+    if (found.value === undefined) {
+      if (!paid) return this.note(event, session.id, 'ignored', null);
+      const adopted = await this.adopt(session);
+      if (adopted.kind === 'unavailable') return adopted;
+      if (adopted.kind === 'mismatch') return this.note(event, session.id, 'mismatch', adopted.reason);
+      found = { kind: 'read', value: adopted.order };
+    }
+    const order = found.value;
+    if (order === undefined) throw new Error('An order that was made is not there');
+    if (!paid) return this.unpaid(event, order, what);
+    const wrong = this.fault(order, session);
+    if (wrong !== undefined) return this.note(event, session.id, 'mismatch', wrong);
+    const result = await this.happen(
+      event,
+      order,
+      session.id,
+      {
+        kind: 'card paid',
+        cents: session.totalCents ?? 0n,
+        discounted: this.parts.allowDiscounts,
+      },
+      session.intent,
+    );
+    if (result.kind === 'unavailable') return result;
+    return (await this.applyHeld(session.intent)) ?? result;
+  }
+
+  private unpaid(event: CardEvent, order: OrderRecord, what: string): Promise<Settled> {
+    const kind = what === 'failed' ? 'card failed' : what === 'expired' ? 'card expired' : 'card pending';
+    return this.happen(event, order, order.place, { kind }, null);
+  }
+
+  /** Why a session that is paid does not pay for an order; a sentence for the operator. */
+  private fault(order: OrderRecord, session: CardSession): string | undefined {
+    const { allowDiscounts } = this.parts;
+    if (session.payment === 'unpaid') return 'The session is not paid.';
+    if (session.payment === 'no_payment_required') {
+      return allowDiscounts ? undefined : 'Nothing was paid, and STRIPE_ALLOW_DISCOUNTS is no.';
+    }
+    if (session.currency !== 'usd') return otherCurrency(session);
+    const price = BigInt(order.cents ?? 0);
+    const total = session.totalCents ?? 0n;
+    if (total >= price || allowDiscounts) return undefined;
+    return `It paid ${total} cents of ${price}.`;
+  }
+
+  /** The order of a session that was made elsewhere; made now where the session says what it is for. */
+  private async adopt(
+    session: CardSession,
+  ): Promise<
+    | { readonly kind: 'adopted'; readonly order: OrderRecord }
+    | { readonly kind: 'mismatch'; readonly reason: string }
+    | Unavailable
+  > {
+    const { store, newUnitId, tiers } = this.parts;
+    const meant = await this.tierOf(session);
+    if ('kind' in meant) return meant;
+    const { tier, cents } = meant;
+    const made = draftOrder(this.parts, {
+      ...{ id: newOrderId(this.parts.randomness), tier, sat: tiers[tier].price_sat, cents, rateCents: null },
+      ...{ email: null, source: null, segment: null, campaign: null, eventId: null, place: session.id },
+      ...this.fixed(),
+    });
+    const outcome = await store.commit({ id: newUnitId(), operations: insertOrder(made.order) });
+    if (outcome.kind === 'unavailable') return outcome;
+    if (outcome.kind === 'done') return { kind: 'adopted', order: made.order };
+    // Another event of the same session was first.
+    const found = await findOrderAt(store, 'card', session.id);
+    if (found.kind === 'unavailable') return found;
+    if (found.value === undefined) throw new Error('An order conflicts with one that is not there');
+    return { kind: 'adopted', order: found.value };
+  }
+
+  /** The tier that a session made elsewhere is for, and the cents that it must have paid. */
+  private async tierOf(
+    session: CardSession,
+  ): Promise<
+    | { readonly tier: Tier; readonly cents: number }
+    | { readonly kind: 'mismatch'; readonly reason: string }
+    | Unavailable
+  > {
+    const mismatch = (reason: string) => ({ kind: 'mismatch', reason }) as const;
+    if (session.currency !== 'usd') return mismatch(otherCurrency(session));
+    const total = session.totalCents ?? 0n;
+    if (Object.keys(this.parts.prices).length > 0) {
+      const prices = await this.parts.stripe.pricesOf(session.id);
+      // Not a mismatch: the event comes again.
+      if (prices.kind === 'failed') return { kind: 'unavailable', reason: prices.reason };
+      const [price = '', ...more] = prices.value;
+      const tier = this.parts.prices[price];
+      if (tier === undefined || more.length > 0) {
+        return mismatch('It is for something other than one price of STRIPE_PRICES.');
+      }
+      return { tier, cents: Number(total) };
+    }
+    const tier = tierNames.find((name) => name === session.tier);
+    if (tier === undefined)
+      return mismatch('No order has this session, and it names no tier in metadata.tier.');
+    const inForce = await this.pricesInForce(tier, session.createdAtMs);
+    if (inForce.kind === 'unavailable') return inForce;
+    return inForce.value.includes(total)
+      ? { tier, cents: Number(total) }
+      : mismatch(`It paid ${total} cents, which was no price of ${tier} while it could be paid.`);
+  }
+
+  /** Prices of a tier in cents that were in force since a session was made. */
+  private async pricesInForce(tier: Tier, fromMs: number): Promise<Reading<readonly bigint[]>> {
+    const { store, rates, tiers } = this.parts;
+    const kept = await ratesSince(store, fromMs - quotedMs);
+    if (kept.kind === 'unavailable') return kept;
+    const now = await rates.current();
+    const all = 'reason' in now ? kept.value : [...kept.value, now.cents];
+    const sat = BigInt(tiers[tier].price_sat);
+    return { kind: 'read', value: all.map((rate) => centsOf(sat, rate, BigInt(tiers.surcharge_bps))) };
+  }
+
+  private async settleIntent(
+    event: CardEvent,
+    subject: Extract<CardSubject, { kind: 'refund' | 'dispute' }>,
+  ): Promise<Settled> {
+    const { store } = this.parts;
+    const order = await findOrderOfIntent(store, subject.intent);
+    if (order.kind === 'unavailable') return order;
+    if (order.value !== undefined)
+      return this.happen(event, order.value, subject.intent, orderEvent(subject));
+    const held = holdEvent(subject.intent, event.id, JSON.stringify(heldOf(event, subject)));
+    const noted = await this.note(event, subject.intent, 'recorded', null, [held]);
+    if (noted.kind === 'unavailable') return noted;
+    // The order may have become known meanwhile; whoever sees it later lets go of what is held.
+    return (await this.applyHeld(subject.intent)) ?? noted;
+  }
+
+  /** Lets an event happen to its order, with the note that it was seen. */
+  private async happen(
+    event: CardEvent,
+    order: OrderRecord,
+    about: string,
+    what: OrderEvent,
+    intent: string | null = null,
+  ): Promise<Settled> {
+    let effect: KeyEffect | undefined;
+    const marks = marksOf(event.subject);
+    const outcome = await happen(this.parts, order.id, what, {
+      ...(intent === null ? {} : { reference: intent }),
+      told: (key) => (effect = key),
+      also: (record) => {
+        const result = resultOf(what, effect);
+        const note = this.record(event, about, result, null);
+        const bind = intent !== null && record.reference !== intent ? [bindIntent(intent, order.id)] : [];
+        return [insertCardEvent(note), putLastEvent(note.atMs), ...bind, ...marks];
+      },
+    });
+    if (outcome.kind === 'unavailable') return outcome;
+    if (outcome.kind === 'refused') return this.refused(event, about);
+    return settled(resultOf(what, effect));
+  }
+
+  /** The event was seen meanwhile, or its dispute ended before it began. */
+  private async refused(event: CardEvent, about: string): Promise<Settled> {
+    const seen = await findCardEvent(this.parts.store, event.id);
+    if (seen.kind === 'unavailable') return seen;
+    return seen.value === undefined ? this.note(event, about, 'recorded', null) : settled('duplicate');
+  }
+
+  /** Lets the events happen that came before the order of their payment intent was known. */
+  private async applyHeld(intent: string | null): Promise<Unavailable | undefined> {
+    if (intent === null) return undefined;
+    const { store } = this.parts;
+    const order = await findOrderOfIntent(store, intent);
+    if (order.kind === 'unavailable') return order;
+    if (order.value === undefined) return undefined;
+    const held = await heldEvents(store, intent);
+    if (held.kind === 'unavailable') return held;
+    const inOrder = held.value
+      .map((each) => ({ each, event: JSON.parse(each.json) as Held }))
+      .sort((left, right) => left.event.createdAtMs - right.event.createdAtMs);
+    for (const { each, event } of inOrder) {
+      const failed = await this.applyOne(order.value, each, event);
+      if (failed !== undefined) return failed;
+    }
+    return undefined;
+  }
+
+  private async applyOne(order: OrderRecord, each: HeldEvent, held: Held): Promise<Unavailable | undefined> {
+    const subject = subjectOf(held);
+    const also = (): Operation[] => [releaseHeld(each), ...marksOf(subject)];
+    const outcome = await happen(this.parts, order.id, orderEvent(subject), { also });
+    if (outcome.kind === 'unavailable') return outcome;
+    if (outcome.kind !== 'refused') return undefined;
+    // Another let go of it; or its dispute ended before it began, and it changes nothing.
+    const { store, newUnitId } = this.parts;
+    const released = await store.commit({ id: newUnitId(), operations: [releaseHeld(each)] });
+    return released.kind === 'unavailable' ? released : undefined;
+  }
+}
+
+function otherCurrency({ currency }: CardSession): string {
+  return `It was paid in ${currency ?? 'no currency'}, not in usd.`;
+}
+
+/** What is kept of an event that waits. */
+interface Held {
+  readonly createdAtMs: number;
+  readonly intent: string;
+  readonly cents: string | null;
+  readonly dispute: string | null;
+  readonly what: 'begun' | 'won' | 'lost' | null;
+}
+
+type IntentSubject = Extract<CardSubject, { kind: 'refund' | 'dispute' }>;
+
+function heldOf({ createdAtMs }: CardEvent, subject: IntentSubject): Held {
+  const { intent } = subject;
+  return subject.kind === 'refund'
+    ? { createdAtMs, intent, cents: subject.cents.toString(), dispute: null, what: null }
+    : { createdAtMs, intent, cents: null, dispute: subject.dispute, what: subject.what };
+}
+
+function subjectOf({ intent, cents, dispute, what }: Held): IntentSubject {
+  if (cents !== null) return { kind: 'refund', intent, cents: BigInt(cents) };
+  if (dispute === null || what === null) throw new Error('A held card event is none');
+  return { kind: 'dispute', intent, dispute, what };
+}
+
+/** What a refund or a dispute is to an order. */
+function orderEvent(subject: IntentSubject): OrderEvent {
+  if (subject.kind === 'refund') return { kind: 'card refunded', totalCents: subject.cents };
+  const kinds = { begun: 'card disputed', won: 'card dispute won', lost: 'card dispute lost' } as const;
+  return { kind: kinds[subject.what] };
+}
+
+/** The marks by which a dispute that ended is not begun once more. */
+function marksOf(subject: CardSubject): Operation[] {
+  if (subject.kind !== 'dispute') return [];
+  return [subject.what === 'begun' ? beginDispute(subject.dispute) : endDispute(subject.dispute)];
+}
+
+/** What an event is told to have come to. */
+function resultOf(what: OrderEvent, effect: KeyEffect | undefined): CardWebhookResponse['result'] {
+  if (effect !== undefined) {
+    const results = { mint: 'minted', suspend: 'suspended', resume: 'recorded', revoke: 'revoked' } as const;
+    return results[effect.kind];
+  }
+  if (what.kind === 'card paid') return 'duplicate';
+  return what.kind === 'card pending' ? 'pending' : 'recorded';
+}

@@ -1,0 +1,131 @@
+/** Events of Stripe's webhooks (Stripe API, Event object), read from what was signed. */
+
+/** A checkout session, as an event shows it. */
+export interface CardSession {
+  readonly id: string;
+  readonly payment: 'paid' | 'unpaid' | 'no_payment_required';
+  /** What was to be paid, after discounts, in the currency's smallest unit. */
+  readonly totalCents: bigint | null;
+  readonly currency: string | null;
+  /** Null where nothing is to be paid. */
+  readonly intent: string | null;
+  /** `metadata.tier`; null where there is none. */
+  readonly tier: string | null;
+  readonly createdAtMs: number;
+}
+
+/** What an event is about. */
+export type CardSubject =
+  | {
+      readonly kind: 'session';
+      readonly what: 'completed' | 'paid later' | 'failed' | 'expired';
+      readonly session: CardSession;
+    }
+  /** All that was refunded of a payment so far. */
+  | { readonly kind: 'refund'; readonly intent: string; readonly cents: bigint }
+  | {
+      readonly kind: 'dispute';
+      readonly intent: string;
+      readonly dispute: string;
+      readonly what: 'begun' | 'won' | 'lost';
+    }
+  /** Nothing that concerns keys. */
+  | { readonly kind: 'other' };
+
+/** An event. */
+export interface CardEvent {
+  readonly id: string;
+  readonly type: string;
+  readonly live: boolean;
+  readonly createdAtMs: number;
+  readonly subject: CardSubject;
+}
+
+type Members = Readonly<Record<string, unknown>>;
+
+function isMembers(value: unknown): value is Members {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function text(value: unknown): string | null {
+  return typeof value === 'string' && value !== '' ? value : null;
+}
+
+function cents(value: unknown): bigint | null {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? BigInt(value) : null;
+}
+
+/** An id, whether the object is given by it alone or whole. */
+function idOf(value: unknown): string | null {
+  return text(isMembers(value) ? value['id'] : value);
+}
+
+const sessionEvents = {
+  'checkout.session.completed': 'completed',
+  'checkout.session.async_payment_succeeded': 'paid later',
+  'checkout.session.async_payment_failed': 'failed',
+  'checkout.session.expired': 'expired',
+} as const;
+
+const other: CardSubject = { kind: 'other' };
+
+function sessionOf(object: Members): CardSession | undefined {
+  const { id, payment_status: payment, created } = object;
+  const metadata = object['metadata'];
+  if (typeof id !== 'string' || typeof created !== 'number') return undefined;
+  if (payment !== 'paid' && payment !== 'unpaid' && payment !== 'no_payment_required') return undefined;
+  return {
+    id,
+    payment,
+    totalCents: cents(object['amount_total']),
+    currency: text(object['currency']),
+    intent: idOf(object['payment_intent']),
+    tier: isMembers(metadata) ? text(metadata['tier']) : null,
+    createdAtMs: created * 1_000,
+  };
+}
+
+function disputeOf(type: string, object: Members): CardSubject {
+  const [intent, dispute] = [idOf(object['payment_intent']), text(object['id'])];
+  if (intent === null || dispute === null) return other;
+  const { status } = object;
+  if (type === 'charge.dispute.closed') {
+    // An inquiry that was closed took no money.
+    return status === 'won' || status === 'lost' ? { kind: 'dispute', intent, dispute, what: status } : other;
+  }
+  // An inquiry (`warning_…`) takes no money yet; when it does, `funds_withdrawn` tells.
+  const inquiry = typeof status === 'string' && status.startsWith('warning_');
+  return inquiry ? other : { kind: 'dispute', intent, dispute, what: 'begun' };
+}
+
+function subjectOf(type: string, object: Members): CardSubject {
+  if (type in sessionEvents) {
+    const session = sessionOf(object);
+    const what = sessionEvents[type as keyof typeof sessionEvents];
+    return session === undefined ? other : { kind: 'session', what, session };
+  }
+  switch (type) {
+    case 'charge.refunded': {
+      const [intent, refunded] = [idOf(object['payment_intent']), cents(object['amount_refunded'])];
+      return intent === null || refunded === null ? other : { kind: 'refund', intent, cents: refunded };
+    }
+    case 'charge.dispute.created':
+    case 'charge.dispute.funds_withdrawn':
+    case 'charge.dispute.closed':
+      return disputeOf(type, object);
+    default:
+      return other;
+  }
+}
+
+/** Reads an event that was verified; undefined where it is none. */
+export function readCardEvent(event: unknown): CardEvent | undefined {
+  if (!isMembers(event)) return undefined;
+  const { id, type, livemode: live, created } = event;
+  const data = event['data'];
+  if (typeof id !== 'string' || !/^[\w-]{1,100}$/.test(id) || typeof type !== 'string') return undefined;
+  if (typeof live !== 'boolean' || typeof created !== 'number' || !isMembers(data)) return undefined;
+  const object = data['object'];
+  const subject = isMembers(object) ? subjectOf(type, object) : other;
+  return { id, type, live, createdAtMs: created * 1_000, subject };
+}

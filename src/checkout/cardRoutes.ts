@@ -1,0 +1,188 @@
+/** The card endpoints (contract, Checkout and Events): session, status, webhook, pickup, success page. */
+import type { Tiers } from '../access/tiers.js';
+import { problemAnswer, storeUnavailable } from '../contract/answer.js';
+import {
+  cardStatusDefaults,
+  type CardOrderCreated,
+  type CardPickupResponse,
+  type CardStatusResponse,
+  type CardWebhookResponse,
+  type CardWebhookStatusResponse,
+} from '../contract/card.js';
+import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
+import type { CreateOrderRequest } from '../contract/orders.js';
+import type { Tier } from '../contract/pricing.js';
+import { lastEventMs } from '../store/cardEvents.js';
+import { findOrderAt, type OrderRecord } from '../store/orders.js';
+import type { Reading } from '../store/store.js';
+import type { Clock } from '../system/clock.js';
+import { checkoutAnswer, orderNotFound, pollWish, railUnavailable } from './answers.js';
+import { poll, type BookParts, type Polled } from './book.js';
+import type { Card } from './card.js';
+import { readCardEvent } from './cardEvents.js';
+import { fiatPrice } from './pricing.js';
+import type { Rates } from './rates.js';
+import { verifiedEvent } from './stripe.js';
+
+/** What the endpoints are made of. */
+export interface CardRoutesParts extends BookParts {
+  /** Undefined where the operator has not set up the rail. */
+  readonly card: Card | undefined;
+  readonly clock: Clock;
+  readonly tiers: Tiers;
+  readonly rates: Rates;
+  /** Secrets that sign the webhook's events; none: it answers 503. */
+  readonly webhookSecrets: readonly string[];
+}
+
+const notConfigured = 'Card payments are not configured on this server.';
+
+/** Makes a session at the processor, and the order for it. */
+export function createCardOrder({ card }: CardRoutesParts): Handler<CreateOrderRequest> {
+  return async ({ input }) => {
+    if (card === undefined) return railUnavailable(notConfigured);
+    const made = await card.create({
+      tier: input.tier,
+      email: input.email ?? null,
+      source: input.source ?? null,
+      segment: input.segment ?? null,
+      campaign: input.campaign ?? null,
+      eventId: input.event_id ?? null,
+    });
+    if (made.kind === 'rail unavailable') return railUnavailable(made.reason);
+    if (made.kind === 'unavailable') return storeUnavailable();
+    const { order, claimToken, url } = made;
+    const body: CardOrderCreated = {
+      session_id: order.place,
+      checkout_url: url,
+      tier: input.tier,
+      amount_cents: order.cents ?? 0,
+      currency: 'usd',
+      expires_at: new Date(order.expiresAtMs).toISOString(),
+      claim_token: claimToken,
+    };
+    return checkoutAnswer(200, body);
+  };
+}
+
+/** Whether a tier can be paid by card now. */
+export function cardStatus({ card, tiers, rates }: CardRoutesParts): Handler {
+  return async ({ query }) => {
+    const tier = (query['tier'] ?? cardStatusDefaults.tier) as Tier;
+    const readiness = card === undefined ? { ready: false, reason: notConfigured } : await card.check();
+    const sat = BigInt(tiers[tier].price_sat);
+    const price = fiatPrice(sat, tiers.surcharge_bps, await rates.current());
+    const body: CardStatusResponse = {
+      rail: 'card',
+      provider: 'stripe',
+      configured: card !== undefined,
+      ready: readiness.ready,
+      reason: 'reason' in readiness ? readiness.reason : null,
+      tier,
+      amount_cents: price?.amount_cents ?? null,
+      currency: price?.currency ?? null,
+      methods: card === undefined ? [] : ['card'],
+      checkout_url: readiness.ready ? '/v1/checkout/card' : null,
+    };
+    return checkoutAnswer(200, body);
+  };
+}
+
+/** Takes an event of the processor, which its signature over these very bytes proves. */
+export function cardWebhook(parts: CardRoutesParts): Handler {
+  const { card, webhookSecrets, clock } = parts;
+  return async (request): Promise<Answer> => {
+    if (card === undefined || webhookSecrets.length === 0) {
+      return problemAnswer(
+        503,
+        'webhook_not_configured',
+        'This server takes no card events: no secret is set.',
+      );
+    }
+    const body = Buffer.from(request.body);
+    const signed = verifiedEvent(body, request.header('stripe-signature'), webhookSecrets, clock.wallMs());
+    const event = signed === undefined ? undefined : readCardEvent(signed);
+    if (event === undefined) {
+      return problemAnswer(
+        400,
+        'bad_signature',
+        'No secret of this server signed this body within 5 minutes.',
+      );
+    }
+    const settled = await card.settle(event);
+    if (settled.kind === 'unavailable') return storeUnavailable();
+    const told: CardWebhookResponse = { received: true, result: settled.result };
+    return checkoutAnswer(200, told);
+  };
+}
+
+/** Whether card settlement can run; tells nothing secret. */
+export function cardWebhookStatus({ store, card, webhookSecrets }: CardRoutesParts): Handler {
+  return async () => {
+    const last = await lastEventMs(store);
+    if (last.kind === 'unavailable') return storeUnavailable();
+    const ready = card !== undefined && webhookSecrets.length > 0;
+    const missing = card === undefined ? notConfigured : 'The webhook has no secret.';
+    const body: CardWebhookStatusResponse = {
+      configured: ready,
+      secrets: webhookSecrets.length,
+      last_event_at: last.value === undefined ? null : new Date(last.value).toISOString(),
+      ready,
+      reason: ready ? null : missing,
+    };
+    return checkoutAnswer(200, body);
+  };
+}
+
+/** Session ids as Stripe makes them; anything else is nobody's. */
+const sessionForm = /^cs_(test|live)_\w{1,180}$/;
+
+/** What a session is to its buyer. */
+const shownStatus = {
+  open: 'pending',
+  paid: 'paid',
+  revealed: 'paid',
+  disputed: 'paid',
+  expired: 'expired',
+  failed: 'expired',
+  refunded: 'refunded',
+  revoked: 'refunded',
+} as const;
+
+function pickupOf(session: string, polled: Polled | undefined): CardPickupResponse {
+  if (polled === undefined) {
+    return { session_id: session, status: 'pending', tier: null, api_key: null, key_status: 'none' };
+  }
+  const { order, apiKey, keyStatus } = polled;
+  return {
+    session_id: session,
+    status: shownStatus[order.status as keyof typeof shownStatus],
+    tier: order.status === 'open' ? null : (order.tier as Tier),
+    api_key: apiKey,
+    key_status: keyStatus,
+  };
+}
+
+/** The order of a session, polled; undefined: there is none, or its session is not one. */
+export async function pickUp(
+  parts: CardRoutesParts,
+  request: RouteRequest,
+  session: string,
+): Promise<Reading<Polled | undefined>> {
+  if (!sessionForm.test(session)) return { kind: 'read', value: undefined };
+  const found: Reading<OrderRecord | undefined> = await findOrderAt(parts.store, 'card', session);
+  if (found.kind === 'unavailable' || found.value === undefined) return found as Reading<undefined>;
+  const polled = await poll(parts, found.value, pollWish(request, false));
+  return polled.kind === 'unavailable' ? polled : { kind: 'read', value: polled };
+}
+
+/** Shows a session's order, and hands out its key to the first poll after it was paid. */
+export function cardOrder(parts: CardRoutesParts): Handler {
+  return async (request) => {
+    const session = request.path['session_id'] ?? '';
+    if (!sessionForm.test(session)) return orderNotFound();
+    const polled = await pickUp(parts, request, session);
+    if (polled.kind === 'unavailable') return storeUnavailable();
+    return checkoutAnswer(200, pickupOf(session, polled.value));
+  };
+}

@@ -1,0 +1,142 @@
+/** Stripe by its own SDK: checkout sessions, prices of what was bought, and the signatures of webhooks. */
+import Stripe from 'stripe';
+import type { Readiness } from './rails.js';
+
+/** Where Stripe is, and what opens it. */
+export interface StripePlace {
+  /** A secret. */
+  readonly secretKey: string;
+  /** Origin of its API; null: Stripe's own. */
+  readonly apiBase: string | null;
+}
+
+/** Stripe did not do it; the reason is a sentence part for the operator. */
+export interface StripeFailure {
+  readonly kind: 'failed';
+  readonly reason: string;
+}
+
+/** What Stripe answered. */
+export type StripeAnswer<Value> = { readonly kind: 'answer'; readonly value: Value } | StripeFailure;
+
+/** A session to be made. */
+export interface SessionWish {
+  readonly orderId: string;
+  readonly tier: string;
+  readonly cents: number;
+  readonly expiresAtMs: number;
+  /** Where the buyer goes then, `https://host`. */
+  readonly publicUrl: string;
+}
+
+/** A session that was made. */
+export interface MadeSession {
+  readonly id: string;
+  /** Where the buyer pays. */
+  readonly url: string;
+}
+
+/** How long Stripe has for an answer (ms). */
+const askMs = 8_000;
+
+/** How old a webhook's signature may be (s). */
+const toleranceS = 300;
+
+/** A client of one account. */
+export class StripeClient {
+  /** Whether payments are live: what an event must say too. */
+  readonly live: boolean;
+  private readonly sdk: Stripe;
+
+  constructor({ secretKey, apiBase }: StripePlace) {
+    this.live = /^[sr]k_live_/.test(secretKey);
+    const base = apiBase === null ? undefined : new URL(apiBase);
+    this.sdk = new Stripe(secretKey, {
+      timeout: askMs,
+      maxNetworkRetries: 1,
+      telemetry: false,
+      ...(base === undefined
+        ? {}
+        : {
+            host: base.hostname,
+            port: base.port === '' ? (base.protocol === 'https:' ? 443 : 80) : Number(base.port),
+            protocol: base.protocol === 'https:' ? 'https' : 'http',
+          }),
+    });
+  }
+
+  /** Whether Stripe takes the key. */
+  async check(): Promise<Readiness> {
+    const answer = await this.ask(() => this.sdk.checkout.sessions.list({ limit: 1 }));
+    return answer.kind === 'answer'
+      ? { ready: true }
+      : { ready: false, reason: 'The card processor does not take the server’s key, or does not answer.' };
+  }
+
+  /** Makes a session; made again with the same order it is the same. */
+  createSession(wish: SessionWish): Promise<StripeAnswer<MadeSession>> {
+    const metadata = { order_id: wish.orderId, tier: wish.tier };
+    return this.ask(async () => {
+      const session = await this.sdk.checkout.sessions.create(
+        {
+          mode: 'payment',
+          line_items: [
+            {
+              quantity: 1,
+              price_data: {
+                currency: 'usd',
+                unit_amount: wish.cents,
+                product_data: { name: `Fusegate API key, tier ${wish.tier}` },
+              },
+            },
+          ],
+          client_reference_id: wish.orderId,
+          metadata,
+          payment_intent_data: { metadata },
+          expires_at: Math.floor(wish.expiresAtMs / 1_000),
+          success_url: `${wish.publicUrl}/card/success?session_id={CHECKOUT_SESSION_ID}`,
+          cancel_url: `${wish.publicUrl}/v1/pricing`,
+        },
+        { idempotencyKey: wish.orderId },
+      );
+      if (session.url === null) throw new Error('the session has no address');
+      return { id: session.id, url: session.url };
+    });
+  }
+
+  /** Ids of the prices that a session sold, one for each unit of a line. */
+  pricesOf(session: string): Promise<StripeAnswer<readonly string[]>> {
+    return this.ask(async () => {
+      const items = await this.sdk.checkout.sessions.listLineItems(session, { limit: 10 });
+      return items.data.flatMap(({ price, quantity }) => Array<string>(quantity ?? 1).fill(price?.id ?? ''));
+    });
+  }
+
+  private async ask<Value>(question: () => Promise<Value>): Promise<StripeAnswer<Value>> {
+    try {
+      return { kind: 'answer', value: await question() };
+    } catch (error) {
+      return { kind: 'failed', reason: error instanceof Error ? error.message : String(error) };
+    }
+  }
+}
+
+/**
+ * The event of a webhook's body; undefined where no secret signed these very bytes within the last 300 s.
+ * Nothing is parsed before that.
+ */
+export function verifiedEvent(
+  body: Buffer,
+  signature: string,
+  secrets: readonly string[],
+  nowMs: number,
+): unknown {
+  for (const secret of secrets) {
+    try {
+      return Stripe.webhooks.constructEvent(body, signature, secret, toleranceS, undefined, nowMs);
+    } catch {
+      // Signed with another secret, or not at all.
+    }
+  }
+  return undefined;
+}

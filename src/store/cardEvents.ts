@@ -1,0 +1,150 @@
+/**
+ * What the card processor's webhooks told: which events were seen, what became of each, and those that came
+ * before the order they are about.
+ */
+import { visitPrefix, visitRecords } from './entries.js';
+import { findOrder, type OrderRecord } from './orders.js';
+import { defineRecord } from './record.js';
+import type { Operation, Reading, Store, Unavailable } from './store.js';
+
+/** An event that was seen, and what became of it. */
+export interface CardEventRecord {
+  /** The processor's id of the event. */
+  readonly id: string;
+  readonly type: string;
+  /** The session or the payment intent that it is about. */
+  readonly about: string;
+  readonly result: string;
+  /** A sentence for the operator where no key came of a payment; null elsewhere. */
+  readonly reason: string | null;
+  readonly atMs: number;
+}
+
+const eventRecord = defineRecord<CardEventRecord>('card event', {
+  1: ({ text, textOrNull, integer }) => ({
+    id: text('id'),
+    type: text('type'),
+    about: text('about'),
+    result: text('result'),
+    reason: textOrNull('reason'),
+    atMs: integer('at_ms'),
+  }),
+});
+
+/** An event's bytes. */
+export function encodeCardEvent({ id, type, about, result, reason, atMs }: CardEventRecord): Uint8Array {
+  return eventRecord.encode(1, { id, type, about, result, reason, at_ms: atMs });
+}
+
+/** The event of a record's bytes. */
+export const decodeCardEvent = eventRecord.decode;
+
+/** The operation that notes an event; it conflicts when the event was seen before. */
+export function insertCardEvent(event: CardEventRecord): Operation {
+  return { kind: 'insert', space: 'orderEvents', key: Buffer.from(event.id), value: encodeCardEvent(event) };
+}
+
+/** Whether an event was seen before. */
+export async function findCardEvent(store: Store, id: string): Promise<Reading<CardEventRecord | undefined>> {
+  const reading = await store.get('orderEvents', Buffer.from(id));
+  if (reading.kind === 'unavailable' || reading.value === undefined) return reading as Reading<undefined>;
+  return { kind: 'read', value: decodeCardEvent(reading.value) };
+}
+
+/** Calls `visit` for each event that was seen, in the order of their ids. */
+export function visitCardEvents(
+  store: Store,
+  visit: (event: CardEventRecord) => Promise<void>,
+): Promise<Unavailable | undefined> {
+  return visitRecords(store, 'orderEvents', Buffer.alloc(0), async ({ value }) => {
+    await visit(decodeCardEvent(value));
+    return undefined;
+  });
+}
+
+const lastKey = Buffer.from('card');
+
+/** The operation that keeps when the last event came (ms since 1970). */
+export function putLastEvent(atMs: number): Operation {
+  const value = Buffer.alloc(8);
+  value.writeBigUInt64BE(BigInt(atMs));
+  return { kind: 'put', space: 'cardMarks', key: lastKey, value };
+}
+
+/** When the last event came (ms since 1970). */
+export async function lastEventMs(store: Store): Promise<Reading<number | undefined>> {
+  const reading = await store.get('cardMarks', lastKey);
+  if (reading.kind === 'unavailable' || reading.value === undefined) return reading as Reading<undefined>;
+  return { kind: 'read', value: Number(Buffer.from(reading.value).readBigUInt64BE()) };
+}
+
+function intentKey(intent: string): Buffer {
+  return Buffer.from(`intent:${intent}`);
+}
+
+/** The operation that binds a payment intent to its order; it conflicts when it is bound. */
+export function bindIntent(intent: string, orderId: string): Operation {
+  return { kind: 'insert', space: 'cardMarks', key: intentKey(intent), value: Buffer.from(orderId) };
+}
+
+/** The order that a payment intent paid for. */
+export async function findOrderOfIntent(
+  store: Store,
+  intent: string,
+): Promise<Reading<OrderRecord | undefined>> {
+  const reading = await store.get('cardMarks', intentKey(intent));
+  if (reading.kind === 'unavailable' || reading.value === undefined) return reading as Reading<undefined>;
+  return findOrder(store, Buffer.from(reading.value).toString());
+}
+
+function disputeKey(dispute: string): Buffer {
+  return Buffer.from(`dispute:${dispute}`);
+}
+
+/** The operation of a dispute's beginning; it conflicts when its end was seen already. */
+export function beginDispute(dispute: string): Operation {
+  return { kind: 'insert', space: 'cardMarks', key: disputeKey(dispute), value: Buffer.from('open') };
+}
+
+/** The operation of a dispute's end. */
+export function endDispute(dispute: string): Operation {
+  return { kind: 'put', space: 'cardMarks', key: disputeKey(dispute), value: Buffer.from('ended') };
+}
+
+/** An event that came before its order was known, as JSON. */
+export interface HeldEvent {
+  readonly key: Uint8Array;
+  readonly bytes: Uint8Array;
+  readonly json: string;
+}
+
+const heldRecord = defineRecord<string>('held card event', { 1: ({ text }) => text('json') });
+
+/** A held event's bytes. */
+export function encodeHeld(json: string): Uint8Array {
+  return heldRecord.encode(1, { json });
+}
+
+/** The held event of a record's bytes. */
+export const decodeHeld = heldRecord.decode;
+
+/** The operation that keeps an event until the payment intent's order is known. */
+export function holdEvent(intent: string, id: string, json: string): Operation {
+  const key = Buffer.from(`${intent}:${id}`);
+  return { kind: 'insert', space: 'heldCardEvents', key, value: encodeHeld(json) };
+}
+
+/** The operation that lets go of one; it conflicts when another has. */
+export function releaseHeld({ key, bytes }: HeldEvent): Operation {
+  return { kind: 'replace', space: 'heldCardEvents', key, from: bytes, to: undefined };
+}
+
+/** The events that were held for a payment intent. */
+export async function heldEvents(store: Store, intent: string): Promise<Reading<readonly HeldEvent[]>> {
+  const found: HeldEvent[] = [];
+  const failed = await visitPrefix(store, 'heldCardEvents', Buffer.from(`${intent}:`), ({ key, value }) => {
+    found.push({ key, bytes: value, json: decodeHeld(value) });
+    return Promise.resolve(undefined);
+  });
+  return failed ?? { kind: 'read', value: found };
+}
