@@ -1,6 +1,6 @@
 /**
- * SIGKILL of every process at once, at random moments, under a load of leads, opt-outs and keys: what was
- * acknowledged is there exactly once, and nothing is half-written.
+ * SIGKILL of every process at once, at random moments, under a load of leads, opt-outs, fragments and keys:
+ * what was acknowledged is there exactly once, and nothing is half-written.
  */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -8,8 +8,11 @@ import { Agent, request } from 'node:http';
 import { describe, test, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { receiptBody } from '../../src/door/receipt.js';
 import { native } from '../../src/native/addon.js';
 import { optoutToken } from '../../src/outreach/tokens.js';
+import { visitEntries } from '../../src/store/entries.js';
+import { decodeReceipt, findDuplicate } from '../../src/store/fragments.js';
 import { findKey, visitKeys } from '../../src/store/keys.js';
 import { visitLeads } from '../../src/store/leads.js';
 import { findOptout, visitOptouts } from '../../src/store/optouts.js';
@@ -32,6 +35,8 @@ interface Acknowledged {
   readonly leads: string[];
   /** Addresses. */
   readonly optouts: string[];
+  /** Titles by receipt. */
+  readonly fragments: Map<string, string>;
   /** Raw keys by id. */
   readonly issued: Map<string, string>;
   /** Ids. */
@@ -53,17 +58,29 @@ function ask(agent: Agent, port: number, path: string, body: string): Promise<st
   });
 }
 
-/** One client: leads and opt-outs in turn until `over`. */
-async function client(
-  name: string,
-  port: number,
-  over: () => boolean,
-  { leads, optouts }: Acknowledged,
-): Promise<void> {
+/** A fragment, with an idempotency key every other time; noted when it has its receipt. */
+async function submit(agent: Agent, port: number, title: string, told: Acknowledged): Promise<void> {
+  const key = title.endsWith('4') ? { idempotency_key: title } : {};
+  const answer = await ask(
+    agent,
+    port,
+    '/dream',
+    JSON.stringify({ title, content: 'a '.repeat(99), ...key }),
+  );
+  if (answer === undefined) return;
+  const { receipt, status } = JSON.parse(answer) as { receipt: string; status: string };
+  assert.equal(status, 'quarantined');
+  told.fragments.set(receipt, title);
+}
+
+/** One client: leads, opt-outs and fragments in turn until `over`. */
+async function client(name: string, port: number, over: () => boolean, told: Acknowledged): Promise<void> {
+  const { leads, optouts } = told;
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   for (let number = 0; !over(); number += 1) {
     const email = `${name}-${number}@example.com`;
-    if (number % 3 === 2) {
+    if (number % 5 === 4) await submit(agent, port, `${name}-${number}`, told);
+    else if (number % 3 === 2) {
       const link = new URLSearchParams({ e: email, t: optoutToken(MASTER_SECRET, email) });
       const answer = await ask(agent, port, `/unsubscribe?${link.toString()}`, '');
       if (answer !== undefined) optouts.push(email);
@@ -83,6 +100,8 @@ function processesOf({ pid }: Running): number[] {
   return [pid, ...workers];
 }
 
+const doorOpen = { DOOR_SUBMISSIONS_PER_MINUTE: '0' };
+
 /** How the server is started. */
 interface Installation {
   readonly environment: Readonly<Record<string, string>>;
@@ -91,7 +110,7 @@ interface Installation {
 }
 
 function serve({ environment, folder }: Installation): Running {
-  const settings = { ...environment, PORT: '0', WORKERS: '2', LEADS_PER_MINUTE: '0' };
+  const settings = { ...environment, PORT: '0', WORKERS: '2', LEADS_PER_MINUTE: '0', ...doorOpen };
   return run(main, ['serve'], settings, folder);
 }
 
@@ -125,6 +144,7 @@ async function round(
 interface Present {
   readonly leads: number;
   readonly optouts: number;
+  readonly fragments: number;
   readonly keys: number;
 }
 
@@ -146,7 +166,33 @@ async function check(store: Store, told: Acknowledged): Promise<Present> {
     [],
     'leads lost',
   );
-  return { leads: ids.length, optouts: await checkOptouts(store, told), keys: await checkKeys(store, told) };
+  return {
+    leads: ids.length,
+    optouts: await checkOptouts(store, told),
+    fragments: await checkFragments(store, told),
+    keys: await checkKeys(store, told),
+  };
+}
+
+/** Every acknowledged fragment verifies; every one there has its places in the log and among duplicates. */
+async function checkFragments(store: Store, { fragments }: Acknowledged): Promise<number> {
+  const there = new Map<string, string>();
+  const failed = await visitEntries(store, 'fragments', 0, async ({ value }) => {
+    const receipt = decodeReceipt(value);
+    const found = await receiptBody(store, receipt);
+    assert.ok(found.kind === 'read' && found.value?.cryptographic_verification.verified, receipt);
+    assert.ok(!there.has(receipt), 'a fragment twice');
+    const digest = found.value.envelope?.['dedupe_key_sha256'] ?? '';
+    const first = await findDuplicate(store, { probe: false, digest });
+    assert.ok(first.kind === 'read' && first.value === receipt, receipt);
+    there.set(receipt, found.value.fragment?.title ?? '');
+    return true;
+  });
+  assert.equal(failed, undefined);
+  for (const [receipt, title] of fragments) assert.equal(there.get(receipt), title, `${receipt} is lost`);
+  const records = await store.scan('fragments', { limit: 1e6 });
+  assert.equal(records.kind === 'read' && records.value.length, there.size, 'a fragment without its entry');
+  return there.size;
 }
 
 async function checkOptouts(store: Store, { optouts }: Acknowledged): Promise<number> {
@@ -208,7 +254,13 @@ async function killAgainAndAgain(
   installation: Installation,
   also: (number: number) => Promise<void>,
 ): Promise<void> {
-  const told: Acknowledged = { leads: [], optouts: [], issued: new Map(), revoked: new Set() };
+  const told: Acknowledged = {
+    leads: [],
+    optouts: [],
+    fragments: new Map(),
+    issued: new Map(),
+    revoked: new Set(),
+  };
   for (let number = 0; number < rounds; number += 1) {
     await round(number, installation, told, () => also(number));
   }
@@ -219,6 +271,7 @@ async function killAgainAndAgain(
   const counts: readonly (readonly [string, number, number])[] = [
     ['leads', told.leads.length, present.leads],
     ['opt-outs', told.optouts.length, present.optouts],
+    ['fragments', told.fragments.size, present.fragments],
     ['keys', told.issued.size, present.keys],
   ];
   for (const [what, acknowledged, there] of counts) {
