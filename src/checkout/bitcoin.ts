@@ -16,6 +16,7 @@ import { draftOrder, happen, newOrderId, type BookParts, type MadeOrder, type Ne
 import type { Chain } from './chain.js';
 import type { RailUnavailable } from './lightning.js';
 import type { Readiness } from './rails.js';
+import { Watcher } from './watcher.js';
 
 /** How long an order may be paid (ms). */
 const orderMs = 3_600_000;
@@ -25,6 +26,9 @@ const knownMs = 3_000;
 
 /** How long an address's look-up is told again (ms): any number of polls ask once. */
 const lookedMs = 500;
+
+/** The same where the node tells of payments by itself: polls only make up for a watcher that is gone. */
+const followedMs = 5_000;
 
 /** Orders that are made in one unit: they share the step of the account's index. */
 const mostTogether = 64;
@@ -38,7 +42,7 @@ export interface BitcoinParts extends BookParts {
   readonly confirmationsRequired: number;
   /** Most orders at once that are not paid for; 0: no limit. */
   readonly maxUnpaidOrders: number;
-  readonly log: Pick<Log, 'warn'>;
+  readonly log: Pick<Log, 'warn' | 'debug'>;
 }
 
 /** A wish for an order, without what the rail itself knows. */
@@ -109,6 +113,18 @@ export class Bitcoin {
       return this.lookUp(order);
     });
     return failed === undefined ? looked : undefined;
+  }
+
+  /** Whether the node tells of payments by itself. */
+  get follows(): boolean {
+    return this.parts.chain.follow !== undefined;
+  }
+
+  /** Starts to watch the open orders; undefined where the node tells of nothing by itself. */
+  watch(): Watcher | undefined {
+    const { follow } = this.parts.chain;
+    if (follow === undefined) return undefined;
+    return new Watcher({ ...this.parts, follow, lookUp: (order) => this.lookUp(order) });
   }
 
   private async run(): Promise<void> {
@@ -183,12 +199,18 @@ export class Bitcoin {
   /** Looks an order up, unless that was just done; a node that does not answer changes nothing. */
   private async refresh(order: OrderRecord): Promise<void> {
     const nowMs = this.parts.clock.monotonicMs();
+    const toldMs = this.parts.chain.follow === undefined ? lookedMs : followedMs;
     const last = this.looking.get(order.id);
-    if (last !== undefined && nowMs - last.atMs < lookedMs) {
+    if (last !== undefined && nowMs - last.atMs < toldMs) {
       await last.done;
       return;
     }
-    for (const [id, { atMs }] of this.looking) if (nowMs - atMs >= lookedMs) this.looking.delete(id);
+    for (const [id, { atMs }] of this.looking) {
+      // They stand in the order of their times.
+      if (nowMs - atMs < toldMs) break;
+      this.looking.delete(id);
+    }
+    this.looking.delete(order.id);
     const done = this.lookUp(order);
     this.looking.set(order.id, { atMs: nowMs, done });
     await done;

@@ -4,20 +4,11 @@
  */
 import { Agent } from 'node:https';
 import type { Clock } from '../system/clock.js';
-import type { Chain, ChainAnswer } from './chain.js';
+import { BtcdFollower, type BtcdPlace } from './btcdFollow.js';
+import type { Chain, ChainAnswer, ChainHints, Following } from './chain.js';
 import { askNode } from './httpsJson.js';
+import type { Network } from './lightning.js';
 import type { Output } from './orders.js';
-
-/** Where btcd is, and what opens it. */
-export interface BtcdPlace {
-  /** `https://host:port` */
-  readonly url: string;
-  readonly user: string;
-  /** A secret. */
-  readonly password: string;
-  /** Its certificate, PEM; null: one that the system trusts. */
-  readonly certificate: string | null;
-}
 
 /** Transactions in one answer. */
 const pageTransactions = 100;
@@ -58,7 +49,8 @@ export class Btcd implements Chain {
 
   constructor(
     private readonly place: BtcdPlace,
-    private readonly clock: Pick<Clock, 'after'>,
+    private readonly clock: Pick<Clock, 'after' | 'every'>,
+    private readonly bitcoinNetwork: Network,
   ) {
     const { certificate } = place;
     this.agent = new Agent({ keepAlive: true, ...(certificate === null ? {} : { ca: certificate }) });
@@ -91,6 +83,9 @@ export class Btcd implements Chain {
       if (page.length < pageTransactions) return { kind: 'answer', value: found };
     }
   }
+
+  readonly follow = (hints: ChainHints): Following =>
+    new BtcdFollower({ place: this.place, network: this.bitcoinNetwork, clock: this.clock, hints });
 
   close(): void {
     this.agent.destroy();

@@ -28,6 +28,7 @@ import { pricing, quote } from './pricing.js';
 import { notConfigured, type RailChecks } from './rails.js';
 import { createRates, type Rates } from './rates.js';
 import { StripeClient } from './stripe.js';
+import type { Watcher } from './watcher.js';
 
 /** What the checkout is made of. */
 export interface CheckoutParts extends BookParts {
@@ -80,7 +81,7 @@ function lndOf({ lndRestUrl, lndTlsCert, lndMacaroonHex, lndMacaroonPath }: Conf
 export type RailsParts = BookParts & {
   readonly configuration: Configuration;
   readonly clock: Clock;
-  readonly log: Pick<Log, 'warn' | 'error'>;
+  readonly log: Pick<Log, 'warn' | 'error' | 'debug'>;
 };
 
 /** The rails that the operator has set up. */
@@ -106,7 +107,7 @@ export function openRails(parts: RailsParts): Rails | { readonly wrong: string }
   const read = readAccount(btcXpub, network);
   if ('wrong' in read) return { wrong: `BTC_XPUB ${read.wrong}.` };
   const { account } = read;
-  const chain = new Btcd(btcChain, clock);
+  const chain = new Btcd(btcChain, clock, network);
   const onChain = { account, chain, confirmationsRequired: btcConfirmations, maxUnpaidOrders };
   return {
     rails: { btc: new Bitcoin({ ...parts, ...onChain }), ...lightning },
@@ -168,7 +169,7 @@ export function startCheckout(parts: CheckoutParts): Checkout {
   const onChainRoutes = { ...parts, bitcoin };
   const kept = [
     ...(lightning === undefined ? [] : [keepReconciled(parts, 'lightning', lightning)]),
-    ...(bitcoin === undefined ? [] : [keepReconciled(parts, 'btc', bitcoin)]),
+    ...(bitcoin === undefined ? [] : [keepBitcoin(parts, bitcoin)]),
   ];
   return {
     handlers: {
@@ -191,6 +192,26 @@ export function startCheckout(parts: CheckoutParts): Checkout {
       await Promise.all(kept.map((stop) => stop()));
       opened.close();
     },
+  };
+}
+
+/** Watches on-chain orders in whichever process holds the lease; or looks them up again and again. */
+function keepBitcoin(parts: CheckoutParts, bitcoin: Bitcoin): () => Promise<void> {
+  if (!bitcoin.follows) return keepReconciled(parts, 'btc', bitcoin);
+  let watcher: Watcher | undefined;
+  let ended: Promise<void> | undefined;
+  const onLost = (): void => {
+    ended = watcher?.stop();
+    watcher = undefined;
+  };
+  const onHeld = (): void => {
+    watcher = bitcoin.watch();
+  };
+  const lease = { name: 'orders btc', holder: parts.holder, durationMs: leaseMs, onHeld, onLost };
+  const keeper = keepLease(parts, lease);
+  return async () => {
+    await keeper.stop();
+    await ended;
   };
 }
 

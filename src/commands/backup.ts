@@ -19,7 +19,7 @@ import type { CommandContext, CommandParts } from './withStore.js';
 export interface BackupParts extends CommandParts {
   readonly version: string;
   readonly keyFormat: KeyFormat;
-  readonly log: Pick<Log, 'error' | 'warn' | 'info'>;
+  readonly log: Log;
   /** Locks the data folder; the sentence that says why it cannot be had, if so. */
   readonly lockFolder: (folder: string) => string | undefined;
   /** Where progress goes. */

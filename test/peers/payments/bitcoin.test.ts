@@ -171,6 +171,19 @@ describe('Bitcoin', { skip: nodesSkip, timeout: 900_000 }, () => {
     await until(async () => (await statusWith(key)) === 200, 5_000);
   });
 
+  test('a payment is found within 2 s of the node’s knowing it, by watching alone', async () => {
+    const made = await order();
+    // A look-up at a poll is told again for 5 s: what is seen before that, the watcher has found.
+    await pause(1_500);
+    assert.equal((await look(made)).status, 'pending');
+    await nodes.payAddress(made.address, price);
+    const known = performance.now();
+    await until(async () => (await look(made)).status === 'seen', 3_000);
+    assert.ok(performance.now() - known < 2_000, `${performance.now() - known} ms`);
+    await nodes.mine(2);
+    await becomes(made, 'confirmed');
+  });
+
   test('a payment while Fusegate is down is found without a poll', async () => {
     const made = await order();
     await stop();
