@@ -109,10 +109,8 @@ export declare class Vectors {
   vectors(from: number, to: number): Buffer
   /** A fragment's receipt by its place; `""` where there is none. */
   receipt(index: number): string
-  /** Fragments that fit, from a place on, at most so many. */
-  select(position: number, filter: FragmentFilter, from: number, most: number): Array<FragmentPlace>
-  /** How many fragments fit. */
-  matching(position: number, filter: FragmentFilter): number
+  /** Fragments that fit: how many there are, and those from a place on, at most so many. */
+  select(position: number, filter: FragmentFilter, from: number, most: number): Promise<FragmentSelection>
   /** The nearest to a vector: the most similar first, of equals the earlier. */
   nearest(position: number, vector: Uint8Array, most: number): Promise<Array<Neighbour>>
   /** As `nearest`, among the fragments at some places and those from a place on. */
@@ -185,6 +183,14 @@ export interface FragmentRegion {
   receipt: string
   /** Its fragments. */
   fragments: number
+}
+
+/** Fragments that fit a filter. */
+export interface FragmentSelection {
+  /** How many there are in all. */
+  matching: number
+  /** Some of them, in the log's order. */
+  places: Array<FragmentPlace>
 }
 
 /**
@@ -383,6 +389,8 @@ export declare function visitorId(visitor: string): string
 export interface VisitorStanding {
   /** What stands for it in a filter. */
   visitor: string
+  /** Receipt of its first fragment. */
+  receipt: string
   /** Its fragments of different content. */
   fragments: number
 }

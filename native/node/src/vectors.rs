@@ -108,11 +108,22 @@ pub struct FragmentPlace {
     pub receipt: String,
 }
 
+/// Fragments that fit a filter.
+#[napi(object)]
+pub struct FragmentSelection {
+    /// How many there are in all.
+    pub matching: u32,
+    /// Some of them, in the log's order.
+    pub places: Vec<FragmentPlace>,
+}
+
 /// A visitor's standing.
 #[napi(object)]
 pub struct VisitorStanding {
     /// What stands for it in a filter.
     pub visitor: String,
+    /// Receipt of its first fragment.
+    pub receipt: String,
     /// Its fragments of different content.
     pub fragments: u32,
 }
@@ -241,28 +252,28 @@ impl Vectors {
         })
     }
 
-    /// Fragments that fit, from a place on, at most so many.
-    #[napi]
+    /// Fragments that fit: how many there are, and those from a place on, at most so many.
+    #[napi(ts_return_type = "Promise<FragmentSelection>")]
     pub fn select(
         &self,
         position: f64,
         filter: FragmentFilter,
         from: u32,
         most: u32,
-    ) -> Result<Vec<FragmentPlace>> {
-        let view = self.view(position)?;
-        let places = view.select(&filter_of(&filter)?, from as usize, most as usize);
-        let named = |index| FragmentPlace {
-            index,
-            receipt: receipt_at(&view, index),
-        };
-        Ok(places.into_iter().map(named).collect())
-    }
-
-    /// How many fragments fit.
-    #[napi]
-    pub fn matching(&self, position: f64, filter: FragmentFilter) -> Result<u32> {
-        Ok(self.view(position)?.matching(&filter_of(&filter)?) as u32)
+    ) -> Result<AsyncTask<Work<FragmentSelection>>> {
+        let filter = filter_of(&filter)?;
+        Ok(self.work(move |vectors| {
+            let view = vectors.view(position as u64)?;
+            let named = |index| FragmentPlace {
+                index,
+                receipt: receipt_at(&view, index),
+            };
+            let places = view.select(&filter, from as usize, most as usize);
+            Ok(FragmentSelection {
+                matching: view.matching(&filter) as u32,
+                places: places.into_iter().map(named).collect(),
+            })
+        }))
     }
 
     /// The nearest to a vector: the most similar first, of equals the earlier.
@@ -313,12 +324,18 @@ impl Vectors {
     #[napi(ts_return_type = "Promise<Array<VisitorStanding>>")]
     pub fn standings(&self, position: f64, most: u32) -> AsyncTask<Work<Vec<VisitorStanding>>> {
         self.work(move |vectors| {
-            let standings = vectors.view(position as u64)?.standings();
+            let view = vectors.view(position as u64)?;
             let named = |standing: vectors::Standing| VisitorStanding {
                 visitor: format!("{:016x}", standing.visitor),
+                receipt: receipt_at(&view, standing.first),
                 fragments: standing.fragments,
             };
-            Ok(standings.into_iter().take(most as usize).map(named).collect())
+            Ok(view
+                .standings()
+                .into_iter()
+                .take(most as usize)
+                .map(named)
+                .collect())
         })
     }
 
