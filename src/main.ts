@@ -23,6 +23,7 @@ import { terminal, writeOutput } from './commands/terminal.js';
 import type { OpenedStore } from './commands/withStore.js';
 import { storeCopy } from './commands/storeCopy.js';
 import type { Handlers, RouteLimit } from './contract/routes.js';
+import { graph } from './door/graph.js';
 import { doorHandlers } from './door/handlers.js';
 import { startExploration, type ExplorationProcess } from './door/exploration.js';
 import { createPreviews } from './door/previews.js';
@@ -40,6 +41,7 @@ import { ClickLog } from './outreach/clickLog.js';
 import { deliveryInterest, deliveryModels } from './outreach/delivery.js';
 import { leads } from './outreach/leads.js';
 import { optoutState, unsubscribe } from './outreach/optout.js';
+import { graphForAll } from './pages/graph.js';
 import { docsHandlers } from './pages/docs.js';
 import { pageFile } from './pages/page.js';
 import { unsubscribePage } from './pages/unsubscribe.js';
@@ -209,6 +211,7 @@ function handlers(
       record: (each) => clicks.record(each),
     }),
     ...door(configuration, opened, explorer),
+    graph: graphForAll(explorer.explore, graph(explorer.explore)),
     banner,
     health,
     ready: ready(checks),

@@ -49,6 +49,8 @@ export interface Route {
   readonly path: string;
   /** Which address serves it: `gateway` is contract part A, `door` part B. */
   readonly part: 'gateway' | 'door';
+  /** Whether every address serves it, whatever its part. */
+  readonly everywhere?: boolean;
   /** Heading in the reference page. */
   readonly tag: 'fuse' | 'normalize' | 'checkout' | 'outreach' | 'information' | 'door';
   /** Shown beside the path. */
@@ -638,6 +640,7 @@ export const routes = {
     path: '/pages/{file}',
     summary: 'Files of the pages',
     description: 'Scripts, styles and images of the pages.',
+    everywhere: true,
     parameters: { path: 'PageFilePath' },
     answers: { 200: { type: 'text/css; charset=utf-8', description: 'The file.' } },
     cors: false,

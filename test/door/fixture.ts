@@ -9,6 +9,8 @@ import { createPreviews } from '../../src/door/previews.js';
 import { servedRoute } from '../../src/http/pipeline.js';
 import type { ServerLimits } from '../../src/http/server.js';
 import { native } from '../../src/native/addon.js';
+import { graphForAll } from '../../src/pages/graph.js';
+import { pageFile } from '../../src/pages/page.js';
 import type { Store } from '../../src/store/store.js';
 import { systemClock } from '../../src/system/clock.js';
 import { systemRandomness } from '../../src/system/randomness.js';
@@ -146,6 +148,7 @@ export function doorClient(port: number): DoorClient {
 /** Starts a door; it is drained when the tests are over. */
 export async function startDoor({ store, routeLimits, limits, ...rest }: DoorOptions): Promise<DoorClient> {
   const clock = { ...systemClock, wallMs: rest.wallMs ?? systemClock.wallMs };
+  const { explore } = rest.exploration ?? startTestExploration({ store });
   const handlers = doorHandlers({
     store,
     newUnitId,
@@ -154,14 +157,18 @@ export async function startDoor({ store, routeLimits, limits, ...rest }: DoorOpt
     findShards: native.findShards,
     previews: createPreviews(new native.Previews(rest.previewsFile ?? previewsFile()), clock),
     address: { publicUrl: null, trustedProxies: [] },
-    explore: (rest.exploration ?? startTestExploration({ store })).explore,
+    explore,
   });
+  const pages = { pageFile: pageFile(), graph: graphForAll(explore, handlers.graph) };
   const none = { submissions: 0, previews: 0 };
   const access = testAccess({ tiers: openTiers(), routeLimits: { ...none, ...routeLimits } });
   const parts = { checkJson: native.checkJson, access };
   const routes = routeList
-    .filter(({ part }) => part === 'door')
-    .map((route) => servedRoute(route, handlers[route.id as DoorRouteId], parts));
+    .filter((route) => route.part === 'door' || route.everywhere === true)
+    .map((route) => {
+      const id = route.id as DoorRouteId | 'pageFile';
+      return servedRoute(route, { ...handlers, ...pages }[id], parts);
+    });
   const { port } = await startServer({ routes, ...(limits === undefined ? {} : { limits }) });
   return doorClient(port);
 }

@@ -6,10 +6,9 @@ import { loadHnsw, readState } from '../../src/door/nearestIndex.js';
 import type { ExplorationProcess } from '../../src/door/exploration.js';
 import type { NearResponse } from '../../src/contract/explore.js';
 import { native } from '../../src/native/addon.js';
-import { encodeFragment, encodeReceipt } from '../../src/store/fragments.js';
-import type { Store } from '../../src/store/store.js';
 import { systemClock } from '../../src/system/clock.js';
-import { newUnitId, openTestStore } from '../outreach/fixture.js';
+import { openTestStore } from '../outreach/fixture.js';
+import { fill, receiptOf } from './fill.js';
 import { explored, startDoor, startTestExploration, vectorsFile } from './fixture.js';
 
 const words = [
@@ -24,30 +23,6 @@ const words = [
   'bread',
   'star',
 ];
-
-/** Puts fragments into a store as submissions do, many in a unit. */
-async function fill(store: Store, from: number, to: number): Promise<void> {
-  for (let first = from; first < to; first += 200) {
-    const numbers = Array.from({ length: Math.min(200, to - first) }, (_, index) => first + index);
-    const operations = numbers.flatMap((number) => {
-      const receipt = `fr_0${String(number).padStart(25, '0')}`;
-      const word = (step: number): string =>
-        words[(number * 7 + step * step * ((number % 13) + 1)) % 10] ?? '';
-      const fragment = {
-        title: `${word(1)} ${number % 50}`,
-        content: [2, 3, 4, 5].map(word).join(' '),
-        ...{ mechanism: '', test: '', kind: 'BRIDGE', visitor: `v${number % 9}` },
-      };
-      const envelope = JSON.stringify({ received_at: '2026-11-21T09:30:00.000Z', status: 'quarantined' });
-      const value = encodeFragment({ receipt, fragment, envelope, seal: '' });
-      return [
-        { kind: 'insert', space: 'fragments', key: Buffer.from(receipt), value } as const,
-        { kind: 'append', log: 'fragments', value: encodeReceipt(receipt) } as const,
-      ];
-    });
-    assert.equal((await store.commit({ id: newUnitId(), operations })).kind, 'done');
-  }
-}
 
 async function until(holds: () => boolean): Promise<void> {
   for (let round = 0; !holds(); round += 1) {
@@ -127,8 +102,7 @@ test(
       ).length;
     }
     assert.ok(found / wanted > 0.95, `recall ${found / wanted}`);
-    const tail = (await door.get<NearResponse>('/graph/near', { receipt: `fr_0${'3039'.padStart(25, '0')}` }))
-      .body;
+    const tail = (await door.get<NearResponse>('/graph/near', { receipt: receiptOf(3_039) })).body;
     assert.equal(tail.search, 'index');
     const again = startTestExploration({ store, file, indexedFrom: 2_000 });
     await until(() => again.indexed() === exploration.indexed());
@@ -141,7 +115,7 @@ test('an index that cannot be read is none', async () => {
   const file = vectorsFile();
   const told: string[] = [];
   writeFileSync(`${file}.hnsw`, 'nothing');
-  const state = { method: native.vectorMethod(), count: 50, receipt: `fr_0${'49'.padStart(25, '0')}` };
+  const state = { method: native.vectorMethod(), count: 50, receipt: receiptOf(49) };
   writeFileSync(`${file}.hnsw.json`, JSON.stringify(state));
   const exploration = startTestExploration({ store, file, told });
   await explored(exploration);
