@@ -70,6 +70,7 @@ export interface FragmentNode {
   receipt: string;
   /** Null when withheld. */
   title: string | null;
+  /** One of the eight, or empty when it has none. */
   kind: string;
   /** Null when withheld, empty when there is none. */
   visitor: string | null;

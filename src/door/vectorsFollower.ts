@@ -61,6 +61,12 @@ export function vectorText(fragment: {
   return `${fragment.title}\n${fragment.content}\n${fragment.mechanism}`;
 }
 
+/** A kind's number; one behind the last for a fragment without a kind. */
+function kindNumber(kind: string): number {
+  const number = kinds.findIndex((each) => each === kind);
+  return number < 0 ? kinds.length : number;
+}
+
 /** What an entry of the log brings to the file. */
 type Explored =
   | { readonly entry: 'fragment'; readonly fragment: ExploredFragment }
@@ -76,8 +82,8 @@ async function explored(store: Store, { position, value }: LogEntry): Promise<Ex
   const { fragment, envelope } = found.value;
   const { receivedAtMs, probe } = readEnvelope(envelope);
   if (probe) return { entry: 'probe' };
-  const kind = Math.max(0, kinds.indexOf(fragment.kind as (typeof kinds)[number]));
   const { visitor, content } = fragment;
+  const kind = kindNumber(fragment.kind);
   const text = vectorText(fragment);
   return { entry: 'fragment', fragment: { position, receipt, receivedAtMs, kind, visitor, content, text } };
 }

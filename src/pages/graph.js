@@ -26,6 +26,8 @@ const kinds = [
 let colors = {};
 let chosen;
 let near = new Set();
+/** Those of them that are labelled: the nearest. */
+let named = new Set();
 let renderer;
 
 /** Reads the colours of the style sheet, which knows light from dark. */
@@ -33,6 +35,7 @@ function readColors() {
   const style = getComputedStyle(document.documentElement);
   const value = (name) => style.getPropertyValue(name).trim();
   colors = { ink: value('--ink'), sheet: value('--sheet'), line: value('--line'), faint: value('--faint') };
+  colors.muted = value('--muted');
   for (const kind of kinds) colors[kind] = value(`--kind-${kind.toLowerCase().replaceAll('_', '-')}`);
 }
 
@@ -59,19 +62,32 @@ function drawHover(context, { x, y, size, label }, { labelSize, labelFont, label
   context.fillText(label, x + size + 10, y + labelSize / 3);
 }
 
+/** A node's label, readable over what is drawn behind it. */
+function drawLabel(context, { x, y, size, label }, { labelSize, labelFont, labelWeight }) {
+  if (!label) return;
+  context.font = `${labelWeight} ${labelSize}px ${labelFont}`;
+  context.lineJoin = 'round';
+  context.lineWidth = 4;
+  context.strokeStyle = colors.sheet;
+  context.strokeText(label, x + size + 4, y + labelSize / 3);
+  context.fillStyle = colors.ink;
+  context.fillText(label, x + size + 4, y + labelSize / 3);
+}
+
 /** With a fragment chosen, it and what is near stand out. */
 function nodeLook(node, { kind, ...data }) {
-  const color = colors[kind];
+  const color = colors[kind] ?? colors.muted;
   if (chosen === undefined) return { ...data, color };
   if (node === chosen) return { ...data, color, size: data.size + 3, zIndex: 2, highlighted: true };
-  if (near.has(node)) return { ...data, color, size: data.size + 1, zIndex: 1, forceLabel: true };
+  if (near.has(node)) return { ...data, color, size: data.size + 1, zIndex: 1, forceLabel: named.has(node) };
   return { ...data, color: colors.faint, label: null };
 }
 
 function edgeLook(edge, data, graph) {
   if (chosen === undefined) return { ...data, color: colors.line };
   const hidden = !graph.hasExtremity(edge, chosen);
-  return { ...data, color: colors[graph.getNodeAttribute(chosen, 'kind')], hidden, size: 1.5 };
+  const color = colors[graph.getNodeAttribute(chosen, 'kind')] ?? colors.muted;
+  return { ...data, color, hidden, size: 1.5 };
 }
 
 async function readPage(cursor) {
@@ -91,13 +107,14 @@ async function readGraph(asOf, total) {
       graph.addNode(receipt, { label: shortened(title ?? 'withheld'), kind, x: 0, y: 0, size: 3 });
     }
     for (const { from, to, similarity } of page.edges) {
-      if (graph.hasNode(to)) graph.addEdge(from, to, { weight: similarity, size: 0.6 });
+      if (graph.hasNode(to)) graph.addEdge(from, to, { weight: similarity, size: 0.5 });
     }
     cursor = page.next_cursor;
     progress.textContent = `Reading: ${graph.order} of ${Math.min(total, most)} fragments.`;
   }
+  const scale = Math.min(1, Math.max(0.3, 14 / Math.sqrt(graph.order)));
   graph.forEachNode((node) => {
-    graph.setNodeAttribute(node, 'size', Math.min(9, 2.5 + Math.sqrt(graph.degree(node))));
+    graph.setNodeAttribute(node, 'size', scale * Math.min(9, 2.5 + Math.sqrt(graph.degree(node))));
   });
   return graph;
 }
@@ -142,11 +159,11 @@ function draw(graph) {
     edgeReducer: (edge, data) => edgeLook(edge, data, graph),
     hideEdgesOnMove: large,
     hideLabelsOnMove: large,
-    labelColor: { attribute: 'labelColor', color: colors.ink },
-    labelDensity: 0.6,
+    defaultDrawNodeLabel: drawLabel,
+    labelDensity: 0.35,
     labelFont: 'system-ui, sans-serif',
-    labelGridCellSize: 110,
-    labelRenderedSizeThreshold: 4,
+    labelGridCellSize: 210,
+    labelRenderedSizeThreshold: large ? 2.2 : 4,
     labelSize: 13,
     nodeReducer: nodeLook,
     zIndex: true,
@@ -176,11 +193,16 @@ async function choose(graph, receipt) {
   if (detail.hidden) opener = document.activeElement;
   chosen = graph?.hasNode(receipt) ? receipt : undefined;
   near = new Set(chosen === undefined ? [] : graph.neighbors(receipt));
+  named = new Set();
   renderer?.refresh({ skipIndexation: true });
   if (chosen !== undefined) moveTo(graph, receipt);
-  const found = await showDetail(detail, receipt, { choose: (other) => choose(graph, other), close });
+  const shown = showDetail(detail, receipt, { choose: (other) => choose(graph, other), close });
+  detail.scrollIntoView({ block: 'nearest' });
+  const found = await shown;
   if (found === undefined || chosen !== receipt) return;
-  near = new Set([...near, ...found.filter((each) => graph.hasNode(each))]);
+  const there = found.filter((each) => graph.hasNode(each));
+  near = new Set([...near, ...there]);
+  named = new Set(there.slice(0, 3));
   renderer.refresh({ skipIndexation: true });
 }
 
@@ -231,7 +253,6 @@ function listen(graph) {
   renderer.on('leaveNode', () => (canvas.style.cursor = ''));
   dark.addEventListener('change', () => {
     readColors();
-    renderer.setSetting('labelColor', { color: colors.ink });
     renderer.refresh();
   });
 }
@@ -246,6 +267,11 @@ function legend(graph) {
       item.textContent = kind.toLowerCase().replaceAll('_', ' ');
       return item;
     });
+  if (shown.has('')) {
+    const item = document.createElement('li');
+    item.textContent = 'no kind';
+    items.push(item);
+  }
   document.getElementById('legend').replaceChildren(...items);
 }
 
@@ -255,7 +281,6 @@ function listenToLists(graphOf) {
     if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0) return;
     event.preventDefault();
     void choose(graphOf(), link.dataset.receipt);
-    detail.scrollIntoView({ block: 'nearest' });
   });
   document.addEventListener('keydown', (event) => {
     if (event.key === 'Escape' && !detail.hidden) close();
@@ -280,7 +305,8 @@ async function start() {
       listen(graph);
       progress.textContent = 'Placing the fragments …';
     });
-    progress.textContent = `${read.order} fragments and ${read.size} links are drawn.`;
+    const older = Number(total) > most ? `, the newest of ${total}` : '';
+    progress.textContent = `${read.order} fragments and ${read.size} links are drawn${older}.`;
   } catch (error) {
     progress.textContent = `The graph could not be drawn (${error.message}). The lists below have it all.`;
   }

@@ -49,9 +49,9 @@ onmessage = ({ data: { count, links, animated } }) => {
         .distance(22)
         .strength(({ weight }) => 0.15 + 0.5 * weight),
     )
-    .force('apart', d3.forceManyBody().strength(-26).theta(1.1).distanceMax(500))
-    .force('x', d3.forceX().strength(0.035))
-    .force('y', d3.forceY().strength(0.035));
+    .force('apart', d3.forceManyBody().strength(-34).theta(1.1).distanceMax(900))
+    .force('x', d3.forceX().strength(0.02))
+    .force('y', d3.forceY().strength(0.03));
   if (animated) send(nodes, false);
   let sent = Date.now();
   for (let round = 0; round < rounds; round += 1) {

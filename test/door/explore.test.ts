@@ -236,7 +236,7 @@ describe('GET /focus and /leaderboard', () => {
       [...counts].sort((a, b) => a - b),
     );
     for (const { kind, fragments } of body.kinds) {
-      assert.equal(fragments, submitted.filter((each) => (each.kind ?? 'HYPOTHESIS') === kind).length, kind);
+      assert.equal(fragments, submitted.filter((each) => each.kind === kind).length, kind);
     }
     const sizes = body.regions.map(({ fragments }) => fragments);
     assert.deepEqual(
