@@ -26,6 +26,7 @@ import type { Handlers, RouteLimit } from './contract/routes.js';
 import { graph } from './door/graph.js';
 import { doorHandlers } from './door/handlers.js';
 import { startExploration, type ExplorationProcess } from './door/exploration.js';
+import { loadHnsw } from './door/nearestIndex.js';
 import { createPreviews } from './door/previews.js';
 import { servedRoutes } from './http/pipeline.js';
 import { createServer, type Server } from './http/server.js';
@@ -349,6 +350,7 @@ function lockFolder(folder: string): string | undefined {
 const doctorParts = {
   nativeVersion: native.version,
   nodeVersion: process.versions.node,
+  hasIndex: () => loadHnsw() !== undefined,
   async get(url: string) {
     const response = await fetch(url, { signal: AbortSignal.timeout(askMs) });
     return { status: response.status, body: await response.text() };

@@ -34,7 +34,7 @@ let renderer;
 function readColors() {
   const style = getComputedStyle(document.documentElement);
   const value = (name) => style.getPropertyValue(name).trim();
-  colors = { ink: value('--ink'), sheet: value('--sheet'), line: value('--line'), faint: value('--faint') };
+  colors = { ink: value('--ink'), sheet: value('--sheet'), edge: value('--edge'), faint: value('--faint') };
   colors.muted = value('--muted');
   for (const kind of kinds) colors[kind] = value(`--kind-${kind.toLowerCase().replaceAll('_', '-')}`);
 }
@@ -84,7 +84,7 @@ function nodeLook(node, { kind, ...data }) {
 }
 
 function edgeLook(edge, data, graph) {
-  if (chosen === undefined) return { ...data, color: colors.line };
+  if (chosen === undefined) return { ...data, color: colors.edge };
   const hidden = !graph.hasExtremity(edge, chosen);
   const color = colors[graph.getNodeAttribute(chosen, 'kind')] ?? colors.muted;
   return { ...data, color, hidden, size: 1.5 };
