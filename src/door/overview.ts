@@ -1,4 +1,4 @@
-/** `GET /focus` and `GET /leaderboard` (contract, Exploration): where fragments are few, and whose are many. */
+/** `GET /focus` and `GET /leaderboard` (contract, Exploration): where fragments are few, whose are many. */
 import { jsonAnswer, storeUnavailable, unprocessable } from '../contract/answer.js';
 import type { Handler } from '../contract/exchange.js';
 import {
@@ -77,22 +77,22 @@ export function focus(parts: ExploreParts): Handler {
   };
 }
 
-/** A visitor's name, by a fragment of its whose content is not withheld; undefined where all are. */
+/** A visitor's name, by a fragment of its whose content is not withheld; null where all are. */
 async function nameOf(
   { store, vectors }: ExploreParts,
   asOf: number,
   { receipt, visitor }: VisitorStanding,
-): Promise<string | undefined | 'unavailable'> {
+): Promise<{ readonly name: string | null } | 'unavailable'> {
   const first = await publicFragment(store, receipt);
   if (first.kind === 'unavailable') return 'unavailable';
-  if (first.value?.visitor != null) return first.value.visitor;
+  if (first.value?.visitor != null) return { name: first.value.visitor };
   const { places } = await vectors.select(asOf, { visitor }, 0, namesTried);
   const cards = await cardsOf(
     store,
     places.map((place) => place.receipt),
   );
   if (cards === 'unavailable') return cards;
-  return [...cards.values()].find((card) => card.visitor !== null)?.visitor ?? undefined;
+  return { name: [...cards.values()].find((card) => card.visitor !== null)?.visitor ?? null };
 }
 
 /** Ranks visitors by how many fragments of different content they left; equals share a rank. */
@@ -104,11 +104,11 @@ export function leaderboard(parts: ExploreParts): Handler {
     const standings = await standingsAt(asOf);
     const visitors: LeaderboardEntry[] = [];
     for (const standing of standings) {
-      const visitor = await nameOf(parts, asOf, standing);
-      if (visitor === 'unavailable') return storeUnavailable();
-      if (visitor === undefined) continue;
+      const found = await nameOf(parts, asOf, standing);
+      if (found === 'unavailable') return storeUnavailable();
+      if (found.name === null) continue;
       const rank = 1 + standings.findIndex(({ fragments }) => fragments === standing.fragments);
-      visitors.push({ rank, visitor, fragments: standing.fragments });
+      visitors.push({ rank, visitor: found.name, fragments: standing.fragments });
     }
     const body: LeaderboardResponse = { ...frame(parts, asOf), visitors };
     return jsonAnswer(200, body);

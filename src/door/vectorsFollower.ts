@@ -114,7 +114,7 @@ async function fits({ store, vectors }: FollowerParts): Promise<boolean | Unavai
   return entry?.position === position && decodeReceipt(entry.value) === lastReceipt;
 }
 
-/** What the writer does first: cuts off what a power cut left wrong, and begins anew where the log is another. */
+/** What the writer does first: cuts off what a power cut left wrong, begins anew where the log is another. */
 async function begin(parts: FollowerParts): Promise<boolean> {
   const { vectors, log } = parts;
   const cut = vectors.verify();

@@ -25,15 +25,17 @@ function kindWords(kind: string): string {
 
 function titleCell({ receipt, title, withheld }: FragmentNode): string {
   const text = title ?? `withheld: ${withheld ?? ''}`;
-  return `<a href="/receipt/${escapeHtml(receipt)}" data-receipt="${escapeHtml(receipt)}"><bdi>${escapeHtml(text)}</bdi></a>`;
+  const id = escapeHtml(receipt);
+  return `<a href="/receipt/${id}" data-receipt="${id}"><bdi>${escapeHtml(text)}</bdi></a>`;
 }
 
 function row(node: FragmentNode, similarity?: number): string {
-  const when = node.received_at;
+  const when = escapeHtml(node.received_at);
+  const words = when.slice(0, 16).replace('T', ' ');
   const near = similarity === undefined ? '' : `<td class="number">${similarity.toFixed(2)}</td>`;
   return `<tr><td>${titleCell(node)}</td><td>${escapeHtml(kindWords(node.kind))}</td>
 <td><bdi>${escapeHtml(node.visitor ?? '')}</bdi></td>${near}
-<td><time datetime="${escapeHtml(when)}">${escapeHtml(when.slice(0, 16).replace('T', ' '))} UTC</time></td></tr>`;
+<td><time datetime="${when}">${words} UTC</time></td></tr>`;
 }
 
 function table(caption: string, rows: readonly string[], hasNear: boolean): string {
@@ -43,6 +45,11 @@ function table(caption: string, rows: readonly string[], hasNear: boolean): stri
 <thead><tr><th scope="col">Title</th><th scope="col">Kind</th><th scope="col">Visitor</th>${near}
 <th scope="col">Received</th></tr></thead>
 <tbody>${rows.join('\n')}</tbody></table></div>`;
+}
+
+/** Finished HTML. */
+interface Html {
+  readonly html: string;
 }
 
 /** What the page shows. */
@@ -66,8 +73,8 @@ maxlength="${longestText}" autocomplete="off"><button>Find</button></div>
 <div id="panes">
 <section id="picture" aria-labelledby="picture-title" data-as-of="${asOf}" data-total="${total}" hidden>
 <h2 id="picture-title">Graph</h2>
-<p id="keys" class="note">Drag or use the arrow keys to move, scroll or press + and − to zoom, 0 to see all. Click a
-dot for its fragment; everything in the drawing is in the lists, too.</p>
+<p id="keys" class="note">Drag or use the arrow keys to move, scroll or press + and − to zoom, 0 to see all.
+Click a dot for its fragment; everything in the drawing is in the lists, too.</p>
 <div id="stage"><div id="canvas" tabindex="0" role="img" aria-label="Drawing of the graph"
 aria-describedby="keys"></div>
 <div id="tools"><button type="button" id="in" aria-label="Zoom in">+</button>
@@ -87,7 +94,7 @@ aria-describedby="keys"></div>
 async function listOf(
   { store, vectors }: ExploreParts,
   { asOf, from: to }: PageStart,
-): Promise<string | 'unavailable'> {
+): Promise<Html | 'unavailable'> {
   const from = Math.max(0, to - listed);
   const receipts = Array.from({ length: to - from }, (_, index) => vectors.receipt(from + index));
   const cards = await cardsOf(store, receipts);
@@ -97,15 +104,16 @@ async function listOf(
     from === 0
       ? ''
       : `<p><a rel="next" href="/graph?cursor=${cursorAt({ asOf, from })}#list">Older fragments</a></p>`;
-  return `${table('Fragments, the newest first', rows, false)}${older}`;
+  return { html: `${table('Fragments, the newest first', rows, false)}${older}` };
 }
 
-async function nearList(parts: ExploreParts, asOf: number, text: string): Promise<string | 'unavailable'> {
+async function nearList(parts: ExploreParts, asOf: number, text: string): Promise<Html | 'unavailable'> {
   const neighbours = await parts.vectors.nearest(asOf, parts.embedText(text), listed);
   const found = await shown(parts.store, neighbours);
   if (found === 'unavailable') return found;
   const rows = found.map((each: NearFragment) => row(each, each.similarity));
-  return `${table('Fragments near the text', rows, true)}<p><a href="/graph">All fragments</a></p>`;
+  const all = '<p><a href="/graph">All fragments</a></p>';
+  return { html: `${table('Fragments near the text', rows, true)}${all}` };
 }
 
 function textFault(text: string): ValidationError | undefined {
@@ -124,7 +132,7 @@ async function answerPage(parts: ExploreParts, query: Readonly<Record<string, st
   if (list === 'unavailable') return storeUnavailable();
   const answer = page({
     title: 'Fragments',
-    main: main({ total, asOf: start.asOf, text, list }),
+    main: main({ total, asOf: start.asOf, text, list: list.html }),
     styles: ['graph.css'],
     scripts: ['graphology.umd.min.js', 'sigma.min.js', 'graphDetail.js', 'graph.js'],
   });

@@ -97,8 +97,8 @@ export function storedData({ clicksRetentionDays, leadsRetentionDays }: Retentio
     },
     {
       what:
-        'Vectors made of the fragments’ texts, with receipt, time, kind, and hashes of visitor and content; ' +
-        'no probes.',
+        'Vectors made of the fragments’ texts, with receipt, time, kind, and hashes of visitor and ' +
+        'content; no probes.',
       why: 'So that fragments can be explored.',
       retention: 'As long as the fragments.',
       where: 'Files of the data folder whose names begin with vectors.',

@@ -1,4 +1,4 @@
-/** The exploration routes through HTTP: neighbours, walks, the graph, lists, standings, as of any position. */
+/** The exploration routes through HTTP: neighbours, walks, graph, lists, standings, as of any position. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { describe, test } from 'node:test';

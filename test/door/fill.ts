@@ -50,7 +50,7 @@ function textsOf(number: number): { readonly title: string; readonly content: st
   const words = Array.from({ length: 9 }, (_, step) => `${word(step)} ${step < 3 ? other[step] : ''}`.trim());
   return {
     title: `What ${word(11)} ${link} in the ${word(12)}, ${number}`,
-    content: `${words.join(', ')}. The ${word(13)} ${link} the ${word(14)} when the ${word(15)} is ${number % 13}.`,
+    content: `${words.join(', ')}. The ${word(13)} ${link} the ${word(14)}: ${word(15)} is ${number % 13}.`,
   };
 }
 

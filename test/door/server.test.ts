@@ -109,7 +109,7 @@ describe('workers and restarts', () => {
     );
   });
 
-  test('what one worker stores is explored by both within a second, and as of a position the same', async () => {
+  test('what one worker stores both explore within a second, as of a position the same', async () => {
     const stored = await client.post<DreamResponse>('/dream', {
       title: 'Explored',
       content: 'periwinkle quicksilver',
@@ -136,7 +136,10 @@ describe('workers and restarts', () => {
     const complete = async (): Promise<void> => {
       for (let round = 0; round < 200; round += 1) {
         const now = await client.get<FragmentsResponse>('/graph/fragments', { limit: '1000' });
-        if (now.body.total === body.total) return assert.deepEqual(now.body, body);
+        if (now.body.total === body.total) {
+          assert.deepEqual(now.body, body);
+          return;
+        }
         await new Promise((resolve) => setTimeout(resolve, 25));
       }
       throw new Error('the file is not complete');

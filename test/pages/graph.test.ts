@@ -71,7 +71,8 @@ async function picture(page: Page, name: string): Promise<void> {
 /** Contrast (WCAG 2.2) of every text that shows with what is painted behind it; the lowest, and where. */
 const lowestContrast = `(() => {
   const linear = (s) => s <= 0.04045 ? s / 12.92 : ((s + 0.055) / 1.055) ** 2.4;
-  const luminance = ([r, g, b]) => 0.2126 * linear(r / 255) + 0.7152 * linear(g / 255) + 0.0722 * linear(b / 255);
+  const part = (value, share) => share * linear(value / 255);
+  const luminance = ([r, g, b]) => part(r, 0.2126) + part(g, 0.7152) + part(b, 0.0722);
   const parse = (color) => color.match(/[\\d.]+/g).map(Number);
   const behind = (element) => {
     for (let at = element; at !== null; at = at.parentElement) {
@@ -80,7 +81,8 @@ const lowestContrast = `(() => {
     }
     return [255, 255, 255];
   };
-  const all = [...document.querySelectorAll('h1, h2, h3, p, li, a, button, label, caption, th, td, dt, dd, code')];
+  const texts = 'h1, h2, h3, p, li, a, button, label, caption, th, td, dt, dd, code';
+  const all = [...document.querySelectorAll(texts)];
   const shown = all.filter((each) => each.checkVisibility() && each.textContent.trim() !== '');
   return shown.map((element) => {
     const colors = [parse(getComputedStyle(element).color), behind(element)];
@@ -184,7 +186,8 @@ describe('finding', () => {
     for (const id of ['button', 'canvas']) {
       await page.keyboard.press('Tab');
       const ring = await page.evaluate<[string, string, string]>(
-        '[document.activeElement.id, document.activeElement.localName, getComputedStyle(document.activeElement).outlineStyle]',
+        `(({ id, localName }) => [id, localName, getComputedStyle(document.activeElement).outlineStyle])(
+          document.activeElement)`,
       );
       assert.ok(ring[0] === id || ring[1] === id, ring.join());
       assert.equal(ring[2], 'solid');
