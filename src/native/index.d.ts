@@ -105,7 +105,10 @@ export declare class Vectors {
   reset(): void
   /** Fragments up to a position. */
   count(position: number): number
-  /** The vectors of the fragments from a place to another, one behind the other; fewer where there are fewer. */
+  /**
+   * The vectors of the fragments from a place to another, one behind the other; fewer where there are
+   * fewer.
+   */
   vectors(from: number, to: number): Buffer
   /** A fragment's receipt by its place; `""` where there is none. */
   receipt(index: number): string

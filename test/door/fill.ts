@@ -42,7 +42,7 @@ export function receiptOf(number: number): string {
 }
 
 /** The words of a fragment by its number: of one topic, now and then of two. */
-function textsOf(number: number): { readonly title: string; readonly content: string } {
+export function textsOf(number: number): { readonly title: string; readonly content: string } {
   const topic = topics[pick(number, 10)] ?? [];
   const other = number % 7 === 0 ? (topics[pick(number + 1, 10)] ?? []) : topics.map(() => '');
   const word = (step: number): string => topic[pick(number * 31 + step, 10)] ?? '';

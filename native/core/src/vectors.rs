@@ -15,8 +15,8 @@ use std::collections::{HashMap, HashSet};
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::{Acquire, Release};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicU8, AtomicU64};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use memmap2::{MmapOptions, MmapRaw};
@@ -200,25 +200,26 @@ impl Mapping {
         self.number(COUNT_AT).load(Acquire) as usize
     }
 
-    /// The receipt last seen. It is written before the position; a torn one is found out by its reader, who
-    /// compares it with the log.
+    /// The bytes of the receipt last seen, written before the position. A torn one is found out by its
+    /// reader, who compares it with the log.
+    fn last_bytes(&self) -> &[AtomicU8] {
+        // SAFETY: the bytes lie in the header's page and are reached by atomics alone.
+        unsafe {
+            let first = self.header.as_ptr().add(LAST_AT).cast::<AtomicU8>();
+            std::slice::from_raw_parts(first, RECEIPT_BYTES)
+        }
+    }
+
     fn last_receipt(&self) -> String {
-        // SAFETY: the bytes lie in the header's page; one writer at most, at another time: see the file's head.
-        let bytes = unsafe { std::slice::from_raw_parts(self.header.as_ptr().add(LAST_AT), RECEIPT_BYTES) };
-        let text = bytes.split(|&byte| byte == 0).next().unwrap_or_default();
-        String::from_utf8_lossy(text).into_owned()
+        let bytes = self.last_bytes().iter().map(|byte| byte.load(Relaxed));
+        let text: Vec<u8> = bytes.take_while(|&byte| byte != 0).collect();
+        String::from_utf8_lossy(&text).into_owned()
     }
 
     fn set_last_receipt(&self, receipt: &str) {
-        let mut bytes = [0; RECEIPT_BYTES];
-        let length = receipt.len().min(RECEIPT_BYTES);
-        bytes[..length].copy_from_slice(&receipt.as_bytes()[..length]);
-        // SAFETY: as in `last_receipt`; this process is the writer.
-        unsafe {
-            self.header
-                .as_mut_ptr()
-                .add(LAST_AT)
-                .copy_from_nonoverlapping(bytes.as_ptr(), RECEIPT_BYTES);
+        let padded = receipt.bytes().chain(std::iter::repeat(0));
+        for (byte, value) in self.last_bytes().iter().zip(padded) {
+            byte.store(value, Relaxed);
         }
     }
 
@@ -545,7 +546,8 @@ impl Vectors {
         Ok(())
     }
 
-    /// Notes that the log was looked at up to a position, whose receipt this is. The caller is the only writer.
+    /// Notes that the log was looked at up to a position, whose receipt this is. The caller is the only
+    /// writer.
     pub fn see(&self, position: u64, receipt: &str) -> io::Result<()> {
         let mapping = self.current()?;
         mapping.set_last_receipt(receipt);

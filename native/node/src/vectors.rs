@@ -229,7 +229,8 @@ impl Vectors {
         Ok(self.view(position)?.count() as u32)
     }
 
-    /// The vectors of the fragments from a place to another, one behind the other; fewer where there are fewer.
+    /// The vectors of the fragments from a place to another, one behind the other; fewer where there are
+    /// fewer.
     #[napi]
     pub fn vectors(&self, from: u32, to: u32) -> Result<Buffer> {
         let view = self.inner.view(u64::MAX)?;
