@@ -131,6 +131,7 @@ async function begin(parts: FollowerParts): Promise<boolean> {
 class FollowingProcess implements Follower {
   private readonly timer: Timer;
   private round: Promise<void> | undefined;
+  private told: string | undefined;
   private state: 'waiting' | 'beginning' | 'writing' | 'stopped' = 'waiting';
 
   constructor(private readonly parts: FollowerParts) {
@@ -146,10 +147,16 @@ class FollowingProcess implements Follower {
 
   private look(): void {
     this.round ??= this.advance()
-      .catch((error: unknown) => {
-        this.parts.log.warn({ reason: String(error) }, 'the file of vectors could not be brought up to date');
-      })
+      .then(() => (this.told = undefined))
+      .catch((error: unknown) => this.tell(String(error)))
       .finally(() => (this.round = undefined));
+  }
+
+  /** Tells why a round failed, once for as long as it is the same. */
+  private tell(reason: string): void {
+    if (reason === this.told) return;
+    this.told = reason;
+    this.parts.log.warn({ reason }, 'the file of vectors could not be brought up to date');
   }
 
   private async advance(): Promise<void> {

@@ -47,6 +47,32 @@ function forDays(days: number, otherwise: string): string {
     : `${days} ${days === 1 ? 'day' : 'days'}, or until it is forgotten on request.`;
 }
 
+/** What the fragment door keeps. */
+const doorData: readonly StoredData[] = [
+  {
+    what:
+      'Fragments: their six fields as accepted, time, receipt and digests, and SHA-256 of idempotency ' +
+      'keys. Anyone may read a fragment by its receipt; send nothing private.',
+    why: 'So that a receipt can be read again and verified.',
+    retention: 'For good.',
+    where: 'Table fragments of the store.',
+  },
+  {
+    what:
+      'Vectors made of the fragments’ texts, with receipt, time, kind, and hashes of visitor and ' +
+      'content; no probes.',
+    why: 'So that fragments can be explored.',
+    retention: 'As long as the fragments.',
+    where: 'Files of the data folder whose names begin with vectors.',
+  },
+  {
+    what: 'Previews of fragments: their six fields as accepted.',
+    why: 'So that a preview can be confirmed by its token.',
+    retention: '30 minutes at the longest; none survives a restart.',
+    where: 'File previews of the data folder.',
+  },
+];
+
 /** What the tables about people hold, for GET /privacy. */
 export function storedData({ clicksRetentionDays, leadsRetentionDays }: Retention): StoredData[] {
   const asked = 'Until it is forgotten on request.';
@@ -87,28 +113,7 @@ export function storedData({ clicksRetentionDays, leadsRetentionDays }: Retentio
       retention: 'For good; the email address until it is forgotten on request.',
       where: 'Tables orders and ledger of the store.',
     },
-    {
-      what:
-        'Fragments: their six fields as accepted, time, receipt and digests, and SHA-256 of idempotency ' +
-        'keys. Anyone may read a fragment by its receipt; send nothing private.',
-      why: 'So that a receipt can be read again and verified.',
-      retention: 'For good.',
-      where: 'Table fragments of the store.',
-    },
-    {
-      what:
-        'Vectors made of the fragments’ texts, with receipt, time, kind, and hashes of visitor and ' +
-        'content; no probes.',
-      why: 'So that fragments can be explored.',
-      retention: 'As long as the fragments.',
-      where: 'Files of the data folder whose names begin with vectors.',
-    },
-    {
-      what: 'Previews of fragments: their six fields as accepted.',
-      why: 'So that a preview can be confirmed by its token.',
-      retention: '30 minutes at the longest; none survives a restart.',
-      where: 'File previews of the data folder.',
-    },
+    ...doorData,
     {
       what:
         'API keys: SHA-256 of the key, its beginning and end (11 characters), id, tier, what it was made ' +
