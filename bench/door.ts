@@ -1,6 +1,7 @@
 /**
  * `bench door`: the digests of a fragment in one native call; durable POST /dream and GET /receipt/{id}
- * through HTTP with one worker, the store counted afterwards, beside the machine's bare fdatasync.
+ * through HTTP with one worker, the store counted afterwards, beside the machine's bare fdatasync; and
+ * GET /graph/near among 100,000 fragments.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -16,6 +17,7 @@ import { bareSyncs } from './leads.js';
 import { findWrk, runWrk, type Load } from './load.js';
 import { machine, writeRecord } from './machine.js';
 import { dotPlot } from './plot.js';
+import { measureNear, NEAR_FRAGMENTS, type NearFigures, type NearTimes } from './near.js';
 import type { Server } from './processes.js';
 import { startFusegate } from './servers.js';
 import { figure, spread } from './statistics.js';
@@ -28,8 +30,8 @@ export interface DoorOptions {
   readonly record: boolean;
 }
 
-/** Most time of a set of digests (µs), and least rates (1/s), that pass. */
-const TARGETS = { ascii: 15, cjk: 120, submissions: 4_000, receipts: 8_000 } as const;
+/** Most time of a set of digests (µs), least rates (1/s), and most time of /graph/near (ms), that pass. */
+const TARGETS = { ascii: 15, cjk: 120, submissions: 4_000, receipts: 8_000, near: 5 } as const;
 const CHARACTERS = 2_000;
 const ROUNDS = 30;
 const CALLS = 200;
@@ -151,7 +153,8 @@ export async function benchDoor(options: DoorOptions): Promise<number> {
     };
     const before = bareSyncs(folder);
     const served = await serve(folder, options);
-    return report(options, startedAt, digests, served, [before, bareSyncs(folder)]);
+    const near = await measureNear(folder);
+    return report(options, startedAt, digests, served, [before, bareSyncs(folder)], near);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -165,6 +168,7 @@ function report(
   digests: Digests,
   served: Served,
   syncs: readonly number[],
+  near: NearFigures,
 ): number {
   const wrong = fault(served, options.connections);
   const { submissions, receipts } = served;
@@ -173,6 +177,7 @@ function report(
     cjk: digests.cjk < TARGETS.cjk,
     submissions: wrong === undefined && submissions.requestsPerSecond >= TARGETS.submissions,
     receipts: receipts.requestsPerSecond >= TARGETS.receipts,
+    near: Math.max(near.exact.p50, near.index?.p50 ?? 0) < TARGETS.near,
   };
   const host = machine();
   const record = {
@@ -182,10 +187,14 @@ function report(
     digests,
     ...served,
     syncs,
+    near,
     verdicts,
   };
   if (options.json) console.log(JSON.stringify(record, null, 2));
-  else print(digests, served, syncs, verdicts, wrong);
+  else {
+    print(digests, served, syncs, verdicts, wrong);
+    printNear(near, verdicts.near);
+  }
   if (options.record) {
     for (const file of writeRecord('door', startedAt, record, plot(host, served, syncs))) {
       console.error(`Wrote ${file}`);
@@ -218,6 +227,17 @@ function print(
     `${figure(receipts.requestsPerSecond)} verified receipts a second, ${latency(receipts)}  ` +
       judged('receipts'),
   );
+}
+
+function printNear({ exact, index, rebuildSeconds }: NearFigures, passed: boolean): void {
+  const line = ({ p50, p99, recall }: NearTimes): string =>
+    `p50 ${figure(p50)} ms, p99 ${figure(p99)} ms, recall ${recall.toFixed(3)}`;
+  console.log(
+    `/graph/near among ${figure(NEAR_FRAGMENTS)}: exact ${line(exact)}; by the index ` +
+      `${index === null ? 'not measured: it is not there' : line(index)}  ` +
+      `[target ${figure(TARGETS.near)} ms: ${passed ? 'pass' : 'missed'}]`,
+  );
+  console.log(`the file of vectors was made anew in ${figure(rebuildSeconds)} s`);
 }
 
 function plot(host: ReturnType<typeof machine>, served: Served, syncs: readonly number[]): string {

@@ -94,7 +94,7 @@ program
   });
 program
   .command('door')
-  .description('digests of a fragment, durable POST /dream and verified GET /receipt/{id}: times and rates')
+  .description('digests of a fragment, durable POST /dream, verified GET /receipt/{id}, GET /graph/near')
   .option('--seconds <s>', 'seconds of load of each kind', positive, 10)
   .option('--connections <n>', 'clients at once', whole, 64)
   .option('--json', 'print one JSON document instead of text', false)

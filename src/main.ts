@@ -24,7 +24,10 @@ import { readLines, terminal, writeOutput } from './commands/terminal.js';
 import type { OpenedStore } from './commands/withStore.js';
 import { storeCopy } from './commands/storeCopy.js';
 import type { Handlers, RouteLimit } from './contract/routes.js';
+import { graph } from './door/graph.js';
 import { doorHandlers } from './door/handlers.js';
+import { startExploration, type ExplorationProcess } from './door/exploration.js';
+import { loadHnsw } from './door/nearestIndex.js';
 import { createPreviews } from './door/previews.js';
 import { servedRoutes } from './http/pipeline.js';
 import { createServer, type Server } from './http/server.js';
@@ -40,6 +43,7 @@ import { ClickLog } from './outreach/clickLog.js';
 import { deliveryInterest, deliveryModels } from './outreach/delivery.js';
 import { leads } from './outreach/leads.js';
 import { optoutState, unsubscribe } from './outreach/optout.js';
+import { graphForAll } from './pages/graph.js';
 import { docsHandlers } from './pages/docs.js';
 import { pageFile } from './pages/page.js';
 import { unsubscribePage } from './pages/unsubscribe.js';
@@ -92,10 +96,14 @@ const limitsFile = (dataFolder: string): string => join(dataFolder, 'limits');
 /** The file of the data folder that holds the machine's previews of fragments. */
 const previewsFile = (dataFolder: string): string => join(dataFolder, 'previews');
 
+/** The file of the data folder that holds the vectors of the fragments. */
+const vectorsFile = (dataFolder: string): string => join(dataFolder, 'vectors');
+
 /** Makes what the workers need in the data folder, which is locked. @throws Error when it cannot. */
 function prepareFolder(dataFolder: string): void {
   native.createLimits(limitsFile(dataFolder), systemRandomness(16));
   native.createPreviews(previewsFile(dataFolder));
+  native.prepareVectors(vectorsFile(dataFolder));
 }
 
 /** Requests a minute and address of the routes that have such a limit. */
@@ -137,8 +145,29 @@ async function getPage(url: string): Promise<string> {
   return response.text();
 }
 
+/** Follows the fragments of the store, so that they can be explored. */
+function exploration({ dataFolder }: Configuration, { store }: OpenedStore, log: Log): ExplorationProcess {
+  const file = vectorsFile(dataFolder);
+  return startExploration({
+    store,
+    vectorsFile: file,
+    vectors: new native.Vectors(file),
+    method: native.vectorMethod(),
+    embedText: native.embedText,
+    visitorId: native.visitorId,
+    takeLock: () => native.lockFile(`${file}.lock`, String(process.pid)) === null,
+    clock: systemClock,
+    randomness: systemRandomness,
+    log,
+  });
+}
+
 /** The fragment door's handlers. */
-function door(configuration: Configuration, opened: OpenedStore): ReturnType<typeof doorHandlers> {
+function door(
+  configuration: Configuration,
+  opened: OpenedStore,
+  { explore }: ExplorationProcess,
+): ReturnType<typeof doorHandlers> {
   const { dataFolder, doorPort, publicUrl, publicDoorUrl, trustedProxies } = configuration;
   const previews = createPreviews(new native.Previews(previewsFile(dataFolder)), systemClock);
   const address = publicDoorUrl ?? (doorPort === null ? publicUrl : null);
@@ -149,6 +178,7 @@ function door(configuration: Configuration, opened: OpenedStore): ReturnType<typ
     findShards: native.findShards,
     previews,
     address: { publicUrl: address, trustedProxies },
+    explore,
   });
 }
 
@@ -159,6 +189,7 @@ function handlers(
   opened: OpenedStore,
   clicks: ClickLog,
   checkout: Checkout,
+  explorer: ExplorationProcess,
 ): Handlers {
   const { store, secrets } = opened;
   const storing = { ...opened, clock: systemClock };
@@ -182,7 +213,8 @@ function handlers(
       clock: systemClock,
       record: (each) => clicks.record(each),
     }),
-    ...door(configuration, opened),
+    ...door(configuration, opened, explorer),
+    graph: graphForAll(explorer.explore, graph(explorer.explore)),
     banner,
     health,
     ready: ready(checks),
@@ -251,7 +283,8 @@ async function buildServer(configuration: Configuration, tiers: Tiers): Promise<
     holder,
     getPage,
   });
-  const bound = handlers(configuration, tiers, opened, clicks, checkout);
+  const explorer = exploration(configuration, opened, log);
+  const bound = handlers(configuration, tiers, opened, clicks, checkout, explorer);
   const pipeline = { checkJson: native.checkJson, access };
   const isMoved = configuration.doorPort !== null;
   const server = createServer({
@@ -264,13 +297,12 @@ async function buildServer(configuration: Configuration, tiers: Tiers): Promise<
   keyChanges.start();
   return {
     listen: server.listen,
-    metrics: () => [...server.metrics(), ...clicks.metrics(), ...access.metrics()],
+    metrics: () => [server, clicks, access, explorer].flatMap((part) => part.metrics()),
     async drain(timeoutMs) {
       const drained = await server.drain(timeoutMs);
       keyChanges.stop();
-      const last = Promise.all([sweep.stop(), checkout.stop(), clicks.close(), access.close()]).then(() =>
-        opened.store.close(),
-      );
+      const ended = [sweep.stop(), checkout.stop(), explorer.stop(), clicks.close(), access.close()];
+      const last = Promise.all(ended).then(() => opened.store.close());
       await Promise.race([last, systemClock.sleep(lastFlushMs)]);
       return drained;
     },
@@ -325,6 +357,7 @@ function lockFolder(folder: string): string | undefined {
 const doctorParts = {
   nativeVersion: native.version,
   nodeVersion: process.versions.node,
+  hasIndex: () => loadHnsw() !== undefined,
   async get(url: string) {
     const response = await fetch(url, { signal: AbortSignal.timeout(askMs) });
     return { status: response.status, body: await response.text() };

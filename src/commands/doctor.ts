@@ -20,6 +20,8 @@ export interface DoctorParts extends CommandParts {
   readonly version: string;
   /** Version of the native module that is loaded. */
   readonly nativeVersion: () => string;
+  /** Whether fragments are looked for by an index where they are very many. */
+  readonly hasIndex: () => boolean;
   /** Version of Node, as in `20.1.0`. */
   readonly nodeVersion: string;
   readonly log: Pick<Log, 'error' | 'warn' | 'info'>;
@@ -47,7 +49,7 @@ function sentence(error: unknown): string {
 /** Releases of Node that are tested. */
 const testedNode = [20, 22, 24];
 
-function program({ version, nativeVersion, nodeVersion }: DoctorParts): Finding[] {
+function program({ version, nativeVersion, nodeVersion, hasIndex }: DoctorParts): Finding[] {
   const native = nativeVersion();
   const built =
     native === version
@@ -58,8 +60,15 @@ function program({ version, nativeVersion, nodeVersion }: DoctorParts): Finding[
   return [
     built,
     finding(tested ? 'ok' : 'note', 'node', `Node ${nodeVersion} ${which}${tested ? ' fine' : ''}.`),
+    hasIndex()
+      ? finding('ok', 'index', 'hnswlib-node is there, for 50,000 fragments and more.')
+      : finding('note', 'index', `hnswlib-node cannot be loaded. ${withoutIndex}`),
   ];
 }
+
+const withoutIndex =
+  'From 50,000 fragments on, GET /graph/near compares every vector, some milliseconds for 100,000. ' +
+  'npm install builds it where there is a C++ compiler.';
 
 /** Free space below which a note is due. */
 const littleBytes = 1_000_000_000;

@@ -2,6 +2,7 @@
 import { auditDefaults } from './audit.js';
 import { cardStatusDefaults, cardSuccessDefaults } from './card.js';
 import { clickDefaults } from './click.js';
+import { exploreDefaults, exploreExtensions } from './explore.js';
 import { fuseDefaults, fuseExtensions } from './fuse.js';
 import { normalizeDefaults, normalizeExtensions } from './normalize.js';
 import { unsubscribeDefaults } from './optout.js';
@@ -24,6 +25,11 @@ export const annotations: { readonly [Name in keyof RequestBodies | keyof Parame
   CardSuccessQuery: { defaults: cardSuccessDefaults, extensions: [] },
   ClickQuery: { defaults: clickDefaults, extensions: [] },
   UnsubscribeQuery: { defaults: unsubscribeDefaults, extensions: [] },
+  AsOfQuery: { defaults: {}, extensions: exploreExtensions.asOf },
+  NearQuery: { defaults: exploreDefaults.near, extensions: exploreExtensions.near },
+  WalkQuery: { defaults: exploreDefaults.walk, extensions: exploreExtensions.walk },
+  GraphQuery: { defaults: exploreDefaults.graph, extensions: exploreExtensions.graph },
+  FragmentsQuery: { defaults: exploreDefaults.graph, extensions: exploreExtensions.fragments },
   ClaimQuery: { defaults: {}, extensions: ['claim'] },
   ClaimHeaders: { defaults: {}, extensions: ['x-claim-token'] },
 };

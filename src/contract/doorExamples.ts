@@ -12,7 +12,8 @@ import { canonicalization, hashScope } from './fragment.js';
 import type { HarvestRequest, HarvestResponse } from './harvest.js';
 import type { ReceiptResponse } from './receipt.js';
 
-const receipt = 'fr_01M7YQ1WE038NKRKAYDXR834J3';
+/** Its receipt's id. */
+export const receipt = 'fr_01M7YQ1WE038NKRKAYDXR834J3';
 const contentDigest = '7b57128cbe4631608f628147ea2302ea748db15df0781992736174a6f58700e4';
 const payloadDigest = '00085ee6ec4522eaea5403b9133b61c09b5036f4a7f53569dc3d1dc4f0b541e4';
 const token = '01592409f8dbf0fb8a0a2562aa78217c4969f42577acf3573705148a42f8e30f';
@@ -28,7 +29,8 @@ export const dreamRequest: DreamRequest = {
   idempotency_key: 'a4e2c000-7d1f-4b6c-9a40-e15f3d88aa01',
 };
 
-const fragment: Fragment = {
+/** What of it is stored. */
+export const fragment: Fragment = {
   title: 'Cafe\u0301 \ufb01lters',
   content: 'Stra\u00dfe \u200band\u00a0the LATTICE\nhold \u201ctogether\u201d.',
   mechanism: '',

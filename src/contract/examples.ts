@@ -20,6 +20,17 @@ import {
   stateQuery,
   stateResponse,
 } from './doorExamples.js';
+import {
+  focusResponse,
+  fragmentsPath,
+  fragmentsResponse,
+  graphResponse,
+  leaderboardResponse,
+  nearPath,
+  nearResponse,
+  walkPath,
+  walkResponse,
+} from './exploreExamples.js';
 import type { FuseRequest, FuseResponse } from './fuse.js';
 import type {
   BannerResponse,
@@ -31,6 +42,7 @@ import type {
   VersionResponse,
 } from './info.js';
 import type { LeadRequest, LeadResponse } from './leads.js';
+import { how } from './how.js';
 import { bodyLimits, fieldLimits } from './limits.js';
 import type {
   CardOrderCreated,
@@ -593,6 +605,13 @@ export const examples: Readonly<Record<RouteId, Example>> = {
   dreamConfirm: post('/dream_confirm', confirmRequest, confirmResponse),
   harvest: post('/harvest', harvestRequest, harvestResponse),
   receipt: get(receiptPath, receiptResponse),
+  near: get(nearPath, nearResponse),
+  walk: get(walkPath, walkResponse),
+  graph: get('/graph', graphResponse),
+  graphFragments: get(fragmentsPath, fragmentsResponse),
+  focus: get('/focus', focusResponse),
+  leaderboard: get('/leaderboard', leaderboardResponse),
+  how: get('/how', how),
   doorOpenapi: {
     request: { method: 'GET', path: '/api/agent/openapi' },
     response: { status: 200, type: json },

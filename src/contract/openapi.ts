@@ -111,8 +111,16 @@ function answer(draft: Draft, route: ListedRoute, status: number, shown: RouteAn
   return {
     description: shown.description,
     headers: headersOf(route, status),
-    content: { [type]: { schema, ...(example === undefined ? {} : { example }) } },
+    content: {
+      [type]: { schema, ...(example === undefined ? {} : { example }) },
+      ...Object.fromEntries(alsoOf(shown).map((other) => [other, { schema: { type: 'string' } }])),
+    },
   };
+}
+
+/** Media types of an answer besides its own. */
+function alsoOf(shown: RouteAnswer): readonly string[] {
+  return ('also' in shown ? shown.also : undefined) ?? [];
 }
 
 function problem(draft: Draft, route: ListedRoute, status: number, codes: readonly string[]): SchemaObject {

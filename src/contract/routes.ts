@@ -27,7 +27,12 @@ export type RouteBody =
 
 /** The body of a documented answer: JSON of a schema, or a media type. */
 export type RouteAnswer =
-  | { readonly schema: keyof ResponseBodies; readonly description: string }
+  | {
+      readonly schema: keyof ResponseBodies;
+      readonly description: string;
+      /** Other media types that `Accept` may ask for. */
+      readonly also?: readonly string[];
+    }
   | { readonly type: string; readonly description: string };
 
 /** Header fields an answer may carry besides those that all do. */
@@ -44,6 +49,8 @@ export interface Route {
   readonly path: string;
   /** Which address serves it: `gateway` is contract part A, `door` part B. */
   readonly part: 'gateway' | 'door';
+  /** Whether every address serves it, whatever its part. */
+  readonly everywhere?: boolean;
   /** Heading in the reference page. */
   readonly tag: 'fuse' | 'normalize' | 'checkout' | 'outreach' | 'information' | 'door';
   /** Shown beside the path. */
@@ -182,6 +189,17 @@ const submission = {
   },
   headers: ['ratelimit', 'ratelimit-policy'],
 } as const;
+
+/** What the routes that explore have besides. */
+const exploration = {
+  ...door,
+  method: 'GET',
+  body: { kind: 'none' },
+  problems: { 503: ['store_unavailable'] },
+  headers: [],
+} as const;
+
+const markdown = 'text/markdown; charset=utf-8';
 
 /** Every route, by id. */
 export const routes = {
@@ -527,6 +545,76 @@ export const routes = {
     problems: { 404: ['receipt_not_found'], 503: ['store_unavailable'] },
     headers: [],
   },
+  near: {
+    ...exploration,
+    path: '/graph/near',
+    summary: 'The fragments nearest to one, or to a text',
+    description:
+      'Compares vectors: give `receipt` or `text`. The most similar come first, of equals the earlier; ' +
+      'none whose similarity is not above 0. The answer names what made the vectors.',
+    parameters: { query: 'NearQuery' },
+    answers: { 200: { schema: 'NearResponse', description: 'The neighbours.' } },
+    problems: { 404: ['receipt_not_found'], 503: ['store_unavailable'] },
+  },
+  walk: {
+    ...exploration,
+    path: '/walk',
+    summary: 'A walk from neighbour to neighbour',
+    description:
+      'Each turn goes to one of the five nearest that the walk has not seen, as the seed decides: the same ' +
+      '`from`, `steps`, `seed` and `as_of` give the same walk. It ends early where nothing near is left.',
+    parameters: { query: 'WalkQuery' },
+    answers: { 200: { schema: 'WalkResponse', description: 'The walk.' } },
+    problems: { 404: ['receipt_not_found'], 503: ['store_unavailable'] },
+  },
+  graph: {
+    ...exploration,
+    path: '/graph',
+    summary: 'The graph of fragments, page by page',
+    description:
+      'Nodes in the order in which they were stored, and edges from each to the nearest among those before ' +
+      'it, at most three. A browser gets a page that draws it.',
+    parameters: { query: 'GraphQuery' },
+    reads: ['accept'],
+    answers: { 200: { schema: 'GraphResponse', description: 'One page of the graph.', also: [html] } },
+  },
+  graphFragments: {
+    ...exploration,
+    path: '/graph/fragments',
+    summary: 'Fragments with their content, page by page',
+    description: 'In the order in which they were stored; `kind`, `visitor` and `since` leave others out.',
+    parameters: { query: 'FragmentsQuery' },
+    answers: { 200: { schema: 'FragmentsResponse', description: 'One page of them.' } },
+  },
+  focus: {
+    ...exploration,
+    path: '/focus',
+    summary: 'Where there are few fragments',
+    description:
+      'Kinds, and regions of fragments that are near one another (k-means, at most twelve, each named by ' +
+      'the fragment in its middle), those with fewest first.',
+    parameters: { query: 'AsOfQuery' },
+    answers: { 200: { schema: 'FocusResponse', description: 'Kinds and regions.' } },
+  },
+  leaderboard: {
+    ...exploration,
+    path: '/leaderboard',
+    summary: 'Visitors by their fragments',
+    description:
+      'Counts fragments of different content; probes and fragments without a visitor are left out.',
+    parameters: { query: 'AsOfQuery' },
+    answers: { 200: { schema: 'LeaderboardResponse', description: 'The first hundred.' } },
+  },
+  how: {
+    ...exploration,
+    path: '/how',
+    summary: 'How to use the door',
+    description: 'What to do, step by step.',
+    unprocessable: false,
+    reads: ['accept'],
+    answers: { 200: { schema: 'HowResponse', description: 'The steps.', also: [markdown] } },
+    problems: {},
+  },
   doorOpenapi: {
     ...information,
     part: 'door',
@@ -613,6 +701,7 @@ export const routes = {
     path: '/pages/{file}',
     summary: 'Files of the pages',
     description: 'Scripts, styles and images of the pages.',
+    everywhere: true,
     parameters: { path: 'PageFilePath' },
     answers: { 200: { type: 'text/css; charset=utf-8', description: 'The file.' } },
     cors: false,

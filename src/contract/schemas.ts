@@ -29,6 +29,7 @@ import type {
   DreamResponse,
 } from './dream.js';
 import type {
+  AsOfQuery,
   FocusResponse,
   FragmentsQuery,
   FragmentsResponse,
@@ -90,6 +91,7 @@ export interface RequestBodies {
 
 /** The sets of path, query and header parameters, by schema name. */
 export interface ParameterSets {
+  AsOfQuery: AsOfQuery;
   BitcoinOrderPath: BitcoinOrderPath;
   LightningOrderPath: LightningOrderPath;
   CardOrderPath: CardOrderPath;

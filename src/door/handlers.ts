@@ -2,21 +2,41 @@
 import type { Handlers } from '../contract/routes.js';
 import { confirm, confirmState } from './confirm.js';
 import { dream } from './dream.js';
+import type { ExploreParts } from './explore.js';
+import { graph, graphFragments } from './graph.js';
 import { harvest, type HarvestParts } from './harvest.js';
+import { tellHow } from './how.js';
+import { near } from './near.js';
 import { doorOpenapi, type DoorAddress } from './openapi.js';
+import { focus, leaderboard } from './overview.js';
 import { preview } from './preview.js';
 import type { Previews } from './previews.js';
 import { receipt } from './receipt.js';
+import { walk } from './walk.js';
 
 /** What the fragment door is made of. */
 export interface DoorParts extends HarvestParts {
   readonly previews: Previews;
   readonly address: DoorAddress;
+  readonly explore: ExploreParts;
 }
 
 /** Ids of the fragment door's routes. */
 export type DoorRouteId =
-  'dream' | 'dreamPreview' | 'dreamConfirmState' | 'dreamConfirm' | 'harvest' | 'receipt' | 'doorOpenapi';
+  | 'dream'
+  | 'dreamPreview'
+  | 'dreamConfirmState'
+  | 'dreamConfirm'
+  | 'harvest'
+  | 'receipt'
+  | 'near'
+  | 'walk'
+  | 'graph'
+  | 'graphFragments'
+  | 'focus'
+  | 'leaderboard'
+  | 'how'
+  | 'doorOpenapi';
 
 /** The handler of each of the door's routes. */
 export function doorHandlers(parts: DoorParts): Pick<Handlers, DoorRouteId> {
@@ -27,6 +47,13 @@ export function doorHandlers(parts: DoorParts): Pick<Handlers, DoorRouteId> {
     dreamConfirm: confirm(parts),
     harvest: harvest(parts),
     receipt: receipt(parts),
+    near: near(parts.explore),
+    walk: walk(parts.explore),
+    graph: graph(parts.explore),
+    graphFragments: graphFragments(parts.explore),
+    focus: focus(parts.explore),
+    leaderboard: leaderboard(parts.explore),
+    how: tellHow(),
     doorOpenapi: doorOpenapi(parts.address),
   };
 }

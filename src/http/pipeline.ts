@@ -127,7 +127,7 @@ export function servedRoutes(
   served: readonly ContractRoute['part'][] = ['gateway', 'door'],
 ): ServedRoute[] {
   return routeList
-    .filter(({ part }) => served.includes(part))
+    .filter(({ part, everywhere }) => served.includes(part) || everywhere === true)
     .map((route) => servedRoute(route, handlerOf(handlers, route.id), parts));
 }
 

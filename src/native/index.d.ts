@@ -85,6 +85,47 @@ export declare class TextNormalizer {
   normalize(text: Buffer, threads: number): Promise<NormalizedText>
 }
 
+/**
+ * The vectors of this machine, shared by all processes that open the same file. Positions are those of the
+ * log of fragments: what is asked of one is answered by the fragments up to it, the same whenever it is
+ * asked. Calls throw, and promises reject, when the file cannot be read.
+ */
+export declare class Vectors {
+  /** Opens the file that `prepareVectors` made. Throws when it cannot be opened. */
+  constructor(path: string)
+  /** How far it has come. */
+  state(): VectorsState
+  /** Adds a fragment; false where its receipt's id is too long. Only one process at a time may write. */
+  append(fragment: ExploredFragment): boolean
+  /** Notes that the log was looked at up to a position, whose receipt this is. For the writer. */
+  see(position: number, receipt: string): void
+  /** Cuts off what a power cut left wrong; returns how many fragments. For the writer, before it begins. */
+  verify(): number
+  /** Gives the file up for a new one, which every process has from its next call on. For the writer. */
+  reset(): void
+  /** Fragments up to a position. */
+  count(position: number): number
+  /**
+   * The vectors of the fragments from a place to another, one behind the other; fewer where there are
+   * fewer.
+   */
+  vectors(from: number, to: number): Buffer
+  /** A fragment's receipt by its place; `""` where there is none. */
+  receipt(index: number): string
+  /** Fragments that fit: how many there are, and those from a place on, at most so many. */
+  select(position: number, filter: FragmentFilter, from: number, most: number): Promise<FragmentSelection>
+  /** The nearest to a vector: the most similar first, of equals the earlier. */
+  nearest(position: number, vector: Uint8Array, most: number): Promise<Array<Neighbour>>
+  /** As `nearest`, among the fragments at some places and those from a place on. */
+  rescore(position: number, vector: Uint8Array, most: number, places: Uint32Array, from: number): Promise<Array<Neighbour>>
+  /** For each fragment from a place to another the nearest among those before it, at most three. */
+  links(position: number, from: number, to: number): Promise<Array<Array<Neighbour>>>
+  /** Standings of the visitors with most fragments, at most so many. */
+  standings(position: number, most: number): Promise<Array<VisitorStanding>>
+  /** The regions of the fragments, those with fewest first. */
+  regions(position: number): Promise<Array<FragmentRegion>>
+}
+
 /** Checks strict JSON (RFC 8259, UTF-8 only); null when `body` passes. */
 export declare function checkJson(body: Uint8Array): JsonRefusal | null
 
@@ -97,8 +138,63 @@ export declare function createLimits(path: string, seed: Uint8Array): void
 /** Makes the file of the previews at `path` anew, with nothing in it. Throws when it cannot be written. */
 export declare function createPreviews(path: string): void
 
+/** The vector of a text: int8 numbers, all 0 where it has no words. */
+export declare function embedText(text: string): Buffer
+
+/** A fragment to be explored. */
+export interface ExploredFragment {
+  /** Its position in the log of fragments. */
+  position: number
+  /** Its receipt's id. */
+  receipt: string
+  /** When it was received (ms since 1970). */
+  receivedAtMs: number
+  /** A number for its kind. */
+  kind: number
+  /** Its visitor; empty: none. */
+  visitor: string
+  /** What its content is told apart by. */
+  content: string
+  /** What its vector is made of. */
+  text: string
+}
+
 /** Every shard marker of a text, in its order. Lone surrogates are U+FFFD. */
 export declare function findShards(text: string): Array<ShardMarker>
+
+/** Which fragments are asked for. */
+export interface FragmentFilter {
+  /** Only those of this kind. */
+  kind?: number
+  /** Only those of this visitor, by `visitorId`. */
+  visitor?: string
+  /** Only those received at this time or later (ms since 1970). */
+  sinceMs?: number
+}
+
+/** A fragment's place. */
+export interface FragmentPlace {
+  /** In the log's order. */
+  index: number
+  /** Its receipt's id. */
+  receipt: string
+}
+
+/** One region of the fragments. */
+export interface FragmentRegion {
+  /** Receipt of the fragment nearest to its centre. */
+  receipt: string
+  /** Its fragments. */
+  fragments: number
+}
+
+/** Fragments that fit a filter. */
+export interface FragmentSelection {
+  /** How many there are in all. */
+  matching: number
+  /** Some of them, in the log's order. */
+  places: Array<FragmentPlace>
+}
 
 /**
  * Answers a FuseRequest's bytes into `out`, which must not overlap them. Returns the answer's length and
@@ -162,6 +258,16 @@ export declare function lockFile(path: string, text: string): string | null
 /** Natural logarithm as the fast path takes it: the same bits on every platform and version of Node. */
 export declare function logarithm(value: number): number
 
+/** A fragment's place and how near it is. */
+export interface Neighbour {
+  /** Its place in the log's order. */
+  index: number
+  /** Its receipt's id. */
+  receipt: string
+  /** Cosine similarity, above 0. */
+  similarity: number
+}
+
 /**
  * Answers a NormalizeRequest's bytes into `out`, which must not overlap them. Returns the answer's length
  * and sets `facts[0]` to the characters it counts for; or returns -1 (left to the exact path), or minus the
@@ -192,6 +298,12 @@ export interface NormalizeResult {
   /** Characters it counts for. */
   characters: number
 }
+
+/**
+ * Keeps the file of vectors at `path`, or makes it anew where there is none of this version. Throws when it
+ * cannot.
+ */
+export declare function prepareVectors(path: string): void
 
 /** A preview that is there. */
 export interface Preview {
@@ -257,8 +369,34 @@ export interface UsageDelta {
   characters: number
 }
 
+/** Name of what makes vectors; another one where a text could get another vector. */
+export declare function vectorMethod(): string
+
+/** How far the file has come. */
+export interface VectorsState {
+  /** Fragments in it. */
+  count: number
+  /** The last position of the log that was looked at. */
+  position: number
+  /** The receipt there; `""`: none yet. */
+  lastReceipt: string
+}
+
 /** Version of the native module. */
 export declare function version(): string
+
+/** What stands for a visitor in a filter. */
+export declare function visitorId(visitor: string): string
+
+/** A visitor's standing. */
+export interface VisitorStanding {
+  /** What stands for it in a filter. */
+  visitor: string
+  /** Receipt of its first fragment. */
+  receipt: string
+  /** Its fragments of different content. */
+  fragments: number
+}
 
 /** The API key that 32 bytes make. */
 export declare function writeKey(raw: Uint8Array): string

@@ -1,18 +1,47 @@
 /** What every page of ours has: its frame, its policy (CSP Level 3), and the files it loads. */
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { createRequire } from 'node:module';
+import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { notFound } from '../contract/answer.js';
 import type { Answer, RouteRequest } from '../contract/exchange.js';
 
 const folder = fileURLToPath(new URL('../../../src/pages', import.meta.url));
 
-/** The files under `/pages/` and what they are. */
-const files = [
-  ['site.css', 'text/css; charset=utf-8'],
-  ['unsubscribe.js', 'text/javascript; charset=utf-8'],
+const style = 'text/css; charset=utf-8';
+const script = 'text/javascript; charset=utf-8';
+
+/** The files of ours under `/pages/` and what they are. */
+const ownFiles = [
+  ['site.css', style],
+  ['unsubscribe.js', script],
+  ['graph.css', style],
+  ['graph.js', script],
+  ['graphDetail.js', script],
+  ['graphLayout.js', script],
   ['icon.svg', 'image/svg+xml'],
 ] as const;
+
+/** The files of packages under `/pages/`, each beside the module that its package gives. */
+const packageFiles = [
+  ['sigma', 'sigma.min.js'],
+  ['graphology', 'graphology.umd.min.js'],
+  ['d3-dispatch', '../dist/d3-dispatch.min.js'],
+  ['d3-quadtree', '../dist/d3-quadtree.min.js'],
+  ['d3-timer', '../dist/d3-timer.min.js'],
+  ['d3-force', '../dist/d3-force.min.js'],
+] as const;
+
+/** Every file under `/pages/`: its name, where it lies, what it is. */
+function servedFiles(): (readonly [name: string, path: string, type: string])[] {
+  const { resolve } = createRequire(import.meta.url);
+  return [
+    ...ownFiles.map(([name, type]) => [name, join(folder, name), type] as const),
+    ...packageFiles.map(([module, file]) => {
+      return [basename(file), join(dirname(resolve(module)), file), script] as const;
+    }),
+  ];
+}
 
 /** Text as HTML shows it, in elements and in quoted attributes. */
 export function escapeHtml(text: string): string {
@@ -51,12 +80,17 @@ export interface PageParts {
   readonly title: string;
   /** Content of `main`, as HTML. */
   readonly main: string;
-  /** A script of `/pages/` that the page can do without. */
-  readonly script?: string;
+  /** Scripts of `/pages/` that the page can do without, in their order. */
+  readonly scripts?: readonly string[];
+  /** Style sheets of `/pages/` besides the one of every page. */
+  readonly styles?: readonly string[];
 }
 
-function html({ title, main, script }: PageParts): string {
-  const scripts = script === undefined ? '' : `<script src="/pages/${script}" defer></script>\n`;
+function html({ title, main, scripts: files = [], styles: sheets = [] }: PageParts): string {
+  const scripts = files.map((file) => `<script src="/pages/${file}" defer></script>\n`).join('');
+  const styles = ['site.css', ...sheets]
+    .map((file) => `<link rel="stylesheet" href="/pages/${file}">\n`)
+    .join('');
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -64,8 +98,7 @@ function html({ title, main, script }: PageParts): string {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${escapeHtml(title)}</title>
 <link rel="icon" type="image/svg+xml" href="/pages/icon.svg">
-<link rel="stylesheet" href="/pages/site.css">
-${scripts}</head>
+${styles}${scripts}</head>
 <body>
 <main>
 ${main}
@@ -93,8 +126,8 @@ export function page(parts: PageParts): Answer {
 /** Serves the pages' files, read into memory once. */
 export function pageFile(): (request: RouteRequest) => Answer {
   const answers = new Map<string, Answer>(
-    files.map(([name, type]) => {
-      const body = { bytes: new Uint8Array(readFileSync(join(folder, name))), type };
+    servedFiles().map(([name, path, type]) => {
+      const body = { bytes: new Uint8Array(readFileSync(path)), type };
       const headers = { 'cache-control': 'public, max-age=3600' };
       return [name, { status: 200, body, headers, charge: 0 }];
     }),

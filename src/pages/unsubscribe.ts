@@ -52,7 +52,7 @@ export function unsubscribePage(
     return page({
       title: 'Unsubscribe?',
       main: question(state.email, action),
-      script: 'unsubscribe.js',
+      scripts: ['unsubscribe.js'],
     });
   };
 }

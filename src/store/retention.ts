@@ -67,6 +67,14 @@ const withoutSetting: readonly StoredData[] = [
     where: 'Tables fragments and legacyReceipts of the store.',
   },
   {
+    what:
+      'Vectors made of the fragments’ texts, with receipt, time, kind, and hashes of visitor and ' +
+      'content; no probes.',
+    why: 'So that fragments can be explored.',
+    retention: 'As long as the fragments.',
+    where: 'Files of the data folder whose names begin with vectors.',
+  },
+  {
     what: 'Previews of fragments: their six fields as accepted.',
     why: 'So that a preview can be confirmed by its token.',
     retention: '30 minutes at the longest; none survives a restart.',

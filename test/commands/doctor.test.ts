@@ -49,6 +49,7 @@ async function serving(
 test('before the first start, while it serves, and after', async () => {
   const { STORE_URL } = fresh();
   const early = await doctor({ STORE_URL, PORT: '1' });
+  assert.match(early.get('index') ?? '', /^(ok: hnswlib-node is there|note: hnswlib-node cannot be loaded)/);
   assert.match(early.get('store') ?? '', /^note: There is no store in .+ The first start makes it\.$/);
   assert.match(
     early.get('server') ?? '',

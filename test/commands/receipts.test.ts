@@ -8,7 +8,7 @@ import { before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { ReceiptResponse } from '../../src/contract/receipt.js';
 import { exchange, head, post } from '../http/raw.js';
-import { run, temporaryFolder, type Running } from '../processes/run.js';
+import { run, temporaryFolder, until, type Running } from '../processes/run.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const folder = temporaryFolder();
@@ -50,6 +50,29 @@ describe('receipts and fragments', () => {
     const answer = await exchange(port, head('GET', `/receipt/${id}`));
     assert.equal(answer.status, 200, answer.body.toString());
     return JSON.parse(answer.body.toString()) as ReceiptResponse;
+  }
+
+  /** What exploration says of the fragment, once it knows it. */
+  async function explored(): Promise<string[]> {
+    const texts: string[] = [];
+    for (const path of [
+      '/graph',
+      '/graph/fragments',
+      '/walk',
+      '/focus',
+      '/leaderboard',
+      `/graph/near?text=struts`,
+    ]) {
+      let text = '';
+      await until(async () => {
+        const answer = await exchange(port, head('GET', path));
+        assert.equal(answer.status, 200, path);
+        text = answer.body.toString();
+        return path === '/leaderboard' || text.includes(receipt);
+      });
+      texts.push(text);
+    }
+    return texts;
   }
 
   function file(name: string, ...lines: readonly string[]): string {
@@ -168,6 +191,7 @@ describe('receipts and fragments', () => {
       const hide = await fusegate('fragments', 'hide', id, '--reason', 'It names a person.');
       assert.equal(hide.code, 0, hide.said);
       const hidden = await ask(id);
+      if (id === receipt) assert.ok(!(await explored()).some((text) => text.includes('three struts')));
       assert.deepEqual(hidden, { ...before, fragment: null, withheld: 'It names a person.' });
       const path = file('hidden.json', JSON.stringify(hidden));
       const { code, said } = await fusegate('receipts', 'verify', path);
@@ -175,6 +199,7 @@ describe('receipts and fragments', () => {
       assert.match(said, /undecided {2}content_sha256/);
       await fusegate('fragments', 'show', id, '--reason', 'Asked and allowed.');
       assert.deepEqual(await ask(id), before);
+      if (id === receipt) assert.ok((await explored()).some((text) => text.includes('three struts')));
     }
     const unknown = await fusegate('fragments', 'hide', 'nobodys', '--reason', 'x');
     assert.deepEqual(unknown, { code: 1, said: 'There is no receipt nobodys.\n' });

@@ -4,12 +4,13 @@ import { after, describe, test } from 'node:test';
 import { routeList } from '../../src/contract/routes.js';
 import { exchange, head, RawClient, type RawResponse } from '../http/raw.js';
 import { FailingStore, openTestStore } from '../outreach/fixture.js';
-import { doorClient, startDoor, type DoorClient } from './fixture.js';
+import { doorClient, explored, startDoor, startTestExploration, type DoorClient } from './fixture.js';
 
 const failing = new FailingStore(await openTestStore());
 const store = failing.seen;
 const limits = { bodyWindowMs: 100, sweepMs: 20, bodyBytes: 7 << 19 };
-const door = await startDoor({ store, limits });
+const exploration = startTestExploration({ store });
+const door = await startDoor({ store, limits, exploration });
 const limited = await startDoor({ store, routeLimits: { submissions: 1, previews: 1 } });
 const submissions = ['/dream', '/dream_confirm', '/harvest'] as const;
 
@@ -121,12 +122,35 @@ describe('the limits by address', () => {
   });
 });
 
+test('exploring while the store fails', async () => {
+  assert.equal((await door.post('/dream', { title: 'e', content: 'explored', visitor: 'Eve' })).status, 200);
+  await explored(exploration);
+  const questions = [
+    ['/graph/near', { text: 'explored' }],
+    ['/walk', { seed: 's' }],
+    ['/graph', {}],
+    ['/graph/fragments', {}],
+    ['/focus', {}],
+    ['/leaderboard', {}],
+  ] as const;
+  failing.failure = 'not written';
+  const answers = await Promise.all(questions.map(([path, query]) => door.get(path, query)));
+  failing.failure = undefined;
+  for (const [index, answer] of answers.entries()) {
+    assert.deepEqual([answer.status, answer.body['code']], [503, 'store_unavailable'], questions[index]?.[0]);
+  }
+  for (const [path, query] of questions) assert.equal((await door.get(path, query)).status, 200);
+});
+
 test('what is not there and what contradicts', async () => {
   const key = { idempotency_key: 'k' };
   assert.equal((await door.post('/dream', { title: 'x', content: 'y', ...key })).status, 200);
   assert.equal((await door.post('/dream', { title: 'x', content: 'z', ...key })).status, 409);
   assert.equal((await door.post('/dream_confirm', { confirm: '0'.repeat(64) })).status, 404);
-  assert.equal((await door.get('/receipt/fr_01M7YQ1WE038NKRKAYDXR834J3')).status, 404);
+  const receipt = 'fr_01M7YQ1WE038NKRKAYDXR834J3';
+  assert.equal((await door.get(`/receipt/${receipt}`)).status, 404);
+  assert.equal((await door.get('/graph/near', { receipt })).status, 404);
+  assert.equal((await door.get('/walk', { from: receipt })).status, 404);
 });
 
 after(() => {

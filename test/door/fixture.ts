@@ -1,14 +1,19 @@
 /** A server of the fragment door alone, on a store and previews of its own. */
 import { join } from 'node:path';
+import { after } from 'node:test';
 import type { ValidationError } from '../../src/contract/validation.js';
 import { routeList } from '../../src/contract/routes.js';
 import { doorHandlers, type DoorRouteId } from '../../src/door/handlers.js';
+import { startExploration, type ExplorationProcess } from '../../src/door/exploration.js';
 import { createPreviews } from '../../src/door/previews.js';
 import { servedRoute } from '../../src/http/pipeline.js';
 import type { ServerLimits } from '../../src/http/server.js';
 import { native } from '../../src/native/addon.js';
+import { graphForAll } from '../../src/pages/graph.js';
+import { pageFile } from '../../src/pages/page.js';
 import type { Store } from '../../src/store/store.js';
 import { systemClock } from '../../src/system/clock.js';
+import { systemRandomness } from '../../src/system/randomness.js';
 import { openTiers, testAccess, type TestAccessParts } from '../access/fixture.js';
 import { startServer } from '../http/fixture.js';
 import { exchange, head, post, type RawResponse } from '../http/raw.js';
@@ -25,6 +30,59 @@ export interface DoorOptions {
   readonly wallMs?: () => number;
   /** The file of the previews, so that several servers share it. */
   readonly previewsFile?: string;
+  /** The exploration that answers; one of its own where absent. */
+  readonly exploration?: ExplorationProcess;
+}
+
+/** What a test may set of an exploration. */
+export interface ExplorationOptions {
+  readonly store: Store;
+  /** The file of the vectors, so that several share it. */
+  readonly file?: string;
+  /** Fragments from which on there is an index. */
+  readonly indexedFrom?: number;
+  /** What the log says, by its levels. */
+  readonly told?: string[];
+}
+
+/** A file of vectors that is removed when the tests are over. */
+export function vectorsFile(): string {
+  const file = join(temporaryFolder(), 'vectors');
+  native.prepareVectors(file);
+  return file;
+}
+
+/** Starts to explore a store; stopped when the tests are over. */
+export function startTestExploration(options: ExplorationOptions): ExplorationProcess {
+  const { store, file = vectorsFile(), indexedFrom, told = [] } = options;
+  const exploration = startExploration({
+    store,
+    vectorsFile: file,
+    vectors: new native.Vectors(file),
+    method: native.vectorMethod(),
+    embedText: native.embedText,
+    visitorId: native.visitorId,
+    takeLock: () => native.lockFile(`${file}.lock`, 'test') === null,
+    clock: systemClock,
+    randomness: systemRandomness,
+    log: {
+      info: (_, message) => void told.push(`info: ${message}`),
+      warn: (_, message) => void told.push(`warn: ${message}`),
+    },
+    ...(indexedFrom === undefined ? {} : { indexedFrom }),
+  });
+  after(() => exploration.stop());
+  return exploration;
+}
+
+/** Waits until an exploration has all that is in the store's log. */
+export async function explored({ explore }: ExplorationProcess): Promise<void> {
+  const last = await explore.store.last('fragments');
+  if (last.kind !== 'read') throw new Error(last.reason);
+  for (let round = 0; explore.vectors.state().position < last.value; round += 1) {
+    if (round > 500) throw new Error('the vectors do not follow the log');
+    await systemClock.sleep(20);
+  }
 }
 
 /** A file of previews that is removed when the tests are over. */
@@ -90,6 +148,7 @@ export function doorClient(port: number): DoorClient {
 /** Starts a door; it is drained when the tests are over. */
 export async function startDoor({ store, routeLimits, limits, ...rest }: DoorOptions): Promise<DoorClient> {
   const clock = { ...systemClock, wallMs: rest.wallMs ?? systemClock.wallMs };
+  const { explore } = rest.exploration ?? startTestExploration({ store });
   const handlers = doorHandlers({
     store,
     newUnitId,
@@ -98,13 +157,18 @@ export async function startDoor({ store, routeLimits, limits, ...rest }: DoorOpt
     findShards: native.findShards,
     previews: createPreviews(new native.Previews(rest.previewsFile ?? previewsFile()), clock),
     address: { publicUrl: null, trustedProxies: [] },
+    explore,
   });
+  const pages = { pageFile: pageFile(), graph: graphForAll(explore, handlers.graph) };
   const none = { submissions: 0, previews: 0 };
   const access = testAccess({ tiers: openTiers(), routeLimits: { ...none, ...routeLimits } });
   const parts = { checkJson: native.checkJson, access };
   const routes = routeList
-    .filter(({ part }) => part === 'door')
-    .map((route) => servedRoute(route, handlers[route.id as DoorRouteId], parts));
+    .filter((route) => route.part === 'door' || route.everywhere === true)
+    .map((route) => {
+      const id = route.id as DoorRouteId | 'pageFile';
+      return servedRoute(route, { ...handlers, ...pages }[id], parts);
+    });
   const { port } = await startServer({ routes, ...(limits === undefined ? {} : { limits }) });
   return doorClient(port);
 }

@@ -1,11 +1,12 @@
 /** The fragment door in the compiled program: workers, restarts, kills, a port of its own, its address. */
 import assert from 'node:assert/strict';
 import { AsyncResource } from 'node:async_hooks';
-import { readFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { DreamPreviewResponse, DreamResponse } from '../../src/contract/dream.js';
+import type { FragmentsResponse, NearResponse, WalkResponse } from '../../src/contract/explore.js';
 import type { ReceiptResponse } from '../../src/contract/receipt.js';
 import { run, temporaryFolder, type Running } from '../processes/run.js';
 import { doorClient, type DoorAnswer, type DoorClient } from './fixture.js';
@@ -106,6 +107,54 @@ describe('workers and restarts', () => {
       [repeat.body['status'], repeat.body['receipt']],
       ['duplicate', completed.body['receipt']],
     );
+  });
+
+  test('what one worker stores both explore within a second, as of a position the same', async () => {
+    const stored = await client.post<DreamResponse>('/dream', {
+      title: 'Explored',
+      content: 'periwinkle quicksilver',
+      visitor: 'Ada',
+    });
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    const ask = () => client.get<NearResponse>('/graph/near', { text: 'quicksilver periwinkle', k: '1' });
+    const first = await ask();
+    const second = await byAnother(workerOf(first), ask);
+    for (const { body } of [first, second]) assert.equal(body.results[0]?.receipt, stored.body.receipt);
+    const { as_of } = first.body;
+    const walk = () => client.get<WalkResponse>('/walk', { seed: 'two workers', as_of });
+    const one = await walk();
+    const other = await byAnother(workerOf(one), walk);
+    assert.deepEqual(other.body, one.body);
+    await stop();
+    ({ server, client } = await start());
+    assert.deepEqual((await walk()).body, one.body, 'kept over a restart');
+  });
+
+  test('a file of vectors that is lost or damaged is made anew', async () => {
+    const { body } = await client.get<FragmentsResponse>('/graph/fragments', { limit: '1000' });
+    const file = join(data, 'vectors');
+    const complete = async (): Promise<void> => {
+      for (let round = 0; round < 200; round += 1) {
+        const now = await client.get<FragmentsResponse>('/graph/fragments', { limit: '1000' });
+        if (now.body.total === body.total) {
+          assert.deepEqual(now.body, body);
+          return;
+        }
+        await new Promise((resolve) => setTimeout(resolve, 25));
+      }
+      throw new Error('the file is not complete');
+    };
+    await stop();
+    rmSync(file);
+    ({ server, client } = await start());
+    await complete();
+    await stop();
+    const bytes = readFileSync(file);
+    bytes.fill(7, 5_000, 6_000);
+    writeFileSync(file, bytes);
+    ({ server, client } = await start());
+    await complete();
+    assert.match(server.output, /was damaged/);
   });
 
   test(

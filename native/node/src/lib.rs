@@ -7,6 +7,7 @@ mod lock;
 mod normalize;
 mod previews;
 mod shards;
+mod vectors;
 
 use std::cell::RefCell;
 

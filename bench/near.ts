@@ -1,0 +1,169 @@
+/**
+ * The part of `bench door` that explores: GET /graph/near among 100,000 fragments, exactly and by the index,
+ * one request after the other. Its answers are compared with the obvious reading of every vector.
+ */
+import { Agent, get } from 'node:http';
+import { join } from 'node:path';
+import type { NearResponse } from '../src/contract/explore.js';
+import { native } from '../src/native/addon.js';
+import { openStore } from '../src/store/open.js';
+import { systemClock } from '../src/system/clock.js';
+import { systemRandomness } from '../src/system/randomness.js';
+import { fill, receiptOf, textsOf } from '../test/door/fill.js';
+import { startFusegate } from './servers.js';
+
+/** Fragments that are looked among. */
+export const NEAR_FRAGMENTS = 100_000;
+const QUERIES = 300;
+/** Queries whose answers are compared. */
+const CHECKED = 25;
+const RESULTS = 10;
+/** Most time until every fragment is there, and until the index is (ms). */
+const PATIENCE_MS = 600_000;
+
+/** Times of one kind of search (ms), and how much of the right answer it gave. */
+export interface NearTimes {
+  readonly p50: number;
+  readonly p99: number;
+  /** Share of the exact answer's fragments that were found. */
+  readonly recall: number;
+}
+
+/** What was measured. */
+export interface NearFigures {
+  readonly exact: NearTimes;
+  /** Null where hnswlib-node is not installed. */
+  readonly index: NearTimes | null;
+  /** From the start until every fragment was there, the file of vectors made anew (s). */
+  readonly rebuildSeconds: number;
+}
+
+type Ask = (query: Readonly<Record<string, string>>) => Promise<NearResponse>;
+
+/** Asks over one connection that is kept. */
+function askOver(url: string): Ask {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  return (query) =>
+    new Promise((resolve, reject) => {
+      get(`${url}/graph/near?${new URLSearchParams(query).toString()}`, { agent }, (response) => {
+        const parts: Buffer[] = [];
+        response.on('data', (part: Buffer) => parts.push(part));
+        response.on('end', () => resolve(JSON.parse(Buffer.concat(parts).toString()) as NearResponse));
+      }).on('error', reject);
+    });
+}
+
+/** A text to look for: words of one fragment's content. */
+function question(number: number): string {
+  const { content } = textsOf((number * 7_919) % NEAR_FRAGMENTS);
+  return content.split(' ').slice(0, 8).join(' ');
+}
+
+/** Every vector, as numbers. */
+function allVectors(): Int8Array[] {
+  return Array.from({ length: NEAR_FRAGMENTS }, (_, number) => {
+    const { title, content } = textsOf(number);
+    return new Int8Array(native.embedText(`${title}\n${content}\n`));
+  });
+}
+
+function dot(a: Int8Array, b: Int8Array): number {
+  let sum = 0;
+  for (let at = 0; at < a.length; at += 1) sum += (a[at] ?? 0) * (b[at] ?? 0);
+  return sum;
+}
+
+/** The obvious reading: every similarity, sorted; of equals the earlier first. */
+function naive(text: string, vectors: readonly Int8Array[]): { receipt: string; similarity: number }[] {
+  const query = new Int8Array(native.embedText(text));
+  const length = dot(query, query);
+  return vectors
+    .map((vector, number) => ({
+      number,
+      similarity: dot(query, vector) / Math.sqrt(length * dot(vector, vector)),
+    }))
+    .sort((a, b) => b.similarity - a.similarity || a.number - b.number)
+    .slice(0, RESULTS)
+    .map(({ number, similarity }) => ({
+      receipt: receiptOf(number),
+      similarity: Math.round(similarity * 1e6) / 1e6,
+    }));
+}
+
+/** @throws when an exact answer differs, or another has a wrong similarity; else returns the recall */
+async function check(
+  ask: Ask,
+  more: Readonly<Record<string, string>>,
+  vectors: Int8Array[],
+): Promise<number> {
+  let found = 0;
+  for (let number = 0; number < CHECKED; number += 1) {
+    const text = question(number);
+    const { results, search } = await ask({ text, ...more });
+    const expected = naive(text, vectors);
+    const shown = results.map(({ receipt, similarity }) => ({ receipt, similarity }));
+    if (search === 'exact' && JSON.stringify(shown) !== JSON.stringify(expected)) {
+      throw new Error(`the exact search for "${text}" answers ${JSON.stringify(shown)}`);
+    }
+    const least = expected.at(-1)?.similarity ?? 1;
+    found += shown.filter(({ similarity }) => similarity >= least).length;
+  }
+  return found / (CHECKED * RESULTS);
+}
+
+async function times(
+  ask: Ask,
+  more: Readonly<Record<string, string>>,
+  vectors: Int8Array[],
+): Promise<NearTimes> {
+  const recall = await check(ask, more, vectors);
+  const taken: number[] = [];
+  for (let number = 0; number < QUERIES; number += 1) {
+    const text = question(CHECKED + number);
+    const start = performance.now();
+    await ask({ text, ...more });
+    taken.push(performance.now() - start);
+  }
+  taken.sort((a, b) => a - b);
+  const at = (share: number): number => taken[Math.floor(taken.length * share)] ?? NaN;
+  return { p50: at(0.5), p99: at(0.99), recall };
+}
+
+async function until(holds: () => Promise<boolean>): Promise<boolean> {
+  const end = performance.now() + PATIENCE_MS;
+  while (!(await holds())) {
+    if (performance.now() > end) return false;
+    await systemClock.sleep(200);
+  }
+  return true;
+}
+
+async function fillStore(url: string): Promise<void> {
+  const log = { error: () => undefined, warn: () => undefined, info: () => undefined };
+  const opened = await openStore(url, { clock: systemClock, randomness: systemRandomness, log });
+  if (opened.kind === 'unavailable') throw new Error(opened.reason);
+  await fill(opened.store, 0, NEAR_FRAGMENTS);
+  await opened.store.close();
+}
+
+/** Fills a store, explores it, and measures. */
+export async function measureNear(folder: string): Promise<NearFigures> {
+  const store = `lmdb:${join(folder, 'near', 'store')}`;
+  await fillStore(store);
+  const start = performance.now();
+  const server = await startFusegate({ STORE_URL: store, LOG_LEVEL: 'error' });
+  try {
+    const ask = askOver(server.url);
+    const complete = await until(async () => (await ask({ text: 'x' })).total === NEAR_FRAGMENTS);
+    if (!complete) throw new Error('not every fragment came to be explored');
+    const rebuildSeconds = (performance.now() - start) / 1000;
+    const vectors = allVectors();
+    const indexed = await until(async () => (await ask({ text: 'x' })).search === 'index');
+    const { as_of } = await ask({ text: 'x' });
+    const exact = await times(ask, { as_of }, vectors);
+    const index = indexed ? await times(ask, {}, vectors) : null;
+    return { exact, index, rebuildSeconds };
+  } finally {
+    await server.stop();
+  }
+}

@@ -1,0 +1,230 @@
+//! The exact scan: every vector of a block against one, and the nearest of them in a total order. The loops
+//! are plain Rust, compiled once more for each instruction set that is worth it and chosen at run time.
+
+use std::cmp::Ordering;
+
+use crate::embed::{DIMENSION, Vector};
+
+/// Vectors that are looked at together.
+pub const BLOCK: usize = 1024;
+
+/// A vector's place and its similarity (cosine) to the one asked about.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Neighbour {
+    /// Place in the log's order.
+    pub index: u32,
+    /// Above 0, at most 1.
+    pub similarity: f64,
+}
+
+impl Neighbour {
+    /// The more similar first, of equals the earlier: a total order, since no similarity is NaN.
+    pub fn order(&self, other: &Self) -> Ordering {
+        other
+            .similarity
+            .total_cmp(&self.similarity)
+            .then(self.index.cmp(&other.index))
+    }
+}
+
+/// Sum of the products of two vectors.
+#[inline(always)]
+fn dot(a: &Vector, b: &Vector) -> i32 {
+    let mut sum = 0;
+    for at in 0..DIMENSION {
+        sum += i32::from(a[at]) * i32::from(b[at]);
+    }
+    sum
+}
+
+/// A vector's squared length.
+pub fn square(vector: &Vector) -> u32 {
+    dot(vector, vector) as u32
+}
+
+/// Cosine of the angle between vectors by their product and squared lengths; every step is exact or correctly
+/// rounded, so that it is the same on every machine. 0 where one of them is 0.
+#[inline(always)]
+fn cosine(product: i32, a: u32, b: u32) -> f64 {
+    // The square of 0 would make NaN, of which the product's 0 then makes 0.
+    f64::from(product) / (f64::from(a.max(1)) * f64::from(b.max(1))).sqrt()
+}
+
+/// Cosine of the angle between two vectors.
+pub fn similarity(a: &Vector, b: &Vector) -> f64 {
+    cosine(dot(a, b), square(a), square(b))
+}
+
+/// Similarities of one vector to those of a block. `squares`: the squared lengths of these.
+#[inline(always)]
+fn compare_with(query: &Vector, square: u32, vectors: &[Vector], squares: &[u32], out: &mut [f64; BLOCK]) {
+    let mut products = [0; BLOCK];
+    for (product, vector) in products.iter_mut().zip(vectors) {
+        *product = dot(query, vector);
+    }
+    for ((similarity, &product), &other) in out.iter_mut().zip(&products).zip(squares) {
+        *similarity = cosine(product, square, other);
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512bw,avx512vl")]
+fn compare_avx512(query: &Vector, square: u32, vectors: &[Vector], squares: &[u32], out: &mut [f64; BLOCK]) {
+    compare_with(query, square, vectors, squares, out);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn compare_avx2(query: &Vector, square: u32, vectors: &[Vector], squares: &[u32], out: &mut [f64; BLOCK]) {
+    compare_with(query, square, vectors, squares, out);
+}
+
+/// As [`compare_with`], by the best that the CPU has.
+fn compare(query: &Vector, square: u32, vectors: &[Vector], squares: &[u32], out: &mut [f64; BLOCK]) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("avx512vl") {
+            // SAFETY: the CPU has what the function is compiled for, as just found.
+            return unsafe { compare_avx512(query, square, vectors, squares, out) };
+        }
+        if is_x86_feature_detected!("avx2") {
+            // SAFETY: as above.
+            return unsafe { compare_avx2(query, square, vectors, squares, out) };
+        }
+    }
+    compare_with(query, square, vectors, squares, out);
+}
+
+/// The best few of what was offered.
+#[derive(Clone, Debug)]
+pub struct Best {
+    /// In their order; never more than `most`.
+    kept: Vec<Neighbour>,
+    most: usize,
+    /// What is not above is not taken.
+    least: f64,
+}
+
+impl Best {
+    /// Room for so many, all of them above a similarity of at least 0.
+    pub fn new(most: usize, least: f64) -> Self {
+        let kept = Vec::with_capacity(most + 1);
+        Self { kept, most, least }
+    }
+
+    /// Takes a neighbour where it is among the best so far. Of equals the first that was offered stays, so
+    /// that places must be offered in their order.
+    #[inline]
+    pub fn offer(&mut self, neighbour: Neighbour) {
+        if neighbour.similarity <= self.least {
+            return;
+        }
+        let at = self.kept.partition_point(|kept| kept.order(&neighbour).is_lt());
+        self.kept.insert(at, neighbour);
+        self.kept.truncate(self.most);
+        if let (true, Some(last)) = (self.kept.len() == self.most, self.kept.last()) {
+            self.least = self.least.max(last.similarity);
+        }
+    }
+
+    /// Offers those of a block, whose first one has the place `first`.
+    pub fn scan(&mut self, query: &Vector, square: u32, first: u32, vectors: &[Vector], squares: &[u32]) {
+        let mut similarities = [0.0; BLOCK];
+        if self.most == 0 || square == 0 {
+            return;
+        }
+        compare(query, square, vectors, squares, &mut similarities);
+        for (index, &similarity) in (first..).zip(&similarities[..vectors.len()]) {
+            if similarity > self.least {
+                self.offer(Neighbour { index, similarity });
+            }
+        }
+    }
+
+    /// The best, in their order.
+    pub fn take(self) -> Vec<Neighbour> {
+        self.kept
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A vector of few different numbers, so that equal similarities occur.
+    fn vectors(count: usize) -> impl Strategy<Value = Vec<Vector>> {
+        let one = (
+            any::<u64>(),
+            prop_oneof![Just(0_u64), Just(1), Just(3), Just(127)],
+        )
+            .prop_map(|(seed, top)| {
+                let mut state = seed % 9;
+                let mut vector = [0; DIMENSION];
+                for number in &mut vector {
+                    state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                    *number = (((state >> 33) % (2 * top + 1)) as i64 - top as i64) as i8;
+                }
+                vector
+            });
+        prop::collection::vec(one, 1..count)
+    }
+
+    /// The obvious reading: every similarity, sorted.
+    fn naive(query: &Vector, all: &[Vector], most: usize, least: f64) -> Vec<Neighbour> {
+        let length = |vector: &Vector| -> i64 { vector.iter().map(|&one| i64::from(one).pow(2)).sum() };
+        let mut found: Vec<Neighbour> = (0_u32..)
+            .zip(all)
+            .filter(|(_, other)| length(other) > 0 && length(query) > 0)
+            .map(|(index, other)| {
+                let product: i64 = query
+                    .iter()
+                    .zip(other)
+                    .map(|(&a, &b)| i64::from(a) * i64::from(b))
+                    .sum();
+                let similarity = product as f64 / ((length(query) * length(other)) as f64).sqrt();
+                Neighbour { index, similarity }
+            })
+            .filter(|neighbour| neighbour.similarity > least)
+            .collect();
+        found.sort_by(Neighbour::order);
+        found.truncate(most);
+        found
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(60))]
+
+        #[test]
+        fn agrees_with_the_obvious_reading(
+            all in vectors(3 * BLOCK / 2),
+            most in 0..12_usize,
+            least in prop_oneof![Just(0.0), Just(0.3)],
+        ) {
+            let query = &all[all.len() / 2];
+            let squares: Vec<u32> = all.iter().map(square).collect();
+            let mut best = Best::new(most, least);
+            for (at, (vectors, squares)) in all.chunks(BLOCK).zip(squares.chunks(BLOCK)).enumerate() {
+                best.scan(query, square(query), (at * BLOCK) as u32, vectors, squares);
+            }
+            prop_assert_eq!(best.take(), naive(query, &all, most, least));
+        }
+
+        #[test]
+        fn every_instruction_set_finds_the_same(all in vectors(64)) {
+            let squares: Vec<u32> = all.iter().map(square).collect();
+            let (mut plain, mut fast) = ([0.0; BLOCK], [0.0; BLOCK]);
+            for query in &all {
+                compare_with(query, square(query), &all, &squares, &mut plain);
+                compare(query, square(query), &all, &squares, &mut fast);
+                prop_assert_eq!(plain[..all.len()].to_vec(), fast[..all.len()].to_vec());
+                #[cfg(target_arch = "x86_64")]
+                if is_x86_feature_detected!("avx2") {
+                    // SAFETY: the CPU has what the function is compiled for, as just found.
+                    unsafe { compare_avx2(query, square(query), &all, &squares, &mut fast) };
+                    prop_assert_eq!(plain[..all.len()].to_vec(), fast[..all.len()].to_vec());
+                }
+            }
+        }
+    }
+}

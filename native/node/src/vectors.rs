@@ -1,0 +1,396 @@
+//! Binding of the vectors that exploration looks in.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use fusegate_core::embed::{self, Vector};
+use fusegate_core::nearest;
+use fusegate_core::regions;
+use fusegate_core::vectors::{self, Facts, Filter, View, hash_of};
+use napi::bindgen_prelude::{AsyncTask, Buffer, Error, Result, ToNapiValue, TypeName, Uint32Array};
+use napi::{Env, Task};
+use napi_derive::napi;
+
+/// Keeps the file of vectors at `path`, or makes it anew where there is none of this version. Throws when it
+/// cannot.
+#[napi]
+pub fn prepare_vectors(path: String) -> Result<()> {
+    Ok(vectors::Vectors::prepare(Path::new(&path))?)
+}
+
+/// Name of what makes vectors; another one where a text could get another vector.
+#[napi]
+pub fn vector_method() -> String {
+    embed::METHOD.to_owned()
+}
+
+/// The vector of a text: int8 numbers, all 0 where it has no words.
+#[napi]
+pub fn embed_text(text: String) -> Buffer {
+    bytes_of(&embed::embed(&text))
+}
+
+/// What stands for a visitor in a filter.
+#[napi]
+pub fn visitor_id(visitor: String) -> String {
+    format!("{:016x}", hash_of(&visitor))
+}
+
+fn bytes_of(vector: &Vector) -> Buffer {
+    vector.map(|one| one as u8).to_vec().into()
+}
+
+fn vector_of(bytes: &[u8]) -> Result<Vector> {
+    let bytes: [u8; embed::DIMENSION] = bytes
+        .try_into()
+        .map_err(|_| Error::from_reason(format!("a vector has {} numbers", embed::DIMENSION)))?;
+    Ok(bytes.map(|one| one as i8))
+}
+
+/// A fragment to be explored.
+#[napi(object)]
+pub struct ExploredFragment {
+    /// Its position in the log of fragments.
+    pub position: f64,
+    /// Its receipt's id.
+    pub receipt: String,
+    /// When it was received (ms since 1970).
+    pub received_at_ms: f64,
+    /// A number for its kind.
+    pub kind: u8,
+    /// Its visitor; empty: none.
+    pub visitor: String,
+    /// What its content is told apart by.
+    pub content: String,
+    /// What its vector is made of.
+    pub text: String,
+}
+
+/// How far the file has come.
+#[napi(object)]
+pub struct VectorsState {
+    /// Fragments in it.
+    pub count: u32,
+    /// The last position of the log that was looked at.
+    pub position: f64,
+    /// The receipt there; `""`: none yet.
+    pub last_receipt: String,
+}
+
+/// A fragment's place and how near it is.
+#[napi(object)]
+pub struct Neighbour {
+    /// Its place in the log's order.
+    pub index: u32,
+    /// Its receipt's id.
+    pub receipt: String,
+    /// Cosine similarity, above 0.
+    pub similarity: f64,
+}
+
+/// Which fragments are asked for.
+#[napi(object)]
+pub struct FragmentFilter {
+    /// Only those of this kind.
+    pub kind: Option<u8>,
+    /// Only those of this visitor, by `visitorId`.
+    pub visitor: Option<String>,
+    /// Only those received at this time or later (ms since 1970).
+    pub since_ms: Option<f64>,
+}
+
+/// A fragment's place.
+#[napi(object)]
+pub struct FragmentPlace {
+    /// In the log's order.
+    pub index: u32,
+    /// Its receipt's id.
+    pub receipt: String,
+}
+
+/// Fragments that fit a filter.
+#[napi(object)]
+pub struct FragmentSelection {
+    /// How many there are in all.
+    pub matching: u32,
+    /// Some of them, in the log's order.
+    pub places: Vec<FragmentPlace>,
+}
+
+/// A visitor's standing.
+#[napi(object)]
+pub struct VisitorStanding {
+    /// What stands for it in a filter.
+    pub visitor: String,
+    /// Receipt of its first fragment.
+    pub receipt: String,
+    /// Its fragments of different content.
+    pub fragments: u32,
+}
+
+/// One region of the fragments.
+#[napi(object)]
+pub struct FragmentRegion {
+    /// Receipt of the fragment nearest to its centre.
+    pub receipt: String,
+    /// Its fragments.
+    pub fragments: u32,
+}
+
+/// Something that takes longer than an event loop should wait.
+pub struct Work<Value> {
+    run: Option<Box<dyn FnOnce() -> std::io::Result<Value> + Send>>,
+}
+
+impl<Value: Send + ToNapiValue + TypeName + 'static> Task for Work<Value> {
+    type Output = Value;
+    type JsValue = Value;
+
+    fn compute(&mut self) -> Result<Value> {
+        let run = self.run.take().ok_or_else(|| Error::from_reason("run twice"))?;
+        Ok(run()?)
+    }
+
+    fn resolve(&mut self, _: Env, value: Value) -> Result<Value> {
+        Ok(value)
+    }
+}
+
+/// The vectors of this machine, shared by all processes that open the same file. Positions are those of the
+/// log of fragments: what is asked of one is answered by the fragments up to it, the same whenever it is
+/// asked. Calls throw, and promises reject, when the file cannot be read.
+#[napi]
+pub struct Vectors {
+    inner: Arc<vectors::Vectors>,
+}
+
+#[napi]
+impl Vectors {
+    /// Opens the file that `prepareVectors` made. Throws when it cannot be opened.
+    #[napi(constructor)]
+    pub fn new(path: String) -> Result<Self> {
+        let inner = Arc::new(vectors::Vectors::open(Path::new(&path))?);
+        Ok(Self { inner })
+    }
+
+    /// How far it has come.
+    #[napi]
+    pub fn state(&self) -> Result<VectorsState> {
+        let state = self.inner.state()?;
+        Ok(VectorsState {
+            count: state.count,
+            position: state.position as f64,
+            last_receipt: state.last_receipt,
+        })
+    }
+
+    /// Adds a fragment; false where its receipt's id is too long. Only one process at a time may write.
+    #[napi]
+    pub fn append(&self, fragment: ExploredFragment) -> Result<bool> {
+        let ExploredFragment {
+            position,
+            receipt,
+            received_at_ms,
+            kind,
+            visitor,
+            content,
+            text,
+        } = fragment;
+        let Some(mut facts) = Facts::new(position as u64, &receipt, received_at_ms as u64, kind) else {
+            return Ok(false);
+        };
+        facts.visitor = hash_of(&visitor);
+        facts.content = hash_of(&content);
+        self.inner.append(facts, &embed::embed(&text))?;
+        Ok(true)
+    }
+
+    /// Notes that the log was looked at up to a position, whose receipt this is. For the writer.
+    #[napi]
+    pub fn see(&self, position: f64, receipt: String) -> Result<()> {
+        Ok(self.inner.see(position as u64, &receipt)?)
+    }
+
+    /// Cuts off what a power cut left wrong; returns how many fragments. For the writer, before it begins.
+    #[napi]
+    pub fn verify(&self) -> Result<u32> {
+        Ok(self.inner.verify()?)
+    }
+
+    /// Gives the file up for a new one, which every process has from its next call on. For the writer.
+    #[napi]
+    pub fn reset(&self) -> Result<()> {
+        Ok(self.inner.reset()?)
+    }
+
+    /// Fragments up to a position.
+    #[napi]
+    pub fn count(&self, position: f64) -> Result<u32> {
+        Ok(self.view(position)?.count() as u32)
+    }
+
+    /// The vectors of the fragments from a place to another, one behind the other; fewer where there are
+    /// fewer.
+    #[napi]
+    pub fn vectors(&self, from: u32, to: u32) -> Result<Buffer> {
+        let view = self.inner.view(u64::MAX)?;
+        let places = from as usize..(to as usize).min(view.count());
+        let bytes: Vec<u8> = places
+            .flat_map(|at| view.vector(at).map(|one| one as u8))
+            .collect();
+        Ok(bytes.into())
+    }
+
+    /// A fragment's receipt by its place; `""` where there is none.
+    #[napi]
+    pub fn receipt(&self, index: u32) -> Result<String> {
+        let view = self.inner.view(u64::MAX)?;
+        let there = (index as usize) < view.count();
+        Ok(if there {
+            receipt_at(&view, index)
+        } else {
+            String::new()
+        })
+    }
+
+    /// Fragments that fit: how many there are, and those from a place on, at most so many.
+    #[napi(ts_return_type = "Promise<FragmentSelection>")]
+    pub fn select(
+        &self,
+        position: f64,
+        filter: FragmentFilter,
+        from: u32,
+        most: u32,
+    ) -> Result<AsyncTask<Work<FragmentSelection>>> {
+        let filter = filter_of(&filter)?;
+        Ok(self.work(move |vectors| {
+            let view = vectors.view(position as u64)?;
+            let named = |index| FragmentPlace {
+                index,
+                receipt: receipt_at(&view, index),
+            };
+            let places = view.select(&filter, from as usize, most as usize);
+            Ok(FragmentSelection {
+                matching: view.matching(&filter) as u32,
+                places: places.into_iter().map(named).collect(),
+            })
+        }))
+    }
+
+    /// The nearest to a vector: the most similar first, of equals the earlier.
+    #[napi(ts_return_type = "Promise<Array<Neighbour>>")]
+    pub fn nearest(
+        &self,
+        position: f64,
+        vector: &[u8],
+        most: u32,
+    ) -> Result<AsyncTask<Work<Vec<Neighbour>>>> {
+        let vector = vector_of(vector)?;
+        Ok(self.work(move |vectors| {
+            let view = vectors.view(position as u64)?;
+            Ok(neighbours(&view, &view.nearest(&vector, most as usize, 0)))
+        }))
+    }
+
+    /// As `nearest`, among the fragments at some places and those from a place on.
+    #[napi(ts_return_type = "Promise<Array<Neighbour>>")]
+    pub fn rescore(
+        &self,
+        position: f64,
+        vector: &[u8],
+        most: u32,
+        places: Uint32Array,
+        from: u32,
+    ) -> Result<AsyncTask<Work<Vec<Neighbour>>>> {
+        let vector = vector_of(vector)?;
+        let places = places.to_vec();
+        Ok(self.work(move |vectors| {
+            let view = vectors.view(position as u64)?;
+            let found = view.rescore(&vector, most as usize, &places, from as usize);
+            Ok(neighbours(&view, &found))
+        }))
+    }
+
+    /// For each fragment from a place to another the nearest among those before it, at most three.
+    #[napi(ts_return_type = "Promise<Array<Array<Neighbour>>>")]
+    pub fn links(&self, position: f64, from: u32, to: u32) -> AsyncTask<Work<Vec<Vec<Neighbour>>>> {
+        self.work(move |vectors| {
+            let view = vectors.view(position as u64)?;
+            let links = view.links(from as usize, to as usize);
+            Ok(links.iter().map(|links| neighbours(&view, links)).collect())
+        })
+    }
+
+    /// Standings of the visitors with most fragments, at most so many.
+    #[napi(ts_return_type = "Promise<Array<VisitorStanding>>")]
+    pub fn standings(&self, position: f64, most: u32) -> AsyncTask<Work<Vec<VisitorStanding>>> {
+        self.work(move |vectors| {
+            let view = vectors.view(position as u64)?;
+            let named = |standing: vectors::Standing| VisitorStanding {
+                visitor: format!("{:016x}", standing.visitor),
+                receipt: receipt_at(&view, standing.first),
+                fragments: standing.fragments,
+            };
+            Ok(view
+                .standings()
+                .into_iter()
+                .take(most as usize)
+                .map(named)
+                .collect())
+        })
+    }
+
+    /// The regions of the fragments, those with fewest first.
+    #[napi(ts_return_type = "Promise<Array<FragmentRegion>>")]
+    pub fn regions(&self, position: f64) -> AsyncTask<Work<Vec<FragmentRegion>>> {
+        self.work(move |vectors| {
+            let view = vectors.view(position as u64)?;
+            let named = |region: regions::Region| FragmentRegion {
+                receipt: receipt_at(&view, region.centre),
+                fragments: region.count,
+            };
+            Ok(regions::regions(&view).into_iter().map(named).collect())
+        })
+    }
+
+    fn view(&self, position: f64) -> Result<View> {
+        Ok(self.inner.view(position as u64)?)
+    }
+
+    fn work<Value>(
+        &self,
+        run: impl FnOnce(&vectors::Vectors) -> std::io::Result<Value> + Send + 'static,
+    ) -> AsyncTask<Work<Value>>
+    where
+        Value: Send + ToNapiValue + TypeName + 'static,
+    {
+        let inner = self.inner.clone();
+        AsyncTask::new(Work {
+            run: Some(Box::new(move || run(&inner))),
+        })
+    }
+}
+
+fn receipt_at(view: &View, index: u32) -> String {
+    view.facts(index as usize).receipt().to_owned()
+}
+
+fn neighbours(view: &View, found: &[nearest::Neighbour]) -> Vec<Neighbour> {
+    let named = |one: &nearest::Neighbour| Neighbour {
+        index: one.index,
+        receipt: receipt_at(view, one.index),
+        similarity: one.similarity,
+    };
+    found.iter().map(named).collect()
+}
+
+fn filter_of(filter: &FragmentFilter) -> Result<Filter> {
+    let read = |text: &String| {
+        u64::from_str_radix(text, 16).map_err(|_| Error::from_reason("not what stands for a visitor"))
+    };
+    Ok(Filter {
+        kind: filter.kind,
+        visitor: filter.visitor.as_ref().map(read).transpose()?,
+        since_ms: filter.since_ms.map(|since| since as u64),
+    })
+}

@@ -1,0 +1,20 @@
+/** Which representation a client would rather have (RFC 9110, section 12.5.1). */
+
+/** Weights of an Accept field's ranges, by their names in lower case. */
+function weightsOf(accept: string): ReadonlyMap<string, number> {
+  return new Map(
+    accept.split(',').map((range): [string, number] => {
+      const [name = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase());
+      const weight = Number(parameters.find((each) => each.startsWith('q='))?.slice(2) ?? '1');
+      return [name, Number.isNaN(weight) ? 0 : weight];
+    }),
+  );
+}
+
+/** Whether an Accept field prefers a media type to JSON, which is what it gets where it has no preference. */
+export function prefers(accept: string, type: string): boolean {
+  const weights = weightsOf(accept);
+  const weightOf = (name: string): number =>
+    weights.get(name) ?? weights.get(`${name.split('/')[0]}/*`) ?? weights.get('*/*') ?? 0;
+  return weightOf(type) > weightOf('application/json');
+}

@@ -1,0 +1,95 @@
+/** Exploration as one process runs it: the file of vectors, its writer where this is it, and the index. */
+import type { Embedding } from '../contract/explore.js';
+import type { Vectors } from '../native/index.js';
+import type { Store } from '../store/store.js';
+import type { Clock } from '../system/clock.js';
+import type { Log } from '../system/log.js';
+import { single, type Metric } from '../system/metrics.js';
+import type { Randomness } from '../system/randomness.js';
+import { oneAtATime, type ExploreParts } from './explore.js';
+import { loadHnsw, NearestIndex } from './nearestIndex.js';
+import { followFragments } from './vectorsFollower.js';
+
+/** Fragments from which on neighbours are looked for by an index. */
+export const indexedFrom = 50_000;
+
+/** What exploration needs of its process. */
+export interface ExplorationParts {
+  readonly store: Store;
+  /** The file of vectors, which must have been prepared. */
+  readonly vectorsFile: string;
+  readonly vectors: Vectors;
+  readonly method: string;
+  readonly embedText: (text: string) => Uint8Array;
+  readonly visitorId: (visitor: string) => string;
+  /** Takes the lock of the file's writer for the life of this process; false while another one has it. */
+  readonly takeLock: () => boolean;
+  readonly clock: Pick<Clock, 'every' | 'monotonicMs' | 'sleep'>;
+  readonly randomness: Randomness;
+  readonly log: Pick<Log, 'info' | 'warn'>;
+  /** {@link indexedFrom}, where it is not another. */
+  readonly indexedFrom?: number;
+}
+
+/** Exploration that runs. */
+export interface ExplorationProcess {
+  /** What the routes are made of. */
+  readonly explore: ExploreParts;
+  /** Fragments in the index that is in use; 0: none is. */
+  readonly indexed: () => number;
+  readonly metrics: () => Metric[];
+  readonly stop: () => Promise<void>;
+}
+
+function openIndex(parts: ExplorationParts, { method, dimension }: Embedding): NearestIndex {
+  const { vectorsFile, vectors, clock, log } = parts;
+  return new NearestIndex({
+    vectorsFile,
+    indexFile: `${vectorsFile}.hnsw`,
+    method,
+    dimension,
+    from: parts.indexedFrom ?? indexedFrom,
+    receiptAt: (index) => vectors.receipt(index),
+    newHnsw: loadHnsw(),
+    clock,
+    log,
+  });
+}
+
+/** Begins to follow the fragments of the store; answers from the start with what the file already has. */
+export function startExploration(parts: ExplorationParts): ExplorationProcess {
+  const { store, vectors, method, embedText, visitorId, randomness } = parts;
+  const embedding = { method, dimension: embedText('').byteLength };
+  const index = openIndex(parts, embedding);
+  const follower = followFragments({ ...parts, onRound: (count) => index.build(count) });
+  return {
+    explore: {
+      store,
+      vectors,
+      embedding,
+      embedText,
+      visitorId,
+      candidates: (vector, results) => index.candidates(vector, results),
+      randomness,
+      inTurn: oneAtATime(),
+    },
+    indexed: () => index.count,
+    metrics() {
+      const { count, position } = vectors.state();
+      return [
+        single('gauge', 'fusegate_explored_fragments', 'Fragments in the file of vectors.', count, 'max'),
+        single(
+          'gauge',
+          'fusegate_explored_position',
+          'Last position of the log of fragments that the file of vectors has.',
+          position,
+          'max',
+        ),
+      ];
+    },
+    async stop() {
+      await follower.stop();
+      await index.stop();
+    },
+  };
+}

@@ -1,0 +1,127 @@
+/** `GET /graph` as data and `GET /graph/fragments` (contract, Exploration), page by page. */
+import { jsonAnswer, storeUnavailable, unprocessable } from '../contract/answer.js';
+import type { Handler, RouteRequest } from '../contract/exchange.js';
+import {
+  exploreDefaults,
+  kinds,
+  type FragmentsResponse,
+  type GraphEdge,
+  type GraphResponse,
+} from '../contract/explore.js';
+import { type ValidationError, valueError } from '../contract/validation.js';
+import type { FragmentFilter, Neighbour } from '../native/index.js';
+import type { Unavailable } from '../store/store.js';
+import {
+  cardsOf,
+  cursorAt,
+  frame,
+  nodeOf,
+  numberOf,
+  readPage,
+  rounded,
+  type ExploreParts,
+  type PageStart,
+} from './explore.js';
+
+function edgesOf(receipts: readonly string[], links: readonly Neighbour[][]): GraphEdge[] {
+  return links.flatMap((each, index) =>
+    each.map(({ receipt, similarity }) => ({
+      from: receipts[index] ?? '',
+      to: receipt,
+      similarity: rounded(similarity),
+    })),
+  );
+}
+
+/** One page of the graph. Links lead to earlier fragments, so that a page never changes. */
+export async function graphPage(
+  parts: ExploreParts,
+  { asOf, from }: PageStart,
+  limit: number,
+): Promise<GraphResponse | Unavailable['kind']> {
+  const { store, vectors, embedding, inTurn } = parts;
+  const to = Math.min(from + limit, vectors.count(asOf));
+  const receipts = Array.from({ length: to - from }, (_, index) => vectors.receipt(from + index));
+  const links = await inTurn(() => vectors.links(asOf, from, to));
+  const cards = await cardsOf(store, receipts);
+  if (cards === 'unavailable') return cards;
+  const made = frame(parts, asOf);
+  return {
+    ...made,
+    embedding,
+    nodes: [...cards.values()].map(nodeOf),
+    edges: edgesOf(receipts, links),
+    next_cursor: to < made.total ? cursorAt({ asOf, from: to }) : null,
+  };
+}
+
+/** Answers with the graph as data. */
+export function graph(parts: ExploreParts): Handler {
+  return async ({ query }) => {
+    const start = readPage(parts, query);
+    if ('loc' in start) return unprocessable([start]);
+    const page = await graphPage(parts, start, numberOf(query['limit'], exploreDefaults.graph.limit));
+    return page === 'unavailable' ? storeUnavailable() : jsonAnswer(200, page);
+  };
+}
+
+/** RFC 3339 date-time, or a date alone. */
+const timeForm = /^\d{4}-\d{2}-\d{2}(?:[Tt ]\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:[Zz]|[+-]\d{2}:\d{2}))?$/;
+
+function sinceOf(text: string): number | ValidationError {
+  const sinceMs = timeForm.test(text) ? Date.parse(text.replace(' ', 'T').toUpperCase()) : NaN;
+  if (Number.isFinite(sinceMs)) return Math.max(0, sinceMs);
+  return valueError(['query', 'since'], 'since must be a time of RFC 3339', text);
+}
+
+function kindOf(text: string): number | ValidationError {
+  const kind = kinds.findIndex((name) => name === text.trim().toUpperCase());
+  if (kind >= 0) return kind;
+  return valueError(['query', 'kind'], `kind must be one of ${kinds.join(', ')}`, text);
+}
+
+/** The filter of a request, or everything that is wrong with it. */
+function filterOf(
+  { visitorId }: ExploreParts,
+  { kind, visitor, since }: RouteRequest['query'],
+): FragmentFilter | ValidationError[] {
+  const read = {
+    kind: kind === undefined ? undefined : kindOf(kind),
+    sinceMs: since === undefined ? undefined : sinceOf(since),
+  };
+  const errors = [read.kind, read.sinceMs].filter((value) => typeof value === 'object');
+  if (errors.length > 0) return errors;
+  const { kind: number, sinceMs } = read as { kind?: number; sinceMs?: number };
+  return {
+    ...(number === undefined ? {} : { kind: number }),
+    ...(sinceMs === undefined ? {} : { sinceMs }),
+    ...(visitor === undefined ? {} : { visitor: visitorId(visitor) }),
+  };
+}
+
+/** Lists fragments with their content. */
+export function graphFragments(parts: ExploreParts): Handler {
+  return async ({ query }) => {
+    const start = readPage(parts, query);
+    const filter = filterOf(parts, query);
+    const errors = ['loc' in start ? [start] : [], Array.isArray(filter) ? filter : []].flat();
+    if ('loc' in start || Array.isArray(filter)) return unprocessable(errors);
+    const { asOf, from } = start;
+    const limit = numberOf(query['limit'], exploreDefaults.graph.limit);
+    // One more tells whether there is a next page.
+    const { matching, places } = await parts.vectors.select(asOf, filter, from, limit + 1);
+    const after = places[limit];
+    const cards = await cardsOf(
+      parts.store,
+      places.slice(0, limit).map(({ receipt }) => receipt),
+    );
+    if (cards === 'unavailable') return storeUnavailable();
+    const body: FragmentsResponse = {
+      ...frame(parts, asOf),
+      matching,
+      fragments: [...cards.values()],
+      next_cursor: after === undefined ? null : cursorAt({ asOf, from: after.index }),
+    };
+    return jsonAnswer(200, body);
+  };
+}

@@ -1,0 +1,97 @@
+/** `GET /graph/near` (contract, Exploration): the fragments nearest to a fragment or a text. */
+import { jsonAnswer, storeUnavailable, unprocessable } from '../contract/answer.js';
+import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
+import { exploreDefaults, type NearFragment, type NearResponse } from '../contract/explore.js';
+import { type ValidationError, valueError } from '../contract/validation.js';
+import type { Neighbour } from '../native/index.js';
+import { findFragment } from '../store/fragments.js';
+import type { Store } from '../store/store.js';
+import {
+  cardsOf,
+  frame,
+  numberOf,
+  readAsOf,
+  receiptNotFound,
+  rounded,
+  type ExploreParts,
+} from './explore.js';
+import { isReceiptId } from './receiptId.js';
+import { vectorText } from './vectorsFollower.js';
+
+/** The vector of a stored fragment, or the answer that refuses. */
+export async function vectorOfReceipt(
+  { store, embedText }: Pick<ExploreParts, 'store' | 'embedText'>,
+  receipt: string,
+): Promise<Uint8Array | Answer> {
+  if (!isReceiptId(receipt)) return receiptNotFound;
+  const found = await findFragment(store, receipt);
+  if (found.kind === 'unavailable') return storeUnavailable();
+  return found.value === undefined ? receiptNotFound : embedText(vectorText(found.value.fragment));
+}
+
+/** Neighbours with their cards, in their order. */
+export async function shown(
+  store: Store,
+  neighbours: readonly Pick<Neighbour, 'receipt' | 'similarity'>[],
+): Promise<NearFragment[] | 'unavailable'> {
+  const cards = await cardsOf(
+    store,
+    neighbours.map(({ receipt }) => receipt),
+  );
+  if (cards === 'unavailable') return cards;
+  return neighbours.flatMap(({ receipt, similarity }) => {
+    const card = cards.get(receipt);
+    return card === undefined ? [] : [{ ...card, similarity: rounded(similarity) }];
+  });
+}
+
+/** What is asked about: exactly one of the two. */
+function questionFault({ receipt, text }: RouteRequest['query']): ValidationError | undefined {
+  if ((receipt === undefined) !== (text === undefined)) return undefined;
+  return valueError(['query'], 'give receipt or text, one of them', null);
+}
+
+interface Search {
+  readonly asOf: number;
+  readonly vector: Uint8Array;
+  readonly most: number;
+  /** Whether the state asked for is the present one: the index is of no other. */
+  readonly present: boolean;
+}
+
+async function search(
+  { vectors, candidates }: ExploreParts,
+  { asOf, vector, most, present }: Search,
+): Promise<{ readonly search: NearResponse['search']; readonly found: Neighbour[] }> {
+  const named = present ? candidates(vector, most) : undefined;
+  if (named === undefined) return { search: 'exact', found: await vectors.nearest(asOf, vector, most) };
+  const found = await vectors.rescore(asOf, vector, most, named.places, named.from);
+  return { search: 'index', found };
+}
+
+/** Finds neighbours: exactly, but among an index's candidates where there are very many fragments. */
+export function near(parts: ExploreParts): Handler {
+  return async ({ query }) => {
+    const asOf = readAsOf(parts, query);
+    const faults = [questionFault(query), typeof asOf === 'number' ? undefined : asOf];
+    const errors = faults.filter((fault) => fault !== undefined);
+    if (errors.length > 0 || typeof asOf !== 'number') return unprocessable(errors);
+    const { receipt, text } = query;
+    const vector =
+      receipt === undefined ? parts.embedText(text ?? '') : await vectorOfReceipt(parts, receipt);
+    if (!(vector instanceof Uint8Array)) return vector;
+    const k = numberOf(query['k'], exploreDefaults.near.k);
+    const present = query['as_of'] === undefined;
+    const { search: made, found } = await search(parts, { asOf, vector, most: k + 1, present });
+    const others = found.filter((each) => each.receipt !== receipt).slice(0, k);
+    const results = await shown(parts.store, others);
+    if (results === 'unavailable') return storeUnavailable();
+    const body: NearResponse = {
+      ...frame(parts, asOf),
+      embedding: parts.embedding,
+      search: made,
+      results,
+    };
+    return jsonAnswer(200, body);
+  };
+}

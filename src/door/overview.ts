@@ -1,0 +1,116 @@
+/** `GET /focus` and `GET /leaderboard` (contract, Exploration): where fragments are few, whose are many. */
+import { jsonAnswer, storeUnavailable, unprocessable } from '../contract/answer.js';
+import type { Handler } from '../contract/exchange.js';
+import {
+  kinds,
+  type FocusKind,
+  type FocusRegion,
+  type FocusResponse,
+  type LeaderboardEntry,
+  type LeaderboardResponse,
+} from '../contract/explore.js';
+import type { FragmentRegion, VisitorStanding } from '../native/index.js';
+import { cardsOf, frame, readAsOf, type ExploreParts } from './explore.js';
+import { publicFragment } from './publicFragment.js';
+
+/** Visitors that the leaderboard lists. */
+const most = 100;
+
+/** Fragments of a visitor that are looked at for a name that is not withheld. */
+const namesTried = 100;
+
+/** An answer's part that is made once for a state of the log and told again as long as that is asked. */
+function remembered<Value>(make: (asOf: number) => Promise<Value>): (asOf: number) => Promise<Value> {
+  let last: { readonly asOf: number; readonly value: Promise<Value> } | undefined;
+  return (asOf) => {
+    if (last?.asOf === asOf) return last.value;
+    const value = make(asOf);
+    last = { asOf, value };
+    value.catch(() => (last = undefined));
+    return value;
+  };
+}
+
+/** Fragments by kind, fewest first; of equals in the order of the contract. */
+async function kindsOf({ vectors }: ExploreParts, asOf: number): Promise<FocusKind[]> {
+  const counts = await Promise.all(
+    kinds.map(async (kind, number) => {
+      const { matching } = await vectors.select(asOf, { kind: number }, 0, 0);
+      return { kind, fragments: matching };
+    }),
+  );
+  return counts.sort((a, b) => a.fragments - b.fragments);
+}
+
+async function named(
+  { store }: ExploreParts,
+  regions: readonly FragmentRegion[],
+): Promise<FocusRegion[] | 'unavailable'> {
+  const cards = await cardsOf(
+    store,
+    regions.map(({ receipt }) => receipt),
+  );
+  if (cards === 'unavailable') return cards;
+  return regions.map(({ receipt, fragments }) => ({
+    receipt,
+    title: cards.get(receipt)?.title ?? null,
+    fragments,
+  }));
+}
+
+/** Tells the kinds and regions with fewest fragments. */
+export function focus(parts: ExploreParts): Handler {
+  const regionsAt = remembered((asOf) => parts.inTurn(() => parts.vectors.regions(asOf)));
+  return async ({ query }) => {
+    const asOf = readAsOf(parts, query);
+    if (typeof asOf !== 'number') return unprocessable([asOf]);
+    const regions = await named(parts, await regionsAt(asOf));
+    if (regions === 'unavailable') return storeUnavailable();
+    const { embedding } = parts;
+    const body: FocusResponse = {
+      ...frame(parts, asOf),
+      embedding,
+      kinds: await kindsOf(parts, asOf),
+      regions,
+    };
+    return jsonAnswer(200, body);
+  };
+}
+
+/** A visitor's name, by a fragment of its whose content is not withheld; null where all are. */
+async function nameOf(
+  { store, vectors }: ExploreParts,
+  asOf: number,
+  { receipt, visitor }: VisitorStanding,
+): Promise<{ readonly name: string | null } | 'unavailable'> {
+  const first = await publicFragment(store, receipt);
+  if (first.kind === 'unavailable') return 'unavailable';
+  if (first.value?.visitor != null) return { name: first.value.visitor };
+  const { places } = await vectors.select(asOf, { visitor }, 0, namesTried);
+  const cards = await cardsOf(
+    store,
+    places.map((place) => place.receipt),
+  );
+  if (cards === 'unavailable') return cards;
+  return { name: [...cards.values()].find((card) => card.visitor !== null)?.visitor ?? null };
+}
+
+/** Ranks visitors by how many fragments of different content they left; equals share a rank. */
+export function leaderboard(parts: ExploreParts): Handler {
+  const standingsAt = remembered((asOf) => parts.inTurn(() => parts.vectors.standings(asOf, most)));
+  return async ({ query }) => {
+    const asOf = readAsOf(parts, query);
+    if (typeof asOf !== 'number') return unprocessable([asOf]);
+    const standings = await standingsAt(asOf);
+    const visitors: LeaderboardEntry[] = [];
+    for (const standing of standings) {
+      const found = await nameOf(parts, asOf, standing);
+      if (found === 'unavailable') return storeUnavailable();
+      if (found.name === null) continue;
+      const rank = 1 + standings.findIndex(({ fragments }) => fragments === standing.fragments);
+      visitors.push({ rank, visitor: found.name, fragments: standing.fragments });
+    }
+    const body: LeaderboardResponse = { ...frame(parts, asOf), visitors };
+    return jsonAnswer(200, body);
+  };
+}

@@ -1,0 +1,191 @@
+/**
+ * Keeps the machine's file of vectors up to the log of fragments: one process at a time, whichever got the
+ * lock, reads what is new and appends it. The file is a cache: where it does not fit the log it is made anew.
+ */
+import { kinds } from '../contract/explore.js';
+import type { ExploredFragment, VectorsState } from '../native/index.js';
+import { decodeReceipt, findFragment } from '../store/fragments.js';
+import type { LogEntry, Store, Unavailable } from '../store/store.js';
+import type { Clock, Timer } from '../system/clock.js';
+import type { Log } from '../system/log.js';
+
+/** The file as its writer uses it. */
+export interface WrittenVectors {
+  readonly state: () => VectorsState;
+  readonly append: (fragment: ExploredFragment) => boolean;
+  readonly see: (position: number, receipt: string) => void;
+  readonly verify: () => number;
+  readonly reset: () => void;
+}
+
+/** What following is made of. */
+export interface FollowerParts {
+  readonly store: Store;
+  readonly vectors: WrittenVectors;
+  readonly clock: Pick<Clock, 'every' | 'monotonicMs' | 'sleep'>;
+  readonly log: Pick<Log, 'info' | 'warn'>;
+  /** Takes the lock of the writer for the life of this process; false while another one has it. */
+  readonly takeLock: () => boolean;
+  /** Called after each round of the writer, with how many fragments the file has. */
+  readonly onRound: (count: number) => void;
+}
+
+/** How often the log is looked at (ms): what was stored is explored within a second. */
+const lookMs = 250;
+
+/** Entries read in one step; between two steps requests get their turn. */
+const stepEntries = 100;
+
+/** How often a long round says how far it is (ms). */
+const progressMs = 2_000;
+
+/** The writer, or one that waits to be it. */
+export interface Follower {
+  /** Ends after the step that is under way. */
+  readonly stop: () => Promise<void>;
+}
+
+/** When a fragment was received, and whether it is a probe, by its envelope. */
+function readEnvelope(envelope: string): { readonly receivedAtMs: number; readonly probe: boolean } {
+  const { received_at: at = '', status } = JSON.parse(envelope) as Record<string, string>;
+  const receivedAtMs = Date.parse(at);
+  return { receivedAtMs: Number.isNaN(receivedAtMs) ? 0 : receivedAtMs, probe: status === 'probe' };
+}
+
+/** Text of which a fragment's vector is made. */
+export function vectorText(fragment: {
+  readonly title: string;
+  readonly content: string;
+  readonly mechanism: string;
+}): string {
+  return `${fragment.title}\n${fragment.content}\n${fragment.mechanism}`;
+}
+
+/** A kind's number; one behind the last for a fragment without a kind. */
+function kindNumber(kind: string): number {
+  const number = kinds.findIndex((each) => each === kind);
+  return number < 0 ? kinds.length : number;
+}
+
+/** What an entry of the log brings to the file. */
+type Explored =
+  | { readonly entry: 'fragment'; readonly fragment: ExploredFragment }
+  /** Probes are out of exploration. */
+  | { readonly entry: 'probe' }
+  | { readonly entry: 'unavailable' };
+
+async function explored(store: Store, { position, value }: LogEntry): Promise<Explored> {
+  const receipt = decodeReceipt(value);
+  const found = await findFragment(store, receipt);
+  if (found.kind === 'unavailable') return { entry: 'unavailable' };
+  if (found.value === undefined) throw new Error(`The log names receipt ${receipt}, which is not there`);
+  const { fragment, envelope } = found.value;
+  const { receivedAtMs, probe } = readEnvelope(envelope);
+  if (probe) return { entry: 'probe' };
+  const { visitor, content } = fragment;
+  const kind = kindNumber(fragment.kind);
+  const text = vectorText(fragment);
+  return { entry: 'fragment', fragment: { position, receipt, receivedAtMs, kind, visitor, content, text } };
+}
+
+/** Appends what the log has behind the file's position; false when there is no more, or it is not known. */
+async function step({ store, vectors, log }: FollowerParts): Promise<boolean> {
+  const page = await store.read('fragments', { after: vectors.state().position, limit: stepEntries });
+  if (page.kind === 'unavailable') return false;
+  const found = await Promise.all(page.value.map((entry) => explored(store, entry)));
+  for (const [index, { position, value }] of page.value.entries()) {
+    const each = found[index];
+    if (each === undefined || each.entry === 'unavailable') return false;
+    if (each.entry === 'fragment' && !vectors.append(each.fragment)) {
+      log.warn({ position }, 'a fragment is left out of exploration: its id is too long');
+    }
+    vectors.see(position, decodeReceipt(value));
+  }
+  return page.value.length === stepEntries;
+}
+
+/** Whether the last receipt that the file has seen is the log's own at that position. */
+async function fits({ store, vectors }: FollowerParts): Promise<boolean | Unavailable> {
+  const { position, lastReceipt } = vectors.state();
+  if (position === 0) return true;
+  const page = await store.read('fragments', { after: position - 1, limit: 1 });
+  if (page.kind === 'unavailable') return page;
+  const [entry] = page.value;
+  return entry?.position === position && decodeReceipt(entry.value) === lastReceipt;
+}
+
+/** What the writer does first: cuts off what a power cut left wrong, begins anew where the log is another. */
+async function begin(parts: FollowerParts): Promise<boolean> {
+  const { vectors, log } = parts;
+  const cut = vectors.verify();
+  if (cut > 0) log.warn({ fragments: cut }, 'the file of vectors was damaged; that much is made anew');
+  const fitting = await fits(parts);
+  if (typeof fitting !== 'boolean') return false;
+  if (!fitting) {
+    log.warn({}, 'the file of vectors is of another store; it is made anew');
+    vectors.reset();
+  }
+  return true;
+}
+
+class FollowingProcess implements Follower {
+  private readonly timer: Timer;
+  private round: Promise<void> | undefined;
+  private told: string | undefined;
+  private state: 'waiting' | 'beginning' | 'writing' | 'stopped' = 'waiting';
+
+  constructor(private readonly parts: FollowerParts) {
+    this.timer = parts.clock.every(lookMs, () => this.look());
+    this.look();
+  }
+
+  readonly stop = async (): Promise<void> => {
+    this.timer.stop();
+    this.state = 'stopped';
+    await this.round;
+  };
+
+  private look(): void {
+    this.round ??= this.advance()
+      .then(() => (this.told = undefined))
+      .catch((error: unknown) => this.tell(String(error)))
+      .finally(() => (this.round = undefined));
+  }
+
+  /** Tells why a round failed, once for as long as it is the same. */
+  private tell(reason: string): void {
+    if (reason === this.told) return;
+    this.told = reason;
+    this.parts.log.warn({ reason }, 'the file of vectors could not be brought up to date');
+  }
+
+  private async advance(): Promise<void> {
+    if (this.state === 'waiting' && this.parts.takeLock()) this.state = 'beginning';
+    if (this.state === 'beginning' && (await begin(this.parts)) && !this.stopped()) this.state = 'writing';
+    if (this.state === 'writing') await this.catchUp();
+  }
+
+  private stopped(): boolean {
+    return this.state === 'stopped';
+  }
+
+  private async catchUp(): Promise<void> {
+    const { clock, log, vectors, onRound } = this.parts;
+    let toldMs = clock.monotonicMs();
+    while (!this.stopped() && (await step(this.parts))) {
+      // A look at the other work of this process.
+      await clock.sleep(0);
+      if (clock.monotonicMs() - toldMs < progressMs) continue;
+      toldMs = clock.monotonicMs();
+      const last = await this.parts.store.last('fragments');
+      const of = last.kind === 'read' ? last.value : null;
+      log.info({ read: vectors.state().position, of }, 'reading fragments into the file of vectors');
+    }
+    onRound(vectors.state().count);
+  }
+}
+
+/** Begins to follow the log, once the lock can be had. */
+export function followFragments(parts: FollowerParts): Follower {
+  return new FollowingProcess(parts);
+}

@@ -1,0 +1,149 @@
+/**
+ * `GET /graph` for a browser (contract, Exploration): the fragments as a list that works without script, and
+ * as a drawing with it. What strangers wrote is shown as text, never as markup or links.
+ */
+import { prefers } from '../contract/accept.js';
+import { storeUnavailable, unprocessable } from '../contract/answer.js';
+import type { Answer, Handler } from '../contract/exchange.js';
+import type { FragmentCard, FragmentNode, NearFragment } from '../contract/explore.js';
+import { type ValidationError, valueError } from '../contract/validation.js';
+import { codePoints } from '../contract/explain.js';
+import { cardsOf, cursorAt, readPage, type ExploreParts, type PageStart } from '../door/explore.js';
+import { shown } from '../door/near.js';
+import { escapeHtml, page } from './page.js';
+
+/** Fragments in the list. */
+const listed = 50;
+
+/** Code points of a text to look for. */
+const longestText = 2000;
+
+/** A kind as words. */
+function kindWords(kind: string): string {
+  return kind.toLowerCase().replaceAll('_', ' ');
+}
+
+function titleCell({ receipt, title, withheld }: FragmentNode): string {
+  const text = title ?? `withheld: ${withheld ?? ''}`;
+  const id = escapeHtml(receipt);
+  return `<a href="/receipt/${id}" data-receipt="${id}"><bdi>${escapeHtml(text)}</bdi></a>`;
+}
+
+function row(node: FragmentNode, similarity?: number): string {
+  const when = escapeHtml(node.received_at);
+  const words = when.slice(0, 16).replace('T', ' ');
+  const near = similarity === undefined ? '' : `<td class="number">${similarity.toFixed(2)}</td>`;
+  return `<tr><td>${titleCell(node)}</td><td>${escapeHtml(kindWords(node.kind))}</td>
+<td><bdi>${escapeHtml(node.visitor ?? '')}</bdi></td>${near}
+<td><time datetime="${when}">${words} UTC</time></td></tr>`;
+}
+
+function table(caption: string, rows: readonly string[], hasNear: boolean): string {
+  if (rows.length === 0) return `<p class="note">${caption}: none.</p>`;
+  const near = hasNear ? '<th scope="col">Similarity</th>' : '';
+  return `<div class="wide"><table><caption>${caption}</caption>
+<thead><tr><th scope="col">Title</th><th scope="col">Kind</th><th scope="col">Visitor</th>${near}
+<th scope="col">Received</th></tr></thead>
+<tbody>${rows.join('\n')}</tbody></table></div>`;
+}
+
+/** Finished HTML. */
+interface Html {
+  readonly html: string;
+}
+
+/** What the page shows. */
+interface Shown {
+  readonly total: number;
+  readonly asOf: number;
+  /** The text that was looked for; empty: none. */
+  readonly text: string;
+  readonly list: string;
+}
+
+function main({ total, asOf, text, list }: Shown): string {
+  return `<h1>Fragments</h1>
+<p class="lead">${total.toLocaleString('en')} short abstractions left at this door, and which are near which.
+Strangers wrote them: read them as text, not as instructions.</p>
+<form role="search" action="/graph" id="search">
+<label for="text">Find fragments near a text</label>
+<div class="field"><input id="text" name="text" type="search" value="${escapeHtml(text)}"
+maxlength="${longestText}" autocomplete="off"><button>Find</button></div>
+</form>
+<div id="panes">
+<section id="picture" aria-labelledby="picture-title" data-as-of="${asOf}" data-total="${total}" hidden>
+<h2 id="picture-title">Graph</h2>
+<p id="keys" class="note">Drag or use the arrow keys to move, scroll or press + and − to zoom, 0 to see all.
+Click a dot for its fragment; everything in the drawing is in the lists, too.</p>
+<div id="stage"><div id="canvas" tabindex="0" role="img" aria-label="Drawing of the graph"
+aria-describedby="keys"></div>
+<div id="tools"><button type="button" id="in" aria-label="Zoom in">+</button>
+<button type="button" id="out" aria-label="Zoom out">−</button>
+<button type="button" id="all">All</button></div></div>
+<ul id="legend" aria-label="Kinds"></ul>
+<p id="progress" class="note" role="status"></p>
+</section>
+<section id="detail" class="sheet" tabindex="-1" aria-labelledby="detail-title" hidden></section>
+</div>
+<section id="list" aria-label="List">${list}</section>
+<p class="note">The same as data: <a href="/graph/fragments">/graph/fragments</a>,
+<a href="/graph/near?text=">/graph/near</a>, <a href="/how">/how</a>.</p>`;
+}
+
+/** The newest fragments before a place, newest first, with the way to older ones. */
+async function listOf(
+  { store, vectors }: ExploreParts,
+  { asOf, from: to }: PageStart,
+): Promise<Html | 'unavailable'> {
+  const from = Math.max(0, to - listed);
+  const receipts = Array.from({ length: to - from }, (_, index) => vectors.receipt(from + index));
+  const cards = await cardsOf(store, receipts);
+  if (cards === 'unavailable') return cards;
+  const rows = [...cards.values()].reverse().map((card: FragmentCard) => row(card));
+  const older =
+    from === 0
+      ? ''
+      : `<p><a rel="next" href="/graph?cursor=${cursorAt({ asOf, from })}#list">Older fragments</a></p>`;
+  return { html: `${table('Fragments, the newest first', rows, false)}${older}` };
+}
+
+async function nearList(parts: ExploreParts, asOf: number, text: string): Promise<Html | 'unavailable'> {
+  const neighbours = await parts.vectors.nearest(asOf, parts.embedText(text), listed);
+  const found = await shown(parts.store, neighbours);
+  if (found === 'unavailable') return found;
+  const rows = found.map((each: NearFragment) => row(each, each.similarity));
+  const all = '<p><a href="/graph">All fragments</a></p>';
+  return { html: `${table('Fragments near the text', rows, true)}${all}` };
+}
+
+function textFault(text: string): ValidationError | undefined {
+  if (codePoints(text) <= longestText) return undefined;
+  return valueError(['query', 'text'], `text must have at most ${longestText} characters`, text);
+}
+
+async function answerPage(parts: ExploreParts, query: Readonly<Record<string, string>>): Promise<Answer> {
+  const start = readPage(parts, query);
+  const text = query['text'] ?? '';
+  const errors = ['loc' in start ? start : undefined, textFault(text)].filter((each) => each !== undefined);
+  if ('loc' in start || errors.length > 0) return unprocessable(errors);
+  const total = parts.vectors.count(start.asOf);
+  const place = query['cursor'] === undefined ? { ...start, from: total } : start;
+  const list = text === '' ? await listOf(parts, place) : await nearList(parts, start.asOf, text);
+  if (list === 'unavailable') return storeUnavailable();
+  const answer = page({
+    title: 'Fragments',
+    main: main({ total, asOf: start.asOf, text, list: list.html }),
+    styles: ['graph.css'],
+    scripts: ['graphology.umd.min.js', 'sigma.min.js', 'graphDetail.js', 'graph.js'],
+  });
+  return { ...answer, headers: { ...answer.headers, vary: 'Accept' } };
+}
+
+/** Answers browsers with the page and everybody else with `data`, the route's JSON. */
+export function graphForAll(parts: ExploreParts, data: Handler<undefined>): Handler<undefined> {
+  return async (request) => {
+    if (prefers(request.header('accept'), 'text/html')) return answerPage(parts, request.query);
+    const answer = await data(request);
+    return { ...answer, headers: { ...answer.headers, vary: 'Accept' } };
+  };
+}

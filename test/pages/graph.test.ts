@@ -1,0 +1,314 @@
+/** The graph's page in a real Chromium: drawn, searched, by keyboard, without script, at 10,000 fragments. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { fill, receiptOf } from '../door/fill.js';
+import { explored, startDoor, startTestExploration, type DoorClient } from '../door/fixture.js';
+import { openTestStore } from '../outreach/fixture.js';
+import { launch, skipBrowser } from './browser.js';
+
+const skip = { skip: skipBrowser };
+const hostile = {
+  title: '<img src=x onerror=alert(1)> & "quotes"',
+  content: '<script>document.title="x"</script>',
+};
+
+async function doorWith(count: number): Promise<DoorClient> {
+  const store = await openTestStore();
+  const exploration = startTestExploration({ store });
+  const door = await startDoor({ store, exploration });
+  await fill(store, 0, count);
+  if (count > 0) await door.post('/dream', { ...hostile, visitor: '</td><b>Mallory</b>' });
+  await explored(exploration);
+  return door;
+}
+
+const some = await doorWith(120);
+const large = skipBrowser === false ? await doorWith(9_999) : some;
+const none = await doorWith(0);
+let browser: Browser;
+
+before(async () => {
+  if (skipBrowser === false) browser = await launch();
+});
+after(async () => {
+  if (skipBrowser === false) await browser.close();
+});
+
+interface Opened {
+  readonly page: Page;
+  /** What the page complained about, and what it asked elsewhere. */
+  readonly complaints: string[];
+}
+
+async function open(door: DoorClient, path = '/graph', options: BrowserContextOptions = {}): Promise<Opened> {
+  const origin = `http://127.0.0.1:${door.port}`;
+  const context = await browser.newContext({ viewport: { width: 1200, height: 900 }, ...options });
+  const page = await context.newPage();
+  const complaints: string[] = [];
+  page.on('console', (message) => {
+    const text = message.text();
+    // What a graphics card in software says of itself.
+    if (/GPU stall|WebGL-0x|GroupMarkerNotSet/.test(text)) return;
+    if (message.type() === 'error' || message.type() === 'warning') complaints.push(text);
+  });
+  page.on('pageerror', (error) => complaints.push(error.message));
+  page.on('request', (sent) => {
+    if (new URL(sent.url()).origin !== origin) complaints.push(`asked ${sent.url()}`);
+  });
+  await page.goto(`${origin}${path}`);
+  return { page, complaints };
+}
+
+const drawn = (page: Page, timeout = 30_000) =>
+  page.getByRole('status').filter({ hasText: 'are drawn' }).waitFor({ timeout });
+
+async function picture(page: Page, name: string): Promise<void> {
+  const folder = process.env['SCREENSHOTS'];
+  if (folder !== undefined) await page.screenshot({ path: `${folder}/graph-${name}.png` });
+}
+
+/** Contrast (WCAG 2.2) of every text that shows with what is painted behind it; the lowest, and where. */
+const lowestContrast = `(() => {
+  const linear = (s) => s <= 0.04045 ? s / 12.92 : ((s + 0.055) / 1.055) ** 2.4;
+  const part = (value, share) => share * linear(value / 255);
+  const luminance = ([r, g, b]) => part(r, 0.2126) + part(g, 0.7152) + part(b, 0.0722);
+  const parse = (color) => color.match(/[\\d.]+/g).map(Number);
+  const behind = (element) => {
+    for (let at = element; at !== null; at = at.parentElement) {
+      const color = parse(getComputedStyle(at).backgroundColor);
+      if (color.length === 3 || color[3] === 1) return color;
+    }
+    return [255, 255, 255];
+  };
+  const texts = 'h1, h2, h3, p, li, a, button, label, caption, th, td, dt, dd, code';
+  const all = [...document.querySelectorAll(texts)];
+  const shown = all.filter((each) => each.checkVisibility() && each.textContent.trim() !== '');
+  return shown.map((element) => {
+    const colors = [parse(getComputedStyle(element).color), behind(element)];
+    const pair = colors.map(luminance).sort((a, b) => b - a);
+    return [(pair[0] + 0.05) / (pair[1] + 0.05), element.outerHTML.slice(0, 80)];
+  }).sort((a, b) => a[0] - b[0])[0];
+})()`;
+
+async function assertReadable(page: Page): Promise<void> {
+  const overflow = Number(await page.evaluate('document.documentElement.scrollWidth - innerWidth'));
+  assert.ok(overflow <= 0, `${overflow} px wider than the window`);
+  const [contrast, where] = await page.evaluate<[number, string]>(lowestContrast);
+  assert.ok(contrast >= 4.5, `contrast ${contrast} of ${where}`);
+}
+
+/** Colours of the drawing, few of them when nothing is drawn. */
+async function inksOf(page: Page): Promise<number> {
+  const png = await page.locator('#stage').screenshot();
+  const script = `(async (url) => {
+    const image = await createImageBitmap(await (await fetch(url)).blob());
+    const canvas = new OffscreenCanvas(image.width, image.height);
+    const context = canvas.getContext('2d');
+    context.drawImage(image, 0, 0);
+    return new Set(new Uint32Array(context.getImageData(0, 0, image.width, image.height).data.buffer)).size;
+  })('data:image/png;base64,${png.toString('base64')}')`;
+  const blank = await browser.newPage();
+  const inks = Number(await blank.evaluate(script));
+  await blank.close();
+  return inks;
+}
+
+for (const [width, colorScheme] of [
+  [1200, 'light'],
+  [1200, 'dark'],
+  [360, 'light'],
+  [360, 'dark'],
+  [320, 'light'],
+] as const) {
+  test(`${width} px, ${colorScheme}: drawn, and a fragment with its receipt`, skip, async () => {
+    const { page, complaints } = await open(some, '/graph', {
+      colorScheme,
+      viewport: { width, height: 800 },
+    });
+    await drawn(page);
+    assert.ok((await inksOf(page)) > 50, 'something is drawn');
+    await assertReadable(page);
+    await picture(page, `${width}-${colorScheme}`);
+    await page.getByRole('link', { name: 'in the' }).first().click();
+    const panel = page.locator('#detail');
+    await panel.getByText('Verified: every digest was recomputed').waitFor();
+    assert.equal(await page.evaluate('document.activeElement.id'), 'detail', 'a screen reader goes on there');
+    await assertReadable(page);
+    await page.waitForTimeout(500);
+    await picture(page, `${width}-${colorScheme}-detail`);
+    assert.deepEqual(complaints, []);
+    await page.context().close();
+  });
+}
+
+describe('what strangers wrote', () => {
+  test('is text and nothing else', skip, async () => {
+    const { page, complaints } = await open(some);
+    await drawn(page);
+    const link = page.getByRole('link', { name: hostile.title });
+    await link.click();
+    await page.getByRole('heading', { name: hostile.title }).waitFor();
+    await page.locator('#detail .text', { hasText: hostile.content }).waitFor();
+    assert.equal(await page.locator('#detail img, #detail script, #list img, #list b').count(), 0);
+    assert.equal(await page.title(), 'Fragments');
+    assert.deepEqual(complaints, []);
+    await page.context().close();
+  });
+});
+
+describe('finding', () => {
+  test('lists what is near a text, and a neighbour leads on', skip, async () => {
+    const { page } = await open(some);
+    await page.getByLabel('Find fragments near a text').fill('bread yeast oven');
+    await page.getByRole('button', { name: 'Find' }).click();
+    await page.getByRole('table', { name: 'Fragments near the text' }).waitFor();
+    assert.equal(await page.getByLabel('Find fragments near a text').inputValue(), 'bread yeast oven');
+    const first = page.locator('#list a[data-receipt]').first();
+    const receipt = await first.getAttribute('data-receipt');
+    await drawn(page);
+    await first.click();
+    const code = page.locator('#detail code.value');
+    assert.equal(await code.innerText(), receipt);
+    await page.locator('#detail li button').first().click();
+    await page.waitForFunction(`document.querySelector('#detail code.value')?.textContent !== '${receipt}'`);
+    await page.locator('#detail').getByText('Verified').waitFor();
+    await page.keyboard.press('Escape');
+    assert.equal(await page.locator('#detail').isVisible(), false);
+    await page.context().close();
+  });
+
+  test('by keyboard alone', skip, async () => {
+    const { page } = await open(some);
+    await drawn(page);
+    const before = await page.locator('#stage').screenshot();
+    await page.locator('#text').focus();
+    for (const id of ['button', 'canvas']) {
+      await page.keyboard.press('Tab');
+      const ring = await page.evaluate<[string, string, string]>(
+        `(({ id, localName }) => [id, localName, getComputedStyle(document.activeElement).outlineStyle])(
+          document.activeElement)`,
+      );
+      assert.ok(ring[0] === id || ring[1] === id, ring.join());
+      assert.equal(ring[2], 'solid');
+    }
+    for (const key of ['+', '+', 'ArrowLeft', 'ArrowUp']) await page.keyboard.press(key);
+    await page.waitForTimeout(400);
+    const moved = await page.locator('#stage').screenshot();
+    assert.notDeepEqual(moved, before);
+    await page.keyboard.press('0');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    assert.equal(await page.evaluate('document.activeElement.id'), 'in');
+    await page.locator('#list a[data-receipt]').first().focus();
+    await page.keyboard.press('Enter');
+    await page.locator('#detail').getByText('Verified').waitFor();
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    assert.equal(await page.locator('#detail').isVisible(), false);
+    assert.ok(await page.evaluate("document.activeElement.matches('#list a')"), 'back where it was opened');
+    await page.context().close();
+  });
+});
+
+describe('without', () => {
+  test('script the lists, the search and the receipts are there', skip, async () => {
+    const { page } = await open(some, '/graph', { javaScriptEnabled: false });
+    assert.equal(await page.locator('#list tbody tr').count(), 50);
+    assert.equal(await page.locator('#picture').isVisible(), false);
+    await picture(page, 'without-script');
+    await page.getByRole('link', { name: 'Older fragments' }).click();
+    await page.getByRole('link', { name: 'Older fragments' }).click();
+    assert.equal(await page.locator('#list tbody tr').count(), 21);
+    assert.equal(await page.getByRole('link', { name: 'Older fragments' }).count(), 0);
+    await page.getByLabel('Find fragments near a text').fill('ledger receipt');
+    await page.getByRole('button', { name: 'Find' }).click();
+    await page.getByRole('link', { name: 'ledger' }).first().click();
+    assert.match(await page.content(), /"verified":true/);
+    await page.context().close();
+  });
+
+  test('fragments it says so', skip, async () => {
+    const { page, complaints } = await open(none);
+    await page.getByText('Fragments, the newest first: none.').waitFor();
+    assert.equal(await page.locator('#picture').isVisible(), false);
+    await picture(page, 'empty');
+    assert.deepEqual(complaints, []);
+    await page.context().close();
+  });
+
+  test('motion nothing is animated', skip, async () => {
+    const { page } = await open(some, '/graph', { reducedMotion: 'reduce' });
+    await drawn(page);
+    const before = await page.locator('#stage').screenshot();
+    await page.locator('#in').click();
+    await page.evaluate(
+      'new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))',
+    );
+    const zoomed = await page.locator('#stage').screenshot();
+    assert.notDeepEqual(zoomed, before);
+    await page.waitForTimeout(300);
+    assert.deepEqual(await page.locator('#stage').screenshot(), zoomed, 'it was there at once');
+    await page.context().close();
+  });
+});
+
+test('10,000 fragments are drawn, and moving them keeps up', { ...skip, timeout: 180_000 }, async () => {
+  const beganMs = performance.now();
+  const { page, complaints } = await open(large);
+  await page.getByRole('status').filter({ hasText: 'Placing' }).waitFor({ timeout: 60_000 });
+  const firstMs = performance.now() - beganMs;
+  await drawn(page, 150_000);
+  const restedMs = performance.now() - beganMs;
+  assert.match(await page.getByRole('status').innerText(), /^10000 fragments/);
+  await picture(page, '10000');
+  const box = await page.locator('#canvas').boundingBox();
+  assert.ok(box !== null);
+  const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
+  await page.evaluate(`window.frames = []; (function next(at) {
+    frames.push(at); requestAnimationFrame(next); })(performance.now())`);
+  await page.mouse.move(x, y);
+  await page.mouse.down();
+  for (let step = 1; step <= 40; step += 1) await page.mouse.move(x + step * 4, y + step * 2);
+  await page.mouse.up();
+  for (let step = 0; step < 6; step += 1) {
+    await page.mouse.wheel(0, -200);
+    await page.waitForTimeout(100);
+  }
+  const gaps = await page.evaluate<number[]>('frames.slice(1).map((at, index) => at - frames[index])');
+  const sorted = gaps.sort((a, b) => a - b);
+  const at = (share: number): number => sorted[Math.floor(sorted.length * share)] ?? 0;
+  if (process.env['SCREENSHOTS'] !== undefined) {
+    console.log(`drawn first after ${firstMs.toFixed(0)} ms, at rest after ${restedMs.toFixed(0)} ms`);
+    console.log(`frames: ${sorted.length}, median ${at(0.5).toFixed(1)} ms, 95th ${at(0.95).toFixed(1)} ms`);
+  }
+  // Drawn by software on a shared machine; a graphics card is some ten times as fast.
+  assert.ok(at(0.5) < 150, `median frame ${at(0.5)} ms`);
+  await picture(page, '10000-zoomed');
+  const clicked = performance.now();
+  await page.locator('#list a[data-receipt]').nth(1).click();
+  await page.locator('#detail').getByText('Verified').waitFor();
+  assert.ok(performance.now() - clicked < 5_000, 'a fragment shows soon');
+  await page.waitForTimeout(600);
+  await picture(page, '10000-detail');
+  assert.deepEqual(complaints, []);
+  await page.context().close();
+});
+
+test('the page is for browsers, data for everyone else', async () => {
+  const path = '/graph';
+  const browserAccept = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
+  const ask = (accept: string, query = '') =>
+    fetch(`http://127.0.0.1:${some.port}${path}${query}`, { headers: { accept } });
+  const html = await ask(browserAccept);
+  assert.equal(html.headers.get('content-type'), 'text/html; charset=utf-8');
+  assert.match(html.headers.get('vary') ?? '', /Accept/);
+  assert.match(html.headers.get('content-security-policy') ?? '', /script-src 'self'/);
+  for (const accept of ['*/*', 'application/json', 'application/json, text/html;q=0.5']) {
+    const data = await ask(accept);
+    assert.equal(data.headers.get('content-type'), 'application/json', accept);
+  }
+  assert.equal((await ask(browserAccept, '?cursor=x')).status, 422);
+  assert.equal((await ask(browserAccept, `?text=${'x'.repeat(2001)}`)).status, 422);
+  assert.ok((await html.text()).includes(receiptOf(119)));
+});
