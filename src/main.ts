@@ -39,6 +39,7 @@ import { ClickLog } from './outreach/clickLog.js';
 import { deliveryInterest, deliveryModels } from './outreach/delivery.js';
 import { leads } from './outreach/leads.js';
 import { optoutState, unsubscribe } from './outreach/optout.js';
+import { audit, auditStacks } from './pages/audit.js';
 import { docsHandlers } from './pages/docs.js';
 import { pageFile } from './pages/page.js';
 import { unsubscribePage } from './pages/unsubscribe.js';
@@ -53,6 +54,7 @@ import { openSecrets } from './store/secrets.js';
 import { startSweep, type SweepParts } from './store/sweep.js';
 import { unitIds } from './store/unitId.js';
 import { removeOldUsage } from './store/usage.js';
+import { auditOffLoop } from './text/auditOffLoop.js';
 import { normalizeHandler } from './text/normalize.js';
 import { derive } from './system/masterSecret.js';
 import { systemClock } from './system/clock.js';
@@ -99,6 +101,7 @@ function prepareFolder(dataFolder: string): void {
 /** Requests a minute and address of the routes that have such a limit. */
 function routeLimits(configuration: Configuration): Readonly<Record<RouteLimit, number>> {
   return {
+    audits: configuration.auditsPerMinute,
     leads: configuration.leadsPerMinute,
     checkout: configuration.checkoutRequestsPerMinute,
     submissions: configuration.doorSubmissionsPerMinute,
@@ -124,6 +127,9 @@ function buildAccess(configuration: Configuration, tiers: Tiers, opened: OpenedS
     log,
   });
 }
+
+/** Threads of one audit in a worker: an audit is free, and must not keep other requests waiting. */
+const auditThreads = 2;
 
 /** How long a source of rates has for its answer (ms). */
 const rateMs = 3_000;
@@ -169,6 +175,8 @@ function handlers(
     fuse: fuseHandler({ ...native, answerExactlyOffLoop: exactOffLoop() }),
     ...checkout.handlers,
     normalize: normalizeHandler(native),
+    audit: audit({ ...native, clock: systemClock, auditOffLoop: auditOffLoop(auditThreads) }),
+    auditStacks,
     leads: leads(storing),
     deliveryModels,
     deliveryInterest: deliveryInterest(storing),

@@ -31,6 +31,7 @@ test('defaults', () => {
       anonymousRequestsPerMinute: null,
       anonymousCharactersPerMonth: null,
       leadsPerMinute: 10,
+      auditsPerMinute: 6,
       rateSource: {
         kind: 'urls',
         urls: [
@@ -90,6 +91,7 @@ test('every value is read', () => {
     ANONYMOUS_REQUESTS_PER_MINUTE: '0',
     ANONYMOUS_CHARACTERS_PER_MONTH: '1000000000000',
     LEADS_PER_MINUTE: '0',
+    AUDITS_PER_MINUTE: '0',
     RATE_SOURCE: 'fixed:61234.50',
     CHECKOUT_REQUESTS_PER_MINUTE: '0',
     BTC_NETWORK: 'regtest',
@@ -126,6 +128,7 @@ test('every value is read', () => {
     anonymousRequestsPerMinute: 0,
     anonymousCharactersPerMonth: 1e12,
     leadsPerMinute: 0,
+    auditsPerMinute: 0,
     rateSource: { kind: 'fixed', cents: 6_123_450 },
     checkoutRequestsPerMinute: 0,
     btcNetwork: 'regtest',

@@ -103,6 +103,12 @@ fn outcome(
     }
 }
 
+/// Version of the CLDR names that emoji and symbols are glossed with, such as `48.2.0`.
+#[napi]
+pub fn cldr_version() -> String {
+    fusegate_core::normalize::CLDR_VERSION.to_owned()
+}
+
 /// Audits a list of records by so many threads.
 #[napi]
 pub fn audit_records(records: Vec<String>, include_text: bool, threads: u32) -> AuditOutcome {
