@@ -1,5 +1,5 @@
 /** Composition root: builds the parts, binds the handlers to them and hands both to a command. */
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { availableParallelism, hostname } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -8,6 +8,7 @@ import { createAccess, keyTiers, type Access } from './access/admission.js';
 import { KeyChanges, storedKeys, storedUsage } from './access/stored.js';
 import { readTiers, type Tiers } from './access/tiers.js';
 import { startCheckout, type Checkout } from './checkout/checkout.js';
+import { addAudit, type AuditCommandParts } from './commands/audit.js';
 import { addBackup } from './commands/backup.js';
 import { addClick } from './commands/click.js';
 import { addDoctor } from './commands/doctor.js';
@@ -346,6 +347,20 @@ function normalizeParts(cores: number): Omit<NormalizeCommandParts, 'printError'
   };
 }
 
+/** What `fusegate audit` reads and does it with. */
+function auditParts(cores: number): Omit<AuditCommandParts, 'printError'> {
+  return {
+    clock: systemClock,
+    cores,
+    openFile: (path, format) => new native.FileAudit(path, format),
+    sizeOf: (path) => statSync(path, { throwIfNoEntry: false })?.size,
+    writeFile: (path, text) => writeFileSync(path, text),
+    versions: () => ({ unicode: native.unicodeVersion(), cldr: native.cldrVersion() }),
+    print: (line) => void writeOutput(`${line}\n`),
+    progressTo: process.stderr,
+  };
+}
+
 /** Runs `fusegate` with the arguments after the command's name. */
 export async function main(args: readonly string[]): Promise<void> {
   const parts = commandParts();
@@ -379,6 +394,7 @@ export async function main(args: readonly string[]): Promise<void> {
       ),
       (program) => addBackup(program, { ...parts, ...more, lockFolder, progressTo: process.stderr }),
       (program) => addDoctor(program, { ...parts, ...more, ...doctorParts }),
+      (program) => addAudit(program, { ...parts, ...auditParts(parts.machine.cores) }),
       (program) => addNormalize(program, { ...parts, ...normalizeParts(parts.machine.cores) }),
     ],
   });

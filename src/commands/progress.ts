@@ -2,16 +2,16 @@
 import { Presets, SingleBar } from 'cli-progress';
 import type { Progress } from '../store/copy.js';
 
-/** A display of passes over records. */
+/** A display of passes over records, or over what else is counted. */
 export interface ProgressDisplay {
   readonly progress: Progress;
   /** Ends the last bar. */
   readonly end: () => void;
 }
 
-/** A bar for each pass on a terminal; elsewhere a line at every tenth. */
-export function progressOn(stream: NodeJS.WriteStream): ProgressDisplay {
-  const format = '{pass} [{bar}] {percentage} % | {value}/{total} records | {eta_formatted} left';
+/** A bar for each pass on a terminal; elsewhere a line at every tenth. `unit`: what is counted. */
+export function progressOn(stream: NodeJS.WriteStream, unit = 'records'): ProgressDisplay {
+  const format = `{pass} [{bar}] {percentage} % | {value}/{total} ${unit} | {eta_formatted} left`;
   let bar: SingleBar | undefined;
   let passNow = '';
   let tenth = -1;
@@ -30,7 +30,7 @@ export function progressOn(stream: NodeJS.WriteStream): ProgressDisplay {
     bar?.setTotal(total);
     bar?.update(records);
     const now = total === 0 ? 10 : Math.floor((10 * records) / total);
-    if (bar === undefined && now > tenth) stream.write(`${pass}: ${records} of ${total} records\n`);
+    if (bar === undefined && now > tenth) stream.write(`${pass}: ${records} of ${total} ${unit}\n`);
     tenth = now;
   };
   return { progress, end };

@@ -28,7 +28,7 @@ use crate::normalize::{Mode, edits};
 pub const BATCH_BYTES: usize = 256 << 10;
 
 /// Bytes of a text that are cut while those before them are looked at.
-const ROUND_BYTES: usize = 12 << 20;
+const ROUND_BYTES: usize = 4 << 20;
 
 /// Most examples of an issue.
 pub const EXAMPLES: usize = 5;

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// Texts that are remembered.
-const MOST_TEXTS: usize = 1 << 20;
+const MOST_TEXTS: usize = 1 << 19;
 
 /// What came before a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
