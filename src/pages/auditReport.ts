@@ -23,6 +23,9 @@ export interface ReportParts {
   readonly wallMs: number;
 }
 
+/** Examples of an issue on the page; an answer may carry more. */
+const SHOWN = 3;
+
 /** Bars are so many units long. */
 const LENGTH = 400;
 const HEIGHT = 18;
@@ -100,22 +103,22 @@ function exampleOf(example: AuditExample, issue: string): string {
   return `<dl>${row('before', shown.before)}${row(afterLabels[issue] ?? 'normalized', shown.after)}</dl>`;
 }
 
-function issueRow(issue: AuditIssue, end: number): string {
+function issueRow(issue: AuditIssue, end: number, things: string): string {
   const { title, count, share, low, high } = issue;
   return `<tr><th scope="row">${escapeHtml(title)}</th>
 <td class="bar">${bar(issue, end)}</td>
 <td class="number">${percent(share)}<span class="muted">${percent(low)} – ${percent(high)}</span></td>
-<td class="number">${grouped(count)}</td></tr>`;
+<td class="number count" data-things="${things}">${grouped(count)}</td></tr>`;
 }
 
 function issueTable(found: readonly AuditIssue[], things: string): string {
   const end = scaleOf(found);
   return `<table class="bars">
 <thead><tr><th scope="col">Issue</th>
-<th scope="col"><span class="axis"><span>0</span><span>${percent(end)} of the ${things}</span></span></th>
+<th scope="col"><span class="axis"><span>0</span><span>${100 * end} % of the ${things}</span></span></th>
 <th scope="col" class="number">Share, 95 % interval</th><th scope="col" class="number">Count</th></tr></thead>
 <tbody>
-${found.map((issue) => issueRow(issue, end)).join('\n')}
+${found.map((issue) => issueRow(issue, end, things)).join('\n')}
 </tbody></table>`;
 }
 
@@ -124,23 +127,34 @@ function issueDetail(issue: AuditIssue, engine: string): string {
   const host = new URL(source).hostname;
   return `<h3>${escapeHtml(title)}</h3>
 <p>${escapeHtml(engine)}: ${escapeHtml(consequence)} <a href="${escapeHtml(source)}" rel="noreferrer">${host}</a></p>
-${examples.map((example) => exampleOf(example, issue.issue)).join('\n')}`;
+${examples
+  .slice(0, SHOWN)
+  .map((example) => exampleOf(example, issue.issue))
+  .join('\n')}`;
 }
 
-function findings(report: AuditResponse): string {
-  const found = report.issues.filter(({ count }) => count > 0).sort((a, b) => b.share - a.share);
+/** The issues that were found, the most frequent first. */
+function foundIn({ issues }: AuditResponse): AuditIssue[] {
+  return issues.filter(({ count }) => count > 0).sort((left, right) => right.share - left.share);
+}
+
+function figures(report: AuditResponse): string {
+  const found = foundIn(report);
   const rest = report.issues.filter(({ count }) => count === 0).map(({ title }) => title);
   const none = rest.length === 0 ? '' : `<p class="muted">Not found: ${rest.map(escapeHtml).join(', ')}.</p>`;
-  const engine = stacks.find(({ stack }) => stack === report.stack);
   const table =
     found.length === 0 ? '<p>None of the issues was found.</p>' : issueTable(found, report.surface);
-  const details = found.map((issue) => issueDetail(issue, engine?.name ?? report.stack)).join('\n');
-  const analyzer = `<p class="muted">Default analyzer of ${escapeHtml(engine?.name ?? '')}: ${escapeHtml(
-    engine?.analyzer ?? '',
-  )}</p>`;
-  const examples =
-    found.length === 0 ? '' : `<h2>What it does to search, with examples</h2>${analyzer}${details}`;
-  return `<h2>What was found</h2>\n${table}\n${none}\n${examples}`;
+  return `<h2>What was found</h2>\n${table}\n${none}`;
+}
+
+function details(report: AuditResponse): string {
+  const found = foundIn(report);
+  if (found.length === 0) return '';
+  const engine = stacks.find(({ stack }) => stack === report.stack);
+  const name = engine?.name ?? report.stack;
+  return `<h2>What it does to search, with examples</h2>
+<p class="muted">Default analyzer of ${escapeHtml(name)}: ${escapeHtml(engine?.analyzer ?? '')}</p>
+${found.map((issue) => issueDetail(issue, name)).join('\n')}`;
 }
 
 function roiRow({ line, unit, low, high, formula, reason }: AuditRoiLine): string {
@@ -179,7 +193,7 @@ function head(report: AuditResponse, { company, wallMs }: ReportParts): string {
 <p class="figure">${percent(headline.share)}</p>
 <p>${escapeHtml(headline.sentence)}</p>
 ${bar(headline, end)}
-<p class="axis muted"><span>0</span><span>${percent(end)}</span></p>
+<p class="axis muted"><span>0</span><span>${100 * end} %</span></p>
 </section>`;
 }
 
@@ -201,10 +215,11 @@ ${style}</style>
 <main>
 <article class="sheet">
 ${head(report, parts)}
-${findings(report)}
+${figures(report)}
 ${worth(report)}
 <h2>Next steps</h2>
 ${list('ol', report.next_steps)}
+${details(report)}
 <h2>Assumptions</h2>
 ${list('ul', report.assumptions)}
 <p class="muted">Made by Fusegate with Unicode ${escapeHtml(unicode)} and CLDR ${escapeHtml(cldr)}. Addresses,
