@@ -79,6 +79,7 @@ test('limits follow the route table and the types', async () => {
       ['enterprise.requests', 60_000],
       ['enterprise.characters', 2e10],
       ['unknown_keys', 60],
+      ['audits', 6],
       ['leads', 10],
       ['checkout', 10],
       ['submissions', 60],
