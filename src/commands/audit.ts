@@ -110,11 +110,27 @@ function writeReport(path: string, page: string, { writeFile, printError }: Audi
   }
 }
 
+const COLUMNS = 100;
+
+/** A sentence in lines. */
+function wrapped(sentence: string): string {
+  let column = 0;
+  return sentence
+    .split(' ')
+    .map((word, at) => {
+      const fits = column + word.length < COLUMNS;
+      const gap = at === 0 ? '' : fits ? ' ' : '\n';
+      column = (fits ? column : 0) + gap.length + word.length;
+      return `${gap}${word}`;
+    })
+    .join('');
+}
+
 function summary({ headline, issues }: AuditResponse): string[] {
   const found = issues.filter(({ count }) => count > 0).sort((left, right) => right.share - left.share);
   const width = Math.max(0, ...found.map(({ title }) => title.length));
   return [
-    headline.sentence,
+    wrapped(headline.sentence),
     ...found.map(({ title, count, share, of }) => {
       const sample = of === 0 ? '' : `${(100 * share).toFixed(2).padStart(6)} %`;
       return `  ${title.padEnd(width)}  ${sample}  ${count.toLocaleString('en-US')}`;

@@ -111,7 +111,7 @@ describe('what does not fit its format', () => {
         detail?.map(({ loc, type }) => [loc, type]),
         [[['body', 'text'], 'value_error']],
       );
-      assert.match(detail?.[0]?.msg ?? '', said);
+      assert.match(detail?.[0].msg ?? '', said);
     });
   }
 });

@@ -92,13 +92,13 @@ impl Examiner {
         for issue in Kind::ALL.into_iter().filter(of_kinds).filter_map(issue_of) {
             verdict.issues |= issue.bit();
         }
-        self.normalized.clear();
-        all.apply(source, &mut self.normalized);
-        let mut words = Words::default();
-        tokens(source, &mut self.before, &mut self.token, &mut words);
+        let mut words = survey(text);
         if kinds != 0 {
-            let mut after = Words::default();
-            tokens(&self.normalized, &mut self.after, &mut self.token, &mut after);
+            self.normalized.clear();
+            all.apply(source, &mut self.normalized);
+            words.tokens = survey(simdutf8::basic::from_utf8(&self.normalized).unwrap_or_default()).tokens;
+            tokens(source, &mut self.before, &mut self.token);
+            tokens(&self.normalized, &mut self.after, &mut self.token);
             verdict.changed = self.before != self.after;
             verdict.repaired = verdict.changed;
             if kinds & (Kind::Emoji.bit() | Kind::Symbol.bit()) != 0 {
@@ -107,7 +107,6 @@ impl Examiner {
                 std::mem::swap(&mut self.repaired, &mut self.normalized);
             }
             verdict.texts[1] = hash(&self.repaired);
-            words.tokens = after.tokens;
         }
         if words.tokens == 0 {
             verdict.issues |= Issue::Empty.bit();
@@ -128,12 +127,7 @@ impl Examiner {
         if repairs.is_empty() {
             return false;
         }
-        tokens(
-            &self.repaired,
-            &mut self.after,
-            &mut self.token,
-            &mut Words::default(),
-        );
+        tokens(&self.repaired, &mut self.after, &mut self.token);
         self.before != self.after
     }
 }
@@ -147,41 +141,77 @@ struct Words {
 }
 
 impl Words {
+    /// A run has ended.
+    fn end(&mut self, run: &mut Run) {
+        self.tokens += 1;
+        self.han += run.han;
+        self.unsegmented |= run.is_unsegmented();
+        *run = Run::default();
+    }
+
     /// At least so many word pieces.
     fn pieces(&self) -> usize {
         self.tokens.max(self.han)
     }
 }
 
-/// Writes the `ws` tokens of a text, each with a mark after it, and tells of its words.
-fn tokens(text: &[u8], out: &mut Vec<u8>, token: &mut Vec<u8>, words: &mut Words) {
+/// Writes the `ws` tokens of a text, each with a mark after it.
+fn tokens(text: &[u8], out: &mut Vec<u8>, token: &mut Vec<u8>) {
     out.clear();
     tokenize::ws(text, token, |each| {
         out.extend_from_slice(each);
         // No byte of UTF-8.
         out.push(0xFF);
-        words.tokens += 1;
-        if !each.is_ascii() {
-            let (han, unsegmented) = han_in(each);
-            words.han += han;
-            words.unsegmented |= unsegmented;
-        }
     });
 }
 
-/// Han characters of a token, and whether it has more Han and kana than a word.
-fn han_in(token: &[u8]) -> (usize, bool) {
-    let text = simdutf8::basic::from_utf8(token).unwrap_or_default();
-    let (mut han, mut kana, mut katakana) = (0, 0, 0);
-    for character in text.chars().filter(|c| properties(*c).han_or_kana()) {
+/// Looks at the runs of letters, numbers and marks of a text, which its tokens are.
+fn survey(text: &str) -> Words {
+    let mut words = Words::default();
+    let mut run = Run::default();
+    let mut inside = false;
+    for c in text.chars() {
+        let word = if c.is_ascii() {
+            c.is_ascii_alphanumeric()
+        } else {
+            let known = properties(c);
+            if known.han_or_kana() {
+                run.add(c);
+            }
+            known.word()
+        };
+        if inside && !word {
+            words.end(&mut run);
+        }
+        inside = word;
+    }
+    if inside {
+        words.end(&mut run);
+    }
+    words
+}
+
+/// Han and kana of one run.
+#[derive(Debug, Default)]
+struct Run {
+    han: usize,
+    hiragana: usize,
+    katakana: usize,
+}
+
+impl Run {
+    fn add(&mut self, character: char) {
         match character {
-            '\u{30A0}'..='\u{30FF}' | '\u{31F0}'..='\u{31FF}' | '\u{FF66}'..='\u{FF9F}' => katakana += 1,
-            '\u{3040}'..='\u{309F}' => kana += 1,
-            _ => han += 1,
+            '\u{30A0}'..='\u{30FF}' | '\u{31F0}'..='\u{31FF}' | '\u{FF66}'..='\u{FF9F}' => self.katakana += 1,
+            '\u{3040}'..='\u{309F}' => self.hiragana += 1,
+            _ => self.han += 1,
         }
     }
-    // Words in katakana alone are written apart from others, and may be long.
-    (han, is_unsegmented(han + kana, katakana))
+
+    /// Whether it is more than a word: words in katakana alone are written apart from others, and may be long.
+    fn is_unsegmented(&self) -> bool {
+        is_unsegmented(self.han + self.hiragana, self.katakana)
+    }
 }
 
 /// Whether so many characters of Han and hiragana, and of katakana, are more than a word.
@@ -198,7 +228,7 @@ pub fn unsegmented_at(text: &str) -> Option<(usize, usize)> {
         if properties(c).word() {
             start.get_or_insert(at);
         } else if let Some(from) = start.take()
-            && han_in(&text.as_bytes()[from..at]).1
+            && survey(&text[from..at]).unsegmented
         {
             return Some((from, at));
         }
@@ -208,9 +238,20 @@ pub fn unsegmented_at(text: &str) -> Option<(usize, usize)> {
 
 /// How many words ASCII text has.
 fn ascii_words(text: &[u8]) -> usize {
-    let starts = text
-        .windows(2)
-        .filter(|pair| !pair[0].is_ascii_alphanumeric() & pair[1].is_ascii_alphanumeric())
-        .count();
-    starts + usize::from(text.first().is_some_and(u8::is_ascii_alphanumeric))
+    // Blocks whose count fits a byte, which is what lets the compiler count many bytes at once.
+    let starts = |before: &[u8], here: &[u8]| {
+        let pairs = before.iter().zip(here);
+        let start = |(before, here): (&u8, &u8)| {
+            u8::from(!before.is_ascii_alphanumeric() & here.is_ascii_alphanumeric())
+        };
+        pairs.map(start).sum::<u8>()
+    };
+    let Some((first, rest)) = text.split_first() else {
+        return 0;
+    };
+    let blocks = text.chunks(192).zip(rest.chunks(192));
+    let inside: usize = blocks
+        .map(|(before, here)| usize::from(starts(before, here)))
+        .sum();
+    inside + usize::from(first.is_ascii_alphanumeric())
 }

@@ -408,7 +408,10 @@ impl<R: Read> Records<R> {
             }
             match value(&mut scanner, &mut array, batch) {
                 Ok(()) => cut = scanner.position(),
-                Err(Wrong::Ended) => break Ok(true),
+                Err(Wrong::Ended) => {
+                    cut = scanner.position();
+                    break Ok(true);
+                }
                 Err(wrong) => break Err(wrong),
             }
         };

@@ -30,6 +30,7 @@ fn formats_are_told_from_each_other() {
         ["x", "y z", ""]
     );
     assert_eq!(found("{\"a\": \"x\",\n \"b\": \"y\"}"), ["x y"]);
+    assert_eq!(cut("\"x\" \n", Some(Format::Json)), Ok(vec!["x".to_owned()]));
     assert_eq!(found("one\n\ntwo\r\nthree"), ["one", "two", "three"]);
     assert_eq!(
         found("Hello, world\nGoodbye, world\n"),
@@ -196,10 +197,11 @@ fn odd_text() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn verdicts_are_the_obvious_ones(text in odd_text(), any in "\\PC{0,40}") {
+    fn verdicts_are_the_obvious_ones(text in odd_text(), any in "\\PC{0,40}", ascii in "[a-z ,-]{0,1600}") {
         let mut examiner = Examiner::default();
         prop_assert!(agrees(&text, &examiner.examine(&text)), "{text:?}");
         prop_assert!(agrees(&any, &examiner.examine(&any)), "{any:?}");
+        prop_assert!(agrees(&ascii, &examiner.examine(&ascii)), "{ascii:?}");
     }
 
     #[test]
