@@ -1,7 +1,7 @@
 /**
- * `bench audit`: POST /v1/audit of 500 records of 2,000 characters, bytes in to value out, and `fusegate audit`
- * of a file of a gigabyte: its time and its largest resident memory. Every answer is checked against how often
- * each kind of damage was planted.
+ * `bench audit`: POST /v1/audit of 500 records of 2,000 characters, bytes in to value out, and `fusegate
+ * audit` of a file of a gigabyte: its time and its largest resident memory. Every answer is checked against
+ * how often each kind of damage was planted.
  */
 import { spawn } from 'node:child_process';
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
@@ -39,7 +39,8 @@ const planted: readonly { readonly every: number; readonly damage: string; reado
 ];
 
 const words = (
-  'the boundary layer over a flat plate in steady flow of air at high speed was measured with two probes and ' +
+  'the boundary layer over a flat plate in steady flow of air at high speed was measured with two ' +
+  'probes and ' +
   'compared with theory naïve façade Zürich where heat transfer is small'
 ).split(' ');
 
@@ -165,7 +166,7 @@ export async function benchAudit(options: AuditOptions): Promise<number> {
   if (options.record) {
     const drawn = dotPlot({
       title: 'Audits: one request, and a file from the command line',
-      subtitle: `Median and range of the rounds. ${host.cpu}, ${host.cores} cores, Node ${host.node.slice(1)}`,
+      subtitle: `Median and range of the rounds. ${host.cpu}, Node ${host.node.slice(1)}`,
       axis: 'milliseconds (logarithmic)',
       series: ['Fusegate'],
       rows: [

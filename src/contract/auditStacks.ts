@@ -24,7 +24,8 @@ const model = 'https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2';
 const bertNormalizer = 'https://huggingface.co/docs/tokenizers/api/normalizers';
 
 const tooLong: Claim = [
-  'Keyword search reads all of it. An embedding model reads its beginning only: all-MiniLM-L6-v2 stops after ' +
+  'Keyword search reads all of it. An embedding model reads its beginning only: all-MiniLM-L6-v2 ' +
+    'stops after ' +
     '256 word pieces, and what follows has no part in the vector.',
   model,
 ];
@@ -82,12 +83,14 @@ function standard(page: string, grouping: string, html: string): Claims {
       lucene,
     ],
     html_residue: [
-      'Makes terms of tag names and references: the character filter that strips HTML is there, but not in ' +
+      'Makes terms of tag names and references: the character filter that strips HTML is there, but ' +
+        'not in ' +
         'the default analyzer.',
       html,
     ],
     unsegmented_cjk: [
-      'Makes a term of each ideograph: a word is found, and with it every text that has its characters apart.',
+      'Makes a term of each ideograph: a word is found, and with it every text that has its ' +
+        'characters apart.',
       lucene,
     ],
   };
@@ -123,7 +126,8 @@ function vectors(page: string): Claims {
       model,
     ],
     unsegmented_cjk: [
-      'BERT’s normalizer parts every ideograph: the vector is that of characters, in a model for English of ' +
+      'BERT’s normalizer parts every ideograph: the vector is that of characters, in a model for ' +
+        'English of ' +
         'little worth.',
       bertNormalizer,
     ],

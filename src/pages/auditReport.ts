@@ -1,6 +1,6 @@
 /**
- * The report of an audit as one self-contained page (HTML Living Standard): no script, nothing from elsewhere,
- * everything that came from records escaped, and a policy that says so (CSP Level 3).
+ * The report of an audit as one self-contained page (HTML Living Standard): no script, nothing from
+ * elsewhere, everything that came from records escaped, and a policy that says so (CSP Level 3).
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -41,19 +41,26 @@ function scaleOf(shares: readonly AuditShare[]): number {
 /** A share with its interval drawn over it, up to the share `end`. */
 function bar({ share, low, high }: AuditShare, end: number): string {
   const at = (value: number): string => ((LENGTH * Math.min(value, end)) / end).toFixed(1);
-  const [left, right, middle] = [at(low), at(high), HEIGHT / 2];
+  const [left, right, middle, foot] = [at(low), at(high), HEIGHT / 2, HEIGHT - 4];
   const words = `${percent(share)}, 95 % interval ${percent(low)} to ${percent(high)}`;
   return (
     `<svg viewBox="0 0 ${LENGTH} ${HEIGHT}" height="${HEIGHT}" preserveAspectRatio="none" role="img" ` +
     `aria-label="${words}"><rect class="track" width="${LENGTH}" height="${HEIGHT}"/>` +
     `<rect class="share" width="${at(share)}" height="${HEIGHT}"/>` +
-    `<path class="interval" d="M${left} 4V${HEIGHT - 4}M${left} ${middle}H${right}M${right} 4V${HEIGHT - 4}"/></svg>`
+    `<path class="interval" d="M${left} 4V${foot}M${left} ${middle}H${right}M${right} ` +
+    `4V${foot}"/></svg>`
   );
 }
 
 /** Characters that show nothing, or that would turn the text around them: their code points are shown. */
-const unseen =
-  /(?<!\p{Extended_Pictographic}\uFE0F?)\u200D|[\p{Cc}\u00AD\u034F\u061C\u200B\u200C\u200E\u200F]|[\u202A-\u202E\u2060-\u206F\uFEFF\uFFF9-\uFFFB\u{E0001}]/gu;
+const unseen = new RegExp(
+  [
+    String.raw`(?<!\p{Extended_Pictographic}\uFE0F?)\u200D`,
+    String.raw`[\p{Cc}\u00AD\u034F\u061C\u200B\u200C\u200E\u200F]`,
+    String.raw`[\u202A-\u202E\u2060-\u206F\uFEFF\uFFF9-\uFFFB\u{E0001}]`,
+  ].join('|'),
+  'gu',
+);
 
 /** Text of a record as HTML. */
 function visible(text: string): string {
@@ -126,7 +133,8 @@ function issueDetail(issue: AuditIssue, engine: string): string {
   const { title, consequence, source, examples } = issue;
   const host = new URL(source).hostname;
   return `<h3>${escapeHtml(title)}</h3>
-<p>${escapeHtml(engine)}: ${escapeHtml(consequence)} <a href="${escapeHtml(source)}" rel="noreferrer">${host}</a></p>
+<p>${escapeHtml(engine)}: ${escapeHtml(consequence)}
+<a href="${escapeHtml(source)}" rel="noreferrer">${host}</a></p>
 ${examples
   .slice(0, SHOWN)
   .map((example) => exampleOf(example, issue.issue))
@@ -187,7 +195,8 @@ function head(report: AuditResponse, { company, wallMs }: ReportParts): string {
   const day = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeZone: 'UTC' }).format(wallMs);
   const end = scaleOf([headline]);
   return `<h1>${visible(name)}</h1>
-<ul class="facts muted"><li>${day} (UTC)</li><li>${grouped(records)} ${surface}</li><li>${escapeHtml(engine)}</li>
+<ul class="facts muted"><li>${day} (UTC)</li>
+<li>${grouped(records)} ${surface}</li><li>${escapeHtml(engine)}</li>
 <li>vertical: ${escapeHtml(vertical.replaceAll('_', ' '))}</li></ul>
 <section class="headline" aria-label="Headline">
 <p class="figure">${percent(headline.share)}</p>
@@ -223,8 +232,8 @@ ${details(report)}
 <h2>Assumptions</h2>
 ${list('ul', report.assumptions)}
 <p class="muted">Made by Fusegate with Unicode ${escapeHtml(unicode)} and CLDR ${escapeHtml(cldr)}. Addresses,
-numbers of seven digits and more, and what looks like a secret are masked in the examples; names are not. Nothing of
-the ${report.surface} was stored.</p>
+numbers of seven digits and more, and what looks like a secret are masked in the examples; names are not.
+Nothing of the ${report.surface} was stored.</p>
 </article>
 </main>
 </body>

@@ -47,9 +47,10 @@ function forDays(days: number, otherwise: string): string {
     : `${days} ${days === 1 ? 'day' : 'days'}, or until it is forgotten on request.`;
 }
 
+const asked = 'Until it is forgotten on request.';
+
 /** What the tables about people hold, for GET /privacy. */
 export function storedData({ clicksRetentionDays, leadsRetentionDays }: Retention): StoredData[] {
-  const asked = 'Until it is forgotten on request.';
   return [
     {
       what: 'Leads: time, email, tier, message, source, segment, campaign and event id as they were sent.',

@@ -1,6 +1,6 @@
 /**
- * POST /v1/audit as data: what was found in the records, with intervals, what the named search engine makes of
- * it, and what it is worth in the caller's numbers. Nothing of it is kept.
+ * POST /v1/audit as data: what was found in the records, with intervals, what the named search engine makes
+ * of it, and what it is worth in the caller's numbers. Nothing of it is kept.
  */
 import type {
   AuditHeadline,
@@ -65,7 +65,8 @@ function sentenceOf(found: AuditFindings, share: AuditShare, things: string): st
   const named =
     onlyNamed === 0 ? '' : ` In ${grouped(onlyNamed)} of them only the names of emoji and symbols come in.`;
   return (
-    `${percent(share.share)} of the ${things} (${grouped(changed)} of ${all}; ${interval}) hold words that a ` +
+    `${percent(share.share)} of the ${things} (${grouped(changed)} of ${all}; ${interval}) hold ` +
+    `words that a ` +
     `plain-word query cannot match today and normalization makes findable.${named}`
   );
 }
@@ -108,7 +109,8 @@ function readingOf({ format, separator }: AuditFindings): string[] {
   if (separator == null) return [`The text was read as ${name}.`];
   const parted = separatorNames[separator] ?? separator;
   return [
-    `The text was read as ${name} with fields parted by ${parted}; its first row is the header and no record.`,
+    `The text was read as ${name} with fields parted by ${parted}; its first row is the header and ` +
+      `no record.`,
   ];
 }
 
@@ -124,14 +126,17 @@ function assumptionsOf(found: AuditFindings, context: AuditContext, known: Known
   ];
   const sampled = found.sampled < found.records;
   return [
-    `The ${things} are taken for a random sample of all of them: only then do the intervals hold for the rest.`,
+    `The ${things} are taken for a random sample of all of them: only then do the intervals hold for ` +
+      `the rest.`,
     'Intervals are Wilson score intervals at 95 %, each figure for itself.',
-    'Counted with the tokenizer ws of POST /v1/fuse and the normalizer of POST /v1/normalize (mode augment).',
+    'Counted with the tokenizer ws of POST /v1/fuse and the normalizer of POST /v1/normalize (mode ' +
+      'augment).',
     ...readingOf(found),
     ...(sampled
       ? [`Duplicates were counted among ${grouped(found.sampled)} ${things}, a sample by their texts.`]
       : []),
-    'Over-long is told by the least number of word pieces that a text can have, so that some are not counted.',
+    'Over-long is told by the least number of word pieces that a text can have, so that some are not ' +
+      'counted.',
     ...unknown,
     ...(hasRoi ? roiAssumptions : []),
   ];
@@ -145,7 +150,8 @@ function nextSteps(issues: readonly AuditIssue[], context: AuditContext, known: 
     'Measure it: normalize a copy of the index and the queries, and compare what your own users click.';
   const look = `Look first at ${verticals.get(known.vertical) ?? ''}.`;
   const numbers =
-    'Send corpus_records_total and monthly_queries, and aov_usd or ticket_cost_usd, to see what it is worth.';
+    'Send corpus_records_total and monthly_queries, and aov_usd or ticket_cost_usd, to see what it ' +
+    'is worth.';
   return [
     ...(fixes.length === 0 ? ['Nothing to repair was found in these records.'] : [...fixes, look, prove]),
     ...(known.hasRoi ? [] : [numbers]),

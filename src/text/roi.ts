@@ -90,8 +90,10 @@ export function roi(share: AuditShare, useCase: UseCase, numbers: RoiNumbers): A
 export const roiAssumptions: readonly string[] = [
   'The estimate multiplies your own numbers with both ends of the 95 % interval of the headline. It is no ' +
     'forecast: what a found record is worth, only a test in your own search tells.',
-  'Queries are taken to want affected records as often as others. Where your most wanted records are cleaner ' +
+  'Queries are taken to want affected records as often as others. Where your most wanted records are ' +
+    'cleaner ' +
     'or worse than the rest, the estimate is too high or too low.',
-  'How many of these queries would have ended in an order or a ticket is not assumed: the lines say what each ' +
+  'How many of these queries would have ended in an order or a ticket is not assumed: the lines say ' +
+    'what each ' +
     '1 % of them is worth.',
 ];

@@ -1,4 +1,4 @@
-/** `fusegate audit` as a program: the same figures as POST /v1/audit, the report, and what it says where it cannot. */
+/** `fusegate audit` as a program: POST /v1/audit's figures, the report, and what it says where it cannot. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';

@@ -1,6 +1,6 @@
 /**
- * The audit report in a real Chromium: light, dark, narrow, on paper; and inert with HTML and script in every
- * field that a caller fills.
+ * The audit report in a real Chromium: light, dark, narrow, on paper; and inert with HTML and script in
+ * every field that a caller fills.
  */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -77,11 +77,12 @@ const records = [
   'word '.repeat(300),
 ];
 
-/** What every part of the page must be readable by: the lowest contrast (WCAG 2.2) of any text with its ground. */
+/** The lowest contrast (WCAG 2.2) of any text with what is painted behind it. */
 const lowestContrast = `(() => {
   const linear = (s) => s <= 0.04045 ? s / 12.92 : ((s + 0.055) / 1.055) ** 2.4;
   const parse = (color) => color.match(/[\\d.]+/g).map(Number);
-  const luminance = ([r, g, b]) => 0.2126 * linear(r / 255) + 0.7152 * linear(g / 255) + 0.0722 * linear(b / 255);
+  const channel = (value) => linear(value / 255);
+  const luminance = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
   const behind = (element) => {
     for (let at = element; at !== null; at = at.parentElement) {
       const color = parse(getComputedStyle(at).backgroundColor);
@@ -90,8 +91,10 @@ const lowestContrast = `(() => {
     return [255, 255, 255];
   };
   const all = [...document.querySelectorAll('h1, h2, h3, p, li, th, td, dt, dd, mark, a, span')];
-  return Math.min(...all.filter((each) => each.checkVisibility() && each.textContent.trim() !== '').map((element) => {
-    const pair = [parse(getComputedStyle(element).color), behind(element)].map(luminance).sort((a, b) => b - a);
+  const shown = all.filter((each) => each.checkVisibility() && each.textContent.trim() !== '');
+  return Math.min(...shown.map((element) => {
+    const colors = [parse(getComputedStyle(element).color), behind(element)];
+    const pair = colors.map(luminance).sort((a, b) => b - a);
     return (pair[0] + 0.05) / (pair[1] + 0.05);
   }));
 })()`;
@@ -172,7 +175,8 @@ test('HTML and script in every field stay text', skip, async () => {
         'script, iframe, img, form, input, link, object, embed, base, meta[http-equiv=refresh], a[href^=j]';
       assert.equal(await page.locator(active).count(), 0, attack);
       const handlers =
-        '[...document.querySelectorAll("*")].some((each) => [...each.attributes].some(({ name }) => /^on/.test(name)))';
+        '[...document.querySelectorAll("*")].some((each) => [...each.attributes].some(({ name }) => ' +
+        '/^on/.test(name)))';
       assert.equal(await page.evaluate(handlers), false, attack);
       const shown = await page.locator('h1').innerText();
       const plain = attack.replaceAll(/[\u202E\u200B]/g, '').slice(0, 12);

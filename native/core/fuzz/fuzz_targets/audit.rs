@@ -1,5 +1,5 @@
-//! An audit of any bytes in any format: however they are read and shared out the records are the same, and what
-//! is found in them is the obvious reading's.
+//! An audit of any bytes in any format: however they are read and shared out the records are the same, and
+//! what is found in them is the obvious reading's.
 #![no_main]
 
 use fusegate_core::audit::naive::assert_audited;

@@ -1,6 +1,6 @@
-//! Records that are there more than once, in bounded memory: all of them as long as their texts are few, from
-//! then on those whose text falls into a sample by its hash (Gibbons' distinct sampling), which takes or leaves
-//! every copy of a text alike.
+//! Records that are there more than once, in bounded memory: all of them as long as their texts are few,
+//! from then on those whose text falls into a sample by its hash (Gibbons' distinct sampling), which takes
+//! or leaves every copy of a text alike.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};

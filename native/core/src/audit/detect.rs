@@ -26,8 +26,8 @@ pub fn format(head: &str, whole: bool) -> Format {
     }
 }
 
-/// What parts the fields of a text that is CSV: what makes most fields in rows that are even, else what stands
-/// most often in the first line, else a comma.
+/// What parts the fields of a text that is CSV: what makes most fields in rows that are even, else what
+/// stands most often in the first line, else a comma.
 #[must_use]
 pub fn separator(head: &str, whole: bool) -> Separator {
     let first = head.lines().next().unwrap_or_default();

@@ -208,7 +208,8 @@ impl Run {
         }
     }
 
-    /// Whether it is more than a word: words in katakana alone are written apart from others, and may be long.
+    /// Whether it is more than a word: words in katakana alone are written apart from others, and may be
+    /// long.
     fn is_unsegmented(&self) -> bool {
         is_unsegmented(self.han + self.hiragana, self.katakana)
     }

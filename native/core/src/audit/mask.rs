@@ -1,5 +1,5 @@
-//! Personal data in excerpts: what looks like an address, a number of a person, or a secret is named instead of
-//! shown. It masks rather too much than too little; names of people it does not know.
+//! Personal data in excerpts: what looks like an address, a number of a person, or a secret is named
+//! instead of shown. It masks rather too much than too little; names of people it does not know.
 
 use crate::normalize::properties::properties;
 

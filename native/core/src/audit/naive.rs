@@ -27,8 +27,8 @@ fn words(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// The bits of the issues of one record, copies left out, whether its words change, and whether they do under
-/// repair alone.
+/// The bits of the issues of one record, copies left out, whether its words change, and whether they do
+/// under repair alone.
 #[must_use]
 pub fn verdict(text: &str) -> (u16, bool, bool) {
     let (augmented, kinds) = normalized(text, Mode::Augment);
@@ -136,8 +136,8 @@ impl std::io::Read for Pieces<'_> {
     }
 }
 
-/// Audits a text in every way: the records do not depend on how it is read or cut, and the findings not on the
-/// threads; they are the obvious ones. Returns the records, or why it cannot be cut.
+/// Audits a text in every way: the records do not depend on how it is read or cut, and the findings not on
+/// the threads; they are the obvious ones. Returns the records, or why it cannot be cut.
 ///
 /// # Errors
 /// As [`Records::fill`] says.

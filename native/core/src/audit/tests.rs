@@ -229,7 +229,8 @@ proptest! {
     fn values_come_back_as_they_were_written(texts in prop::collection::vec(odd_text(), 0..6)) {
         let array = serde_json::to_string(&texts).expect("JSON");
         prop_assert_eq!(cut(&array, None), Ok(texts.clone()));
-        let lines: String = texts.iter().map(|text| serde_json::to_string(text).expect("JSON") + "\n").collect();
+        let line = |text: &String| serde_json::to_string(text).expect("JSON") + "\n";
+        let lines: String = texts.iter().map(line).collect();
         prop_assert_eq!(cut(&lines, Some(Format::Jsonl)), Ok(texts));
     }
 }
