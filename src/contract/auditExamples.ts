@@ -93,7 +93,7 @@ export const auditResponse: AuditResponse = {
       reason: null,
     },
     {
-      line: 'Queries a month that meet such a record or are such a query',
+      line: 'Queries a month that may miss what they look for',
       unit: 'queries a month',
       low: 7501.949457607477,
       high: 42498.05054239252,

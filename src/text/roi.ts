@@ -31,7 +31,7 @@ const lines: readonly Line[] = [
     formula: 'corpus_records_total × share',
   },
   {
-    line: 'Queries a month that meet such a record or are such a query',
+    line: 'Queries a month that may miss what they look for',
     unit: 'queries a month',
     factors: ['monthly_queries'],
     formula: 'monthly_queries × share',
