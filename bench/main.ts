@@ -2,6 +2,8 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { benchAccess } from './access.js';
 import type { AccessOptions } from './access.js';
+import { benchAudit } from './audit.js';
+import type { AuditOptions } from './audit.js';
 import { benchDoor } from './door.js';
 import type { DoorOptions } from './door.js';
 import { benchFuse } from './fuse.js';
@@ -91,6 +93,16 @@ program
   .option('--no-record', 'write nothing to bench/record')
   .action(async (options: NormalizeOptions) => {
     process.exitCode = await benchNormalize(options);
+  });
+program
+  .command('audit')
+  .description('POST /v1/audit of 500 records, and fusegate audit of a file: times and memory')
+  .option('--rounds <n>', 'rounds; of the file at most 3', whole, 11)
+  .option('--megabytes <n>', 'size of the file', whole, 1000)
+  .option('--json', 'print one JSON document instead of text', false)
+  .option('--no-record', 'write nothing to bench/record')
+  .action(async (options: AuditOptions) => {
+    process.exitCode = await benchAudit(options);
   });
 program
   .command('door')

@@ -1,5 +1,5 @@
 /** Composition root: builds the parts, binds the handlers to them and hands both to a command. */
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { availableParallelism, hostname } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -8,6 +8,7 @@ import { createAccess, keyTiers, type Access } from './access/admission.js';
 import { KeyChanges, storedKeys, storedUsage } from './access/stored.js';
 import { readTiers, type Tiers } from './access/tiers.js';
 import { startCheckout, type Checkout } from './checkout/checkout.js';
+import { addAudit, type AuditCommandParts } from './commands/audit.js';
 import { addBackup } from './commands/backup.js';
 import { addClick } from './commands/click.js';
 import { addDoctor } from './commands/doctor.js';
@@ -44,6 +45,7 @@ import { deliveryInterest, deliveryModels } from './outreach/delivery.js';
 import { leads } from './outreach/leads.js';
 import { optoutState, unsubscribe } from './outreach/optout.js';
 import { graphForAll } from './pages/graph.js';
+import { audit, auditStacks } from './pages/audit.js';
 import { docsHandlers } from './pages/docs.js';
 import { pageFile } from './pages/page.js';
 import { unsubscribePage } from './pages/unsubscribe.js';
@@ -59,6 +61,7 @@ import { startSweep, type SweepParts } from './store/sweep.js';
 import { removeRates } from './store/rates.js';
 import { unitIds } from './store/unitId.js';
 import { removeOldUsage } from './store/usage.js';
+import { auditOffLoop } from './text/auditOffLoop.js';
 import { normalizeHandler } from './text/normalize.js';
 import { derive } from './system/masterSecret.js';
 import { systemClock } from './system/clock.js';
@@ -109,6 +112,7 @@ function prepareFolder(dataFolder: string): void {
 /** Requests a minute and address of the routes that have such a limit. */
 function routeLimits(configuration: Configuration): Readonly<Record<RouteLimit, number>> {
   return {
+    audits: configuration.auditsPerMinute,
     leads: configuration.leadsPerMinute,
     checkout: configuration.checkoutRequestsPerMinute,
     submissions: configuration.doorSubmissionsPerMinute,
@@ -134,6 +138,9 @@ function buildAccess(configuration: Configuration, tiers: Tiers, opened: OpenedS
     log,
   });
 }
+
+/** Threads of one audit in a worker: an audit is free, and must not keep other requests waiting. */
+const auditThreads = 2;
 
 /** How long a source of rates has for its answer (ms). */
 const rateMs = 3_000;
@@ -202,6 +209,8 @@ function handlers(
     fuse: fuseHandler({ ...native, answerExactlyOffLoop: exactOffLoop() }),
     ...checkout.handlers,
     normalize: normalizeHandler(native),
+    audit: audit({ ...native, clock: systemClock, auditOffLoop: auditOffLoop(auditThreads) }),
+    auditStacks,
     leads: leads(storing),
     deliveryModels,
     deliveryInterest: deliveryInterest(storing),
@@ -378,6 +387,20 @@ function normalizeParts(cores: number): Omit<NormalizeCommandParts, 'printError'
   };
 }
 
+/** What `fusegate audit` reads and does it with. */
+function auditParts(cores: number): Omit<AuditCommandParts, 'printError'> {
+  return {
+    clock: systemClock,
+    cores,
+    openFile: (path, format) => new native.FileAudit(path, format),
+    sizeOf: (path) => statSync(path, { throwIfNoEntry: false })?.size,
+    writeFile: (path, text) => writeFileSync(path, text),
+    versions: () => ({ unicode: native.unicodeVersion(), cldr: native.cldrVersion() }),
+    print: (line) => void writeOutput(`${line}\n`),
+    progressTo: process.stderr,
+  };
+}
+
 /** Runs `fusegate` with the arguments after the command's name. */
 export async function main(args: readonly string[]): Promise<void> {
   const parts = commandParts();
@@ -412,6 +435,7 @@ export async function main(args: readonly string[]): Promise<void> {
       (program) => addBackup(program, { ...parts, ...more, lockFolder, progressTo: process.stderr }),
       (program) => addDoctor(program, { ...parts, ...more, ...doctorParts }),
       (program) => addReceipts(program, { ...parts, readLines, getPage }),
+      (program) => addAudit(program, { ...parts, ...auditParts(parts.machine.cores) }),
       (program) => addNormalize(program, { ...parts, ...normalizeParts(parts.machine.cores) }),
     ],
   });

@@ -21,7 +21,9 @@ const blocks = [...readme.matchAll(/^```(\w+)\n(.*?)^```/gms)].map((match) => ({
 }));
 const commands = blocks.flatMap(({ language, text }, at) => {
   const next = blocks[at + 1];
-  return language === 'sh' ? [{ text, answer: next?.language === 'json' ? next.text : undefined }] : [];
+  if (language !== 'sh') return [];
+  const shown = (wanted: string) => (next?.language === wanted ? next.text : undefined);
+  return [{ text, answer: shown('json'), output: shown('text') }];
 });
 
 /** Commands that install, or run these tests: continuous integration runs them on a clean clone. */
@@ -70,7 +72,7 @@ describe('README', () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  for (const { text, answer } of commands) {
+  for (const { text, answer, output } of commands) {
     test(text.split('\n')[0] ?? '', async () => {
       if (elsewhere.has(text)) {
         const integration = readFileSync(join(root, '.ci/run'), 'utf8');
@@ -82,6 +84,7 @@ describe('README', () => {
       const { stdout } = await run('bash', ['-ec', here], { cwd: root, env: environment() });
       assert.notEqual(stdout, '');
       if (answer !== undefined) assert.deepEqual(JSON.parse(stdout), JSON.parse(answer));
+      if (output !== undefined) assert.equal(stdout.trim(), output);
     });
   }
 

@@ -99,7 +99,15 @@ const outcomes = {
 const facts = { remaining: 0, full: 1, retry: 2, tier: 3, monthStart: 4, count: 5 } as const;
 
 /** The kinds of limit that an address has, besides kind 0, the keys. */
-const kinds = { anonymous: 1, unknownKeys: 2, leads: 3, checkout: 4, submissions: 5, previews: 6 } as const;
+const kinds = {
+  anonymous: 1,
+  unknownKeys: 2,
+  leads: 3,
+  checkout: 4,
+  submissions: 5,
+  previews: 6,
+  audits: 7,
+} as const;
 
 const keyLength = 52;
 const monthMs = 30 * 86_400_000;
@@ -145,6 +153,7 @@ class ProcessAccess implements Access {
     const byAddress = (perMinute: number): Limited =>
       limitedAs({ requests_per_minute: perMinute, characters_per_month: 0 }, 'an address on this path');
     this.byRoute = {
+      audits: byAddress(routeLimits.audits),
       leads: byAddress(routeLimits.leads),
       checkout: byAddress(routeLimits.checkout),
       submissions: byAddress(routeLimits.submissions),

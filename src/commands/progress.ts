@@ -9,14 +9,14 @@ export interface ProgressDisplay {
   readonly end: () => void;
 }
 
-/** A bar for each pass on a terminal; elsewhere a line at every tenth. */
-export function progressOn(stream: NodeJS.WriteStream): ProgressDisplay {
+/** A bar for each pass on a terminal; elsewhere a line at every tenth. `counted`: what is, unless told. */
+export function progressOn(stream: NodeJS.WriteStream, counted = 'records'): ProgressDisplay {
   const format = '{pass} [{bar}] {percentage} % | {value}/{total} {unit} | {eta_formatted} left';
   let bar: SingleBar | undefined;
   let passNow = '';
   let tenth = -1;
   const end = (): void => bar?.stop();
-  const progress: Progress = (pass, count, about, unit = 'records') => {
+  const progress: Progress = (pass, count, about, unit = counted) => {
     const total = Math.max(count, about);
     if (pass !== passNow) {
       end();

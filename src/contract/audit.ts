@@ -56,6 +56,43 @@ export const auditDefaults = {
   include_text: false,
 } as const satisfies Partial<FreeAuditRequest>;
 
+/** Every issue an audit looks for, in the order of reports. */
+export const auditIssues = [
+  'mojibake',
+  'invisible_characters',
+  'mixed_script_confusables',
+  'compatibility_forms',
+  'emoji_and_symbols',
+  'decomposed_accents',
+  'control_characters',
+  'html_residue',
+  'exact_duplicates',
+  'normalized_duplicates',
+  'empty',
+  'unsegmented_cjk',
+  'over_long',
+] as const;
+
+/** One of them. */
+export type AuditIssueId = (typeof auditIssues)[number];
+
+/** What each issue is called. */
+export const auditIssueTitles: Readonly<Record<AuditIssueId, string>> = {
+  mojibake: 'Mojibake',
+  invisible_characters: 'Invisible characters',
+  mixed_script_confusables: 'Look-alike letters of another script',
+  compatibility_forms: 'Compatibility forms',
+  emoji_and_symbols: 'Emoji and symbols',
+  decomposed_accents: 'Decomposed accents',
+  control_characters: 'Control characters',
+  html_residue: 'HTML residue',
+  exact_duplicates: 'Exact duplicates',
+  normalized_duplicates: 'Duplicates after normalization',
+  empty: 'Empty records',
+  unsegmented_cjk: 'Chinese and Japanese that white space does not split',
+  over_long: 'Over-long for the embedding model',
+};
+
 /** A share with its Wilson 95 % interval. */
 export interface AuditShare {
   share: number & tags.Minimum<0> & tags.Maximum<1>;
@@ -69,27 +106,35 @@ export interface AuditHeadline extends AuditShare {
   sentence: string;
 }
 
-/** A record before and after normalization, personal data masked. */
+/** A part of a record before and after normalization, personal data masked. */
 export interface AuditExample {
   before: string;
   after: string;
 }
 
-/** One kind of trouble found in the records. */
+/** One kind of trouble looked for in the records. */
 export interface AuditIssue extends AuditShare {
   issue: string;
+  /** What it is called in a report. */
+  title: string;
   /** Records that show it. */
   count: number & Integer;
+  /** Records looked at for it: all, or for duplicates a sample of a very large file. */
+  of: number & Integer;
   examples: AuditExample[];
   /** What the named stack does with it. */
   consequence: string;
+  /** Where that is documented. */
+  source: string;
 }
 
-/** One line of the estimate; null where a number was not given. */
+/** One line of the estimate; low and high are null where a number was not given. */
 export interface AuditRoiLine {
   line: string;
-  low_usd: number | null;
-  high_usd: number | null;
+  /** What is counted: records, queries or US dollars, in all or a month. */
+  unit: string;
+  low: number | null;
+  high: number | null;
   formula: string;
   /** Why the line is null; null where it is not. */
   reason: string | null;
@@ -105,6 +150,7 @@ export interface AuditResponse {
   vertical: string;
   surface: string;
   use_case: string;
+  /** Null where none of the numbers it is made of was given. */
   roi: AuditRoiLine[] | null;
   assumptions: string[];
   next_steps: string[];
@@ -119,6 +165,7 @@ export interface AuditResponse {
 export interface StackConsequence {
   issue: string;
   consequence: string;
+  /** Where that is documented. */
   source: string;
 }
 
@@ -126,6 +173,8 @@ export interface StackConsequence {
 export interface AuditStack {
   stack: string;
   name: string;
+  /** Its default analyzer in a sentence. */
+  analyzer: string;
   consequences: StackConsequence[];
 }
 

@@ -1,4 +1,5 @@
 /** One full example a route: in the OpenAPI document, and as the files under `docs/examples`. */
+import { auditRequest, auditResponse, auditStacksResponse } from './auditExamples.js';
 import { MAX_NESTING } from './body.js';
 import type {
   DeliveryInterestRequest,
@@ -537,6 +538,8 @@ function post(path: string, request: unknown, response: unknown): Example {
 /** One example a route. */
 export const examples: Readonly<Record<RouteId, Example>> = {
   fuse: post('/v1/fuse', fuseRequest, fuseResponse),
+  audit: post('/v1/audit', auditRequest, auditResponse),
+  auditStacks: get('/v1/audit/stacks', auditStacksResponse),
   pricing: get('/v1/pricing', pricing),
   quote: post('/v1/quote', { tier: 'growth', currency: 'fiat' }, quoteResponse),
   createBitcoinOrder: post('/v1/checkout/btc', orderRequest, bitcoinCreated),

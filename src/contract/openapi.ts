@@ -248,6 +248,7 @@ export function gatewayDocument(): OpenApiDocument {
     tags: [
       { name: 'fuse', description: 'Re-ranking.' },
       { name: 'normalize', description: 'Text made findable.' },
+      { name: 'audit', description: 'What keeps plain words from finding records.' },
       { name: 'checkout', description: 'What keys cost, and the ways to pay for one.' },
       { name: 'outreach', description: 'Leads, delivery models, mail opt-out and counted links.' },
       { name: 'information', description: 'The service itself.' },

@@ -40,7 +40,7 @@ export type AnswerHeader =
   'server-timing' | 'ratelimit' | 'ratelimit-policy' | 'location' | 'idempotent-replayed';
 
 /** A limit by address that some routes have, besides or in place of a key's. */
-export type RouteLimit = 'leads' | 'checkout' | 'submissions' | 'previews';
+export type RouteLimit = 'audits' | 'leads' | 'checkout' | 'submissions' | 'previews';
 
 /** One route. */
 export interface Route {
@@ -52,7 +52,7 @@ export interface Route {
   /** Whether every address serves it, whatever its part. */
   readonly everywhere?: boolean;
   /** Heading in the reference page. */
-  readonly tag: 'fuse' | 'normalize' | 'checkout' | 'outreach' | 'information' | 'door';
+  readonly tag: 'fuse' | 'normalize' | 'audit' | 'checkout' | 'outreach' | 'information' | 'door';
   /** Shown beside the path. */
   readonly summary: string;
   /** Markdown. */
@@ -244,6 +244,43 @@ export const routes = {
     cors: false,
     acts: false,
     documented: true,
+  },
+  audit: {
+    method: 'POST',
+    path: '/v1/audit',
+    part: 'gateway',
+    tag: 'audit',
+    summary: 'What keeps plain words from finding your records',
+    description:
+      'Counts what is wrong in up to 500 records or a text, with intervals and examples, measures how many ' +
+      'of them plain words do not find today, and says what the named search engine makes of it. Personal ' +
+      'data is masked in the examples; nothing is stored.',
+    body: { kind: 'raw', schema: 'FreeAuditRequest', other: 'none', limit: 128 * MIB },
+    parameters: {},
+    access: 'public',
+    limit: 'audits',
+    answers: { 200: { schema: 'AuditResponse', description: 'The report.' } },
+    unprocessable: true,
+    problems: {
+      408: ['body_timeout'],
+      413: ['body_too_large'],
+      415: ['unsupported_encoding'],
+      429: ['rate_limited'],
+      503: ['overloaded'],
+    },
+    headers: ['ratelimit', 'ratelimit-policy'],
+    cors: true,
+    acts: false,
+    documented: true,
+  },
+  auditStacks: {
+    ...information,
+    tag: 'audit',
+    path: '/v1/audit/stacks',
+    summary: 'The search engines and verticals that an audit knows',
+    description:
+      'What the default analyzer of each does to each issue, every claim with where it is documented.',
+    answers: { 200: { schema: 'AuditStacksResponse', description: 'The engines and verticals.' } },
   },
   pricing: {
     ...information,

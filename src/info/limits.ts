@@ -37,6 +37,7 @@ function callerRates(name: string, whose: string, limits: TierLimits): RateLimit
 
 /** What the limits of routes by address count. */
 const routeUnits: Readonly<Record<RouteLimit, string>> = {
+  audits: 'audits a minute and address',
   leads: 'leads and delivery interests a minute and address',
   checkout: 'orders a minute and address',
   submissions: 'fragments, confirmations and harvests a minute and address; a harvest counts once',

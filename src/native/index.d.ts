@@ -45,6 +45,16 @@ export declare class Access {
   raiseUsage(subject: Uint8Array, monthStartMs: number, total: number, micros: number): void
 }
 
+/** An audit of a file of any size, in bounded memory. */
+export declare class FileAudit {
+  /** A file of which nothing was read. A `format` that is none of the audit's is found by the file itself. */
+  constructor(path: string, format: string)
+  /** Looks at the next part of the file by so many threads, while what follows is read. One step at a time. */
+  step(threads: number): Promise<FileAuditStep>
+  /** What was found so far; null before the first step. */
+  findings(): AuditFindings | null
+}
+
 /** One process's place at the gate. No call waits: what cannot be had now is false, and may be tried again. */
 export declare class Gate {
   /**
@@ -126,8 +136,68 @@ export declare class Vectors {
   regions(position: number): Promise<Array<FragmentRegion>>
 }
 
+/** A record's part before and after, personal data masked. */
+export interface AuditExample {
+  /** As it is. */
+  before: string
+  /** As it becomes. */
+  after: string
+}
+
+/** What an audit found. */
+export interface AuditFindings {
+  /** Records looked at. */
+  records: number
+  /** Their code points. */
+  characters: number
+  /** Records whose `ws` tokens change under normalization. */
+  changed: number
+  /** Those of them whose tokens change under repair alone. */
+  repaired: number
+  /** Records among which duplicates were counted. */
+  sampled: number
+  /** Every issue in the order of reports. */
+  issues: Array<AuditIssueCount>
+  /** How the text was cut; null for a list of records. */
+  format?: string
+  /** What parts the fields of a row; null where there are none. */
+  separator?: string
+}
+
+/** How many records show an issue. */
+export interface AuditIssueCount {
+  /** The issue's name on the wire. */
+  issue: string
+  /** Records that show it; of duplicates, those in the sample. */
+  count: number
+  /** Up to 5 of them. */
+  examples: Array<AuditExample>
+}
+
+/** What an audit found, or why it could not be made. */
+export interface AuditOutcome {
+  /** Null where there is a fault. */
+  findings?: AuditFindings
+  /** The records normalized, one a line; null where not asked for. */
+  text?: string
+  /** Why the text cannot be cut into records. */
+  fault?: string
+}
+
+/** Audits a list of records by so many threads. */
+export declare function auditRecords(records: Array<string>, includeText: boolean, threads: number): AuditOutcome
+
+/**
+ * Audits the records of a text by so many threads. A `format` that is none of the audit's is found by the
+ * text itself.
+ */
+export declare function auditText(text: string, format: string, includeText: boolean, threads: number): AuditOutcome
+
 /** Checks strict JSON (RFC 8259, UTF-8 only); null when `body` passes. */
 export declare function checkJson(body: Uint8Array): JsonRefusal | null
+
+/** Version of the CLDR names that emoji and symbols are glossed with, such as `48.2.0`. */
+export declare function cldrVersion(): string
 
 /**
  * Makes the file of the limits at `path` anew: every bucket full, no usage known. `seed` is 16 secret random
@@ -157,6 +227,16 @@ export interface ExploredFragment {
   content: string
   /** What its vector is made of. */
   text: string
+}
+
+/** Where an audit of a file stands. */
+export interface FileAuditStep {
+  /** Bytes of the file that have become records. */
+  bytes: number
+  /** Whether there is more of it to look at. */
+  more: boolean
+  /** Why the file cannot be cut into records; the audit ends with it. */
+  fault?: string
 }
 
 /** Every shard marker of a text, in its order. Lone surrogates are U+FFFD. */

@@ -47,6 +47,8 @@ export interface Configuration {
   readonly anonymousCharactersPerMonth: number | null;
   /** Leads and delivery interests a minute, by address; 0: no limit. */
   readonly leadsPerMinute: number;
+  /** Audits a minute that an address may make; 0: no limit. */
+  readonly auditsPerMinute: number;
   /** Where the price of a bitcoin in US cents comes from. */
   readonly rateSource: RateSource;
   /** Orders a minute, by address; 0: no limit. */
@@ -506,6 +508,13 @@ const table: Table = {
     type: `whole number, 0 to ${MOST_REQUESTS_PER_MINUTE}`,
     fallback: () => '10',
     meaning: 'Leads and delivery interests a minute that an address may send; 0 is no limit.',
+    parse: integer(0, MOST_REQUESTS_PER_MINUTE),
+  },
+  auditsPerMinute: {
+    name: 'AUDITS_PER_MINUTE',
+    type: `whole number, 0 to ${MOST_REQUESTS_PER_MINUTE}`,
+    fallback: () => '6',
+    meaning: 'Audits a minute that an address may make; 0 is no limit.',
     parse: integer(0, MOST_REQUESTS_PER_MINUTE),
   },
   rateSource: {

@@ -118,7 +118,7 @@ export function testAccess({ file = limitsFile(), routeLimits, ...given }: TestA
     native: new native.Access(file, keyTiers(tiers)),
     hashKey: native.hashKey,
     tiers,
-    routeLimits: { leads: 10, checkout: 10, submissions: 60, previews: 60, ...routeLimits },
+    routeLimits: { audits: 6, leads: 10, checkout: 10, submissions: 60, previews: 60, ...routeLimits },
     trustedProxies: [],
     keys: new MemoryKeys(),
     clock: systemClock,

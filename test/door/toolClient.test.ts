@@ -32,7 +32,7 @@ interface OpenApi {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
 }
 
-type Values = Readonly<Record<string, unknown>>;
+type Values = Readonly<Record<string, string>>;
 
 /** A tool: what a model sees of an operation, and how it is called. */
 interface Tool {
@@ -89,9 +89,9 @@ function requestOf(
       assert.ok(!required, `${name} is required`);
       continue;
     }
-    if (place === 'query') url.searchParams.set(name, String(value));
-    else if (place === 'header') headers.set(name, String(value));
-    else url.pathname = url.pathname.replace(encodeURI(`{${name}}`), encodeURIComponent(String(value)));
+    if (place === 'query') url.searchParams.set(name, value);
+    else if (place === 'header') headers.set(name, value);
+    else url.pathname = url.pathname.replace(encodeURI(`{${name}}`), encodeURIComponent(value));
   }
   if (requestBody === undefined) return { url: url.href, method: method.toUpperCase(), headers };
   headers.set('content-type', 'application/json');
@@ -115,7 +115,7 @@ test('tools made of the document submit, preview, confirm, harvest and read back
   const submitted = await call('dream', fragment);
   assert.equal(submitted['status'], 'quarantined');
   const preview = await call('dreamPreview', { title: 'Keystone', content: 'The last stone carries.' });
-  const { confirm } = preview;
+  const confirm = String(preview['confirm']);
   assert.equal((await call('dreamConfirmState', { confirm }))['state'], 'previewed');
   const confirmed = await call('dreamConfirm', { confirm });
   assert.equal(confirmed['status'], 'quarantined');
@@ -124,7 +124,11 @@ test('tools made of the document submit, preview, confirm, harvest and read back
   const harvested = await call('harvest', { text, mind: 'a tool' });
   assert.deepEqual([harvested['found'], harvested['admitted']], [1, 1]);
   const items = harvested['results'] as readonly { readonly receipt: string }[];
-  const receipts = [submitted['receipt'], confirmed['receipt'], ...items.map(({ receipt }) => receipt)];
+  const receipts = [
+    String(submitted['receipt']),
+    String(confirmed['receipt']),
+    ...items.map(({ receipt }) => receipt),
+  ];
   assert.equal(new Set(receipts).size, 3);
   for (const id of receipts) {
     const receipt = await call('receipt', { id });

@@ -66,7 +66,13 @@ test('version names what runs, in strings', async () => {
 });
 
 test('limits follow the route table and the types', async () => {
-  const rates = rateLimits(shippedTiers(), { leads: 10, checkout: 10, submissions: 60, previews: 60 });
+  const rates = rateLimits(shippedTiers(), {
+    audits: 6,
+    leads: 10,
+    checkout: 10,
+    submissions: 60,
+    previews: 60,
+  });
   assert.deepEqual(
     rates.map(({ name, limit }) => [name, limit]),
     [
@@ -79,6 +85,7 @@ test('limits follow the route table and the types', async () => {
       ['enterprise.requests', 60_000],
       ['enterprise.characters', 2e10],
       ['unknown_keys', 60],
+      ['audits', 6],
       ['leads', 10],
       ['checkout', 10],
       ['submissions', 60],

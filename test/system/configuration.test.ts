@@ -31,6 +31,7 @@ test('defaults', () => {
       anonymousRequestsPerMinute: null,
       anonymousCharactersPerMonth: null,
       leadsPerMinute: 10,
+      auditsPerMinute: 6,
       rateSource: {
         kind: 'urls',
         urls: [
@@ -77,7 +78,7 @@ test('defaults', () => {
 /** A certificate that nobody uses: self-signed, for localhost. */
 const certificate = readFileSync('test/vectors/certificate.pem', 'utf8');
 
-/** A value for each variable. */
+/** Every variable with a value of its own. */
 const everyVariable = {
   PORT: '0',
   HOST: '::1',
@@ -95,6 +96,7 @@ const everyVariable = {
   ANONYMOUS_REQUESTS_PER_MINUTE: '0',
   ANONYMOUS_CHARACTERS_PER_MONTH: '1000000000000',
   LEADS_PER_MINUTE: '0',
+  AUDITS_PER_MINUTE: '0',
   RATE_SOURCE: 'fixed:61234.50',
   CHECKOUT_REQUESTS_PER_MINUTE: '0',
   BTC_NETWORK: 'regtest',
@@ -138,6 +140,7 @@ test('every value is read', () => {
     anonymousRequestsPerMinute: 0,
     anonymousCharactersPerMonth: 1e12,
     leadsPerMinute: 0,
+    auditsPerMinute: 0,
     rateSource: { kind: 'fixed', cents: 6_123_450 },
     checkoutRequestsPerMinute: 0,
     btcNetwork: 'regtest',
@@ -465,7 +468,8 @@ test('names that are nearly ours are named, others are not', () => {
     'FUSEGATE_X is not read; the variables are PORT, DOOR_PORT, HOST, WORKERS, STORE_URL, STORE_URL_FILE, ' +
       'MASTER_SECRET, MASTER_SECRET_FILE, PUBLIC_URL, PUBLIC_DOOR_URL, CLICK_HOSTS, CLICKS_RETENTION_DAYS, ' +
       'LEADS_RETENTION_DAYS, METRICS_PORT, LOG_LEVEL, TRUSTED_PROXIES, TIERS_FILE, ' +
-      'ANONYMOUS_REQUESTS_PER_MINUTE, ANONYMOUS_CHARACTERS_PER_MONTH, LEADS_PER_MINUTE, RATE_SOURCE, ' +
+      'ANONYMOUS_REQUESTS_PER_MINUTE, ANONYMOUS_CHARACTERS_PER_MONTH, LEADS_PER_MINUTE, AUDITS_PER_MINUTE, ' +
+      'RATE_SOURCE, ' +
       'CHECKOUT_REQUESTS_PER_MINUTE, BTC_NETWORK, BTC_XPUB, BTC_CONFIRMATIONS, BTC_CHAIN, BTC_CHAIN_FILE, ' +
       'MAX_UNPAID_ORDERS, LND_REST_URL, LND_TLS_CERT, LND_MACAROON_HEX, ' +
       'LND_MACAROON_HEX_FILE, LND_MACAROON_PATH, STRIPE_SECRET_KEY, STRIPE_SECRET_KEY_FILE, ' +

@@ -83,8 +83,8 @@ pub fn check(body: &[u8]) -> Result<(), Refusal> {
 /// # Errors
 /// The first thing refused, in the order of the bytes.
 pub fn value_end(text: &str, at: usize) -> Result<usize, Refusal> {
-    let body = text.as_bytes();
-    let mut scanner = Scanner { body, at };
+    let mut scanner = Scanner::of(text);
+    scanner.at = at;
     scanner.skip_value(0)?;
     Ok(scanner.at)
 }
@@ -126,6 +126,25 @@ impl<'a> Scanner<'a> {
     pub fn new(body: &'a [u8]) -> Result<Self, Refusal> {
         check_encoding(body)?;
         Ok(Scanner { body, at: 0 })
+    }
+
+    /// Stands at the first byte of a text.
+    #[must_use]
+    pub fn of(text: &'a str) -> Self {
+        let body = text.as_bytes();
+        Scanner { body, at: 0 }
+    }
+
+    /// The offset of the next byte.
+    #[must_use]
+    pub fn position(&self) -> usize {
+        self.at
+    }
+
+    /// The bytes of a string as they stand in the body.
+    #[must_use]
+    pub fn bytes(&self, span: Span) -> &'a [u8] {
+        &self.body[span.start..span.end]
     }
 
     /// The next byte, or `None` at the end.

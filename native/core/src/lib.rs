@@ -3,6 +3,7 @@
 
 pub mod access;
 mod ascii;
+pub mod audit;
 pub mod bm25;
 pub mod canonical;
 pub mod digest;

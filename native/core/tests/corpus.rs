@@ -4,6 +4,8 @@
 
 use std::path::{Path, PathBuf};
 
+use fusegate_core::audit::naive::assert_audited;
+use fusegate_core::audit::records::Format;
 use fusegate_core::canonical::Fragment;
 use fusegate_core::fuse::{Outcome, Workspace};
 use fusegate_core::normalize::{self, Mode};
@@ -70,6 +72,18 @@ fn normalization_is_sound() {
         texts += 1;
     }
     assert!(texts > 70);
+}
+
+#[test]
+fn audits_are_sound() {
+    let (mut texts, mut cut) = (0, 0);
+    for input in bytes("audit") {
+        for format in [None].into_iter().chain(Format::ALL.map(Some)) {
+            cut += usize::from(assert_audited(&input, format).is_ok());
+        }
+        texts += 1;
+    }
+    assert!(texts > 50 && cut > texts, "{texts}, {cut}");
 }
 
 #[test]

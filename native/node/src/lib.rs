@@ -1,6 +1,7 @@
 //! Node-API binding of `fusegate-core`: converts and calls, nothing else.
 
 mod access;
+mod audit;
 mod digest;
 mod gate;
 mod lock;

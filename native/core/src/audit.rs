@@ -1,0 +1,377 @@
+//! POST /v1/audit and `fusegate audit`: what in a set of records keeps plain words from finding them, counted
+//! with the tokenizer and the normalizer that search and repair with.
+
+pub mod copies;
+pub mod csv;
+mod detect;
+pub mod examine;
+pub mod excerpt;
+pub mod html;
+pub mod mask;
+#[cfg(any(test, feature = "naive"))]
+pub mod naive;
+pub mod records;
+#[cfg(test)]
+mod tests;
+
+use std::io::Read;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use copies::{Copies, Seen};
+use examine::{Examiner, Verdict};
+use excerpt::{Example, example};
+use records::{Batch, Fault, Records};
+
+use crate::normalize::{Mode, edits};
+
+/// Bytes that one thread looks at before it takes the next.
+pub const BATCH_BYTES: usize = 256 << 10;
+
+/// Bytes of a text that are cut while those before them are looked at.
+const ROUND_BYTES: usize = 4 << 20;
+
+/// Most examples of an issue.
+pub const EXAMPLES: usize = 5;
+
+/// What may be wrong with a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Issue {
+    /// Text read in another encoding than it was written in.
+    Mojibake,
+    /// Zero-width and bidirectional controls.
+    Invisible,
+    /// Letters of another script inside Latin words.
+    Confusable,
+    /// Fullwidth letters, ligatures, superscripts and other compatibility forms.
+    Compatibility,
+    /// Emoji and symbols that have names.
+    Emoji,
+    /// Accents apart from their letters, or in another order.
+    Decomposed,
+    /// Control characters.
+    Control,
+    /// Tags and character references of HTML.
+    Html,
+    /// Equal to an earlier record.
+    ExactCopy,
+    /// Equal to an earlier record only after repair.
+    RepairedCopy,
+    /// Without a letter, number or mark, even after normalization.
+    Empty,
+    /// Han and kana that stand together where a whitespace tokenizer makes one token.
+    Unsegmented,
+    /// Longer than the embedding model reads.
+    Long,
+}
+
+impl Issue {
+    /// Every issue, in the order of reports.
+    pub const ALL: [Issue; 13] = [
+        Issue::Mojibake,
+        Issue::Invisible,
+        Issue::Confusable,
+        Issue::Compatibility,
+        Issue::Emoji,
+        Issue::Decomposed,
+        Issue::Control,
+        Issue::Html,
+        Issue::ExactCopy,
+        Issue::RepairedCopy,
+        Issue::Empty,
+        Issue::Unsegmented,
+        Issue::Long,
+    ];
+
+    /// Its bit in a set of issues.
+    #[must_use]
+    pub fn bit(self) -> u16 {
+        1 << self as u16
+    }
+
+    /// Its name on the wire.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Issue::Mojibake => "mojibake",
+            Issue::Invisible => "invisible_characters",
+            Issue::Confusable => "mixed_script_confusables",
+            Issue::Compatibility => "compatibility_forms",
+            Issue::Emoji => "emoji_and_symbols",
+            Issue::Decomposed => "decomposed_accents",
+            Issue::Control => "control_characters",
+            Issue::Html => "html_residue",
+            Issue::ExactCopy => "exact_duplicates",
+            Issue::RepairedCopy => "normalized_duplicates",
+            Issue::Empty => "empty",
+            Issue::Unsegmented => "unsegmented_cjk",
+            Issue::Long => "over_long",
+        }
+    }
+}
+
+/// What was found in some records.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Findings {
+    /// Records looked at.
+    pub records: u64,
+    /// Their code points.
+    pub characters: u64,
+    /// Records whose `ws` tokens change under normalization.
+    pub changed: u64,
+    /// Those of them whose tokens change under repair alone.
+    pub repaired: u64,
+    /// Records that show each issue; of copies, those among [`Findings::sampled`].
+    pub counts: [u64; Issue::ALL.len()],
+    /// Records among which copies were counted: all, or a sample by their texts.
+    pub sampled: u64,
+    /// The first examples of each issue.
+    pub examples: [Vec<Example>; Issue::ALL.len()],
+}
+
+impl Findings {
+    /// Adds what was found in the records that follow.
+    fn then(&mut self, next: Findings) {
+        self.records += next.records;
+        self.characters += next.characters;
+        self.changed += next.changed;
+        self.repaired += next.repaired;
+        for (sum, count) in self.counts.iter_mut().zip(next.counts) {
+            *sum += count;
+        }
+        for (kept, more) in self.examples.iter_mut().zip(next.examples) {
+            kept.extend(more);
+            kept.truncate(EXAMPLES);
+        }
+    }
+}
+
+/// What one thread found in a batch; copies are found when the batches are back in order.
+struct Part {
+    findings: Findings,
+    texts: Vec<[u64; 2]>,
+}
+
+/// An audit on its way.
+#[derive(Debug, Default)]
+pub struct Audit {
+    findings: Findings,
+    copies: Copies,
+}
+
+impl Audit {
+    /// Looks at the records that follow, by so many threads.
+    pub fn add(&mut self, batches: &[Batch], threads: usize) {
+        let next = AtomicUsize::new(0);
+        let wanted = self.wanted();
+        let work = || {
+            let mut examiner = Examiner::default();
+            let mut done = Vec::new();
+            loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let Some(batch) = batches.get(at) else { return done };
+                done.push((at, part(batch, &mut examiner, wanted)));
+            }
+        };
+        let mut parts: Vec<(usize, Part)> = std::thread::scope(|scope| {
+            let helpers = threads.min(batches.len()).saturating_sub(1);
+            let others: Vec<_> = (0..helpers).map(|_| scope.spawn(work)).collect();
+            let mut parts = work();
+            for other in others {
+                match other.join() {
+                    Ok(more) => parts.extend(more),
+                    Err(panic) => std::panic::resume_unwind(panic),
+                }
+            }
+            parts
+        });
+        parts.sort_by_key(|(at, _)| *at);
+        for (at, part) in parts {
+            self.count_copies(&batches[at], &part.texts);
+            self.findings.then(part.findings);
+        }
+    }
+
+    /// The issues that still want examples.
+    fn wanted(&self) -> u16 {
+        let short = |issue: &Issue| self.findings.examples[*issue as usize].len() < EXAMPLES;
+        Issue::ALL
+            .into_iter()
+            .filter(short)
+            .fold(0, |set, issue| set | issue.bit())
+    }
+
+    fn count_copies(&mut self, batch: &Batch, texts: &[[u64; 2]]) {
+        for (at, &[exact, repaired]) in texts.iter().enumerate() {
+            let issue = match self.copies.add(exact, repaired) {
+                Seen::Never => continue,
+                Seen::Exactly => Issue::ExactCopy,
+                Seen::Repaired => Issue::RepairedCopy,
+            };
+            let examples = &mut self.findings.examples[issue as usize];
+            if examples.len() < EXAMPLES {
+                examples.push(example(batch.record(at), issue));
+            }
+        }
+    }
+
+    /// What was found so far.
+    #[must_use]
+    pub fn findings(&self) -> Findings {
+        let mut findings = self.findings.clone();
+        let copies = self.copies.count();
+        findings.counts[Issue::ExactCopy as usize] = copies.exact;
+        findings.counts[Issue::RepairedCopy as usize] = copies.repaired;
+        findings.sampled = copies.sampled;
+        findings
+    }
+}
+
+/// Looks at one batch, with examples of the issues in `wanted`.
+fn part(batch: &Batch, examiner: &mut Examiner, wanted: u16) -> Part {
+    let mut findings = Findings::default();
+    let mut texts = Vec::with_capacity(batch.len());
+    for record in batch.iter() {
+        let verdict = examiner.examine(record);
+        texts.push(verdict.texts);
+        count(&mut findings, record, &verdict, wanted);
+    }
+    Part { findings, texts }
+}
+
+fn count(findings: &mut Findings, record: &str, verdict: &Verdict, wanted: u16) {
+    findings.records += 1;
+    findings.characters += crate::scan::code_points(record.as_bytes());
+    findings.changed += u64::from(verdict.changed);
+    findings.repaired += u64::from(verdict.repaired);
+    if verdict.issues == 0 {
+        return;
+    }
+    for issue in Issue::ALL {
+        if verdict.issues & issue.bit() == 0 {
+            continue;
+        }
+        findings.counts[issue as usize] += 1;
+        let examples = &mut findings.examples[issue as usize];
+        if wanted & issue.bit() != 0 && examples.len() < EXAMPLES {
+            examples.push(example(record, issue));
+        }
+    }
+}
+
+/// An audit of a text of any length: while one part of it is looked at the next is read and cut.
+pub struct TextAudit<R> {
+    records: Records<R>,
+    audit: Audit,
+    current: Vec<Batch>,
+}
+
+impl<R: Read + Send> TextAudit<R> {
+    /// Begins with a text of which nothing was looked at.
+    #[must_use]
+    pub fn new(records: Records<R>) -> Self {
+        TextAudit {
+            records,
+            audit: Audit::default(),
+            current: Vec::new(),
+        }
+    }
+
+    /// Looks at the next part of the text by so many threads; whether there was one.
+    ///
+    /// # Errors
+    /// What comes next is not in the text's format.
+    pub fn step(&mut self, threads: usize) -> Result<bool, Fault> {
+        let current = std::mem::take(&mut self.current);
+        let (records, audit) = (&mut self.records, &mut self.audit);
+        let next = std::thread::scope(|scope| {
+            let reading = scope.spawn(|| round(records));
+            audit.add(&current, threads);
+            reading.join()
+        });
+        match next {
+            Ok(next) => self.current = next?,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+        Ok(!self.current.is_empty())
+    }
+
+    /// The text's reading.
+    #[must_use]
+    pub fn records(&self) -> &Records<R> {
+        &self.records
+    }
+
+    /// What was found so far.
+    #[must_use]
+    pub fn findings(&self) -> Findings {
+        self.audit.findings()
+    }
+}
+
+/// The records of the next part of a text.
+fn round<R: Read>(records: &mut Records<R>) -> Result<Vec<Batch>, Fault> {
+    let mut batches = Vec::new();
+    let mut bytes = 0;
+    while bytes < ROUND_BYTES {
+        let mut batch = Batch::default();
+        records.fill(&mut batch, BATCH_BYTES)?;
+        if batch.is_empty() {
+            break;
+        }
+        bytes += batch.bytes() + batch.len();
+        batches.push(batch);
+    }
+    Ok(batches)
+}
+
+/// All records of a text that is at hand.
+///
+/// # Errors
+/// It is not in its format.
+pub fn cut<R: Read>(records: &mut Records<R>) -> Result<Vec<Batch>, Fault> {
+    let mut all = Vec::new();
+    loop {
+        let batches = round(records)?;
+        if batches.is_empty() {
+            return Ok(all);
+        }
+        all.extend(batches);
+    }
+}
+
+/// The records of a list.
+#[must_use]
+pub fn listed<'a>(records: impl IntoIterator<Item = &'a str>) -> Vec<Batch> {
+    let mut batches = vec![Batch::default()];
+    for record in records {
+        if batches.last().is_some_and(|last| last.bytes() >= BATCH_BYTES / 4) {
+            batches.push(Batch::default());
+        }
+        if let Some(last) = batches.last_mut() {
+            last.push(record);
+        }
+    }
+    batches
+}
+
+/// The records normalized (mode `augment`), one a line: line feeds inside a record become spaces.
+#[must_use]
+pub fn normalized(batches: &[Batch]) -> String {
+    let mut all = Vec::new();
+    let mut first = true;
+    for record in batches.iter().flat_map(Batch::iter) {
+        if !first {
+            all.push(b'\n');
+        }
+        first = false;
+        let start = all.len();
+        edits(record, Mode::Augment, true, None).apply(record.as_bytes(), &mut all);
+        for byte in &mut all[start..] {
+            if *byte == b'\n' {
+                *byte = b' ';
+            }
+        }
+    }
+    String::from_utf8(all).unwrap_or_default()
+}

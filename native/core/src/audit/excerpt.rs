@@ -1,0 +1,157 @@
+//! Examples: the part of a record that shows an issue, before and after, personal data masked.
+
+use super::examine::{MODEL_PIECES, issue_of, unsegmented_at};
+use super::{Issue, html, mask};
+use crate::normalize::edits::Edits;
+use crate::normalize::properties::{Kind, properties};
+use crate::normalize::{Mode, edits};
+
+/// Characters shown before and after the place.
+const AROUND: usize = 60;
+
+/// Bytes of a record that are looked at around the place, so that what is masked is seen whole.
+const CONTEXT: usize = 4096;
+
+/// A record's part before and after.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Example {
+    /// As it is.
+    pub before: String,
+    /// As it becomes: for issues that normalization does not mend, what a search sees of it.
+    pub after: String,
+}
+
+/// The part of a record that shows an issue which it has.
+#[must_use]
+pub fn example(record: &str, issue: Issue) -> Example {
+    let (record, all) = context(record, issue);
+    let (start, end) = place(record, &all, issue);
+    let from = back(record, start);
+    let to = forward(record, end);
+    // Both ends lie outside of edits, so that they have a place in the edited text.
+    let from = all
+        .list()
+        .iter()
+        .find(|edit| edit.start < from && from < edit.end)
+        .map_or(from, |edit| edit.start);
+    let to = all
+        .list()
+        .iter()
+        .find(|edit| edit.start < to && to < edit.end)
+        .map_or(to, |edit| edit.end);
+    let before = shown(record, from, to);
+    let after = match issue {
+        Issue::Unsegmented => bigrams(&record[start..end]),
+        Issue::Long => shown(record, from, start),
+        _ => {
+            let mut text = Vec::new();
+            all.apply(record.as_bytes(), &mut text);
+            let text = String::from_utf8(text).unwrap_or_default();
+            shown(&text, moved(&all, from), moved(&all, to))
+        }
+    };
+    Example { before, after }
+}
+
+/// A place between edits, in the edited text.
+fn moved(all: &Edits, place: usize) -> usize {
+    let before = all.list().iter().filter(|edit| edit.end <= place);
+    before.fold(place, |at, edit| {
+        at + all.replacement(edit).len() - (edit.end - edit.start)
+    })
+}
+
+/// The part of a long record around its first place of an issue, and its edits.
+fn context(record: &str, issue: Issue) -> (&str, Edits) {
+    let all = edits(record, Mode::Augment, true, None);
+    if record.len() <= 2 * CONTEXT {
+        return (record, all);
+    }
+    let (start, end) = place(record, &all, issue);
+    let from = floor(record, start.saturating_sub(CONTEXT));
+    let to = floor(record, (end.min(start + CONTEXT) + CONTEXT).min(record.len()));
+    let part = &record[from..to];
+    (part, edits(part, Mode::Augment, true, None))
+}
+
+/// Where a record shows an issue.
+fn place(record: &str, all: &Edits, issue: Issue) -> (usize, usize) {
+    let whole = (0, forward(record, 0));
+    let found = match issue {
+        Issue::Html => html::find(record),
+        Issue::Unsegmented => {
+            unsegmented_at(record).map(|(start, end)| (start, end.min(forward(record, start))))
+        }
+        Issue::Long => Some(cut(record)),
+        Issue::ExactCopy | Issue::RepairedCopy | Issue::Empty => None,
+        _ => {
+            let kinds = Kind::ALL
+                .into_iter()
+                .filter(|kind| issue_of(*kind) == Some(issue));
+            let set = kinds.fold(0, |set, kind| set | kind.bit());
+            let first = all.list().iter().find(|edit| edit.kinds & set != 0);
+            first.map(|edit| (edit.start, edit.end.min(forward(record, edit.start))))
+        }
+    };
+    found.unwrap_or(whole)
+}
+
+/// The place after which the model reads no more.
+fn cut(record: &str) -> (usize, usize) {
+    let (mut words, mut han, mut inside) = (0, 0, false);
+    for (at, c) in record.char_indices() {
+        let known = properties(c);
+        let word = c.is_ascii_alphanumeric() || known.word();
+        words += usize::from(word && !inside);
+        han += usize::from(known.han_or_kana());
+        inside = word;
+        if words > MODEL_PIECES || han > MODEL_PIECES {
+            return (at, at);
+        }
+    }
+    (record.len(), record.len())
+}
+
+/// The last place at or before `at` between two characters.
+fn floor(text: &str, at: usize) -> usize {
+    (0..=at)
+        .rev()
+        .find(|&place| text.is_char_boundary(place))
+        .unwrap_or(0)
+}
+
+fn back(text: &str, from: usize) -> usize {
+    let place = text[..from].char_indices().rev().nth(AROUND - 1);
+    place.map_or(0, |(at, _)| at)
+}
+
+fn forward(text: &str, from: usize) -> usize {
+    let place = text[from..].char_indices().nth(AROUND);
+    place.map_or(text.len(), |(at, _)| from + at)
+}
+
+/// A part of a text, what is to be masked named, with dots where it goes on.
+fn shown(text: &str, from: usize, to: usize) -> String {
+    let mut out = String::from(if from > 0 { "…" } else { "" });
+    let mut at = from;
+    for masked in mask::find(text) {
+        if masked.end <= from || masked.start >= to {
+            continue;
+        }
+        out.push_str(&text[at..masked.start.max(at)]);
+        out.push_str(masked.label);
+        at = masked.end;
+    }
+    out.push_str(text.get(at..to).unwrap_or_default());
+    if at.max(to) < text.len() {
+        out.push('…');
+    }
+    out
+}
+
+/// A token as the tokenizer `ngram` cuts it.
+fn bigrams(token: &str) -> String {
+    let characters: Vec<char> = token.chars().collect();
+    let pairs: Vec<String> = characters.windows(2).map(|pair| pair.iter().collect()).collect();
+    pairs.join(" ")
+}

@@ -1,0 +1,180 @@
+//! Personal data in excerpts: what looks like an address, a number of a person, or a secret is named
+//! instead of shown. It masks rather too much than too little; names of people it does not know.
+
+use crate::normalize::properties::properties;
+
+/// Digits from which a number may be somebody's.
+const DIGITS: usize = 7;
+
+/// Characters from which a word of letters and digits may be a secret.
+const SECRET: usize = 20;
+
+/// A stretch of a text and what it is called instead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Masked {
+    /// First byte.
+    pub start: usize,
+    /// Byte after the last one.
+    pub end: usize,
+    /// What stands there instead.
+    pub label: &'static str,
+}
+
+/// What is to be masked in a text, in order; stretches do not touch.
+#[must_use]
+pub fn find(text: &str) -> Vec<Masked> {
+    let mut found = words(text);
+    found.extend(numbers(text));
+    found.sort_by_key(|masked| (masked.start, usize::MAX - masked.end));
+    let mut all: Vec<Masked> = Vec::new();
+    for next in found {
+        match all.last_mut() {
+            Some(last) if next.start < last.end => last.end = last.end.max(next.end),
+            _ => all.push(next),
+        }
+    }
+    all
+}
+
+fn ends_word(c: char) -> bool {
+    c.is_whitespace()
+        || matches!(
+            c,
+            '<' | '>' | '(' | ')' | '[' | ']' | '{' | '}' | ',' | ';' | '"' | '|' | '\''
+        )
+}
+
+/// Words that are addresses or secrets.
+fn words(text: &str) -> Vec<Masked> {
+    let mut found = Vec::new();
+    let mut start = 0;
+    for (at, c) in text.char_indices().chain([(text.len(), ' ')]) {
+        if ends_word(c) {
+            if let Some(label) = label(&text[start..at]) {
+                found.push(Masked {
+                    start,
+                    end: at,
+                    label,
+                });
+            }
+            start = at + c.len_utf8();
+        }
+    }
+    found
+}
+
+/// What a word is called instead, if it must not be shown.
+fn label(word: &str) -> Option<&'static str> {
+    let at_sign = |c: char| matches!(c, '@' | '＠' | '﹫');
+    if let Some(place) = word.find(at_sign) {
+        let (before, after) = word.split_at(place);
+        if after.chars().nth(1).is_some() {
+            return Some(if before.is_empty() { "[handle]" } else { "[email]" });
+        }
+    }
+    if is_network_address(word) {
+        return Some("[address]");
+    }
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'+' | b'/' | b'=');
+    let digits = word.bytes().filter(u8::is_ascii_digit).count();
+    let letters = word.bytes().filter(u8::is_ascii_alphabetic).count();
+    let secret = word.len() >= SECRET && digits >= 3 && letters >= 3 && word.bytes().all(plain);
+    (secret && !word.contains("//")).then_some("[secret]")
+}
+
+/// Whether a word is an address of the Internet Protocol, version 4 or 6.
+fn is_network_address(word: &str) -> bool {
+    let word = word.trim_end_matches(['.', ':']);
+    word.parse::<std::net::Ipv4Addr>().is_ok() || word.len() > 6 && word.parse::<std::net::Ipv6Addr>().is_ok()
+}
+
+/// Runs of digits, with what numbers are written apart with, that are long enough.
+fn numbers(text: &str) -> Vec<Masked> {
+    let mut found = Vec::new();
+    let mut run: Option<(usize, usize, usize, usize)> = None;
+    for (at, c) in text.char_indices().chain([(text.len(), 'x')]) {
+        if c.is_ascii_digit() || properties(c).digit() {
+            let (start, _, digits, _) = run.unwrap_or((at, at, 0, 0));
+            run = Some((start, at + c.len_utf8(), digits + 1, 0));
+        } else if let Some((start, end, digits, gap)) = run {
+            if gap < 3 && parts_digits(c) {
+                run = Some((start, end, digits, gap + 1));
+            } else {
+                if digits >= DIGITS {
+                    found.push(number(text, start, end));
+                }
+                run = None;
+            }
+        }
+    }
+    found
+}
+
+/// A number with the sign or bracket before it.
+fn number(text: &str, start: usize, end: usize) -> Masked {
+    let before = text[..start].trim_end_matches(['+', '(']).len();
+    Masked {
+        start: before,
+        end,
+        label: "[number]",
+    }
+}
+
+/// Whether a character may stand between the digits of one number.
+fn parts_digits(c: char) -> bool {
+    matches!(
+        c,
+        ' ' | '-' | '.' | '/' | '(' | ')' | '\u{A0}' | '\u{202F}' | '\u{2010}'..='\u{2015}'
+    ) || properties(c).ignorable()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::find;
+
+    fn masked(text: &str) -> String {
+        let mut out = String::new();
+        let mut at = 0;
+        for each in find(text) {
+            out.push_str(&text[at..each.start]);
+            out.push_str(each.label);
+            at = each.end;
+        }
+        out + &text[at..]
+    }
+
+    #[test]
+    fn personal_data_is_named() {
+        for (text, shown) in [
+            ("write to ada@example.com, please", "write to [email], please"),
+            ("ada＠example.com", "[email]"),
+            ("mailto:ada@example.com?x", "[email]"),
+            ("thanks @ada_l!", "thanks [handle]"),
+            ("call +1 (415) 555-0100 now", "call [number] now"),
+            ("card 4111 1111 1111 1111.", "card [number]."),
+            ("IBAN DE89 3704 0044 0532 0130 00", "IBAN DE[number]"),
+            ("ssn 123-45-6789", "ssn [number]"),
+            ("１２３４５６７８", "[number]"),
+            ("12\u{200B}345\u{200B}67", "[number]"),
+            ("from 10.0.0.1 and 2001:db8::1", "from [address] and [address]"),
+            ("key sk_live_51H8aBcDeFgHiJkLmN", "key [secret]"),
+        ] {
+            assert_eq!(masked(text), shown, "{text}");
+        }
+    }
+
+    #[test]
+    fn other_text_is_shown() {
+        for text in [
+            "in 2024 we sold 120 units",
+            "3 @ 5",
+            "a@",
+            "size 10 x 20",
+            "https://example.com/a/long/path/of/words/2",
+            "::",
+            "12:30",
+        ] {
+            assert_eq!(masked(text), text);
+        }
+    }
+}

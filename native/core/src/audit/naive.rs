@@ -1,0 +1,186 @@
+//! The obvious readings of an audit: slow, whole texts at once, nothing shared with the fast ones but the
+//! normalizer and the tables.
+
+use std::collections::HashSet;
+
+use super::examine::{MODEL_PIECES, Verdict, is_unsegmented};
+use super::records::{Batch, Fault, Format, Records};
+use super::{Audit, EXAMPLES, Findings, Issue};
+use crate::normalize::properties::{Kind, properties};
+use crate::normalize::{Mode, edits};
+use crate::unicode;
+
+fn normalized(text: &str, mode: Mode) -> (String, u32) {
+    let edits = edits(text, mode, true, None);
+    let mut out = Vec::new();
+    edits.apply(text.as_bytes(), &mut out);
+    let kinds = edits.list().iter().fold(0, |set, edit| set | edit.kinds);
+    (String::from_utf8(out).expect("whole characters"), kinds)
+}
+
+/// Maximal runs of word characters, folded.
+fn words(text: &str) -> Vec<String> {
+    let word = |c: char| unicode::kind(u32::from(c)) != unicode::Kind::Separator;
+    text.split(|c| !word(c))
+        .filter(|run| !run.is_empty())
+        .map(|run| crate::fold::fold(run).into_owned())
+        .collect()
+}
+
+/// The bits of the issues of one record, copies left out, whether its words change, and whether they do
+/// under repair alone.
+#[must_use]
+pub fn verdict(text: &str) -> (u16, bool, bool) {
+    let (augmented, kinds) = normalized(text, Mode::Augment);
+    let (repaired, _) = normalized(text, Mode::Repair);
+    let has = |wanted: &[Kind]| wanted.iter().any(|kind| kinds & kind.bit() != 0);
+    let compatibility = [Kind::Compatibility, Kind::Script, Kind::Fraction, Kind::Enclosed];
+    let before = words(text);
+    let han_or_kana = |word: &String| word.chars().filter(|c| properties(*c).han_or_kana()).count();
+    let katakana =
+        |c: &char| matches!(c, '\u{30A0}'..='\u{30FF}' | '\u{31F0}'..='\u{31FF}' | '\u{FF66}'..='\u{FF9F}');
+    let hiragana = |c: &char| matches!(c, '\u{3040}'..='\u{309F}');
+    let of = |word: &String, wanted: &dyn Fn(&char) -> bool| {
+        word.chars()
+            .filter(|c| properties(*c).han_or_kana() && wanted(c))
+            .count()
+    };
+    let unsegmented = before.iter().any(|word| {
+        let kata = of(word, &katakana);
+        is_unsegmented(han_or_kana(word) - kata, kata)
+    });
+    let han: usize = before
+        .iter()
+        .map(|word| of(word, &|c| !katakana(c) && !hiragana(c)))
+        .sum();
+    let long = words(&augmented).len().max(han) > MODEL_PIECES;
+    let found = [
+        (Issue::Mojibake, has(&[Kind::Mojibake])),
+        (Issue::Invisible, has(&[Kind::Invisible])),
+        (Issue::Confusable, has(&[Kind::Confusable])),
+        (Issue::Compatibility, has(&compatibility)),
+        (Issue::Emoji, has(&[Kind::Emoji, Kind::Symbol])),
+        (Issue::Decomposed, has(&[Kind::Composition])),
+        (Issue::Control, has(&[Kind::Control])),
+        (Issue::Html, super::html::find(text).is_some()),
+        (Issue::Empty, words(&augmented).is_empty()),
+        (Issue::Unsegmented, unsegmented),
+        (Issue::Long, long),
+    ];
+    let bits = found
+        .iter()
+        .filter(|(_, is)| *is)
+        .fold(0, |set, (issue, _)| set | issue.bit());
+    (bits, words(&augmented) != before, words(&repaired) != before)
+}
+
+/// Checks what was found in some records against one look at each.
+///
+/// # Panics
+/// When they differ.
+pub fn assert_found(records: &[&str], findings: &Findings) {
+    let mut expected = Findings {
+        records: records.len() as u64,
+        sampled: records.len() as u64,
+        ..Findings::default()
+    };
+    let (mut exact, mut repaired) = (HashSet::new(), HashSet::new());
+    for record in records {
+        let (bits, changed, by_repair) = verdict(record);
+        expected.characters += record.chars().count() as u64;
+        expected.changed += u64::from(changed);
+        expected.repaired += u64::from(by_repair);
+        for issue in Issue::ALL {
+            expected.counts[issue as usize] += u64::from(bits & issue.bit() != 0);
+        }
+        let fresh_repaired = repaired.insert(normalized(record, Mode::Repair).0);
+        if !exact.insert(*record) {
+            expected.counts[Issue::ExactCopy as usize] += 1;
+        } else if !fresh_repaired {
+            expected.counts[Issue::RepairedCopy as usize] += 1;
+        }
+    }
+    let examples = &findings.examples;
+    for issue in Issue::ALL {
+        let count = expected.counts[issue as usize];
+        let wanted = EXAMPLES.min(usize::try_from(count).unwrap_or(EXAMPLES));
+        assert_eq!(examples[issue as usize].len(), wanted, "{issue:?}");
+    }
+    let without = Findings {
+        examples: Findings::default().examples,
+        ..findings.clone()
+    };
+    assert_eq!(without, expected);
+}
+
+/// Whether a verdict is the obvious one.
+#[must_use]
+pub fn agrees(text: &str, fast: &Verdict) -> bool {
+    verdict(text) == (fast.issues, fast.changed, fast.repaired)
+}
+
+/// A text that is read in pieces of so many bytes.
+pub struct Pieces<'a> {
+    /// What is left of it.
+    pub text: &'a [u8],
+    /// Bytes of a piece.
+    pub bytes: usize,
+}
+
+impl std::io::Read for Pieces<'_> {
+    fn read(&mut self, room: &mut [u8]) -> std::io::Result<usize> {
+        let length = room.len().min(self.bytes).min(self.text.len());
+        room[..length].copy_from_slice(&self.text[..length]);
+        self.text = &self.text[length..];
+        Ok(length)
+    }
+}
+
+/// Audits a text in every way: the records do not depend on how it is read or cut, and the findings not on
+/// the threads; they are the obvious ones. Returns the records, or why it cannot be cut.
+///
+/// # Errors
+/// As [`Records::fill`] says.
+///
+/// # Panics
+/// When something differs.
+pub fn assert_audited(text: &[u8], format: Option<Format>) -> Result<Vec<String>, Fault> {
+    let read = |bytes: usize, batch_bytes: usize| -> Result<(Format, Vec<Batch>), Fault> {
+        let mut records = Records::open(Pieces { text, bytes }, format)?;
+        let mut batches = Vec::new();
+        loop {
+            let mut batch = Batch::default();
+            records.fill(&mut batch, batch_bytes)?;
+            if batch.is_empty() {
+                assert_eq!(records.position(), text.len() as u64, "all of it was read");
+                return Ok((records.format(), batches));
+            }
+            batches.push(batch);
+        }
+    };
+    let flat = |batches: &[Batch]| -> Vec<String> {
+        batches
+            .iter()
+            .flat_map(|batch| batch.iter().map(str::to_owned))
+            .collect()
+    };
+    let whole = read(usize::MAX, usize::MAX);
+    for other in [read(1, 1), read(7, 64), read(1000, 100)] {
+        match (&whole, &other) {
+            (Ok((format, batches)), Ok((other_format, others))) => {
+                assert_eq!((format, flat(batches)), (other_format, flat(others)));
+            }
+            _ => assert_eq!(whole.as_ref().err(), other.as_ref().err()),
+        }
+    }
+    let (_, batches) = whole?;
+    let records = flat(&batches);
+    let (_, small) = read(usize::MAX, 16)?;
+    let texts: Vec<&str> = records.iter().map(String::as_str).collect();
+    for threads in [1, 3] {
+        let mut audit = Audit::default();
+        audit.add(&small, threads);
+        assert_found(&texts, &audit.findings());
+    }
+    Ok(records)
+}

@@ -1,0 +1,236 @@
+//! Audits of whole texts: how they are cut into records, what is refused and where, and that what is found is
+//! the obvious reading's.
+
+use crate::audit::examine::Examiner;
+use crate::audit::naive::{agrees, assert_audited};
+use crate::audit::records::{Fault, Format};
+use crate::audit::{Audit, Issue, listed};
+use proptest::prelude::*;
+
+fn cut(text: &str, format: Option<Format>) -> Result<Vec<String>, Fault> {
+    assert_audited(text.as_bytes(), format)
+}
+
+fn found(text: &str) -> Vec<String> {
+    cut(text, None).expect("records")
+}
+
+#[test]
+fn formats_are_told_from_each_other() {
+    assert_eq!(found("id,name\n1,Ada\n2,\"Bo, jr\"\n"), ["1 Ada", "2 Bo, jr"]);
+    assert_eq!(found("id;name\r\n1;Ada\r\n2;Bo"), ["1 Ada", "2 Bo"]);
+    assert_eq!(found("id\tname\n1\tAda\n"), ["1 Ada"]);
+    assert_eq!(
+        found("{\"a\":\"x\",\"n\":1}\n{\"a\":\"y\\u00e9\"}\n"),
+        ["x", "yé"]
+    );
+    assert_eq!(found("\"x\"\n\"y\"\n"), ["x", "y"]);
+    assert_eq!(
+        found("[\"x\", {\"a\": \"y\", \"b\": [\"z\", 1]}, null]"),
+        ["x", "y z", ""]
+    );
+    assert_eq!(found("{\"a\": \"x\",\n \"b\": \"y\"}"), ["x y"]);
+    assert_eq!(cut("\"x\" \n", Some(Format::Json)), Ok(vec!["x".to_owned()]));
+    assert_eq!(found("one\n\ntwo\r\nthree"), ["one", "two", "three"]);
+    assert_eq!(
+        found("Hello, world\nGoodbye, world\n"),
+        ["Hello, world", "Goodbye, world"]
+    );
+    assert_eq!(found("[draft] one\n[draft] two"), ["[draft] one", "[draft] two"]);
+    assert_eq!(found("{not json}\nx"), ["{not json}", "x"]);
+    assert_eq!(found(""), [""; 0]);
+    assert_eq!(found("\u{FEFF}id,name\n1,Ada\n"), ["1 Ada"]);
+    assert_eq!(found("\u{FEFF}[\"x\"]"), ["x"]);
+}
+
+#[test]
+fn quotes_may_hold_separators_line_feeds_and_quotes() {
+    let text = "a,b\n\"one\n\"\"two\"\"\",\"x,y\"\n,\n";
+    assert_eq!(
+        cut(text, Some(Format::Csv)),
+        Ok(vec!["one\n\"two\" x,y".to_owned(), String::new()])
+    );
+}
+
+#[test]
+fn what_does_not_fit_its_format_is_told_by_its_place() {
+    let csv = |text| cut(text, Some(Format::Csv)).expect_err("a fault");
+    let ragged = |line, fields, header| Fault::Ragged { line, fields, header };
+    assert_eq!(csv("a,b\n1,2\n3\n"), ragged(3, 1, 2));
+    assert_eq!(csv("a,b\r\n1,2\r\n1,2,3"), ragged(3, 3, 2));
+    assert_eq!(csv("a,b\n\"1,2\n3,4\n"), Fault::UnclosedQuote(2));
+    assert_eq!(csv("a,\""), Fault::UnclosedQuote(1));
+    let json = |text| cut(text, Some(Format::Json)).expect_err("a fault");
+    assert_eq!(json("[\"a\", \"b"), Fault::NotJson(8));
+    assert_eq!(json("[\"a\" \"b\"]"), Fault::NotJson(5));
+    assert_eq!(json("[\"a\"] x"), Fault::NotJson(6));
+    assert_eq!(json(""), Fault::NotJson(0));
+    assert_eq!(json("[\"a\", 5]"), Fault::NotText(2));
+    let jsonl = |text| cut(text, Some(Format::Jsonl)).expect_err("a fault");
+    assert_eq!(jsonl("\"a\"\n\nb\n"), Fault::NotJsonLine(3));
+    assert_eq!(jsonl("\"a\"\ntrue\n"), Fault::NotText(2));
+    assert_eq!(jsonl("\"\\ud800\"\n"), Fault::NotJsonLine(1));
+    assert_eq!(assert_audited(b"ab\xFF", None), Err(Fault::NotUtf8(2)));
+    assert_eq!(assert_audited(b"ab\xE2\x82", None), Err(Fault::NotUtf8(2)));
+    assert_eq!(assert_audited(b"\xFF\xFEa\0", None), Err(Fault::Utf16));
+}
+
+#[test]
+fn deep_values_end_at_the_bound() {
+    let nested = |depth: usize| format!("{}\"x\"{}", "[".repeat(depth), "]".repeat(depth));
+    assert_eq!(cut(&nested(100), Some(Format::Json)), Ok(vec!["x".to_owned()]));
+    assert!(cut(&nested(200), Some(Format::Json)).is_err());
+    assert!(cut(&nested(100_000), Some(Format::Jsonl)).is_err());
+}
+
+/// One record for each issue, and what it must not be taken for.
+#[test]
+fn every_issue_is_found() {
+    let long = "word ".repeat(300);
+    let cases: [(Issue, &str, &str); 11] = [
+        (Issue::Mojibake, "CafÃ© crÃ¨me", "Café crème"),
+        (Issue::Invisible, "pass\u{200B}word", "पक्‍ष"),
+        (Issue::Confusable, "p\u{430}ypal", "привет"),
+        (Issue::Compatibility, "ﬁne １２", "fine 12"),
+        (Issue::Emoji, "I ❤️ it", "I love it"),
+        (Issue::Decomposed, "cafe\u{301}", "café"),
+        (Issue::Control, "a\u{7}b", "a\tb"),
+        (Issue::Html, "<p>x</p>", "1 < 2 > 0"),
+        (Issue::Empty, "…\u{200B}", "❤️"),
+        (Issue::Unsegmented, "黑豹队的防守", "黑豹 和 コンピュータ"),
+        (Issue::Long, &long, "word"),
+    ];
+    let mut examiner = Examiner::default();
+    for (issue, with, without) in cases {
+        assert_ne!(examiner.examine(with).issues & issue.bit(), 0, "{with}");
+        assert_eq!(examiner.examine(without).issues & issue.bit(), 0, "{without}");
+    }
+}
+
+#[test]
+fn words_that_change_are_told_from_signs_that_do() {
+    let mut examiner = Examiner::default();
+    let mut verdict = |text| {
+        let found = examiner.examine(text);
+        (found.changed, found.repaired)
+    };
+    assert_eq!(verdict("“quoted” — don’t"), (false, false));
+    assert_eq!(verdict("caf\u{65}\u{301}"), (true, true));
+    // Case folding makes the same of a ligature.
+    assert_eq!(verdict("ﬁne"), (false, false));
+    assert_eq!(verdict("ｆine"), (true, true));
+    assert_eq!(verdict("I ❤️ it"), (true, false));
+    assert_eq!(verdict("ｆine ❤️"), (true, true));
+}
+
+#[test]
+fn examples_show_the_place_and_no_personal_data() {
+    let far = format!(
+        "{} mail ada@example.com cafÃ© {}",
+        "before ".repeat(2000),
+        "after ".repeat(2000)
+    );
+    let mut audit = Audit::default();
+    audit.add(&listed([far.as_str(), far.as_str(), "\u{1}\u{2}"]), 2);
+    let findings = audit.findings();
+    let example = &findings.examples[Issue::Mojibake as usize][0];
+    assert!(
+        example.before.contains("mail [email] cafÃ© after"),
+        "{}",
+        example.before
+    );
+    assert!(
+        example.after.contains("mail [email] café after"),
+        "{}",
+        example.after
+    );
+    assert!(example.before.starts_with('…') && example.before.chars().count() < 200);
+    assert_eq!(findings.counts[Issue::ExactCopy as usize], 1);
+    let empty = &findings.examples[Issue::Empty as usize][0];
+    assert_eq!((empty.before.as_str(), empty.after.as_str()), ("\u{1}\u{2}", ""));
+}
+
+#[test]
+fn a_long_text_is_not_searched_again_and_again() {
+    // A megabyte in one line, in one quote, in one string: cut once each.
+    let word = "a ".repeat(1 << 19);
+    for (format, text) in [
+        (Format::Lines, word.clone()),
+        (Format::Csv, format!("text\n\"{word}\"\n")),
+        (Format::Json, format!("[\"{word}\"]")),
+        (Format::Jsonl, format!("\"{word}\"\n")),
+    ] {
+        let records = crate::audit::records::Records::open(text.as_bytes(), Some(format));
+        let batches = crate::audit::cut(&mut records.expect("a text")).expect("records");
+        assert_eq!(batches[0].record(0), word.trim_end_matches('\n'), "{format:?}");
+    }
+}
+
+/// Texts out of what the audit looks for.
+fn odd_text() -> impl Strategy<Value = String> {
+    let part = prop_oneof![
+        Just("CafÃ© "),
+        Just("\u{200B}"),
+        Just("pаy"),
+        Just("ﬁ"),
+        Just("❤️"),
+        Just("e\u{301}"),
+        Just("\u{1}"),
+        Just("<b>"),
+        Just("&amp;"),
+        Just(" "),
+        Just("黑豹队的"),
+        Just("a@b.c "),
+        Just("12345678"),
+        Just("…"),
+        Just("\""),
+        Just(","),
+        Just("\n"),
+        Just("["),
+        Just("{"),
+        Just("word "),
+        Just("\r\n"),
+        Just("½"),
+    ];
+    prop::collection::vec(part, 0..24).prop_map(|parts| parts.concat())
+}
+
+proptest! {
+    #[test]
+    fn verdicts_are_the_obvious_ones(text in odd_text(), any in "\\PC{0,40}", ascii in "[a-z ,-]{0,1600}") {
+        let mut examiner = Examiner::default();
+        prop_assert!(agrees(&text, &examiner.examine(&text)), "{text:?}");
+        prop_assert!(agrees(&any, &examiner.examine(&any)), "{any:?}");
+        prop_assert!(agrees(&ascii, &examiner.examine(&ascii)), "{ascii:?}");
+    }
+
+    #[test]
+    fn any_text_in_any_format(text in odd_text(), format in prop::option::of(0usize..4)) {
+        let format = format.map(|at| Format::ALL[at]);
+        let _ = cut(&text, format);
+    }
+
+    #[test]
+    fn rows_come_back_as_they_were_written(
+        rows in prop::collection::vec(prop::collection::vec(odd_text(), 3), 1..6),
+    ) {
+        let row = |cells: &[String]| {
+            let quoted = cells.iter().map(|cell| format!("\"{}\"", cell.replace('"', "\"\"")));
+            quoted.collect::<Vec<_>>().join(",") + "\n"
+        };
+        let text = format!("a,b,c\n{}", rows.iter().map(|cells| row(cells)).collect::<String>());
+        let joined = rows.iter().map(|cells| {
+            cells.iter().filter(|cell| !cell.is_empty()).map(String::as_str).collect::<Vec<_>>().join(" ")
+        });
+        prop_assert_eq!(cut(&text, None), Ok(joined.collect()));
+    }
+
+    #[test]
+    fn values_come_back_as_they_were_written(texts in prop::collection::vec(odd_text(), 0..6)) {
+        let array = serde_json::to_string(&texts).expect("JSON");
+        prop_assert_eq!(cut(&array, None), Ok(texts.clone()));
+        let line = |text: &String| serde_json::to_string(text).expect("JSON") + "\n";
+        let lines: String = texts.iter().map(line).collect();
+        prop_assert_eq!(cut(&lines, Some(Format::Jsonl)), Ok(texts));
+    }
+}

@@ -1,0 +1,236 @@
+//! Binding of `fusegate_core::audit`.
+
+use std::fs::File;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use fusegate_core::audit::records::{Batch, Fault, Format, Records};
+use fusegate_core::audit::{self, Audit, Findings, Issue, TextAudit};
+use napi::bindgen_prelude::AsyncTask;
+use napi::{Env, Result, Task};
+use napi_derive::napi;
+
+/// A record's part before and after, personal data masked.
+#[napi(object)]
+pub struct AuditExample {
+    /// As it is.
+    pub before: String,
+    /// As it becomes.
+    pub after: String,
+}
+
+/// How many records show an issue.
+#[napi(object)]
+pub struct AuditIssueCount {
+    /// The issue's name on the wire.
+    pub issue: String,
+    /// Records that show it; of duplicates, those in the sample.
+    pub count: f64,
+    /// Up to 5 of them.
+    pub examples: Vec<AuditExample>,
+}
+
+/// What an audit found.
+#[napi(object)]
+pub struct AuditFindings {
+    /// Records looked at.
+    pub records: f64,
+    /// Their code points.
+    pub characters: f64,
+    /// Records whose `ws` tokens change under normalization.
+    pub changed: f64,
+    /// Those of them whose tokens change under repair alone.
+    pub repaired: f64,
+    /// Records among which duplicates were counted.
+    pub sampled: f64,
+    /// Every issue in the order of reports.
+    pub issues: Vec<AuditIssueCount>,
+    /// How the text was cut; null for a list of records.
+    pub format: Option<String>,
+    /// What parts the fields of a row; null where there are none.
+    pub separator: Option<String>,
+}
+
+/// What an audit found, or why it could not be made.
+#[napi(object)]
+pub struct AuditOutcome {
+    /// Null where there is a fault.
+    pub findings: Option<AuditFindings>,
+    /// The records normalized, one a line; null where not asked for.
+    pub text: Option<String>,
+    /// Why the text cannot be cut into records.
+    pub fault: Option<String>,
+}
+
+fn findings_of(found: Findings, format: Option<(Format, Option<u8>)>) -> AuditFindings {
+    let examples = found.examples.into_iter();
+    let issues = Issue::ALL.into_iter().zip(found.counts).zip(examples);
+    AuditFindings {
+        records: found.records as f64,
+        characters: found.characters as f64,
+        changed: found.changed as f64,
+        repaired: found.repaired as f64,
+        sampled: found.sampled as f64,
+        issues: issues
+            .map(|((issue, count), examples)| AuditIssueCount {
+                issue: issue.name().to_owned(),
+                count: count as f64,
+                examples: examples
+                    .into_iter()
+                    .map(|example| AuditExample {
+                        before: example.before,
+                        after: example.after,
+                    })
+                    .collect(),
+            })
+            .collect(),
+        format: format.map(|(format, _)| format.name().to_owned()),
+        separator: format.and_then(|(_, separator)| separator.map(|byte| char::from(byte).to_string())),
+    }
+}
+
+fn outcome(
+    batches: &[Batch],
+    format: Option<(Format, Option<u8>)>,
+    include_text: bool,
+    threads: u32,
+) -> AuditOutcome {
+    let mut made = Audit::default();
+    made.add(batches, threads as usize);
+    AuditOutcome {
+        findings: Some(findings_of(made.findings(), format)),
+        text: include_text.then(|| audit::normalized(batches)),
+        fault: None,
+    }
+}
+
+/// Version of the CLDR names that emoji and symbols are glossed with, such as `48.2.0`.
+#[napi]
+pub fn cldr_version() -> String {
+    fusegate_core::normalize::CLDR_VERSION.to_owned()
+}
+
+/// Audits a list of records by so many threads.
+#[napi]
+pub fn audit_records(records: Vec<String>, include_text: bool, threads: u32) -> AuditOutcome {
+    let batches = audit::listed(records.iter().map(String::as_str));
+    outcome(&batches, None, include_text, threads)
+}
+
+/// Audits the records of a text by so many threads. A `format` that is none of the audit's is found by the
+/// text itself.
+#[napi]
+pub fn audit_text(text: String, format: String, include_text: bool, threads: u32) -> AuditOutcome {
+    let cut = Records::open(text.as_bytes(), Format::named(&format)).and_then(|mut records| {
+        let batches = audit::cut(&mut records)?;
+        Ok((batches, (records.format(), records.separator())))
+    });
+    match cut {
+        Ok((batches, format)) => outcome(&batches, Some(format), include_text, threads),
+        Err(fault) => AuditOutcome {
+            findings: None,
+            text: None,
+            fault: Some(fault.to_string()),
+        },
+    }
+}
+
+/// Where an audit of a file stands.
+#[napi(object)]
+pub struct FileAuditStep {
+    /// Bytes of the file that have become records.
+    pub bytes: f64,
+    /// Whether there is more of it to look at.
+    pub more: bool,
+    /// Why the file cannot be cut into records; the audit ends with it.
+    pub fault: Option<String>,
+}
+
+/// An audit of a file of any size, in bounded memory.
+#[napi]
+pub struct FileAudit {
+    path: String,
+    format: Option<Format>,
+    state: Arc<Mutex<Option<TextAudit<File>>>>,
+}
+
+#[napi]
+impl FileAudit {
+    /// A file of which nothing was read. A `format` that is none of the audit's is found by the file itself.
+    #[napi(constructor)]
+    pub fn new(path: String, format: String) -> Self {
+        FileAudit {
+            path,
+            format: Format::named(&format),
+            state: Arc::default(),
+        }
+    }
+
+    /// Looks at the next part of the file by so many threads, while what follows is read. One step at a time.
+    #[napi(ts_return_type = "Promise<FileAuditStep>")]
+    pub fn step(&self, threads: u32) -> AsyncTask<StepTask> {
+        AsyncTask::new(StepTask {
+            path: self.path.clone(),
+            format: self.format,
+            state: Arc::clone(&self.state),
+            threads: threads as usize,
+        })
+    }
+
+    /// What was found so far; null before the first step.
+    #[napi]
+    pub fn findings(&self) -> Option<AuditFindings> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let audit = state.as_ref()?;
+        let format = (audit.records().format(), audit.records().separator());
+        Some(findings_of(audit.findings(), Some(format)))
+    }
+}
+
+/// A step on its way through the thread pool.
+pub struct StepTask {
+    path: String,
+    format: Option<Format>,
+    state: Arc<Mutex<Option<TextAudit<File>>>>,
+    threads: usize,
+}
+
+impl StepTask {
+    fn step(&self) -> std::result::Result<(u64, bool), Fault> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let audit = match state.take() {
+            Some(audit) => audit,
+            None => {
+                let unreadable = |error: std::io::Error| Fault::Unreadable(error.to_string());
+                let file = File::open(&self.path).map_err(unreadable)?;
+                TextAudit::new(Records::open(file, self.format)?)
+            }
+        };
+        let audit = state.insert(audit);
+        let more = audit.step(self.threads)?;
+        Ok((audit.records().position(), more))
+    }
+}
+
+impl Task for StepTask {
+    type Output = std::result::Result<(u64, bool), Fault>;
+    type JsValue = FileAuditStep;
+
+    fn compute(&mut self) -> Result<Self::Output> {
+        Ok(self.step())
+    }
+
+    fn resolve(&mut self, _: Env, outcome: Self::Output) -> Result<Self::JsValue> {
+        Ok(match outcome {
+            Ok((bytes, more)) => FileAuditStep {
+                bytes: bytes as f64,
+                more,
+                fault: None,
+            },
+            Err(fault) => FileAuditStep {
+                bytes: 0.0,
+                more: false,
+                fault: Some(fault.to_string()),
+            },
+        })
+    }
+}

@@ -1,0 +1,210 @@
+/**
+ * POST /v1/audit as data: what was found in the records, with intervals, what the named search engine makes
+ * of it, and what it is worth in the caller's numbers. Nothing of it is kept.
+ */
+import type {
+  AuditHeadline,
+  AuditIssue,
+  AuditIssueId,
+  AuditResponse,
+  AuditShare,
+  AuditStack,
+  FreeAuditRequest,
+} from '../contract/audit.js';
+import { auditDefaults, auditIssueTitles } from '../contract/audit.js';
+import { stacks, verticals } from '../contract/auditStacks.js';
+import type { AuditFindings } from '../native/index.js';
+import { roi, roiAssumptions } from './roi.js';
+import { wilson } from './wilson.js';
+
+/** What an audit is told about the records besides the records. */
+export type AuditContext = Omit<FreeAuditRequest, 'text' | 'records' | 'format' | 'include_html'>;
+
+/** Versions of the data behind a report. */
+export type Versions = AuditResponse['data_versions'];
+
+/** What helps with each issue. */
+const remedies: Readonly<Record<AuditIssueId, string>> = {
+  mojibake: 'Repair with POST /v1/normalize, and find the import that reads UTF-8 as another encoding.',
+  invisible_characters: 'Repair with POST /v1/normalize before indexing.',
+  mixed_script_confusables:
+    'Repair with POST /v1/normalize, and look at who sends them: some mean to deceive.',
+  compatibility_forms: 'Normalize records and queries alike with POST /v1/normalize.',
+  emoji_and_symbols: 'Index the text of mode augment, which names emoji and symbols in words.',
+  decomposed_accents: 'Normalize records and queries alike with POST /v1/normalize.',
+  control_characters: 'Repair with POST /v1/normalize, and look at the export that lets them through.',
+  html_residue: 'Strip HTML where the text is exported: normalization leaves it alone.',
+  exact_duplicates: 'Remove copies before indexing, or group results by their text.',
+  normalized_duplicates: 'Normalize first, then remove copies.',
+  empty: 'Leave these records out, or find out what is missing.',
+  unsegmented_cjk: 'Search with the tokenizer ngram, or choose an analyzer for the language.',
+  over_long: 'Cut long records into passages before they are embedded.',
+};
+
+/** A share as people read it: `12.3 %`. */
+export function percent(share: number): string {
+  const value = 100 * share;
+  const digits = value === 0 || value === 100 ? 0 : value < 1 || value > 99 ? 2 : 1;
+  return `${value.toFixed(digits)} %`;
+}
+
+/** A count with its thousands apart. */
+export function grouped(count: number): string {
+  return count.toLocaleString('en-US', { maximumFractionDigits: count < 10 ? 2 : 0 });
+}
+
+function sentenceOf(found: AuditFindings, share: AuditShare, things: string): string {
+  const { records, changed, repaired } = found;
+  const interval = `95 % interval ${percent(share.low)} to ${percent(share.high)}`;
+  if (records === 0) return `There were no ${things} to audit.`;
+  const all = grouped(records);
+  if (changed === 0) {
+    return `No gain: normalization changes the words of none of the ${all} ${things} (${interval}).`;
+  }
+  const onlyNamed = changed - repaired;
+  const named =
+    onlyNamed === 0 ? '' : ` In ${grouped(onlyNamed)} of them only the names of emoji and symbols come in.`;
+  return (
+    `${percent(share.share)} of the ${things} (${grouped(changed)} of ${all}; ${interval}) hold ` +
+    `words that a ` +
+    `plain-word query cannot match today and normalization makes findable.${named}`
+  );
+}
+
+function headlineOf(found: AuditFindings, things: string): AuditHeadline {
+  const share = wilson(found.changed, found.records);
+  return { ...share, sentence: sentenceOf(found, share, things) };
+}
+
+function issuesOf(found: AuditFindings, { consequences }: AuditStack): AuditIssue[] {
+  return consequences.map(({ issue, consequence, source }) => {
+    const { count, examples } = found.issues.find((each) => each.issue === issue) ?? {
+      count: 0,
+      examples: [],
+    };
+    const of = issue.endsWith('_duplicates') ? found.sampled : found.records;
+    const title = auditIssueTitles[issue as AuditIssueId];
+    return { issue, title, count, of, ...wilson(count, of), examples, consequence, source };
+  });
+}
+
+const formatNames: Readonly<Record<string, string>> = {
+  csv: 'CSV',
+  jsonl: 'JSON Lines',
+  json: 'JSON',
+  lines: 'lines',
+};
+
+const separatorNames: Readonly<Record<string, string>> = {
+  ',': 'commas',
+  ';': 'semicolons',
+  '\t': 'tabs',
+  '|': 'vertical bars',
+};
+
+/** How the text was read. */
+function readingOf({ format, separator }: AuditFindings): string[] {
+  if (format == null) return [];
+  const name = formatNames[format] ?? format;
+  if (separator == null) return [`The text was read as ${name}.`];
+  const parted = separatorNames[separator] ?? separator;
+  return [
+    `The text was read as ${name} with fields parted by ${parted}; its first row is the header and ` +
+      `no record.`,
+  ];
+}
+
+function assumptionsOf(found: AuditFindings, context: AuditContext, known: KnownContext): string[] {
+  const { stack, vertical, things, hasRoi } = known;
+  const unknown = [
+    ...(stack.stack === 'custom' && context.stack != null && context.stack.toLowerCase() !== 'custom'
+      ? [`The stack “${context.stack}” is not known and counts as custom.`]
+      : []),
+    ...(vertical === 'custom' && context.vertical != null && context.vertical.toLowerCase() !== 'custom'
+      ? [`The vertical “${context.vertical}” is not known and counts as custom.`]
+      : []),
+  ];
+  const sampled = found.sampled < found.records;
+  return [
+    `The ${things} are taken for a random sample of all of them: only then do the intervals hold for ` +
+      `the rest.`,
+    'Intervals are Wilson score intervals at 95 %, each figure for itself.',
+    'Counted with the tokenizer ws of POST /v1/fuse and the normalizer of POST /v1/normalize (mode ' +
+      'augment).',
+    ...readingOf(found),
+    ...(sampled
+      ? [`Duplicates were counted among ${grouped(found.sampled)} ${things}, a sample by their texts.`]
+      : []),
+    'Over-long is told by the least number of word pieces that a text can have, so that some are not ' +
+      'counted.',
+    ...unknown,
+    ...(hasRoi ? roiAssumptions : []),
+  ];
+}
+
+/** The most frequent issues' remedies, then how to prove it. */
+function nextSteps(issues: readonly AuditIssue[], context: AuditContext, known: KnownContext): string[] {
+  const found = issues.filter(({ count }) => count > 0).sort((left, right) => right.share - left.share);
+  const fixes = found.slice(0, 4).map(({ issue, title }) => `${title}: ${remedies[issue as AuditIssueId]}`);
+  const prove =
+    'Measure it: normalize a copy of the index and the queries, and compare what your own users click.';
+  const look = `Look first at ${verticals.get(known.vertical) ?? ''}.`;
+  const numbers =
+    'Send corpus_records_total and monthly_queries, and aov_usd or ticket_cost_usd, to see what it ' +
+    'is worth.';
+  return [
+    ...(fixes.length === 0 ? ['Nothing to repair was found in these records.'] : [...fixes, look, prove]),
+    ...(known.hasRoi ? [] : [numbers]),
+    ...(context.surface === 'queries'
+      ? ['Audit the records too: a query finds what both sides write alike.']
+      : []),
+  ];
+}
+
+interface KnownContext {
+  readonly stack: AuditStack;
+  readonly vertical: string;
+  readonly things: string;
+  readonly hasRoi: boolean;
+}
+
+function knownStack(name: string | null | undefined): AuditStack {
+  const wanted = name?.toLowerCase() ?? 'custom';
+  const found =
+    stacks.find(({ stack }) => stack === wanted) ?? stacks.find(({ stack }) => stack === 'custom');
+  if (found === undefined) throw new Error('there is no stack for unknown ones');
+  return found;
+}
+
+/** The report of an audit, without its page. `text`: the normalized records, where asked for. */
+export function auditReport(
+  found: AuditFindings,
+  context: AuditContext,
+  versions: Versions,
+  text: string | null,
+): AuditResponse {
+  const stack = knownStack(context.stack);
+  const named = context.vertical?.toLowerCase() ?? 'custom';
+  const vertical = verticals.has(named) ? named : 'custom';
+  const useCase = context.use_case ?? auditDefaults.use_case;
+  const surface = context.surface ?? auditDefaults.surface;
+  const headline = headlineOf(found, surface);
+  const worth = found.records === 0 ? null : roi(headline, useCase, context);
+  const known: KnownContext = { stack, vertical, things: surface, hasRoi: worth !== null };
+  const issues = issuesOf(found, stack);
+  return {
+    records: found.records,
+    headline,
+    issues,
+    stack: stack.stack,
+    vertical,
+    surface,
+    use_case: useCase,
+    roi: worth,
+    assumptions: assumptionsOf(found, context, known),
+    next_steps: nextSteps(issues, context, known),
+    data_versions: versions,
+    html: null,
+    text,
+  };
+}
