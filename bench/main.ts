@@ -4,6 +4,7 @@ import { benchAccess } from './access.js';
 import type { AccessOptions } from './access.js';
 import { benchAudit } from './audit.js';
 import type { AuditOptions } from './audit.js';
+import { benchCheckout, type CheckoutOptions } from './checkout.js';
 import { benchDoor } from './door.js';
 import type { DoorOptions } from './door.js';
 import { benchFuse } from './fuse.js';
@@ -113,6 +114,18 @@ program
   .option('--no-record', 'write nothing to bench/record')
   .action(async (options: DoorOptions) => {
     process.exitCode = await benchDoor(options);
+  });
+program
+  .command('checkout')
+  .description(
+    'on-chain orders and polls on a real btcd: rates, the cost of watching, how soon a payment is found',
+  )
+  .option('--seconds <s>', 'seconds of load of each kind', positive, 10)
+  .option('--connections <n>', 'clients at once', whole, 64)
+  .option('--json', 'print one JSON document instead of text', false)
+  .option('--no-record', 'write nothing to bench/record')
+  .action(async (options: CheckoutOptions) => {
+    process.exitCode = await benchCheckout(options);
   });
 try {
   await program.parseAsync();

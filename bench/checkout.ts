@@ -1,0 +1,206 @@
+/**
+ * `bench checkout`: on-chain orders made and polled through HTTP with one worker, on a real btcd; what it
+ * costs to watch many of them, and how soon a payment is found.
+ */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { BitcoinOrder, BitcoinOrderCreated } from '../src/contract/orders.js';
+import { openStore } from '../src/store/open.js';
+import { visitOrders, type OrderRecord } from '../src/store/orders.js';
+import { systemClock } from '../src/system/clock.js';
+import { systemRandomness } from '../src/system/randomness.js';
+import { PaymentNodes } from '../test/peers/payments/nodes.js';
+import { findWrk, runWrk, type Load } from './load.js';
+import { machine, writeRecord } from './machine.js';
+import { dotPlot } from './plot.js';
+import type { Server } from './processes.js';
+import { startFusegate } from './servers.js';
+import { figure, spread } from './statistics.js';
+
+/** What the command line may set. */
+export interface CheckoutOptions {
+  readonly seconds: number;
+  readonly connections: number;
+  readonly json: boolean;
+  readonly record: boolean;
+}
+
+/** Least rates (1/s), most of a core that watching takes, most time until a payment is found (s). */
+const TARGETS = { orders: 500, polls: 5_000, watching: 0.05, found: 2 } as const;
+/** Orders that are watched at least. */
+const WATCHED = 10_000;
+/** How long the watcher is looked at (s). */
+const WATCHED_SECONDS = 60;
+const POLLED = 1_000;
+const PAYMENTS = 5;
+
+interface Figures {
+  readonly orders: Load;
+  readonly polls: Load;
+  /** Orders that were open while watching was measured. */
+  readonly watched: number;
+  /** Share of a core. */
+  readonly watching: number;
+  /** Seconds from the node's knowing a payment to the order's being `seen`, in the order of payments. */
+  readonly found: readonly number[];
+}
+
+async function stored(folder: string): Promise<OrderRecord[]> {
+  const log = { error: () => undefined, warn: () => undefined, info: () => undefined };
+  const parts = { clock: systemClock, randomness: systemRandomness, log };
+  const opened = await openStore(`lmdb:${folder}`, parts);
+  if (opened.kind === 'unavailable') throw new Error(opened.reason);
+  const orders: OrderRecord[] = [];
+  const failed = await visitOrders(opened.store, (order) => Promise.resolve(void orders.push(order)));
+  await opened.store.close();
+  if (failed !== undefined) throw new Error(failed.reason);
+  return orders;
+}
+
+/** How long it takes until an order that is paid is seen (s). */
+async function payment(server: Server, nodes: PaymentNodes): Promise<number> {
+  const made = await fetch(`${server.url}/v1/checkout/btc`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: '{"tier":"developer"}',
+  });
+  const { order_id: id, address } = (await made.json()) as BitcoinOrderCreated;
+  const look = async (): Promise<string> => {
+    const headers = { 'sec-purpose': 'prefetch' };
+    const answer = await fetch(`${server.url}/v1/checkout/btc/${id}`, { headers });
+    return ((await answer.json()) as BitcoinOrder).status;
+  };
+  await pause(1_500);
+  // This poll looks up; those of the next 5 s tell what the watcher found.
+  if ((await look()) !== 'pending') throw new Error(`${id} is paid before it is paid`);
+  await nodes.payAddress(address, 50_000);
+  const known = performance.now();
+  while ((await look()) !== 'seen') {
+    if (performance.now() - known > 30_000) throw new Error(`${id} is not seen`);
+    await pause(10);
+  }
+  return (performance.now() - known) / 1_000;
+}
+
+/** @throws when an address was given out twice, or an acknowledged order is not there */
+function checkOrders(orders: readonly OrderRecord[], { requests }: Load): void {
+  const indexes = new Set(orders.map(({ addressIndex }) => addressIndex));
+  if (indexes.size !== orders.length) throw new Error('An address was given out twice');
+  if (orders.length < requests)
+    throw new Error(`${requests - orders.length} acknowledged orders are not there`);
+}
+
+async function measure(folder: string, nodes: PaymentNodes, options: CheckoutOptions): Promise<Figures> {
+  const { vectors } = JSON.parse(readFileSync('test/vectors/payments/bip84.json', 'utf8')) as {
+    readonly vectors: readonly { readonly network: string; readonly account_public: string }[];
+  };
+  const storeFolder = join(folder, 'checkout', 'store');
+  const server = await startFusegate({
+    ...{ STORE_URL: `lmdb:${storeFolder}`, LOG_LEVEL: 'error', RATE_SOURCE: 'fixed:60000' },
+    ...{ CHECKOUT_REQUESTS_PER_MINUTE: '0', MAX_UNPAID_ORDERS: '0', BTC_NETWORK: 'regtest' },
+    BTC_XPUB: vectors.find(({ network }) => network !== 'mainnet')?.account_public ?? '',
+    BTC_CHAIN: nodes.chain,
+  });
+  const run = { script: 'checkout.lua', path: '/', connections: options.connections };
+  try {
+    const orders = await runWrk(server, { ...run, seconds: options.seconds, argument: 'orders' });
+    const known = await stored(storeFolder);
+    checkOrders(known, orders);
+    const list = join(folder, 'orders');
+    writeFileSync(
+      list,
+      known
+        .slice(0, POLLED)
+        .map(({ id }) => `/v1/checkout/btc/${id}\n`)
+        .join(''),
+    );
+    const polls = await runWrk(server, { ...run, seconds: options.seconds, argument: list });
+    let more = known.length;
+    while (more < WATCHED) {
+      const seconds = Math.ceil((WATCHED - more) / orders.requestsPerSecond);
+      more += (await runWrk(server, { ...run, seconds, argument: 'orders' })).requests;
+    }
+    await pause(20_000); // What the load left to do.
+    const before = server.cpuSeconds();
+    await pause(WATCHED_SECONDS * 1_000);
+    const watching = (server.cpuSeconds() - before) / WATCHED_SECONDS;
+    const found: number[] = [];
+    for (let count = 0; count < PAYMENTS; count += 1) found.push(await payment(server, nodes));
+    const watched = (await stored(storeFolder)).filter(({ open }) => open).length;
+    return { orders, polls, watched, watching, found };
+  } finally {
+    await server.stop();
+  }
+}
+
+/** Runs it, prints and judges the figures, and writes the record; resolves to the exit code. */
+export async function benchCheckout(options: CheckoutOptions): Promise<number> {
+  const wrk = findWrk();
+  if ('missing' in wrk) {
+    console.error(wrk.missing);
+    return 1;
+  }
+  const startedAt = new Date();
+  const folder = mkdtempSync(join(tmpdir(), 'fusegate-bench-'));
+  console.error('Starting btcd and LND (the first time they are built, which takes some minutes) …');
+  const nodes = await PaymentNodes.start();
+  try {
+    return report(options, startedAt, await measure(folder, nodes, options));
+  } finally {
+    await nodes.stop();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function report(options: CheckoutOptions, startedAt: Date, figures: Figures): number {
+  const { orders, polls, watched, watching, found } = figures;
+  const slowest = Math.max(...found);
+  const verdicts = {
+    orders: orders.requestsPerSecond >= TARGETS.orders,
+    polls: polls.requestsPerSecond >= TARGETS.polls,
+    watching: watched >= WATCHED && watching < TARGETS.watching,
+    found: slowest <= TARGETS.found,
+  };
+  const judged = (name: keyof typeof TARGETS): string =>
+    `[target ${TARGETS[name]}: ${verdicts[name] ? 'pass' : 'missed'}]`;
+  const host = machine();
+  const record = { startedAt: startedAt.toISOString(), machine: host, options, ...figures, verdicts };
+  if (options.json) console.log(JSON.stringify(record, null, 2));
+  else {
+    console.log(`${figure(orders.requestsPerSecond)} on-chain orders a second  ${judged('orders')}`);
+    console.log(`${figure(polls.requestsPerSecond)} polls a second  ${judged('polls')}`);
+    console.log(
+      `watching ${figure(watched)} orders takes ${(100 * watching).toFixed(1)} % of a core  ` +
+        judged('watching'),
+    );
+    console.log(
+      `a payment is found within ${slowest.toFixed(2)} s of the node's knowing it  ${judged('found')}`,
+    );
+  }
+  if (options.record) {
+    for (const file of writeRecord('checkout', startedAt, record, plot(host, figures))) {
+      console.error(`Wrote ${file}`);
+    }
+  }
+  return Object.values(verdicts).every((passed) => passed) ? 0 : 2;
+}
+
+function plot(host: ReturnType<typeof machine>, { orders, polls }: Figures): string {
+  const row = (label: string, value: number) => ({
+    label,
+    values: [spread([value])],
+    note: `${figure(value)}/s`,
+  });
+  return dotPlot({
+    title: 'On-chain orders through HTTP',
+    subtitle: `One worker, btcd and wrk on the same machine. ${host.cpu}, Node ${host.node.slice(1)}`,
+    axis: 'per second (logarithmic)',
+    series: ['rate'],
+    rows: [
+      row('POST /v1/checkout/btc', orders.requestsPerSecond),
+      row('GET /v1/checkout/btc/{order_id}', polls.requestsPerSecond),
+    ],
+  });
+}
