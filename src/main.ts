@@ -46,6 +46,7 @@ import { leads } from './outreach/leads.js';
 import { optoutState, unsubscribe } from './outreach/optout.js';
 import { graphForAll } from './pages/graph.js';
 import { audit, auditStacks } from './pages/audit.js';
+import { buyPages } from './pages/buy.js';
 import { docsHandlers } from './pages/docs.js';
 import { pageFile } from './pages/page.js';
 import { unsubscribePage } from './pages/unsubscribe.js';
@@ -214,6 +215,7 @@ function handlers(
     leads: leads(storing),
     deliveryModels,
     deliveryInterest: deliveryInterest(storing),
+    ...buyPages(checkout.handlers),
     unsubscribePage: unsubscribePage(optoutState(opened)),
     unsubscribe: unsubscribe(storing),
     click: click({

@@ -30,6 +30,7 @@ export const annotations: { readonly [Name in keyof RequestBodies | keyof Parame
   WalkQuery: { defaults: exploreDefaults.walk, extensions: exploreExtensions.walk },
   GraphQuery: { defaults: exploreDefaults.graph, extensions: exploreExtensions.graph },
   FragmentsQuery: { defaults: exploreDefaults.graph, extensions: exploreExtensions.fragments },
+  BuyQuery: { defaults: {}, extensions: ['tier'] },
   ClaimQuery: { defaults: {}, extensions: ['claim'] },
   ClaimHeaders: { defaults: {}, extensions: ['x-claim-token'] },
 };

@@ -579,6 +579,31 @@ export const examples: Readonly<Record<RouteId, Example>> = {
   cardWebhookStatus: get('/v1/checkout/card/webhook/status', cardWebhookStatus),
   cardOrder: get(`/v1/checkout/card/${cardSession}`, cardPickup),
   normalize: post('/v1/normalize', normalizeRequest, normalizeResponse),
+  cardSuccess: {
+    request: { method: 'GET', path: `/card/success?session_id=${cardSession}` },
+    response: { status: 200, type: 'text/html; charset=utf-8' },
+  },
+  buyPage: {
+    request: { method: 'GET', path: '/buy?tier=growth' },
+    response: { status: 200, type: 'text/html; charset=utf-8' },
+  },
+  buy: {
+    request: {
+      method: 'POST',
+      path: '/buy',
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      body: 'tier=growth&rail=lightning&email=',
+    },
+    response: { status: 303, type: 'text/plain; charset=utf-8' },
+  },
+  buyOrder: {
+    request: { method: 'GET', path: `/buy/lightning/${paymentHash}?claim=${claimToken}` },
+    response: { status: 200, type: 'text/html; charset=utf-8' },
+  },
+  buyReveal: {
+    request: { method: 'POST', path: `/buy/lightning/${paymentHash}?claim=${claimToken}` },
+    response: { status: 200, type: 'text/html; charset=utf-8' },
+  },
   leads: post('/v1/leads', leadRequest, leadResponse),
   deliveryModels: get('/v1/delivery-models', models),
   deliveryInterest: post('/v1/delivery-interest', interestRequest, interestResponse),

@@ -24,6 +24,19 @@ export interface LightningOrderPath {
   payment_hash: string;
 }
 
+/** Path of an order's page. */
+export interface BuyOrderPath {
+  rail: string;
+  /** What the rail knows the order by. */
+  order: string;
+}
+
+/** Query of the page that sells keys. */
+export interface BuyQuery {
+  /** The tier that is chosen already. */
+  tier?: string;
+}
+
 /** The claim token as a query parameter. */
 export interface ClaimQuery {
   /** Token given at creation; once used, only polls that carry it reveal the key. */

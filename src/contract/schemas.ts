@@ -63,6 +63,8 @@ import type {
   BitcoinOrderCreated,
   BitcoinOrderPath,
   ClaimHeaders,
+  BuyOrderPath,
+  BuyQuery,
   ClaimQuery,
   CreateOrderRequest,
   LightningCapacityResponse,
@@ -95,10 +97,12 @@ export interface ParameterSets {
   BitcoinOrderPath: BitcoinOrderPath;
   LightningOrderPath: LightningOrderPath;
   CardOrderPath: CardOrderPath;
+  BuyOrderPath: BuyOrderPath;
   ClickPath: ClickPath;
   DocsPath: DocsPath;
   PageFilePath: PageFilePath;
   ReceiptPath: ReceiptPath;
+  BuyQuery: BuyQuery;
   CardStatusQuery: CardStatusQuery;
   CardSuccessQuery: CardSuccessQuery;
   ClaimQuery: ClaimQuery;

@@ -15,6 +15,8 @@ const script = 'text/javascript; charset=utf-8';
 const ownFiles = [
   ['site.css', style],
   ['unsubscribe.js', script],
+  ['buy.css', style],
+  ['buy.js', script],
   ['graph.css', style],
   ['graph.js', script],
   ['graphDetail.js', script],
@@ -84,13 +86,19 @@ export interface PageParts {
   readonly scripts?: readonly string[];
   /** Style sheets of `/pages/` besides the one of every page. */
   readonly styles?: readonly string[];
+  /** Without script the page is loaded anew after so many seconds. */
+  readonly refreshSeconds?: number;
 }
 
-function html({ title, main, scripts: files = [], styles: sheets = [] }: PageParts): string {
+function html({ title, main, scripts: files = [], styles: sheets = [], refreshSeconds }: PageParts): string {
   const scripts = files.map((file) => `<script src="/pages/${file}" defer></script>\n`).join('');
   const styles = ['site.css', ...sheets]
     .map((file) => `<link rel="stylesheet" href="/pages/${file}">\n`)
     .join('');
+  const refresh =
+    refreshSeconds === undefined
+      ? ''
+      : `<noscript><meta http-equiv="refresh" content="${refreshSeconds}"></noscript>\n`;
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -98,7 +106,7 @@ function html({ title, main, scripts: files = [], styles: sheets = [] }: PagePar
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${escapeHtml(title)}</title>
 <link rel="icon" type="image/svg+xml" href="/pages/icon.svg">
-${styles}${scripts}</head>
+${refresh}${styles}${scripts}</head>
 <body>
 <main>
 ${main}

@@ -1,0 +1,69 @@
+/** Keeps an order's page up to date, copies, counts down, and asks before a key is left unkept. */
+const watchMs = 2_000;
+/** The page of a card payment asks for 10 minutes, an order's as long as it can be paid and longer. */
+const watchedForMs = location.pathname === '/card/success' ? 600_000 : 7_200_000;
+const began = Date.now();
+let kept = true;
+
+function enhance() {
+  for (const button of document.querySelectorAll('button.copy')) {
+    button.hidden = false;
+    button.addEventListener('click', async () => {
+      await navigator.clipboard.writeText(button.dataset.copy);
+      const words = button.textContent;
+      button.textContent = 'Copied';
+      setTimeout(() => (button.textContent = words), 1_500);
+      if (button.closest('#key') !== null) kept = true;
+    });
+  }
+  const download = document.getElementById('download');
+  if (download !== null) {
+    download.hidden = false;
+    download.download = download.dataset.name;
+    download.href = URL.createObjectURL(new Blob([`${download.dataset.key}\n`], { type: 'text/plain' }));
+    download.addEventListener('click', () => (kept = true));
+  }
+  const key = document.getElementById('key');
+  if (key !== null) {
+    kept = false;
+    key.focus();
+  }
+  countDown();
+}
+
+function countDown() {
+  for (const left of document.querySelectorAll('.left')) {
+    const seconds = Math.max(0, Math.floor((Date.parse(left.dataset.until) - Date.now()) / 1_000));
+    const text = ` (${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')} left)`;
+    left.textContent = seconds === 0 ? '' : text;
+  }
+}
+
+/** Takes over what the server shows now. */
+async function refresh() {
+  if (document.getElementById('key') !== null) return;
+  try {
+    const response = await fetch(location.href, { headers: { Accept: 'text/html' } });
+    const next = new DOMParser().parseFromString(await response.text(), 'text/html');
+    const [from, to] = [document.getElementById('order'), next.getElementById('order')];
+    if (from === null || to === null || from.dataset.shown === to.innerHTML) return;
+    to.dataset.shown = to.innerHTML;
+    from.replaceWith(to);
+    document.title = next.title;
+    enhance();
+  } catch {
+    // No answer came: the next one may.
+  }
+}
+
+const order = document.getElementById('order');
+if (order !== null) order.dataset.shown = order.innerHTML;
+enhance();
+setInterval(countDown, 1_000);
+const watching = setInterval(() => {
+  if (Date.now() - began > watchedForMs) clearInterval(watching);
+  else void refresh();
+}, watchMs);
+addEventListener('beforeunload', (event) => {
+  if (!kept) event.preventDefault();
+});

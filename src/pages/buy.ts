@@ -1,0 +1,325 @@
+/**
+ * The pages that sell keys: `/buy` to choose a tier and a way to pay, and a page for each order with its live
+ * status. They work without script. A key is handed out by a button, once, and never by a GET.
+ */
+import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
+import type {
+  BitcoinOrder,
+  BitcoinOrderCreated,
+  CreateOrderRequest,
+  LightningOrder,
+  LightningOrderCreated,
+} from '../contract/orders.js';
+import type { CardOrderCreated } from '../contract/card.js';
+import {
+  tiers as tierNames,
+  type FiatPrice,
+  type PaymentPath,
+  type PricingResponse,
+  type Rail,
+  type Tier,
+} from '../contract/pricing.js';
+import type { Problem } from '../contract/problem.js';
+import type { Handlers } from '../contract/routes.js';
+import { cardSuccess } from './cardSuccess.js';
+import { keyShown } from './key.js';
+import { breakable, escapeHtml, page } from './page.js';
+
+/** What the pages are made of: the checkout's own handlers. */
+export interface BuyParts {
+  readonly pricing: Handler<undefined>;
+  readonly create: Readonly<Record<Rail, Handler<CreateOrderRequest>>>;
+  /** Polls of the rails whose orders have a page here. */
+  readonly poll: Readonly<Record<PageRail, Handler<undefined>>>;
+}
+
+/** The rails whose orders are paid on a page of ours. */
+export type PageRail = 'btc' | 'lightning';
+
+const railNames: Readonly<Record<Rail, string>> = {
+  lightning: 'Lightning',
+  btc: 'Bitcoin, on chain',
+  card: 'Card',
+};
+
+const railNotes: Readonly<Record<Rail, string>> = {
+  lightning: 'Settles in seconds.',
+  btc: 'The key comes with the confirmations, mostly within half an hour.',
+  card: 'Paid at Stripe, in US dollars.',
+};
+
+/** Most bytes of the form. */
+export const formLimit = 16_384;
+
+/** A number with its thousands parted. */
+function grouped(value: number): string {
+  return value.toLocaleString('en-US');
+}
+
+/** A large number in words: `20 billion`. */
+function inWords(value: number): string {
+  return value.toLocaleString('en-US', { notation: 'compact', compactDisplay: 'long' });
+}
+
+/** An amount in both its units, and in US dollars where there is a price. */
+function amounts(btc: string, sat: number, fiat: FiatPrice | null): string {
+  const dollars = fiat === null ? '' : ` · about ${dollarsOf(fiat.amount_cents)} by card`;
+  return `${btc} BTC · ${grouped(sat)} sat${dollars}`;
+}
+
+function dollarsOf(cents: number): string {
+  return (cents / 100).toLocaleString('en-US', { style: 'currency', currency: 'USD' });
+}
+
+/** The value of a handler's JSON answer. */
+function jsonOf({ body }: Answer): unknown {
+  if (!('json' in body)) throw new Error('An answer of the checkout is no JSON');
+  return body.json;
+}
+
+function tierChoice({ tiers, term_days: days }: PricingResponse, chosen: Tier): string {
+  const term = days === 0 ? 'without an end' : `for ${days} days`;
+  return tiers
+    .map(({ tier, btc, sat, fiat, limits }) => {
+      const checked = tier === chosen ? ' checked' : '';
+      return `<label class="choice"><input type="radio" name="tier" value="${tier}"${checked}>
+<span><strong>${tier}</strong> ${term}<br>${amounts(btc, sat, fiat)}<br>
+<span class="note">${grouped(limits.requests_per_minute)} requests a minute,
+${inWords(limits.characters_per_month)} characters in 30 days</span></span></label>`;
+    })
+    .join('\n');
+}
+
+function railChoice(rails: readonly PaymentPath[], chosen: Rail | undefined): string {
+  return rails
+    .map(({ rail, ready, reason }) => {
+      const state = ready ? (rail === chosen ? ' checked' : '') : ' disabled';
+      const note = ready ? railNotes[rail] : (reason ?? 'It is not ready.');
+      return `<label class="choice"><input type="radio" name="rail" value="${rail}" required${state}>
+<span><strong>${railNames[rail]}</strong><br><span class="note">${escapeHtml(note)}</span></span></label>`;
+    })
+    .join('\n');
+}
+
+function shop(prices: PricingResponse, tier: Tier, wrong: string | undefined): Answer {
+  const first = prices.rails.find(({ ready }) => ready)?.rail;
+  const none = first === undefined;
+  const problem = wrong ?? (none ? 'No way to pay is ready now, so nothing can be bought here.' : undefined);
+  const main = `<section class="sheet">
+<h1>Buy an API key</h1>
+<p>Choose what the key may use, and how to pay. You get the key once, on the page of your order, as soon as the
+payment is settled. No account, no subscription.</p>
+${problem === undefined ? '' : `<p class="state bad" role="alert">${escapeHtml(problem)}</p>`}
+<form method="post" action="/buy">
+<fieldset><legend>Tier</legend>
+${tierChoice(prices, tier)}
+</fieldset>
+<fieldset><legend>Way to pay</legend>
+${railChoice(prices.rails, first)}
+</fieldset>
+<label class="field">Email <span class="note">(optional; kept with the order, nothing is sent to it)</span>
+<input name="email" type="text" inputmode="email" autocomplete="email"></label>
+<button${none ? ' disabled' : ''}>Order</button>
+</form>
+<p class="note">Prices are in bitcoin; the price by card follows the rate${rateNote(prices)}.</p>
+</section>`;
+  return page({ title: 'Buy an API key', main, styles: ['buy.css'] });
+}
+
+function rateNote({ tiers, surcharge_bps: bps }: PricingResponse): string {
+  const fiat = tiers[0]?.fiat ?? null;
+  if (fiat === null) return '';
+  const rate = grouped(Math.round(fiat.rate_cents / 100));
+  return ` ($${rate} a bitcoin, ${escapeHtml(fiat.rate_source)}) and has ${bps / 100} % on it`;
+}
+
+function isTier(text: string | undefined | null): text is Tier {
+  return tierNames.some((name) => name === text);
+}
+
+async function shopPage(
+  { pricing }: BuyParts,
+  request: RouteRequest,
+  tier: Tier,
+  wrong?: string,
+): Promise<Answer> {
+  return shop(jsonOf(await pricing({ ...request, input: undefined })) as PricingResponse, tier, wrong);
+}
+
+/** Shows the tiers and the ways to pay. */
+export function buyPage(parts: BuyParts): Handler {
+  return (request) => {
+    const tier = request.query['tier'];
+    return shopPage(parts, request, isTier(tier) ? tier : 'growth');
+  };
+}
+
+function elsewhere(location: string): Answer {
+  const body = { bytes: '', type: 'text/plain; charset=utf-8' } as const;
+  const headers = { location, 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' };
+  return { status: 303, body, headers, charge: 0 };
+}
+
+/** Orders what the form says, and leads to where it is paid. */
+export function buy(parts: BuyParts): Handler {
+  return async (request) => {
+    const form = new URLSearchParams(Buffer.from(request.body).toString());
+    const [tier, rail, email] = ['tier', 'rail', 'email'].map((name) => form.get(name));
+    if (!isTier(tier)) return shopPage(parts, request, 'growth', 'Choose a tier. Nothing was ordered.');
+    if (rail !== 'btc' && rail !== 'lightning' && rail !== 'card') {
+      return shopPage(parts, request, tier, 'Choose a way to pay. Nothing was ordered.');
+    }
+    const input: CreateOrderRequest = { tier, email: email === '' || email === undefined ? null : email };
+    const answer = await parts.create[rail]({ ...request, input });
+    const made = jsonOf(answer);
+    if (answer.status !== 200) return shopPage(parts, request, tier, (made as Problem).detail);
+    if (rail === 'card') return elsewhere((made as CardOrderCreated).checkout_url);
+    const { claim_token: claim } = made as BitcoinOrderCreated | LightningOrderCreated;
+    const place = 'address' in (made as object) ? (made as BitcoinOrder).order_id : hashOf(made);
+    return elsewhere(`/buy/${rail}/${place}?claim=${encodeURIComponent(claim)}`);
+  };
+}
+
+function hashOf(made: unknown): string {
+  return (made as LightningOrder).payment_hash;
+}
+
+type Shown = BitcoinOrder | LightningOrder;
+
+/** What an order waits for, in words. */
+function stateOf(order: Shown): { readonly words: string; readonly look: string } {
+  switch (order.status) {
+    case 'pending':
+      return { words: 'Waiting for your payment.', look: '' };
+    case 'underpaid':
+      return {
+        words: `${grouped(order.missing_sat)} sat are missing: send them to the same address.`,
+        look: 'bad',
+      };
+    case 'seen': {
+      const depth =
+        'confirmations' in order ? `${order.confirmations} of ${order.confirmations_required}` : '';
+      return { words: `Your payment is known. Confirmations: ${depth}.`, look: 'good' };
+    }
+    case 'confirmed':
+    case 'settled':
+      return { words: 'Your payment is settled.', look: 'good' };
+    case 'expired':
+      return {
+        words: 'This order has ended without a payment. Money that comes late still counts; or order anew.',
+        look: 'bad',
+      };
+  }
+}
+
+function copyButton(text: string, what: string): string {
+  return `<button type="button" class="copy" data-copy="${escapeHtml(text)}" hidden>Copy ${what}</button>`;
+}
+
+function payment(order: Shown): string {
+  const isChain = 'address' in order;
+  const [target, uri, what] = isChain
+    ? [order.address, order.bip21, 'address']
+    : [order.bolt11, `lightning:${order.bolt11}`, 'invoice'];
+  const ends = new Date(order.expires_at);
+  return `<p><img class="code" src="${order.qr_url}" alt="QR code of the ${what}" width="264" height="264"></p>
+<p><strong>${amounts(order.btc, order.sat, null)}</strong></p>
+<p class="value">${breakable(target)}</p>
+<p class="actions">${copyButton(target, what)} ${copyButton(order.btc, 'amount')}
+<a class="button" href="${escapeHtml(uri)}">Open in a wallet</a></p>
+<p class="note">It can be paid until <time datetime="${order.expires_at}">${ends.toUTCString()}</time><span
+class="left" data-until="${order.expires_at}"></span>.</p>`;
+}
+
+function orderMain(order: Shown, action: string): string {
+  const { words, look } = stateOf(order);
+  const state = `<p class="state ${look}" role="status" id="state">${escapeHtml(words)}</p>`;
+  const paid = order.status === 'confirmed' || order.status === 'settled';
+  const open = order.status === 'pending' || order.status === 'underpaid';
+  const key = {
+    none: `<form method="post" action="${escapeHtml(action)}"><button>Show my key</button></form>
+<p class="note">It is shown once: have a place ready to keep it.</p>`,
+    revealed_now: keyShown(order.api_key ?? '', order.tier),
+    already_revealed: `<p>The key was handed out. Whoever lost it asks the operator, with the order’s number and the
+claim token in this page’s address.</p>`,
+    suspended: '<p>The key is suspended until the payment is confirmed again.</p>',
+    revoked: '<p>The key has ended.</p>',
+  }[order.key_status];
+  return `<section class="sheet" id="order" data-paid="${paid}">
+<h1>Your order: ${order.tier}</h1>
+${state}
+${open ? payment(order) : ''}
+${paid ? key : ''}
+<p class="note">Order <span class="mono">${order.order_id}</span>. Keep this page’s address until you have the key: it proves
+that the order is yours.</p>
+</section>`;
+}
+
+async function orderPage({ poll }: BuyParts, request: RouteRequest, mayAct: boolean): Promise<Answer> {
+  const rail = request.path['rail'] ?? '';
+  const place = request.path['order'] ?? '';
+  const claim = request.query['claim'] ?? '';
+  const missing = `<section class="sheet"><h1>There is no such order</h1>
+<p>Check the address of this page. Nothing was charged.</p><p><a href="/buy">Buy an API key</a></p></section>`;
+  const none = { ...page({ title: 'There is no such order', main: missing }), status: 404 };
+  if (rail !== 'btc' && rail !== 'lightning') return none;
+  const path = { order_id: place, payment_hash: place };
+  const answer = await poll[rail]({ ...request, input: undefined, path, mayAct, header: () => claim });
+  if (answer.status === 404) return none;
+  if (answer.status !== 200) {
+    const { detail } = jsonOf(answer) as Problem;
+    const main = `<section class="sheet" id="order"><h1>Your order</h1>
+<p class="state bad" role="status">${escapeHtml(detail)} Nothing is lost: this page tries again.</p></section>`;
+    return page({ title: 'Your order', main, scripts: ['buy.js'], styles: ['buy.css'], refreshSeconds: 5 });
+  }
+  const order = jsonOf(answer) as Shown;
+  const action = `/buy/${rail}/${encodeURIComponent(place)}?claim=${encodeURIComponent(claim)}`;
+  return page({
+    title: `Your order: ${stateOf(order).words}`,
+    main: orderMain(order, action),
+    scripts: ['buy.js'],
+    styles: ['buy.css'],
+    ...(order.api_key === null ? { refreshSeconds: 5 } : {}),
+  });
+}
+
+/** The pages' handlers, made of the checkout's. */
+export function buyPages(
+  checkout: Pick<
+    Handlers,
+    | 'pricing'
+    | 'createBitcoinOrder'
+    | 'createLightningOrder'
+    | 'createCardOrder'
+    | 'bitcoinOrder'
+    | 'lightningOrder'
+    | 'cardOrder'
+  >,
+): Pick<Handlers, 'buyPage' | 'buy' | 'buyOrder' | 'buyReveal' | 'cardSuccess'> {
+  const parts: BuyParts = {
+    pricing: checkout.pricing,
+    create: {
+      btc: checkout.createBitcoinOrder,
+      lightning: checkout.createLightningOrder,
+      card: checkout.createCardOrder,
+    },
+    poll: { btc: checkout.bitcoinOrder, lightning: checkout.lightningOrder },
+  };
+  return {
+    buyPage: buyPage(parts),
+    buy: buy(parts),
+    buyOrder: buyOrder(parts),
+    buyReveal: buyReveal(parts),
+    cardSuccess: cardSuccess(checkout.cardOrder),
+  };
+}
+
+/** Shows an order; changes nothing. */
+export function buyOrder(parts: BuyParts): Handler {
+  return (request) => orderPage(parts, request, false);
+}
+
+/** Shows an order with its key, to the first who asks for it. */
+export function buyReveal(parts: BuyParts): Handler {
+  return (request) => orderPage(parts, request, !request.aborted());
+}
