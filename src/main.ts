@@ -215,7 +215,7 @@ function handlers(
     leads: leads(storing),
     deliveryModels,
     deliveryInterest: deliveryInterest(storing),
-    ...buyPages(checkout.handlers),
+    ...buyPages(checkout.handlers, checkout.pickUpCard),
     unsubscribePage: unsubscribePage(optoutState(opened)),
     unsubscribe: unsubscribe(storing),
     click: click({

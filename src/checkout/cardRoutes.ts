@@ -164,7 +164,7 @@ function pickupOf(session: string, polled: Polled | undefined): CardPickupRespon
 }
 
 /** The order of a session, polled; undefined: there is none, or its session is not one. */
-export async function pickUp(
+async function pickUp(
   parts: CardRoutesParts,
   request: RouteRequest,
   session: string,
@@ -184,5 +184,27 @@ export function cardOrder(parts: CardRoutesParts): Handler {
     const polled = await pickUp(parts, request, session);
     if (polled.kind === 'unavailable') return storeUnavailable();
     return checkoutAnswer(200, pickupOf(session, polled.value));
+  };
+}
+
+/** What a session is to its buyer, and when its key was handed out (ms since 1970), if it was. */
+export interface CardPickup {
+  readonly pickup: CardPickupResponse;
+  readonly revealedAtMs: number | null;
+}
+
+/**
+ * {@link cardOrder} for the page that a buyer comes back to: any session has an answer. Undefined while the
+ * store cannot be read.
+ */
+export type PickUpCard = (request: RouteRequest, session: string) => Promise<CardPickup | undefined>;
+
+/** Makes a {@link PickUpCard}. */
+export function pickUpCard(parts: CardRoutesParts): PickUpCard {
+  return async (request, session) => {
+    const polled = await pickUp(parts, request, session);
+    if (polled.kind === 'unavailable') return undefined;
+    const revealedAtMs = polled.value?.order.revealedAtMs ?? null;
+    return { pickup: pickupOf(session, polled.value), revealedAtMs };
   };
 }

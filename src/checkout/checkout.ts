@@ -13,7 +13,15 @@ import { bitcoinOrder, bitcoinQr, createBitcoinOrder } from './bitcoinRoutes.js'
 import type { BookParts } from './book.js';
 import { Btcd } from './btcd.js';
 import { Card } from './card.js';
-import { cardOrder, cardStatus, cardWebhook, cardWebhookStatus, createCardOrder } from './cardRoutes.js';
+import {
+  cardOrder,
+  cardStatus,
+  cardWebhook,
+  cardWebhookStatus,
+  createCardOrder,
+  pickUpCard,
+  type PickUpCard,
+} from './cardRoutes.js';
 import type { Chain } from './chain.js';
 import { Lightning } from './lightning.js';
 import {
@@ -61,6 +69,7 @@ export interface Checkout {
     | 'cardWebhookStatus'
     | 'cardOrder'
   >;
+  readonly pickUpCard: PickUpCard;
   /** Ends the upkeep. */
   readonly stop: () => Promise<void>;
 }
@@ -188,6 +197,7 @@ export function startCheckout(parts: CheckoutParts): Checkout {
       cardWebhookStatus: cardWebhookStatus(cardRoutes),
       cardOrder: cardOrder(cardRoutes),
     },
+    pickUpCard: pickUpCard(cardRoutes),
     async stop() {
       await Promise.all(kept.map((stop) => stop()));
       opened.close();

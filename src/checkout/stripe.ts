@@ -95,7 +95,7 @@ export class StripeClient {
           payment_intent_data: { metadata },
           expires_at: Math.floor(wish.expiresAtMs / 1_000),
           success_url: `${wish.publicUrl}/card/success?session_id={CHECKOUT_SESSION_ID}`,
-          cancel_url: `${wish.publicUrl}/v1/pricing`,
+          cancel_url: `${wish.publicUrl}/buy`,
         },
         { idempotencyKey: wish.orderId },
       );

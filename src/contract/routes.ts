@@ -444,8 +444,8 @@ export const routes = {
     path: '/card/success',
     summary: 'Where a buyer comes back to from the card processor',
     description:
-      'A page, always with status 200: it waits for the payment, and the first look after it settled hands out ' +
-      'the key, once.',
+      'A page, always with status 200: it waits for the payment, and the first look after it settled hands ' +
+      'out the key, once.',
     parameters: { query: 'CardSuccessQuery' },
     answers: { 200: { type: html, description: 'The page.' } },
     unprocessable: true,
@@ -467,10 +467,12 @@ export const routes = {
     ...ordered,
     path: '/buy',
     summary: 'Order by the form of that page',
-    description: 'Leads to where the order is paid; a choice that is missing shows the page again.',
+    description:
+      'Leads to the page of the order, or shows it where it is paid by card; a choice that is missing ' +
+      'shows the form again.',
     body: { kind: 'any', limit: 16_384 },
     answers: {
-      200: { type: html, description: 'The page, with what is missing.' },
+      200: { type: html, description: 'A card order with the way to pay, or the form with what is missing.' },
       303: { type: 'text/plain; charset=utf-8', description: 'The way to the order.' },
     },
     headers: [...ordered.headers, 'location'],

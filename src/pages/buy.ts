@@ -2,6 +2,7 @@
  * The pages that sell keys: `/buy` to choose a tier and a way to pay, and a page for each order with its live
  * status. They work without script. A key is handed out by a button, once, and never by a GET.
  */
+import type { PickUpCard } from '../checkout/cardRoutes.js';
 import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
 import type {
   BitcoinOrder,
@@ -22,6 +23,7 @@ import {
 import type { Problem } from '../contract/problem.js';
 import type { Handlers } from '../contract/routes.js';
 import { cardSuccess } from './cardSuccess.js';
+import { handOn } from './handedOn.js';
 import { keyShown } from './key.js';
 import { breakable, escapeHtml, page } from './page.js';
 
@@ -107,8 +109,8 @@ function shop(prices: PricingResponse, tier: Tier, wrong: string | undefined): A
   const problem = wrong ?? (none ? 'No way to pay is ready now, so nothing can be bought here.' : undefined);
   const main = `<section class="sheet">
 <h1>Buy an API key</h1>
-<p>Choose what the key may use, and how to pay. You get the key once, on the page of your order, as soon as the
-payment is settled. No account, no subscription.</p>
+<p>Choose what the key may use, and how to pay. You get the key once, on the page of your order, as soon as
+the payment is settled. No account, no subscription.</p>
 ${problem === undefined ? '' : `<p class="state bad" role="alert">${escapeHtml(problem)}</p>`}
 <form method="post" action="/buy">
 <fieldset><legend>Tier</legend>
@@ -143,7 +145,7 @@ async function shopPage(
   tier: Tier,
   wrong?: string,
 ): Promise<Answer> {
-  return shop(jsonOf(await pricing({ ...request, input: undefined })) as PricingResponse, tier, wrong);
+  return shop(jsonOf(await pricing(handOn(request, { input: undefined }))) as PricingResponse, tier, wrong);
 }
 
 /** Shows the tiers and the ways to pay. */
@@ -170,14 +172,34 @@ export function buy(parts: BuyParts): Handler {
       return shopPage(parts, request, tier, 'Choose a way to pay. Nothing was ordered.');
     }
     const input: CreateOrderRequest = { tier, email: email === '' || email === undefined ? null : email };
-    const answer = await parts.create[rail]({ ...request, input });
+    const answer = await parts.create[rail](handOn(request, { input }));
     const made = jsonOf(answer);
     if (answer.status !== 200) return shopPage(parts, request, tier, (made as Problem).detail);
-    if (rail === 'card') return elsewhere((made as CardOrderCreated).checkout_url);
+    if (rail === 'card') return cardOrderPage(made as CardOrderCreated);
     const { claim_token: claim } = made as BitcoinOrderCreated | LightningOrderCreated;
     const place = 'address' in (made as object) ? (made as BitcoinOrder).order_id : hashOf(made);
     return elsewhere(`/buy/${rail}/${place}?claim=${encodeURIComponent(claim)}`);
   };
+}
+
+/**
+ * A card order, with the way to the processor: a link, as a policy for forms would have to name its domain,
+ * which may be the operator's own.
+ */
+function cardOrderPage(order: CardOrderCreated): Answer {
+  const { tier, checkout_url: url, claim_token: claim, expires_at: ends } = order;
+  const main = `<section class="sheet">
+<h1>Your order: ${tier}</h1>
+<p><strong>${dollarsOf(order.amount_cents)}</strong></p>
+<p>The payment is made at Stripe. It leads you back here, to the page that shows your key.</p>
+<p class="actions"><a class="button" href="${escapeHtml(url)}" rel="noreferrer">Pay by card</a></p>
+<p class="note">It can be paid until <time datetime="${ends}">${new Date(ends).toUTCString()}</time>.</p>
+<h2>Claim token</h2>
+<p>Keep it until you have the key: with it, the operator can replace a key that never reached you.</p>
+<p class="value">${escapeHtml(claim)}</p>
+<p class="actions">${copyButton(claim, 'claim token')}</p>
+</section>`;
+  return page({ title: `Your order: ${tier}`, main, scripts: ['buy.js'], styles: ['buy.css'] });
 }
 
 function hashOf(made: unknown): string {
@@ -222,7 +244,8 @@ function payment(order: Shown): string {
     ? [order.address, order.bip21, 'address']
     : [order.bolt11, `lightning:${order.bolt11}`, 'invoice'];
   const ends = new Date(order.expires_at);
-  return `<p><img class="code" src="${order.qr_url}" alt="QR code of the ${what}" width="264" height="264"></p>
+  return `<p><img class="code" src="${order.qr_url}" alt="QR code of the ${what}"
+width="264" height="264"></p>
 <p><strong>${amounts(order.btc, order.sat, null)}</strong></p>
 <p class="value">${breakable(target)}</p>
 <p class="actions">${copyButton(target, what)} ${copyButton(order.btc, 'amount')}
@@ -240,8 +263,8 @@ function orderMain(order: Shown, action: string): string {
     none: `<form method="post" action="${escapeHtml(action)}"><button>Show my key</button></form>
 <p class="note">It is shown once: have a place ready to keep it.</p>`,
     revealed_now: keyShown(order.api_key ?? '', order.tier),
-    already_revealed: `<p>The key was handed out. Whoever lost it asks the operator, with the order’s number and the
-claim token in this page’s address.</p>`,
+    already_revealed: `<p>The key was handed out. Whoever lost it asks the operator, with the order’s
+number and the claim token in this page’s address.</p>`,
     suspended: '<p>The key is suspended until the payment is confirmed again.</p>',
     revoked: '<p>The key has ended.</p>',
   }[order.key_status];
@@ -250,8 +273,8 @@ claim token in this page’s address.</p>`,
 ${state}
 ${open ? payment(order) : ''}
 ${paid ? key : ''}
-<p class="note">Order <span class="mono">${order.order_id}</span>. Keep this page’s address until you have the key: it proves
-that the order is yours.</p>
+<p class="note">Order <span class="mono">${order.order_id}</span>. Keep this page’s address until you have
+the key: it proves that the order is yours.</p>
 </section>`;
 }
 
@@ -260,16 +283,18 @@ async function orderPage({ poll }: BuyParts, request: RouteRequest, mayAct: bool
   const place = request.path['order'] ?? '';
   const claim = request.query['claim'] ?? '';
   const missing = `<section class="sheet"><h1>There is no such order</h1>
-<p>Check the address of this page. Nothing was charged.</p><p><a href="/buy">Buy an API key</a></p></section>`;
+<p>Check the address of this page. Nothing was charged.</p>
+<p><a href="/buy">Buy an API key</a></p></section>`;
   const none = { ...page({ title: 'There is no such order', main: missing }), status: 404 };
   if (rail !== 'btc' && rail !== 'lightning') return none;
   const path = { order_id: place, payment_hash: place };
-  const answer = await poll[rail]({ ...request, input: undefined, path, mayAct, header: () => claim });
+  const answer = await poll[rail](handOn(request, { input: undefined, path, mayAct }));
   if (answer.status === 404) return none;
   if (answer.status !== 200) {
     const { detail } = jsonOf(answer) as Problem;
     const main = `<section class="sheet" id="order"><h1>Your order</h1>
-<p class="state bad" role="status">${escapeHtml(detail)} Nothing is lost: this page tries again.</p></section>`;
+<p class="state bad" role="status">${escapeHtml(detail)} Nothing is lost: this page tries again.</p>
+</section>`;
     return page({ title: 'Your order', main, scripts: ['buy.js'], styles: ['buy.css'], refreshSeconds: 5 });
   }
   const order = jsonOf(answer) as Shown;
@@ -293,8 +318,8 @@ export function buyPages(
     | 'createCardOrder'
     | 'bitcoinOrder'
     | 'lightningOrder'
-    | 'cardOrder'
   >,
+  pickUpCard: PickUpCard,
 ): Pick<Handlers, 'buyPage' | 'buy' | 'buyOrder' | 'buyReveal' | 'cardSuccess'> {
   const parts: BuyParts = {
     pricing: checkout.pricing,
@@ -310,7 +335,7 @@ export function buyPages(
     buy: buy(parts),
     buyOrder: buyOrder(parts),
     buyReveal: buyReveal(parts),
-    cardSuccess: cardSuccess(checkout.cardOrder),
+    cardSuccess: cardSuccess(pickUpCard),
   };
 }
 

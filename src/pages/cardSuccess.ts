@@ -2,8 +2,10 @@
  * `GET /card/success` (contract, card success page): where a buyer comes back to from the processor. Always
  * 200; the first look after the payment settled hands out the key, once.
  */
-import { cardSuccessDefaults, type CardPickupResponse } from '../contract/card.js';
+import type { CardPickup, PickUpCard } from '../checkout/cardRoutes.js';
+import { cardSuccessDefaults } from '../contract/card.js';
 import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
+import { handOn } from './handedOn.js';
 import { keyShown } from './key.js';
 import { page } from './page.js';
 
@@ -28,50 +30,51 @@ const refunded = sheet(`<h1>This payment was returned</h1>
 <p class="state bad" role="status" id="state">The money was refunded, or taken back. The key has ended.</p>`);
 
 const suspended = sheet(`<h1>Your key is suspended</h1>
-<p class="state bad" role="status" id="state">The payment is disputed. The key works again when that is settled.</p>`);
+<p class="state bad" role="status" id="state">The payment is disputed. The key works again when that is
+settled.</p>`);
 
-function handedOut(at: string | null): string {
-  const when = at === null ? '' : ` on ${new Date(at).toUTCString()}`;
+function handedOut(atMs: number | null): string {
+  const when = atMs === null ? '' : ` on ${new Date(atMs).toUTCString()}`;
   return sheet(`<h1>Your key was handed out</h1>
 <p class="state good" role="status" id="state">It was shown${when}, and is kept nowhere.</p>
 <p>Whoever lost it asks the operator, with the claim token that the order’s maker was given.</p>`);
 }
 
-function shown({ status, tier, api_key: key, key_status }: CardPickupResponse): {
+const claimed = sheet(`<h1>Thank you</h1>
+<p class="state good" role="status" id="state">Your payment is settled.</p>
+<p>The key waits for the claim token of this order: ask for it where the order was made.</p>`);
+
+interface Shown {
   readonly main: string;
+  /** Whether the page asks again. */
   readonly again: boolean;
-} {
+}
+
+function shown({ pickup: { status, tier, api_key: key, key_status }, revealedAtMs }: CardPickup): Shown {
   if (key !== null) {
     const words = '<p class="state good" role="status" id="state">Your payment is settled.</p>';
     return { main: sheet(`<h1>Thank you</h1>\n${words}\n${keyShown(key, tier ?? 'key')}`), again: false };
   }
   if (key_status === 'suspended') return { main: suspended, again: false };
-  if (status === 'refunded') return { main: refunded, again: false };
+  if (status === 'refunded' || key_status === 'revoked') return { main: refunded, again: false };
   if (status === 'expired') return { main: ended, again: false };
-  if (key_status === 'already_revealed') return { main: handedOut(null), again: false };
+  if (key_status === 'already_revealed') return { main: handedOut(revealedAtMs), again: false };
+  if (status === 'paid') return { main: claimed, again: true };
   return { main: waiting, again: true };
 }
 
-/** Shows what became of a session; `pickUp` is the checkout's own. */
-export function cardSuccess(pickUp: Handler<undefined>): Handler {
+/** Shows what became of a session, and its key to the first who comes after it was paid. */
+export function cardSuccess(pickUp: PickUpCard): Handler {
   return async (request: RouteRequest): Promise<Answer> => {
     const session = request.query['session_id'] ?? cardSuccessDefaults.session_id;
-    const answer = await pickUp({
-      ...request,
-      input: undefined,
-      path: { session_id: session },
-      header: () => '',
-    });
-    const found =
-      answer.status === 200 && 'json' in answer.body
-        ? shown(answer.body.json as CardPickupResponse)
-        : { main: waiting, again: true };
+    const found = await pickUp(handOn(request, { input: undefined }), session);
+    const { main, again } = found === undefined ? { main: waiting, again: true } : shown(found);
     return page({
       title: 'Your payment',
-      main: found.main,
+      main,
       scripts: ['buy.js'],
       styles: ['buy.css'],
-      ...(found.again ? { refreshSeconds: againS } : {}),
+      ...(again ? { refreshSeconds: againS } : {}),
     });
   };
 }

@@ -7,9 +7,10 @@ export function keyShown(key: string, tier: string): string {
 <h2>Your key</h2>
 <p class="value key">${escapeHtml(key)}</p>
 <p class="actions"><button type="button" class="copy" data-copy="${escapeHtml(key)}" hidden>Copy key</button>
-<a class="button" id="download" data-key="${escapeHtml(key)}" data-name="fusegate-${escapeHtml(tier)}.txt" hidden>Download</a></p>
-<p class="state bad">It is shown this once and kept nowhere, not even on this server. Whoever loses it needs the order’s claim
-token to get another. Do not leave this page before you have kept it.</p>
+<a class="button" id="download" data-key="${escapeHtml(key)}" data-name="fusegate-${escapeHtml(tier)}.txt"
+hidden>Download</a></p>
+<p class="state bad">It is shown this once and kept nowhere, not even on this server. Whoever loses it needs
+the order’s claim token to get another. Do not leave this page before you have kept it.</p>
 <p>Send it as <code>X-API-Key</code>.</p>
 </div>`;
 }

@@ -177,6 +177,25 @@ describe('card', () => {
     assert.deepEqual([second.api_key, second.key_status], [null, 'already_revealed']);
   });
 
+  test('the page a buyer comes back to waits, shows the key once, and then says when it did', async () => {
+    const made = session();
+    const look = async (method = 'GET'): Promise<string> => {
+      const answer = await exchange(port, head(method, `/card/success?session_id=${made.id}`));
+      assert.equal(answer.status, 200);
+      return answer.body.toString();
+    };
+    assert.match(await look(), /http-equiv="refresh" content="5"[^]*Waiting for the processor/);
+    assert.equal(await result(completed(made)), 'minted');
+    assert.equal(await look('HEAD'), '');
+    const [, key] = /<p class="value key">(fg_[\w-]+)<\/p>/.exec(await look()) ?? [];
+    assert.equal(await statusWith(key ?? ''), 200);
+    const later = await look();
+    assert.match(later, /It was shown on \w{3}, \d{2} \w{3} \d{4} [\d:]{8} GMT, and is kept nowhere/);
+    assert.ok(!later.includes('fg_') && !later.includes('http-equiv="refresh"'));
+    assert.equal(await result(refunded(made.payment_intent, developer)), 'revoked');
+    assert.match(await look(), /This payment was returned/);
+  });
+
   test('a signature that does not fit, is old, doubled or missing: 400, and nothing is trusted', async () => {
     const made = session();
     const what = completed(made);

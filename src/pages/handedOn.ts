@@ -1,0 +1,29 @@
+/** A page's request as a handler of the API takes it, whose answer the page then shows. */
+import type { RouteRequest } from '../contract/exchange.js';
+
+/** What the handler sees otherwise than the page. */
+export interface HandedOn<Input> {
+  readonly input: Input;
+  readonly path?: Readonly<Record<string, string>>;
+  readonly mayAct?: boolean;
+}
+
+/**
+ * Makes that request. It has no header fields, as the page's route declares none: what a browser can send
+ * stands in the address or in a form.
+ */
+export function handOn<Input>(request: RouteRequest, as: HandedOn<Input>): RouteRequest<Input> {
+  return {
+    id: request.id,
+    path: as.path ?? request.path,
+    query: request.query,
+    header: () => '',
+    body: request.body,
+    retain: () => request.retain(),
+    input: as.input,
+    mayAct: as.mayAct ?? request.mayAct,
+    head: request.head,
+    peer: () => request.peer(),
+    aborted: () => request.aborted(),
+  };
+}
