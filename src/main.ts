@@ -228,7 +228,7 @@ function handlers(
     graph: graphForAll(explorer.explore, graph(explorer.explore)),
     banner,
     health,
-    ready: ready(checks),
+    ready: ready(checks, checkout.warnings),
     version: version({ native: native.version(), unicode: native.unicodeVersion() }),
     privacy: privacy(storedData(configuration)),
     limits: limits(rateLimits(tiers, routeLimits(configuration))),
@@ -431,10 +431,11 @@ export async function main(args: readonly string[]): Promise<void> {
       }),
     work: () => runWorker(buildServer),
     add: [
-      ...[addKeys, addOrders, addExports, addOptout, addClick, addForget].map(
+      ...[addKeys, addExports, addOptout, addClick, addForget].map(
         (add) => (program: Command) => add(program, parts),
       ),
       (program) => addBackup(program, { ...parts, ...more, lockFolder, progressTo: process.stderr }),
+      (program) => addOrders(program, { ...parts, progressTo: process.stderr }),
       (program) => addDoctor(program, { ...parts, ...more, ...doctorParts }),
       (program) => addReceipts(program, { ...parts, readLines, getPage }),
       (program) => addAudit(program, { ...parts, ...auditParts(parts.machine.cores) }),

@@ -143,7 +143,7 @@ export class Bitcoin {
 
   /** Makes orders in one unit; fewer than wished where the limit of unpaid ones is reached. */
   private async makeGroup(wishes: readonly BitcoinWish[]): Promise<readonly BitcoinMade[]> {
-    const { store, account, newUnitId } = this.parts;
+    const { store, account, chain, newUnitId } = this.parts;
     let skipped = 0;
     for (;;) {
       const index = await nextAddressIndex(store, account.digest);
@@ -154,6 +154,8 @@ export class Bitcoin {
       const next = index.value.next + skipped;
       const made = wishes.slice(0, room.value).map((wish, at) => this.draft(wish, next + at));
       if (made.length === 0) return [];
+      const prepared = await chain.prepare?.(next + made.length - 1);
+      if (prepared?.kind === 'failed') return wishes.map(() => this.unusable(prepared.reason));
       const outcome = await store.commit({
         id: newUnitId(),
         operations: [
@@ -227,13 +229,16 @@ export class Bitcoin {
     return outcome.kind === 'unavailable' ? outcome : undefined;
   }
 
+  /** Tells the operator the reason, and the buyer that there is one. */
+  private unusable(reason: string): RailUnavailable {
+    this.parts.log.warn({ reason }, 'the Bitcoin node cannot be used');
+    return { kind: 'rail unavailable', reason: 'The Bitcoin node does not answer.' };
+  }
+
   private async look(): Promise<Readiness> {
-    const { chain, account, log } = this.parts;
+    const { chain, account } = this.parts;
     const network = await chain.network();
-    if (network.kind === 'failed') {
-      log.warn({ reason: network.reason }, 'the Bitcoin node cannot be used');
-      return { ready: false, reason: 'The Bitcoin node does not answer.' };
-    }
+    if (network.kind === 'failed') return { ready: false, reason: this.unusable(network.reason).reason };
     if (network.value === account.network) return { ready: true };
     return { ready: false, reason: `The Bitcoin node is on ${network.value}, not on ${account.network}.` };
   }

@@ -1,4 +1,4 @@
-/** What a rail needs to know of the chain; `btcd.ts` asks a node. */
+/** What a rail needs to know of the chain; btcd, an Esplora server or an account of LND is asked. */
 import type { Output } from './orders.js';
 
 /** What a node answered. The reason is a sentence part for the operator. */
@@ -11,6 +11,11 @@ export interface Chain {
   readonly network: () => Promise<ChainAnswer<string>>;
   /** Every payment to an address that the node knows now. */
   readonly lookup: (address: string) => Promise<ChainAnswer<readonly Output[]>>;
+  /**
+   * Makes sure that the node knows the account's addresses up to this index: before one is shown. Undefined
+   * where it knows every address.
+   */
+  readonly prepare?: (index: number) => Promise<ChainAnswer<undefined>>;
   /** Starts to be told of changes; undefined where the node tells of nothing by itself. */
   readonly follow?: (hints: ChainHints) => Following;
   /** Ends the connections. */

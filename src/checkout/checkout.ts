@@ -5,7 +5,7 @@ import type { Tier } from '../contract/pricing.js';
 import { keepLease } from '../store/leases.js';
 import { keepRate } from '../store/rates.js';
 import type { Clock, Timer } from '../system/clock.js';
-import type { Configuration } from '../system/configuration.js';
+import type { BitcoinChain, Configuration } from '../system/configuration.js';
 import type { Log } from '../system/log.js';
 import { readAccount, type Account } from './addresses.js';
 import { Bitcoin } from './bitcoin.js';
@@ -23,6 +23,7 @@ import {
   type PickUpCard,
 } from './cardRoutes.js';
 import type { Chain } from './chain.js';
+import { Esplora } from './esplora.js';
 import { Lightning } from './lightning.js';
 import {
   createLightningOrder,
@@ -32,9 +33,11 @@ import {
   type LightningRoutesParts,
 } from './lightningRoutes.js';
 import { Lnd } from './lnd.js';
+import { LndChain } from './lndChain.js';
 import { pricing, quote } from './pricing.js';
 import { notConfigured, type RailChecks } from './rails.js';
 import { createRates, type Rates } from './rates.js';
+import { gapSentence } from './scan.js';
 import { StripeClient } from './stripe.js';
 import type { Watcher } from './watcher.js';
 
@@ -70,6 +73,8 @@ export interface Checkout {
     | 'cardOrder'
   >;
   readonly pickUpCard: PickUpCard;
+  /** Sentences for the operator about what works and may soon not. */
+  readonly warnings: () => Promise<readonly string[]>;
   /** Ends the upkeep. */
   readonly stop: () => Promise<void>;
 }
@@ -84,6 +89,19 @@ function lndOf({ lndRestUrl, lndTlsCert, lndMacaroonHex, lndMacaroonPath }: Conf
   const macaroon = lndMacaroonHex ?? lndMacaroonPath;
   if (lndRestUrl === null || lndTlsCert === null || macaroon === null) return undefined;
   return new Lnd({ url: lndRestUrl, certificate: lndTlsCert, macaroon }, clock);
+}
+
+/** A view of the chain by what the configuration names. */
+function chainOf(chain: BitcoinChain, account: Account, lnd: Lnd | undefined, clock: Clock): Chain {
+  switch (chain.kind) {
+    case 'btcd':
+      return new Btcd(chain, clock, account.network);
+    case 'esplora':
+      return new Esplora(chain.url, clock);
+    case 'lnd':
+      if (lnd === undefined) throw new Error('The configuration names an account of no LND');
+      return new LndChain(lnd, chain.account, account, clock);
+  }
 }
 
 /** What the rails are made of. */
@@ -116,7 +134,7 @@ export function openRails(parts: RailsParts): Rails | { readonly wrong: string }
   const read = readAccount(btcXpub, network);
   if ('wrong' in read) return { wrong: `BTC_XPUB ${read.wrong}.` };
   const { account } = read;
-  const chain = new Btcd(btcChain, clock, network);
+  const chain = chainOf(btcChain, account, lnd, clock);
   const onChain = { account, chain, confirmationsRequired: btcConfirmations, maxUnpaidOrders };
   return {
     rails: { btc: new Bitcoin({ ...parts, ...onChain }), ...lightning },
@@ -198,6 +216,11 @@ export function startCheckout(parts: CheckoutParts): Checkout {
       cardOrder: cardOrder(cardRoutes),
     },
     pickUpCard: pickUpCard(cardRoutes),
+    async warnings() {
+      const { chain } = opened.nodes;
+      const gap = chain === undefined ? null : await gapSentence(parts.store, chain.account);
+      return gap === null ? [] : [gap];
+    },
     async stop() {
       await Promise.all(kept.map((stop) => stop()));
       opened.close();

@@ -1,10 +1,20 @@
-/** One request to a node's JSON interface over HTTPS, with a time limit. */
-import { request, type Agent, type RequestOptions } from 'node:https';
+/** One request to a node's interface over HTTP or HTTPS, with a time limit. */
+import { Agent as PlainAgent, request as requestPlainly } from 'node:http';
+import { Agent, request, type RequestOptions } from 'node:https';
 import type { Clock } from '../system/clock.js';
+
+/** Connections to a node, kept for the next request. */
+export type NodeAgent = Agent | PlainAgent;
+
+/** An agent for a URL's protocol. */
+export function agentFor(url: string): NodeAgent {
+  const options = { keepAlive: true };
+  return url.startsWith('http:') ? new PlainAgent(options) : new Agent(options);
+}
 
 /** A request to a node. */
 export interface NodeRequest {
-  readonly agent: Agent;
+  readonly agent: NodeAgent;
   readonly method: 'GET' | 'POST';
   readonly headers?: Readonly<Record<string, string>>;
   /** `user:password` for basic authentication. A secret. */
@@ -38,7 +48,7 @@ export function askNode(
     ...(auth === undefined ? {} : { auth }),
   };
   return new Promise((resolve, reject) => {
-    const sent = request(url, options);
+    const sent = (url.protocol === 'http:' ? requestPlainly : request)(url, options);
     const timer = clock.after(answerMs, () => sent.destroy(new Error('it took too long')));
     const fail = (error: Error): void => {
       timer.stop();
@@ -60,4 +70,49 @@ export function askNode(
     });
     sent.end(body);
   });
+}
+
+/** What is told of an answer that goes on. */
+export interface LineListener {
+  /** A line of it. What this throws ends the connection. */
+  readonly onLine: (line: string) => void;
+  /** It has ended, or never began. Called once. */
+  readonly onEnd: () => void;
+}
+
+/** Gets an answer that goes on line by line, until it is stopped or breaks off. */
+export function followLines(
+  url: URL,
+  options: Pick<RequestOptions, 'agent' | 'headers'>,
+  { onLine, onEnd }: LineListener,
+): { readonly stop: () => void } {
+  let ended = false;
+  const end = (): void => {
+    if (!ended) onEnd();
+    ended = true;
+  };
+  const sent = request(url, options);
+  sent.on('error', end);
+  sent.on('close', end);
+  sent.on('response', (response) => {
+    if (response.statusCode !== 200) {
+      sent.destroy();
+      return;
+    }
+    let rest = '';
+    response.setEncoding('utf8').on('error', end);
+    response.on('data', (chunk: string) => {
+      const lines = (rest + chunk).split('\n');
+      rest = lines.pop() ?? '';
+      try {
+        lines.filter((line) => line !== '').forEach(onLine);
+        if (rest.length > mostCharacters) throw new Error('it says too much');
+      } catch {
+        sent.destroy();
+      }
+    });
+    response.on('end', () => sent.destroy());
+  });
+  sent.end();
+  return { stop: () => void sent.destroy() };
 }

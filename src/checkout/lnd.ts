@@ -5,7 +5,7 @@
 import { X509Certificate } from 'node:crypto';
 import { Agent } from 'node:https';
 import type { Clock } from '../system/clock.js';
-import { askNode } from './httpsJson.js';
+import { askNode, followLines } from './httpsJson.js';
 
 /** Where LND is, and what opens it. */
 export interface LndPlace {
@@ -33,6 +33,37 @@ export interface NodeInfo {
   readonly network: string;
   readonly syncedToChain: boolean;
   readonly activeChannels: number;
+  readonly blockHeight: number;
+  readonly blockHash: string;
+}
+
+/** An account of the wallet. */
+export interface WalletAccount {
+  readonly extendedPublicKey: string;
+  /** Receiving addresses that were handed out, from index 0 on. */
+  readonly handedOut: number;
+}
+
+/** A transaction of the wallet, with all its outputs. */
+export interface WalletTransaction {
+  readonly txid: string;
+  /** Of its block; 0: it is in none yet. */
+  readonly height: number;
+  readonly confirmations: number;
+  readonly atMs: number;
+  readonly outputs: readonly { readonly address: string; readonly vout: number; readonly sat: bigint }[];
+}
+
+/** What is told of a stream of transactions. */
+export interface StreamListener {
+  readonly onTransaction: (json: Json) => void;
+  /** The connection has ended, or was never made. */
+  readonly onEnd: () => void;
+}
+
+/** A stream that is open, or being opened. */
+export interface Stream {
+  readonly stop: () => void;
 }
 
 /** An invoice that was made. */
@@ -60,7 +91,8 @@ export interface SettledInvoice {
 /** Invoices in one answer. */
 const pageInvoices = 1_000;
 
-type Json = Readonly<Record<string, unknown>>;
+/** A JSON object. */
+export type Json = Readonly<Record<string, unknown>>;
 
 function isJson(value: unknown): value is Json {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -83,6 +115,23 @@ function invoiceOf(json: Json): Invoice {
     state: states[state as keyof typeof states],
     paidSat: whole(json['amt_paid_sat'] ?? '0'),
     settledAtMs: settled === 0n ? null : Number(settled) * 1_000,
+  };
+}
+
+/** Reads a transaction as LND writes it. @throws Error when it is none */
+export function walletTransaction(json: Json): WalletTransaction {
+  const { tx_hash: txid, output_details: details } = json;
+  if (typeof txid !== 'string' || !Array.isArray(details)) throw new Error('a transaction is none');
+  return {
+    txid,
+    height: Number(json['block_height'] ?? 0),
+    confirmations: Number(json['num_confirmations'] ?? 0),
+    atMs: Number(whole(json['time_stamp'])) * 1_000,
+    outputs: details.filter(isJson).map((output) => ({
+      address: String(output['address']),
+      vout: Number(whole(output['output_index'] ?? '0')),
+      sat: whole(output['amount'] ?? '0'),
+    })),
   };
 }
 
@@ -125,6 +174,8 @@ export class Lnd {
         network: chain['network'],
         syncedToChain: json['synced_to_chain'] === true,
         activeChannels: Number(json['num_active_channels'] ?? 0),
+        blockHeight: Number(json['block_height'] ?? 0),
+        blockHash: String(json['block_hash']),
       };
     });
   }
@@ -176,6 +227,57 @@ export class Lnd {
       if (invoices.length < pageInvoices) return { kind: 'answer', value: found };
       offset = last;
     }
+  }
+
+  /** An account of the wallet, by its name. */
+  account(name: string): Promise<LndAnswer<WalletAccount>> {
+    return this.ask('GET', `/v2/wallet/accounts?name=${encodeURIComponent(name)}`, undefined, (json) => {
+      const accounts: unknown = json['accounts'] ?? [];
+      const list: readonly unknown[] = Array.isArray(accounts) ? accounts : [];
+      const found = list.find(isJson);
+      if (found === undefined) throw new Error(`it has no account ${name}`);
+      return {
+        extendedPublicKey: String(found['extended_public_key']),
+        handedOut: Number(found['external_key_count'] ?? 0),
+      };
+    });
+  }
+
+  /** Hands out the account's next receiving address, which the wallet watches from then on. */
+  nextAddress(account: string): Promise<LndAnswer<string>> {
+    return this.ask('POST', '/v2/wallet/address/next', { account, change: false }, ({ addr }) =>
+      String(addr),
+    );
+  }
+
+  /** The account's transactions in blocks of at least this height, and those in none. */
+  transactions(account: string, fromHeight: number): Promise<LndAnswer<readonly WalletTransaction[]>> {
+    const query = `account=${encodeURIComponent(account)}&start_height=${fromHeight}&end_height=-1`;
+    return this.ask('GET', `/v1/transactions?${query}`, undefined, (json) => {
+      const list: unknown = json['transactions'] ?? [];
+      if (!Array.isArray(list)) throw new Error('its transactions are no list');
+      return list.filter(isJson).map(walletTransaction);
+    });
+  }
+
+  /** Tells of the account's transactions as they come and as they are confirmed. */
+  streamTransactions(account: string, listener: StreamListener): Stream {
+    const query = `account=${encodeURIComponent(account)}`;
+    const url = new URL(`/v1/transactions/subscribe?${query}`, this.place.url);
+    const headers = { 'grpc-metadata-macaroon': this.place.macaroon };
+    return followLines(
+      url,
+      { agent: this.agent, headers },
+      {
+        ...listener,
+        onLine(line) {
+          const json: unknown = JSON.parse(line);
+          const result: unknown = isJson(json) ? json['result'] : undefined;
+          if (!isJson(result)) throw new Error('it tells of no transaction');
+          listener.onTransaction(result);
+        },
+      },
+    );
   }
 
   /** Ends the connections. */

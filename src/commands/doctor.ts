@@ -2,6 +2,7 @@
 import { accessSync, constants, statfsSync, statSync } from 'node:fs';
 import type { Command } from 'commander';
 import type { TiersResult } from '../access/tiers.js';
+import type { ReadyResponse } from '../contract/info.js';
 import type { PricingResponse } from '../contract/pricing.js';
 import type { Engine } from '../store/engine.js';
 import { createStore } from '../store/groupCommit.js';
@@ -216,7 +217,9 @@ async function server(parts: DoctorParts, { host, port }: Configuration): Promis
     const { status, body } = await parts.get(`${origin}/ready`);
     if (status === 200) {
       const ready = finding('ok', subject, `It answers at ${origin} and is ready.`);
-      return [ready, ...(await rails(parts, origin))];
+      const { warnings } = JSON.parse(body) as ReadyResponse;
+      const notes = warnings.map((text) => finding('note', subject, text));
+      return [ready, ...notes, ...(await rails(parts, origin))];
     }
     return [finding('problem', subject, `${origin}/ready answers ${status}: ${body.slice(0, 1_000)}`)];
   } catch {

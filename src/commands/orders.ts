@@ -1,18 +1,22 @@
-/** `fusegate orders list|show|mismatches|reconcile`: the operator's view of what was ordered and paid. */
-import type { Command } from 'commander';
+/** `fusegate orders …`: the operator's view of what was ordered and paid. */
+import { InvalidArgumentError, type Command } from 'commander';
 import { btcText } from '../checkout/money.js';
 import { openRails } from '../checkout/checkout.js';
+import { rescan } from '../checkout/scan.js';
 import { decodeLedger, findOrder, visitOrders, type OrderRecord } from '../store/orders.js';
 import { visitCardEvents } from '../store/cardEvents.js';
 import { visitEntries } from '../store/entries.js';
 import type { Unavailable } from '../store/store.js';
 import type { KeyFormat } from '../access/derive.js';
 import { createLog } from '../system/log.js';
+import { progressOn } from './progress.js';
 import { storeFailed, withStore, type CommandContext, type CommandParts } from './withStore.js';
 
 /** What the commands need besides the store. */
 export interface OrdersParts extends CommandParts {
   readonly keyFormat: KeyFormat;
+  /** Where progress goes. */
+  readonly progressTo: NodeJS.WriteStream;
 }
 
 type Ended = Promise<number | { readonly wrong: string }>;
@@ -156,6 +160,38 @@ async function reconcile(parts: OrdersParts, context: CommandContext): Ended {
   }
 }
 
+interface RescanOptions {
+  readonly from: number;
+}
+
+async function rescanAll(parts: OrdersParts, context: CommandContext, { from }: RescanOptions): Ended {
+  const opened = openRails({ ...parts, ...context, log: createLog('silent') });
+  if ('wrong' in opened) return opened;
+  const { chain } = opened.nodes;
+  const display = progressOn(parts.progressTo, 'addresses');
+  try {
+    if (chain === undefined) return { wrong: 'On-chain payments are not configured here.' };
+    const progress = (asked: number, about: number): void => display.progress('Looking up', asked, about);
+    const found = await rescan({ ...parts, ...context, ...chain, progress }, from);
+    display.end();
+    if ('reason' in found) {
+      return found.kind === 'failed' ? { wrong: `${found.reason}. Try again.` } : storeFailed(found);
+    }
+    const { addresses, changed, unowned } = found;
+    await parts.write(`${addresses} addresses looked up, ${changed} orders changed\n`);
+    for (const sentence of unowned) await parts.write(`${sentence}\n`);
+    return 0;
+  } finally {
+    display.end();
+    opened.close();
+  }
+}
+
+function wholeNumber(text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('a whole number is needed');
+  return Number(text);
+}
+
 /** Adds the commands to the program. */
 export function addOrders(program: Command, parts: OrdersParts): void {
   const orders = program.command('orders').description('what was ordered and paid');
@@ -177,4 +213,7 @@ export function addOrders(program: Command, parts: OrdersParts): void {
   add('reconcile', 'look every open order up at its node, now').action(() =>
     onStore((context) => reconcile(parts, context)),
   );
+  add('rescan', 'look up every on-chain address that was ever given out, and 20 beyond')
+    .option('--from <index>', 'begin with the address of this index', wholeNumber, 0)
+    .action((options: RescanOptions) => onStore((context) => rescanAll(parts, context, options)));
 }

@@ -466,6 +466,7 @@ const ready: ReadyResponse = {
     { check: 'store', ok: true, reason: null },
     { check: 'native_module', ok: true, reason: null },
   ],
+  warnings: [],
 };
 
 const version: VersionResponse = {

@@ -27,6 +27,8 @@ export interface ReadyCheck {
 export interface ReadyResponse {
   ready: boolean;
   checks: ReadyCheck[];
+  /** Sentences for the operator about what works and may soon not. */
+  warnings: string[];
 }
 
 /** `GET /version`: every value is a string. */

@@ -63,11 +63,12 @@ async function outcome({ name, run }: ReadinessCheck): Promise<ReadyCheck> {
   return { check: name, ok: reason === null, reason };
 }
 
-/** Runs every check: 200 when all pass, else 503 with the reasons. */
-export function ready(checks: readonly ReadinessCheck[]): Handler {
+/** Runs every check: 200 when all pass, else 503 with the reasons. `warn` gives further sentences. */
+export function ready(checks: readonly ReadinessCheck[], warn: () => Promise<readonly string[]>): Handler {
   return async () => {
-    const outcomes = await Promise.all(checks.map(outcome));
-    const body: ReadyResponse = { ready: outcomes.every(({ ok }) => ok), checks: outcomes };
+    const [outcomes, warnings] = await Promise.all([Promise.all(checks.map(outcome)), warn()]);
+    const isReady = outcomes.every(({ ok }) => ok);
+    const body: ReadyResponse = { ready: isReady, checks: outcomes, warnings: [...warnings] };
     return jsonAnswer(body.ready ? 200 : 503, body);
   };
 }

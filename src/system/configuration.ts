@@ -92,8 +92,24 @@ export interface Configuration {
 /** The Bitcoin networks. */
 export const bitcoinNetworks = ['mainnet', 'testnet', 'signet', 'regtest'] as const;
 
-/** A node that tells of the chain: btcd's JSON-RPC over HTTPS. */
-export interface BitcoinChain {
+/** What tells of the chain. */
+export type BitcoinChain = BtcdChain | EsploraChain | LndAccountChain;
+
+/** An Esplora server. */
+export interface EsploraChain {
+  readonly kind: 'esplora';
+  /** Of its API, without a slash at the end. */
+  readonly url: string;
+}
+
+/** A watch-only account of the LND that LND_REST_URL names. */
+export interface LndAccountChain {
+  readonly kind: 'lnd';
+  readonly account: string;
+}
+
+/** btcd's JSON-RPC over HTTPS. */
+export interface BtcdChain {
   readonly kind: 'btcd';
   /** `https://host:port` */
   readonly url: string;
@@ -305,9 +321,19 @@ function certificateText(bytes: Buffer): string | undefined {
   }
 }
 
-/** `btcd+https://user:password@host:port?cert=FILE`. */
+/** `esplora+https://host/path`, `lnd:account` or {@link parseBtcd}. */
 function parseChain(text: string): Parsed<BitcoinChain | null> {
   if (text === '') return { value: null };
+  const [, account] = /^lnd:([\w.-]{1,64})$/.exec(text) ?? [];
+  if (account !== undefined) return { value: { kind: 'lnd', account } };
+  const [, esplora] = /^esplora\+(https?:\/\/[^?#]+?)\/*$/.exec(text) ?? [];
+  if (esplora !== undefined && URL.canParse(esplora)) return { value: { kind: 'esplora', url: esplora } };
+  if (text.startsWith('btcd+')) return parseBtcd(text);
+  return { wrong: 'must be btcd+https://…, esplora+https://… or lnd:ACCOUNT' };
+}
+
+/** `btcd+https://user:password@host:port?cert=FILE`. */
+function parseBtcd(text: string): Parsed<BitcoinChain> {
   const wrong = 'must be btcd+https://user:password@host:port, with ?cert=FILE for a certificate of its own';
   const whole = /^btcd\+(https:\/\/.+)$/.exec(text)?.[1];
   if (whole === undefined || !URL.canParse(whole)) return { wrong };
@@ -560,10 +586,12 @@ const table: Table = {
   },
   btcChain: {
     name: 'BTC_CHAIN',
-    type: '`btcd+https://user:password@host:port?cert=FILE`',
+    type: '`btcd+https://user:password@host:port?cert=FILE`, `esplora+https://host/api` or `lnd:ACCOUNT`',
     fallback: () => '',
     fallbackShown: 'none',
-    meaning: 'The node that tells of payments: btcd with `--txindex --addrindex`.',
+    meaning:
+      'What tells of payments: btcd with `--txindex --addrindex`, an Esplora server, or a watch-only ' +
+      'account of the LND that LND_REST_URL names, imported from BTC_XPUB.',
     parse: parseChain,
     secret: true,
   },
@@ -741,7 +769,8 @@ function cardErrors({ stripeSecretKey, stripeWebhookSecrets = [] }: Partial<Conf
 }
 
 /** What is wrong between the variables of on-chain payments: both are needed, or none. */
-function chainErrors({ btcXpub, btcChain }: Partial<Configuration>): string[] {
+function chainErrors({ btcXpub, btcChain, lndRestUrl }: Partial<Configuration>): string[] {
+  if (btcChain?.kind === 'lnd' && lndRestUrl === null) return ['BTC_CHAIN lnd:… also needs LND_REST_URL.'];
   if (btcXpub === undefined || btcChain === undefined || (btcXpub === null) === (btcChain === null))
     return [];
   return [`On-chain payments also need ${btcXpub === null ? 'BTC_XPUB' : 'BTC_CHAIN'}.`];

@@ -41,6 +41,8 @@ async function jsonOf(handler: unknown, id: RouteId, status = 200): Promise<unkn
   return value;
 }
 
+const noWarnings = (): Promise<string[]> => Promise.resolve([]);
+
 test('banner, health and privacy answer as their examples show', async () => {
   assert.deepEqual(await jsonOf(banner, 'banner'), examples.banner.response.body);
   assert.deepEqual(await jsonOf(health, 'health'), examples.health.response.body);
@@ -122,10 +124,10 @@ test('ready says what is not, and leaves nothing in the data folder', async () =
     storeCheck(answering, systemClock),
     nativeModuleCheck(native.version, SERVICE_VERSION),
   ];
-  assert.deepEqual(await jsonOf(ready(checks), 'ready'), examples.ready.response.body);
+  assert.deepEqual(await jsonOf(ready(checks, noWarnings), 'ready'), examples.ready.response.body);
   assert.deepEqual(readdirSync(folder), []);
   rmSync(folder, { recursive: true });
-  const body = (await jsonOf(ready(checks), 'ready', 503)) as ReadyResponse;
+  const body = (await jsonOf(ready(checks, noWarnings), 'ready', 503)) as ReadyResponse;
   assert.equal(body.ready, false);
   assert.deepEqual(
     body.checks.map(({ check, reason }) => [check, reason]),
@@ -136,8 +138,13 @@ test('ready says what is not, and leaves nothing in the data folder', async () =
     ],
   );
   const old = nativeModuleCheck(() => '0.3.0', SERVICE_VERSION);
-  const { checks: outcomes } = (await jsonOf(ready([old]), 'ready', 503)) as ReadyResponse;
+  const { checks: outcomes, warnings } = (await jsonOf(
+    ready([old], () => Promise.resolve(['Soon.'])),
+    'ready',
+    503,
+  )) as ReadyResponse;
   assert.match(outcomes[0]?.reason ?? '', /0\.3\.0, not 0\.4\.0/);
+  assert.deepEqual(warnings, ['Soon.']);
 });
 
 test('the store is probed once a second at most, and its reason is told', async () => {

@@ -208,9 +208,22 @@ test('on-chain payments need an account and a chain, whose password is never sho
   const BTC_CHAIN = 'btcd+https://me:hidden@127.0.0.1:8334';
   assert.equal(errorsOf({ BTC_CHAIN, BTC_XPUB: 'zpub' }), '');
   assert.equal(errorsOf({ BTC_CHAIN }), 'On-chain payments also need BTC_XPUB.');
+  assert.equal(
+    errorsOf({ BTC_CHAIN: 'lnd:shop', BTC_XPUB: 'zpub' }),
+    'BTC_CHAIN lnd:… also needs LND_REST_URL.',
+  );
+  for (const url of ['https://esplora.example/api', 'http://127.0.0.1:3000/']) {
+    const read = readConfiguration({ BTC_CHAIN: `esplora+${url}`, BTC_XPUB: 'zpub' }, linux);
+    assert.ok('configuration' in read);
+    assert.deepEqual(read.configuration.btcChain, { kind: 'esplora', url: url.replace(/\/$/, '') });
+  }
   assert.equal(errorsOf({ BTC_XPUB: 'zpub' }), 'On-chain payments also need BTC_CHAIN.');
   for (const wrong of [
     'https://me:hidden@127.0.0.1:8334',
+    'esplora+ftp://127.0.0.1',
+    'esplora+https://host/api?x=1',
+    'lnd:',
+    'lnd:a b',
     'btcd+http://me:hidden@127.0.0.1:8334',
     'btcd+https://127.0.0.1:8334',
     `${BTC_CHAIN}/path`,

@@ -10,6 +10,8 @@ import type {
   BitcoinOrderCreated,
   LightningOrderCreated,
 } from '../../../src/contract/orders.js';
+import type { ReadyResponse } from '../../../src/contract/info.js';
+import { readAccount } from '../../../src/checkout/addresses.js';
 import { visitOrders, type OrderRecord } from '../../../src/store/orders.js';
 import { storeAt } from '../../store/open.js';
 import { exchange, head, post, type RawResponse } from '../../http/raw.js';
@@ -249,6 +251,41 @@ describe('Bitcoin', { skip: nodesSkip, timeout: 900_000 }, () => {
       indexes.map((_, at) => at),
     );
     await start();
+  });
+
+  test('a wallet’s gap limit is warned of, and every address can be looked up again', async () => {
+    const warned = async (): Promise<readonly string[]> => {
+      const answer = bodyOf(await exchange(port, head('GET', '/ready'))) as ReadyResponse;
+      assert.equal(answer.ready, true);
+      return answer.warnings;
+    };
+    assert.match((await warned())[0] ?? '', /^More than 15 on-chain addresses in a row were not paid to/);
+    const doctor = run(main, ['doctor'], environment({ PORT: String(port), MAX_UNPAID_ORDERS: '0' }));
+    await doctor.ended();
+    assert.match(doctor.output, /^note +server +More than 15 on-chain addresses/m);
+    const last = await order();
+    await nodes.payAddress(last.address, price);
+    await becomes(last, 'seen');
+    assert.deepEqual(await warned(), []);
+    await stop();
+    const read = readAccount(account, 'regtest');
+    assert.ok('account' in read);
+    const indexes = (await orders()).map(({ addressIndex }) => addressIndex ?? 0);
+    const beyond = Math.max(...indexes) + 3;
+    await nodes.payAddress(read.account.address(beyond), 7_000);
+    await nodes.mine(2);
+    const rescan = run(main, ['orders', 'rescan', '--from', '1'], environment());
+    assert.equal((await rescan.ended()).code, 0, rescan.output);
+    assert.match(
+      rescan.output,
+      new RegExp(`^${Math.max(...indexes) + 20} addresses looked up, 1 orders changed`, 'm'),
+    );
+    assert.match(
+      rescan.output,
+      new RegExp(`^7000 sat came to \\w+ \\(index ${beyond}\\), which no order has`, 'm'),
+    );
+    await start();
+    assert.equal((await look(last)).status, 'confirmed');
   });
 
   test('a restored store gives out no address twice, and tells what was paid for lost orders', async () => {

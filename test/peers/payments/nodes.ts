@@ -288,6 +288,17 @@ export class PaymentNodes {
     return `btcd+https://${rpcUser}:${rpcPassword}@127.0.0.1:${this.btcdPort}?cert=${cert}`;
   }
 
+  /** The same in its parts. */
+  get chainPlace(): {
+    readonly url: string;
+    readonly user: string;
+    readonly password: string;
+    readonly certificate: string;
+  } {
+    const certificate = readFileSync(this.btcdCertificatePath, 'utf8');
+    return { url: this.btcdUrl, user: rpcUser, password: rpcPassword, certificate };
+  }
+
   get btcdUrl(): string {
     return `https://127.0.0.1:${this.btcdPort}/`;
   }

@@ -1,0 +1,133 @@
+/**
+ * What an LND knows of payments to a watch-only account of its wallet (LND, REST API). The account is
+ * imported once by the operator, from the same extended public key; LND watches the addresses that it has
+ * handed out itself, so each is asked of it before a buyer sees it.
+ */
+import type { Clock } from '../system/clock.js';
+import { readAccount, type Account } from './addresses.js';
+import type { Chain, ChainAnswer, ChainHints, Following } from './chain.js';
+import { LndFollower } from './lndFollow.js';
+import type { Lnd, WalletTransaction } from './lnd.js';
+import type { Output } from './orders.js';
+
+/** From this depth on a transaction is taken to stay where it is. */
+const settledDepth = 144;
+
+/** How long an answer with all transactions is told again (ms): it serves every order that is looked up. */
+const knownMs = 500;
+
+/** Receiving addresses that are asked for at most before one order: beyond, the account is another's. */
+const mostAsked = 10_000;
+
+interface Settled extends Omit<Output, 'confirmations'> {
+  readonly height: number;
+}
+
+type ByAddress = ReadonlyMap<string, readonly Output[]>;
+
+/** A view of one account. */
+export class LndChain implements Chain {
+  /** Outputs at {@link settledDepth} and deeper, up to a height. */
+  private readonly settled = { to: 0, byAddress: new Map<string, Settled[]>() };
+  private known: { readonly atMs: number; readonly answer: Promise<ChainAnswer<ByAddress>> } | undefined;
+  /** Addresses that LND has handed out, as far as is known; -1: it was not asked. */
+  private handedOut = -1;
+
+  /** `name`: of the account at LND. */
+  constructor(
+    private readonly lnd: Lnd,
+    private readonly name: string,
+    private readonly account: Account,
+    private readonly clock: Pick<Clock, 'after' | 'every' | 'monotonicMs'>,
+  ) {}
+
+  async network(): Promise<ChainAnswer<string>> {
+    const info = await this.lnd.info();
+    if (info.kind === 'failed') return info;
+    if (!info.value.syncedToChain) return { kind: 'failed', reason: 'LND is not synced to the chain' };
+    const asked = await this.lnd.account(this.name);
+    if (asked.kind === 'failed') return asked;
+    const read = readAccount(asked.value.extendedPublicKey, this.account.network);
+    if ('wrong' in read || !read.account.digest.equals(this.account.digest)) {
+      return { kind: 'failed', reason: `LND's account ${this.name} has another key than BTC_XPUB` };
+    }
+    return { kind: 'answer', value: info.value.network };
+  }
+
+  /** Has LND hand out its addresses up to this index, which may be others' at the same time. */
+  async prepare(index: number): Promise<ChainAnswer<undefined>> {
+    for (let asked = 0; this.handedOut <= index; asked += 1) {
+      if (this.handedOut < 0 || asked > 0) {
+        const found = await this.lnd.account(this.name);
+        if (found.kind === 'failed') return found;
+        this.handedOut = found.value.handedOut;
+      }
+      if (index - this.handedOut >= mostAsked) {
+        return { kind: 'failed', reason: `LND's account ${this.name} is ${index - this.handedOut} behind` };
+      }
+      for (let next = this.handedOut; next <= index; next += 1) {
+        const made = await this.lnd.nextAddress(this.name);
+        if (made.kind === 'failed') return made;
+      }
+    }
+    return { kind: 'answer', value: undefined };
+  }
+
+  async lookup(address: string): Promise<ChainAnswer<readonly Output[]>> {
+    const nowMs = this.clock.monotonicMs();
+    if (this.known === undefined || nowMs - this.known.atMs >= knownMs) {
+      this.known = { atMs: nowMs, answer: this.read() };
+    }
+    const answer = await this.known.answer;
+    return answer.kind === 'failed' ? answer : { kind: 'answer', value: answer.value.get(address) ?? [] };
+  }
+
+  readonly follow = (hints: ChainHints): Following => {
+    const forget = (): void => (this.known = undefined);
+    return new LndFollower(this.lnd, this.name, this.clock, {
+      ...hints,
+      onAddresses(addresses) {
+        forget();
+        hints.onAddresses(addresses);
+      },
+      onBlock() {
+        forget();
+        hints.onBlock();
+      },
+    });
+  };
+
+  close(): void {
+    // The connections are the Lightning rail's, too, and end with it.
+  }
+
+  /** Everything that was paid to the account. */
+  private async read(): Promise<ChainAnswer<ByAddress>> {
+    const info = await this.lnd.info();
+    if (info.kind === 'failed') return info;
+    const recent = await this.lnd.transactions(this.name, this.settled.to + 1);
+    if (recent.kind === 'failed') return recent;
+    const tip = info.value.blockHeight;
+    const found = new Map<string, Output[]>();
+    for (const transaction of recent.value) this.sort(transaction, tip, found);
+    this.settled.to = Math.max(this.settled.to, tip - settledDepth);
+    for (const [address, outputs] of this.settled.byAddress) {
+      const deep = outputs.map(({ height, ...output }) => ({ ...output, confirmations: tip - height + 1 }));
+      found.set(address, [...deep, ...(found.get(address) ?? [])]);
+    }
+    return { kind: 'answer', value: found };
+  }
+
+  private sort(transaction: WalletTransaction, tip: number, found: Map<string, Output[]>): void {
+    const { txid, height, confirmations, atMs } = transaction;
+    for (const { address, vout, sat } of transaction.outputs) {
+      const output = { txid, vout, sat, atMs: height === 0 ? null : atMs };
+      if (height > 0 && height <= tip - settledDepth) {
+        const settled = this.settled.byAddress.get(address) ?? [];
+        this.settled.byAddress.set(address, [...settled, { ...output, height }]);
+      } else {
+        found.set(address, [...(found.get(address) ?? []), { ...output, confirmations }]);
+      }
+    }
+  }
+}

@@ -1,0 +1,82 @@
+/**
+ * What LND tells of by itself: transactions of an account, as they come and as they are confirmed. Blocks are
+ * asked for. Only hints are made of both.
+ */
+import type { Clock, Timer } from '../system/clock.js';
+import type { ChainHints, Following } from './chain.js';
+import { walletTransaction, type Lnd, type Stream } from './lnd.js';
+
+/** Between two questions for the tip, and two tries to connect (ms). */
+const askMs = 1_000;
+
+/** Follows an account until it is stopped, through any number of connections. */
+export class LndFollower implements Following {
+  private stream: Stream | undefined;
+  private readonly pulse: Timer;
+  private asking = false;
+  private connected = false;
+  private stopped = false;
+  private tip: string | undefined;
+
+  constructor(
+    private readonly lnd: Lnd,
+    private readonly account: string,
+    clock: Pick<Clock, 'every'>,
+    private readonly hints: ChainHints,
+  ) {
+    this.pulse = clock.every(askMs, () => void this.beat());
+    this.connect();
+  }
+
+  /** LND tells of every address of the account that it has handed out. */
+  watch(): void {
+    // There is no filter to widen.
+  }
+
+  stop(): void {
+    this.stopped = true;
+    this.pulse.stop();
+    this.stream?.stop();
+  }
+
+  private connect(): void {
+    const stream = this.lnd.streamTransactions(this.account, {
+      onTransaction: (json) => {
+        const transaction = walletTransaction(json);
+        if (!this.stopped) this.hints.onAddresses(transaction.outputs.map(({ address }) => address));
+      },
+      onEnd: () => {
+        if (this.stream !== stream || this.stopped) return;
+        this.stream = undefined;
+        if (this.connected) this.hints.onLost();
+        this.connected = false;
+      },
+    });
+    this.stream = stream;
+  }
+
+  /** Connects again, and looks whether a block has come or gone. */
+  private async beat(): Promise<void> {
+    if (this.stream === undefined) this.connect();
+    if (this.asking) return;
+    this.asking = true;
+    const { stream } = this;
+    const info = await this.lnd.info();
+    this.asking = false;
+    if (this.stopped) return;
+    if (info.kind === 'failed') {
+      // A node that hangs keeps its connections open.
+      this.stream?.stop();
+      return;
+    }
+    // LND answers the stream's request with its first transaction only: that it stands is taken from LND's
+    // answer to what was asked after it.
+    if (!this.connected && stream !== undefined && stream === this.stream) {
+      this.connected = true;
+      this.hints.onConnected();
+    }
+    const before = this.tip;
+    this.tip = info.value.blockHash;
+    if (before !== undefined && before !== this.tip) this.hints.onBlock();
+  }
+}

@@ -1,0 +1,317 @@
+/**
+ * Orders and their store in a simulated world (test/checkout/world.ts), with writes that fail with and
+ * without having written, and a process that ends in the middle: at every write of one history, and at random
+ * ones of many. Afterwards every payment has its key, no key was handed out twice, and the ledger balances.
+ */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { readTiers, type Tiers } from '../../src/access/tiers.js';
+import { readAccount, type Account } from '../../src/checkout/addresses.js';
+import { Bitcoin } from '../../src/checkout/bitcoin.js';
+import { makeOrder, newOrderId, poll, type BookParts } from '../../src/checkout/book.js';
+import { Card } from '../../src/checkout/card.js';
+import { rescan } from '../../src/checkout/scan.js';
+import { StripeClient } from '../../src/checkout/stripe.js';
+import { native } from '../../src/native/addon.js';
+import { createStore } from '../../src/store/groupCommit.js';
+import { visitKeys, type KeyRecord } from '../../src/store/keys.js';
+import { decodeLedger, findOrder, visitOrders, type OrderRecord } from '../../src/store/orders.js';
+import type { Store } from '../../src/store/store.js';
+import { temporaryFolder } from '../processes/run.js';
+import { faultyEngine, type Fault } from '../store/faultyEngine.js';
+import { engineAt, newUnitId } from '../store/open.js';
+import { valueOf } from '../store/subject.js';
+import { Dice, SimulatedChain, SimulatedProcessor, Time } from './world.js';
+
+const data = temporaryFolder();
+const secrets = ['a-secret-of-the-tests-that-opens-nothing'] as const;
+const price = 50_000;
+const cents = 3_300;
+const quiet = { debug: () => undefined, warn: () => undefined, error: () => undefined };
+
+const account = ((): Account => {
+  const { vectors } = JSON.parse(readFileSync('test/vectors/payments/bip84.json', 'utf8')) as {
+    readonly vectors: readonly { readonly network: string; readonly account_public: string }[];
+  };
+  const vector = vectors.find(({ network }) => network === 'mainnet');
+  const read = readAccount(vector?.account_public ?? '', 'mainnet');
+  if ('wrong' in read) assert.fail(read.wrong);
+  return read.account;
+})();
+
+const tiers = ((): Tiers => {
+  const read = readTiers(null, { anonymousRequestsPerMinute: 0, anonymousCharactersPerMonth: 0 });
+  if ('errors' in read) assert.fail(read.errors.join(' '));
+  return read.tiers;
+})();
+
+const about = { tier: 'developer', email: null, source: null, segment: null, campaign: null } as const;
+const wish = { ...about, sat: price, cents: null, rateCents: null, termDays: 30, eventId: null } as const;
+
+/** Of a write: what becomes of it. */
+type Faults = (write: number) => Fault;
+
+/** One process with its store, in a world; it may end at any write and begin anew. */
+class Simulation {
+  private readonly dice: Dice;
+  private readonly time = new Time();
+  private readonly chain: SimulatedChain;
+  private readonly processor: SimulatedProcessor;
+  private store!: Store;
+  private bitcoin!: Bitcoin;
+  private card!: Card;
+  private ended = false;
+  private settling = false;
+  private sessions = 0;
+  writes = 0;
+  /** Raw keys that buyers hold, by order. */
+  readonly held = new Map<string, string[]>();
+  /** Claim tokens that buyers hold, by order. */
+  private readonly claims = new Map<string, string>();
+
+  constructor(
+    seed: number,
+    private readonly url: string,
+    private readonly faults: Faults,
+  ) {
+    this.dice = new Dice(seed);
+    this.chain = new SimulatedChain(this.dice, this.time);
+    this.processor = new SimulatedProcessor(this.dice, this.time);
+  }
+
+  /** Begins, or begins anew on what is on disk. */
+  async begin(): Promise<void> {
+    const engine = faultyEngine(await engineAt(this.url), () => {
+      this.writes += 1;
+      const fault = this.settling ? 'none' : this.faults(this.writes);
+      // What failed may have been the last that the process did.
+      if (fault !== 'none') this.ended = true;
+      return fault;
+    });
+    this.store = createStore(engine, newUnitId);
+    const { clock } = this.time;
+    const parts: BookParts & { readonly clock: typeof clock } = {
+      ...{ store: this.store, newUnitId, clock, randomness: this.dice.bytes },
+      ...{ secrets, keyFormat: native },
+    };
+    this.bitcoin = new Bitcoin({
+      ...parts,
+      ...{ account, chain: this.chain.chain, confirmationsRequired: 2, maxUnpaidOrders: 0, log: quiet },
+    });
+    this.card = new Card({
+      ...parts,
+      // Sessions are made by the simulation: nothing is asked of the processor.
+      stripe: new StripeClient({ secretKey: 'sk_test_simulated', apiBase: null }),
+      rates: { current: () => Promise.resolve({ reason: 'there is none' }) },
+      ...{ tiers, webhookReady: true, publicUrl: null, prices: {}, allowDiscounts: false, log: quiet },
+    });
+    this.ended = false;
+  }
+
+  async end(): Promise<void> {
+    await this.store.close();
+  }
+
+  async run(steps: number): Promise<void> {
+    await this.begin();
+    for (let step = 0; step < steps; step += 1) {
+      await this.step();
+      if (!this.ended) continue;
+      await this.end();
+      await this.begin();
+    }
+    await this.settle();
+  }
+
+  private get book(): BookParts {
+    const { clock } = this.time;
+    return { store: this.store, newUnitId, clock, randomness: this.dice.bytes, secrets, keyFormat: native };
+  }
+
+  private async orders(): Promise<OrderRecord[]> {
+    const found: OrderRecord[] = [];
+    const failed = await visitOrders(this.store, (order) => Promise.resolve(void found.push(order)));
+    assert.equal(failed, undefined);
+    return found;
+  }
+
+  private async step(): Promise<void> {
+    const { dice, chain, processor } = this;
+    const orders = await this.orders();
+    const onChain = orders.filter(({ rail }) => rail === 'btc');
+    const choice = dice.below(100);
+    if (choice < 12 || orders.length === 0) await this.order();
+    else if (choice < 30 && onChain.length > 0) {
+      const sat = dice.pick([price, price, price, price - 1_000, 1_000, price + 7]);
+      chain.pay(dice.pick(onChain).place, BigInt(sat));
+    } else if (choice < 42) chain.mine();
+    else if (choice < 47) chain.reorganise(1 + dice.below(3));
+    else if (choice < 50) chain.drop();
+    else if (choice < 54) this.time.nowMs += dice.below(1_800_000);
+    else if (choice < 57) chain.up = !chain.up;
+    else if (choice < 67) processor.step();
+    else if (choice < 80) await this.deliver();
+    else if (choice < 88) await this.bitcoin.reconcile();
+    else await this.poll(dice.pick(orders));
+  }
+
+  private async order(): Promise<void> {
+    if (this.dice.happens(0.6)) {
+      const made = await this.bitcoin.create(wish);
+      if (made.kind === 'made') this.claims.set(made.order.id, made.claimToken);
+      return;
+    }
+    this.sessions += 1;
+    const place = `cs_test_${this.sessions}`;
+    const onCard = { rail: 'card', cents, network: null, addressIndex: null, reference: null } as const;
+    const id = newOrderId(this.dice.bytes);
+    const more = { id, place, confirmationsRequired: 0, lifeMs: 1_860_000 };
+    const made = await makeOrder(this.book, { ...wish, ...onCard, ...more });
+    // A buyer who was given no answer pays nothing.
+    if (made.kind !== 'made') return;
+    this.claims.set(id, made.claimToken);
+    this.processor.open(place, BigInt(cents));
+  }
+
+  private async deliver(): Promise<void> {
+    const event = this.processor.next();
+    if (event === undefined) return;
+    const outcome = await this.card.settle(event);
+    if (outcome.kind === 'settled') this.processor.take(event);
+  }
+
+  /** Polls an order several times at once. */
+  private async poll({ id }: OrderRecord): Promise<void> {
+    const order = valueOf(await findOrder(this.store, id));
+    assert.ok(order !== undefined);
+    const claim = this.dice.happens(0.5) ? (this.claims.get(id) ?? '') : '';
+    const asked = { claim, claimRequired: false, mayAct: true };
+    const polls = await Promise.all([1, 2, 3].map(() => poll(this.book, order, asked)));
+    for (const polled of polls) {
+      if (polled.kind === 'polled' && polled.apiKey !== null) {
+        this.held.set(id, [...(this.held.get(id) ?? []), polled.apiKey]);
+      }
+    }
+  }
+
+  /** Nothing fails any more: all is delivered, confirmed, looked up and polled. */
+  private async settle(): Promise<void> {
+    this.settling = true;
+    this.chain.up = true;
+    for (let block = 0; block < 10; block += 1) this.chain.mine();
+    await this.bitcoin.reconcile();
+    // What came to orders that were done with long ago is found by this alone.
+    const { chain } = this.chain;
+    const parts = { ...this.book, clock: this.time.clock, account, chain, progress: () => undefined };
+    const found = await rescan(parts, 0);
+    assert.ok('unowned' in found && found.unowned.length === 0);
+    for (const event of [...this.processor.left]) {
+      assert.equal((await this.card.settle(event)).kind, 'settled');
+      this.processor.take(event);
+    }
+    for (const order of await this.orders()) await this.poll(order);
+    for (const order of await this.orders()) {
+      // Whoever holds the claim token is handed what nobody was.
+      const asked = { claim: this.claims.get(order.id) ?? '', claimRequired: false, mayAct: true };
+      const polled = await poll(this.book, order, asked);
+      assert.equal(polled.kind, 'polled');
+      if (polled.apiKey !== null)
+        this.held.set(order.id, [...(this.held.get(order.id) ?? []), polled.apiKey]);
+    }
+  }
+
+  /** What must hold of every history. */
+  async check(): Promise<void> {
+    const orders = await this.orders();
+    const keys: KeyRecord[] = [];
+    await visitKeys(this.store, (key) => Promise.resolve(void keys.push(key)));
+    const moved = new Map<string, number>();
+    for (const { value } of valueOf(await this.store.read('ledger', { after: 0, limit: 100_000 }))) {
+      const { orderId, change } = decodeLedger(value);
+      moved.set(orderId, (moved.get(orderId) ?? 0) + change);
+    }
+    for (const order of orders) {
+      const own = keys.filter(({ origin }) => origin === order.id);
+      assert.ok(own.length <= 1, 'at most one key an order');
+      const money = order.rail === 'btc' ? this.checkOnChain(order, own) : this.checkCard(order, own);
+      assert.equal(moved.get(order.id) ?? 0, money, 'the ledger balances');
+      this.checkHeld(order, own);
+    }
+    const indexes = orders.flatMap(({ addressIndex }) => (addressIndex === null ? [] : [addressIndex]));
+    const inOrder = indexes.toSorted((left, right) => left - right);
+    assert.deepEqual(inOrder, [...inOrder.keys()], 'every index once, none left out');
+  }
+
+  private checkOnChain(order: OrderRecord, own: readonly KeyRecord[]): number {
+    const { mined, all } = this.chain.received(order.place);
+    assert.equal(mined, all, 'all of it is in blocks by now');
+    const paid = mined >= BigInt(price);
+    assert.equal(order.status === 'confirmed', paid, `${order.status}: ${mined} of ${price}`);
+    assert.equal(own[0]?.status === 'active', paid, 'paid for is a key in use');
+    return Number(all);
+  }
+
+  private checkCard(order: OrderRecord, own: readonly KeyRecord[]): number {
+    const session = this.processor.sessions.find(({ id }) => id === order.place);
+    const paid = session?.paid === true;
+    assert.equal(own.length === 1, paid);
+    if (session === undefined || !paid) return 0;
+    const over = session.dispute === 'lost' || session.refundedCents === session.cents;
+    if (over) assert.notEqual(own[0]?.status, 'active', 'money that went back leaves no key in use');
+    else assert.equal(own[0]?.status, session.dispute === 'begun' ? 'suspended' : 'active');
+    return order.paid - order.refunded;
+  }
+
+  private checkHeld(order: OrderRecord, own: readonly KeyRecord[]): void {
+    const held = this.held.get(order.id) ?? [];
+    assert.ok(held.length <= 1, 'handed out once');
+    for (const raw of held) assert.deepEqual(native.hashKey(raw), Buffer.from(own[0]?.hash ?? []));
+    if (held.length === 1) assert.notEqual(order.revealedAtMs, null);
+    const [key] = own;
+    if (key?.status === 'active') {
+      assert.notEqual(order.revealedAtMs, null, 'whoever paid and asked was handed the key');
+      assert.equal(order.seed, null, 'and nobody can derive it again');
+    }
+  }
+}
+
+let count = 0;
+
+/** Runs a history and checks it; how many writes it made. */
+async function history(seed: number, steps: number, faults: Faults): Promise<number> {
+  count += 1;
+  const simulation = new Simulation(seed, `lmdb:${data}/store${count}`, faults);
+  await simulation.run(steps);
+  await simulation.check();
+  await simulation.end();
+  return simulation.writes;
+}
+
+for (const kind of ['failed, not written', 'failed, but written'] as const) {
+  test(`an end at every single write of a history: ${kind}`, async () => {
+    const steps = 150;
+    const writes = await history(7, steps, () => 'none');
+    assert.ok(writes > 40, `${writes} writes`);
+    for (let at = 1; at <= writes; at += 1) {
+      await history(7, steps, (write) => (write === at ? kind : 'none')).catch((error: unknown) => {
+        throw new Error(`Write ${at} of ${writes}: ${String(error)}`, { cause: error });
+      });
+    }
+  });
+}
+
+test('random histories with random ends', async () => {
+  for (let seed = 1; seed <= 40; seed += 1) {
+    const fate = new Dice(1_000 + seed);
+    let left = 300;
+    const faults: Faults = () => {
+      left -= 1;
+      if (left < 0 || !fate.happens(0.05)) return 'none';
+      return fate.pick(['failed, not written', 'failed, but written'] as const);
+    };
+    await history(seed, 200, faults).catch((error: unknown) => {
+      throw new Error(`Seed ${seed}: ${String(error)}`, { cause: error });
+    });
+  }
+});

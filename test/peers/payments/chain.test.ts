@@ -1,0 +1,225 @@
+/** One suite for all that tells of the chain: btcd, Esplora's API (answered from btcd), an account of LND. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import type { Server } from 'node:http';
+import { after, before, describe, test } from 'node:test';
+import { inspect } from 'node:util';
+import { readAccount, type Account } from '../../../src/checkout/addresses.js';
+import { Btcd } from '../../../src/checkout/btcd.js';
+import type { Chain, Following } from '../../../src/checkout/chain.js';
+import { Esplora } from '../../../src/checkout/esplora.js';
+import { Lnd } from '../../../src/checkout/lnd.js';
+import { LndChain } from '../../../src/checkout/lndChain.js';
+import type { Output } from '../../../src/checkout/orders.js';
+import { systemClock } from '../../../src/system/clock.js';
+import { until } from '../../processes/run.js';
+import { startEsplora } from './esploraServer.js';
+import { nodesSkip, PaymentNodes } from './nodes.js';
+
+const { vectors } = JSON.parse(readFileSync('test/vectors/payments/bip84.json', 'utf8')) as {
+  readonly vectors: readonly { readonly network: string; readonly account_public: string }[];
+};
+const key = vectors.find(({ network }) => network !== 'mainnet')?.account_public ?? '';
+const name = 'shop';
+
+function accountOf(text: string): Account {
+  const read = readAccount(text, 'regtest');
+  assert.ok('account' in read);
+  return read.account;
+}
+
+/** Sums of an address' outputs by depth. */
+function depths(outputs: readonly Output[]): Record<number, number> {
+  const sums: Record<number, number> = {};
+  for (const { confirmations, sat } of outputs) {
+    sums[confirmations] = (sums[confirmations] ?? 0) + Number(sat);
+  }
+  return sums;
+}
+
+describe('the chain', { skip: nodesSkip, timeout: 600_000 }, () => {
+  let nodes: PaymentNodes;
+  let esplora: { readonly url: string; readonly server: Server };
+  const account = accountOf(key);
+  let nextIndex = 0;
+
+  function merchant(): Lnd {
+    const { url, certificatePath } = nodes.merchant;
+    const certificate = readFileSync(certificatePath, 'utf8');
+    return new Lnd({ url, certificate, macaroon: nodes.macaroon }, systemClock);
+  }
+
+  before(async () => {
+    nodes = await PaymentNodes.start();
+    esplora = await startEsplora(nodes);
+    const imported = { name, extended_public_key: key, address_type: 'WITNESS_PUBKEY_HASH' };
+    await nodes.merchant.call('POST', '/v2/wallet/accounts/import', imported);
+  });
+  after(async () => {
+    esplora.server.close();
+    await nodes.stop();
+  });
+
+  const kinds = {
+    btcd: {
+      open: (): Chain => new Btcd(nodes.chainPlace, systemClock, 'regtest'),
+      signal: (signal: NodeJS.Signals): void => nodes.signalBtcd(signal),
+    },
+    esplora: {
+      open: (): Chain => new Esplora(esplora.url, systemClock),
+      signal: (signal: NodeJS.Signals): void => nodes.signalBtcd(signal),
+    },
+    'an account of LND': {
+      open: (): Chain => new LndChain(merchant(), name, account, systemClock),
+      signal: (signal: NodeJS.Signals): void => nodes.merchant.signal(signal),
+    },
+  } as const;
+
+  for (const [kind, { open, signal }] of Object.entries(kinds)) {
+    describe(kind, () => {
+      let chain: Chain;
+      before(() => {
+        chain = open();
+      });
+      after(() => chain.close());
+
+      async function freshAddress(): Promise<string> {
+        const index = nextIndex;
+        nextIndex += 1;
+        const prepared = await chain.prepare?.(index);
+        assert.notEqual(prepared?.kind, 'failed', JSON.stringify(prepared));
+        return account.address(index);
+      }
+
+      async function look(address: string): Promise<readonly Output[]> {
+        const answer = await chain.lookup(address);
+        assert.ok(answer.kind === 'answer', inspect(answer));
+        return answer.value;
+      }
+
+      async function becomes(address: string, expected: Record<number, number>): Promise<void> {
+        let last: unknown;
+        await until(async () => {
+          last = depths(await look(address));
+          return JSON.stringify(last) === JSON.stringify(expected);
+        }, 10_000).catch((error: unknown) => {
+          throw new Error(`${JSON.stringify(last)} is not ${JSON.stringify(expected)}`, { cause: error });
+        });
+      }
+
+      test('its network', async () => {
+        assert.deepEqual(await chain.network(), { kind: 'answer', value: 'regtest' });
+      });
+
+      test('an address that nothing was paid to', async () => {
+        assert.deepEqual(await look(await freshAddress()), []);
+      });
+
+      test('payments in no block yet, and deeper with every block; several to one address', async () => {
+        const address = await freshAddress();
+        const txid = await nodes.payAddress(address, 50_000);
+        await becomes(address, { 0: 50_000 });
+        const [first] = await look(address);
+        assert.equal(first?.txid, txid);
+        assert.ok(Number.isSafeInteger(first.vout));
+        await nodes.mine(1);
+        await becomes(address, { 1: 50_000 });
+        const [mined] = await look(address);
+        assert.ok(Math.abs((mined?.atMs ?? 0) - Date.now()) < 7_200_000);
+        await nodes.payAddress(address, 7_000);
+        await becomes(address, { 0: 7_000, 1: 50_000 });
+        await nodes.mine(2);
+        await becomes(address, { 2: 7_000, 3: 50_000 });
+      });
+
+      test('a block that is taken back', async () => {
+        const address = await freshAddress();
+        await nodes.payAddress(address, 60_000);
+        await nodes.mine(1);
+        await becomes(address, { 1: 60_000 });
+        const height = Number(await nodes.btcd('getblockcount'));
+        await nodes.btcd('invalidateblock', await nodes.btcd('getblockhash', height));
+        await becomes(address, { 0: 60_000 });
+        await nodes.mine(3);
+        await becomes(address, { 3: 60_000 });
+      });
+
+      test('more payments than one answer holds, some in a block and some not', async () => {
+        const address = await freshAddress();
+        for (let block = 0; block < 4; block += 1) {
+          for (let each = 0; each < 15; each += 1) await nodes.payAddress(address, 1_000 + each);
+          if (block < 3) await nodes.mine(1);
+        }
+        const sum = 15 * 1_000 + (14 * 15) / 2;
+        await becomes(address, { 0: sum, 1: sum, 2: sum, 3: sum });
+        assert.equal(new Set((await look(address)).map(({ txid, vout }) => `${txid}:${vout}`)).size, 60);
+        await nodes.mine(1);
+      });
+
+      test('it tells of payments and blocks by itself, where it does', async (context) => {
+        if (chain.follow === undefined) {
+          context.skip('it tells of nothing: open orders are looked up again and again');
+          return;
+        }
+        const told = { connected: 0, blocks: 0, lost: 0, addresses: [] as string[] };
+        const following: Following = chain.follow({
+          onConnected: () => (told.connected += 1),
+          onAddresses: (addresses) => told.addresses.push(...addresses),
+          onBlock: () => (told.blocks += 1),
+          onLost: () => (told.lost += 1),
+        });
+        await until(() => told.connected === 1, 10_000);
+        const address = await freshAddress();
+        following.watch([address]);
+        await nodes.payAddress(address, 9_000);
+        await until(() => told.addresses.includes(address), 2_000);
+        assert.equal(depths(await look(address))[0], 9_000, 'what is looked up then is not older');
+        const { blocks } = told;
+        await nodes.mine(1);
+        await until(() => told.blocks > blocks, 5_000);
+        signal('SIGSTOP');
+        try {
+          await until(() => told.lost === 1, 20_000);
+        } finally {
+          signal('SIGCONT');
+        }
+        await until(() => told.connected === 2, 20_000);
+        following.stop();
+      });
+
+      test('one that hangs is given up, and used again when it is back', async () => {
+        const address = await freshAddress();
+        signal('SIGSTOP');
+        try {
+          const answer = await chain.lookup(address);
+          assert.equal(answer.kind, 'failed');
+          assert.match(answer.reason, /took too long|status 500/);
+        } finally {
+          signal('SIGCONT');
+        }
+        await until(async () => (await chain.lookup(address)).kind === 'answer', 10_000);
+      });
+    });
+  }
+
+  test('an account of LND with another key is not used', async () => {
+    const other = { ...account, digest: Buffer.alloc(16) };
+    const answer = await new LndChain(merchant(), name, other, systemClock).network();
+    assert.equal(answer.kind, 'failed');
+    assert.match(answer.reason, /has another key than BTC_XPUB/);
+    const absent = await new LndChain(merchant(), 'nobodys', account, systemClock).network();
+    assert.equal(absent.kind, 'failed');
+  });
+
+  test('several at once have LND hand out all addresses that any of them shows', async () => {
+    const from = nextIndex;
+    nextIndex += 30;
+    const chains = [0, 1, 2].map(() => new LndChain(merchant(), name, account, systemClock));
+    const asked = chains.flatMap((each, first) =>
+      Array.from({ length: 10 }, (_, at) => each.prepare(from + 3 * at + first)),
+    );
+    for (const prepared of await Promise.all(asked)) assert.equal(prepared.kind, 'answer');
+    const found = await merchant().account(name);
+    assert.ok(found.kind === 'answer' && found.value.handedOut >= nextIndex);
+  });
+});
