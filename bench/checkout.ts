@@ -1,5 +1,5 @@
 /**
- * `bench checkout`: on-chain orders made and polled through HTTP with one worker, on a real btcd; what it
+ * `bench checkout`: orders made and polled through HTTP with one worker, on a real btcd and LND; what it
  * costs to watch many of them, and how soon a payment is found.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -39,6 +39,8 @@ const PAYMENTS = 5;
 interface Figures {
   readonly orders: Load;
   readonly polls: Load;
+  /** Lightning orders, as fast as LND makes invoices. */
+  readonly lightning: Load;
   /** Orders that were open while watching was measured. */
   readonly watched: number;
   /** Share of a core. */
@@ -92,14 +94,46 @@ function checkOrders(orders: readonly OrderRecord[], { requests }: Load): void {
     throw new Error(`${requests - orders.length} acknowledged orders are not there`);
 }
 
-async function measure(folder: string, nodes: PaymentNodes, options: CheckoutOptions): Promise<Figures> {
+/** Settings of both servers. */
+const settings = {
+  ...{ LOG_LEVEL: 'error', RATE_SOURCE: 'fixed:60000', CHECKOUT_REQUESTS_PER_MINUTE: '0' },
+  ...{ MAX_UNPAID_ORDERS: '0', BTC_NETWORK: 'regtest' },
+};
+
+/** Lightning orders on a server of their own. @throws when an acknowledged one is not there */
+async function lightningOrders(
+  folder: string,
+  nodes: PaymentNodes,
+  { connections, seconds }: CheckoutOptions,
+): Promise<Load> {
+  const storeFolder = join(folder, 'lightning', 'store');
+  const server = await startFusegate({
+    ...{ ...settings, STORE_URL: `lmdb:${storeFolder}`, LND_REST_URL: nodes.merchant.url },
+    ...{ LND_TLS_CERT: nodes.merchant.certificatePath, LND_MACAROON_HEX: nodes.macaroon },
+  });
+  let load: Load;
+  try {
+    const run = { script: 'checkout.lua', path: '/', argument: 'lightning', connections, seconds };
+    load = await runWrk(server, run);
+  } finally {
+    await server.stop();
+  }
+  const missing = load.requests - (await stored(storeFolder)).length;
+  if (missing > 0) throw new Error(`${missing} acknowledged Lightning orders are not there`);
+  return load;
+}
+
+async function onChain(
+  folder: string,
+  nodes: PaymentNodes,
+  options: CheckoutOptions,
+): Promise<Omit<Figures, 'lightning'>> {
   const { vectors } = JSON.parse(readFileSync('test/vectors/payments/bip84.json', 'utf8')) as {
     readonly vectors: readonly { readonly network: string; readonly account_public: string }[];
   };
   const storeFolder = join(folder, 'checkout', 'store');
   const server = await startFusegate({
-    ...{ STORE_URL: `lmdb:${storeFolder}`, LOG_LEVEL: 'error', RATE_SOURCE: 'fixed:60000' },
-    ...{ CHECKOUT_REQUESTS_PER_MINUTE: '0', MAX_UNPAID_ORDERS: '0', BTC_NETWORK: 'regtest' },
+    ...{ ...settings, STORE_URL: `lmdb:${storeFolder}` },
     BTC_XPUB: vectors.find(({ network }) => network !== 'mainnet')?.account_public ?? '',
     BTC_CHAIN: nodes.chain,
   });
@@ -147,7 +181,9 @@ export async function benchCheckout(options: CheckoutOptions): Promise<number> {
   console.error('Starting btcd and LND (the first time they are built, which takes some minutes) …');
   const nodes = await PaymentNodes.start();
   try {
-    return report(options, startedAt, await measure(folder, nodes, options));
+    const figures = await onChain(folder, nodes, options);
+    const lightning = await lightningOrders(folder, nodes, options);
+    return report(options, startedAt, { ...figures, lightning });
   } finally {
     await nodes.stop();
     rmSync(folder, { recursive: true, force: true });
@@ -155,7 +191,7 @@ export async function benchCheckout(options: CheckoutOptions): Promise<number> {
 }
 
 function report(options: CheckoutOptions, startedAt: Date, figures: Figures): number {
-  const { orders, polls, watched, watching, found } = figures;
+  const { orders, polls, lightning, watched, watching, found } = figures;
   const slowest = Math.max(...found);
   const verdicts = {
     orders: orders.requestsPerSecond >= TARGETS.orders,
@@ -171,6 +207,7 @@ function report(options: CheckoutOptions, startedAt: Date, figures: Figures): nu
   else {
     console.log(`${figure(orders.requestsPerSecond)} on-chain orders a second  ${judged('orders')}`);
     console.log(`${figure(polls.requestsPerSecond)} polls a second  ${judged('polls')}`);
+    console.log(`${figure(lightning.requestsPerSecond)} Lightning orders a second, as LND makes invoices`);
     console.log(
       `watching ${figure(watched)} orders takes ${(100 * watching).toFixed(1)} % of a core  ` +
         judged('watching'),
@@ -187,20 +224,21 @@ function report(options: CheckoutOptions, startedAt: Date, figures: Figures): nu
   return Object.values(verdicts).every((passed) => passed) ? 0 : 2;
 }
 
-function plot(host: ReturnType<typeof machine>, { orders, polls }: Figures): string {
+function plot(host: ReturnType<typeof machine>, { orders, polls, lightning }: Figures): string {
   const row = (label: string, value: number) => ({
     label,
     values: [spread([value])],
     note: `${figure(value)}/s`,
   });
   return dotPlot({
-    title: 'On-chain orders through HTTP',
-    subtitle: `One worker, btcd and wrk on the same machine. ${host.cpu}, Node ${host.node.slice(1)}`,
+    title: 'Orders through HTTP',
+    subtitle: `One worker; btcd, LND and wrk on the same machine. ${host.cpu}, Node ${host.node.slice(1)}`,
     axis: 'per second (logarithmic)',
     series: ['rate'],
     rows: [
       row('POST /v1/checkout/btc', orders.requestsPerSecond),
       row('GET /v1/checkout/btc/{order_id}', polls.requestsPerSecond),
+      row('POST /v1/checkout/lightning', lightning.requestsPerSecond),
     ],
   });
 }
