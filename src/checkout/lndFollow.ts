@@ -9,6 +9,9 @@ import { walletTransaction, type Lnd, type Stream } from './lnd.js';
 /** Between two questions for the tip, and two tries to connect (ms). */
 const askMs = 1_000;
 
+/** How long after a transaction was told of it is told of once more (ms). */
+const onceMoreMs = 500;
+
 /** Follows an account until it is stopped, through any number of connections. */
 export class LndFollower implements Following {
   private stream: Stream | undefined;
@@ -21,7 +24,7 @@ export class LndFollower implements Following {
   constructor(
     private readonly lnd: Lnd,
     private readonly account: string,
-    clock: Pick<Clock, 'every'>,
+    private readonly clock: Pick<Clock, 'after' | 'every'>,
     private readonly hints: ChainHints,
   ) {
     this.pulse = clock.every(askMs, () => void this.beat());
@@ -42,8 +45,7 @@ export class LndFollower implements Following {
   private connect(): void {
     const stream = this.lnd.streamTransactions(this.account, {
       onTransaction: (json) => {
-        const transaction = walletTransaction(json);
-        if (!this.stopped) this.hints.onAddresses(transaction.outputs.map(({ address }) => address));
+        this.tell(walletTransaction(json).outputs.map(({ address }) => address));
       },
       onEnd: () => {
         if (this.stream !== stream || this.stopped) return;
@@ -53,6 +55,15 @@ export class LndFollower implements Following {
       },
     });
     this.stream = stream;
+  }
+
+  /** Now, and once more: LND may tell of a transaction just before its list has it. */
+  private tell(addresses: readonly string[]): void {
+    if (this.stopped) return;
+    this.hints.onAddresses(addresses);
+    this.clock.after(onceMoreMs, () => {
+      if (!this.stopped) this.hints.onAddresses(addresses);
+    });
   }
 
   /** Connects again, and looks whether a block has come or gone. */

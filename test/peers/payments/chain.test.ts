@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import type { Server } from 'node:http';
 import { after, before, describe, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { readAccount, type Account } from '../../../src/checkout/addresses.js';
 import { Btcd } from '../../../src/checkout/btcd.js';
@@ -172,8 +173,13 @@ describe('the chain', { skip: nodesSkip, timeout: 600_000 }, () => {
         const address = await freshAddress();
         following.watch([address]);
         await nodes.payAddress(address, 9_000);
-        await until(() => told.addresses.includes(address), 2_000);
-        assert.equal(depths(await look(address))[0], 9_000, 'what is looked up then is not older');
+        // Whoever looks up at each hint has found it by the last of them.
+        let found: number | undefined;
+        await until(async () => {
+          const hinted = told.addresses.splice(0).includes(address);
+          if (hinted) found = depths(await look(address))[0];
+          return found === 9_000;
+        }, 2_000);
         const { blocks } = told;
         await nodes.mine(1);
         await until(() => told.blocks > blocks, 5_000);
@@ -191,6 +197,8 @@ describe('the chain', { skip: nodesSkip, timeout: 600_000 }, () => {
         const address = await freshAddress();
         signal('SIGSTOP');
         try {
+          // What was looked up is told again for a moment.
+          await pause(1_000);
           const answer = await chain.lookup(address);
           assert.equal(answer.kind, 'failed');
           assert.match(answer.reason, /took too long|status 500/);
