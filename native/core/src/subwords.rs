@@ -99,12 +99,12 @@ impl SubwordTokenizer {
         let cut = text.len() > limit;
         let mut window = self.max_tokens * FIRST_BYTES_PER_TOKEN;
         loop {
-            let end = read.floor_char_boundary(window.min(read.len()));
+            let beginning = beginning(&read, window);
             let encoding = self
                 .tokenizer
-                .encode_fast(&read[..end], false)
+                .encode_fast(beginning, false)
                 .map_err(|error| error.to_string())?;
-            if end == read.len() || encoding.len() > self.max_tokens + MARGIN {
+            if beginning.len() == read.len() || encoding.len() > self.max_tokens + MARGIN {
                 return self.finish(encoding, cut);
             }
             window *= 4;
@@ -138,6 +138,15 @@ fn readable(text: &[u8], limit: usize) -> Cow<'_, str> {
         .find(|at| !is_inside(at))
         .unwrap_or(limit);
     String::from_utf8_lossy(&text[..end])
+}
+
+/// The whole characters in the first bytes of a text.
+fn beginning(text: &str, bytes: usize) -> &str {
+    let mut end = bytes.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
 }
 
 #[cfg(test)]
