@@ -336,7 +336,7 @@ async function openExistingStore(
 
 function notInstalled(id: string, models: readonly InstalledModel[]): string {
   const ids = models.map((model) => model.id).join(', ');
-  return `EMBED_MODEL names ${id}, which is not installed; installed: ${ids}. See fusegate models add --help.`;
+  return `EMBED_MODEL names ${id}, which is not installed (installed: ${ids}). See fusegate models add -h.`;
 }
 
 /** The folder of the models that ship. */
