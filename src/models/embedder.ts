@@ -34,6 +34,8 @@ export interface InstalledModel {
   readonly provenance: string;
   /** Absolute path of its folder. */
   readonly folder: string;
+  /** Length of its files in all. */
+  readonly bytes: number;
 }
 
 /** What became of a call. */

@@ -150,6 +150,7 @@ function installed(manifest: ModelManifest, text: string, folder: string): Insta
     license: manifest.license,
     provenance: manifest.provenance,
     folder: resolve(folder),
+    bytes: Object.values(manifest.files).reduce((sum, { bytes }) => sum + bytes, 0),
   };
 }
 
