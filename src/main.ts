@@ -15,11 +15,12 @@ import { addDoctor } from './commands/doctor.js';
 import { addExports } from './commands/export.js';
 import { addForget } from './commands/forget.js';
 import { addKeys, type KeysParts } from './commands/keys.js';
+import { addModels } from './commands/models.js';
 import { addNormalize, type NormalizeCommandParts } from './commands/normalize.js';
 import { addOrders } from './commands/orders.js';
 import { addReceipts } from './commands/receipts.js';
 import { addOptout } from './commands/optout.js';
-import { runProgram, workerCommand } from './commands/program.js';
+import { embedderCommand, runProgram, workerCommand } from './commands/program.js';
 import { serve, type ServeOrder, type ServeOutcome } from './commands/serve.js';
 import { readLines, terminal, writeOutput } from './commands/terminal.js';
 import type { OpenedStore } from './commands/withStore.js';
@@ -38,6 +39,9 @@ import { openapi } from './info/openapi.js';
 import { privacy } from './info/privacy.js';
 import { dataFolderCheck, nativeModuleCheck, ready, storeCheck } from './info/ready.js';
 import { SERVICE_VERSION, version } from './info/version.js';
+import type { InstalledModel } from './models/embedder.js';
+import { defaultModel, readModels, type FoundModels } from './models/modelFolder.js';
+import type { SessionResult } from './models/session.js';
 import { native } from './native/addon.js';
 import { click } from './outreach/click.js';
 import { ClickLog } from './outreach/clickLog.js';
@@ -51,6 +55,7 @@ import { docsHandlers } from './pages/docs.js';
 import { pageFile } from './pages/page.js';
 import { unsubscribePage } from './pages/unsubscribe.js';
 import { takeDataFolder } from './processes/folder.js';
+import { runEmbedder } from './processes/embedderProcess.js';
 import { runParent } from './processes/parent.js';
 import { runWorker } from './processes/worker.js';
 import { fuseHandler } from './search/fuse.js';
@@ -66,7 +71,7 @@ import { auditOffLoop } from './text/auditOffLoop.js';
 import { normalizeHandler } from './text/normalize.js';
 import { derive } from './system/masterSecret.js';
 import { systemClock } from './system/clock.js';
-import type { Configuration } from './system/configuration.js';
+import { installedModelsFolder, type Configuration } from './system/configuration.js';
 import { createLog, type Log } from './system/log.js';
 import { systemRandomness, type Randomness } from './system/randomness.js';
 
@@ -332,12 +337,57 @@ async function openExistingStore(
   return openStoreAndSecrets(configuration, createLog('silent'), undefined);
 }
 
-/** Runs the parent of the workers, which are this same program. */
-function serveInProcesses(order: ServeOrder): Promise<ServeOutcome> {
+function notInstalled(id: string, models: readonly InstalledModel[]): string {
+  const ids = models.map((model) => model.id).join(', ');
+  return `EMBED_MODEL names ${id}, which is not installed (installed: ${ids}). See fusegate models add -h.`;
+}
+
+/** The folder of the models that ship. */
+const shippedModels = fileURLToPath(new URL('../../models', import.meta.url));
+
+/** Reads every model that is installed or ships. @throws Error where a folder cannot be listed */
+function findModels(configuration: Configuration): Promise<FoundModels> {
+  return readModels([installedModelsFolder(configuration), shippedModels]);
+}
+
+/** Loads a model in this process; the runtime is loaded with the first. */
+async function openSession(model: InstalledModel, threads: number): Promise<SessionResult> {
+  let session: typeof import('./models/session.js');
+  try {
+    session = await import('./models/session.js');
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    return { wrong: `ONNX Runtime cannot be loaded here (${why}), so that no ONNX model can be run.` };
+  }
+  const openTokenizer = (json: Uint8Array, maxTokens: number) => new native.SubwordTokenizer(json, maxTokens);
+  return session.openSession(model, { threads, openTokenizer });
+}
+
+/** Loads a model and tries it out; the sentence that says what is wrong with it. */
+async function tryModel(model: InstalledModel): Promise<string | undefined> {
+  if (model.kind !== 'onnx') return undefined;
+  const opened = await openSession(model, 1);
+  if ('wrong' in opened) return opened.wrong;
+  await opened.session.close();
+  return undefined;
+}
+
+/** Runs the parent of the workers and of the embedder, which are this same program. */
+async function serveInProcesses(order: ServeOrder): Promise<ServeOutcome> {
+  const { configuration, log } = order;
+  const { models, refused } = await findModels(configuration);
+  for (const { id, wrong } of refused) log.warn({ id, reason: wrong }, 'model is not used');
+  const usual = defaultModel(models, configuration.embedModel);
+  if (usual === undefined && configuration.embedModel !== null) {
+    return { kind: 'refused', reason: notInstalled(configuration.embedModel, models) };
+  }
   return runParent({
     ...order,
+    models,
+    preload: configuration.embedPreload && usual?.kind === 'onnx' ? usual : undefined,
     program: fileURLToPath(import.meta.url),
     programArguments: [workerCommand],
+    embedderArguments: [embedderCommand],
     clock: systemClock,
     lockFile: native.lockFile,
     prepareFolder,
@@ -429,14 +479,24 @@ export async function main(args: readonly string[]): Promise<void> {
         print: (line) => console.log(line),
         printError: (line) => console.error(line),
       }),
-    work: () => runWorker(buildServer),
+    work: () => runWorker(buildServer, native.readBytesPerToken()),
+    embed: () => runEmbedder({ openSession, clock: systemClock }),
     add: [
       ...[addKeys, addExports, addOptout, addClick, addForget].map(
         (add) => (program: Command) => add(program, parts),
       ),
       (program) => addBackup(program, { ...parts, ...more, lockFolder, progressTo: process.stderr }),
       (program) => addOrders(program, { ...parts, progressTo: process.stderr }),
-      (program) => addDoctor(program, { ...parts, ...more, ...doctorParts }),
+      (program) => addDoctor(program, { ...parts, ...more, ...doctorParts, findModels, tryModel }),
+      (program) =>
+        addModels(program, {
+          ...parts,
+          shippedFolder: shippedModels,
+          fetch,
+          lockFile: native.lockFile,
+          tryModel,
+          progressTo: process.stderr,
+        }),
       (program) => addReceipts(program, { ...parts, readLines, getPage }),
       (program) => addAudit(program, { ...parts, ...auditParts(parts.machine.cores) }),
       (program) => addNormalize(program, { ...parts, ...normalizeParts(parts.machine.cores) }),

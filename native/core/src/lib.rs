@@ -25,6 +25,7 @@ pub mod regions;
 pub mod request;
 mod scan;
 pub mod shards;
+pub mod subwords;
 pub mod terms;
 pub mod tokenize;
 pub mod unicode;
