@@ -1,4 +1,5 @@
 /** Composition root: builds the parts, binds the handlers to them and hands both to a command. */
+import { createHash } from 'node:crypto';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { availableParallelism, hostname } from 'node:os';
 import { join } from 'node:path';
@@ -38,6 +39,7 @@ import { openapi } from './info/openapi.js';
 import { privacy } from './info/privacy.js';
 import { dataFolderCheck, nativeModuleCheck, ready, storeCheck } from './info/ready.js';
 import { SERVICE_VERSION, version } from './info/version.js';
+import type { Embedder } from './models/embedder.js';
 import { native } from './native/addon.js';
 import { click } from './outreach/click.js';
 import { ClickLog } from './outreach/clickLog.js';
@@ -52,6 +54,7 @@ import { unsubscribePage } from './pages/unsubscribe.js';
 import { takeDataFolder } from './processes/folder.js';
 import { runParent } from './processes/parent.js';
 import { runWorker } from './processes/worker.js';
+import { openEmbedMode, type EmbedMode } from './search/embedMode.js';
 import { fuseHandler } from './search/fuse.js';
 import { exactOffLoop } from './search/offLoop.js';
 import { missingStore, openStore, parseStoreUrl } from './store/open.js';
@@ -189,6 +192,23 @@ function door(
   });
 }
 
+/** The folder of the models that ship. */
+const shippedModels = fileURLToPath(new URL('../../models', import.meta.url));
+
+/** The models that compute dense scores. */
+function embedMode(): EmbedMode {
+  const folder = join(shippedModels, 'static-256');
+  const manifest = readFileSync(join(folder, 'fusegate.json'));
+  const digest = createHash('sha256').update(manifest).digest('hex');
+  const described = { id: 'static-256', kind: 'static', dimension: 256, pooling: 'mean' } as const;
+  const read = { maxTokens: 0, queryPrefix: '', documentPrefix: '', license: '', provenance: '' };
+  const embedder: Embedder = {
+    models: [{ ...described, ...read, digest, folder }],
+    embed: () => Promise.resolve({ kind: 'failed' }),
+  };
+  return openEmbedMode({ ...native, embedder, fallback: 'static-256', cacheFile: null });
+}
+
 /** Every route's handler, bound to its parts. */
 function handlers(
   configuration: Configuration,
@@ -206,7 +226,7 @@ function handlers(
     nativeModuleCheck(native.version, SERVICE_VERSION),
   ];
   return {
-    fuse: fuseHandler({ ...native, answerExactlyOffLoop: exactOffLoop() }),
+    fuse: fuseHandler({ ...native, answerExactlyOffLoop: exactOffLoop(), embedMode: embedMode() }),
     ...checkout.handlers,
     normalize: normalizeHandler(native),
     audit: audit({ ...native, clock: systemClock, auditOffLoop: auditOffLoop(auditThreads) }),

@@ -178,6 +178,11 @@ def main():
         "id": "static-256",
         "kind": "static",
         "dimension": DIMENSION,
+        "pooling": "mean",
+        # As many as a manifest may say: it reads every text to its end.
+        "max_tokens": 32768,
+        "query_prefix": "",
+        "document_prefix": "",
         "license": "Apache-2.0",
         "provenance": (
             "Word-piece vectors distilled by models/scripts/distill.py from "

@@ -218,7 +218,11 @@ export const routes = {
     access: 'key',
     answers: { 200: { schema: 'FuseResponse', description: 'The re-ranked candidates.' } },
     unprocessable: true,
-    problems: { ...keyedProblems, 503: ['no_model', 'overloaded', 'store_unavailable'] },
+    problems: {
+      ...keyedProblems,
+      429: ['rate_limited', 'queue_full'],
+      503: ['no_model', 'embed_timeout', 'embed_failed', 'overloaded', 'store_unavailable'],
+    },
     headers: ['server-timing', 'ratelimit', 'ratelimit-policy'],
     cors: false,
     acts: false,

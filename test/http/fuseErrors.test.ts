@@ -7,6 +7,7 @@ import { servedRoute } from '../../src/http/pipeline.js';
 import { native } from '../../src/native/addon.js';
 import { fuseHandler, LOOP_BODY_LIMIT } from '../../src/search/fuse.js';
 import { exactOffLoop } from '../../src/search/offLoop.js';
+import { noModels } from '../search/embedding.js';
 import { MemoryKeys, openTiers, testAccess } from '../access/fixture.js';
 import { startServer } from './fixture.js';
 import { exchange, head, post, RawClient, type RawResponse } from './raw.js';
@@ -14,7 +15,7 @@ import { exchange, head, post, RawClient, type RawResponse } from './raw.js';
 const keys = new MemoryKeys();
 const growth = { ...openTiers().growth, requests_per_minute: 1 };
 const access = testAccess({ tiers: { ...openTiers(), growth }, keys });
-const handler = fuseHandler({ ...native, answerExactlyOffLoop: exactOffLoop() });
+const handler = fuseHandler({ ...native, answerExactlyOffLoop: exactOffLoop(), embedMode: noModels() });
 const route = servedRoute({ ...routes.fuse, id: 'fuse' }, handler, {
   checkJson: native.checkJson,
   access,

@@ -1,0 +1,66 @@
+/**
+ * What turns texts into vectors, as the rest of Fusegate sees it: the installed models, and one call. The same
+ * text gets the same vector in any company.
+ */
+
+/** How the vectors of a text's tokens become one. */
+export const poolings = ['mean', 'cls'] as const;
+
+/** What runs a model: `onnx` runs in the embedder process, `static` is a table looked up in the native module. */
+export const modelKinds = ['onnx', 'static'] as const;
+
+/** A model whose files were found whole. */
+export interface InstalledModel {
+  /** Its name in requests and that of its folder. */
+  readonly id: string;
+  readonly kind: (typeof modelKinds)[number];
+  /**
+   * SHA-256 (hex) of its `fusegate.json`, which has the SHA-256 of every other file: two models that could
+   * give a text different vectors have different digests.
+   */
+  readonly digest: string;
+  /** Numbers of a vector. */
+  readonly dimension: number;
+  readonly pooling: (typeof poolings)[number];
+  /** Tokens that it reads of a text, special ones included. */
+  readonly maxTokens: number;
+  /** What is put before a query; the caller puts it there. */
+  readonly queryPrefix: string;
+  /** What is put before a document; the caller puts it there. */
+  readonly documentPrefix: string;
+  /** SPDX identifier, or what its makers say. */
+  readonly license: string;
+  /** Where its files came from. */
+  readonly provenance: string;
+  /** Absolute path of its folder. */
+  readonly folder: string;
+}
+
+/** What became of a call. */
+export type Embedded =
+  | {
+      readonly kind: 'vectors';
+      /** Unit vectors one behind the other, `dimension` numbers for each text. */
+      readonly vectors: Float32Array;
+      /** Whether a text was longer than the model reads. */
+      readonly truncated: readonly boolean[];
+    }
+  /** Too many texts wait; nothing was begun. */
+  | { readonly kind: 'queue_full'; readonly retryAfterSeconds: number }
+  /** The deadline passed before the last text's turn. */
+  | { readonly kind: 'too_late' }
+  /** The model cannot be run, or the embedder ended meanwhile; the log says why. */
+  | { readonly kind: 'failed' }
+  /** The caller's signal came first. */
+  | { readonly kind: 'cancelled' };
+
+/** Makes vectors of texts. */
+export interface Embedder {
+  /** The installed models; the ones that ship are among them. */
+  readonly models: readonly InstalledModel[];
+  /**
+   * Vectors of texts (UTF-8), in their order, by an `onnx` model of {@link models}. Texts are read when it is
+   * called: their memory may be used again at once. Never rejects.
+   */
+  embed(model: InstalledModel, texts: readonly Uint8Array[], signal: AbortSignal): Promise<Embedded>;
+}
