@@ -1,5 +1,4 @@
 /** Composition root: builds the parts, binds the handlers to them and hands both to a command. */
-import { createHash } from 'node:crypto';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { availableParallelism, hostname } from 'node:os';
 import { join } from 'node:path';
@@ -20,7 +19,7 @@ import { addNormalize, type NormalizeCommandParts } from './commands/normalize.j
 import { addOrders } from './commands/orders.js';
 import { addReceipts } from './commands/receipts.js';
 import { addOptout } from './commands/optout.js';
-import { runProgram, workerCommand } from './commands/program.js';
+import { embedderCommand, runProgram, workerCommand } from './commands/program.js';
 import { serve, type ServeOrder, type ServeOutcome } from './commands/serve.js';
 import { readLines, terminal, writeOutput } from './commands/terminal.js';
 import type { OpenedStore } from './commands/withStore.js';
@@ -39,7 +38,9 @@ import { openapi } from './info/openapi.js';
 import { privacy } from './info/privacy.js';
 import { dataFolderCheck, nativeModuleCheck, ready, storeCheck } from './info/ready.js';
 import { SERVICE_VERSION, version } from './info/version.js';
-import type { Embedder } from './models/embedder.js';
+import type { Embedder, InstalledModel } from './models/embedder.js';
+import { defaultModel, readModels, type FoundModels } from './models/modelFolder.js';
+import type { SessionResult } from './models/session.js';
 import { native } from './native/addon.js';
 import { click } from './outreach/click.js';
 import { ClickLog } from './outreach/clickLog.js';
@@ -52,6 +53,7 @@ import { docsHandlers } from './pages/docs.js';
 import { pageFile } from './pages/page.js';
 import { unsubscribePage } from './pages/unsubscribe.js';
 import { takeDataFolder } from './processes/folder.js';
+import { runEmbedder } from './processes/embedderProcess.js';
 import { runParent } from './processes/parent.js';
 import { runWorker } from './processes/worker.js';
 import { openEmbedMode, type EmbedMode } from './search/embedMode.js';
@@ -68,7 +70,7 @@ import { auditOffLoop } from './text/auditOffLoop.js';
 import { normalizeHandler } from './text/normalize.js';
 import { derive } from './system/masterSecret.js';
 import { systemClock } from './system/clock.js';
-import type { Configuration } from './system/configuration.js';
+import { installedModelsFolder, type Configuration } from './system/configuration.js';
 import { createLog, type Log } from './system/log.js';
 import { systemRandomness, type Randomness } from './system/randomness.js';
 
@@ -105,11 +107,17 @@ const previewsFile = (dataFolder: string): string => join(dataFolder, 'previews'
 /** The file of the data folder that holds the vectors of the fragments. */
 const vectorsFile = (dataFolder: string): string => join(dataFolder, 'vectors');
 
+/** The file of the data folder that holds the vectors of texts that models have computed. */
+const embeddingsFile = (dataFolder: string): string => join(dataFolder, 'embeddings');
+
 /** Makes what the workers need in the data folder, which is locked. @throws Error when it cannot. */
-function prepareFolder(dataFolder: string): void {
+function prepareFolder({ dataFolder, embedCacheMb }: Configuration, models: readonly InstalledModel[]): void {
   native.createLimits(limitsFile(dataFolder), systemRandomness(16));
   native.createPreviews(previewsFile(dataFolder));
   native.prepareVectors(vectorsFile(dataFolder));
+  if (embedCacheMb === 0) return;
+  const dimensions = models.filter(({ kind }) => kind === 'onnx').map(({ dimension }) => dimension);
+  native.prepareEmbeddings(embeddingsFile(dataFolder), embedCacheMb * 2 ** 20, Math.max(1, ...dimensions));
 }
 
 /** Requests a minute and address of the routes that have such a limit. */
@@ -192,21 +200,11 @@ function door(
   });
 }
 
-/** The folder of the models that ship. */
-const shippedModels = fileURLToPath(new URL('../../models', import.meta.url));
-
-/** The models that compute dense scores. */
-function embedMode(): EmbedMode {
-  const folder = join(shippedModels, 'static-256');
-  const manifest = readFileSync(join(folder, 'fusegate.json'));
-  const digest = createHash('sha256').update(manifest).digest('hex');
-  const described = { id: 'static-256', kind: 'static', dimension: 256, pooling: 'mean' } as const;
-  const read = { maxTokens: 0, queryPrefix: '', documentPrefix: '', license: '', provenance: '' };
-  const embedder: Embedder = {
-    models: [{ ...described, ...read, digest, folder }],
-    embed: () => Promise.resolve({ kind: 'failed' }),
-  };
-  return openEmbedMode({ ...native, embedder, fallback: 'static-256', cacheFile: null });
+/** The models as POST /v1/fuse has them. */
+function embedModeOf({ embedModel, embedCacheMb, dataFolder }: Configuration, embedder: Embedder): EmbedMode {
+  const fallback = defaultModel(embedder.models, embedModel)?.id;
+  const cacheFile = embedCacheMb === 0 ? null : embeddingsFile(dataFolder);
+  return openEmbedMode({ ...native, embedder, fallback, cacheFile });
 }
 
 /** Every route's handler, bound to its parts. */
@@ -217,6 +215,7 @@ function handlers(
   clicks: ClickLog,
   checkout: Checkout,
   explorer: ExplorationProcess,
+  embedMode: EmbedMode,
 ): Handlers {
   const { store, secrets } = opened;
   const storing = { ...opened, clock: systemClock };
@@ -226,7 +225,7 @@ function handlers(
     nativeModuleCheck(native.version, SERVICE_VERSION),
   ];
   return {
-    fuse: fuseHandler({ ...native, answerExactlyOffLoop: exactOffLoop(), embedMode: embedMode() }),
+    fuse: fuseHandler({ ...native, answerExactlyOffLoop: exactOffLoop(), embedMode }),
     ...checkout.handlers,
     normalize: normalizeHandler(native),
     audit: audit({ ...native, clock: systemClock, auditOffLoop: auditOffLoop(auditThreads) }),
@@ -286,7 +285,7 @@ function expiry(
 }
 
 /** @throws Error with the sentence that says why a worker cannot serve */
-async function buildServer(configuration: Configuration, tiers: Tiers): Promise<Server> {
+async function buildServer(configuration: Configuration, tiers: Tiers, embedder: Embedder): Promise<Server> {
   const log = createLog(configuration.logLevel);
   const opened = await openStoreAndSecrets(configuration, log, systemRandomness);
   if ('refused' in opened) throw new Error(opened.refused);
@@ -313,7 +312,8 @@ async function buildServer(configuration: Configuration, tiers: Tiers): Promise<
     getPage,
   });
   const explorer = exploration(configuration, opened, log);
-  const bound = handlers(configuration, tiers, opened, clicks, checkout, explorer);
+  const embedMode = embedModeOf(configuration, embedder);
+  const bound = handlers(configuration, tiers, opened, clicks, checkout, explorer, embedMode);
   const pipeline = { checkJson: native.checkJson, access };
   const isMoved = configuration.doorPort !== null;
   const server = createServer({
@@ -326,7 +326,7 @@ async function buildServer(configuration: Configuration, tiers: Tiers): Promise<
   keyChanges.start();
   return {
     listen: server.listen,
-    metrics: () => [server, clicks, access, explorer].flatMap((part) => part.metrics()),
+    metrics: () => [server, clicks, access, explorer, embedMode].flatMap((part) => part.metrics()),
     async drain(timeoutMs) {
       const drained = await server.drain(timeoutMs);
       keyChanges.stop();
@@ -350,15 +350,45 @@ async function openExistingStore(
   return openStoreAndSecrets(configuration, createLog('silent'), undefined);
 }
 
-/** Runs the parent of the workers, which are this same program. */
-function serveInProcesses(order: ServeOrder): Promise<ServeOutcome> {
+function notInstalled(id: string, models: readonly InstalledModel[]): string {
+  const ids = models.map((model) => model.id).join(', ');
+  return `EMBED_MODEL names ${id}, which is not installed; installed: ${ids}. See fusegate models add --help.`;
+}
+
+/** The folder of the models that ship. */
+const shippedModels = fileURLToPath(new URL('../../models', import.meta.url));
+
+/** Reads every model that is installed or ships. @throws Error where a folder cannot be listed */
+function findModels(configuration: Configuration): Promise<FoundModels> {
+  return readModels([installedModelsFolder(configuration), shippedModels]);
+}
+
+/** Loads a model in this process; the runtime is loaded with the first. */
+async function openSession(model: InstalledModel, threads: number): Promise<SessionResult> {
+  const session = await import('./models/session.js');
+  const openTokenizer = (json: Uint8Array, maxTokens: number) => new native.SubwordTokenizer(json, maxTokens);
+  return session.openSession(model, { threads, openTokenizer });
+}
+
+/** Runs the parent of the workers and of the embedder, which are this same program. */
+async function serveInProcesses(order: ServeOrder): Promise<ServeOutcome> {
+  const { configuration, log } = order;
+  const { models, refused } = await findModels(configuration);
+  for (const { id, wrong } of refused) log.warn({ id, reason: wrong }, 'model is not used');
+  const usual = defaultModel(models, configuration.embedModel);
+  if (usual === undefined && configuration.embedModel !== null) {
+    return { kind: 'refused', reason: notInstalled(configuration.embedModel, models) };
+  }
   return runParent({
     ...order,
+    models,
+    preload: configuration.embedPreload && usual?.kind === 'onnx' ? usual : undefined,
     program: fileURLToPath(import.meta.url),
     programArguments: [workerCommand],
+    embedderArguments: [embedderCommand],
     clock: systemClock,
     lockFile: native.lockFile,
-    prepareFolder,
+    prepareFolder: () => prepareFolder(configuration, models),
     drainMs,
   });
 }
@@ -447,7 +477,8 @@ export async function main(args: readonly string[]): Promise<void> {
         print: (line) => console.log(line),
         printError: (line) => console.error(line),
       }),
-    work: () => runWorker(buildServer),
+    work: () => runWorker(buildServer, native.readBytesPerToken()),
+    embed: () => runEmbedder({ openSession, clock: systemClock }),
     add: [
       ...[addKeys, addOrders, addExports, addOptout, addClick, addForget].map(
         (add) => (program: Command) => add(program, parts),

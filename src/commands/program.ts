@@ -9,12 +9,17 @@ export interface Commands {
   readonly storeCopy: (from: string, to: string) => Promise<number>;
   /** Runs one worker of a server; only a parent starts it. */
   readonly work: () => void;
+  /** Runs the embedder of a server; only a parent starts it. */
+  readonly embed: () => void;
   /** Each adds commands of its own. */
   readonly add: readonly ((program: Command) => void)[];
 }
 
 /** The hidden command by which a parent starts its workers. */
 export const workerCommand = 'worker';
+
+/** The hidden command by which a parent starts its embedder. */
+export const embedderCommand = 'embedder';
 
 /** Runs the command that `args` (what follows `fusegate`) name and sets the exit code. */
 export async function runProgram(args: readonly string[], commands: Commands): Promise<void> {
@@ -44,13 +49,18 @@ export async function runProgram(args: readonly string[], commands: Commands): P
     .action(async (from: string, to: string) => {
       process.exitCode = await commands.storeCopy(from, to);
     });
-  program
-    .command(workerCommand, { hidden: true })
-    .allowExcessArguments(false)
-    .action(() => {
-      if (process.send === undefined) program.error('error: workers are started by fusegate serve.');
-      commands.work();
-    });
+  for (const [name, run] of [
+    [workerCommand, commands.work],
+    [embedderCommand, commands.embed],
+  ] as const) {
+    program
+      .command(name, { hidden: true })
+      .allowExcessArguments(false)
+      .action(() => {
+        if (process.send === undefined) program.error(`error: ${name}s are started by fusegate serve.`);
+        run();
+      });
+  }
   for (const add of commands.add) add(program);
   await program.parseAsync(args, { from: 'user' });
 }

@@ -146,6 +146,16 @@ export declare class Previews {
   get(token: Uint8Array, nowMs: number): Preview | null
 }
 
+/** The tokenizer of an embedding model (`tokenizer.json` of Hugging Face's tokenizers). */
+export declare class SubwordTokenizer {
+  /** Reads the file's bytes for a model that reads `maxTokens` tokens. Throws with what is wrong with it. */
+  constructor(json: Uint8Array, maxTokens: number)
+  /** The largest id that a text can get. */
+  largestId(): number
+  /** Token ids of a text (UTF-8), cut to what the model reads. Throws where the tokenizer fails. */
+  encode(text: Uint8Array): Subwords
+}
+
 /** Normalizes text piece by piece, outside the event loop. */
 export declare class TextNormalizer {
   /** `mode`, `contextual` and glosses as in a NormalizeRequest. Throws on a mode that is none. */
@@ -484,6 +494,9 @@ export interface Preview {
   expiresAtMs: number
 }
 
+/** Bytes of a text that a tokenizer looks at, for each token that its model reads. */
+export declare function readBytesPerToken(): number
+
 /** A fragment's accepted strings, digests and sealed envelope. Digests are 64 lower-case hexadecimal digits. */
 export interface SealedFragment {
   /** Canonical JSON of the six accepted strings. */
@@ -517,6 +530,14 @@ export interface ShardMarker {
   object: string
   /** Why there is none, as the end of a sentence; `""` when there is one. */
   fault: string
+}
+
+/** A text as its model reads it. */
+export interface Subwords {
+  /** Token ids, the special ones among them. */
+  ids: BigInt64Array
+  /** The text had more than fits. */
+  truncated: boolean
 }
 
 /** What a tier may do; 0 is no limit. */

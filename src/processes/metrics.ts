@@ -2,6 +2,7 @@
 import { createServer, type Server } from 'node:http';
 import { AggregatorRegistry, type PrometheusContentType, type Registry } from 'prom-client';
 import { single, type Metric, type MetricValue } from '../system/metrics.js';
+import type { EmbedderProcess } from './embedder.js';
 import type { WorkerPool } from './pool.js';
 
 /** How long a scrape waits for the workers (ms). */
@@ -16,15 +17,21 @@ function aggregate(each: readonly (readonly Metric[])[]): Registry {
 export type Scrape = () => Promise<string>;
 
 /**
- * A scrape of the workers and of the parent (`own`). What a worker had counted when it was last asked stays
+ * A scrape of the workers, of the embedder and of the parent (`own`). What a process had counted when it was last asked stays
  * in the sums after its end, so that counters never fall.
  */
-export function createScrape(pool: WorkerPool, own: () => readonly Metric[]): Scrape {
+export function createScrape(
+  pool: WorkerPool,
+  embedder: EmbedderProcess,
+  own: () => readonly Metric[],
+): Scrape {
   let retired: readonly Metric[] = [];
   let missed = 0;
-  pool.onRetired = (counters) => {
-    retired = sumOf([retired, counters]);
-  };
+  for (const source of [pool, embedder]) {
+    source.onRetired = (counters) => {
+      retired = sumOf([retired, counters]);
+    };
+  }
   return async () => {
     const { metrics, missing } = await pool.collect(collectMs);
     missed += missing;
@@ -34,7 +41,7 @@ export function createScrape(pool: WorkerPool, own: () => readonly Metric[]): Sc
       single('counter', 'fusegate_worker_scrapes_missed_total', 'Workers too late for a scrape.', missed),
       ...own(),
     ];
-    return aggregate([parent, retired, ...metrics]).metrics();
+    return aggregate([parent, embedder.metrics(), retired, ...metrics]).metrics();
   };
 }
 

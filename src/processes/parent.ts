@@ -1,5 +1,8 @@
 /** The parent process: takes the folder and the port, runs the workers, ends them all. */
 import type { Server as MetricsServer } from 'node:http';
+import type { InstalledModel } from '../models/embedder.js';
+import type { Configuration } from '../system/configuration.js';
+import { EmbedderProcess } from './embedder.js';
 import { takeDataFolder, type LockFile } from './folder.js';
 import { createScrape, serveMetrics } from './metrics.js';
 import { WorkerPool, type PoolParts } from './pool.js';
@@ -8,13 +11,17 @@ import { probePort } from './port.js';
 import { watchVitals } from './vitals.js';
 
 /** What the parent is made of. */
-export interface ParentParts extends Omit<PoolParts, 'port' | 'doorPort'> {
+export interface ParentParts extends Omit<PoolParts, 'port' | 'doorPort' | 'embedder'> {
+  /** Arguments of the embedder process. */
+  readonly embedderArguments: readonly string[];
   readonly lockFile: LockFile;
   /**
    * Makes what the workers need in the data folder, once it is locked and before they start.
    * @throws Error when it cannot.
    */
   readonly prepareFolder: (folder: string) => void;
+  /** The model that is loaded at start; undefined: the first text loads its model. */
+  readonly preload: InstalledModel | undefined;
   /** Called once, when every worker listens, with where. */
   readonly onListening: (ports: Ports) => void;
   /** How long requests in flight are waited for when told to stop (ms). */
@@ -53,14 +60,24 @@ export async function runParent(parts: ParentParts): Promise<ParentOutcome> {
   if ('refused' in probe) return { kind: 'refused', reason: probe.refused };
   const door = wantedDoor === null ? { port: undefined } : await probePort(host, wantedDoor, 'DOOR_PORT');
   if ('refused' in door) return { kind: 'refused', reason: door.refused };
-  const pool = new WorkerPool({ ...parts, port: probe.port, doorPort: door.port });
+  const embedder = new EmbedderProcess({ ...parts, ...embedLimits(parts.configuration) });
+  const pool = new WorkerPool({ ...parts, embedder, port: probe.port, doorPort: door.port });
   const metrics =
-    metricsPort === 0 ? undefined : await serveMetrics(host, metricsPort, createScrape(pool, watchVitals()));
+    metricsPort === 0
+      ? undefined
+      : await serveMetrics(host, metricsPort, createScrape(pool, embedder, watchVitals()));
   if (metrics !== undefined && 'refused' in metrics) return { kind: 'refused', reason: metrics.refused };
   const ports = { port: probe.port, doorPort: door.port, metricsPort: metrics?.port ?? 0 };
+  if (parts.preload !== undefined) embedder.preload(parts.preload);
   const outcome = await serve(parts, pool, stopped, ports);
+  embedder.stop();
   closeMetrics(metrics?.server);
   return outcome;
+}
+
+/** How the embedder is bounded. */
+function embedLimits({ embedThreads, embedQueue, embedDeadlineMs }: Configuration) {
+  return { threads: embedThreads, mostTexts: embedQueue, deadlineMs: embedDeadlineMs };
 }
 
 /** Runs the workers from their start to their end. */

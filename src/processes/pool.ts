@@ -1,11 +1,14 @@
 /** The worker processes: started together, replaced one by one when they crash, drained together. */
 import { fork, type ChildProcess } from 'node:child_process';
 import type { Tiers } from '../access/tiers.js';
+import type { InstalledModel } from '../models/embedder.js';
 import type { Clock, Timer } from '../system/clock.js';
 import type { Configuration } from '../system/configuration.js';
 import type { Log } from '../system/log.js';
-import type { Metric } from '../system/metrics.js';
+import { countersOf, type Metric } from '../system/metrics.js';
+import type { EmbedderProcess } from './embedder.js';
 import type { ToParent, ToWorker } from './messages.js';
+import { quickCrashMs, restartDelayMs } from './restartDelay.js';
 
 /** What a pool is made of. */
 export interface PoolParts {
@@ -14,21 +17,15 @@ export interface PoolParts {
   readonly programArguments: readonly string[];
   readonly configuration: Configuration;
   readonly tiers: Tiers;
+  /** The installed models. */
+  readonly models: readonly InstalledModel[];
+  /** What the workers ask for vectors. */
+  readonly embedder: EmbedderProcess;
   readonly port: number;
   /** Port of the fragment door; undefined: it shares the other. */
   readonly doorPort: number | undefined;
   readonly clock: Clock;
   readonly log: Log;
-}
-
-/** A worker that lived shorter than this crashed at once (ms). */
-const quickCrashMs = 10_000;
-const firstDelayMs = 100;
-const longestDelayMs = 30_000;
-
-/** How long after the `n`-th quick crash in a row the next worker starts (ms): doubling, at most 30 s. */
-export function restartDelayMs(quickCrashes: number): number {
-  return quickCrashes === 0 ? 0 : Math.min(firstDelayMs * 2 ** (quickCrashes - 1), longestDelayMs);
 }
 
 /** One worker process as the parent sees it. */
@@ -46,10 +43,6 @@ export interface Collected {
   readonly metrics: (readonly Metric[])[];
   /** Workers that did not answer in time; only what they last counted is in {@link metrics}. */
   readonly missing: number;
-}
-
-function countersOf(metrics: readonly Metric[]): Metric[] {
-  return metrics.filter(({ type }) => type !== 'gauge');
 }
 
 /** The workers of one parent. */
@@ -145,15 +138,17 @@ export class WorkerPool {
   }
 
   private startOne(): void {
-    const { program, programArguments, configuration, tiers, port, doorPort, clock } = this.parts;
-    const child = fork(program, programArguments, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+    const { program, programArguments, configuration, tiers, models, port, doorPort, clock } = this.parts;
+    const stdio = ['ignore', 'inherit', 'inherit', 'ipc'] as const;
+    // Serialized by the engine, not as JSON: texts and vectors are bytes.
+    const child = fork(program, programArguments, { stdio: [...stdio], serialization: 'advanced' });
     const startedMs = clock.monotonicMs();
     const worker: Worker = { child, startedMs, listening: false, refused: undefined, metrics: [] };
     this.workers.add(worker);
     child.on('message', (message: ToParent) => this.hear(worker, message));
     child.on('error', (error) => (worker.refused ??= `A worker could not be started (${error.message}).`));
     child.on('exit', (code, signal) => this.ended(worker, code, signal));
-    this.tell(worker, { kind: 'start', configuration, tiers, port, doorPort });
+    this.tell(worker, { kind: 'start', configuration, tiers, models, port, doorPort });
   }
 
   private hear(worker: Worker, message: ToParent): void {
@@ -161,7 +156,9 @@ export class WorkerPool {
       worker.metrics = message.metrics;
       this.metricsWaits.get(message.request)?.(worker);
     } else if (message.kind === 'refused') worker.refused = message.reason;
-    else {
+    else if (message.kind === 'embed' || message.kind === 'cancelEmbed') {
+      this.parts.embedder.hear(worker, message, (answer) => this.tell(worker, answer));
+    } else {
       worker.listening = true;
       if (this.listening === this.parts.configuration.workers) this.started(undefined);
     }
@@ -174,6 +171,7 @@ export class WorkerPool {
 
   private ended(worker: Worker, code: number | null, signal: NodeJS.Signals | null): void {
     this.workers.delete(worker);
+    this.parts.embedder.forget(worker);
     this.onRetired(countersOf(worker.metrics));
     if (this.stopping) {
       if (this.workers.size === 0) this.settleStop?.();

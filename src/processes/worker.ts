@@ -1,6 +1,8 @@
 /** One worker: serves what its parent tells it to, until told to drain or left alone. */
 import type { Tiers } from '../access/tiers.js';
 import type { Server } from '../http/server.js';
+import type { Embedder } from '../models/embedder.js';
+import { remoteEmbedder, type RemoteEmbedder } from '../models/remoteEmbedder.js';
 import type { Configuration } from '../system/configuration.js';
 import type { ToParent, ToWorker } from './messages.js';
 import { watchVitals } from './vitals.js';
@@ -14,8 +16,10 @@ const orphanDrainMs = 3_000;
  */
 const groupSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-function tell(message: ToParent): void {
+/** False where the parent has gone. */
+function tell(message: ToParent): boolean {
   if (process.connected) process.send?.(message);
+  return process.connected;
 }
 
 function refuse(reason: string): void {
@@ -26,13 +30,15 @@ function refuse(reason: string): void {
 
 /**
  * Serves until drained, then ends the process. `build` makes the server from what the parent has read; when
- * it throws, the worker refuses with the error's message.
+ * it throws, the worker refuses with the error's message. `readBytesPerToken`: see the native module.
  */
 export function runWorker(
-  build: (configuration: Configuration, tiers: Tiers) => Server | Promise<Server>,
+  build: (configuration: Configuration, tiers: Tiers, embedder: Embedder) => Server | Promise<Server>,
+  readBytesPerToken: number,
 ): void {
   const vitals = watchVitals();
   let server: Server | undefined;
+  let embedder: RemoteEmbedder | undefined;
   let ending = false;
   const end = (timeoutMs: number): void => {
     if (ending) return;
@@ -40,9 +46,10 @@ export function runWorker(
     void (server?.drain(timeoutMs) ?? Promise.resolve(true)).then((drained) => process.exit(drained ? 0 : 1));
   };
   const start = async (order: ToWorker & { kind: 'start' }): Promise<void> => {
-    const { configuration, tiers, port, doorPort } = order;
+    const { configuration, tiers, models, port, doorPort } = order;
+    embedder = remoteEmbedder({ models, tell, readBytesPerToken });
     try {
-      server = await build(configuration, tiers);
+      server = await build(configuration, tiers, embedder);
     } catch (error) {
       refuse(error instanceof Error ? error.message : String(error));
       return;
@@ -56,6 +63,7 @@ export function runWorker(
   process.on('message', (message: ToWorker) => {
     if (message.kind === 'start') void start(message);
     else if (message.kind === 'drain') end(message.timeoutMs);
+    else if (message.kind === 'embedded') embedder?.hear(message);
     else {
       const metrics = [...(server?.metrics() ?? []), ...vitals()];
       tell({ kind: 'metrics', request: message.request, metrics });

@@ -3,7 +3,7 @@
  */
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { logLevels, type LogLevel } from './log.js';
 import { parseSecrets } from './masterSecret.js';
 import { parseNetwork } from './network.js';
@@ -49,6 +49,20 @@ export interface Configuration {
   readonly leadsPerMinute: number;
   /** Audits a minute that an address may make; 0: no limit. */
   readonly auditsPerMinute: number;
+  /** Absolute path of the folder of installed models; null: `models` in the data folder. */
+  readonly modelsFolder: string | null;
+  /** Id of the model for requests that name none; null: by what is installed. */
+  readonly embedModel: string | null;
+  /** Threads that make one text's vector. */
+  readonly embedThreads: number;
+  /** Texts that may wait for the embedder. */
+  readonly embedQueue: number;
+  /** How long a request's texts may take, waiting included (ms). */
+  readonly embedDeadlineMs: number;
+  /** Whether the embedder and its model are loaded at start. */
+  readonly embedPreload: boolean;
+  /** Size of the cache of embeddings (MiB); 0: there is none. */
+  readonly embedCacheMb: number;
   /** Where the price of a bitcoin in US cents comes from. */
   readonly rateSource: RateSource;
   /** Orders a minute, by address; 0: no limit. */
@@ -517,6 +531,62 @@ const table: Table = {
     meaning: 'Audits a minute that an address may make; 0 is no limit.',
     parse: integer(0, MOST_REQUESTS_PER_MINUTE),
   },
+  modelsFolder: {
+    name: 'MODELS_DIR',
+    type: 'path',
+    fallback: () => '',
+    fallbackShown: '`models` in the data folder',
+    meaning: 'Folder of the models that `fusegate models add` installs ([models.md](models.md)).',
+    parse: (text) => ({ value: text === '' ? null : resolve(text) }),
+  },
+  embedModel: {
+    name: 'EMBED_MODEL',
+    type: 'id of an installed model',
+    fallback: () => '',
+    fallbackShown: '`bge-base-en-v1.5` if installed, else `all-MiniLM-L6-v2`',
+    meaning: 'Model for requests that name none.',
+    parse: (text) => ({ value: text === '' ? null : text }),
+  },
+  embedThreads: {
+    name: 'EMBED_THREADS',
+    type: 'whole number, 1 to 256',
+    fallback: () => '1',
+    meaning:
+      'Threads that make a text’s vector. They run at low priority, in one process for all workers; more ' +
+      'than half of the cores slow everything else.',
+    parse: integer(1, 256),
+  },
+  embedQueue: {
+    name: 'EMBED_QUEUE',
+    type: 'whole number, 1 to 100000',
+    fallback: () => '4000',
+    meaning: 'Texts that may wait for their vectors; a request that finds more waiting gets 429.',
+    parse: integer(1, 100_000),
+  },
+  embedDeadlineMs: {
+    name: 'EMBED_DEADLINE_MS',
+    type: 'whole number, 100 to 600000',
+    fallback: () => '30000',
+    meaning: 'How long all vectors of a request may take, waiting included, before it gets 503 (ms).',
+    parse: integer(100, 600_000),
+  },
+  embedPreload: {
+    name: 'EMBED_PRELOAD',
+    type: 'no, yes',
+    fallback: () => 'no',
+    meaning: 'Whether the model for requests that name none is loaded at start, not by the first request.',
+    parse: (text) =>
+      text === 'no' || text === 'yes' ? { value: text === 'yes' } : { wrong: 'must be no or yes' },
+  },
+  embedCacheMb: {
+    name: 'EMBED_CACHE_MB',
+    type: 'whole number, 0 to 1048576',
+    fallback: () => '256',
+    meaning:
+      'Size of the file of the data folder that keeps computed vectors (MiB): about 640 texts each, by a ' +
+      'model of 384 dimensions. It is taken whole at the first start; 0 keeps none.',
+    parse: integer(0, 1_048_576),
+  },
   rateSource: {
     name: 'RATE_SOURCE',
     type: '`fixed:<US dollars>`, or two sources by a comma',
@@ -760,6 +830,14 @@ function lndErrors(values: Partial<Configuration>): string[] {
   ];
   if (macaroons > 1) return ['Set LND_MACAROON_HEX or LND_MACAROON_PATH, not both.'];
   return missing.length === 0 ? [] : [`Lightning payments also need ${missing.join(', ')}.`];
+}
+
+/** Absolute path of the folder that models are installed into. */
+export function installedModelsFolder({
+  modelsFolder,
+  dataFolder,
+}: Pick<Configuration, 'modelsFolder' | 'dataFolder'>): string {
+  return modelsFolder ?? join(dataFolder, 'models');
 }
 
 /** A sentence for each port that two variables name. */

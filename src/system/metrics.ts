@@ -20,6 +20,11 @@ export interface Metric {
   readonly values: readonly MetricValue[];
 }
 
+/** Those that only grow: what is left of a process that has ended. */
+export function countersOf(metrics: readonly Metric[]): Metric[] {
+  return metrics.filter(({ type }) => type !== 'gauge');
+}
+
 /** A gauge or counter with one value and no labels. */
 export function single(
   type: 'counter' | 'gauge',

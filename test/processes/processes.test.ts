@@ -4,7 +4,7 @@ import { chmodSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { restartDelayMs } from '../../src/processes/pool.js';
+import { restartDelayMs } from '../../src/processes/restartDelay.js';
 import { exchange, head, RawClient } from '../http/raw.js';
 import { listening, lives, runServer, temporaryFolder, until } from './run.js';
 

@@ -38,6 +38,9 @@ async function parent(program: string): Promise<void> {
   const outcome = await runParent({
     program,
     programArguments: ['worker'],
+    embedderArguments: ['embedder'],
+    models: [],
+    preload: undefined,
     configuration: read.configuration,
     clock: systemClock,
     log: createLog(read.configuration.logLevel),
@@ -52,6 +55,6 @@ async function parent(program: string): Promise<void> {
 
 const [, program = '', role] = process.argv;
 if (import.meta.url === pathToFileURL(program).href) {
-  if (role === 'worker') runWorker(build);
+  if (role === 'worker') runWorker(build, native.readBytesPerToken());
   else await parent(program);
 }

@@ -29,6 +29,7 @@ pub mod request;
 mod scan;
 pub mod shards;
 pub mod static_model;
+pub mod subwords;
 pub mod terms;
 pub mod tokenize;
 pub mod unicode;

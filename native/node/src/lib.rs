@@ -9,6 +9,7 @@ mod lock;
 mod normalize;
 mod previews;
 mod shards;
+mod subwords;
 mod vectors;
 
 use std::cell::RefCell;

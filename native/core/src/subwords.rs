@@ -1,0 +1,323 @@
+//! The subword tokenizer of an embedding model: `tokenizer.json` as Hugging Face's tokenizers writes it
+//! (WordPiece, Unigram, BPE), text in, token ids out, cut to the length that the model reads.
+
+use std::borrow::Cow;
+
+use tokenizers::{Encoding, PostProcessor, Tokenizer, TruncationDirection};
+
+/// Bytes of a text that are looked at for each token that the model reads: texts of that many bytes a token
+/// are no prose, and a text of megabytes must not hold up the others.
+pub const READ_BYTES_PER_TOKEN: usize = 256;
+
+/// Bytes for each token that are tokenized at first; nearly every text has more tokens than that.
+const FIRST_BYTES_PER_TOKEN: usize = 8;
+
+/// Tokens behind the last one that is used, of which a cut text must have more: none of those that are used
+/// then comes of its last word, which the cut may have changed.
+const MARGIN: usize = 128;
+
+/// A text as its model reads it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Subwords {
+    /// Token ids, the special ones among them.
+    pub ids: Vec<u32>,
+    /// The text had more than fits.
+    pub truncated: bool,
+}
+
+/// A tokenizer and the length of its model.
+pub struct SubwordTokenizer {
+    tokenizer: Tokenizer,
+    max_tokens: usize,
+    /// Special tokens that every text gets.
+    specials: usize,
+    largest_id: u32,
+}
+
+impl SubwordTokenizer {
+    /// Reads a `tokenizer.json`; its own padding and truncation are not used. `max_tokens`: what the model
+    /// reads, special tokens included. Fails with what is wrong with the file, after "tokenizer.json".
+    pub fn new(json: &[u8], max_tokens: usize) -> Result<Self, String> {
+        let mut tokenizer =
+            Tokenizer::from_bytes(json).map_err(|error| format!("cannot be read ({error})"))?;
+        tokenizer.with_padding(None);
+        tokenizer
+            .with_truncation(None)
+            .map_err(|error| format!("cannot be used ({error})"))?;
+        let specials = tokenizer
+            .get_post_processor()
+            .map_or(0, |each| each.added_tokens(false));
+        if specials == 0 {
+            return Err("adds no special tokens, which a sentence model needs".to_owned());
+        }
+        if specials >= max_tokens {
+            return Err(format!(
+                "adds {specials} special tokens where the model reads {max_tokens}"
+            ));
+        }
+        let largest_id = tokenizer.get_vocab(true).into_values().max().unwrap_or(0);
+        let read = Self {
+            tokenizer,
+            max_tokens,
+            specials,
+            largest_id,
+        };
+        read.check_specials()?;
+        Ok(read)
+    }
+
+    /// Whether each special token that texts get is the vocabulary's own.
+    fn check_specials(&self) -> Result<(), String> {
+        let empty = self
+            .tokenizer
+            .encode_fast("", true)
+            .map_err(|error| error.to_string())?;
+        if empty.len() != self.specials {
+            return Err("gives an empty text other tokens than the special ones".to_owned());
+        }
+        // The names come with the ids from the post-processor: only the vocabulary can say that they fit.
+        for (token, &id) in empty.get_tokens().iter().zip(empty.get_ids()) {
+            if self.tokenizer.token_to_id(token) != Some(id) {
+                return Err(format!(
+                    "adds the special token {token}, which is not in its vocabulary"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// The largest id that a text can get.
+    pub fn largest_id(&self) -> u32 {
+        self.largest_id
+    }
+
+    /// Token ids of a text. Bytes that are no UTF-8 count as U+FFFD. A text is read up to
+    /// [`READ_BYTES_PER_TOKEN`] bytes for each token of the model; the same text always gets the same ids.
+    pub fn encode(&self, text: &[u8]) -> Result<Subwords, String> {
+        let limit = self.max_tokens * READ_BYTES_PER_TOKEN;
+        let read = readable(text, limit);
+        let cut = text.len() > limit;
+        let mut window = self.max_tokens * FIRST_BYTES_PER_TOKEN;
+        loop {
+            let beginning = beginning(&read, window);
+            let encoding = self
+                .tokenizer
+                .encode_fast(beginning, false)
+                .map_err(|error| error.to_string())?;
+            if beginning.len() == read.len() || encoding.len() > self.max_tokens + MARGIN {
+                return self.finish(encoding, cut);
+            }
+            window *= 4;
+        }
+    }
+
+    /// Cuts what does not fit and adds the special tokens.
+    fn finish(&self, mut encoding: Encoding, cut: bool) -> Result<Subwords, String> {
+        let room = self.max_tokens - self.specials;
+        let truncated = cut || encoding.len() > room;
+        encoding.truncate(room, 0, TruncationDirection::Right);
+        let whole = self
+            .tokenizer
+            .post_process(encoding, None, true)
+            .map_err(|error| error.to_string())?;
+        Ok(Subwords {
+            ids: whole.get_ids().to_vec(),
+            truncated,
+        })
+    }
+}
+
+/// The beginning of a text, cut between characters.
+fn readable(text: &[u8], limit: usize) -> Cow<'_, str> {
+    if text.len() <= limit {
+        return String::from_utf8_lossy(text);
+    }
+    let is_inside = |at: &usize| text[*at] & 0xC0 == 0x80;
+    let end = (limit.saturating_sub(3)..=limit)
+        .rev()
+        .find(|at| !is_inside(at))
+        .unwrap_or(limit);
+    String::from_utf8_lossy(&text[..end])
+}
+
+/// The whole characters in the first bytes of a text.
+fn beginning(text: &str, bytes: usize) -> &str {
+    let mut end = bytes.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+    use std::sync::LazyLock;
+
+    const LENGTH: usize = 256;
+
+    fn shipped_json() -> Vec<u8> {
+        let path = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../models/all-MiniLM-L6-v2/tokenizer.json"
+        );
+        std::fs::read(path).expect("the shipped tokenizer")
+    }
+
+    static SHIPPED: LazyLock<SubwordTokenizer> =
+        LazyLock::new(|| SubwordTokenizer::new(&shipped_json(), LENGTH).expect("the shipped tokenizer"));
+
+    /// The obvious reading: all of the text at once, then cut.
+    fn naive(text: &str) -> Subwords {
+        let whole = SHIPPED.tokenizer.encode_fast(text, false).expect("tokens");
+        let room = LENGTH - 2;
+        let mut ids = vec![101];
+        ids.extend(whole.get_ids().iter().take(room));
+        ids.push(102);
+        Subwords {
+            ids,
+            truncated: whole.len() > room,
+        }
+    }
+
+    #[test]
+    fn agrees_with_the_tokenizers_package() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../test/vectors/embed.jsonl");
+        let lines = std::fs::read_to_string(path).expect("the vectors");
+        for line in lines.lines() {
+            let vector: Value = serde_json::from_str(line).expect("JSON");
+            let text = vector["text"].as_str().expect("a text");
+            let encoded = SHIPPED.encode(text.as_bytes()).expect("ids");
+            assert_eq!(json!(encoded.ids), vector["ids"], "{text:.60}");
+            assert_eq!(json!(encoded.truncated), vector["truncated"], "{text:.60}");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(60))]
+
+        #[test]
+        fn reading_in_windows_changes_nothing(
+            pieces in prop::collection::vec(
+                prop_oneof![
+                    "[a-z]{1,12} ", "[a-z0-9.,;-]{1,30}", "[一-龠]{1,40}", "[ \t\n]{1,20}", "\\PC{1,20}",
+                    "[a-z]{90,300}", "[\u{300}-\u{310}]{1,3}",
+                ],
+                0..400,
+            ),
+        ) {
+            let text = pieces.concat();
+            prop_assume!(text.len() <= LENGTH * READ_BYTES_PER_TOKEN);
+            prop_assert_eq!(SHIPPED.encode(text.as_bytes()).expect("ids"), naive(&text));
+        }
+
+        #[test]
+        fn any_bytes_have_ids(bytes in prop::collection::vec(any::<u8>(), 0..3_000)) {
+            let encoded = SHIPPED.encode(&bytes).expect("ids");
+            prop_assert!(encoded.ids.len() >= 2 && encoded.ids.len() <= LENGTH);
+            prop_assert!(encoded.ids.iter().all(|&id| id <= SHIPPED.largest_id()));
+        }
+    }
+
+    #[test]
+    fn a_text_of_megabytes_is_read_up_to_the_limit() {
+        let limit = LENGTH * READ_BYTES_PER_TOKEN;
+        for character in ["a", "é", "支", "🙂", " "] {
+            let text = character.repeat((2 << 20) / character.len());
+            let encoded = SHIPPED.encode(text.as_bytes()).expect("ids");
+            let whole = limit / character.len() * character.len();
+            let expected = SHIPPED.encode(&text.as_bytes()[..whole]).expect("ids");
+            assert_eq!(encoded.ids, expected.ids, "{character}");
+            assert!(encoded.truncated);
+        }
+    }
+
+    fn changed(change: impl FnOnce(&mut Value)) -> Result<SubwordTokenizer, String> {
+        let mut value: Value = serde_json::from_slice(&shipped_json()).expect("JSON");
+        change(&mut value);
+        SubwordTokenizer::new(value.to_string().as_bytes(), LENGTH)
+    }
+
+    fn wrong(read: Result<SubwordTokenizer, String>) -> String {
+        read.err().expect("refused")
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        assert!(wrong(SubwordTokenizer::new(b"{}", LENGTH)).starts_with("cannot be read"));
+        assert!(wrong(SubwordTokenizer::new(&shipped_json()[..9_999], LENGTH)).starts_with("cannot be read"));
+        assert!(wrong(SubwordTokenizer::new(&shipped_json(), 2)).contains("2 special tokens"));
+        let none = changed(|value| value["post_processor"] = Value::Null);
+        assert!(wrong(none).contains("no special tokens"));
+        let missing = changed(|value| {
+            value["added_tokens"] = json!([]);
+            value["model"]["vocab"]
+                .as_object_mut()
+                .expect("a vocabulary")
+                .remove("[SEP]");
+        });
+        assert!(wrong(missing).contains("[SEP]"));
+    }
+
+    fn template() -> Value {
+        let special = |id: u32, token: &str| json!({"id": token, "ids": [id], "tokens": [token]});
+        json!({
+            "type": "TemplateProcessing",
+            "single": [
+                {"SpecialToken": {"id": "<s>", "type_id": 0}},
+                {"Sequence": {"id": "A", "type_id": 0}},
+                {"SpecialToken": {"id": "</s>", "type_id": 0}}
+            ],
+            "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 0}}],
+            "special_tokens": {"<s>": special(0, "<s>"), "</s>": special(1, "</s>")}
+        })
+    }
+
+    fn ids_by(parts: Value, text: &str) -> Vec<u32> {
+        let mut whole = json!({
+            "version": "1.0", "truncation": null, "padding": null, "added_tokens": [], "normalizer": null,
+            "decoder": null, "post_processor": template()
+        });
+        for (name, part) in parts.as_object().expect("an object") {
+            whole[name] = part.clone();
+        }
+        let tokenizer = SubwordTokenizer::new(whole.to_string().as_bytes(), 16).expect("a tokenizer");
+        tokenizer.encode(text.as_bytes()).expect("ids").ids
+    }
+
+    #[test]
+    fn unigram_is_read() {
+        let pre_tokenizer = json!({"type": "Sequence", "pretokenizers": [
+            {"type": "WhitespaceSplit"},
+            {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": true}
+        ]});
+        let vocab = json!([
+            ["<s>", 0.0],
+            ["</s>", 0.0],
+            ["<unk>", 0.0],
+            ["▁pump", -2.0],
+            ["▁", -3.0],
+            ["p", -5.0],
+            ["s", -5.0]
+        ]);
+        let model = json!({"type": "Unigram", "unk_id": 2, "vocab": vocab, "byte_fallback": false});
+        let parts = json!({"pre_tokenizer": pre_tokenizer, "model": model});
+        assert_eq!(ids_by(parts, "pump  pumps x"), [0, 3, 3, 6, 4, 2, 1]);
+    }
+
+    #[test]
+    fn bpe_is_read() {
+        let pre_tokenizer =
+            json!({"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true});
+        let vocab = json!({"<s>": 0, "</s>": 1, "a": 2, "b": 3, "ab": 4, "Ġ": 5, "Ġab": 6});
+        let model = json!({
+            "type": "BPE", "dropout": null, "unk_token": null, "continuing_subword_prefix": null,
+            "end_of_word_suffix": null, "fuse_unk": false, "byte_fallback": false, "vocab": vocab,
+            "merges": [["a", "b"], ["Ġ", "ab"]]
+        });
+        let parts = json!({"pre_tokenizer": pre_tokenizer, "model": model});
+        assert_eq!(ids_by(parts, "abb ab"), [0, 4, 3, 6, 1]);
+    }
+}

@@ -1,0 +1,66 @@
+/**
+ * What the embedder process does: one text after the other, each by itself. Models are loaded when their first
+ * text comes, and stay.
+ */
+import type { InstalledModel } from './embedder.js';
+import type { FromEmbedder, ToEmbedder } from './messages.js';
+import type { SessionResult } from './session.js';
+
+/** What it is made of. */
+export interface EmbedderLoopParts {
+  /** Loads a model with so many threads. */
+  readonly openSession: (model: InstalledModel, threads: number) => Promise<SessionResult>;
+  readonly tell: (message: FromEmbedder) => void;
+  /** Milliseconds of a clock that only grows. */
+  readonly monotonicMs: () => number;
+}
+
+function message(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** Makes the function that takes the parent's messages, which are worked at in their order. */
+export function embedderLoop(parts: EmbedderLoopParts): (order: ToEmbedder) => void {
+  const sessions = new Map<string, Promise<SessionResult>>();
+  let threads = 1;
+  let last: Promise<void> = Promise.resolve();
+
+  /** A model that was refused stays so: its files do not change while this process lives. */
+  function sessionOf(model: InstalledModel): Promise<SessionResult> {
+    const known = sessions.get(model.digest);
+    if (known !== undefined) return known;
+    const opened = parts.openSession(model, threads);
+    sessions.set(model.digest, opened);
+    return opened;
+  }
+
+  async function text({ job, model, text }: ToEmbedder & { kind: 'text' }): Promise<void> {
+    const opened = await sessionOf(model);
+    if ('wrong' in opened) {
+      parts.tell({ kind: 'failed', job, reason: opened.wrong });
+      return;
+    }
+    const beginMs = parts.monotonicMs();
+    try {
+      const { vector, truncated } = await opened.session.embed(text);
+      const seconds = (parts.monotonicMs() - beginMs) / 1_000;
+      parts.tell({ kind: 'vector', job, vector, truncated, seconds });
+    } catch (error) {
+      parts.tell({ kind: 'failed', job, reason: `The model ${model.id} failed (${message(error)}).` });
+    }
+  }
+
+  async function work(order: ToEmbedder): Promise<void> {
+    if (order.kind === 'start') threads = order.threads;
+    else if (order.kind === 'text') await text(order);
+    else {
+      const opened = await sessionOf(order.model);
+      const reason = 'wrong' in opened ? opened.wrong : undefined;
+      parts.tell({ kind: 'loaded', model: order.model.id, reason });
+    }
+  }
+
+  return (order) => {
+    last = last.then(() => work(order));
+  };
+}

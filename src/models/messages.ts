@@ -1,0 +1,48 @@
+/**
+ * What processes tell each other about texts and vectors: workers ask their parent, which keeps the queue, and
+ * the parent gives the embedder process one text after the other.
+ */
+import type { Metric } from '../system/metrics.js';
+import type { Embedded, InstalledModel } from './embedder.js';
+
+/** From a worker to the parent. */
+export type EmbedQuestion =
+  | {
+      readonly kind: 'embed';
+      /** Told apart by the worker's own numbers. */
+      readonly request: number;
+      /** Id of an installed model. */
+      readonly model: string;
+      readonly texts: readonly Uint8Array[];
+    }
+  /** Nobody waits for the request any more. */
+  | { readonly kind: 'cancelEmbed'; readonly request: number };
+
+/** From the parent to a worker. */
+export interface EmbedAnswer {
+  readonly kind: 'embedded';
+  readonly request: number;
+  readonly outcome: Embedded;
+}
+
+/** From the parent to the embedder process. */
+export type ToEmbedder =
+  | { readonly kind: 'start'; readonly threads: number }
+  | { readonly kind: 'load'; readonly model: InstalledModel }
+  | { readonly kind: 'text'; readonly job: number; readonly model: InstalledModel; readonly text: Uint8Array };
+
+/** From the embedder process to the parent. */
+export type FromEmbedder =
+  | {
+      readonly kind: 'vector';
+      readonly job: number;
+      readonly vector: Float32Array;
+      readonly truncated: boolean;
+      /** How long the text took. */
+      readonly seconds: number;
+    }
+  /** The model cannot be run; `reason`: sentences for the log. */
+  | { readonly kind: 'failed'; readonly job: number; readonly reason: string }
+  /** Whether a model that was to be loaded can be run; `reason`: why not. */
+  | { readonly kind: 'loaded'; readonly model: string; readonly reason: string | undefined }
+  | { readonly kind: 'vitals'; readonly metrics: readonly Metric[] };

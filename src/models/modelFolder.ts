@@ -1,0 +1,235 @@
+/**
+ * A model's folder: `fusegate.json` says what the model is and has the size and SHA-256 of every file. A folder
+ * that is not whole is told by what is wrong and what to do.
+ */
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { basename, join, resolve } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { modelKinds, poolings, type InstalledModel } from './embedder.js';
+
+/** Name of the file that says what is in the folder. */
+export const manifestName = 'fusegate.json';
+
+/** A file of a model. */
+export interface ModelFile {
+  readonly bytes: number;
+  /** Hex. */
+  readonly sha256: string;
+}
+
+/** What a `fusegate.json` says. */
+export interface ModelManifest {
+  readonly id: string;
+  readonly kind: InstalledModel['kind'];
+  readonly dimension: number;
+  readonly pooling: InstalledModel['pooling'];
+  readonly max_tokens: number;
+  readonly query_prefix: string;
+  readonly document_prefix: string;
+  readonly license: string;
+  readonly provenance: string;
+  /** By their names. */
+  readonly files: Readonly<Record<string, ModelFile>>;
+}
+
+/** Files that every model of a kind has. */
+const needed: Readonly<Record<InstalledModel['kind'], readonly string[]>> = {
+  onnx: ['model.onnx', 'tokenizer.json'],
+  static: [],
+};
+
+const MOST_DIMENSIONS = 16_384;
+const MOST_TOKENS = 32_768;
+const MOST_MANIFEST_BYTES = 1 << 20;
+
+/** Names that are file names everywhere and need no escape in a URL. */
+const namePattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
+
+/** Whether a text can be a model's id. The folder of the models that ship also holds `scripts`. */
+export function isModelId(text: string): boolean {
+  return namePattern.test(text) && text !== 'scripts';
+}
+
+function isWhole(value: unknown, most: number): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 1 && (value as number) <= most;
+}
+
+function isOneOf<Value extends string>(value: unknown, list: readonly Value[]): value is Value {
+  return (list as readonly unknown[]).includes(value);
+}
+
+function isFile(value: unknown): value is ModelFile {
+  const { bytes, sha256 } = Object(value) as Partial<Record<keyof ModelFile, unknown>>;
+  return isWhole(bytes, Number.MAX_SAFE_INTEGER) && typeof sha256 === 'string' && /^[0-9a-f]{64}$/.test(sha256);
+}
+
+/** Names of the members of a manifest that are not what they must be. */
+function wrongMembers(manifest: Partial<Record<keyof ModelManifest, unknown>>): string[] {
+  const { id, kind, dimension, pooling, max_tokens, files } = manifest;
+  const texts = ['query_prefix', 'document_prefix', 'license', 'provenance'] as const;
+  const listed = Object.entries(Object(files) as Record<string, unknown>);
+  const required = isOneOf(kind, modelKinds) ? needed[kind] : [];
+  const fits: Readonly<Record<string, boolean>> = {
+    id: typeof id === 'string' && isModelId(id),
+    kind: isOneOf(kind, modelKinds),
+    dimension: isWhole(dimension, MOST_DIMENSIONS),
+    pooling: isOneOf(pooling, poolings),
+    max_tokens: isWhole(max_tokens, MOST_TOKENS),
+    ...Object.fromEntries(texts.map((name) => [name, typeof manifest[name] === 'string'])),
+    files:
+      listed.every(([name, file]) => namePattern.test(name) && name !== manifestName && isFile(file)) &&
+      listed.length > 0 &&
+      required.every((name) => listed.some(([present]) => present === name)),
+  };
+  return Object.keys(fits).filter((name) => fits[name] === false);
+}
+
+/** Reads what a `fusegate.json` says; `wrong` follows its path in a sentence. */
+export function parseManifest(text: string): { readonly manifest: ModelManifest } | { readonly wrong: string } {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch {
+    return { wrong: 'is no JSON' };
+  }
+  const wrong = wrongMembers(Object(parsed) as Partial<Record<keyof ModelManifest, unknown>>);
+  if (wrong.length > 0) return { wrong: `does not say what it must of: ${wrong.join(', ')}` };
+  return { manifest: parsed as ModelManifest };
+}
+
+/** The SHA-256 of a file, hex, read in pieces. `onBytes`: called with how many each was. */
+export async function fileSha256(path: string, onBytes?: (bytes: number) => void): Promise<string> {
+  const hash = createHash('sha256');
+  await pipeline(createReadStream(path, { highWaterMark: 1 << 20 }), async (pieces: AsyncIterable<Buffer>) => {
+    for await (const piece of pieces) {
+      hash.update(piece);
+      onBytes?.(piece.byteLength);
+    }
+  });
+  return hash.digest('hex');
+}
+
+function reason(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : String(error);
+}
+
+/** What is wrong with a file, if anything. */
+async function wrongFile(path: string, expected: ModelFile, onBytes?: (bytes: number) => void) {
+  try {
+    const { size } = await stat(path);
+    if (size !== expected.bytes) return `${path} has ${size} bytes, not ${expected.bytes}`;
+    if ((await fileSha256(path, onBytes)) === expected.sha256) return undefined;
+    return `${path} is not the file that ${manifestName} names: its SHA-256 is another`;
+  } catch (error) {
+    return `${path} cannot be read (${reason(error)})`;
+  }
+}
+
+/** A model that is whole, or the sentences that say what is wrong and what to do. */
+export type ModelFolderResult = { readonly model: InstalledModel } | { readonly wrong: string };
+
+function installed(manifest: ModelManifest, text: string, folder: string): InstalledModel {
+  return {
+    id: manifest.id,
+    kind: manifest.kind,
+    digest: createHash('sha256').update(text).digest('hex'),
+    dimension: manifest.dimension,
+    pooling: manifest.pooling,
+    maxTokens: manifest.max_tokens,
+    queryPrefix: manifest.query_prefix,
+    documentPrefix: manifest.document_prefix,
+    license: manifest.license,
+    provenance: manifest.provenance,
+    folder: resolve(folder),
+  };
+}
+
+/** Reads a model's folder and every byte of its files. `onBytes`: called with the bytes read. */
+export async function readModelFolder(
+  folder: string,
+  onBytes?: (bytes: number) => void,
+): Promise<ModelFolderResult> {
+  const again = `Fetch the model again: fusegate models remove ${basename(folder)}, then models add.`;
+  const path = join(folder, manifestName);
+  let text: string;
+  try {
+    if ((await stat(path)).size > MOST_MANIFEST_BYTES) return { wrong: `${path} is too long. ${again}` };
+    text = await readFile(path, 'utf8');
+  } catch (error) {
+    return { wrong: `${path} cannot be read (${reason(error)}). ${again}` };
+  }
+  const read = parseManifest(text);
+  if ('wrong' in read) return { wrong: `${path} ${read.wrong}. ${again}` };
+  const { manifest } = read;
+  if (manifest.id !== basename(resolve(folder))) {
+    return { wrong: `${path} is of ${manifest.id}: rename the folder to that.` };
+  }
+  for (const [name, file] of Object.entries(manifest.files)) {
+    const wrong = await wrongFile(join(folder, name), file, onBytes);
+    if (wrong !== undefined) return { wrong: `${wrong}. ${again}` };
+  }
+  return { model: installed(manifest, text, folder) };
+}
+
+/** Models by their ids that requests without one get: the first that is installed. */
+const usualModels = ['bge-base-en-v1.5', 'all-MiniLM-L6-v2'] as const;
+
+/** The model of requests that name none; undefined where none of its ids is installed. `wanted`: an id. */
+export function defaultModel(
+  models: readonly InstalledModel[],
+  wanted: string | null,
+): InstalledModel | undefined {
+  const ids = wanted === null ? usualModels : [wanted];
+  return ids.map((id) => models.find((model) => model.id === id)).find((model) => model !== undefined);
+}
+
+/** A folder that holds no whole model. */
+export interface RefusedModel {
+  /** The folder's name. */
+  readonly id: string;
+  /** Sentences that say what is wrong and what to do. */
+  readonly wrong: string;
+}
+
+/** What was found in folders of models. */
+export interface FoundModels {
+  readonly models: readonly InstalledModel[];
+  readonly refused: readonly RefusedModel[];
+}
+
+/** Names of the model folders in a folder, sorted; none where it is not there. Hidden ones are no models. */
+export async function modelNames(parent: string): Promise<string[]> {
+  try {
+    const entries = await readdir(parent, { withFileTypes: true });
+    const folders = entries.filter((entry) => entry.isDirectory() || entry.isSymbolicLink());
+    return folders.map(({ name }) => name).filter(isModelId).sort();
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
+    throw error;
+  }
+}
+
+/**
+ * Reads every model of the folders, all of their bytes. Of two with the same id the one of the earlier folder
+ * counts, and the other is refused.
+ * @throws Error when a folder that is there cannot be listed
+ */
+export async function readModels(parents: readonly string[]): Promise<FoundModels> {
+  const models = new Map<string, InstalledModel>();
+  const refused: RefusedModel[] = [];
+  for (const parent of parents) {
+    for (const id of await modelNames(parent)) {
+      const earlier = models.get(id);
+      if (earlier !== undefined) {
+        refused.push({ id, wrong: `${join(parent, id)} is not used: ${id} is also in ${earlier.folder}.` });
+        continue;
+      }
+      const read = await readModelFolder(join(parent, id));
+      if ('model' in read) models.set(id, read.model);
+      else refused.push({ id, wrong: read.wrong });
+    }
+  }
+  return { models: [...models.values()], refused };
+}

@@ -1,0 +1,216 @@
+/**
+ * Texts that wait for the embedder: bounded, fair between calls, with a deadline for each call. It lives in the
+ * parent, so that one bound holds for all workers of a machine.
+ */
+import type { Clock, Timer } from '../system/clock.js';
+import { single, type Metric } from '../system/metrics.js';
+import type { Embedded, InstalledModel } from './embedder.js';
+
+/** One text on its way to the embedder. */
+export interface TextJob {
+  readonly job: number;
+  readonly model: InstalledModel;
+  readonly text: Uint8Array;
+}
+
+/** What a queue is made of. */
+export interface QueueParts {
+  readonly clock: Clock;
+  /** Texts that may wait; a call that finds none waiting is taken whatever its size. */
+  readonly mostTexts: number;
+  /** How long after its arrival a call's last text must have been done. */
+  readonly deadlineMs: number;
+  /** Gives a text to the embedder, which says {@link EmbedQueue.done} or {@link EmbedQueue.failed} of it. */
+  readonly send: (job: TextJob) => void;
+}
+
+/** Texts with the embedder at once: one that it works at, one that is there when it is done. */
+const AHEAD = 2;
+
+/** Bytes that may wait. */
+const MOST_BYTES = 64 << 20;
+
+const LONGEST_RETRY_SECONDS = 60;
+
+/** A text's time before any was measured (s). */
+const FIRST_GUESS_SECONDS = 0.02;
+
+/** A call whose texts wait. */
+interface Call {
+  readonly model: InstalledModel;
+  readonly texts: readonly Uint8Array[];
+  /** Places of the texts not given to the embedder yet; the next one is the last. */
+  readonly left: number[];
+  readonly vectors: Float32Array;
+  readonly truncated: boolean[];
+  undone: number;
+  timer: Timer | undefined;
+  readonly end: (outcome: Embedded) => void;
+}
+
+/** Ends a call that waits; nothing happens where it has ended. */
+export type Cancel = () => void;
+
+/** The queue. */
+export class EmbedQueue {
+  private readonly calls = new Set<Call>();
+  /** Calls with texts not given to the embedder yet, the next one first. */
+  private rotation: Call[] = [];
+  private readonly running = new Map<number, { readonly call: Call; readonly at: number }>();
+  private lastJob = 0;
+  private waitingTexts = 0;
+  private waitingBytes = 0;
+  private secondsPerText = FIRST_GUESS_SECONDS;
+  private accepting = false;
+  private readonly counts = { texts: 0, seconds: 0, full: 0, late: 0, failed: 0, cancelled: 0 };
+
+  constructor(private readonly parts: QueueParts) {}
+
+  /** Whether any call waits. */
+  get busy(): boolean {
+    return this.calls.size > 0;
+  }
+
+  /** The embedder takes texts from now on. */
+  ready(): void {
+    this.accepting = true;
+    this.give();
+  }
+
+  /** Adds a call; `end` is called once, maybe at once, with what became of it. */
+  add(model: InstalledModel, texts: readonly Uint8Array[], end: (outcome: Embedded) => void): Cancel {
+    const bytes = texts.reduce((sum, text) => sum + text.byteLength, 0);
+    if (this.isFull(texts.length, bytes)) {
+      this.counts.full += 1;
+      end({ kind: 'queue_full', retryAfterSeconds: this.retryAfterSeconds() });
+      return () => undefined;
+    }
+    const call = newCall(model, texts, end);
+    this.waitingTexts += texts.length;
+    this.waitingBytes += bytes;
+    this.calls.add(call);
+    if (texts.length === 0) {
+      this.finish(call, { kind: 'vectors', vectors: call.vectors, truncated: call.truncated });
+      return () => undefined;
+    }
+    call.timer = this.parts.clock.after(this.parts.deadlineMs, () => this.finish(call, { kind: 'too_late' }));
+    this.rotation.push(call);
+    this.give();
+    return () => this.finish(call, { kind: 'cancelled' });
+  }
+
+  /** The embedder has done a text. */
+  done(job: number, vector: Float32Array, truncated: boolean, seconds: number): void {
+    const found = this.take(job);
+    this.counts.texts += 1;
+    this.counts.seconds += seconds;
+    this.secondsPerText += (seconds - this.secondsPerText) / 16;
+    if (found !== undefined && this.calls.has(found.call)) {
+      const { call, at } = found;
+      call.vectors.set(vector, at * call.model.dimension);
+      call.truncated[at] = truncated;
+      call.undone -= 1;
+      if (call.undone === 0) {
+        this.finish(call, { kind: 'vectors', vectors: call.vectors, truncated: call.truncated });
+      }
+    }
+    this.give();
+  }
+
+  /** The embedder could not do a text: its call has failed. */
+  failed(job: number): void {
+    const found = this.take(job);
+    if (found !== undefined) this.finish(found.call, { kind: 'failed' });
+    this.give();
+  }
+
+  /** The embedder has ended: every call that waits has failed. */
+  ended(): void {
+    this.accepting = false;
+    for (const call of [...this.calls]) this.finish(call, { kind: 'failed' });
+    this.running.clear();
+  }
+
+  /** How long the queue is, and what came of the texts. */
+  metrics(): Metric[] {
+    const { texts, seconds } = this.counts;
+    const outcomes = (['full', 'late', 'failed', 'cancelled'] as const).map((outcome) => ({
+      value: this.counts[outcome],
+      labels: { outcome },
+    }));
+    return [
+      single('gauge', 'fusegate_embed_queue_texts', 'Texts that wait for the embedder.', this.waitingTexts),
+      single('counter', 'fusegate_embed_texts_total', 'Texts that the embedder has done.', texts),
+      single('counter', 'fusegate_embed_seconds_total', 'Time that it took for them.', seconds),
+      {
+        name: 'fusegate_embed_unserved_total',
+        help: 'Calls of the embedder that got no vectors.',
+        type: 'counter',
+        aggregator: 'sum',
+        values: outcomes,
+      },
+    ];
+  }
+
+  private isFull(texts: number, bytes: number): boolean {
+    if (this.waitingTexts === 0) return false;
+    return this.waitingTexts + texts > this.parts.mostTexts || this.waitingBytes + bytes > MOST_BYTES;
+  }
+
+  private retryAfterSeconds(): number {
+    const seconds = Math.ceil(this.waitingTexts * this.secondsPerText);
+    return Math.min(Math.max(seconds, 1), LONGEST_RETRY_SECONDS);
+  }
+
+  /** Gives the embedder what it has room for, a text of each call in turn. */
+  private give(): void {
+    while (this.accepting && this.running.size < AHEAD) {
+      const call = this.rotation.shift();
+      if (call === undefined) return;
+      const at = call.left.pop();
+      const text = at === undefined ? undefined : call.texts[at];
+      if (at === undefined || text === undefined) continue;
+      if (call.left.length > 0) this.rotation.push(call);
+      this.lastJob += 1;
+      this.running.set(this.lastJob, { call, at });
+      this.parts.send({ job: this.lastJob, model: call.model, text });
+    }
+  }
+
+  private take(job: number) {
+    const found = this.running.get(job);
+    this.running.delete(job);
+    if (found !== undefined && this.calls.has(found.call)) this.release(found.call, [found.at]);
+    return found;
+  }
+
+  private release({ texts }: Call, places: readonly number[]): void {
+    this.waitingTexts -= places.length;
+    for (const at of places) this.waitingBytes -= texts[at]?.byteLength ?? 0;
+  }
+
+  private finish(call: Call, outcome: Embedded): void {
+    if (!this.calls.delete(call)) return;
+    call.timer?.stop();
+    this.rotation = this.rotation.filter((other) => other !== call);
+    const withEmbedder = [...this.running.values()].filter((each) => each.call === call).map(({ at }) => at);
+    this.release(call, [...call.left, ...withEmbedder]);
+    if (outcome.kind === 'too_late') this.counts.late += 1;
+    else if (outcome.kind === 'failed') this.counts.failed += 1;
+    else if (outcome.kind === 'cancelled') this.counts.cancelled += 1;
+    call.end(outcome);
+  }
+}
+
+/** A call with nothing done. Texts of like length follow one another: the runtime's memory then fits the next. */
+function newCall(
+  model: InstalledModel,
+  texts: readonly Uint8Array[],
+  end: (outcome: Embedded) => void,
+): Call {
+  const bytes = (at: number): number => texts[at]?.byteLength ?? 0;
+  const left = texts.map((_, at) => at).sort((one, other) => bytes(other) - bytes(one) || other - one);
+  const vectors = new Float32Array(texts.length * model.dimension);
+  const truncated = texts.map(() => false);
+  return { model, texts, left, vectors, truncated, undone: texts.length, timer: undefined, end };
+}

@@ -1,0 +1,48 @@
+/** The embedder as a worker sees it: questions to the parent, which keeps the queue, and its answers. */
+import type { Embedded, Embedder, InstalledModel } from './embedder.js';
+import type { EmbedAnswer, EmbedQuestion } from './messages.js';
+
+/** What it is made of. */
+export interface RemoteEmbedderParts {
+  readonly models: readonly InstalledModel[];
+  /** Sends a message to the parent; its memory may be used again when it returns. False: nobody listens. */
+  readonly tell: (question: EmbedQuestion) => boolean;
+  /** Bytes of a text that a tokenizer looks at, for each token that its model reads. */
+  readonly readBytesPerToken: number;
+}
+
+/** An embedder whose answers come by {@link RemoteEmbedder.hear}. */
+export interface RemoteEmbedder extends Embedder {
+  /** Takes an answer of the parent's. */
+  readonly hear: (answer: EmbedAnswer) => void;
+}
+
+/** Makes the embedder of a worker. */
+export function remoteEmbedder({ models, tell, readBytesPerToken }: RemoteEmbedderParts): RemoteEmbedder {
+  const waiting = new Map<number, (outcome: Embedded) => void>();
+  let lastRequest = 0;
+
+  function embed(model: InstalledModel, texts: readonly Uint8Array[], signal: AbortSignal): Promise<Embedded> {
+    if (signal.aborted) return Promise.resolve({ kind: 'cancelled' });
+    // One byte more than is looked at, so that the tokenizer sees that there was more.
+    const most = model.maxTokens * readBytesPerToken + 1;
+    const request = (lastRequest += 1);
+    return new Promise((resolve) => {
+      const settle = (outcome: Embedded): void => {
+        waiting.delete(request);
+        signal.removeEventListener('abort', cancel);
+        resolve(outcome);
+      };
+      const cancel = (): void => {
+        tell({ kind: 'cancelEmbed', request });
+        settle({ kind: 'cancelled' });
+      };
+      waiting.set(request, settle);
+      signal.addEventListener('abort', cancel);
+      const read = texts.map((text) => text.subarray(0, most));
+      if (!tell({ kind: 'embed', request, model: model.id, texts: read })) settle({ kind: 'failed' });
+    });
+  }
+
+  return { models, embed, hear: ({ request, outcome }) => waiting.get(request)?.(outcome) };
+}

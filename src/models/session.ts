@@ -1,0 +1,209 @@
+/**
+ * An ONNX model in this process (ONNX Runtime), tried out before it is used: the only place with
+ * onnxruntime-node. Import it only where models run: it takes memory in every process.
+ */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { env, InferenceSession, Tensor } from 'onnxruntime-node';
+import type { InstalledModel } from './embedder.js';
+
+/** A text as its model reads it. */
+export interface TokenIds {
+  readonly ids: BigInt64Array;
+  /** The text had more than fits. */
+  readonly truncated: boolean;
+}
+
+/** The tokenizer of a model. */
+export interface SubwordTokenizer {
+  readonly encode: (text: Uint8Array) => TokenIds;
+  /** The largest id that a text can get. */
+  readonly largestId: () => number;
+}
+
+/** Reads a `tokenizer.json`. @throws Error with what is wrong with it */
+export type OpenTokenizer = (json: Uint8Array, maxTokens: number) => SubwordTokenizer;
+
+/** One text's vector. */
+export interface TextVector {
+  /** Length 1 (L2). */
+  readonly vector: Float32Array;
+  readonly truncated: boolean;
+}
+
+/** A model that runs. */
+export interface EmbeddingSession {
+  /** The vector of one text (UTF-8). @throws Error where the model cannot be run */
+  readonly embed: (text: Uint8Array) => Promise<TextVector>;
+  /** Frees its memory. */
+  readonly close: () => Promise<void>;
+}
+
+/** How a model is run. */
+export interface SessionParts {
+  /** Threads of one text. */
+  readonly threads: number;
+  readonly openTokenizer: OpenTokenizer;
+}
+
+/** Inputs that the models of this kind have; the first is needed. */
+const knownInputs = ['input_ids', 'attention_mask', 'token_type_ids'] as const;
+
+function message(error: unknown): string {
+  const text = error instanceof Error ? error.message : String(error);
+  return text.replaceAll(/\s+/g, ' ').slice(0, 300);
+}
+
+/** What keeps a model's inputs from being fed, if anything. */
+function wrongInputs({ inputNames, inputMetadata }: InferenceSession): string | undefined {
+  const unknown = inputNames.filter((name) => !(knownInputs as readonly string[]).includes(name));
+  if (unknown.length > 0) return `wants the input ${unknown.join(', ')}, which texts do not give`;
+  if (!inputNames.includes(knownInputs[0])) return `has no input ${knownInputs[0]}`;
+  const others = inputMetadata.filter((input) => !input.isTensor || input.type !== 'int64');
+  return others.length > 0 ? 'has inputs that are not int64' : undefined;
+}
+
+/** The output that has a vector for each token; undefined where there is none of this dimension. */
+function tokenOutput({ outputMetadata }: InferenceSession, dimension: number): string | undefined {
+  const fitting = outputMetadata.find((output) => {
+    if (!output.isTensor || output.type !== 'float32' || output.shape.length !== 3) return false;
+    return output.shape[2] === dimension || typeof output.shape[2] === 'string';
+  });
+  return fitting?.name;
+}
+
+/** The sum of the tokens' vectors (mean) or the first one (cls), scaled to length 1. Sums are float64. */
+function pooled(values: Float32Array, { pooling, dimension }: InstalledModel): Float32Array {
+  const sums = new Float64Array(dimension);
+  const tokens = pooling === 'cls' ? 1 : values.length / dimension;
+  for (let token = 0; token < tokens; token += 1) {
+    for (let at = 0; at < dimension; at += 1) sums[at] = (sums[at] ?? 0) + (values[token * dimension + at] ?? 0);
+  }
+  const length = Math.sqrt(sums.reduce((sum, value) => sum + value * value, 0));
+  return Float32Array.from(sums, (value) => value / length);
+}
+
+/** Runs a model on one text's ids. */
+type Run = (ids: BigInt64Array) => Promise<Float32Array>;
+
+function runner(session: InferenceSession, model: InstalledModel, output: string): Run {
+  return async (ids) => {
+    const shape = [1, ids.length];
+    const filled: Readonly<Record<(typeof knownInputs)[number], () => BigInt64Array>> = {
+      input_ids: () => ids,
+      attention_mask: () => new BigInt64Array(ids.length).fill(1n),
+      token_type_ids: () => new BigInt64Array(ids.length),
+    };
+    const names = knownInputs.filter((name) => session.inputNames.includes(name));
+    const feeds = Object.fromEntries(names.map((name) => [name, new Tensor('int64', filled[name](), shape)]));
+    const found = (await session.run(feeds, [output]))[output];
+    const { data } = found ?? {};
+    if (!(data instanceof Float32Array) || data.length !== ids.length * model.dimension) {
+      throw new Error(`its output is not ${ids.length} × ${model.dimension} numbers`);
+    }
+    return pooled(data, model);
+  };
+}
+
+const tried = ['The seal of the pump leaks.', 'A vector of another text must be another one.'] as const;
+
+function cosine(left: Float32Array, right: Float32Array): number {
+  return left.reduce((sum, value, at) => sum + value * (right[at] ?? 0), 0);
+}
+
+/** Two vectors of texts of different meaning are never as near as this. */
+const SAME = 0.9999;
+
+/** What is wrong with what a model answers, if anything. */
+async function selfTest(run: Run, tokenizer: SubwordTokenizer, { maxTokens }: InstalledModel) {
+  const [first, other] = tried.map((text) => tokenizer.encode(Buffer.from(text)).ids) as [
+    BigInt64Array,
+    BigInt64Array,
+  ];
+  const vectors = [await run(first), await run(first), await run(other)] as const;
+  if (vectors.some((vector) => !vector.every(Number.isFinite))) return 'gives vectors that are not numbers';
+  if (Math.abs(cosine(vectors[0], vectors[0]) - 1) > 1e-3) return 'gives vectors that have no direction';
+  if (vectors[0].some((value, at) => value !== vectors[1][at])) return 'gives one text two vectors';
+  if (cosine(vectors[0], vectors[2]) > SAME) return 'gives two texts the same vector';
+  const longest = new BigInt64Array(maxTokens).fill(first[1] ?? 0n);
+  try {
+    await run(longest);
+  } catch {
+    return `cannot read ${maxTokens} tokens, as max_tokens says`;
+  }
+  const largest = first.slice();
+  largest[1] = BigInt(tokenizer.largestId());
+  try {
+    await run(largest);
+  } catch {
+    return `has no token ${largest[1]}, which its tokenizer has: they do not belong together`;
+  }
+  return undefined;
+}
+
+/** A model that runs, or the sentences that say what is wrong with it and what to do. */
+export type SessionResult = { readonly session: EmbeddingSession } | { readonly wrong: string };
+
+function refusal({ id }: InstalledModel, what: string): { readonly wrong: string } {
+  return { wrong: `The model ${id} ${what}. It is not used; remove it: fusegate models remove ${id}` };
+}
+
+async function openTokenizer(model: InstalledModel, parts: SessionParts) {
+  try {
+    const json = await readFile(join(model.folder, 'tokenizer.json'));
+    return { tokenizer: parts.openTokenizer(json, model.maxTokens) };
+  } catch (error) {
+    return refusal(model, `cannot be used: its tokenizer.json ${message(error)}`);
+  }
+}
+
+async function load(model: InstalledModel, threads: number): Promise<InferenceSession> {
+  // What goes wrong is said by those who call: the runtime's own lines would come without time and process.
+  env.logLevel = 'fatal';
+  return InferenceSession.create(join(model.folder, 'model.onnx'), {
+    intraOpNumThreads: threads,
+    interOpNumThreads: 1,
+    executionMode: 'sequential',
+    logSeverityLevel: 4,
+    // It would keep a plan of its memory for every length, and every text has another one.
+    enableMemPattern: false,
+    // A thread that waits by turning takes its core from those who answer.
+    extra: { session: { intra_op: { allow_spinning: '0' } } },
+  });
+}
+
+/** Loads a model, whose folder was read, and tries it out. */
+export async function openSession(model: InstalledModel, parts: SessionParts): Promise<SessionResult> {
+  const opened = await openTokenizer(model, parts);
+  if ('wrong' in opened) return opened;
+  const { tokenizer } = opened;
+  let session: InferenceSession;
+  try {
+    session = await load(model, parts.threads);
+  } catch (error) {
+    return refusal(model, `cannot be loaded (${message(error)})`);
+  }
+  const close = (): Promise<void> => session.release();
+  const refuse = async (what: string): Promise<SessionResult> => {
+    await close();
+    return refusal(model, what);
+  };
+  const wrong = wrongInputs(session);
+  if (wrong !== undefined) return refuse(wrong);
+  const output = tokenOutput(session, model.dimension);
+  if (output === undefined) {
+    return refuse(`has no output of ${model.dimension} float32 numbers for each token`);
+  }
+  const run = runner(session, model, output);
+  try {
+    const failed = await selfTest(run, tokenizer, model);
+    if (failed !== undefined) return await refuse(failed);
+  } catch (error) {
+    return refuse(`cannot be run (${message(error)})`);
+  }
+  const embed = async (text: Uint8Array): Promise<TextVector> => {
+    const { ids, truncated } = tokenizer.encode(text);
+    return { vector: await run(ids), truncated };
+  };
+  return { session: { embed, close } };
+}

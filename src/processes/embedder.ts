@@ -1,0 +1,182 @@
+/**
+ * The embedder process as the parent sees it: one for all workers of the machine, started by the first text,
+ * started again when it crashes. The parent keeps the queue.
+ */
+import { fork, type ChildProcess } from 'node:child_process';
+import type { InstalledModel } from '../models/embedder.js';
+import type { EmbedAnswer, EmbedQuestion, FromEmbedder, ToEmbedder } from '../models/messages.js';
+import { EmbedQueue, type Cancel } from '../models/queue.js';
+import type { Clock, Timer } from '../system/clock.js';
+import type { Log } from '../system/log.js';
+import { countersOf, single, type Metric } from '../system/metrics.js';
+import { quickCrashMs, restartDelayMs } from './restartDelay.js';
+
+/** What it is made of. */
+export interface EmbedderParts {
+  /** The program of the process and its arguments. */
+  readonly program: string;
+  readonly embedderArguments: readonly string[];
+  readonly models: readonly InstalledModel[];
+  /** Threads of one text. */
+  readonly threads: number;
+  /** Texts that may wait. */
+  readonly mostTexts: number;
+  readonly deadlineMs: number;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** A process that runs. */
+interface Running {
+  readonly child: ChildProcess;
+  readonly startedMs: number;
+  metrics: readonly Metric[];
+}
+
+/** Whoever asks; told apart by identity. */
+type Asker = object;
+
+/** The embedder of one parent. */
+export class EmbedderProcess {
+  /** Called with what the process had counted when it ended. */
+  onRetired: (counters: readonly Metric[]) => void = () => undefined;
+
+  private readonly queue: EmbedQueue;
+  private readonly askers = new Map<Asker, Map<number, Cancel>>();
+  private readonly refused = new Set<string>();
+  private running: Running | undefined;
+  private pausing = false;
+  private restart: Timer | undefined;
+  private stopping = false;
+  private restarts = 0;
+  private quickCrashes = 0;
+
+  constructor(private readonly parts: EmbedderParts) {
+    const { clock, mostTexts, deadlineMs } = parts;
+    const send = (job: { job: number; model: InstalledModel; text: Uint8Array }): void => {
+      this.tell({ kind: 'text', ...job });
+    };
+    this.queue = new EmbedQueue({ clock, mostTexts, deadlineMs, send });
+  }
+
+  /** Process id; undefined while none runs. */
+  get pid(): number | undefined {
+    return this.running?.child.pid;
+  }
+
+  /** Starts the process and loads a model before its first text comes. */
+  preload(model: InstalledModel): void {
+    this.start();
+    this.tell({ kind: 'load', model });
+  }
+
+  /** Takes a question; `answer` is called once, unless the question is taken back or its asker forgotten. */
+  hear(asker: Asker, question: EmbedQuestion, answer: (answer: EmbedAnswer) => void): void {
+    const asked = this.askers.get(asker) ?? new Map<number, Cancel>();
+    this.askers.set(asker, asked);
+    const { request } = question;
+    if (question.kind === 'cancelEmbed') {
+      const cancel = asked.get(request);
+      asked.delete(request);
+      cancel?.();
+      return;
+    }
+    const model = this.parts.models.find(({ id }) => id === question.model);
+    if (model === undefined || this.stopping) {
+      answer({ kind: 'embedded', request, outcome: { kind: 'failed' } });
+      return;
+    }
+    let over = false;
+    const cancel = this.queue.add(model, question.texts, (outcome) => {
+      over = true;
+      asked.delete(request);
+      if (outcome.kind !== 'cancelled') answer({ kind: 'embedded', request, outcome });
+    });
+    if (!over) asked.set(request, cancel);
+    if (this.queue.busy && !this.pausing) this.start();
+  }
+
+  /** Gives up what an asker that has ended waited for. */
+  forget(asker: Asker): void {
+    const asked = [...(this.askers.get(asker)?.values() ?? [])];
+    this.askers.delete(asker);
+    for (const cancel of asked) cancel();
+  }
+
+  /** Ends the process; what waits has failed. It holds nothing that could be lost. */
+  stop(): void {
+    this.stopping = true;
+    this.restart?.stop();
+    this.queue.ended();
+    this.running?.child.kill('SIGKILL');
+  }
+
+  /** Counts of the queue and of the process. */
+  metrics(): Metric[] {
+    const help = 'Embedder processes started for crashed ones.';
+    return [
+      single('counter', 'fusegate_embedder_restarts_total', help, this.restarts),
+      ...this.queue.metrics(),
+      ...(this.running?.metrics ?? []),
+    ];
+  }
+
+  private tell(message: ToEmbedder): void {
+    const child = this.running?.child;
+    // Failing to send is no news: the end of a dying process is seen by its exit.
+    if (child?.connected === true) child.send(message, () => undefined);
+  }
+
+  private start(): void {
+    if (this.running !== undefined || this.stopping) return;
+    const { program, embedderArguments, threads, clock } = this.parts;
+    const stdio = ['ignore', 'inherit', 'inherit', 'ipc'] as const;
+    const child = fork(program, embedderArguments, { stdio: [...stdio], serialization: 'advanced' });
+    const running: Running = { child, startedMs: clock.monotonicMs(), metrics: [] };
+    this.running = running;
+    child.on('message', (message: FromEmbedder) => this.heard(running, message));
+    child.on('error', (error) => this.ended(running, error.message));
+    child.on('exit', (code, signal) => this.ended(running, signal ?? `exit code ${code ?? 'unknown'}`));
+    this.tell({ kind: 'start', threads });
+    this.queue.ready();
+  }
+
+  private heard(running: Running, message: FromEmbedder): void {
+    if (running !== this.running) return;
+    if (message.kind === 'vector') {
+      this.queue.done(message.job, message.vector, message.truncated, message.seconds);
+    } else if (message.kind === 'failed') {
+      this.logOnce(message.reason);
+      this.queue.failed(message.job);
+    } else if (message.kind === 'vitals') running.metrics = message.metrics;
+    else if (message.reason !== undefined) this.logOnce(message.reason);
+  }
+
+  /** A model that is refused is so for every text: one line says it. */
+  private logOnce(reason: string): void {
+    if (this.refused.has(reason)) return;
+    this.refused.add(reason);
+    this.parts.log.error({ reason }, 'model cannot be run');
+  }
+
+  private ended(running: Running, how: string): void {
+    if (running !== this.running) return;
+    this.running = undefined;
+    this.refused.clear();
+    this.onRetired(countersOf(running.metrics));
+    this.queue.ended();
+    if (this.stopping) return;
+    const { clock, log } = this.parts;
+    const livedMs = Math.round(clock.monotonicMs() - running.startedMs);
+    this.quickCrashes = livedMs < quickCrashMs ? this.quickCrashes + 1 : 0;
+    const delayMs = restartDelayMs(this.quickCrashes);
+    const fields = { embedderPid: running.child.pid, how, livedMs, restartInMs: delayMs };
+    log.error(fields, 'embedder ended, another takes its place');
+    this.pausing = true;
+    this.restart = clock.after(delayMs, () => {
+      this.pausing = false;
+      this.restarts += 1;
+      this.start();
+    });
+  }
+}

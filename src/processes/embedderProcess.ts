@@ -1,0 +1,41 @@
+/** The embedder process: runs models on the texts that its parent sends, until the parent goes. */
+import { constants, setPriority } from 'node:os';
+import { embedderLoop, type EmbedderLoopParts } from '../models/embedderLoop.js';
+import type { FromEmbedder, ToEmbedder } from '../models/messages.js';
+import type { Clock } from '../system/clock.js';
+import { usage } from './vitals.js';
+
+/** What the process is made of. */
+export interface EmbedderProcessParts {
+  readonly openSession: EmbedderLoopParts['openSession'];
+  readonly clock: Clock;
+}
+
+/** How often the parent is told what this process takes (ms). */
+const vitalsMs = 1_000;
+
+/** It is ended by its parent: signals that a terminal or npm sends to the whole group are not for it. */
+const groupSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+function tell(message: FromEmbedder): void {
+  if (process.connected) process.send?.(message);
+}
+
+/** Serves texts until the parent has gone. */
+export function runEmbedder({ openSession, clock }: EmbedderProcessParts): void {
+  // Before the runtime starts its threads, which inherit it: whoever answers goes first.
+  setPriority(constants.priority.PRIORITY_LOW);
+  for (const signal of groupSignals) process.on(signal, () => undefined);
+  process.on('disconnect', () => process.exit(0));
+  const { monotonicMs } = clock;
+  const take = embedderLoop({ openSession, tell, monotonicMs });
+  let worked = true;
+  process.on('message', (order: ToEmbedder) => {
+    worked = true;
+    take(order);
+  });
+  clock.every(vitalsMs, () => {
+    if (worked) tell({ kind: 'vitals', metrics: usage() });
+    worked = false;
+  });
+}
