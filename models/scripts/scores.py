@@ -1,5 +1,5 @@
-"""Makes test/vectors/static-256.jsonl: queries, texts, and their cosines by models/static-256, worked out with
-Hugging Face's tokenizers and numpy.
+"""Makes test/vectors/static-256.jsonl: queries, texts, and their cosines by models/static-256, worked out
+with Hugging Face's tokenizers and numpy.
 
     venv/bin/python models/scripts/scores.py --model FOLDER
 """

@@ -212,7 +212,8 @@ export const routes = {
     description:
       'Scores the candidates with BM25 against the query, normalises that list and the list of dense ' +
       'scores, and orders the candidates by their weighted sum. Statistics come from the docs of the ' +
-      'request alone.',
+      'request alone. Where a doc has no `dense_score`, an embedding model computes those of all docs: ' +
+      'of 50 without a key, of 1,000 with one.',
     body: { kind: 'raw', schema: 'FuseRequest', other: 'none', limit: 32 * MIB },
     parameters: { header: 'KeyHeaders' },
     access: 'key',

@@ -366,8 +366,8 @@ export interface FragmentSelection {
 
 /**
  * Answers a FuseRequest's bytes into `out`, which must not overlap them. Returns the answer's length and
- * sets `facts[0]` to the characters it counts for; or returns -1 (left to the exact path), -2 (a doc lacks its
- * dense score), or minus the room that `out` must have.
+ * sets `facts[0]` to the characters it counts for; or returns -1 (left to the exact path), -2 (a doc lacks
+ * its dense score), or minus the room that `out` must have.
  */
 export declare function fuse(body: Uint8Array, out: Uint8Array, facts: Float64Array): number
 

@@ -1,6 +1,6 @@
 /**
- * Embed mode of POST /v1/fuse (contract, FuseDoc): which model computes the dense scores, of how many docs, and
- * what is answered while it cannot.
+ * Embed mode of POST /v1/fuse (contract, FuseDoc): which model computes the dense scores, of how many docs,
+ * and what is answered while it cannot.
  */
 import { problemAnswer } from '../contract/answer.js';
 import type { Answer } from '../contract/exchange.js';
@@ -61,7 +61,7 @@ function later(
 }
 
 function embedFailed(model: string): Answer {
-  const detail = `The model ${model} cannot compute vectors right now. Send dense_score, or name another model.`;
+  const detail = `The model ${model} cannot compute vectors now. Send dense_score, or name another model.`;
   return problemAnswer(503, 'embed_failed', detail);
 }
 
@@ -72,7 +72,7 @@ function refusal(outcome: Exclude<Embedded, { kind: 'vectors' }>, model: string)
       return later(
         429,
         'queue_full',
-        `Too many texts wait for the model ${model}. Try again later, or name static-256, which does not wait.`,
+        `Too many texts wait for the model ${model}. Try again later, or name static-256, which need not wait.`,
         outcome.retryAfterSeconds,
       );
     case 'too_late':

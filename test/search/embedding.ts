@@ -1,32 +1,20 @@
 /** Embed mode as the tests have it: the models of this repository, really run. */
-import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Answer, RouteRequest } from '../../src/contract/exchange.js';
 import type { Embedder, InstalledModel } from '../../src/models/embedder.js';
+import { readModelFolder } from '../../src/models/modelFolder.js';
 import { native } from '../../src/native/addon.js';
 import { openEmbedMode, type EmbedMode } from '../../src/search/embedMode.js';
+import { temporaryFolder } from '../processes/run.js';
 
 const folder = fileURLToPath(new URL('../../../models/static-256', import.meta.url));
 
+const read = await readModelFolder(folder);
+if ('wrong' in read) throw new Error(read.wrong);
+
 /** The static model that ships. */
-export function staticModel(): InstalledModel {
-  const manifest = readFileSync(`${folder}/fusegate.json`, 'utf8');
-  const described = JSON.parse(manifest) as Record<'license' | 'provenance', string>;
-  return {
-    id: 'static-256',
-    kind: 'static',
-    digest: createHash('sha256').update(manifest).digest('hex'),
-    dimension: 256,
-    pooling: 'mean',
-    maxTokens: 32_768,
-    queryPrefix: '',
-    documentPrefix: '',
-    license: described.license,
-    provenance: described.provenance,
-    folder,
-  };
-}
+export const staticModel: InstalledModel = read.model;
 
 /** An embedder for models that need none. */
 function withoutProcess(models: readonly InstalledModel[]): Embedder {
@@ -38,13 +26,21 @@ function withoutProcess(models: readonly InstalledModel[]): Embedder {
 
 /** Embed mode with the static model alone. */
 export function staticMode(): EmbedMode {
-  const embedder = withoutProcess([staticModel()]);
+  const embedder = withoutProcess([staticModel]);
   return openEmbedMode({ ...native, embedder, fallback: 'static-256', cacheFile: null });
 }
 
 /** A server without a model. */
 export function noModels(): EmbedMode {
   return openEmbedMode({ ...native, embedder: withoutProcess([]), fallback: undefined, cacheFile: null });
+}
+
+/** Embed mode with an embedder; `cacheMb`: size of its cache in a folder of its own, 0: none. */
+export function embedderMode(embedder: Embedder, fallback: string, cacheMb = 0): EmbedMode {
+  if (cacheMb === 0) return openEmbedMode({ ...native, embedder, fallback, cacheFile: null });
+  const cacheFile = join(temporaryFolder(), 'embeddings');
+  native.prepareEmbeddings(cacheFile, cacheMb * 2 ** 20, 384);
+  return openEmbedMode({ ...native, embedder, fallback, cacheFile });
 }
 
 /** A request to the handler of POST /v1/fuse. */

@@ -70,8 +70,8 @@ const NEEDS_MODEL: f64 = -2.0;
 const NEEDS_VECTORS: f64 = -3.0;
 
 /// Answers a FuseRequest's bytes into `out`, which must not overlap them. Returns the answer's length and
-/// sets `facts[0]` to the characters it counts for; or returns -1 (left to the exact path), -2 (a doc lacks its
-/// dense score), or minus the room that `out` must have.
+/// sets `facts[0]` to the characters it counts for; or returns -1 (left to the exact path), -2 (a doc lacks
+/// its dense score), or minus the room that `out` must have.
 #[napi]
 pub fn fuse(body: &[u8], mut out: Uint8ArraySlice<'_>, mut facts: Float64ArraySlice<'_>) -> f64 {
     // SAFETY: the caller keeps `out` apart from `body`; no JavaScript runs before this function returns, so
