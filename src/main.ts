@@ -27,6 +27,7 @@ import { storeCopy } from './commands/storeCopy.js';
 import type { Handlers, RouteLimit } from './contract/routes.js';
 import { graph } from './door/graph.js';
 import { doorHandlers } from './door/handlers.js';
+import { exploringMethod, exploringModel, textEmbedding, type TextEmbedding } from './door/embedding.js';
 import { startExploration, type ExplorationProcess } from './door/exploration.js';
 import { loadHnsw } from './door/nearestIndex.js';
 import { createPreviews } from './door/previews.js';
@@ -110,11 +111,22 @@ const vectorsFile = (dataFolder: string): string => join(dataFolder, 'vectors');
 /** The file of the data folder that holds the vectors of texts that models have computed. */
 const embeddingsFile = (dataFolder: string): string => join(dataFolder, 'embeddings');
 
+/** What the files of the data folder are made for. */
+interface FolderParts {
+  readonly configuration: Configuration;
+  readonly models: readonly InstalledModel[];
+  readonly method: string;
+  readonly log: Log;
+}
+
 /** Makes what the workers need in the data folder, which is locked. @throws Error when it cannot. */
-function prepareFolder({ dataFolder, embedCacheMb }: Configuration, models: readonly InstalledModel[]): void {
+function prepareFolder({ configuration, models, method, log }: FolderParts): void {
+  const { dataFolder, embedCacheMb } = configuration;
   native.createLimits(limitsFile(dataFolder), systemRandomness(16));
   native.createPreviews(previewsFile(dataFolder));
-  native.prepareVectors(vectorsFile(dataFolder));
+  if (!native.prepareVectors(vectorsFile(dataFolder), method)) {
+    log.info({ method }, 'fragments get new vectors: those of the file were made in another way');
+  }
   if (embedCacheMb === 0) return;
   const dimensions = models.filter(({ kind }) => kind === 'onnx').map(({ dimension }) => dimension);
   native.prepareEmbeddings(embeddingsFile(dataFolder), embedCacheMb * 2 ** 20, Math.max(1, ...dimensions));
@@ -164,14 +176,18 @@ async function getPage(url: string): Promise<string> {
 }
 
 /** Follows the fragments of the store, so that they can be explored. */
-function exploration({ dataFolder }: Configuration, { store }: OpenedStore, log: Log): ExplorationProcess {
+function exploration(
+  { dataFolder }: Configuration,
+  { store }: OpenedStore,
+  embedding: TextEmbedding,
+  log: Log,
+): ExplorationProcess {
   const file = vectorsFile(dataFolder);
   return startExploration({
     store,
     vectorsFile: file,
-    vectors: new native.Vectors(file),
-    method: native.vectorMethod(),
-    embedText: native.embedText,
+    vectors: new native.Vectors(file, embedding.method),
+    textEmbedding: embedding,
     visitorId: native.visitorId,
     takeLock: () => native.lockFile(`${file}.lock`, String(process.pid)) === null,
     clock: systemClock,
@@ -311,8 +327,8 @@ async function buildServer(configuration: Configuration, tiers: Tiers, embedder:
     holder,
     getPage,
   });
-  const explorer = exploration(configuration, opened, log);
   const embedMode = embedModeOf(configuration, embedder);
+  const explorer = exploration(configuration, opened, textEmbedding(embedder.models, embedMode.dense), log);
   const bound = handlers(configuration, tiers, opened, clicks, checkout, explorer, embedMode);
   const pipeline = { checkJson: native.checkJson, access };
   const isMoved = configuration.doorPort !== null;
@@ -355,6 +371,11 @@ function notInstalled(id: string, models: readonly InstalledModel[]): string {
   return `EMBED_MODEL names ${id}, which is not installed; installed: ${ids}. See fusegate models add --help.`;
 }
 
+/** Why a server does not start whose files are not whole. */
+const exploringMissing =
+  `The model ${exploringModel}, which comes with Fusegate and exploring fragments needs, is not whole. ` +
+  'Install Fusegate again.';
+
 /** The folder of the models that ship. */
 const shippedModels = fileURLToPath(new URL('../../models', import.meta.url));
 
@@ -379,6 +400,8 @@ async function serveInProcesses(order: ServeOrder): Promise<ServeOutcome> {
   if (usual === undefined && configuration.embedModel !== null) {
     return { kind: 'refused', reason: notInstalled(configuration.embedModel, models) };
   }
+  const method = exploringMethod(models);
+  if (method === undefined) return { kind: 'refused', reason: exploringMissing };
   return runParent({
     ...order,
     models,
@@ -388,7 +411,7 @@ async function serveInProcesses(order: ServeOrder): Promise<ServeOutcome> {
     embedderArguments: [embedderCommand],
     clock: systemClock,
     lockFile: native.lockFile,
-    prepareFolder: () => prepareFolder(configuration, models),
+    prepareFolder: () => prepareFolder({ configuration, models, method, log }),
     drainMs,
   });
 }

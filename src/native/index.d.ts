@@ -173,8 +173,8 @@ export declare class TextNormalizer {
  * asked. Calls throw, and promises reject, when the file cannot be read.
  */
 export declare class Vectors {
-  /** Opens the file that `prepareVectors` made. Throws when it cannot be opened. */
-  constructor(path: string)
+  /** Opens the file that `prepareVectors` made for `method`. Throws when it cannot be opened. */
+  constructor(path: string, method: string)
   /** How far it has come. */
   state(): VectorsState
   /** Adds a fragment; false where its receipt's id is too long. Only one process at a time may write. */
@@ -296,9 +296,6 @@ export interface DenseModel {
   documentPrefix?: string
 }
 
-/** The vector of a text: int8 numbers, all 0 where it has no words. */
-export declare function embedText(text: string): Buffer
-
 /** A fragment to be explored. */
 export interface ExploredFragment {
   /** Its position in the log of fragments. */
@@ -313,8 +310,8 @@ export interface ExploredFragment {
   visitor: string
   /** What its content is told apart by. */
   content: string
-  /** What its vector is made of. */
-  text: string
+  /** Its vector: int8 numbers. */
+  vector: Buffer
 }
 
 /** Where an audit of a file stands. */
@@ -481,10 +478,10 @@ export interface NormalizeResult {
 export declare function prepareEmbeddings(path: string, bytes: number, dimension: number): void
 
 /**
- * Keeps the file of vectors at `path`, or makes it anew where there is none of this version. Throws when it
- * cannot.
+ * Keeps the file of vectors at `path` where its vectors were made by `method`, or makes it anew. False where
+ * another one lay there. Throws when it cannot.
  */
-export declare function prepareVectors(path: string): void
+export declare function prepareVectors(path: string, method: string): boolean
 
 /** A preview that is there. */
 export interface Preview {
@@ -560,9 +557,6 @@ export interface UsageDelta {
   /** How many. */
   characters: number
 }
-
-/** Name of what makes vectors; another one where a text could get another vector. */
-export declare function vectorMethod(): string
 
 /** How far the file has come. */
 export interface VectorsState {

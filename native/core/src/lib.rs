@@ -8,7 +8,6 @@ pub mod bm25;
 pub mod canonical;
 pub mod dense;
 pub mod digest;
-pub mod embed;
 pub mod embeddings;
 pub mod entity_map;
 pub mod fold;

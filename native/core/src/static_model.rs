@@ -19,12 +19,13 @@ pub const VOCABULARY_FILE: &str = "vocabulary.txt";
 /// one without weight has zeros.
 pub const VECTORS_FILE: &str = "vectors.i8";
 
-type Row = [i8; DIMENSION];
+/// A vector in signed bytes.
+pub type Vector = [i8; DIMENSION];
 
 /// A text's vector, not scaled.
 pub type Sums = [i64; DIMENSION];
 
-/// Rows that can be added before a sum leaves 16 bits.
+/// Vectors that can be added before a sum leaves 16 bits.
 const ROWS_IN_16_BITS: usize = (i16::MAX / 128) as usize;
 
 /// The pieces' vectors, mapped so that the processes of a machine share them.
@@ -77,11 +78,11 @@ impl StaticModel {
         sums
     }
 
-    fn rows(&self) -> &[Row] {
+    fn rows(&self) -> &[Vector] {
         let bytes: &[u8] = &self.vectors;
         // SAFETY: a signed byte has the layout of a byte, and a row that of its bytes; `open` found that
         // whole rows fill the mapping, which lives as long as `self`.
-        unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast::<Row>(), bytes.len() / DIMENSION) }
+        unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast::<Vector>(), bytes.len() / DIMENSION) }
     }
 
     fn sum(&self, pieces: &[u32]) -> Sums {
@@ -102,7 +103,7 @@ impl StaticModel {
 
 /// Sums the rows of pieces: in 16 bits as long as they hold, which is what vector registers have most of.
 #[inline(always)]
-fn sum_portable(rows: &[Row], pieces: &[u32]) -> Sums {
+fn sum_portable(rows: &[Vector], pieces: &[u32]) -> Sums {
     let mut sums = [0_i64; DIMENSION];
     for chunk in pieces.chunks(ROWS_IN_16_BITS) {
         let mut short = [0_i16; DIMENSION];
@@ -121,13 +122,13 @@ fn sum_portable(rows: &[Row], pieces: &[u32]) -> Sums {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512bw,avx512vl")]
-fn sum_avx512(rows: &[Row], pieces: &[u32]) -> Sums {
+fn sum_avx512(rows: &[Vector], pieces: &[u32]) -> Sums {
     sum_portable(rows, pieces)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn sum_avx2(rows: &[Row], pieces: &[u32]) -> Sums {
+fn sum_avx2(rows: &[Vector], pieces: &[u32]) -> Sums {
     sum_portable(rows, pieces)
 }
 
@@ -154,7 +155,7 @@ fn dot(a: &Sums, b: &Sums) -> f64 {
 }
 
 /// A text's vector in signed bytes: the largest magnitude is 127, halves away from zero.
-pub fn quantized(sums: &Sums) -> [i8; DIMENSION] {
+pub fn quantized(sums: &Sums) -> Vector {
     let largest = sums.iter().map(|sum| sum.abs()).max().unwrap_or(0).max(1);
     sums.map(|sum| {
         let magnitude = (sum.abs() * 127 * 2 + largest) / (largest * 2);
@@ -162,18 +163,20 @@ pub fn quantized(sums: &Sums) -> [i8; DIMENSION] {
     })
 }
 
+/// The model that ships, for tests.
+#[cfg(test)]
+pub(crate) fn shipped() -> StaticModel {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models/static-256");
+    StaticModel::open(&folder).expect("the model is kept with the code")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn shipped() -> StaticModel {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models/static-256");
-        StaticModel::open(&folder).expect("the model is kept with the code")
-    }
-
     /// Adds number by number.
-    fn naive(rows: &[Row], pieces: &[u32]) -> Sums {
+    fn naive(rows: &[Vector], pieces: &[u32]) -> Sums {
         let mut sums = [0; DIMENSION];
         for &piece in pieces {
             for (at, sum) in sums.iter_mut().enumerate() {
@@ -188,7 +191,7 @@ mod tests {
         fn sums_agree_with_the_obvious_ones(
             pieces in prop::collection::vec(0..3_u32, 0..1_000), numbers in any::<[i8; 3]>()
         ) {
-            let rows: Vec<Row> = (0..3).map(|row| {
+            let rows: Vec<Vector> = (0..3).map(|row| {
                 std::array::from_fn(|at| if at % 3 == row { numbers[row].max(-127) } else { at as i8 })
             }).collect();
             let expected = naive(&rows, &pieces);
@@ -203,6 +206,16 @@ mod tests {
                 // SAFETY: as above.
                 prop_assert_eq!(unsafe { sum_avx512(&rows, &pieces) }, expected);
             }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn quantizing_rounds_to_the_nearest(numbers in prop::collection::vec(-9_999..9_999_i64, DIMENSION)) {
+            let sums: Sums = std::array::from_fn(|at| numbers[at]);
+            let largest = numbers.iter().map(|number| number.abs()).max().unwrap_or(0).max(1) as f64;
+            let expected = sums.map(|sum| (sum as f64 * 127.0 / largest).round() as i8);
+            prop_assert_eq!(quantized(&sums), expected);
         }
     }
 
