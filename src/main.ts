@@ -15,6 +15,7 @@ import { addDoctor } from './commands/doctor.js';
 import { addExports } from './commands/export.js';
 import { addForget } from './commands/forget.js';
 import { addKeys, type KeysParts } from './commands/keys.js';
+import { addModels } from './commands/models.js';
 import { addNormalize, type NormalizeCommandParts } from './commands/normalize.js';
 import { addOrders } from './commands/orders.js';
 import { addReceipts } from './commands/receipts.js';
@@ -368,7 +369,7 @@ async function openExistingStore(
 
 function notInstalled(id: string, models: readonly InstalledModel[]): string {
   const ids = models.map((model) => model.id).join(', ');
-  return `EMBED_MODEL names ${id}, which is not installed; installed: ${ids}. See fusegate models add --help.`;
+  return `EMBED_MODEL names ${id}, which is not installed (installed: ${ids}). See fusegate models add -h.`;
 }
 
 /** Why a server does not start whose files are not whole. */
@@ -386,9 +387,24 @@ function findModels(configuration: Configuration): Promise<FoundModels> {
 
 /** Loads a model in this process; the runtime is loaded with the first. */
 async function openSession(model: InstalledModel, threads: number): Promise<SessionResult> {
-  const session = await import('./models/session.js');
+  let session: typeof import('./models/session.js');
+  try {
+    session = await import('./models/session.js');
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    return { wrong: `ONNX Runtime cannot be loaded here (${why}), so that no ONNX model can be run.` };
+  }
   const openTokenizer = (json: Uint8Array, maxTokens: number) => new native.SubwordTokenizer(json, maxTokens);
   return session.openSession(model, { threads, openTokenizer });
+}
+
+/** Loads a model and tries it out; the sentence that says what is wrong with it. */
+async function tryModel(model: InstalledModel): Promise<string | undefined> {
+  if (model.kind !== 'onnx') return undefined;
+  const opened = await openSession(model, 1);
+  if ('wrong' in opened) return opened.wrong;
+  await opened.session.close();
+  return undefined;
 }
 
 /** Runs the parent of the workers and of the embedder, which are this same program. */
@@ -507,7 +523,16 @@ export async function main(args: readonly string[]): Promise<void> {
         (add) => (program: Command) => add(program, parts),
       ),
       (program) => addBackup(program, { ...parts, ...more, lockFolder, progressTo: process.stderr }),
-      (program) => addDoctor(program, { ...parts, ...more, ...doctorParts }),
+      (program) => addDoctor(program, { ...parts, ...more, ...doctorParts, findModels, tryModel }),
+      (program) =>
+        addModels(program, {
+          ...parts,
+          shippedFolder: shippedModels,
+          fetch,
+          lockFile: native.lockFile,
+          tryModel,
+          progressTo: process.stderr,
+        }),
       (program) => addReceipts(program, { ...parts, readLines, getPage }),
       (program) => addAudit(program, { ...parts, ...auditParts(parts.machine.cores) }),
       (program) => addNormalize(program, { ...parts, ...normalizeParts(parts.machine.cores) }),

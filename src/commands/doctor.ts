@@ -3,6 +3,8 @@ import { accessSync, constants, statfsSync, statSync } from 'node:fs';
 import type { Command } from 'commander';
 import type { TiersResult } from '../access/tiers.js';
 import type { PricingResponse } from '../contract/pricing.js';
+import type { InstalledModel } from '../models/embedder.js';
+import { defaultModel, type FoundModels } from '../models/modelFolder.js';
 import type { Engine } from '../store/engine.js';
 import { createStore } from '../store/groupCommit.js';
 import { visitKeys } from '../store/keys.js';
@@ -26,6 +28,10 @@ export interface DoctorParts extends CommandParts {
   readonly nodeVersion: string;
   readonly log: Pick<Log, 'error' | 'warn' | 'info'>;
   readonly readTiers: (configuration: Configuration) => TiersResult;
+  /** Reads every model that is installed or ships. @throws Error where a folder cannot be listed */
+  readonly findModels: (configuration: Configuration) => Promise<FoundModels>;
+  /** Loads a model and tries it out; the sentence that says what is wrong with it. */
+  readonly tryModel: (model: InstalledModel) => Promise<string | undefined>;
   /** Gets a URL; resolves to the status and the body, rejects when nothing answers. */
   readonly get: (url: string) => Promise<{ readonly status: number; readonly body: string }>;
 }
@@ -99,6 +105,26 @@ function tiers(parts: DoctorParts, configuration: Configuration): Finding[] {
   const { requests_per_minute } = read.tiers.anonymous;
   const limit = requests_per_minute === 0 ? 'any number of' : requests_per_minute;
   return [finding('ok', 'tiers', `Read from ${where}. Without a key: ${limit} requests a minute.`)];
+}
+
+/** The models: all of their files, and a run of the one that requests get which name none. */
+async function models(parts: DoctorParts, configuration: Configuration): Promise<Finding[]> {
+  const subject = 'models';
+  try {
+    const { models: found, refused } = await parts.findModels(configuration);
+    const broken = refused.map(({ wrong }) => finding('note', subject, wrong));
+    const usual = defaultModel(found, configuration.embedModel);
+    if (usual === undefined) {
+      const wanted = configuration.embedModel ?? 'the model that ships';
+      return [...broken, finding('problem', subject, `There is no ${wanted}. See fusegate models list.`)];
+    }
+    const wrong = await parts.tryModel(usual);
+    if (wrong !== undefined) return [...broken, finding('problem', subject, wrong)];
+    const ids = found.map(({ id }) => id).join(', ');
+    return [...broken, finding('ok', subject, `${ids}; ${usual.id} for requests that name none, tried.`)];
+  } catch (error) {
+    return [finding('problem', subject, `They cannot be read (${sentence(error)}).`)];
+  }
 }
 
 async function store(parts: DoctorParts, configuration: Configuration): Promise<Finding[]> {
@@ -239,6 +265,7 @@ async function examine(parts: DoctorParts): Promise<Finding[]> {
     ...tiers(parts, configuration),
     ...dataFolder(configuration),
     ...(await store(parts, configuration)),
+    ...(await models(parts, configuration)),
     ...reach(configuration),
     ...(await server(parts, configuration)),
   ];

@@ -1,12 +1,12 @@
 /**
- * What turns texts into vectors, as the rest of Fusegate sees it: the installed models, and one call. The same
- * text gets the same vector in any company.
+ * What turns texts into vectors, as the rest of Fusegate sees it: the installed models, and one call. The
+ * same text gets the same vector in any company.
  */
 
 /** How the vectors of a text's tokens become one. */
 export const poolings = ['mean', 'cls'] as const;
 
-/** What runs a model: `onnx` runs in the embedder process, `static` is a table looked up in the native module. */
+/** What runs a model: the embedder process (`onnx`), or the native module by a table (`static`). */
 export const modelKinds = ['onnx', 'static'] as const;
 
 /** A model whose files were found whole. */
@@ -34,6 +34,8 @@ export interface InstalledModel {
   readonly provenance: string;
   /** Absolute path of its folder. */
   readonly folder: string;
+  /** Length of its files in all. */
+  readonly bytes: number;
 }
 
 /** What became of a call. */
@@ -62,5 +64,9 @@ export interface Embedder {
    * Vectors of texts (UTF-8), in their order, by an `onnx` model of {@link models}. Texts are read when it is
    * called: their memory may be used again at once. Never rejects.
    */
-  embed(model: InstalledModel, texts: readonly Uint8Array[], signal: AbortSignal): Promise<Embedded>;
+  readonly embed: (
+    model: InstalledModel,
+    texts: readonly Uint8Array[],
+    signal: AbortSignal,
+  ) => Promise<Embedded>;
 }

@@ -1,6 +1,6 @@
 /**
- * What the embedder process does: one text after the other, each by itself. Models are loaded when their first
- * text comes, and stay.
+ * What the embedder process does: one text after the other, each by itself. Models are loaded when their
+ * first text comes, and stay.
  */
 import type { InstalledModel } from './embedder.js';
 import type { FromEmbedder, ToEmbedder } from './messages.js';

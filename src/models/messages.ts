@@ -1,6 +1,6 @@
 /**
- * What processes tell each other about texts and vectors: workers ask their parent, which keeps the queue, and
- * the parent gives the embedder process one text after the other.
+ * What processes tell each other about texts and vectors: workers ask their parent, which keeps the queue,
+ * and the parent gives the embedder process one text after the other.
  */
 import type { Metric } from '../system/metrics.js';
 import type { Embedded, InstalledModel } from './embedder.js';
@@ -29,7 +29,12 @@ export interface EmbedAnswer {
 export type ToEmbedder =
   | { readonly kind: 'start'; readonly threads: number }
   | { readonly kind: 'load'; readonly model: InstalledModel }
-  | { readonly kind: 'text'; readonly job: number; readonly model: InstalledModel; readonly text: Uint8Array };
+  | {
+      readonly kind: 'text';
+      readonly job: number;
+      readonly model: InstalledModel;
+      readonly text: Uint8Array;
+    };
 
 /** From the embedder process to the parent. */
 export type FromEmbedder =

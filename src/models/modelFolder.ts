@@ -1,6 +1,6 @@
 /**
- * A model's folder: `fusegate.json` says what the model is and has the size and SHA-256 of every file. A folder
- * that is not whole is told by what is wrong and what to do.
+ * A model's folder: `fusegate.json` says what the model is and has the size and SHA-256 of every file. A
+ * folder that is not whole is told by what is wrong and what to do.
  */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
@@ -62,7 +62,9 @@ function isOneOf<Value extends string>(value: unknown, list: readonly Value[]): 
 
 function isFile(value: unknown): value is ModelFile {
   const { bytes, sha256 } = Object(value) as Partial<Record<keyof ModelFile, unknown>>;
-  return isWhole(bytes, Number.MAX_SAFE_INTEGER) && typeof sha256 === 'string' && /^[0-9a-f]{64}$/.test(sha256);
+  return (
+    isWhole(bytes, Number.MAX_SAFE_INTEGER) && typeof sha256 === 'string' && /^[0-9a-f]{64}$/.test(sha256)
+  );
 }
 
 /** Names of the members of a manifest that are not what they must be. */
@@ -87,7 +89,9 @@ function wrongMembers(manifest: Partial<Record<keyof ModelManifest, unknown>>): 
 }
 
 /** Reads what a `fusegate.json` says; `wrong` follows its path in a sentence. */
-export function parseManifest(text: string): { readonly manifest: ModelManifest } | { readonly wrong: string } {
+export function parseManifest(
+  text: string,
+): { readonly manifest: ModelManifest } | { readonly wrong: string } {
   let parsed: unknown;
   try {
     parsed = JSON.parse(text);
@@ -102,12 +106,15 @@ export function parseManifest(text: string): { readonly manifest: ModelManifest 
 /** The SHA-256 of a file, hex, read in pieces. `onBytes`: called with how many each was. */
 export async function fileSha256(path: string, onBytes?: (bytes: number) => void): Promise<string> {
   const hash = createHash('sha256');
-  await pipeline(createReadStream(path, { highWaterMark: 1 << 20 }), async (pieces: AsyncIterable<Buffer>) => {
-    for await (const piece of pieces) {
-      hash.update(piece);
-      onBytes?.(piece.byteLength);
-    }
-  });
+  await pipeline(
+    createReadStream(path, { highWaterMark: 1 << 20 }),
+    async (pieces: AsyncIterable<Buffer>) => {
+      for await (const piece of pieces) {
+        hash.update(piece);
+        onBytes?.(piece.byteLength);
+      }
+    },
+  );
   return hash.digest('hex');
 }
 
@@ -143,6 +150,7 @@ function installed(manifest: ModelManifest, text: string, folder: string): Insta
     license: manifest.license,
     provenance: manifest.provenance,
     folder: resolve(folder),
+    bytes: Object.values(manifest.files).reduce((sum, { bytes }) => sum + bytes, 0),
   };
 }
 
@@ -204,7 +212,10 @@ export async function modelNames(parent: string): Promise<string[]> {
   try {
     const entries = await readdir(parent, { withFileTypes: true });
     const folders = entries.filter((entry) => entry.isDirectory() || entry.isSymbolicLink());
-    return folders.map(({ name }) => name).filter(isModelId).sort();
+    return folders
+      .map(({ name }) => name)
+      .filter(isModelId)
+      .sort();
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
     throw error;

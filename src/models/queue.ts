@@ -1,6 +1,6 @@
 /**
- * Texts that wait for the embedder: bounded, fair between calls, with a deadline for each call. It lives in the
- * parent, so that one bound holds for all workers of a machine.
+ * Texts that wait for the embedder: bounded, fair between calls, with a deadline for each call. It lives in
+ * the parent, so that one bound holds for all workers of a machine.
  */
 import type { Clock, Timer } from '../system/clock.js';
 import { single, type Metric } from '../system/metrics.js';
@@ -77,13 +77,19 @@ export class EmbedQueue {
     this.give();
   }
 
-  /** Adds a call; `end` is called once, maybe at once, with what became of it. */
-  add(model: InstalledModel, texts: readonly Uint8Array[], end: (outcome: Embedded) => void): Cancel {
+  /**
+   * Adds a call; `end` is called once with what became of it. Returns undefined where that was at once.
+   */
+  add(
+    model: InstalledModel,
+    texts: readonly Uint8Array[],
+    end: (outcome: Embedded) => void,
+  ): Cancel | undefined {
     const bytes = texts.reduce((sum, text) => sum + text.byteLength, 0);
     if (this.isFull(texts.length, bytes)) {
       this.counts.full += 1;
       end({ kind: 'queue_full', retryAfterSeconds: this.retryAfterSeconds() });
-      return () => undefined;
+      return undefined;
     }
     const call = newCall(model, texts, end);
     this.waitingTexts += texts.length;
@@ -91,7 +97,7 @@ export class EmbedQueue {
     this.calls.add(call);
     if (texts.length === 0) {
       this.finish(call, { kind: 'vectors', vectors: call.vectors, truncated: call.truncated });
-      return () => undefined;
+      return undefined;
     }
     call.timer = this.parts.clock.after(this.parts.deadlineMs, () => this.finish(call, { kind: 'too_late' }));
     this.rotation.push(call);
@@ -202,7 +208,7 @@ export class EmbedQueue {
   }
 }
 
-/** A call with nothing done. Texts of like length follow one another: the runtime's memory then fits the next. */
+/** A call with nothing done. Texts of like length follow one another: the runtime's memory fits the next. */
 function newCall(
   model: InstalledModel,
   texts: readonly Uint8Array[],

@@ -22,7 +22,11 @@ export function remoteEmbedder({ models, tell, readBytesPerToken }: RemoteEmbedd
   const waiting = new Map<number, (outcome: Embedded) => void>();
   let lastRequest = 0;
 
-  function embed(model: InstalledModel, texts: readonly Uint8Array[], signal: AbortSignal): Promise<Embedded> {
+  function embed(
+    model: InstalledModel,
+    texts: readonly Uint8Array[],
+    signal: AbortSignal,
+  ): Promise<Embedded> {
     if (signal.aborted) return Promise.resolve({ kind: 'cancelled' });
     // One byte more than is looked at, so that the tokenizer sees that there was more.
     const most = model.maxTokens * readBytesPerToken + 1;

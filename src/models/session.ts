@@ -77,7 +77,8 @@ function pooled(values: Float32Array, { pooling, dimension }: InstalledModel): F
   const sums = new Float64Array(dimension);
   const tokens = pooling === 'cls' ? 1 : values.length / dimension;
   for (let token = 0; token < tokens; token += 1) {
-    for (let at = 0; at < dimension; at += 1) sums[at] = (sums[at] ?? 0) + (values[token * dimension + at] ?? 0);
+    for (let at = 0; at < dimension; at += 1)
+      sums[at] = (sums[at] ?? 0) + (values[token * dimension + at] ?? 0);
   }
   const length = Math.sqrt(sums.reduce((sum, value) => sum + value * value, 0));
   return Float32Array.from(sums, (value) => value / length);

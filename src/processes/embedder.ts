@@ -86,13 +86,11 @@ export class EmbedderProcess {
       answer({ kind: 'embedded', request, outcome: { kind: 'failed' } });
       return;
     }
-    let over = false;
     const cancel = this.queue.add(model, question.texts, (outcome) => {
-      over = true;
       asked.delete(request);
       if (outcome.kind !== 'cancelled') answer({ kind: 'embedded', request, outcome });
     });
-    if (!over) asked.set(request, cancel);
+    if (cancel !== undefined) asked.set(request, cancel);
     if (this.queue.busy && !this.pausing) this.start();
   }
 

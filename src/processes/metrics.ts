@@ -17,8 +17,8 @@ function aggregate(each: readonly (readonly Metric[])[]): Registry {
 export type Scrape = () => Promise<string>;
 
 /**
- * A scrape of the workers, of the embedder and of the parent (`own`). What a process had counted when it was last asked stays
- * in the sums after its end, so that counters never fall.
+ * A scrape of the workers, of the embedder and of the parent (`own`). What a process had counted when it was
+ * last asked stays in the sums after its end, so that counters never fall.
  */
 export function createScrape(
   pool: WorkerPool,

@@ -50,6 +50,7 @@ test('before the first start, while it serves, and after', async () => {
   const { STORE_URL } = fresh();
   const early = await doctor({ STORE_URL, PORT: '1' });
   assert.match(early.get('index') ?? '', /^(ok: hnswlib-node is there|note: hnswlib-node cannot be loaded)/);
+  assert.match(early.get('models') ?? '', /^ok: .*; all-MiniLM-L6-v2 for requests that name none, tried\.$/);
   assert.match(early.get('store') ?? '', /^note: There is no store in .+ The first start makes it\.$/);
   assert.match(
     early.get('server') ?? '',

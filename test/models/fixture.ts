@@ -84,8 +84,12 @@ export function copiedModel(
 /** Loads a folder's model in this process. */
 export async function openFolder(folder: string, threads = 1): Promise<SessionResult> {
   const read = await readModelFolder(folder);
-  if ('wrong' in read) return read;
-  return openSession(read.model, {
+  return 'wrong' in read ? read : openForTest(read.model, threads);
+}
+
+/** Loads a model in this process. */
+export function openForTest(model: InstalledModel, threads: number): Promise<SessionResult> {
+  return openSession(model, {
     threads,
     openTokenizer: (json, maxTokens) => new native.SubwordTokenizer(json, maxTokens),
   });

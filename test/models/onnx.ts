@@ -1,4 +1,4 @@
-/** Writes ONNX files (protobuf, onnx.proto3) of one table that token ids are looked up in: models to refuse. */
+/** Writes ONNX files (protobuf, onnx.proto3) of one table that token ids are looked up in. */
 
 function varint(value: number): number[] {
   return value < 0x80 ? [value] : [(value & 0x7f) | 0x80, ...varint(Math.floor(value / 0x80))];
@@ -40,7 +40,14 @@ export function tableModel({ table, dimension, input = 'input_ids' }: TableModel
     7,
     bytes(1, bytes(1, 'table'), bytes(1, input), bytes(2, 'last_hidden_state'), bytes(4, 'Gather')),
     bytes(2, 'table'),
-    bytes(5, whole(1, table.length / dimension), whole(1, dimension), whole(2, FLOAT), bytes(8, 'table'), bytes(9, rows)),
+    bytes(
+      5,
+      whole(1, table.length / dimension),
+      whole(1, dimension),
+      whole(2, FLOAT),
+      bytes(8, 'table'),
+      bytes(9, rows),
+    ),
     tensor(11, input, INT64, ['batch', 'sequence']),
     tensor(12, 'last_hidden_state', FLOAT, ['batch', 'sequence', dimension]),
   );

@@ -1,4 +1,4 @@
-/** The shipped model in this process: near its fp32 original, the same at any number of threads; models to refuse. */
+/** The shipped model in this process: near its original, the same by any threads; and models to refuse. */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -100,7 +100,10 @@ describe('models that are refused', () => {
   });
 
   test('one that gives NaN, nothing, or the same for all', async () => {
-    assert.match(await tried('nan', rows(vocabulary).fill(Number.NaN)), /nan gives vectors that are not numbers/);
+    assert.match(
+      await tried('nan', rows(vocabulary).fill(Number.NaN)),
+      /nan gives vectors that are not numbers/,
+    );
     assert.match(await tried('infinite', rows(vocabulary).fill(Infinity)), /not numbers/);
     assert.match(await tried('zero', rows(vocabulary).fill(0)), /not numbers/);
     const same = Float32Array.from({ length: vocabulary * dimension }, (_, at) => at % dimension);

@@ -3,8 +3,11 @@
  * `listening <port> <metrics port>` once it serves.
  */
 import { pathToFileURL } from 'node:url';
+import type { ServedRoute } from '../../src/http/routes.js';
 import { createServer, type Server } from '../../src/http/server.js';
 import { native } from '../../src/native/addon.js';
+import type { Embedder } from '../../src/models/embedder.js';
+import { runEmbedder } from '../../src/processes/embedderProcess.js';
 import { runParent } from '../../src/processes/parent.js';
 import { runWorker } from '../../src/processes/worker.js';
 import { systemClock } from '../../src/system/clock.js';
@@ -12,11 +15,28 @@ import { readConfiguration, type Configuration } from '../../src/system/configur
 import { createLog } from '../../src/system/log.js';
 import { systemRandomness } from '../../src/system/randomness.js';
 import { openTiers } from '../access/fixture.js';
+import { openForTest, shippedModel } from '../models/fixture.js';
 import { route, text } from '../http/routes.js';
 
-function build({ logLevel }: Configuration): Server {
+/** Vectors of `?texts=` texts; what became of them. */
+function embedRoute({ models, embed }: Embedder): ServedRoute {
+  return {
+    route: route({ id: 'embed', path: '/embed' }),
+    handler: async ({ query }) => {
+      const [model] = models;
+      if (model === undefined) return text('no model');
+      const count = Number(query['texts']);
+      const texts = Array.from({ length: count }, (_, at) => Buffer.from(`text number ${at} of ${count}`));
+      const outcome = await embed(model, texts, new AbortController().signal);
+      return text(outcome.kind === 'vectors' ? String(outcome.vectors.length) : outcome.kind);
+    },
+  };
+}
+
+function build({ logLevel }: Configuration, _: unknown, embedder: Embedder): Server {
   return createServer({
     routes: [
+      embedRoute(embedder),
       { route: route({ id: 'pid', path: '/pid' }), handler: () => text(String(process.pid)) },
       {
         route: route({ id: 'wait', path: '/wait' }),
@@ -39,7 +59,7 @@ async function parent(program: string): Promise<void> {
     program,
     programArguments: ['worker'],
     embedderArguments: ['embedder'],
-    models: [],
+    models: [await shippedModel()],
     preload: undefined,
     configuration: read.configuration,
     clock: systemClock,
@@ -56,5 +76,6 @@ async function parent(program: string): Promise<void> {
 const [, program = '', role] = process.argv;
 if (import.meta.url === pathToFileURL(program).href) {
   if (role === 'worker') runWorker(build, native.readBytesPerToken());
+  else if (role === 'embedder') runEmbedder({ openSession: openForTest, clock: systemClock });
   else await parent(program);
 }

@@ -1,0 +1,230 @@
+/** `fusegate models list|add|verify|remove`: the embedding models that are installed. */
+import { basename, join } from 'node:path';
+import { InvalidArgumentError, Option, type Command } from 'commander';
+import { poolings, type InstalledModel } from '../models/embedder.js';
+import { installModel, removeModel, type InstallOptions, type InstallParts } from '../models/install.js';
+import {
+  defaultModel,
+  isModelId,
+  modelNames,
+  readModelFolder,
+  readModels,
+  type FoundModels,
+} from '../models/modelFolder.js';
+import { installedModelsFolder, readConfiguration, type Configuration } from '../system/configuration.js';
+import { progressOn } from './progress.js';
+import type { CommandParts } from './withStore.js';
+
+/** What the commands need from the outside. */
+export interface ModelsCommandParts extends Pick<
+  CommandParts,
+  'environment' | 'machine' | 'write' | 'printError'
+> {
+  /** Folder of the models that ship. */
+  readonly shippedFolder: string;
+  readonly fetch: InstallParts['fetch'];
+  readonly clock: InstallParts['clock'];
+  readonly lockFile: InstallParts['lockFile'];
+  readonly tryModel: InstallParts['tryModel'];
+  /** Where progress is shown. */
+  readonly progressTo: NodeJS.WriteStream;
+}
+
+type Ended = Promise<number | { readonly wrong: string }>;
+
+const usualSource = 'BAAI/bge-base-en-v1.5';
+const usualHub = 'https://huggingface.co';
+
+/** Reads the configuration and runs a command; prints what goes wrong. Resolves to the exit code. */
+async function withFolder(
+  parts: ModelsCommandParts,
+  command: (configuration: Configuration) => Ended,
+): Promise<number> {
+  const read = readConfiguration(parts.environment, parts.machine);
+  for (const warning of read.warnings) parts.printError(`Warning: ${warning}`);
+  if ('errors' in read) {
+    for (const error of read.errors) parts.printError(error);
+    return 1;
+  }
+  try {
+    const outcome = await command(read.configuration);
+    if (typeof outcome === 'number') return outcome;
+    parts.printError(outcome.wrong);
+  } catch (error) {
+    parts.printError(
+      `The folder of models cannot be used (${error instanceof Error ? error.message : String(error)}).`,
+    );
+  }
+  return 1;
+}
+
+function findModels(
+  { shippedFolder }: ModelsCommandParts,
+  configuration: Configuration,
+): Promise<FoundModels> {
+  return readModels([installedModelsFolder(configuration), shippedFolder]);
+}
+
+interface Json {
+  readonly json?: boolean;
+}
+
+function megabytes({ bytes }: InstalledModel): string {
+  return `${(bytes / 1e6).toFixed(1)} MB`;
+}
+
+/** A model as it is listed. */
+function row(model: InstalledModel, usual: InstalledModel | undefined): string {
+  const { id, kind, dimension, maxTokens, license } = model;
+  const mark = model === usual ? '*' : ' ';
+  const cells = [id.padEnd(26), kind.padEnd(6), String(dimension).padStart(5), String(maxTokens).padStart(6)];
+  return `${mark} ${cells.join('  ')}  ${megabytes(model).padStart(10)}  ${license}\n`;
+}
+
+const heading = `  ${'model'.padEnd(26)}  kind    numbers  tokens        size  licence\n`;
+
+async function list(parts: ModelsCommandParts, configuration: Configuration, { json }: Json): Ended {
+  const { models, refused } = await findModels(parts, configuration);
+  const usual = defaultModel(models, configuration.embedModel);
+  if (json === true) {
+    await parts.write(`${JSON.stringify({ models, refused, default: usual?.id ?? null })}\n`);
+    return 0;
+  }
+  const rows = models.map((model) => row(model, usual));
+  const broken = refused.map(({ id, wrong }) => `! ${id}: ${wrong}\n`);
+  await parts.write(`${heading}${rows.join('')}${broken.join('')}* for requests that name no model\n`);
+  return 0;
+}
+
+/** What the options of `add` come to. */
+interface AddOptions extends InstallOptions {
+  readonly json?: boolean;
+}
+
+/** The hub's address; undefined where HF_ENDPOINT is none. */
+function hubOf({ environment }: ModelsCommandParts): string | undefined {
+  const hub = environment['HF_ENDPOINT'] ?? '';
+  if (hub === '') return usualHub;
+  return /^https?:\/\/./.test(hub) && URL.canParse(hub) ? hub : undefined;
+}
+
+async function add(
+  parts: ModelsCommandParts,
+  configuration: Configuration,
+  source: string,
+  options: AddOptions,
+): Ended {
+  const hub = hubOf(parts);
+  if (hub === undefined) return { wrong: 'HF_ENDPOINT must be a URL, such as https://huggingface.co.' };
+  const display = progressOn(parts.progressTo);
+  const shipped = await modelNames(parts.shippedFolder);
+  const folder = installedModelsFolder(configuration);
+  const showPass = display.progress;
+  const outcome = await installModel(source, options, { ...parts, folder, shipped, hub, showPass });
+  display.end();
+  if ('wrong' in outcome) return { wrong: `${outcome.wrong}\nNothing was installed.` };
+  const { model } = outcome;
+  await parts.write(
+    options.json === true
+      ? `${JSON.stringify(model)}\n`
+      : `Installed ${model.id} (${megabytes(model)}) in ${model.folder}.\n` +
+          'A server that runs has it after a restart.\n',
+  );
+  return 0;
+}
+
+/** A model's folder, wherever it is. */
+async function folderOf(parts: ModelsCommandParts, configuration: Configuration, id: string) {
+  for (const parent of [installedModelsFolder(configuration), parts.shippedFolder]) {
+    if ((await modelNames(parent)).includes(id)) return join(parent, id);
+  }
+  return undefined;
+}
+
+/** Every model's folder that is used, by its name. */
+async function allFolders(parts: ModelsCommandParts, configuration: Configuration): Promise<string[]> {
+  const folders = new Map<string, string>();
+  for (const parent of [installedModelsFolder(configuration), parts.shippedFolder]) {
+    for (const id of await modelNames(parent)) if (!folders.has(id)) folders.set(id, join(parent, id));
+  }
+  return [...folders.values()];
+}
+
+/** Reads a model's files and tries it out; what is wrong with it, if anything. */
+async function wrongModel({ tryModel }: ModelsCommandParts, folder: string): Promise<string | undefined> {
+  const read = await readModelFolder(folder);
+  return 'wrong' in read ? read.wrong : tryModel(read.model);
+}
+
+async function verify(
+  parts: ModelsCommandParts,
+  configuration: Configuration,
+  id: string | undefined,
+): Ended {
+  const named = id === undefined ? undefined : await folderOf(parts, configuration, id);
+  if (id !== undefined && named === undefined) return { wrong: `There is no model ${id}.` };
+  const folders = named === undefined ? await allFolders(parts, configuration) : [named];
+  let failed = 0;
+  for (const folder of folders) {
+    const wrong = await wrongModel(parts, folder);
+    if (wrong !== undefined) failed += 1;
+    const verdict = wrong ?? 'its files are whole, and it gives what it must';
+    await parts.write(`${wrong === undefined ? 'ok   ' : 'WRONG'}  ${basename(folder)}: ${verdict}\n`);
+  }
+  return failed === 0 ? 0 : 1;
+}
+
+async function remove(parts: ModelsCommandParts, configuration: Configuration, id: string): Ended {
+  if (!isModelId(id)) return { wrong: `${id} is no model’s id.` };
+  if (await removeModel(installedModelsFolder(configuration), id)) {
+    await parts.write(`Removed ${id}. A server that runs has it until its restart.\n`);
+    return 0;
+  }
+  const ships = (await modelNames(parts.shippedFolder)).includes(id);
+  return { wrong: ships ? `${id} ships with Fusegate and stays.` : `There is no installed model ${id}.` };
+}
+
+function wholeNumber(text: string): number {
+  if (/^[1-9]\d{0,4}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('It must be a whole number.');
+}
+
+function hexDigest(text: string): string {
+  if (/^[0-9a-f]{64}$/i.test(text)) return text;
+  throw new InvalidArgumentError('It must be 64 hexadecimal digits.');
+}
+
+const sourceHelp = 'owner/name of a model on the hub, the URL of a folder, or a folder (./folder, /folder)';
+
+/** Adds the commands to the program. */
+export function addModels(program: Command, parts: ModelsCommandParts): void {
+  const models = program.command('models').description('list, add, verify and remove embedding models');
+  const act = async (command: (configuration: Configuration) => Ended): Promise<void> => {
+    process.exitCode = await withFolder(parts, command);
+  };
+  const named = (name: string, description: string): Command =>
+    models.command(name).description(description).allowExcessArguments(false);
+  named('list', 'list the models that are installed and those that ship')
+    .option('--json', 'print JSON')
+    .action((options: Json) => act((configuration) => list(parts, configuration, options)));
+  named('add [source]', `install a model, ${usualSource} unless another is named`)
+    .addHelpText('after', `\nSource: ${sourceHelp}.\nHF_ENDPOINT: the hub, ${usualHub} where not set.`)
+    .option('--id <id>', 'its id in requests; without it the source’s last name')
+    .option('--revision <name>', 'commit, tag or branch on the hub')
+    .option('--sha256 <hex>', 'SHA-256 that the ONNX file must have', hexDigest)
+    .addOption(new Option('--pooling <how>', 'how tokens’ vectors become one').choices(poolings))
+    .option('--max-tokens <count>', 'tokens that it reads', wholeNumber)
+    .option('--query-prefix <text>', 'what is put before queries')
+    .option('--document-prefix <text>', 'what is put before documents')
+    .option('--license <text>', 'its licence, as the list shows it')
+    .option('--json', 'print JSON')
+    .action((source: string | undefined, options: AddOptions) =>
+      act((configuration) => add(parts, configuration, source ?? usualSource, options)),
+    );
+  named('verify [id]', 'read every byte of one model, or of all, and try it out').action(
+    (id: string | undefined) => act((configuration) => verify(parts, configuration, id)),
+  );
+  named('remove <id>', 'remove an installed model').action((id: string) =>
+    act((configuration) => remove(parts, configuration, id)),
+  );
+}

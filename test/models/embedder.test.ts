@@ -1,0 +1,179 @@
+/** The embedder process with the shipped model: company, bounds, deadlines, cancelled calls, crashes. */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { before, describe, test } from 'node:test';
+import type { Embedded, InstalledModel } from '../../src/models/embedder.js';
+import { readModelFolder } from '../../src/models/modelFolder.js';
+import { temporaryFolder } from '../processes/run.js';
+import {
+  copiedModel,
+  embedVectors,
+  openFolder,
+  shippedFolder,
+  shippedModel,
+  startEmbedder,
+  until,
+  type TestEmbedder,
+} from './fixture.js';
+
+const never = new AbortController().signal;
+
+/** So many texts, all different. */
+function texts(count: number, words = 30): Buffer[] {
+  return Array.from({ length: count }, (_, at) =>
+    Buffer.from(`the pump number ${at} leaks `.repeat(words / 5)),
+  );
+}
+
+function vectorsOf(outcome: Embedded): Float32Array {
+  if (outcome.kind !== 'vectors') assert.fail(outcome.kind);
+  return outcome.vectors;
+}
+
+function waiting({ process }: TestEmbedder): number {
+  return value(process, 'fusegate_embed_queue_texts');
+}
+
+function value(process: TestEmbedder['process'], name: string, outcome?: string): number {
+  const metric = process.metrics().find((each) => each.name === name);
+  const found = metric?.values.find(({ labels }) => outcome === undefined || labels['outcome'] === outcome);
+  return found?.value ?? Number.NaN;
+}
+
+describe('the embedder', () => {
+  let model: InstalledModel;
+
+  before(async () => {
+    model = await shippedModel();
+  });
+
+  test('gives every text the vector that it gets alone', async () => {
+    const embedder = startEmbedder([model]);
+    const alone = await openFolder(shippedFolder);
+    assert.ok('session' in alone);
+    const encoded = embedVectors.map(({ text }) => Buffer.from(text));
+    const calls = [encoded, [...encoded].reverse(), encoded.slice(3, 9), []];
+    const outcomes = await Promise.all(calls.map((call) => embedder.embed(model, call, never)));
+    for (const [at, outcome] of outcomes.entries()) {
+      const call = calls[at] ?? [];
+      const vectors = vectorsOf(outcome);
+      assert.equal(vectors.length, call.length * model.dimension);
+      for (const [place, text] of call.entries()) {
+        const { vector, truncated } = await alone.session.embed(text);
+        const start = place * model.dimension;
+        assert.deepEqual(vectors.subarray(start, start + model.dimension), vector);
+        assert.equal(outcome.kind === 'vectors' && outcome.truncated[place], truncated);
+      }
+    }
+    await alone.session.close();
+    assert.equal(waiting(embedder), 0);
+    assert.equal(value(embedder.process, 'fusegate_embed_texts_total'), encoded.length * 2 + 6);
+    assert.ok(value(embedder.process, 'fusegate_embed_seconds_total') > 0);
+  });
+
+  test('a full queue takes nothing more, and says when to come again', async () => {
+    const embedder = startEmbedder([model], { mostTexts: 50 });
+    const first = embedder.embed(model, texts(60), never);
+    const full = await embedder.embed(model, texts(1), never);
+    if (full.kind !== 'queue_full') assert.fail(full.kind);
+    assert.ok(full.retryAfterSeconds >= 1 && full.retryAfterSeconds <= 60);
+    assert.equal(vectorsOf(await first).length, 60 * model.dimension);
+    assert.equal((await embedder.embed(model, texts(1), never)).kind, 'vectors');
+    assert.equal(value(embedder.process, 'fusegate_embed_unserved_total', 'full'), 1);
+  });
+
+  test('a short call does not wait for a long one', async () => {
+    const embedder = startEmbedder([model]);
+    await embedder.embed(model, texts(1), never);
+    let ended = '';
+    const long = embedder.embed(model, texts(200), never).then(() => (ended += 'long '));
+    const short = embedder.embed(model, texts(3), never).then(() => (ended += 'short '));
+    await Promise.all([long, short]);
+    assert.equal(ended, 'short long ');
+  });
+
+  test('what is not done by its deadline is told so, and leaves the queue', async () => {
+    const embedder = startEmbedder([model], { deadlineMs: 300 });
+    const [late, more] = await Promise.all([
+      embedder.embed(model, texts(400), never),
+      embedder.embed(model, texts(400), never),
+    ]);
+    assert.deepEqual([late.kind, more.kind], ['too_late', 'too_late']);
+    assert.equal(waiting(embedder), 0);
+    await until(() => value(embedder.process, 'fusegate_embed_texts_total') > 0);
+    assert.equal((await embedder.embed(model, texts(1), never)).kind, 'vectors');
+    assert.equal(value(embedder.process, 'fusegate_embed_unserved_total', 'late'), 2);
+  });
+
+  test('what nobody waits for any more leaves the queue', async () => {
+    const embedder = startEmbedder([model]);
+    const closed = new AbortController();
+    const outcome = embedder.embed(model, texts(2_000), closed.signal);
+    await until(() => value(embedder.process, 'fusegate_embed_texts_total') > 2);
+    closed.abort();
+    assert.equal((await outcome).kind, 'cancelled');
+    assert.equal(waiting(embedder), 0);
+    const before = value(embedder.process, 'fusegate_embed_texts_total');
+    assert.equal((await embedder.embed(model, texts(1), never)).kind, 'vectors');
+    assert.ok(value(embedder.process, 'fusegate_embed_texts_total') <= before + 3);
+    const aborted = await embedder.embed(model, texts(1), AbortSignal.abort());
+    assert.equal(aborted.kind, 'cancelled');
+  });
+
+  test('a crash fails what waits, and another process takes its place', async () => {
+    const embedder = startEmbedder([model]);
+    await embedder.embed(model, texts(1), never);
+    const { pid } = embedder.process;
+    assert.ok(pid !== undefined);
+    const calls = [embedder.embed(model, texts(500), never), embedder.embed(model, texts(5), never)];
+    process.kill(pid, 'SIGKILL');
+    assert.deepEqual(
+      (await Promise.all(calls)).map(({ kind }) => kind),
+      ['failed', 'failed'],
+    );
+    assert.equal(waiting(embedder), 0);
+    assert.equal((await embedder.embed(model, texts(2), never)).kind, 'vectors');
+    assert.notEqual(embedder.process.pid, pid);
+    assert.equal(value(embedder.process, 'fusegate_embedder_restarts_total'), 1);
+    const { lines } = embedder.log;
+    assert.deepEqual(
+      lines.map(({ fields, message }) => [fields['how'], message]),
+      [['SIGKILL', 'embedder ended, another takes its place']],
+    );
+  });
+
+  test('a model that cannot be run fails its calls and no others', async () => {
+    const folder = copiedModel(temporaryFolder(), 'length', { max_tokens: 600 });
+    const read = await readModelFolder(folder);
+    assert.ok('model' in read);
+    const embedder = startEmbedder([model, read.model]);
+    const outcomes = await Promise.all([
+      embedder.embed(read.model, texts(20), never),
+      embedder.embed(model, texts(3), never),
+      embedder.embed(read.model, texts(1), never),
+    ]);
+    assert.deepEqual(
+      outcomes.map(({ kind }) => kind),
+      ['failed', 'vectors', 'failed'],
+    );
+    const [line, ...others] = embedder.log.lines;
+    assert.deepEqual(others, []);
+    assert.match(String(line?.fields['reason']), /length cannot read 600 tokens/);
+    const unknown = { ...model, id: 'unknown', folder: join(folder, 'unknown') };
+    assert.equal((await embedder.embed(unknown, texts(1), never)).kind, 'failed');
+  });
+
+  test('a model is loaded at start, and nothing waits for a worker that has gone', async () => {
+    const embedder = startEmbedder([model]);
+    embedder.process.preload(model);
+    assert.ok(embedder.process.pid !== undefined);
+    const gone = {};
+    embedder.process.hear(gone, { kind: 'embed', request: 1, model: model.id, texts: texts(900) }, () => {
+      assert.fail('nobody listens');
+    });
+    assert.equal(waiting(embedder), 900);
+    embedder.process.forget(gone);
+    assert.equal(waiting(embedder), 0);
+    assert.equal((await embedder.embed(model, texts(1), never)).kind, 'vectors');
+  });
+});
