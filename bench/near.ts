@@ -5,12 +5,15 @@
 import { Agent, get } from 'node:http';
 import { join } from 'node:path';
 import type { NearResponse } from '../src/contract/explore.js';
-import { native } from '../src/native/addon.js';
+import { textEmbedding } from '../src/door/embedding.js';
 import { openStore } from '../src/store/open.js';
 import { systemClock } from '../src/system/clock.js';
 import { systemRandomness } from '../src/system/randomness.js';
 import { fill, receiptOf, textsOf } from '../test/door/fill.js';
+import { staticMode, staticModel } from '../test/search/embedding.js';
 import { startFusegate } from './servers.js';
+
+const { embedText } = textEmbedding([staticModel], staticMode().dense);
 
 /** Fragments that are looked among. */
 export const NEAR_FRAGMENTS = 100_000;
@@ -63,7 +66,7 @@ function question(number: number): string {
 function allVectors(): Int8Array[] {
   return Array.from({ length: NEAR_FRAGMENTS }, (_, number) => {
     const { title, content } = textsOf(number);
-    return new Int8Array(native.embedText(`${title}\n${content}\n`));
+    return new Int8Array(embedText(`${title}\n${content}\n`));
   });
 }
 
@@ -75,7 +78,7 @@ function dot(a: Int8Array, b: Int8Array): number {
 
 /** The obvious reading: every similarity, sorted; of equals the earlier first. */
 function naive(text: string, vectors: readonly Int8Array[]): { receipt: string; similarity: number }[] {
-  const query = new Int8Array(native.embedText(text));
+  const query = new Int8Array(embedText(text));
   const length = dot(query, query);
   return vectors
     .map((vector, number) => ({

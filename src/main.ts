@@ -28,6 +28,7 @@ import { storeCopy } from './commands/storeCopy.js';
 import type { Handlers, RouteLimit } from './contract/routes.js';
 import { graph } from './door/graph.js';
 import { doorHandlers } from './door/handlers.js';
+import { exploringMethod, exploringModel, textEmbedding, type TextEmbedding } from './door/embedding.js';
 import { startExploration, type ExplorationProcess } from './door/exploration.js';
 import { loadHnsw } from './door/nearestIndex.js';
 import { createPreviews } from './door/previews.js';
@@ -39,7 +40,7 @@ import { openapi } from './info/openapi.js';
 import { privacy } from './info/privacy.js';
 import { dataFolderCheck, nativeModuleCheck, ready, storeCheck } from './info/ready.js';
 import { SERVICE_VERSION, version } from './info/version.js';
-import type { InstalledModel } from './models/embedder.js';
+import type { Embedder, InstalledModel } from './models/embedder.js';
 import { defaultModel, readModels, type FoundModels } from './models/modelFolder.js';
 import type { SessionResult } from './models/session.js';
 import { native } from './native/addon.js';
@@ -58,6 +59,7 @@ import { takeDataFolder } from './processes/folder.js';
 import { runEmbedder } from './processes/embedderProcess.js';
 import { runParent } from './processes/parent.js';
 import { runWorker } from './processes/worker.js';
+import { openEmbedMode, type EmbedMode } from './search/embedMode.js';
 import { fuseHandler } from './search/fuse.js';
 import { exactOffLoop } from './search/offLoop.js';
 import { missingStore, openStore, parseStoreUrl } from './store/open.js';
@@ -108,11 +110,28 @@ const previewsFile = (dataFolder: string): string => join(dataFolder, 'previews'
 /** The file of the data folder that holds the vectors of the fragments. */
 const vectorsFile = (dataFolder: string): string => join(dataFolder, 'vectors');
 
+/** The file of the data folder that holds the vectors of texts that models have computed. */
+const embeddingsFile = (dataFolder: string): string => join(dataFolder, 'embeddings');
+
+/** What the files of the data folder are made for. */
+interface FolderParts {
+  readonly configuration: Configuration;
+  readonly models: readonly InstalledModel[];
+  readonly method: string;
+  readonly log: Log;
+}
+
 /** Makes what the workers need in the data folder, which is locked. @throws Error when it cannot. */
-function prepareFolder(dataFolder: string): void {
+function prepareFolder({ configuration, models, method, log }: FolderParts): void {
+  const { dataFolder, embedCacheMb } = configuration;
   native.createLimits(limitsFile(dataFolder), systemRandomness(16));
   native.createPreviews(previewsFile(dataFolder));
-  native.prepareVectors(vectorsFile(dataFolder));
+  if (!native.prepareVectors(vectorsFile(dataFolder), method)) {
+    log.info({ method }, 'fragments get new vectors: those of the file were made in another way');
+  }
+  if (embedCacheMb === 0) return;
+  const dimensions = models.filter(({ kind }) => kind === 'onnx').map(({ dimension }) => dimension);
+  native.prepareEmbeddings(embeddingsFile(dataFolder), embedCacheMb * 2 ** 20, Math.max(1, ...dimensions));
 }
 
 /** Requests a minute and address of the routes that have such a limit. */
@@ -159,14 +178,18 @@ async function getPage(url: string): Promise<string> {
 }
 
 /** Follows the fragments of the store, so that they can be explored. */
-function exploration({ dataFolder }: Configuration, { store }: OpenedStore, log: Log): ExplorationProcess {
+function exploration(
+  { dataFolder }: Configuration,
+  { store }: OpenedStore,
+  embedding: TextEmbedding,
+  log: Log,
+): ExplorationProcess {
   const file = vectorsFile(dataFolder);
   return startExploration({
     store,
     vectorsFile: file,
-    vectors: new native.Vectors(file),
-    method: native.vectorMethod(),
-    embedText: native.embedText,
+    vectors: new native.Vectors(file, embedding.method),
+    textEmbedding: embedding,
     visitorId: native.visitorId,
     takeLock: () => native.lockFile(`${file}.lock`, String(process.pid)) === null,
     clock: systemClock,
@@ -195,6 +218,13 @@ function door(
   });
 }
 
+/** The models as POST /v1/fuse has them. */
+function embedModeOf({ embedModel, embedCacheMb, dataFolder }: Configuration, embedder: Embedder): EmbedMode {
+  const fallback = defaultModel(embedder.models, embedModel)?.id;
+  const cacheFile = embedCacheMb === 0 ? null : embeddingsFile(dataFolder);
+  return openEmbedMode({ ...native, embedder, fallback, cacheFile });
+}
+
 /** Every route's handler, bound to its parts. */
 function handlers(
   configuration: Configuration,
@@ -203,6 +233,7 @@ function handlers(
   clicks: ClickLog,
   checkout: Checkout,
   explorer: ExplorationProcess,
+  embedMode: EmbedMode,
 ): Handlers {
   const { store, secrets } = opened;
   const storing = { ...opened, clock: systemClock };
@@ -212,7 +243,7 @@ function handlers(
     nativeModuleCheck(native.version, SERVICE_VERSION),
   ];
   return {
-    fuse: fuseHandler({ ...native, answerExactlyOffLoop: exactOffLoop() }),
+    fuse: fuseHandler({ ...native, answerExactlyOffLoop: exactOffLoop(), embedMode }),
     ...checkout.handlers,
     normalize: normalizeHandler(native),
     audit: audit({ ...native, clock: systemClock, auditOffLoop: auditOffLoop(auditThreads) }),
@@ -273,7 +304,7 @@ function expiry(
 }
 
 /** @throws Error with the sentence that says why a worker cannot serve */
-async function buildServer(configuration: Configuration, tiers: Tiers): Promise<Server> {
+async function buildServer(configuration: Configuration, tiers: Tiers, embedder: Embedder): Promise<Server> {
   const log = createLog(configuration.logLevel);
   const opened = await openStoreAndSecrets(configuration, log, systemRandomness);
   if ('refused' in opened) throw new Error(opened.refused);
@@ -299,8 +330,9 @@ async function buildServer(configuration: Configuration, tiers: Tiers): Promise<
     holder,
     getPage,
   });
-  const explorer = exploration(configuration, opened, log);
-  const bound = handlers(configuration, tiers, opened, clicks, checkout, explorer);
+  const embedMode = embedModeOf(configuration, embedder);
+  const explorer = exploration(configuration, opened, textEmbedding(embedder.models, embedMode.dense), log);
+  const bound = handlers(configuration, tiers, opened, clicks, checkout, explorer, embedMode);
   const pipeline = { checkJson: native.checkJson, access };
   const isMoved = configuration.doorPort !== null;
   const server = createServer({
@@ -313,7 +345,7 @@ async function buildServer(configuration: Configuration, tiers: Tiers): Promise<
   keyChanges.start();
   return {
     listen: server.listen,
-    metrics: () => [server, clicks, access, explorer].flatMap((part) => part.metrics()),
+    metrics: () => [server, clicks, access, explorer, embedMode].flatMap((part) => part.metrics()),
     async drain(timeoutMs) {
       const drained = await server.drain(timeoutMs);
       keyChanges.stop();
@@ -341,6 +373,11 @@ function notInstalled(id: string, models: readonly InstalledModel[]): string {
   const ids = models.map((model) => model.id).join(', ');
   return `EMBED_MODEL names ${id}, which is not installed (installed: ${ids}). See fusegate models add -h.`;
 }
+
+/** Why a server does not start whose files are not whole. */
+const exploringMissing =
+  `The model ${exploringModel}, which comes with Fusegate and exploring fragments needs, is not whole. ` +
+  'Install Fusegate again.';
 
 /** The folder of the models that ship. */
 const shippedModels = fileURLToPath(new URL('../../models', import.meta.url));
@@ -381,6 +418,8 @@ async function serveInProcesses(order: ServeOrder): Promise<ServeOutcome> {
   if (usual === undefined && configuration.embedModel !== null) {
     return { kind: 'refused', reason: notInstalled(configuration.embedModel, models) };
   }
+  const method = exploringMethod(models);
+  if (method === undefined) return { kind: 'refused', reason: exploringMissing };
   return runParent({
     ...order,
     models,
@@ -390,7 +429,7 @@ async function serveInProcesses(order: ServeOrder): Promise<ServeOutcome> {
     embedderArguments: [embedderCommand],
     clock: systemClock,
     lockFile: native.lockFile,
-    prepareFolder,
+    prepareFolder: () => prepareFolder({ configuration, models, method, log }),
     drainMs,
   });
 }

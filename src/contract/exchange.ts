@@ -39,6 +39,8 @@ export interface RouteRequest<Input = unknown> {
   peer(): Uint8Array;
   /** Whether the connection has gone: an answer would reach nobody. */
   aborted(): boolean;
+  /** Told when the connection goes before the answer. */
+  signal(): AbortSignal;
 }
 
 /** An answer's body: a value that http writes as JSON, or finished bytes or text with their media type. */

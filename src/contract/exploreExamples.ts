@@ -18,7 +18,7 @@ const made: Exploration = {
   total: 1,
 };
 
-const embedding = { method: 'hashed-words-v1', dimension: 256 };
+const embedding = { method: 'static-256@8782845e3431', dimension: 256 };
 
 const { title, content, kind, visitor } = fragment;
 const card: FragmentCard = {
@@ -39,7 +39,7 @@ export const nearResponse: NearResponse = {
   ...made,
   embedding,
   search: 'exact',
-  results: [{ ...card, similarity: 0.481115 }],
+  results: [{ ...card, similarity: 0.397472 }],
 };
 
 /** A walk that anyone can repeat. */

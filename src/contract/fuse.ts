@@ -14,7 +14,10 @@ export interface FuseDoc {
   id: string;
   /** Text for BM25 and, in embed mode, for the embedding. */
   text: string;
-  /** Dense similarity of this doc to the query, computed by the caller. */
+  /**
+   * Dense similarity of this doc to the query, computed by the caller. Where one doc has none, the model
+   * computes those of all docs.
+   */
   dense_score?: number | null;
 }
 
@@ -39,9 +42,15 @@ export interface FuseRequest {
   method?: (typeof fuseMethods)[number];
   /** `ws`: runs of letters, marks and numbers; `ngram`: character bigrams inside those runs, for CJK. */
   tokenizer?: (typeof tokenizers)[number];
-  /** Installed sentence-embedding model that computes dense scores when a doc has none. */
+  /**
+   * Installed sentence-embedding model that computes dense scores when a doc has none; `static-256` answers
+   * at once, others the first time later.
+   */
   embed_model?: string;
-  /** Surface form to its substitute, applied to query and texts before embedding only. No empty key. */
+  /**
+   * Surface form to its substitute, applied to query and texts before embedding only: the longest match
+   * first, in one pass, case-sensitive. No empty key.
+   */
   entity_map?: { [surface: string]: string } | null;
   /** Results to return after fusion; null or absent: all. */
   top_k?: (number & Integer & tags.Minimum<1>) | null;

@@ -8,6 +8,8 @@ export type ProblemCode =
   | 'key_suspended'
   | 'rate_limited'
   | 'queue_full'
+  | 'embed_timeout'
+  | 'embed_failed'
   | 'no_model'
   | 'overloaded'
   | 'body_too_large'

@@ -212,13 +212,18 @@ export const routes = {
     description:
       'Scores the candidates with BM25 against the query, normalises that list and the list of dense ' +
       'scores, and orders the candidates by their weighted sum. Statistics come from the docs of the ' +
-      'request alone.',
+      'request alone. Where a doc has no `dense_score`, an embedding model computes those of all docs: ' +
+      'of 50 without a key, of 1,000 with one.',
     body: { kind: 'raw', schema: 'FuseRequest', other: 'none', limit: 32 * MIB },
     parameters: { header: 'KeyHeaders' },
     access: 'key',
     answers: { 200: { schema: 'FuseResponse', description: 'The re-ranked candidates.' } },
     unprocessable: true,
-    problems: { ...keyedProblems, 503: ['no_model', 'overloaded', 'store_unavailable'] },
+    problems: {
+      ...keyedProblems,
+      429: ['rate_limited', 'queue_full'],
+      503: ['no_model', 'embed_timeout', 'embed_failed', 'overloaded', 'store_unavailable'],
+    },
     headers: ['server-timing', 'ratelimit', 'ratelimit-policy'],
     cors: false,
     acts: false,

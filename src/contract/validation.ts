@@ -94,7 +94,7 @@ export function validationError(
     type,
     loc: [...loc],
     msg,
-    ...(isShort(input) ? { input } : {}),
+    ...(input !== undefined && isShort(input) ? { input } : {}),
     ...(ctx === undefined ? {} : { ctx }),
   };
 }
@@ -102,4 +102,11 @@ export function validationError(
 /** A `value_error`: a rule across fields, or one about the world (an unknown model, a media type). */
 export function valueError(loc: Location, sentence: string, input: unknown): ValidationError {
   return validationError('value_error', loc, `Value error, ${sentence}`, input, { error: {} });
+}
+
+/** A list of more items than are taken. `most`: more than one. */
+export function tooManyItems(loc: Location, items: readonly unknown[], most: number): ValidationError {
+  const msg = `List should have at most ${most} items after validation, not ${items.length}`;
+  const ctx = { field_type: 'List', max_length: most, actual_length: items.length };
+  return validationError('too_long', loc, msg, items, ctx);
 }

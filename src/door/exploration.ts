@@ -6,6 +6,7 @@ import type { Clock } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 import { single, type Metric } from '../system/metrics.js';
 import type { Randomness } from '../system/randomness.js';
+import type { TextEmbedding } from './embedding.js';
 import { oneAtATime, type ExploreParts } from './explore.js';
 import { loadHnsw, NearestIndex } from './nearestIndex.js';
 import { followFragments } from './vectorsFollower.js';
@@ -19,8 +20,8 @@ export interface ExplorationParts {
   /** The file of vectors, which must have been prepared. */
   readonly vectorsFile: string;
   readonly vectors: Vectors;
-  readonly method: string;
-  readonly embedText: (text: string) => Uint8Array;
+  /** What made the vectors of the file. */
+  readonly textEmbedding: TextEmbedding;
   readonly visitorId: (visitor: string) => string;
   /** Takes the lock of the file's writer for the life of this process; false while another one has it. */
   readonly takeLock: () => boolean;
@@ -58,10 +59,11 @@ function openIndex(parts: ExplorationParts, { method, dimension }: Embedding): N
 
 /** Begins to follow the fragments of the store; answers from the start with what the file already has. */
 export function startExploration(parts: ExplorationParts): ExplorationProcess {
-  const { store, vectors, method, embedText, visitorId, randomness } = parts;
+  const { store, vectors, visitorId, randomness } = parts;
+  const { method, embedText } = parts.textEmbedding;
   const embedding = { method, dimension: embedText('').byteLength };
   const index = openIndex(parts, embedding);
-  const follower = followFragments({ ...parts, onRound: (count) => index.build(count) });
+  const follower = followFragments({ ...parts, embedText, onRound: (count) => index.build(count) });
   return {
     explore: {
       store,

@@ -33,7 +33,7 @@ function fill(hnsw: Hnsw, vectors: InstanceType<typeof native.Vectors>, job: Bui
 function build(job: BuildJob): void {
   const newHnsw = loadHnsw();
   if (newHnsw === undefined) throw new Error('hnswlib-node is not installed');
-  const vectors = new native.Vectors(job.vectorsFile);
+  const vectors = new native.Vectors(job.vectorsFile, job.method);
   const hnsw = newHnsw(job.dimension);
   hnsw.initIndex(job.count, m, efConstruction, randomSeed);
   fill(hnsw, vectors, job);

@@ -22,6 +22,7 @@ export interface WrittenVectors {
 export interface FollowerParts {
   readonly store: Store;
   readonly vectors: WrittenVectors;
+  readonly embedText: (text: string) => Buffer;
   readonly clock: Pick<Clock, 'every' | 'monotonicMs' | 'sleep'>;
   readonly log: Pick<Log, 'info' | 'warn'>;
   /** Takes the lock of the writer for the life of this process; false while another one has it. */
@@ -69,7 +70,7 @@ function kindNumber(kind: string): number {
 
 /** What an entry of the log brings to the file. */
 type Explored =
-  | { readonly entry: 'fragment'; readonly fragment: ExploredFragment }
+  | { readonly entry: 'fragment'; readonly fragment: Omit<ExploredFragment, 'vector'>; readonly text: string }
   /** Probes are out of exploration. */
   | { readonly entry: 'probe' }
   | { readonly entry: 'unavailable' };
@@ -85,18 +86,18 @@ async function explored(store: Store, { position, value }: LogEntry): Promise<Ex
   const { visitor, content } = fragment;
   const kind = kindNumber(fragment.kind);
   const text = vectorText(fragment);
-  return { entry: 'fragment', fragment: { position, receipt, receivedAtMs, kind, visitor, content, text } };
+  return { entry: 'fragment', fragment: { position, receipt, receivedAtMs, kind, visitor, content }, text };
 }
 
 /** Appends what the log has behind the file's position; false when there is no more, or it is not known. */
-async function step({ store, vectors, log }: FollowerParts): Promise<boolean> {
+async function step({ store, vectors, embedText, log }: FollowerParts): Promise<boolean> {
   const page = await store.read('fragments', { after: vectors.state().position, limit: stepEntries });
   if (page.kind === 'unavailable') return false;
   const found = await Promise.all(page.value.map((entry) => explored(store, entry)));
   for (const [index, { position, value }] of page.value.entries()) {
     const each = found[index];
     if (each === undefined || each.entry === 'unavailable') return false;
-    if (each.entry === 'fragment' && !vectors.append(each.fragment)) {
+    if (each.entry === 'fragment' && !vectors.append({ ...each.fragment, vector: embedText(each.text) })) {
       log.warn({ position }, 'a fragment is left out of exploration: its id is too long');
     }
     vectors.see(position, decodeReceipt(value));

@@ -99,6 +99,8 @@ export class Exchange implements RouteRequest {
   private admitting = false;
   /** What waits for access to decide. */
   private next: (() => void) | undefined;
+  /** Ends when the connection goes; made when it is asked for. */
+  private abortion: AbortController | undefined;
   /** Tells the answer's owner that its bytes are needed no more. */
   private releaseAnswer: (() => void) | undefined;
 
@@ -146,6 +148,12 @@ export class Exchange implements RouteRequest {
 
   aborted(): boolean {
     return this.gone;
+  }
+
+  signal(): AbortSignal {
+    this.abortion ??= new AbortController();
+    if (this.gone) this.abortion.abort();
+    return this.abortion.signal;
   }
 
   /** Takes the request on: refuses it by its head, waits for its body, or has it handled. */
@@ -439,6 +447,7 @@ export class Exchange implements RouteRequest {
     this.response.onAborted(() => {
       this.gone = true;
       this.server.receiving.delete(this);
+      this.abortion?.abort();
       this.mounted.meter.aborted += 1;
       this.release();
     });

@@ -9,6 +9,7 @@ import { bodyLimits, fieldLimits } from '../contract/limits.js';
 import { tiers as tierNames, type TierLimits } from '../contract/pricing.js';
 import type { RouteLimit } from '../contract/routes.js';
 import { MAX_ERRORS, MAX_INPUT_BYTES } from '../contract/validation.js';
+import { embedDocs } from '../search/embedMode.js';
 
 /** Answers with the limits of the routes and types, and with the `rates` that this installation enforces. */
 export function limits(rates: readonly RateLimit[]): Handler {
@@ -50,6 +51,12 @@ export function rateLimits(tiers: Tiers, routeLimits: Readonly<Record<RouteLimit
   return [
     ...callerRates('anonymous', 'an address without a key', tiers.anonymous),
     ...tierNames.flatMap((name) => callerRates(name, 'a key', tiers[name])),
+    {
+      name: 'anonymous.embed_docs',
+      limit: embedDocs.anonymous,
+      unit: 'docs that a model scores, without a key',
+    },
+    { name: 'keyed.embed_docs', limit: embedDocs.keyed, unit: 'docs that a model scores, with a key' },
     { name: 'unknown_keys', limit: UNKNOWN_KEYS_PER_MINUTE, unit: 'unknown API keys a minute and address' },
     ...byRoute.map(([name, unit]) => ({ name, limit: routeLimits[name], unit })),
   ];

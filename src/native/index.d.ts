@@ -45,6 +45,47 @@ export declare class Access {
   raiseUsage(subject: Uint8Array, monthStartMs: number, total: number, micros: number): void
 }
 
+/** What `DenseModels.fuseAsync` came to. */
+export declare class DenseAttempt {
+  /** As `DenseModels.fuse` returns it. */
+  get length(): number
+  /** Characters it counts for. */
+  get characters(): number
+  /** What a length of -3 waits for. Throws where there is none. */
+  takeGathered(): GatheredTexts
+}
+
+/** The installed models as fusion needs them. */
+export declare class DenseModels {
+  /**
+   * Of models with different ids. `fallback`: the id of the one for requests that name none; `cache`: the
+   * file that `prepareEmbeddings` made. Throws when one cannot be opened.
+   */
+  constructor(models: Array<DenseModel>, fallback?: string | undefined | null, cache?: string | undefined | null)
+  /**
+   * Answers as `fuse` does, and computes the scores where a doc lacks one; at most `mostDocs` docs are
+   * given to a model. Returns what `fuse` returns, or -3: `takeGathered` then has the texts whose vectors
+   * are missing.
+   */
+  fuse(body: Uint8Array, out: Uint8Array, facts: Float64Array, mostDocs: number): number
+  /** What the last `fuse` that returned -3 on this thread waits for. Throws where there is none. */
+  takeGathered(): GatheredTexts
+  /** Does what `fuse` does in the thread pool; see `fuseAsync`. */
+  fuseAsync(body: Buffer, out: Buffer, mostDocs: number): Promise<DenseAttempt>
+  /**
+   * The texts of a request that was read elsewhere. `model`: its id; `entities`: pairs of a surface form,
+   * not empty, and its substitute. Returns the sentence that says why `entities` cannot be used instead.
+   */
+  gather(model: string, query: string, texts: Array<string>, entities: Array<Array<string>>): GatheredTexts | string
+  /** What the cache was asked for. */
+  lookups(): Lookups
+  /**
+   * The vector of a text by a static model: int8 numbers, all 0 where it has no words. Throws where no
+   * such model is installed.
+   */
+  embedStatic(model: string, text: string): Buffer
+}
+
 /** An audit of a file of any size, in bounded memory. */
 export declare class FileAudit {
   /** A file of which nothing was read. A `format` that is none of the audit's is found by the file itself. */
@@ -72,6 +113,27 @@ export declare class Gate {
   leave(): void
   /** Gives the place up and closes its files; every later call throws. */
   close(): void
+}
+
+/** The texts of one request, some of whose vectors may be missing. */
+export declare class GatheredTexts {
+  /** Id of the model. */
+  get model(): string
+  /** The texts whose vectors are missing, all different, as the model is given them (UTF-8). */
+  missing(): Array<Buffer>
+  /**
+   * Takes the missing vectors, one behind the other, and whether the model read only the beginning of each
+   * text; they are kept for later requests. False where they do not fit, or are not finite.
+   */
+  complete(vectors: Float32Array, truncated: Array<boolean>): boolean
+  /** Whether the model read only the beginning of a text. */
+  get truncated(): boolean
+  /** The docs' scores in order, once nothing is missing. */
+  scores(): Float64Array
+  /** Answers the body that this was gathered of as `fuse` does, once nothing is missing. */
+  fuse(body: Uint8Array, out: Uint8Array, facts: Float64Array): number
+  /** Does what `fuse` does in the thread pool; see `fuseAsync`. */
+  fuseAsync(body: Buffer, out: Buffer): Promise<FuseResult>
 }
 
 /** Previews, shared by all processes that open the same file; the oldest go when the file is full. */
@@ -111,8 +173,8 @@ export declare class TextNormalizer {
  * asked. Calls throw, and promises reject, when the file cannot be read.
  */
 export declare class Vectors {
-  /** Opens the file that `prepareVectors` made. Throws when it cannot be opened. */
-  constructor(path: string)
+  /** Opens the file that `prepareVectors` made for `method`. Throws when it cannot be opened. */
+  constructor(path: string, method: string)
   /** How far it has come. */
   state(): VectorsState
   /** Adds a fragment; false where its receipt's id is too long. Only one process at a time may write. */
@@ -218,8 +280,21 @@ export declare function createLimits(path: string, seed: Uint8Array): void
 /** Makes the file of the previews at `path` anew, with nothing in it. Throws when it cannot be written. */
 export declare function createPreviews(path: string): void
 
-/** The vector of a text: int8 numbers, all 0 where it has no words. */
-export declare function embedText(text: string): Buffer
+/** A model that is installed. */
+export interface DenseModel {
+  /** Its id: ASCII letters, digits, `.`, `_`, `-` and `/`. */
+  id: string
+  /** SHA-256 of its files. */
+  digest: Buffer
+  /** Numbers of a vector. */
+  dimension: number
+  /** Folder of a static model, whose vectors are made here; absent for others. */
+  staticFolder?: string
+  /** What such another model wants before a query, and before a doc's text. */
+  queryPrefix?: string
+  /** See `queryPrefix`. */
+  documentPrefix?: string
+}
 
 /** A fragment to be explored. */
 export interface ExploredFragment {
@@ -235,8 +310,8 @@ export interface ExploredFragment {
   visitor: string
   /** What its content is told apart by. */
   content: string
-  /** What its vector is made of. */
-  text: string
+  /** Its vector: int8 numbers. */
+  vector: Buffer
 }
 
 /** Where an audit of a file stands. */
@@ -288,9 +363,8 @@ export interface FragmentSelection {
 
 /**
  * Answers a FuseRequest's bytes into `out`, which must not overlap them. Returns the answer's length and
- * sets
- * `facts[0]` to the characters it counts for; or returns -1 (left to the exact path), -2 (a doc lacks its
- * dense score), or minus the room that `out` must have.
+ * sets `facts[0]` to the characters it counts for; or returns -1 (left to the exact path), -2 (a doc lacks
+ * its dense score), or minus the room that `out` must have.
  */
 export declare function fuse(body: Uint8Array, out: Uint8Array, facts: Float64Array): number
 
@@ -348,6 +422,14 @@ export declare function lockFile(path: string, text: string): string | null
 /** Natural logarithm as the fast path takes it: the same bits on every platform and version of Node. */
 export declare function logarithm(value: number): number
 
+/** Texts that were looked up in the cache of embeddings by this process. */
+export interface Lookups {
+  /** Found. */
+  hits: number
+  /** Not found. */
+  misses: number
+}
+
 /** A fragment's place and how near it is. */
 export interface Neighbour {
   /** Its place in the log's order. */
@@ -390,10 +472,16 @@ export interface NormalizeResult {
 }
 
 /**
- * Keeps the file of vectors at `path`, or makes it anew where there is none of this version. Throws when it
- * cannot.
+ * Keeps the cache of embeddings at `path` where it is of this size, or makes it anew. `bytes`: most that the
+ * file has; `dimension`: most numbers of a vector. Throws when it cannot be made.
  */
-export declare function prepareVectors(path: string): void
+export declare function prepareEmbeddings(path: string, bytes: number, dimension: number): void
+
+/**
+ * Keeps the file of vectors at `path` where its vectors were made by `method`, or makes it anew. False where
+ * another one lay there. Throws when it cannot.
+ */
+export declare function prepareVectors(path: string, method: string): boolean
 
 /** A preview that is there. */
 export interface Preview {
@@ -469,9 +557,6 @@ export interface UsageDelta {
   /** How many. */
   characters: number
 }
-
-/** Name of what makes vectors; another one where a text could get another vector. */
-export declare function vectorMethod(): string
 
 /** How far the file has come. */
 export interface VectorsState {

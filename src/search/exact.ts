@@ -12,6 +12,7 @@ import type {
   FuseWarning,
   RankedDoc,
 } from '../contract/fuse.js';
+import type { ComputedScores } from './embedMode.js';
 import { type Tokenizer, tokenize } from './tokenize.js';
 import { hasCjk } from './unicode.js';
 
@@ -146,6 +147,11 @@ function explanations(
   });
 }
 
+const truncatedInput: FuseWarning = {
+  code: 'truncated_input',
+  message: 'The model read only the beginning of the query or of a text: they are longer than it takes.',
+};
+
 function warnings(request: ScoredRequest, found: Statistics, tokenizer: Tokenizer): FuseWarning[] {
   const warned: FuseWarning[] = [];
   if (found.docs.every(({ matches }) => matches.length === 0)) {
@@ -165,8 +171,15 @@ function warnings(request: ScoredRequest, found: Statistics, tokenizer: Tokenize
   return warned;
 }
 
-/** Answers a valid request. `logarithm` is the native module's: an engine's own differs in last bits. */
-export function fuseExact(request: ScoredRequest, logarithm: (value: number) => number): FuseResponse {
+/**
+ * Answers a valid request. `logarithm` is the native module's: an engine's own differs in last bits.
+ * `computed`: who made the dense scores, where the caller did not.
+ */
+export function fuseExact(
+  request: ScoredRequest,
+  logarithm: (value: number) => number,
+  computed?: Pick<ComputedScores, 'model' | 'truncated'>,
+): FuseResponse {
   const chosen = settings(request);
   const texts = request.docs.map((doc) => doc.text);
   const counted = statistics(request.query, texts, chosen.tokenizer);
@@ -193,11 +206,12 @@ export function fuseExact(request: ScoredRequest, logarithm: (value: number) => 
     };
   });
   const warned = warnings(request, counted, chosen.tokenizer);
+  if (computed?.truncated === true) warned.push(truncatedInput);
   return {
     query: request.query,
     method: chosen.method,
     tokenizer: chosen.tokenizer,
-    dense_source: 'caller',
+    dense_source: computed === undefined ? 'caller' : `model:${computed.model}`,
     results: ranked,
     ...(warned.length > 0 ? { warnings: warned } : {}),
   };

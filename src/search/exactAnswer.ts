@@ -1,10 +1,11 @@
 /** The exact path of POST /v1/fuse: validates a body and answers it from its values. */
+import { problemAnswer, unprocessable } from '../contract/answer.js';
 import { type CheckJson, readBody } from '../contract/body.js';
 import type { Answer } from '../contract/exchange.js';
 import type { FuseDoc, FuseRequest } from '../contract/fuse.js';
-import type { Problem } from '../contract/problem.js';
 import { checkBody } from '../contract/validate.js';
-import type { ValidationError } from '../contract/validation.js';
+import { tooManyItems, type ValidationError, valueError } from '../contract/validation.js';
+import type { ComputedScores, ModelChoice } from './embedMode.js';
 import { fuseExact, type ScoredRequest } from './exact.js';
 
 /** What the native module does for the exact path. */
@@ -12,6 +13,28 @@ export interface ExactParts {
   readonly checkJson: CheckJson;
   readonly logarithm: (value: number) => number;
 }
+
+/** A body, and what is known of embed mode for it. */
+export interface ExactRequest {
+  readonly body: Uint8Array;
+  readonly choice: ModelChoice;
+  /** Most docs that a model is given. */
+  readonly mostDocs: number;
+  /** The scores that the first answer asked for. */
+  readonly computed?: ComputedScores;
+}
+
+/** The texts of a valid request of which a model must compute the scores. */
+export interface UnscoredTexts {
+  readonly model: string;
+  readonly query: string;
+  readonly texts: string[];
+  /** Surface forms and their substitutes. */
+  readonly entities: [string, string][];
+}
+
+/** An answer, or what is needed for one. */
+export type ExactOutcome = { readonly answer: Answer } | { readonly unscored: UnscoredTexts };
 
 /** Code points of a text. */
 function codePoints(text: string): number {
@@ -22,35 +45,56 @@ function codePoints(text: string): number {
   return count;
 }
 
-function refused(errors: readonly ValidationError[]): Answer {
-  return { status: 422, body: { json: { detail: errors } }, charge: 0 };
-}
-
-function noModel(): Answer {
-  const problem: Problem = {
-    detail: 'A doc has no dense_score, and this server has no embedding model: send one with every doc.',
-    code: 'no_model',
-  };
-  return { status: 503, body: { json: problem }, charge: 0 };
-}
-
 function hasScore(doc: FuseDoc): doc is FuseDoc & { dense_score: number } {
   return typeof doc.dense_score === 'number';
 }
 
-function scored(request: FuseRequest): ScoredRequest | null {
+/** The request with a score for every doc; undefined where they must be computed and were not. */
+function scored(request: FuseRequest, computed: ComputedScores | undefined): ScoredRequest | undefined {
   const docs = request.docs.filter(hasScore);
-  return docs.length === request.docs.length ? { ...request, docs } : null;
+  if (docs.length === request.docs.length) return { ...request, docs };
+  if (computed === undefined) return undefined;
+  const { scores } = computed;
+  if (scores.length !== request.docs.length) throw new Error('scores were computed for another request');
+  return { ...request, docs: request.docs.map((doc, at) => ({ ...doc, dense_score: scores[at] ?? 0 })) };
 }
 
-/** A 422 that names every error, a 503 where a doc lacks its score, or the answer. */
-export function answerExactly(body: Uint8Array, parts: ExactParts): Answer {
-  const read = readBody(body, parts.checkJson);
-  if (!read.ok) return refused(read.errors);
+const noModel: Answer = problemAnswer(
+  503,
+  'no_model',
+  'A doc has no dense_score, and this server has no embedding model: send one with every doc.',
+);
+
+/** What the model is given, or why it cannot be. */
+function unscored(request: FuseRequest, { choice, mostDocs }: ExactRequest): ExactOutcome {
+  const { query, docs, embed_model: named, entity_map: entities } = request;
+  const model = named ?? choice.fallback;
+  if (model === undefined) return { answer: noModel };
+  const errors: ValidationError[] = [];
+  if (docs.length > mostDocs) errors.push(tooManyItems(['body', 'docs'], docs, mostDocs));
+  if (!choice.installed.includes(model)) {
+    const sentence = `${JSON.stringify(model)} is not installed; installed: ${choice.installed.join(', ')}`;
+    errors.push(valueError(['body', 'embed_model'], sentence, model));
+  }
+  if (errors.length > 0) return { answer: unprocessable(errors) };
+  const texts = docs.map(({ text }) => text);
+  return { unscored: { model, query, texts, entities: Object.entries(entities ?? {}) } };
+}
+
+/** What is answered where `entity_map` cannot be applied. */
+export function unusableEntities(sentence: string): Answer {
+  return unprocessable([valueError(['body', 'entity_map'], sentence, undefined)]);
+}
+
+/** A 422 that names every error, the answer, or the texts that a model must compute scores of first. */
+export function answerExactly(request: ExactRequest, parts: ExactParts): ExactOutcome {
+  const read = readBody(request.body, parts.checkJson);
+  if (!read.ok) return { answer: unprocessable(read.errors) };
   const checked = checkBody('FuseRequest', read.value);
-  if (!checked.ok) return refused(checked.errors);
-  const request = scored(checked.value);
-  if (request === null) return noModel();
-  const charge = request.docs.reduce((sum, doc) => sum + codePoints(doc.text), codePoints(request.query));
-  return { status: 200, body: { json: fuseExact(request, parts.logarithm) }, charge };
+  if (!checked.ok) return { answer: unprocessable(checked.errors) };
+  const ready = scored(checked.value, request.computed);
+  if (ready === undefined) return unscored(checked.value, request);
+  const charge = ready.docs.reduce((sum, doc) => sum + codePoints(doc.text), codePoints(ready.query));
+  const json = fuseExact(ready, parts.logarithm, request.computed);
+  return { answer: { status: 200, body: { json }, charge } };
 }

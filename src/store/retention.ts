@@ -75,6 +75,14 @@ const withoutSetting: readonly StoredData[] = [
     where: 'Files of the data folder whose names begin with vectors.',
   },
   {
+    what:
+      'Vectors that a model made of texts and queries sent to POST /v1/fuse without dense scores, under ' +
+      'SHA-256 of the text and the model. Not the texts.',
+    why: 'So that a text is computed once.',
+    retention: 'Until vectors used later take their place.',
+    where: 'File embeddings of the data folder.',
+  },
+  {
     what: 'Previews of fragments: their six fields as accepted.',
     why: 'So that a preview can be confirmed by its token.',
     retention: '30 minutes at the longest; none survives a restart.',

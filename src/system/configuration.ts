@@ -61,6 +61,8 @@ export interface Configuration {
   readonly embedDeadlineMs: number;
   /** Whether the embedder and its model are loaded at start. */
   readonly embedPreload: boolean;
+  /** Size of the cache of embeddings (MiB); 0: there is none. */
+  readonly embedCacheMb: number;
   /** Where the price of a bitcoin in US cents comes from. */
   readonly rateSource: RateSource;
   /** Orders a minute, by address; 0: no limit. */
@@ -601,6 +603,15 @@ const table: Table = {
     meaning: 'Whether the model for requests that name none is loaded at start, not by the first request.',
     parse: (text) =>
       text === 'no' || text === 'yes' ? { value: text === 'yes' } : { wrong: 'must be no or yes' },
+  },
+  embedCacheMb: {
+    name: 'EMBED_CACHE_MB',
+    type: 'whole number, 0 to 1048576',
+    fallback: () => '256',
+    meaning:
+      'Size of the file of the data folder that keeps computed vectors (MiB): about 640 texts each, by a ' +
+      'model of 384 dimensions. It is taken whole at the first start; 0 keeps none.',
+    parse: integer(0, 1_048_576),
   },
   rateSource: {
     name: 'RATE_SOURCE',

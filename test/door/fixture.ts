@@ -4,6 +4,7 @@ import { after } from 'node:test';
 import type { ValidationError } from '../../src/contract/validation.js';
 import { routeList } from '../../src/contract/routes.js';
 import { doorHandlers, type DoorRouteId } from '../../src/door/handlers.js';
+import { textEmbedding } from '../../src/door/embedding.js';
 import { startExploration, type ExplorationProcess } from '../../src/door/exploration.js';
 import { createPreviews } from '../../src/door/previews.js';
 import { servedRoute } from '../../src/http/pipeline.js';
@@ -19,6 +20,7 @@ import { startServer } from '../http/fixture.js';
 import { exchange, head, post, type RawResponse } from '../http/raw.js';
 import { newUnitId } from '../outreach/fixture.js';
 import { temporaryFolder } from '../processes/run.js';
+import { staticMode, staticModel } from '../search/embedding.js';
 
 /** What a test may set. */
 export interface DoorOptions {
@@ -45,10 +47,13 @@ export interface ExplorationOptions {
   readonly told?: string[];
 }
 
+/** What makes the vectors of fragments. */
+export const embedding = textEmbedding([staticModel], staticMode().dense);
+
 /** A file of vectors that is removed when the tests are over. */
 export function vectorsFile(): string {
   const file = join(temporaryFolder(), 'vectors');
-  native.prepareVectors(file);
+  native.prepareVectors(file, embedding.method);
   return file;
 }
 
@@ -58,9 +63,8 @@ export function startTestExploration(options: ExplorationOptions): ExplorationPr
   const exploration = startExploration({
     store,
     vectorsFile: file,
-    vectors: new native.Vectors(file),
-    method: native.vectorMethod(),
-    embedText: native.embedText,
+    vectors: new native.Vectors(file, embedding.method),
+    textEmbedding: embedding,
     visitorId: native.visitorId,
     takeLock: () => native.lockFile(`${file}.lock`, 'test') === null,
     clock: systemClock,

@@ -5,11 +5,10 @@ import { test } from 'node:test';
 import { loadHnsw, readState } from '../../src/door/nearestIndex.js';
 import type { ExplorationProcess } from '../../src/door/exploration.js';
 import type { NearResponse } from '../../src/contract/explore.js';
-import { native } from '../../src/native/addon.js';
 import { systemClock } from '../../src/system/clock.js';
 import { openTestStore } from '../outreach/fixture.js';
 import { fill, receiptOf } from './fill.js';
-import { explored, startDoor, startTestExploration, vectorsFile } from './fixture.js';
+import { embedding, explored, startDoor, startTestExploration, vectorsFile } from './fixture.js';
 
 const words = [
   'lattice',
@@ -80,7 +79,7 @@ test(
     await explored(exploration);
     const count = exploration.indexed();
     assert.ok(count >= 2_000 && count <= 3_000);
-    assert.equal(readState(`${file}.hnsw`, native.vectorMethod())?.count, count);
+    assert.equal(readState(`${file}.hnsw`, embedding.method)?.count, count);
     assert.ok(existsSync(`${file}.hnsw`));
     await fill(store, 3_000, 3_040);
     await explored(exploration);
@@ -115,7 +114,7 @@ test('an index that cannot be read is none', async () => {
   const file = vectorsFile();
   const told: string[] = [];
   writeFileSync(`${file}.hnsw`, 'nothing');
-  const state = { method: native.vectorMethod(), count: 50, receipt: receiptOf(49) };
+  const state = { method: embedding.method, count: 50, receipt: receiptOf(49) };
   writeFileSync(`${file}.hnsw.json`, JSON.stringify(state));
   const exploration = startTestExploration({ store, file, told });
   await explored(exploration);

@@ -8,6 +8,7 @@ import { servedRoute } from '../../src/http/pipeline.js';
 import { native } from '../../src/native/addon.js';
 import { fuseHandler } from '../../src/search/fuse.js';
 import { exactOffLoop } from '../../src/search/offLoop.js';
+import { noModels } from '../search/embedding.js';
 import { MemoryKeys, openTiers, shippedTiers, testAccess, type TestAccessParts } from '../access/fixture.js';
 import { startServer } from './fixture.js';
 import { exchange, head, post, RawClient, type RawResponse } from './raw.js';
@@ -15,7 +16,7 @@ import { text } from './routes.js';
 
 const path = '/v1/fuse';
 const good = '{"query":"a","docs":[{"id":"1","text":"a b","dense_score":1}]}';
-const handler = fuseHandler({ ...native, answerExactlyOffLoop: exactOffLoop() });
+const handler = fuseHandler({ ...native, answerExactlyOffLoop: exactOffLoop(), embedMode: noModels() });
 const limits = { bodyWindowMs: 100, sweepMs: 20, bodyBytes: 1 << 20 };
 
 /** A public route with a limit by address. */

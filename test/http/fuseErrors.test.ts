@@ -1,20 +1,26 @@
 /** POST /v1/fuse given what it must refuse, and what it must not: the exact status, and a living server. */
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
-
 import { routes } from '../../src/contract/routes.js';
 import { servedRoute } from '../../src/http/pipeline.js';
+import type { Embedder } from '../../src/models/embedder.js';
+import { readModelFolder } from '../../src/models/modelFolder.js';
 import { native } from '../../src/native/addon.js';
 import { fuseHandler, LOOP_BODY_LIMIT } from '../../src/search/fuse.js';
 import { exactOffLoop } from '../../src/search/offLoop.js';
+import { embedderMode, noModels } from '../search/embedding.js';
 import { MemoryKeys, openTiers, testAccess } from '../access/fixture.js';
+import { copiedModel, shippedModel, startEmbedder } from '../models/fixture.js';
+import { temporaryFolder } from '../processes/run.js';
 import { startServer } from './fixture.js';
 import { exchange, head, post, RawClient, type RawResponse } from './raw.js';
 
 const keys = new MemoryKeys();
 const growth = { ...openTiers().growth, requests_per_minute: 1 };
 const access = testAccess({ tiers: { ...openTiers(), growth }, keys });
-const handler = fuseHandler({ ...native, answerExactlyOffLoop: exactOffLoop() });
+const handler = fuseHandler({ ...native, answerExactlyOffLoop: exactOffLoop(), embedMode: noModels() });
 const route = servedRoute({ ...routes.fuse, id: 'fuse' }, handler, {
   checkJson: native.checkJson,
   access,
@@ -166,6 +172,42 @@ describe('other refusals', () => {
     assert.deepEqual([keyed.status, errorOf(keyed).code], [401, 'invalid_api_key']);
     const bare = await exchange(port, post(path, good.replace(',"dense_score":1', '')));
     assert.deepEqual([bare.status, errorOf(bare).code], [503, 'no_model']);
+  });
+
+  test('a model that cannot be run, has too much to do, or not the time', async () => {
+    const folder = temporaryFolder();
+    const broken = copiedModel(folder, 'broken', {}, (copy) =>
+      writeFileSync(join(copy, 'model.onnx'), 'none'),
+    );
+    const read = await readModelFolder(broken);
+    assert.ok('model' in read);
+    const bare = good.replace(',"dense_score":1', '');
+    const codeFor = async (
+      embedder: Embedder,
+      body = bare,
+    ): Promise<[number, string | undefined, boolean]> => {
+      const [model] = embedder.models;
+      const embedMode = embedderMode(embedder, model?.id ?? '');
+      const parts = { ...native, answerExactlyOffLoop: exactOffLoop(), embedMode };
+      const served = servedRoute({ ...routes.fuse, id: 'fuse' }, fuseHandler(parts), {
+        checkJson: native.checkJson,
+        access,
+      });
+      const other = await startServer({ routes: [served] });
+      const response = await exchange(other.port, post(path, body));
+      return [response.status, errorOf(response).code, response.headers.has('retry-after')];
+    };
+    assert.deepEqual(await codeFor(startEmbedder([read.model])), [503, 'embed_failed', false]);
+    const shipped = await shippedModel();
+    const late = startEmbedder([shipped], { deadlineMs: 1 });
+    assert.deepEqual(await codeFor(late), [503, 'embed_timeout', true]);
+    const full = startEmbedder([shipped], { mostTexts: 1 });
+    const stop = new AbortController();
+    const texts = Array.from({ length: 100 }, (_, at) => Buffer.from(`text ${at} `.repeat(100)));
+    const waiting = full.embed(shipped, texts, stop.signal);
+    assert.deepEqual(await codeFor(full), [429, 'queue_full', true]);
+    stop.abort();
+    assert.equal((await waiting).kind, 'cancelled');
   });
 
   test('a key that may not be used, or not now', async () => {

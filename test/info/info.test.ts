@@ -86,6 +86,8 @@ test('limits follow the route table and the types', async () => {
       ['growth.characters', 1e9],
       ['enterprise.requests', 60_000],
       ['enterprise.characters', 2e10],
+      ['anonymous.embed_docs', 50],
+      ['keyed.embed_docs', 1000],
       ['unknown_keys', 60],
       ['audits', 6],
       ['leads', 10],

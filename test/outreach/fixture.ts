@@ -75,6 +75,7 @@ export function request<Input>(
     head: false,
     peer: () => new Uint8Array(),
     aborted: () => false,
+    signal: () => new AbortController().signal,
     ...given,
   };
 }

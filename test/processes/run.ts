@@ -81,6 +81,7 @@ export function runServer(environment: Readonly<Record<string, string>> = {}): R
   return run(program, [], {
     PORT: '0',
     WORKERS: '1',
+    EMBED_CACHE_MB: '1',
     STORE_URL: `lmdb:${temporaryFolder()}/store`,
     ...environment,
   });

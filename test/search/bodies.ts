@@ -108,12 +108,18 @@ function writeNumber(value: number, { spaced }: Style, dice: Dice): string {
   return dice.pick([plain, exponential, exponential.toUpperCase(), ...whole]);
 }
 
+/** How a member's value is written: enumerated values as names are, and no unknown names among any names. */
+function styleInside(name: string, style: Style): Style {
+  if (name === 'entity_map') return { ...style, extra: 0 };
+  return ENUMERATED.has(name) ? { ...style, escaped: style.escapedNames } : style;
+}
+
 function writeObject(value: object, style: Style, dice: Dice): string[] {
   const entries = style.shuffled ? dice.shuffle(Object.entries(value)) : Object.entries(value);
   const colon = (): string => `${space(style, dice)}:${space(style, dice)}`;
   const nameOf = (name: string): string => writeString(name, style.escapedNames, dice);
   const written = entries.flatMap(([name, inside]: [string, unknown]) => {
-    const inner = ENUMERATED.has(name) ? { ...style, escaped: style.escapedNames } : style;
+    const inner = styleInside(name, style);
     const meant = `${nameOf(name)}${colon()}${writeValue(inside, inner, dice)}`;
     if (!dice.chance(style.repeated)) return [meant];
     return [`${nameOf(name)}${colon()}${writeValue(dice.pick(IGNORED), style, dice)}`, meant];

@@ -5,19 +5,20 @@
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import type { Answer, RouteRequest } from '../../src/contract/exchange.js';
+import type { Answer } from '../../src/contract/exchange.js';
 import { native } from '../../src/native/addon.js';
 import { fuseExact } from '../../src/search/exact.js';
 import type { ScoredRequest } from '../../src/search/exact.js';
 import { LOOP_BODY_LIMIT, fuseHandler } from '../../src/search/fuse.js';
 import { exactOffLoop } from '../../src/search/offLoop.js';
+import { answered, requestWith, staticMode } from './embedding.js';
 import { assertAgrees } from '../reference/agreement.js';
 import type { ReferenceRequest } from '../reference/fuse.js';
 import { fuseVectors } from '../vectors/fuse.js';
 import { plainStyle, style, writeBody } from './bodies.js';
 import { fuseRequest } from './requests.js';
 
-const handler = fuseHandler({ ...native, answerExactlyOffLoop: exactOffLoop() });
+const handler = fuseHandler({ ...native, answerExactlyOffLoop: exactOffLoop(), embedMode: staticMode() });
 let out = new Uint8Array(64);
 const facts = new Float64Array(1);
 
@@ -45,29 +46,11 @@ function exactAnswer(request: ReferenceRequest): unknown {
   return JSON.parse(JSON.stringify(fuseExact(scored, native.logarithm)));
 }
 
-function requestOf(body: Uint8Array): RouteRequest {
-  return {
-    id: 'test',
-    path: {},
-    query: {},
-    header: () => '',
-    body,
-    retain: () => body.slice(),
-    input: undefined,
-    peer: () => new Uint8Array(),
-    aborted: () => false,
-    mayAct: true,
-    head: false,
-  };
-}
-
 /** A handler's answer parsed; it must be a 200. */
 function bodyOf(answer: Answer): unknown {
   assert.equal(answer.status, 200);
-  if ('json' in answer.body) return JSON.parse(JSON.stringify(answer.body.json));
-  assert.match(answer.body.type, /^application\/json/);
-  const { bytes } = answer.body;
-  return typeof bytes === 'string' ? JSON.parse(bytes) : parse(bytes);
+  if ('bytes' in answer.body) assert.match(answer.body.type, /^application\/json/);
+  return answered(answer);
 }
 
 function codePoints(request: ReferenceRequest): number {
@@ -114,7 +97,7 @@ test('fast path = exact path = oracle on random requests, however they are writt
 test('the handler answers what no path may change: every valid body, and its charge', async () => {
   await fc.assert(
     fc.asyncProperty(fuseRequest, style, async (request, how) => {
-      const answer = await handler(requestOf(writeBody(request, how)));
+      const answer = await handler(requestWith(writeBody(request, how)));
       assert.deepEqual(bodyOf(answer), exactAnswer(request));
       assert.equal(answer.charge, codePoints(request));
     }),
@@ -134,7 +117,7 @@ test('a body too long for the event loop gets the same answer from the pool', as
     const request: ReferenceRequest = { ...vector.request, docs };
     const body = writeBody(request, { ...plainStyle, escapedNames });
     assert.ok(body.length > LOOP_BODY_LIMIT, `${body.length} bytes`);
-    const answer = await handler(requestOf(body));
+    const answer = await handler(requestWith(body));
     assertAgrees(request, bodyOf(answer));
     assert.equal(answer.charge, codePoints(request));
   }

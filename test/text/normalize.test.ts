@@ -26,6 +26,7 @@ function requestOf(body: Uint8Array): RouteRequest {
     header: () => '',
     retain: () => body.slice(),
     aborted: () => false,
+    signal: () => new AbortController().signal,
   };
 }
 

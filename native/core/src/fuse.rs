@@ -3,18 +3,23 @@
 //! A BM25 score is the sum over the query's terms, in order of first occurrence, of weight * tf / (tf +
 //! norm).
 
+use std::sync::Arc;
+
 use crate::ascii::count_ws_ascii;
+use crate::dense::{Gathered, MODEL_ID_BYTES, Models};
+use crate::entity_map::EntityMap;
 use crate::json::{Span, unescape};
-use crate::request::{self, Declined, Doc, Method, Options, Tokenizer};
+use crate::request::{self, Doc, Lists, Method, Options, Stopped, Tokenizer, Unscored};
 use crate::scan::code_points;
+use crate::static_model::Scratch;
 use crate::terms::{Bigrams, Hits, Terms};
 use crate::{bm25, tokenize, unicode};
 
 /// Buffers that one thread keeps from request to request, so that a request allocates nothing once they have
 /// grown; none grows with the number of tokens.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Workspace {
-    docs: Vec<Doc>,
+    lists: Lists,
     terms: Terms,
     bigrams: Bigrams,
     hits: Hits,
@@ -31,6 +36,44 @@ pub struct Workspace {
     order: Vec<(u64, u32)>,
     bm25_ranks: Vec<u32>,
     dense_ranks: Vec<u32>,
+    scratch: Scratch,
+    /// What [`Outcome::NeedsVectors`] waits for.
+    gathered: Option<Gathered>,
+}
+
+/// Where dense scores come from.
+#[derive(Clone, Copy)]
+pub enum Dense<'a> {
+    /// Every doc has one.
+    Caller,
+    /// They are computed where a doc lacks one.
+    Computed(&'a Computed<'a>),
+    /// They were computed for this body.
+    Known(&'a Known<'a>),
+}
+
+/// What dense scores are computed by.
+pub struct Computed<'a> {
+    /// The installed models.
+    pub models: &'a Arc<Models>,
+    /// Most docs of a request that they are computed for.
+    pub most_docs: usize,
+}
+
+/// Dense scores that were computed for a body.
+pub struct Known<'a> {
+    /// In the order of the docs; finite, never -0.
+    pub scores: &'a [f64],
+    /// The model's id, which needs no escape in JSON.
+    pub model: &'a str,
+    /// Whether the model read only the beginning of the query or of a text.
+    pub truncated: bool,
+}
+
+/// What the answer says of where the dense scores come from.
+struct Source {
+    model: Option<String>,
+    truncated: bool,
 }
 
 /// One doc's scores.
@@ -55,15 +98,20 @@ pub enum Outcome {
     },
     /// Something in it is for the exact path.
     Declined,
-    /// A doc came without a dense score.
+    /// A doc came without a dense score. Said before the rest of the body was read.
     NeedsModel,
+    /// The model computes vectors elsewhere, and some are not known: [`Workspace::take_gathered`] has them.
+    NeedsVectors,
     /// The answer may need this many bytes of room.
     NeedsRoom(usize),
 }
 
-impl From<Declined> for Outcome {
-    fn from(_: Declined) -> Self {
-        Outcome::Declined
+impl From<Stopped> for Outcome {
+    fn from(stopped: Stopped) -> Self {
+        match stopped {
+            Stopped::Declined => Outcome::Declined,
+            Stopped::Unscored => Outcome::NeedsModel,
+        }
     }
 }
 
@@ -74,27 +122,38 @@ const KEPT_BYTES: usize = 1 << 20;
 
 impl Workspace {
     /// Answers `body` into `out`.
-    pub fn fuse(&mut self, body: &[u8], out: &mut [u8]) -> Outcome {
-        let outcome = self.answer(body, out).unwrap_or_else(|declined| declined);
-        if self.docs.capacity() > KEPT_DOCS
+    pub fn fuse(&mut self, body: &[u8], out: &mut [u8], dense: Dense<'_>) -> Outcome {
+        let outcome = self.answer(body, out, dense).unwrap_or_else(|declined| declined);
+        if self.lists.docs.capacity() + self.lists.entities.capacity() > KEPT_DOCS
             || self.matches.capacity() > KEPT_DOCS * 16
             || self.unescaped.capacity() + self.token.capacity() + self.terms.room() + self.bigrams.room()
                 > KEPT_BYTES
         {
-            *self = Workspace::default();
+            let gathered = self.gathered.take();
+            *self = Workspace {
+                gathered,
+                ..Workspace::default()
+            };
         }
         outcome
     }
 
-    fn answer(&mut self, body: &[u8], out: &mut [u8]) -> Result<Outcome, Outcome> {
-        let options = request::read(body, &mut self.docs)?;
-        if !options.all_dense {
-            return Err(Outcome::NeedsModel);
-        }
+    /// What the last [`Outcome::NeedsVectors`] waits for.
+    pub fn take_gathered(&mut self) -> Option<Gathered> {
+        self.gathered.take()
+    }
+
+    fn answer(&mut self, body: &[u8], out: &mut [u8], dense: Dense<'_>) -> Result<Outcome, Outcome> {
+        let unscored = match dense {
+            Dense::Caller => Unscored::Stops,
+            Dense::Computed(_) | Dense::Known(_) => Unscored::Noted,
+        };
+        let options = request::read(body, &mut self.lists, unscored)?;
         let room = self.room(&options);
         if room > out.len() {
             return Err(Outcome::NeedsRoom(room));
         }
+        let source = self.complete_dense(body, &options, dense)?;
         let characters = match options.tokenizer {
             Tokenizer::Ws => self.count_words(body, &options),
             Tokenizer::Ngram => self.count_bigrams(body, &options),
@@ -102,8 +161,87 @@ impl Workspace {
         self.score(&options);
         self.combine(&options);
         self.sort();
-        let length = self.write(body, &options, out);
+        let length = self.write(body, &options, &source, out);
         Ok(Outcome::Written { length, characters })
+    }
+
+    /// Gives every doc its dense score.
+    fn complete_dense(
+        &mut self,
+        body: &[u8],
+        options: &Options,
+        dense: Dense<'_>,
+    ) -> Result<Source, Outcome> {
+        let (scores, source) = match dense {
+            Dense::Computed(computed) if !options.all_dense => {
+                let gathered = self.gather(body, options, computed)?;
+                if gathered.missing().next().is_some() {
+                    self.gathered = Some(gathered);
+                    return Err(Outcome::NeedsVectors);
+                }
+                let (model, truncated) = (gathered.model().id().to_owned(), gathered.truncated());
+                (
+                    gathered.scores(),
+                    Source {
+                        model: Some(model),
+                        truncated,
+                    },
+                )
+            }
+            Dense::Known(&Known {
+                scores,
+                model,
+                truncated,
+            }) => {
+                let model = Some(model.to_owned());
+                (scores.to_vec(), Source { model, truncated })
+            }
+            Dense::Caller | Dense::Computed(_) => {
+                let (model, truncated) = (None, false);
+                return Ok(Source { model, truncated });
+            }
+        };
+        if scores.len() != self.lists.docs.len() {
+            return Err(Outcome::Declined);
+        }
+        for (doc, score) in self.lists.docs.iter_mut().zip(scores) {
+            doc.dense = score;
+        }
+        Ok(source)
+    }
+
+    /// The query's and the docs' texts as the model reads them. What no model can read is left to the exact
+    /// path, which says why.
+    fn gather(
+        &mut self,
+        body: &[u8],
+        options: &Options,
+        &Computed { models, most_docs }: &Computed<'_>,
+    ) -> Result<Gathered, Outcome> {
+        let Workspace {
+            lists,
+            unescaped,
+            scratch,
+            ..
+        } = self;
+        let Lists { docs, entities } = lists;
+        if docs.len() > most_docs {
+            return Err(Outcome::Declined);
+        }
+        let id = options.embed_model.map(|id| text_of(body, id, unescaped));
+        let model = models.find(id.as_deref()).ok_or(Outcome::Declined)?;
+        let mut text = |span: &Span| text_of(body, *span, unescaped);
+        let pairs = entities
+            .iter()
+            .map(|(form, substitute)| (text(form), text(substitute)));
+        let refused = |_| Outcome::Declined;
+        let map = EntityMap::new(pairs.collect()).map_err(refused)?;
+        let query = text(&options.query);
+        let mut gathered = Gathered::new(models, model, map, &query, scratch).map_err(refused)?;
+        for doc in docs.iter() {
+            with_str(body, doc.text, unescaped, |text| gathered.add(text, scratch)).map_err(refused)?;
+        }
+        Ok(gathered)
     }
 
     fn count_words(&mut self, body: &[u8], options: &Options) -> u64 {
@@ -123,16 +261,16 @@ impl Workspace {
         terms.finish();
         hits.reset(terms.frequencies().len());
         self.start_matches(options);
-        for place in 0..self.docs.len() {
+        for place in 0..self.lists.docs.len() {
             let Workspace {
-                docs,
+                lists,
                 terms,
                 hits,
                 token,
                 unescaped,
                 ..
             } = self;
-            let length = with_text(body, docs[place].text, unescaped, |text, range, ascii| {
+            let length = with_text(body, lists.docs[place].text, unescaped, |text, range, ascii| {
                 if ascii {
                     characters += range.len() as u64;
                     return count_ws_ascii(text, range.start, range.end, terms, hits);
@@ -160,15 +298,15 @@ impl Workspace {
         });
         hits.reset(bigrams.frequencies().len());
         self.start_matches(options);
-        for place in 0..self.docs.len() {
+        for place in 0..self.lists.docs.len() {
             let Workspace {
-                docs,
+                lists,
                 bigrams,
                 hits,
                 unescaped,
                 ..
             } = self;
-            let length = with_text(body, docs[place].text, unescaped, |text, range, _| {
+            let length = with_text(body, lists.docs[place].text, unescaped, |text, range, _| {
                 characters += code_points(&text[range.clone()]);
                 tokenize::count_ngram(&text[range], bigrams, hits)
             });
@@ -210,7 +348,7 @@ impl Workspace {
     }
 
     fn score(&mut self, options: &Options) {
-        let docs = self.docs.len();
+        let docs = self.lists.docs.len();
         let tokens: usize = self.lengths.iter().map(|&(_, length)| length).sum();
         let average = tokens as f64 / docs as f64;
         let mut weights = std::mem::take(&mut self.term_weights);
@@ -239,6 +377,7 @@ impl Workspace {
             .iter()
             .fold(0.0, |largest: f64, score| largest.max(score.abs()));
         let largest_dense = self
+            .lists
             .docs
             .iter()
             .fold(0.0, |largest: f64, doc| largest.max(doc.dense.abs()));
@@ -247,13 +386,13 @@ impl Workspace {
         if ranked {
             ranks(self.bm25.iter().copied(), &mut self.order, &mut self.bm25_ranks);
             ranks(
-                self.docs.iter().map(|doc| doc.dense),
+                self.lists.docs.iter().map(|doc| doc.dense),
                 &mut self.order,
                 &mut self.dense_ranks,
             );
         }
         self.fused.clear();
-        for (place, (doc, &bm25)) in self.docs.iter().zip(&self.bm25).enumerate() {
+        for (place, (doc, &bm25)) in self.lists.docs.iter().zip(&self.bm25).enumerate() {
             let bm25_norm = normalized(bm25, largest_bm25);
             let dense_norm = normalized(doc.dense, largest_dense);
             let (bm25_part, dense_part) = match options.method {
@@ -284,8 +423,8 @@ impl Workspace {
     /// Whether no doc matched a term, and whether the dense scores tell no doc from another.
     fn warnings(&self) -> (bool, bool) {
         let lexical_empty = self.matches.is_empty();
-        let first = self.docs[0].dense;
-        let dense_flat = self.docs.len() > 1 && self.docs.iter().all(|doc| doc.dense == first);
+        let first = self.lists.docs[0].dense;
+        let dense_flat = self.lists.docs.len() > 1 && self.lists.docs.iter().all(|doc| doc.dense == first);
         (lexical_empty, dense_flat)
     }
 
@@ -294,7 +433,7 @@ impl Workspace {
         const NUMBER: usize = 25;
         const RESULT: usize = 80 + 3 * NUMBER + 10;
         const EXPLAIN: usize = 110 + 4 * NUMBER + 20;
-        const REST: usize = 1024;
+        const REST: usize = 1024 + MODEL_ID_BYTES;
         let each = RESULT + if options.explain { EXPLAIN } else { 0 };
         let strings = |doc: &Doc| {
             let text = if options.return_text {
@@ -305,10 +444,10 @@ impl Workspace {
             doc.id.end - doc.id.start + text
         };
         let query = options.query.end - options.query.start;
-        REST + query + self.docs.len() * each + self.docs.iter().map(strings).sum::<usize>()
+        REST + query + self.lists.docs.len() * each + self.lists.docs.iter().map(strings).sum::<usize>()
     }
 
-    fn write(&self, body: &[u8], options: &Options, out: &mut [u8]) -> usize {
+    fn write(&self, body: &[u8], options: &Options, source: &Source, out: &mut [u8]) -> usize {
         let mut writer = Writer { out, at: 0 };
         let copied = |span: Span| &body[span.start..span.end];
         writer.raw(b"{\"query\":\"");
@@ -318,12 +457,20 @@ impl Workspace {
             Method::Rrf => b"\",\"method\":\"rrf\",\"tokenizer\":\"",
         });
         writer.raw(match options.tokenizer {
-            Tokenizer::Ws => b"ws\",\"dense_source\":\"caller\",\"results\":[" as &[u8],
-            Tokenizer::Ngram => b"ngram\",\"dense_source\":\"caller\",\"results\":[",
+            Tokenizer::Ws => b"ws\",\"dense_source\":\"" as &[u8],
+            Tokenizer::Ngram => b"ngram\",\"dense_source\":\"",
         });
+        match &source.model {
+            None => writer.raw(b"caller"),
+            Some(model) => {
+                writer.raw(b"model:");
+                writer.raw(model.as_bytes());
+            }
+        }
+        writer.raw(b"\",\"results\":[");
         for (rank, &(_, place)) in self.order.iter().take(options.top_k).enumerate() {
             let place = place as usize;
-            let doc = &self.docs[place];
+            let doc = &self.lists.docs[place];
             writer.raw(if rank == 0 { b"{\"id\":\"" } else { b",{\"id\":\"" });
             writer.raw(copied(doc.id));
             writer.raw(b"\",\"text\":\"");
@@ -340,7 +487,7 @@ impl Workspace {
             writer.raw(b"}");
         }
         writer.raw(b"]");
-        self.write_warnings(body, options, &mut writer);
+        self.write_warnings(body, options, source, &mut writer);
         writer.raw(b"}");
         writer.at
     }
@@ -356,21 +503,26 @@ impl Workspace {
         writer.raw(b"}");
     }
 
-    fn write_warnings(&self, body: &[u8], options: &Options, writer: &mut Writer<'_>) {
+    fn write_warnings(&self, body: &[u8], options: &Options, source: &Source, writer: &mut Writer<'_>) {
         let (lexical_empty, dense_flat) = self.warnings();
         let mut separator: &[u8] = b",\"warnings\":[";
-        if lexical_empty {
+        let mut warn = |warning: &[u8]| {
             writer.raw(separator);
-            let cjk =
-                options.tokenizer == Tokenizer::Ws && self.docs.iter().any(|doc| has_cjk(body, doc.text));
-            writer.raw(if cjk { LEXICAL_EMPTY_CJK } else { LEXICAL_EMPTY });
+            writer.raw(warning);
             separator = b",";
+        };
+        if lexical_empty {
+            let cjk = options.tokenizer == Tokenizer::Ws
+                && self.lists.docs.iter().any(|doc| has_cjk(body, doc.text));
+            warn(if cjk { LEXICAL_EMPTY_CJK } else { LEXICAL_EMPTY });
         }
         if dense_flat {
-            writer.raw(separator);
-            writer.raw(DENSE_FLAT);
+            warn(DENSE_FLAT);
         }
-        if lexical_empty || dense_flat {
+        if source.truncated {
+            warn(TRUNCATED);
+        }
+        if separator == b"," {
             writer.raw(b"]");
         }
     }
@@ -383,6 +535,8 @@ No document contains a term of the query: every bm25_score is 0. The texts hold 
 which ws does not split into words: try tokenizer ngram.\"}";
 const DENSE_FLAT: &[u8] = b"{\"code\":\"dense_leg_flat\",\"message\":\"\
 All dense scores are equal: they do not change the order.\"}";
+const TRUNCATED: &[u8] = b"{\"code\":\"truncated_input\",\"message\":\"\
+The model read only the beginning of the query or of a text: they are longer than it takes.\"}";
 
 /// Hands `each` the buffer that holds the characters of `span`, where in it they lie, and whether all are
 /// ASCII.
@@ -399,6 +553,19 @@ fn with_text<T>(
     unescaped.clear();
     unescape(&body[span.start..span.end], unescaped);
     each(unescaped, 0..unescaped.len(), unescaped.is_ascii())
+}
+
+/// [`with_text`] for text.
+fn with_str<T>(body: &[u8], span: Span, unescaped: &mut Vec<u8>, mut each: impl FnMut(&str) -> T) -> T {
+    with_text(body, span, unescaped, |text, range, _| {
+        // The whole body is UTF-8, spans lie between ASCII quotes, and escapes stand for characters.
+        each(std::str::from_utf8(&text[range]).unwrap_or_default())
+    })
+}
+
+/// A text of its own.
+fn text_of(body: &[u8], span: Span, unescaped: &mut Vec<u8>) -> String {
+    with_str(body, span, unescaped, str::to_owned)
 }
 
 fn has_cjk(body: &[u8], span: Span) -> bool {

@@ -8,8 +8,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use memmap2::{MmapOptions, MmapRaw};
 
 /// Writes a file of `length` bytes that begins with `header` beside `path` and moves it there: a process that
-/// has mapped a former one keeps that. All bytes are written, not left as a hole: a page that a full disk
-/// cannot give would kill its process later.
+/// has mapped a former one keeps that. All bytes have their place on the disk, none is left as a hole: a page
+/// that a full disk cannot give would kill its process later.
 pub fn create(path: &Path, header: &[u8], length: usize) -> io::Result<()> {
     let fresh = path.with_extension("new");
     let mut options = OpenOptions::new();
@@ -17,10 +17,31 @@ pub fn create(path: &Path, header: &[u8], length: usize) -> io::Result<()> {
     // What lies in it is for this server's processes alone.
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut bytes = vec![0; length];
-    bytes[..header.len()].copy_from_slice(header);
-    options.open(&fresh)?.write_all(&bytes)?;
+    let mut file = options.open(&fresh)?;
+    file.write_all(header)?;
+    reserve(&mut file, header.len(), length)?;
     rename(&fresh, path)
+}
+
+/// Makes a file of `from` bytes `length` bytes long, the new ones 0.
+#[cfg(target_os = "linux")]
+fn reserve(file: &mut File, _: usize, length: usize) -> io::Result<()> {
+    use std::os::fd::AsRawFd;
+    // SAFETY: the descriptor is that of an open file.
+    match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, length as libc::off_t) } {
+        0 => Ok(()),
+        code => Err(io::Error::from_raw_os_error(code)),
+    }
+}
+
+/// Makes a file of `from` bytes `length` bytes long, the new ones 0.
+#[cfg(not(target_os = "linux"))]
+fn reserve(file: &mut File, from: usize, length: usize) -> io::Result<()> {
+    const CHUNK: usize = 1 << 20;
+    let zeros = vec![0; CHUNK.min(length - from)];
+    (from..length)
+        .step_by(CHUNK)
+        .try_for_each(|at| file.write_all(&zeros[..CHUNK.min(length - at)]))
 }
 
 /// The file as one process has mapped it. It is never made shorter: a new one takes its name, not its place.

@@ -3,7 +3,7 @@
 
 use std::cmp::Ordering;
 
-use crate::embed::{DIMENSION, Vector};
+use crate::static_model::{DIMENSION, Vector};
 
 /// Vectors that are looked at together.
 pub const BLOCK: usize = 1024;

@@ -1,8 +1,8 @@
 //! Regions of a view's fragments: spherical k-means (Dhillon and Modha 2001) from a fixed beginning, so that
 //! the same fragments always have the same regions.
 
-use crate::embed::{DIMENSION, Vector, quantize};
 use crate::nearest::{Best, Neighbour, square};
+use crate::static_model::{DIMENSION, Vector, quantized};
 use crate::vectors::View;
 
 /// Most regions.
@@ -45,7 +45,7 @@ fn moved(view: &View, places: &[usize], centres: &[Vector]) -> Vec<Vector> {
     let still = |sums: &[i64; DIMENSION]| sums.iter().all(|&sum| sum == 0);
     let pairs = sums.iter().zip(centres);
     pairs
-        .map(|(sums, centre)| if still(sums) { *centre } else { quantize(sums) })
+        .map(|(sums, centre)| if still(sums) { *centre } else { quantized(sums) })
         .collect()
 }
 
@@ -83,17 +83,19 @@ pub fn regions(view: &View) -> Vec<Region> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::embed::embed;
+    use crate::static_model::{Scratch, shipped};
     use crate::vectors::{Facts, Vectors};
 
     fn view_of(texts: &[String], check: impl FnOnce(&View)) {
         let path =
             std::env::temp_dir().join(format!("fusegate-regions-{}-{}", std::process::id(), texts.len()));
-        Vectors::prepare(&path).expect("a file");
-        let vectors = Vectors::open(&path).expect("the file");
+        Vectors::prepare(&path, "test").expect("a file");
+        let vectors = Vectors::open(&path, "test").expect("the file");
+        let model = shipped();
         for (position, text) in (1..).zip(texts) {
             let facts = Facts::new(position, &format!("r{position}"), 0, 0).expect("room");
-            vectors.append(facts, &embed(text)).expect("room");
+            let vector = quantized(&model.embed(text, &mut Scratch::default()));
+            vectors.append(facts, &vector).expect("room");
         }
         check(&vectors.view(u64::MAX).expect("a view"));
         std::fs::remove_file(&path).expect("the file");

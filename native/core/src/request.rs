@@ -4,6 +4,8 @@
 //! What is valid but unusual (a repeated or escaped member name) is left to the exact path, and
 //! so is everything invalid: it names the errors.
 
+use Stopped::Declined;
+
 use crate::json::{Refusal, Scanner, Span};
 
 /// How the two lists become one.
@@ -62,13 +64,20 @@ pub struct Options {
     pub explain: bool,
     /// Whether every doc came with a dense score.
     pub all_dense: bool,
+    /// Place of the name of the model that makes dense scores; nothing: the default one.
+    pub embed_model: Option<Span>,
 }
 
-/// Why the fast path leaves a body to the exact one.
+/// Why reading ended before the body did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Declined;
+pub enum Stopped {
+    /// The exact path must look at the body.
+    Declined,
+    /// A doc has no dense score, whatever the rest of the body is.
+    Unscored,
+}
 
-impl From<Refusal> for Declined {
+impl From<Refusal> for Stopped {
     fn from(_: Refusal) -> Self {
         Declined
     }
@@ -96,27 +105,48 @@ impl Default for Options {
             return_text: true,
             explain: false,
             all_dense: true,
+            embed_model: None,
         }
     }
 }
 
-/// Reads `body`; its docs go to `docs`.
+/// What a body lists.
+#[derive(Debug, Default)]
+pub struct Lists {
+    /// The docs.
+    pub docs: Vec<Doc>,
+    /// Surface forms of `entity_map`, none of them empty, and their substitutes.
+    pub entities: Vec<(Span, Span)>,
+}
+
+/// What a doc without a dense score means to the reader.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unscored {
+    /// Reading ends there: [`Stopped::Unscored`].
+    Stops,
+    /// It is noted.
+    Noted,
+}
+
+/// Reads `body`; what it lists goes to `lists`.
 ///
 /// # Errors
-/// [`Declined`] for whatever the exact path must look at.
-pub fn read(body: &[u8], docs: &mut Vec<Doc>) -> Result<Options, Declined> {
-    docs.clear();
+/// [`Stopped::Declined`] for whatever the exact path must look at.
+pub fn read(body: &[u8], lists: &mut Lists, unscored: Unscored) -> Result<Options, Stopped> {
+    lists.docs.clear();
+    lists.entities.clear();
     let mut reader = Reader {
         body,
         scanner: Scanner::new(body)?,
         options: Options::default(),
-        docs,
+        lists,
+        unscored,
     };
     reader.scanner.skip_space();
     let mut seen = 0;
     reader.object(|reader, name| reader.member(name, &mut seen))?;
     reader.scanner.end()?;
-    let complete = reader.options.query != NOWHERE && !reader.docs.is_empty();
+    let complete = reader.options.query != NOWHERE && !reader.lists.docs.is_empty();
     if complete {
         Ok(reader.options)
     } else {
@@ -128,11 +158,12 @@ struct Reader<'a, 'd> {
     body: &'a [u8],
     scanner: Scanner<'a>,
     options: Options,
-    docs: &'d mut Vec<Doc>,
+    lists: &'d mut Lists,
+    unscored: Unscored,
 }
 
 /// Notes that a member was met; a second time is for the exact path, where the last one wins.
-fn once(seen: &mut u32, bit: u32) -> Result<(), Declined> {
+fn once(seen: &mut u32, bit: u32) -> Result<(), Stopped> {
     if *seen & (1 << bit) != 0 {
         return Err(Declined);
     }
@@ -141,12 +172,26 @@ fn once(seen: &mut u32, bit: u32) -> Result<(), Declined> {
 }
 
 impl<'a> Reader<'a, '_> {
-    /// Reads an object and hands each member's name to `member`, which reads the value.
+    /// Reads an object of known names and hands each of them to `member`, which reads the value.
     #[inline]
     fn object(
         &mut self,
-        mut member: impl FnMut(&mut Self, &'a [u8]) -> Result<(), Declined>,
-    ) -> Result<(), Declined> {
+        mut member: impl FnMut(&mut Self, &'a [u8]) -> Result<(), Stopped>,
+    ) -> Result<(), Stopped> {
+        self.dictionary(|reader, name| {
+            if name.escaped {
+                return Err(Declined);
+            }
+            member(reader, &reader.body[name.start..name.end])
+        })
+    }
+
+    /// Reads an object of any names.
+    #[inline]
+    fn dictionary(
+        &mut self,
+        mut member: impl FnMut(&mut Self, Span) -> Result<(), Stopped>,
+    ) -> Result<(), Stopped> {
         self.scanner.expect(b'{')?;
         self.scanner.skip_space();
         if self.scanner.take(b'}') {
@@ -154,10 +199,7 @@ impl<'a> Reader<'a, '_> {
         }
         loop {
             let name = self.scanner.key()?;
-            if name.escaped {
-                return Err(Declined);
-            }
-            member(self, &self.body[name.start..name.end])?;
+            member(self, name)?;
             self.scanner.skip_space();
             if !self.scanner.take(b',') {
                 break;
@@ -167,7 +209,7 @@ impl<'a> Reader<'a, '_> {
         Ok(self.scanner.expect(b'}')?)
     }
 
-    fn member(&mut self, name: &[u8], seen: &mut u32) -> Result<(), Declined> {
+    fn member(&mut self, name: &[u8], seen: &mut u32) -> Result<(), Stopped> {
         const NAMES: [&[u8]; 13] = [
             b"query",
             b"docs",
@@ -211,15 +253,13 @@ impl<'a> Reader<'a, '_> {
             b"rrf_k" => self.options.rrf_k = self.number(1.0, 1e6)?,
             b"return_text" => self.options.return_text = self.boolean()?,
             b"explain" => self.options.explain = self.boolean()?,
-            b"embed_model" => {
-                self.scanner.string()?;
-            }
+            b"embed_model" => self.options.embed_model = Some(self.scanner.string()?),
             _ => self.entity_map()?,
         }
         Ok(())
     }
 
-    fn documents(&mut self) -> Result<(), Declined> {
+    fn documents(&mut self) -> Result<(), Stopped> {
         self.scanner.expect(b'[')?;
         self.scanner.skip_space();
         if self.scanner.take(b']') {
@@ -237,7 +277,7 @@ impl<'a> Reader<'a, '_> {
     }
 
     #[inline]
-    fn document(&mut self) -> Result<(), Declined> {
+    fn document(&mut self) -> Result<(), Stopped> {
         let (mut id, mut text, mut dense) = (NOWHERE, NOWHERE, None);
         let mut seen = 0;
         self.object(|reader, name| {
@@ -265,8 +305,11 @@ impl<'a> Reader<'a, '_> {
         if id == NOWHERE || text == NOWHERE {
             return Err(Declined);
         }
+        if dense.is_none() && self.unscored == Unscored::Stops {
+            return Err(Stopped::Unscored);
+        }
         self.options.all_dense &= dense.is_some();
-        self.docs.push(Doc {
+        self.lists.docs.push(Doc {
             id,
             text,
             dense: dense.unwrap_or(0.0),
@@ -275,7 +318,7 @@ impl<'a> Reader<'a, '_> {
     }
 
     /// A string without escapes, as its bytes.
-    fn word(&mut self) -> Result<&'a [u8], Declined> {
+    fn word(&mut self) -> Result<&'a [u8], Stopped> {
         let span = self.scanner.string()?;
         if span.escaped {
             Err(Declined)
@@ -284,7 +327,7 @@ impl<'a> Reader<'a, '_> {
         }
     }
 
-    fn number(&mut self, least: f64, most: f64) -> Result<f64, Declined> {
+    fn number(&mut self, least: f64, most: f64) -> Result<f64, Stopped> {
         let value = self.scanner.number()?;
         if (least..=most).contains(&value) {
             Ok(value + 0.0)
@@ -293,13 +336,13 @@ impl<'a> Reader<'a, '_> {
         }
     }
 
-    fn boolean(&mut self) -> Result<bool, Declined> {
+    fn boolean(&mut self) -> Result<bool, Stopped> {
         let value = self.scanner.peek() == Some(b't');
         self.scanner.literal(if value { b"true" } else { b"false" })?;
         Ok(value)
     }
 
-    fn top_k(&mut self) -> Result<(), Declined> {
+    fn top_k(&mut self) -> Result<(), Stopped> {
         if self.scanner.peek() == Some(b'n') {
             return Ok(self.scanner.literal(b"null")?);
         }
@@ -312,18 +355,22 @@ impl<'a> Reader<'a, '_> {
         Ok(())
     }
 
-    /// Checked and left alone: it serves embed mode only.
-    fn entity_map(&mut self) -> Result<(), Declined> {
+    fn entity_map(&mut self) -> Result<(), Stopped> {
         if self.scanner.peek() == Some(b'n') {
             return Ok(self.scanner.literal(b"null")?);
         }
-        self.object(|reader, name| {
-            reader.scanner.string()?;
-            if name.is_empty() { Err(Declined) } else { Ok(()) }
+        self.dictionary(|reader, form| {
+            let substitute = reader.scanner.string()?;
+            reader.lists.entities.push((form, substitute));
+            if form.start == form.end {
+                Err(Declined)
+            } else {
+                Ok(())
+            }
         })
     }
 
-    fn weights(&mut self) -> Result<(), Declined> {
+    fn weights(&mut self) -> Result<(), Stopped> {
         let (mut bm25, mut dense, mut seen) = (f64::NAN, f64::NAN, 0);
         self.object(|reader, name| {
             match name {

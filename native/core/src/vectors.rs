@@ -22,15 +22,15 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use memmap2::{MmapOptions, MmapRaw};
 use siphasher::sip::SipHasher24;
 
-use crate::embed::{DIMENSION, Vector};
 use crate::mapped;
 use crate::nearest::{BLOCK, Best, Neighbour, square};
+use crate::static_model::{DIMENSION, Vector};
 
-/// The form of the file and what made its vectors.
-const MAGIC: [u8; 16] = *b"fgvectr1hashwrd1";
+/// The form of the file.
+const FORM: [u8; 8] = *b"fgvectr2";
 const HEADER_BYTES: usize = 4096;
 /// Places of the header's numbers.
-const COUNT_AT: usize = MAGIC.len();
+const COUNT_AT: usize = size_of::<Magic>();
 const POSITION_AT: usize = COUNT_AT + 8;
 const GIVEN_UP_AT: usize = POSITION_AT + 8;
 const LAST_AT: usize = GIVEN_UP_AT + 8;
@@ -39,12 +39,23 @@ const VECTOR_BYTES: usize = BLOCK * DIMENSION;
 const FACTS_AT: usize = VECTOR_BYTES + BLOCK * size_of::<u32>();
 const BLOCK_BYTES: usize = FACTS_AT + BLOCK * size_of::<Facts>();
 
+/// The form of the file and what made its vectors.
+type Magic = [u8; 16];
+
+/// What a file begins with whose vectors were made by `method`.
+fn magic_of(method: &str) -> Magic {
+    let mut magic = [0; 16];
+    magic[..8].copy_from_slice(&FORM);
+    magic[8..].copy_from_slice(&hash_of(method).to_le_bytes());
+    magic
+}
+
 /// Most bytes of a receipt's id.
 pub const RECEIPT_BYTES: usize = 88;
 /// Neighbours that a fragment is linked with.
 pub const LINKS: usize = 3;
 /// Least similarity of a link.
-pub const LINK_LEAST: f64 = 0.2;
+pub const LINK_LEAST: f64 = 0.3;
 
 /// What is known of a fragment besides its vector.
 #[repr(C)]
@@ -169,7 +180,7 @@ struct Mapping {
 }
 
 impl Mapping {
-    fn open(path: &Path) -> io::Result<Self> {
+    fn open(path: &Path, magic: &Magic) -> io::Result<Self> {
         let file = OpenOptions::new().read(true).write(true).open(path)?;
         let foreign = || {
             let text = format!("{} is not a file of vectors of this version", path.display());
@@ -180,7 +191,7 @@ impl Mapping {
         }
         let header = MmapOptions::new().len(HEADER_BYTES).map_raw(&file)?;
         // SAFETY: the mapping is longer than the magic, and nobody writes there once the file has its name.
-        if unsafe { std::slice::from_raw_parts(header.as_ptr(), MAGIC.len()) } != MAGIC {
+        if unsafe { std::slice::from_raw_parts(header.as_ptr(), magic.len()) } != magic {
             return Err(foreign());
         }
         Ok(Self {
@@ -452,26 +463,32 @@ impl View {
 /// The file of vectors. Where its writer gave it up for a new one, the next call has that.
 pub struct Vectors {
     path: PathBuf,
+    magic: Magic,
     mapping: RwLock<Arc<Mapping>>,
 }
 
 impl Vectors {
-    /// Keeps a file of this version at `path`, or makes it anew with nothing in it.
-    pub fn prepare(path: &Path) -> io::Result<()> {
-        match Mapping::open(path) {
-            Ok(_) => Ok(()),
+    /// Keeps a file of this version at `path` whose vectors were made by `method`, or makes it anew with
+    /// nothing in it. False where another one lay there.
+    pub fn prepare(path: &Path, method: &str) -> io::Result<bool> {
+        let magic = magic_of(method);
+        match Mapping::open(path, &magic) {
+            Ok(_) => Ok(true),
             Err(error) if matches!(error.kind(), ErrorKind::InvalidData | ErrorKind::NotFound) => {
-                mapped::create(path, &MAGIC, HEADER_BYTES)
+                mapped::create(path, &magic, HEADER_BYTES)?;
+                Ok(error.kind() == ErrorKind::NotFound)
             }
             Err(error) => Err(error),
         }
     }
 
-    /// Maps the file.
-    pub fn open(path: &Path) -> io::Result<Self> {
-        let mapping = RwLock::new(Arc::new(Mapping::open(path)?));
+    /// Maps the file that was prepared for `method`.
+    pub fn open(path: &Path, method: &str) -> io::Result<Self> {
+        let magic = magic_of(method);
+        let mapping = RwLock::new(Arc::new(Mapping::open(path, &magic)?));
         Ok(Self {
             path: path.to_owned(),
+            magic,
             mapping,
         })
     }
@@ -485,7 +502,7 @@ impl Vectors {
         if mapping.number(GIVEN_UP_AT).load(Acquire) == 0 {
             return Ok(mapping);
         }
-        let fresh = Arc::new(Mapping::open(&self.path)?);
+        let fresh = Arc::new(Mapping::open(&self.path, &self.magic)?);
         *self.mapping.write().unwrap_or_else(PoisonError::into_inner) = fresh.clone();
         Ok(fresh)
     }
@@ -587,7 +604,7 @@ impl Vectors {
     /// Gives the file up for a new one with nothing in it. The caller is the only writer.
     pub fn reset(&self) -> io::Result<()> {
         let former = self.current()?;
-        mapped::create(&self.path, &MAGIC, HEADER_BYTES)?;
+        mapped::create(&self.path, &self.magic, HEADER_BYTES)?;
         former.number(GIVEN_UP_AT).store(1, Release);
         self.current()?;
         Ok(())
@@ -597,7 +614,8 @@ impl Vectors {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::embed::embed;
+    use crate::static_model::{Scratch, StaticModel, quantized, shipped};
+    use std::sync::LazyLock;
     use std::sync::atomic::AtomicUsize;
     use std::sync::atomic::Ordering::SeqCst;
 
@@ -613,8 +631,8 @@ mod tests {
         }
 
         fn opened(&self) -> Vectors {
-            Vectors::prepare(&self.0).expect("a file");
-            Vectors::open(&self.0).expect("the file")
+            Vectors::prepare(&self.0, "test").expect("a file");
+            Vectors::open(&self.0, "test").expect("the file")
         }
     }
 
@@ -622,6 +640,11 @@ mod tests {
         fn drop(&mut self) {
             let _ = std::fs::remove_file(&self.0);
         }
+    }
+
+    fn embed(text: &str) -> Vector {
+        static MODEL: LazyLock<StaticModel> = LazyLock::new(shipped);
+        quantized(&MODEL.embed(text, &mut Scratch::default()))
     }
 
     fn text(number: usize) -> String {
@@ -738,6 +761,20 @@ mod tests {
     }
 
     #[test]
+    fn a_file_of_another_method_is_made_anew() {
+        let folder = Folder::new();
+        let prepared = |method: &str| Vectors::prepare(&folder.0, method).expect("a file");
+        assert!(prepared("test"));
+        fill(&folder.opened(), 0, 3);
+        assert!(prepared("test"));
+        assert_eq!(folder.opened().state().expect("a state").count, 3);
+        assert!(Vectors::open(&folder.0, "other").is_err());
+        assert!(!prepared("other"));
+        let other = Vectors::open(&folder.0, "other").expect("the file");
+        assert_eq!(other.state().expect("a state").count, 0);
+    }
+
+    #[test]
     fn standings_count_different_contents() {
         let folder = Folder::new();
         let vectors = folder.opened();
@@ -803,7 +840,7 @@ mod tests {
     fn another_file_is_made_anew() {
         let folder = Folder::new();
         std::fs::write(&folder.0, vec![1; HEADER_BYTES]).expect("a file");
-        assert!(Vectors::open(&folder.0).is_err());
+        assert!(Vectors::open(&folder.0, "test").is_err());
         assert_eq!(folder.opened().state().expect("a state").count, 0);
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use fusegate_core::audit::naive::assert_audited;
 use fusegate_core::audit::records::Format;
 use fusegate_core::canonical::Fragment;
-use fusegate_core::fuse::{Outcome, Workspace};
+use fusegate_core::fuse::{Dense, Outcome, Workspace};
 use fusegate_core::normalize::{self, Mode};
 use fusegate_core::{json, naive, shards};
 
@@ -92,7 +92,7 @@ fn answers_are_json() {
     let mut answered = 0;
     let mut out = vec![0; 1 << 20];
     for body in bytes("fuse") {
-        if let Outcome::Written { length, .. } = workspace.fuse(&body, &mut out) {
+        if let Outcome::Written { length, .. } = workspace.fuse(&body, &mut out, Dense::Caller) {
             serde_json::from_slice::<serde_json::Value>(&out[..length]).expect("an answer in JSON");
             answered += 1;
         }

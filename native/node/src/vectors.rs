@@ -3,31 +3,19 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use fusegate_core::embed::{self, Vector};
 use fusegate_core::nearest;
 use fusegate_core::regions;
+use fusegate_core::static_model::{DIMENSION, Vector};
 use fusegate_core::vectors::{self, Facts, Filter, View, hash_of};
 use napi::bindgen_prelude::{AsyncTask, Buffer, Error, Result, ToNapiValue, TypeName, Uint32Array};
 use napi::{Env, Task};
 use napi_derive::napi;
 
-/// Keeps the file of vectors at `path`, or makes it anew where there is none of this version. Throws when it
-/// cannot.
+/// Keeps the file of vectors at `path` where its vectors were made by `method`, or makes it anew. False where
+/// another one lay there. Throws when it cannot.
 #[napi]
-pub fn prepare_vectors(path: String) -> Result<()> {
-    Ok(vectors::Vectors::prepare(Path::new(&path))?)
-}
-
-/// Name of what makes vectors; another one where a text could get another vector.
-#[napi]
-pub fn vector_method() -> String {
-    embed::METHOD.to_owned()
-}
-
-/// The vector of a text: int8 numbers, all 0 where it has no words.
-#[napi]
-pub fn embed_text(text: String) -> Buffer {
-    bytes_of(&embed::embed(&text))
+pub fn prepare_vectors(path: String, method: String) -> Result<bool> {
+    Ok(vectors::Vectors::prepare(Path::new(&path), &method)?)
 }
 
 /// What stands for a visitor in a filter.
@@ -36,14 +24,10 @@ pub fn visitor_id(visitor: String) -> String {
     format!("{:016x}", hash_of(&visitor))
 }
 
-fn bytes_of(vector: &Vector) -> Buffer {
-    vector.map(|one| one as u8).to_vec().into()
-}
-
 fn vector_of(bytes: &[u8]) -> Result<Vector> {
-    let bytes: [u8; embed::DIMENSION] = bytes
+    let bytes: [u8; DIMENSION] = bytes
         .try_into()
-        .map_err(|_| Error::from_reason(format!("a vector has {} numbers", embed::DIMENSION)))?;
+        .map_err(|_| Error::from_reason(format!("a vector has {DIMENSION} numbers")))?;
     Ok(bytes.map(|one| one as i8))
 }
 
@@ -62,8 +46,8 @@ pub struct ExploredFragment {
     pub visitor: String,
     /// What its content is told apart by.
     pub content: String,
-    /// What its vector is made of.
-    pub text: String,
+    /// Its vector: int8 numbers.
+    pub vector: Buffer,
 }
 
 /// How far the file has come.
@@ -166,10 +150,10 @@ pub struct Vectors {
 
 #[napi]
 impl Vectors {
-    /// Opens the file that `prepareVectors` made. Throws when it cannot be opened.
+    /// Opens the file that `prepareVectors` made for `method`. Throws when it cannot be opened.
     #[napi(constructor)]
-    pub fn new(path: String) -> Result<Self> {
-        let inner = Arc::new(vectors::Vectors::open(Path::new(&path))?);
+    pub fn new(path: String, method: String) -> Result<Self> {
+        let inner = Arc::new(vectors::Vectors::open(Path::new(&path), &method)?);
         Ok(Self { inner })
     }
 
@@ -194,14 +178,14 @@ impl Vectors {
             kind,
             visitor,
             content,
-            text,
+            vector,
         } = fragment;
         let Some(mut facts) = Facts::new(position as u64, &receipt, received_at_ms as u64, kind) else {
             return Ok(false);
         };
         facts.visitor = hash_of(&visitor);
         facts.content = hash_of(&content);
-        self.inner.append(facts, &embed::embed(&text))?;
+        self.inner.append(facts, &vector_of(&vector)?)?;
         Ok(true)
     }
 

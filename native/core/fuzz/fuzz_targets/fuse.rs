@@ -3,7 +3,7 @@
 
 use std::cell::RefCell;
 
-use fusegate_core::fuse::{Outcome, Workspace};
+use fusegate_core::fuse::{Dense, Outcome, Workspace};
 use libfuzzer_sys::fuzz_target;
 
 thread_local! {
@@ -12,10 +12,10 @@ thread_local! {
 
 fuzz_target!(|body: &[u8]| {
     let mut out = Vec::new();
-    let mut outcome = WORKSPACE.with_borrow_mut(|workspace| workspace.fuse(body, &mut out));
+    let mut outcome = WORKSPACE.with_borrow_mut(|workspace| workspace.fuse(body, &mut out, Dense::Caller));
     if let Outcome::NeedsRoom(room) = outcome {
         out.resize(room, 0);
-        outcome = WORKSPACE.with_borrow_mut(|workspace| workspace.fuse(body, &mut out));
+        outcome = WORKSPACE.with_borrow_mut(|workspace| workspace.fuse(body, &mut out, Dense::Caller));
     }
     let request = serde_json::from_slice::<serde_json::Value>(body);
     let Outcome::Written { length, characters } = outcome else { return };

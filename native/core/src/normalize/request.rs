@@ -2,11 +2,20 @@
 //! members is left to the exact path, which names the errors.
 
 use super::Mode;
-use crate::json::{Scanner, Span, unescape};
-use crate::request::Declined;
+use crate::json::{Refusal, Scanner, Span, unescape};
 
 /// Changes that are listed where the request names no other number.
 pub const MAX_CHANGES: usize = 1000;
+
+/// Why the fast path leaves a body to the exact one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Declined;
+
+impl From<Refusal> for Declined {
+    fn from(_: Refusal) -> Self {
+        Declined
+    }
+}
 
 /// What the body says, defaults filled in.
 #[derive(Debug)]

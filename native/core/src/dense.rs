@@ -1,0 +1,316 @@
+//! Dense scores that are computed here: cosines of the query's vector and the texts'. A static model's are
+//! made at once; those of other models are looked up, and what is missing is for the caller to bring.
+
+use std::collections::HashMap;
+use std::io::{self, ErrorKind};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
+use crate::embeddings::{self, Embeddings, Key};
+use crate::entity_map::{EntityMap, Refused};
+use crate::static_model::{self, Scratch, StaticModel, Sums};
+
+/// Most bytes of a model's id.
+pub const MODEL_ID_BYTES: usize = 200;
+
+/// How a model's vectors come about.
+pub enum Kind {
+    /// Here.
+    Static(StaticModel),
+    /// Elsewhere. What is put before a text, as the model was trained.
+    Computed {
+        /// Before a query.
+        query_prefix: String,
+        /// Before a doc's text.
+        document_prefix: String,
+    },
+}
+
+/// An installed model.
+pub struct Model {
+    id: String,
+    digest: [u8; 32],
+    dimension: usize,
+    kind: Kind,
+}
+
+impl Model {
+    /// A model of that id, SHA-256 and dimension.
+    ///
+    /// # Errors
+    /// An id that is not made of ASCII letters, digits, `.`, `_`, `-` and `/`; a dimension of 0.
+    pub fn new(id: String, digest: [u8; 32], dimension: usize, kind: Kind) -> io::Result<Self> {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/".contains(&byte);
+        let fits = (1..=MODEL_ID_BYTES).contains(&id.len());
+        if !fits || !id.bytes().all(plain) || dimension == 0 {
+            let text = format!("the model {id:?} of dimension {dimension} cannot be used");
+            return Err(io::Error::new(ErrorKind::InvalidInput, text));
+        }
+        Ok(Self {
+            id,
+            digest,
+            dimension,
+            kind,
+        })
+    }
+
+    /// A static model in its folder. Fails when its files do not fit each other.
+    pub fn open_static(id: String, digest: [u8; 32], folder: &Path) -> io::Result<Self> {
+        let kind = Kind::Static(StaticModel::open(folder)?);
+        Self::new(id, digest, static_model::DIMENSION, kind)
+    }
+
+    /// Its id; needs no escape in JSON.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The static model that it is; nothing for another kind.
+    pub fn as_static(&self) -> Option<&StaticModel> {
+        match &self.kind {
+            Kind::Static(model) => Some(model),
+            Kind::Computed { .. } => None,
+        }
+    }
+}
+
+/// The models of one process, and the cache of the vectors that are computed elsewhere.
+pub struct Models {
+    models: Vec<Model>,
+    default: Option<usize>,
+    cache: Option<Embeddings>,
+    hits: AtomicU64,
+    misses: AtomicU64,
+}
+
+impl Models {
+    /// Of models with different ids; `default`: the one for requests that name none.
+    pub fn new(models: Vec<Model>, default: Option<usize>, cache: Option<Embeddings>) -> Self {
+        Self {
+            models,
+            default,
+            cache,
+            hits: AtomicU64::new(0),
+            misses: AtomicU64::new(0),
+        }
+    }
+
+    /// The model of that id, or the default one.
+    pub fn find(&self, id: Option<&str>) -> Option<usize> {
+        match id {
+            None => self.default,
+            Some(id) => self.models.iter().position(|model| model.id == id),
+        }
+    }
+
+    /// A model by its place.
+    pub fn get(&self, model: usize) -> Option<&Model> {
+        self.models.get(model)
+    }
+
+    /// Texts that were found in the cache, and texts that were not.
+    pub fn lookups(&self) -> (u64, u64) {
+        (self.hits.load(Relaxed), self.misses.load(Relaxed))
+    }
+}
+
+/// A text whose vector is not known.
+#[derive(Debug)]
+struct Missing {
+    /// Its place among the different texts.
+    at: usize,
+    text: String,
+}
+
+/// Vectors of the different texts of one request.
+#[derive(Default)]
+struct Found {
+    /// For the query and each doc the place of its text.
+    places: Vec<usize>,
+    known: HashMap<Key, usize>,
+    keys: Vec<Key>,
+    /// One behind the other; zeros for those that are missing.
+    vectors: Vec<f32>,
+    missing: Vec<Missing>,
+}
+
+enum Leg {
+    /// The query's vector, and the scores so far.
+    Static(Box<Sums>, Vec<f64>),
+    Computed(Found),
+}
+
+/// The dense side of one request: its query, then its docs in order.
+pub struct Gathered {
+    models: Arc<Models>,
+    model: usize,
+    map: EntityMap,
+    leg: Leg,
+    truncated: bool,
+}
+
+impl Gathered {
+    /// Begins with the query. `model` is a place of `models`.
+    ///
+    /// # Errors
+    /// A map that makes too much of the text.
+    pub fn new(
+        models: &Arc<Models>,
+        model: usize,
+        mut map: EntityMap,
+        query: &str,
+        scratch: &mut Scratch,
+    ) -> Result<Self, Refused> {
+        let query = map.apply(query)?;
+        let leg = match &models.models[model].kind {
+            Kind::Static(model) => Leg::Static(Box::new(model.embed(&query, scratch)), Vec::new()),
+            Kind::Computed { .. } => Leg::Computed(Found::default()),
+        };
+        let mut gathered = Self {
+            models: models.clone(),
+            model,
+            map,
+            leg,
+            truncated: false,
+        };
+        if let Kind::Computed { query_prefix, .. } = &models.models[model].kind {
+            gathered.look_up(query_prefix, &query);
+        }
+        Ok(gathered)
+    }
+
+    /// Adds a doc's text.
+    ///
+    /// # Errors
+    /// As for the query.
+    pub fn add(&mut self, text: &str, scratch: &mut Scratch) -> Result<(), Refused> {
+        let models = self.models.clone();
+        let text = self.map.apply(text)?;
+        match (&models.models[self.model].kind, &mut self.leg) {
+            (Kind::Static(model), Leg::Static(query, scores)) => {
+                scores.push(static_model::cosine(query, &model.embed(&text, scratch)));
+            }
+            (Kind::Computed { document_prefix, .. }, _) => self.look_up(document_prefix, &text),
+            (Kind::Static(_), Leg::Computed(_)) => unreachable!("the leg is made by the model's kind"),
+        }
+        Ok(())
+    }
+
+    /// Looks for the vector of a text.
+    fn look_up(&mut self, prefix: &str, text: &str) {
+        let (models, Leg::Computed(found)) = (&self.models, &mut self.leg) else {
+            return;
+        };
+        let Model {
+            digest, dimension, ..
+        } = &models.models[self.model];
+        let key = embeddings::key(digest, &[prefix, text]);
+        let next = found.keys.len();
+        let at = *found.known.entry(key).or_insert(next);
+        found.places.push(at);
+        if at < next {
+            return;
+        }
+        found.keys.push(key);
+        found.vectors.resize((next + 1) * dimension, 0.0);
+        let vector = &mut found.vectors[next * dimension..];
+        match models.cache.as_ref().and_then(|cache| cache.get(&key, vector)) {
+            Some(truncated) => {
+                models.hits.fetch_add(1, Relaxed);
+                self.truncated |= truncated;
+            }
+            None => {
+                models.misses.fetch_add(1, Relaxed);
+                vector.fill(0.0);
+                let text = format!("{prefix}{text}");
+                found.missing.push(Missing { at, text });
+            }
+        }
+    }
+
+    /// The texts whose vectors are missing, all different, with the model's prefix.
+    pub fn missing(&self) -> impl Iterator<Item = &str> {
+        let missing: &[Missing] = match &self.leg {
+            Leg::Static(..) => &[],
+            Leg::Computed(found) => &found.missing,
+        };
+        missing.iter().map(|one| one.text.as_str())
+    }
+
+    /// Takes the missing vectors, one behind the other in the order of [`Gathered::missing`], and whether the
+    /// model read only the beginning of each text; keeps them for later requests. False, and nothing is
+    /// taken, where there are more or fewer than are missing, or one holds a number that is not finite.
+    pub fn complete(&mut self, vectors: &[f32], truncated: &[bool]) -> bool {
+        let Leg::Computed(found) = &mut self.leg else {
+            return vectors.is_empty();
+        };
+        let dimension = self.models.models[self.model].dimension;
+        let count = found.missing.len();
+        let fit = vectors.len() == count * dimension && truncated.len() == count;
+        if !fit || !vectors.iter().all(|number| number.is_finite()) {
+            return false;
+        }
+        for ((one, vector), &cut) in found.missing.iter().zip(vectors.chunks(dimension)).zip(truncated) {
+            found.vectors[one.at * dimension..][..dimension].copy_from_slice(vector);
+            self.truncated |= cut;
+            if let Some(cache) = &self.models.cache {
+                cache.put(&found.keys[one.at], vector, cut);
+            }
+        }
+        found.missing.clear();
+        true
+    }
+
+    /// Place of the model.
+    pub fn model(&self) -> &Model {
+        &self.models.models[self.model]
+    }
+
+    /// Whether the model read only the beginning of a text.
+    pub fn truncated(&self) -> bool {
+        self.truncated
+    }
+
+    /// The docs' scores in order, once nothing is missing.
+    pub fn scores(&self) -> Vec<f64> {
+        match &self.leg {
+            Leg::Static(_, scores) => scores.clone(),
+            Leg::Computed(found) => {
+                let dimension = self.models.models[self.model].dimension;
+                let vector = |&at: &usize| &found.vectors[at * dimension..][..dimension];
+                let Some((query, docs)) = found.places.split_first() else {
+                    return Vec::new();
+                };
+                docs.iter()
+                    .map(|doc| cosine(vector(query), vector(doc)))
+                    .collect()
+            }
+        }
+    }
+}
+
+/// Cosine of the angle between two vectors; 0 where one of them is 0. Sums run in one order, so that it is
+/// the same on every machine.
+fn cosine(a: &[f32], b: &[f32]) -> f64 {
+    let length = (dot(a, a) * dot(b, b)).sqrt();
+    if length == 0.0 {
+        0.0
+    } else {
+        (dot(a, b) / length).clamp(-1.0, 1.0) + 0.0
+    }
+}
+
+fn dot(a: &[f32], b: &[f32]) -> f64 {
+    const LANES: usize = 8;
+    let mut lanes = [0.0; LANES];
+    let ((a, rest_a), (b, rest_b)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
+    for (a, b) in a.iter().zip(b) {
+        for (lane, (&a, &b)) in lanes.iter_mut().zip(a.iter().zip(b)) {
+            *lane += f64::from(a) * f64::from(b);
+        }
+    }
+    let rest = rest_a.iter().zip(rest_b);
+    lanes.iter().sum::<f64>() + rest.map(|(&a, &b)| f64::from(a) * f64::from(b)).sum::<f64>()
+}

@@ -1,0 +1,266 @@
+//! Sentence vectors without a network: a vector for each word piece, summed over a text (as in model2vec and
+//! earlier bag-of-embeddings models). Sums are of integers, so that a text's vector and every similarity are
+//! the same on every machine.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::path::Path;
+
+use memmap2::Mmap;
+
+use crate::wordpiece::Vocabulary;
+
+/// Numbers of a vector.
+pub const DIMENSION: usize = 256;
+
+/// The file of the vocabulary: an entry a line, in the order of ids.
+pub const VOCABULARY_FILE: &str = "vocabulary.txt";
+/// The file of the vectors: [`DIMENSION`] signed bytes an entry. A piece's weight is its vector's length;
+/// one without weight has zeros.
+pub const VECTORS_FILE: &str = "vectors.i8";
+
+/// A vector in signed bytes.
+pub type Vector = [i8; DIMENSION];
+
+/// A text's vector, not scaled.
+pub type Sums = [i64; DIMENSION];
+
+/// Vectors that can be added before a sum leaves 16 bits.
+const ROWS_IN_16_BITS: usize = (i16::MAX / 128) as usize;
+
+/// The pieces' vectors, mapped so that the processes of a machine share them.
+pub struct StaticModel {
+    vocabulary: Vocabulary,
+    vectors: Mmap,
+}
+
+/// Room that one thread keeps from text to text.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    word: Vec<u8>,
+    pieces: Vec<u32>,
+}
+
+/// Scratch over this many bytes is given back.
+const KEPT_BYTES: usize = 1 << 20;
+
+impl StaticModel {
+    /// Opens a model's folder, whose files are replaced whole or not at all.
+    ///
+    /// # Errors
+    /// Files that are missing, or do not fit each other.
+    pub fn open(folder: &Path) -> io::Result<Self> {
+        let wrong = |what: &str| {
+            let text = format!("{} is no static model: {what}", folder.display());
+            io::Error::new(ErrorKind::InvalidData, text)
+        };
+        let text = fs::read_to_string(folder.join(VOCABULARY_FILE))?;
+        let vocabulary = Vocabulary::new(text.lines())
+            .map_err(|bad| wrong(&format!("its vocabulary cannot be used ({bad:?})")))?;
+        let file = File::open(folder.join(VECTORS_FILE))?;
+        // SAFETY: nobody writes into an installed model's files; a new one takes the folder's name.
+        let vectors = unsafe { Mmap::map(&file)? };
+        if vectors.len() != vocabulary.len() * DIMENSION || vocabulary.is_empty() {
+            return Err(wrong("its vectors do not fit its vocabulary"));
+        }
+        Ok(Self { vocabulary, vectors })
+    }
+
+    /// The vector of a text; zeros where it has no words.
+    pub fn embed(&self, text: &str, scratch: &mut Scratch) -> Sums {
+        scratch.pieces.clear();
+        self.vocabulary
+            .tokenize(text, &mut scratch.word, &mut scratch.pieces);
+        let sums = self.sum(&scratch.pieces);
+        if scratch.pieces.capacity() * size_of::<u32>() + scratch.word.capacity() > KEPT_BYTES {
+            *scratch = Scratch::default();
+        }
+        sums
+    }
+
+    fn rows(&self) -> &[Vector] {
+        let bytes: &[u8] = &self.vectors;
+        // SAFETY: a signed byte has the layout of a byte, and a row that of its bytes; `open` found that
+        // whole rows fill the mapping, which lives as long as `self`.
+        unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast::<Vector>(), bytes.len() / DIMENSION) }
+    }
+
+    fn sum(&self, pieces: &[u32]) -> Sums {
+        #[cfg(target_arch = "x86_64")]
+        {
+            if is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("avx512vl") {
+                // SAFETY: the CPU has what the function is compiled for, as just found.
+                return unsafe { sum_avx512(self.rows(), pieces) };
+            }
+            if is_x86_feature_detected!("avx2") {
+                // SAFETY: as above.
+                return unsafe { sum_avx2(self.rows(), pieces) };
+            }
+        }
+        sum_portable(self.rows(), pieces)
+    }
+}
+
+/// Sums the rows of pieces: in 16 bits as long as they hold, which is what vector registers have most of.
+#[inline(always)]
+fn sum_portable(rows: &[Vector], pieces: &[u32]) -> Sums {
+    let mut sums = [0_i64; DIMENSION];
+    for chunk in pieces.chunks(ROWS_IN_16_BITS) {
+        let mut short = [0_i16; DIMENSION];
+        for &piece in chunk {
+            let row = &rows[piece as usize];
+            for (sum, &number) in short.iter_mut().zip(row) {
+                *sum += i16::from(number);
+            }
+        }
+        for (sum, &part) in sums.iter_mut().zip(&short) {
+            *sum += i64::from(part);
+        }
+    }
+    sums
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512bw,avx512vl")]
+fn sum_avx512(rows: &[Vector], pieces: &[u32]) -> Sums {
+    sum_portable(rows, pieces)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn sum_avx2(rows: &[Vector], pieces: &[u32]) -> Sums {
+    sum_portable(rows, pieces)
+}
+
+/// Cosine of the angle between two texts' vectors; 0 where one of them is 0. Products are added in one
+/// order, and every step is correctly rounded: the same bits on every machine.
+pub fn cosine(a: &Sums, b: &Sums) -> f64 {
+    let square = |sums: &Sums| dot(sums, sums);
+    let length = (square(a) * square(b)).sqrt();
+    if length == 0.0 {
+        0.0
+    } else {
+        (dot(a, b) / length).clamp(-1.0, 1.0) + 0.0
+    }
+}
+
+fn dot(a: &Sums, b: &Sums) -> f64 {
+    let mut lanes = [0.0; 8];
+    for (a, b) in a.chunks_exact(8).zip(b.chunks_exact(8)) {
+        for (lane, (&a, &b)) in lanes.iter_mut().zip(a.iter().zip(b)) {
+            *lane += a as f64 * b as f64;
+        }
+    }
+    lanes.iter().sum()
+}
+
+/// A text's vector in signed bytes: the largest magnitude is 127, halves away from zero.
+pub fn quantized(sums: &Sums) -> Vector {
+    let largest = sums.iter().map(|sum| sum.abs()).max().unwrap_or(0).max(1);
+    sums.map(|sum| {
+        let magnitude = (sum.abs() * 127 * 2 + largest) / (largest * 2);
+        (magnitude * sum.signum()) as i8
+    })
+}
+
+/// The model that ships, for tests.
+#[cfg(test)]
+pub(crate) fn shipped() -> StaticModel {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models/static-256");
+    StaticModel::open(&folder).expect("the model is kept with the code")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Adds number by number.
+    fn naive(rows: &[Vector], pieces: &[u32]) -> Sums {
+        let mut sums = [0; DIMENSION];
+        for &piece in pieces {
+            for (at, sum) in sums.iter_mut().enumerate() {
+                *sum += i64::from(rows[piece as usize][at]);
+            }
+        }
+        sums
+    }
+
+    proptest! {
+        #[test]
+        fn sums_agree_with_the_obvious_ones(
+            pieces in prop::collection::vec(0..3_u32, 0..1_000), numbers in any::<[i8; 3]>()
+        ) {
+            let rows: Vec<Vector> = (0..3).map(|row| {
+                std::array::from_fn(|at| if at % 3 == row { numbers[row].max(-127) } else { at as i8 })
+            }).collect();
+            let expected = naive(&rows, &pieces);
+            prop_assert_eq!(sum_portable(&rows, &pieces), expected);
+            #[cfg(target_arch = "x86_64")]
+            if is_x86_feature_detected!("avx2") {
+                // SAFETY: the CPU has it, as just found.
+                prop_assert_eq!(unsafe { sum_avx2(&rows, &pieces) }, expected);
+            }
+            #[cfg(target_arch = "x86_64")]
+            if is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("avx512vl") {
+                // SAFETY: as above.
+                prop_assert_eq!(unsafe { sum_avx512(&rows, &pieces) }, expected);
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn quantizing_rounds_to_the_nearest(numbers in prop::collection::vec(-9_999..9_999_i64, DIMENSION)) {
+            let sums: Sums = std::array::from_fn(|at| numbers[at]);
+            let largest = numbers.iter().map(|number| number.abs()).max().unwrap_or(0).max(1) as f64;
+            let expected = sums.map(|sum| (sum as f64 * 127.0 / largest).round() as i8);
+            prop_assert_eq!(quantized(&sums), expected);
+        }
+    }
+
+    #[test]
+    fn the_longest_sums_hold() {
+        let pieces = vec![0; 3 * ROWS_IN_16_BITS + 1];
+        for number in [127, -127] {
+            let sums = sum_portable(&[[number; DIMENSION]], &pieces);
+            assert_eq!(sums, [i64::from(number) * pieces.len() as i64; DIMENSION]);
+        }
+    }
+
+    #[test]
+    fn texts_of_like_meaning_are_nearer() {
+        let model = shipped();
+        let mut scratch = Scratch::default();
+        let mut embed = |text: &str| model.embed(text, &mut scratch);
+        let wing = embed("Lift on the wing of an aeroplane at high speed");
+        assert!(cosine(&wing, &embed("aerodynamic forces in supersonic flight")) > 0.4);
+        assert!(cosine(&wing, &embed("the price of bread rose in winter")) < 0.2);
+        assert!(
+            cosine(
+                &wing,
+                &embed("LIFT: on the wing, of an aeroplane (at high speed)!")
+            ) > 0.999_999
+        );
+        assert_eq!(cosine(&wing, &embed(" -- !")), 0.0);
+        assert_eq!(quantized(&embed("")), [0; DIMENSION]);
+        assert!(quantized(&wing).iter().any(|number| number.abs() == 127));
+    }
+
+    #[test]
+    fn what_is_no_model_is_refused() {
+        let folder = std::env::temp_dir().join(format!("fusegate-static-{}", std::process::id()));
+        let write = |vocabulary: &str, bytes: usize| {
+            std::fs::create_dir_all(&folder).expect("a folder");
+            std::fs::write(folder.join(VOCABULARY_FILE), vocabulary).expect("a file");
+            std::fs::write(folder.join(VECTORS_FILE), vec![0; bytes]).expect("a file");
+            StaticModel::open(&folder).is_ok()
+        };
+        assert!(StaticModel::open(&folder).is_err());
+        assert!(write("a\nb\n", 2 * DIMENSION));
+        assert!(!write("a\nb\n", 2 * DIMENSION - 1));
+        assert!(!write("a\na\n", 2 * DIMENSION));
+        assert!(!write("", 0));
+        std::fs::remove_dir_all(&folder).expect("the folder");
+    }
+}

@@ -1,0 +1,583 @@
+//! Word pieces as the uncased BERT models cut them (Devlin et al. 2019; Wu et al. 2016): lower case, accents
+//! taken off, punctuation and CJK characters by themselves, then the longest known piece first.
+//!
+//! Words of ASCII letters and digits are looked up as they are read; a stretch with anything else in it is
+//! put into the normal form first, so that mostly plain texts stay fast.
+
+use icu_properties::props::GeneralCategory;
+use icu_properties::{CodePointMapData, CodePointMapDataBorrowed};
+use unicode_normalization::char::decompose_canonical;
+
+const CATEGORIES: CodePointMapDataBorrowed<'static, GeneralCategory> = CodePointMapData::new();
+
+/// What a piece begins with that goes on with a word.
+const CONTINUES: &str = "##";
+/// Longer words (in characters) are unknown.
+const LONGEST_WORD: usize = 100;
+
+/// Why a vocabulary cannot be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BadVocabulary {
+    /// Two entries are the same.
+    Repeated,
+    /// An entry is empty, or longer than the table takes.
+    Length,
+    /// More entries than the table takes.
+    Count,
+}
+
+/// One place of the hash table.
+#[derive(Clone, Copy)]
+struct Slot {
+    tag: u32,
+    /// The entry's id; [`FREE`]: none.
+    id: u32,
+}
+
+const FREE: u32 = u32::MAX;
+const MOST_ENTRIES: usize = 1 << 20;
+const LONGEST_ENTRY: usize = 64;
+
+/// Pieces by their text. A hash is taken byte by byte, so that one pass over a word gives the hash of each of
+/// its beginnings.
+pub struct Vocabulary {
+    slots: Vec<Slot>,
+    /// Entries one behind the other, without the mark of those that continue.
+    bytes: Vec<u8>,
+    /// Where each entry begins in `bytes`; one more at the end.
+    starts: Vec<u32>,
+    /// Whether each entry continues a word.
+    continues: Vec<bool>,
+    /// Bytes of the longest.
+    longest: usize,
+    short: ShortWords,
+}
+
+/// Entries of up to eight bytes that begin a word, which most words of a text are: one number each.
+#[derive(Default)]
+struct ShortWords {
+    /// The entry's bytes, the first in the lowest; 0: the place is free.
+    keys: Vec<u64>,
+    ids: Vec<u32>,
+}
+
+impl ShortWords {
+    fn of(vocabulary: &Vocabulary) -> Self {
+        let begins = |&id: &u32| !vocabulary.continues[id as usize];
+        let key = |id: u32| (short_key(vocabulary.text(id)), id);
+        let ids = (0..vocabulary.len() as u32).filter(begins).map(key);
+        let entries: Vec<(u64, u32)> = ids.filter_map(|(key, id)| Some((key?, id))).collect();
+        let places = (entries.len() * 2).next_power_of_two().max(16);
+        let mut made = Self {
+            keys: vec![0; places],
+            ids: vec![FREE; places],
+        };
+        for (key, id) in entries {
+            let place = made.place(key);
+            (made.keys[place], made.ids[place]) = (key, id);
+        }
+        made
+    }
+
+    /// Where a key is, or would be.
+    #[inline(always)]
+    fn place(&self, key: u64) -> usize {
+        let last = self.keys.len() - 1;
+        let mut place = (key.wrapping_mul(SEED[0]) >> 32) as usize & last;
+        while self.keys[place] != key && self.keys[place] != 0 {
+            place = (place + 1) & last;
+        }
+        place
+    }
+
+    /// The entry of that key; [`FREE`] where there is none.
+    #[inline(always)]
+    fn find(&self, key: u64) -> u32 {
+        self.ids[self.place(key)]
+    }
+}
+
+/// One to eight bytes as a number that is theirs alone; nothing for more, or where one of them is 0.
+#[inline]
+fn short_key(text: &[u8]) -> Option<u64> {
+    let mut bytes = [0; 8];
+    bytes.get_mut(..text.len())?.copy_from_slice(text);
+    (!text.contains(&0) && !text.is_empty()).then(|| u64::from_le_bytes(bytes))
+}
+
+/// The key of one to eight ASCII letters and digits at a place, made small.
+#[inline(always)]
+fn plain_key(bytes: &[u8], at: usize, length: usize) -> u64 {
+    let word = match bytes[at..].first_chunk() {
+        Some(eight) => u64::from_le_bytes(*eight),
+        None => bytes[at..]
+            .iter()
+            .rev()
+            .fold(0, |word, &byte| word << 8 | u64::from(byte)),
+    };
+    (word | 0x2020_2020_2020_2020) & (u64::MAX >> (64 - 8 * length))
+}
+
+/// Hashes of no bytes: of a piece that begins a word, and of one that goes on with it.
+const SEED: [u64; 2] = [0x9E37_79B9_7F4A_7C15, 0xC2B2_AE3D_27D4_EB4F];
+
+#[inline(always)]
+fn step(hash: u64, byte: u8) -> u64 {
+    (hash ^ u64::from(byte))
+        .wrapping_mul(0x2127_599B_F432_5C37)
+        .rotate_left(23)
+}
+
+impl Vocabulary {
+    /// Of entries in the order of their ids.
+    ///
+    /// # Errors
+    /// [`BadVocabulary`]
+    pub fn new<'a>(entries: impl Iterator<Item = &'a str>) -> Result<Self, BadVocabulary> {
+        let mut made = Self {
+            slots: Vec::new(),
+            bytes: Vec::new(),
+            starts: vec![0],
+            continues: Vec::new(),
+            longest: 0,
+            short: ShortWords::default(),
+        };
+        for entry in entries {
+            made.add(entry)?;
+        }
+        // At least half of the places stay free, so that a look-up ends soon.
+        let places = (made.len() * 2).next_power_of_two().max(16);
+        made.slots = vec![Slot { tag: 0, id: FREE }; places];
+        for id in 0..made.len() as u32 {
+            made.enter(id)?;
+        }
+        made.short = ShortWords::of(&made);
+        Ok(made)
+    }
+
+    /// Count of entries.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.continues.len()
+    }
+
+    /// Whether it has no entries.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.continues.is_empty()
+    }
+
+    fn add(&mut self, entry: &str) -> Result<(), BadVocabulary> {
+        if self.len() == MOST_ENTRIES {
+            return Err(BadVocabulary::Count);
+        }
+        let rest = entry.strip_prefix(CONTINUES).filter(|rest| !rest.is_empty());
+        let text = rest.unwrap_or(entry).as_bytes();
+        if text.is_empty() || text.len() > LONGEST_ENTRY {
+            return Err(BadVocabulary::Length);
+        }
+        self.bytes.extend_from_slice(text);
+        self.starts.push(self.bytes.len() as u32);
+        self.continues.push(rest.is_some());
+        self.longest = self.longest.max(text.len());
+        Ok(())
+    }
+
+    fn enter(&mut self, id: u32) -> Result<(), BadVocabulary> {
+        let (text, continues) = (self.text(id), self.continues[id as usize]);
+        let hash = text
+            .iter()
+            .fold(SEED[usize::from(continues)], |hash, &byte| step(hash, byte));
+        if self.find(hash, text, continues).is_some() {
+            return Err(BadVocabulary::Repeated);
+        }
+        let mut place = self.place(hash);
+        while self.slots[place].id != FREE {
+            place = (place + 1) & (self.slots.len() - 1);
+        }
+        let tag = hash as u32;
+        self.slots[place] = Slot { tag, id };
+        Ok(())
+    }
+
+    fn text(&self, id: u32) -> &[u8] {
+        let at = id as usize;
+        &self.bytes[self.starts[at] as usize..self.starts[at + 1] as usize]
+    }
+
+    #[inline(always)]
+    fn place(&self, hash: u64) -> usize {
+        (hash >> 32) as usize & (self.slots.len() - 1)
+    }
+
+    #[inline]
+    fn find(&self, hash: u64, text: &[u8], continues: bool) -> Option<u32> {
+        let mut place = self.place(hash);
+        loop {
+            let Slot { tag, id } = self.slots[place];
+            if id == FREE {
+                return None;
+            }
+            if tag == hash as u32 && self.continues[id as usize] == continues && self.text(id) == text {
+                return Some(id);
+            }
+            place = (place + 1) & (self.slots.len() - 1);
+        }
+    }
+
+    /// The longest piece that `text` begins with, and its bytes.
+    #[inline]
+    fn longest_piece(&self, text: &[u8], continues: bool) -> Option<(u32, usize)> {
+        let seed = SEED[usize::from(continues)];
+        if text.len() <= self.longest {
+            // Most words are pieces themselves.
+            let hash = text.iter().fold(seed, |hash, &byte| step(hash, byte));
+            if let Some(id) = self.find(hash, text, continues) {
+                return Some((id, text.len()));
+            }
+        }
+        self.longest_beginning(text, seed, continues)
+    }
+
+    fn longest_beginning(&self, text: &[u8], seed: u64, continues: bool) -> Option<(u32, usize)> {
+        let most = text.len().min(self.longest);
+        let mut hashes = [0; LONGEST_ENTRY];
+        let mut hash = seed;
+        for (kept, &byte) in hashes.iter_mut().zip(&text[..most]) {
+            hash = step(hash, byte);
+            *kept = hash;
+        }
+        (1..=most)
+            .rev()
+            .find_map(|length| Some((self.find(hashes[length - 1], &text[..length], continues)?, length)))
+    }
+
+    /// Adds the pieces of a word in normal form; none of a word that cannot be made of pieces.
+    #[inline]
+    fn add_pieces(&self, word: &[u8], pieces: &mut Vec<u32>) {
+        let kept = pieces.len();
+        let mut at = 0;
+        while at < word.len() {
+            let Some((id, length)) = self.longest_piece(&word[at..], at > 0) else {
+                pieces.truncate(kept);
+                return;
+            };
+            pieces.push(id);
+            at += length;
+        }
+    }
+
+    /// Adds the pieces of a text's words to `pieces`, in order. The names of special tokens are text as any
+    /// other; unknown words are left out; punctuation is in. `scratch` is room for words.
+    pub fn tokenize(&self, text: &str, scratch: &mut Vec<u8>, pieces: &mut Vec<u32>) {
+        let bytes = text.as_bytes();
+        let mut at = 0;
+        while let Some(&byte) = bytes.get(at) {
+            match CLASS[usize::from(byte)] {
+                Class::Space => at += 1,
+                Class::Mark => {
+                    self.add_pieces(&bytes[at..=at], pieces);
+                    at += 1;
+                }
+                Class::Word | Class::Odd => {
+                    let (end, plain) = stretch(bytes, at);
+                    let short = plain && end - at <= 8;
+                    let id = if short {
+                        self.short.find(plain_key(bytes, at, end - at))
+                    } else {
+                        FREE
+                    };
+                    if id != FREE {
+                        pieces.push(id);
+                    } else if plain && end - at <= LONGEST_WORD {
+                        scratch.clear();
+                        // Sets the bit that makes capitals small; digits have it.
+                        scratch.extend(bytes[at..end].iter().map(|byte| byte | 0x20));
+                        self.add_pieces(scratch, pieces);
+                    } else if !plain {
+                        self.add_normalized(&text[at..end], scratch, pieces);
+                    }
+                    at = end;
+                }
+            }
+        }
+    }
+
+    /// Adds the pieces of a stretch that holds more than ASCII letters and digits.
+    fn add_normalized(&self, stretch: &str, scratch: &mut Vec<u8>, pieces: &mut Vec<u32>) {
+        let mut word = Word {
+            vocabulary: self,
+            bytes: scratch,
+            characters: 0,
+            pieces,
+        };
+        word.bytes.clear();
+        for character in stretch.chars() {
+            let category = CATEGORIES.get(character);
+            if is_dropped(character, category) {
+                continue;
+            }
+            let alone = is_chinese(character);
+            if alone || character.is_whitespace() {
+                word.end();
+            }
+            if !character.is_whitespace() {
+                decompose_canonical(character, |part| word.add_part(part));
+            }
+            if alone {
+                word.end();
+            }
+        }
+        word.end();
+    }
+}
+
+/// A word on its way to its pieces.
+struct Word<'a> {
+    vocabulary: &'a Vocabulary,
+    bytes: &'a mut Vec<u8>,
+    characters: usize,
+    pieces: &'a mut Vec<u32>,
+}
+
+impl Word<'_> {
+    /// Adds a character of the canonical decomposition, unless it is an accent.
+    fn add_part(&mut self, part: char) {
+        if CATEGORIES.get(part) == GeneralCategory::NonspacingMark {
+            return;
+        }
+        for small in part.to_lowercase() {
+            let punctuation = is_punctuation(small);
+            if punctuation {
+                self.end();
+            }
+            let mut utf8 = [0; 4];
+            self.bytes
+                .extend_from_slice(small.encode_utf8(&mut utf8).as_bytes());
+            self.characters += 1;
+            if punctuation {
+                self.end();
+            }
+        }
+    }
+
+    fn end(&mut self) {
+        if self.characters <= LONGEST_WORD {
+            self.vocabulary.add_pieces(self.bytes, self.pieces);
+        }
+        self.bytes.clear();
+        self.characters = 0;
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Space,
+    /// Punctuation: a word of its own.
+    Mark,
+    /// An ASCII letter or digit.
+    Word,
+    /// A control character, which is dropped, or a byte of another character.
+    Odd,
+}
+
+const CLASS: [Class; 256] = {
+    let mut classes = [Class::Odd; 256];
+    let mut byte = 0;
+    while byte < 128 {
+        let one = byte as u8;
+        classes[byte] = match one {
+            b' ' | b'\t' | b'\n' | b'\r' => Class::Space,
+            _ if one.is_ascii_alphanumeric() => Class::Word,
+            _ if one.is_ascii_punctuation() => Class::Mark,
+            _ => Class::Odd,
+        };
+        byte += 1;
+    }
+    classes
+};
+
+/// End of the bytes from `at` on that are neither ASCII space nor ASCII punctuation, and whether all are
+/// letters and digits. Normal forms do not reach beyond such a stretch.
+#[inline]
+fn stretch(bytes: &[u8], at: usize) -> (usize, bool) {
+    let mut plain = true;
+    let mut end = at;
+    while let Some(&byte) = bytes.get(end) {
+        match CLASS[usize::from(byte)] {
+            Class::Word => {}
+            Class::Odd => plain = false,
+            Class::Space | Class::Mark => break,
+        }
+        end += 1;
+    }
+    (end, plain)
+}
+
+/// Characters that are dropped: controls, formats, those that mean nothing, and the replacement character.
+fn is_dropped(character: char, category: GeneralCategory) -> bool {
+    character == '\u{FFFD}'
+        || matches!(
+            category,
+            GeneralCategory::Control
+                | GeneralCategory::Format
+                | GeneralCategory::PrivateUse
+                | GeneralCategory::Surrogate
+        )
+}
+
+/// Ideographs, each of which is a word.
+fn is_chinese(character: char) -> bool {
+    matches!(character as u32,
+        0x3400..=0x4DBF | 0x4E00..=0x9FFF | 0xF900..=0xFAFF | 0x20000..=0x2A6DF | 0x2A700..=0x2B73F
+        | 0x2B740..=0x2B81F | 0x2B920..=0x2CEAF | 0x2F800..=0x2FA1F)
+}
+
+fn is_punctuation(character: char) -> bool {
+    if character.is_ascii() {
+        return character.is_ascii_punctuation();
+    }
+    matches!(
+        CATEGORIES.get(character),
+        GeneralCategory::ConnectorPunctuation
+            | GeneralCategory::DashPunctuation
+            | GeneralCategory::OpenPunctuation
+            | GeneralCategory::ClosePunctuation
+            | GeneralCategory::InitialPunctuation
+            | GeneralCategory::FinalPunctuation
+            | GeneralCategory::OtherPunctuation
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use icu_normalizer::DecomposingNormalizer;
+    use proptest::prelude::*;
+    use std::collections::HashMap;
+
+    fn shipped() -> String {
+        let file = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../models/static-256/vocabulary.txt"
+        );
+        std::fs::read_to_string(file).expect("the vocabulary is kept with the code")
+    }
+
+    /// The pieces of a text, as they stand in the vocabulary.
+    fn pieces(entries: &[&str], vocabulary: &Vocabulary, text: &str) -> Vec<String> {
+        let mut found = Vec::new();
+        vocabulary.tokenize(text, &mut Vec::new(), &mut found);
+        found
+            .into_iter()
+            .map(|id| entries[id as usize].to_owned())
+            .collect()
+    }
+
+    /// Normalization, words and pieces in one pass each, as the reference implementation has them.
+    fn naive(ids: &HashMap<&str, usize>, text: &str) -> Vec<String> {
+        let mut spaced = String::new();
+        for one in text.chars() {
+            let dropped = one == '\u{FFFD}' || is_dropped(one, CATEGORIES.get(one));
+            if matches!(one, '\t' | '\n' | '\r') || !dropped && one.is_whitespace() {
+                spaced.push(' ');
+            } else if !dropped && is_chinese(one) {
+                spaced.extend([' ', one, ' ']);
+            } else if !dropped {
+                spaced.push(one);
+            }
+        }
+        let decomposed = DecomposingNormalizer::new_nfd().normalize(&spaced).into_owned();
+        let marks = |one: &char| CATEGORIES.get(*one) != GeneralCategory::NonspacingMark;
+        let small = decomposed.chars().filter(marks).flat_map(char::to_lowercase);
+        let mut words = vec![String::new()];
+        for one in small {
+            let last = words.len() - 1;
+            if one.is_whitespace() {
+                words.push(String::new());
+            } else if is_punctuation(one) {
+                words.extend([one.to_string(), String::new()]);
+            } else {
+                words[last].push(one);
+            }
+        }
+        words.retain(|word| !word.is_empty() && word.chars().count() <= LONGEST_WORD);
+        words.iter().flat_map(|word| naive_pieces(ids, word)).collect()
+    }
+
+    fn naive_pieces(ids: &HashMap<&str, usize>, word: &str) -> Vec<String> {
+        let mut found = Vec::new();
+        let mut rest = word;
+        while !rest.is_empty() {
+            let mark = if found.is_empty() { "" } else { CONTINUES };
+            let ends = rest.char_indices().map(|(at, one)| at + one.len_utf8());
+            let known = |end: &usize| ids.contains_key(format!("{mark}{}", &rest[..*end]).as_str());
+            let Some(end) = ends.rev().find(known) else {
+                return Vec::new();
+            };
+            found.push(format!("{mark}{}", &rest[..end]));
+            rest = &rest[end..];
+        }
+        found
+    }
+
+    #[test]
+    fn cuts_texts_as_hugging_face_does() {
+        let text = shipped();
+        let entries: Vec<&str> = text.lines().collect();
+        let vocabulary = Vocabulary::new(entries.iter().copied()).expect("a vocabulary");
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../test/vectors/wordpiece.jsonl");
+        let vectors = std::fs::read_to_string(file).expect("the vectors are kept with the code");
+        let mut seen = 0;
+        for line in vectors.lines() {
+            let vector: serde_json::Value = serde_json::from_str(line).expect("JSON");
+            let text = vector["text"].as_str().expect("a text");
+            let theirs = vector["pieces"].as_array().expect("pieces");
+            let theirs: Vec<&str> = theirs
+                .iter()
+                .filter_map(serde_json::Value::as_str)
+                .filter(|piece| *piece != "[UNK]")
+                .collect();
+            assert_eq!(pieces(&entries, &vocabulary, text), theirs, "{text:?}");
+            seen += 1;
+        }
+        assert!(seen > 20);
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_the_obvious_reading(
+            text in "([a-eA-E]{1,9} ?|[àçĀéİß]{1,3}|[一-七ぁ-おァ가]{1,3}|e[\\u0300-\\u0303]|[ .,'\\n\\u00A0-]|\\PC|.){0,40}"
+        ) {
+            let entries = [
+                "a", "b", "ab", "abc", "abcd", "##a", "##b", "##bc", "##cde", "##e", "e", "i", "一", "三", "か",
+                "##か", "ᄀ", "##ᅡ", ".", ",", "'", "ss", "##ss", "c", "##c", "abcdeabcd", "\u{fffd}",
+            ];
+            let vocabulary = Vocabulary::new(entries.into_iter()).expect("a vocabulary");
+            let ids = entries.iter().enumerate().map(|(id, &entry)| (entry, id)).collect();
+            prop_assert_eq!(pieces(&entries, &vocabulary, &text), naive(&ids, &text));
+        }
+
+        #[test]
+        fn long_words_agree_too(word in "[ab]{90,110}", accented in "[éa]{98,102}") {
+            let entries = ["a", "aa", "##aa", "##b", "##aba", "b", "##a", "e", "##e"];
+            let vocabulary = Vocabulary::new(entries.into_iter()).expect("a vocabulary");
+            let ids = entries.iter().enumerate().map(|(id, &entry)| (entry, id)).collect();
+            for text in [word, accented] {
+                prop_assert_eq!(pieces(&entries, &vocabulary, &text), naive(&ids, &text));
+            }
+        }
+    }
+
+    #[test]
+    fn a_bad_vocabulary_is_refused() {
+        let made = |entries: &[&str]| Vocabulary::new(entries.iter().copied()).map(|made| made.len());
+        assert_eq!(made(&["a", "##a", "##"]), Ok(3));
+        assert_eq!(made(&["a", "b", "a"]), Err(BadVocabulary::Repeated));
+        assert_eq!(made(&["a", ""]), Err(BadVocabulary::Length));
+        assert_eq!(
+            made(&[&"a".repeat(LONGEST_ENTRY + 1)]),
+            Err(BadVocabulary::Length)
+        );
+    }
+}

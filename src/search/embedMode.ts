@@ -1,0 +1,127 @@
+/**
+ * Embed mode of POST /v1/fuse (contract, FuseDoc): which model computes the dense scores, of how many docs,
+ * and what is answered while it cannot.
+ */
+import { problemAnswer } from '../contract/answer.js';
+import type { Answer } from '../contract/exchange.js';
+import type { Embedded, Embedder, InstalledModel } from '../models/embedder.js';
+import type { DenseModel, DenseModels, GatheredTexts } from '../native/index.js';
+import { single, type Metric } from '../system/metrics.js';
+
+/** Most docs of a request that a model is given. */
+export const embedDocs = { anonymous: 50, keyed: 1_000 } as const;
+
+/** Scores that a model computed, for the exact path. */
+export interface ComputedScores {
+  /** In the order of the docs. */
+  readonly scores: Float64Array;
+  readonly model: string;
+  /** Whether the model read only the beginning of the query or of a text. */
+  readonly truncated: boolean;
+}
+
+/** Which models a request may name. */
+export interface ModelChoice {
+  /** Ids of the installed ones. */
+  readonly installed: readonly string[];
+  /** Id of the one for requests that name none; undefined: there is none. */
+  readonly fallback: string | undefined;
+}
+
+/** What computes dense scores. */
+export interface EmbedMode {
+  readonly choice: ModelChoice;
+  readonly dense: DenseModels;
+  /**
+   * Brings the vectors that are missing, and keeps them. Undefined when all are there, else what is answered.
+   * A text's vector does not depend on who else asks.
+   */
+  readonly bring: (gathered: GatheredTexts, signal: AbortSignal) => Promise<Answer | undefined>;
+  readonly metrics: () => Metric[];
+}
+
+/** What embed mode is made of. */
+export interface EmbedModeParts {
+  readonly embedder: Embedder;
+  /** Id of the model for requests that name none; undefined: there is none. */
+  readonly fallback: string | undefined;
+  /** The file of embeddings, which must have been prepared; null: none are kept. */
+  readonly cacheFile: string | null;
+  /** The native module's models. */
+  readonly DenseModels: typeof DenseModels;
+}
+
+function later(
+  status: 429 | 503,
+  code: 'queue_full' | 'embed_timeout',
+  detail: string,
+  seconds: number,
+): Answer {
+  return { ...problemAnswer(status, code, detail), headers: { 'retry-after': String(seconds) } };
+}
+
+function embedFailed(model: string): Answer {
+  const detail = `The model ${model} cannot compute vectors now. Send dense_score, or name another model.`;
+  return problemAnswer(503, 'embed_failed', detail);
+}
+
+/** What is answered when a model brought no vectors. */
+function refusal(outcome: Exclude<Embedded, { kind: 'vectors' }>, model: string): Answer {
+  switch (outcome.kind) {
+    case 'queue_full':
+      return later(
+        429,
+        'queue_full',
+        `Too many texts wait for the model ${model}. Try again later, or name static-256, which need not wait.`,
+        outcome.retryAfterSeconds,
+      );
+    case 'too_late':
+      return later(
+        503,
+        'embed_timeout',
+        `The model ${model} did not get to all texts in time. Send fewer docs, or try again shortly.`,
+        1,
+      );
+    // The one whose connection is closed reads no answer.
+    case 'cancelled':
+    case 'failed':
+      return embedFailed(model);
+  }
+}
+
+function denseModel(model: InstalledModel): DenseModel {
+  const { id, digest, dimension, kind, folder, queryPrefix, documentPrefix } = model;
+  const common = { id, digest: Buffer.from(digest, 'hex'), dimension };
+  return kind === 'static' ? { ...common, staticFolder: folder } : { ...common, queryPrefix, documentPrefix };
+}
+
+/** Opens the models. @throws Error when the files of one cannot be used */
+export function openEmbedMode(parts: EmbedModeParts): EmbedMode {
+  const { embedder, fallback, cacheFile } = parts;
+  const installed = embedder.models.map(({ id }) => id);
+  const dense = new parts.DenseModels(embedder.models.map(denseModel), fallback, cacheFile);
+  return {
+    choice: { installed, fallback },
+    dense,
+    async bring(gathered, signal) {
+      const missing = gathered.missing();
+      if (missing.length === 0) return undefined;
+      const model = embedder.models.find(({ id }) => id === gathered.model);
+      if (model === undefined)
+        throw new Error(`Texts were gathered for ${gathered.model}, which is not there`);
+      const outcome = await embedder.embed(model, missing, signal);
+      if (outcome.kind !== 'vectors') return refusal(outcome, model.id);
+      const taken = gathered.complete(outcome.vectors, [...outcome.truncated]);
+      return taken ? undefined : embedFailed(model.id);
+    },
+    metrics() {
+      const { hits, misses } = dense.lookups();
+      const counter = (name: string, help: string, value: number): Metric =>
+        single('counter', `fusegate_embeddings_cache_${name}_total`, help, value);
+      return [
+        counter('hits', 'Texts whose vectors were in the cache of embeddings.', hits),
+        counter('misses', 'Texts whose vectors had to be computed.', misses),
+      ];
+    },
+  };
+}

@@ -1,0 +1,227 @@
+/**
+ * Embed mode of POST /v1/fuse with the static model: scores that were worked out elsewhere, the fast path
+ * against the exact one on random bodies, and what is refused.
+ */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import fc from 'fast-check';
+import type { FuseRequest, FuseResponse } from '../../src/contract/fuse.js';
+import { native } from '../../src/native/addon.js';
+import { fuseExact, type ScoredRequest } from '../../src/search/exact.js';
+import { LOOP_BODY_LIMIT, fuseHandler } from '../../src/search/fuse.js';
+import { exactOffLoop } from '../../src/search/offLoop.js';
+import { near } from '../reference/agreement.js';
+import type { ReferenceRequest } from '../reference/fuse.js';
+import { plainStyle, style, writeBody } from './bodies.js';
+import { answered, noModels, requestWith, staticMode } from './embedding.js';
+import { fuseRequest } from './requests.js';
+
+const mode = staticMode();
+const handler = fuseHandler({ ...native, answerExactlyOffLoop: exactOffLoop(), embedMode: mode });
+
+/** A request as the handler answers it. */
+async function answer(request: unknown, key?: string): Promise<{ status: number; body: unknown }> {
+  const sent = await handler(requestWith(Buffer.from(JSON.stringify(request)), key));
+  const read = { status: sent.status, body: answered(sent) };
+  if ('bytes' in sent.body) sent.body.release?.();
+  return read;
+}
+
+interface Recorded {
+  readonly query: string;
+  readonly texts: readonly string[];
+  readonly scores: readonly number[];
+}
+
+function recorded(): Recorded[] {
+  const file = fileURLToPath(new URL('../../../test/vectors/static-256.jsonl', import.meta.url));
+  const lines = readFileSync(file, 'utf8').trim().split('\n');
+  return lines.map((line) => JSON.parse(line) as Recorded);
+}
+
+test('scores are those that another program works out', async () => {
+  let flat = 0;
+  for (const { query, texts, scores } of recorded()) {
+    const docs = texts.map((text, at) => ({ id: String(at), text }));
+    const { status, body } = await answer({ query, docs, embed_model: 'static-256' });
+    assert.equal(status, 200);
+    const { dense_source: source, results, warnings = [] } = body as FuseResponse;
+    assert.equal(source, 'model:static-256');
+    assert.equal(results.length, texts.length);
+    for (const { id, dense_score: score } of results) {
+      assert.ok(near(score, scores[Number(id)] ?? NaN), `${query} ${id}: ${score}`);
+    }
+    flat += warnings.filter(({ code }) => code === 'dense_leg_flat').length;
+  }
+  assert.equal(flat, 2);
+});
+
+/** A request of which the model scores the docs. */
+type Unscored = Omit<ReferenceRequest, 'docs'> & Pick<FuseRequest, 'docs' | 'entity_map'>;
+
+/** What the exact path makes of scores that were gathered by themselves. */
+function exactAnswer(request: Unscored): unknown {
+  const texts = request.docs.map(({ text }) => text);
+  const pairs = Object.entries(request.entity_map ?? {});
+  const gathered = mode.dense.gather('static-256', request.query, texts, pairs);
+  assert.ok(typeof gathered !== 'string');
+  const scores = gathered.scores();
+  const docs = request.docs.map((doc, at) => ({ ...doc, dense_score: scores[at] ?? NaN }));
+  const computed = { model: 'static-256', truncated: false };
+  return JSON.parse(
+    JSON.stringify(fuseExact({ ...request, docs } as ScoredRequest, native.logarithm, computed)),
+  );
+}
+
+const entityMap = fc.option(
+  fc.dictionary(fc.constantFrom('fox', 'Fox', 'fo', 'ox', '日本', '水', 'é', '"', '__proto__'), fc.string(), {
+    maxKeys: 4,
+    noNullPrototype: true,
+  }),
+);
+
+/** Requests of which at least one doc lacks its score. */
+const unscored: fc.Arbitrary<Unscored> = fc
+  .tuple(
+    fuseRequest,
+    entityMap,
+    fc.array(fc.constantFrom('kept', 'left out', 'null'), { minLength: 12, maxLength: 12 }),
+  )
+  .map(([request, entities, habits]) => ({
+    ...request,
+    ...(entities === null ? {} : { entity_map: entities }),
+    docs: request.docs.map(({ id, text, dense_score: score }, at) => {
+      const habit = at === 0 && habits[0] === 'kept' ? 'left out' : habits[at];
+      if (habit === 'kept') return { id, text, dense_score: score };
+      return habit === 'null' ? { id, text, dense_score: null } : { id, text };
+    }),
+  }));
+
+test('fast path = exact path to the last bit, however a request is written', async () => {
+  const out = new Uint8Array(1 << 20);
+  const facts = new Float64Array(1);
+  let taken = 0;
+  await fc.assert(
+    fc.asyncProperty(unscored, style, async (request, how) => {
+      const expected = exactAnswer(request);
+      const body = writeBody(request, how);
+      assert.equal(native.fuse(body, out, facts) < 0, true);
+      const length = mode.dense.fuse(body, out, facts, 50);
+      if (length > 0) {
+        taken += 1;
+        assert.deepEqual(JSON.parse(Buffer.from(out.subarray(0, length)).toString()), expected);
+      } else assert.equal(length, -1);
+      const sent = await handler(requestWith(body));
+      assert.equal(sent.status, 200);
+      assert.deepEqual(answered(sent), expected);
+      const texts = [request.query, ...request.docs.map(({ text }) => text)];
+      assert.equal(sent.charge, texts.flatMap((text) => Array.from(text)).length);
+    }),
+    { seed: 20_261_121, numRuns: 1_500 },
+  );
+  assert.ok(taken > 500, `${taken} taken`);
+});
+
+test('a body too long for the event loop gets the same answer from the pool', async () => {
+  const texts = Array.from(
+    { length: 900 },
+    (_, at) => `fox ${'wing lift '.repeat(40)} ${at} ${'red '.repeat(at % 7)}`,
+  );
+  const docs = texts.map((text, at) => ({ id: `d${at}`, text }));
+  const request = { query: 'a red fox', docs, entity_map: { fox: 'reynard' } };
+  for (const escapedNames of [0, 0.01]) {
+    const body = writeBody(request, { ...plainStyle, escapedNames });
+    assert.ok(body.length > LOOP_BODY_LIMIT, `${body.length} bytes`);
+    const sent = await handler(requestWith(body, 'a key'));
+    assert.deepEqual(answered(sent), exactAnswer(request));
+  }
+});
+
+test('entity_map changes what the model reads, and nothing else', async () => {
+  const docs = [
+    { id: 'a', text: 'a 🐎 in the field' },
+    { id: 'b', text: 'price of bread' },
+  ];
+  const plain = (await answer({ query: 'horse', docs })).body as FuseResponse;
+  const mapped = (await answer({ query: 'horse', docs, entity_map: { '🐎': 'horse', price: 'x' } }))
+    .body as FuseResponse;
+  const scores = ({ results }: FuseResponse) => new Map(results.map((one) => [one.id, one.dense_score]));
+  assert.ok((scores(mapped).get('a') ?? 0) > (scores(plain).get('a') ?? 0) + 0.2);
+  assert.notEqual(scores(mapped).get('b'), scores(plain).get('b'));
+  const rest = ({ results }: FuseResponse) =>
+    results.map(({ id, text, bm25_score: score }) => [id, text, score]).sort();
+  assert.deepEqual(rest(mapped), rest(plain));
+  const sameCase = (await answer({ query: 'horse', docs, entity_map: { Price: 'x' } })).body as FuseResponse;
+  assert.deepEqual(scores(sameCase), scores(plain));
+});
+
+test('the model scores every doc where one lacks its score', async () => {
+  const texts = ['red fox', 'blue fish', 'green tree'];
+  const bare = texts.map((text, at) => ({ id: String(at), text }));
+  const some = bare.map((doc, at) => (at === 1 ? doc : { ...doc, dense_score: 7 }));
+  assert.deepEqual(
+    (await answer({ query: 'fox', docs: some })).body,
+    (await answer({ query: 'fox', docs: bare })).body,
+  );
+});
+
+/** The errors of a 422. */
+async function errors(
+  request: unknown,
+  key?: string,
+): Promise<{ type: string; loc: unknown[]; msg: string; ctx: unknown }[]> {
+  const { status, body } = await answer(request, key);
+  assert.equal(status, 422);
+  return (body as { detail: { type: string; loc: unknown[]; msg: string; ctx: unknown }[] }).detail;
+}
+
+test('more docs than a model is given, with a key and without', async () => {
+  const docs = (count: number) => Array.from({ length: count }, (_, at) => ({ id: String(at), text: 'fox' }));
+  assert.equal((await answer({ query: 'fox', docs: docs(50) })).status, 200);
+  assert.equal((await answer({ query: 'fox', docs: docs(1_000) }, 'a key')).status, 200);
+  const [error] = await errors({ query: 'fox', docs: docs(51) });
+  assert.ok(error !== undefined);
+  assert.deepEqual([error.type, error.loc], ['too_long', ['body', 'docs']]);
+  assert.deepEqual(error.ctx, { field_type: 'List', max_length: 50, actual_length: 51 });
+  assert.equal(error.msg, 'List should have at most 50 items after validation, not 51');
+  const [keyed] = await errors({ query: 'fox', docs: docs(1_001) }, 'a key');
+  assert.deepEqual(keyed?.ctx, { field_type: 'List', max_length: 1_000, actual_length: 1_001 });
+  const scored = docs(1_001).map((doc) => ({ ...doc, dense_score: 1 }));
+  assert.equal((await answer({ query: 'fox', docs: scored })).status, 200);
+});
+
+test('a model that is not installed, with what else is wrong', async () => {
+  const docs = Array.from({ length: 51 }, () => ({ id: 'a', text: 'fox' }));
+  const found = await errors({ query: 'fox', docs, embed_model: 'bge-huge' });
+  assert.deepEqual(
+    found.map(({ type, loc }) => [type, loc]),
+    [
+      ['too_long', ['body', 'docs']],
+      ['value_error', ['body', 'embed_model']],
+    ],
+  );
+  assert.equal(found[1]?.msg, 'Value error, "bge-huge" is not installed; installed: static-256');
+  const scored = [{ id: 'a', text: 'fox', dense_score: 1 }];
+  assert.equal((await answer({ query: 'fox', docs: scored, embed_model: 'bge-huge' })).status, 200);
+});
+
+test('an entity_map that cannot be applied', async () => {
+  const docs = [{ id: 'a', text: 'a'.repeat(100) }];
+  const [empty] = await errors({ query: 'fox', docs, entity_map: { '': 'x' } });
+  assert.deepEqual([empty?.type, empty?.loc], ['value_error', ['body', 'entity_map']]);
+  const [grown] = await errors({ query: 'fox', docs, entity_map: { a: 'b'.repeat(400_000) } });
+  assert.deepEqual([grown?.type, grown?.loc], ['value_error', ['body', 'entity_map']]);
+  assert.match(grown?.msg ?? '', /makes the texts longer than 33554432 bytes/);
+  const [keys] = await errors({ query: 'fox', docs, entity_map: { ['k'.repeat(1_048_577)]: 'x' } });
+  assert.match(keys?.msg ?? '', /its keys have more than 1048576 bytes/);
+});
+
+test('a server without a model says so', async () => {
+  const without = fuseHandler({ ...native, answerExactlyOffLoop: exactOffLoop(), embedMode: noModels() });
+  const body = Buffer.from('{"query":"fox","docs":[{"id":"a","text":"fox"}]}');
+  const sent = await without(requestWith(body));
+  assert.equal(sent.status, 503);
+  assert.equal((answered(sent) as { code: string }).code, 'no_model');
+});
