@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { readBodies } from './bodies.js';
 import { open, requestBytes } from './client.js';
 import type { Connection } from './client.js';
+import { p99, scrape } from './histogram.js';
 import { machine, writeRecord } from './machine.js';
 import { dotPlot } from './plot.js';
 import { freePort } from './processes.js';
@@ -28,39 +29,6 @@ const PAUSE_MS = 2;
 const LARGE_BYTES = 32 * 2 ** 20;
 /** Greatest rise (ms) of the 99th percentile. */
 const TARGET_MS = 5;
-
-/** Latencies so far: requests up to each bound (s), cumulative, ascending; the last bound is infinite. */
-type Histogram = readonly { readonly bound: number; readonly count: number }[];
-
-/** Reads the histogram of POST /v1/fuse from Prometheus' text format. */
-async function scrape(metricsUrl: string): Promise<Histogram> {
-  const text = await (await fetch(metricsUrl)).text();
-  const rows = text.matchAll(/^fusegate_http_request_duration_seconds_bucket\{(.*)\} (\d+)$/gm);
-  return Array.from(rows, ([, labels = '', count = '']) => ({ labels, count: Number(count) }))
-    .filter(({ labels }) => labels.includes('route="fuse"'))
-    .map(({ labels, count }) => ({ bound: boundOf(labels), count }))
-    .sort((left, right) => left.bound - right.bound);
-}
-
-function boundOf(labels: string): number {
-  const text = /le="([^"]*)"/.exec(labels)?.[1] ?? '';
-  return text === '+Inf' ? Infinity : Number(text);
-}
-
-/**
- * The 99th percentile (ms) of what came between two scrapes, the slowest `left` requests left out, by linear
- * interpolation within a bucket.
- */
-function p99(before: Histogram, after: Histogram, left: number): number {
-  const counts = after.map(({ bound, count }, at) => ({ bound, count: count - (before[at]?.count ?? 0) }));
-  const all = (counts.at(-1)?.count ?? 0) - left;
-  const rank = 0.99 * all;
-  const at = counts.findIndex(({ count }) => count >= rank);
-  const [upper, lower] = [counts[at], counts[at - 1] ?? { bound: 0, count: 0 }];
-  if (upper === undefined || all <= 0) throw new Error('no small requests were measured');
-  const share = (rank - lower.count) / (upper.count - lower.count);
-  return 1000 * (lower.bound + share * (upper.bound - lower.bound));
-}
 
 /** A body of nearly the limit: the documents of a smaller one, again and again. */
 function largeBody(): Uint8Array {

@@ -49,6 +49,8 @@ export interface WrkRun {
   readonly path: string;
   /** The script's argument. */
   readonly argument: string;
+  /** An API key for scripts that send one. */
+  readonly key?: string;
   readonly connections: number;
   readonly seconds: number;
 }
@@ -60,7 +62,7 @@ export interface WrkRun {
  */
 export async function runWrk(
   server: Server,
-  { script, path, argument, connections, seconds }: WrkRun,
+  { script, path, argument, key, connections, seconds }: WrkRun,
 ): Promise<Load> {
   const flags = ['-t', '1', '-c', String(connections), '-d', `${seconds}s`, '--timeout', '60s', '--latency'];
   const cpuBefore = server.cpuSeconds();
@@ -71,6 +73,7 @@ export async function runWrk(
     `${server.url}${path}`,
     '--',
     argument,
+    ...(key === undefined ? [] : [key]),
   ]);
   const cpu = server.cpuSeconds() - cpuBefore;
   const line = /^RESULT (.*)$/m.exec(stdout)?.[1];

@@ -6,6 +6,8 @@ import { benchAudit } from './audit.js';
 import type { AuditOptions } from './audit.js';
 import { benchCheckout, type CheckoutOptions } from './checkout.js';
 import { benchDoor } from './door.js';
+import { benchEmbed } from './embed.js';
+import type { EmbedOptions } from './embed.js';
 import type { DoorOptions } from './door.js';
 import { benchFuse } from './fuse.js';
 import type { FuseOptions } from './fuse.js';
@@ -126,6 +128,17 @@ program
   .option('--no-record', 'write nothing to bench/record')
   .action(async (options: CheckoutOptions) => {
     process.exitCode = await benchCheckout(options);
+  });
+program
+  .command('embed')
+  .description('embed mode against sentence-transformers behind FastAPI: cold, warm, static; p99; memory')
+  .option('--rounds <n>', 'rounds in which the peers take turns', whole, 3)
+  .option('--seconds <s>', 'seconds of load of each kind', positive, 5)
+  .option('--requests <n>', 'requests under which the memory is looked at', whole, 10_000)
+  .option('--json', 'print one JSON document instead of text', false)
+  .option('--no-record', 'write nothing to bench/record')
+  .action(async (options: EmbedOptions) => {
+    process.exitCode = await benchEmbed(options);
   });
 try {
   await program.parseAsync();

@@ -25,5 +25,6 @@ export function handOn<Input>(request: RouteRequest, as: HandedOn<Input>): Route
     head: request.head,
     peer: () => request.peer(),
     aborted: () => request.aborted(),
+    signal: () => request.signal(),
   };
 }
