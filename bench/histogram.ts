@@ -1,4 +1,4 @@
-/** The server's own histogram of latencies, from its Prometheus text, and percentiles between two readings. */
+/** The server's own histogram of latencies, read from its metrics, and percentiles between two readings. */
 
 /** Latencies so far: requests up to each bound (s), cumulative, ascending; the last bound is infinite. */
 export type Histogram = readonly { readonly bound: number; readonly count: number }[];

@@ -72,7 +72,7 @@ function refusal(outcome: Exclude<Embedded, { kind: 'vectors' }>, model: string)
       return later(
         429,
         'queue_full',
-        `Too many texts wait for the model ${model}. Try again later, or name static-256, which need not wait.`,
+        `Too many texts wait for the model ${model}. Try again later, or name static-256.`,
         outcome.retryAfterSeconds,
       );
     case 'too_late':

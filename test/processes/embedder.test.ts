@@ -1,4 +1,4 @@
-/** The embedder among the processes of a server: one for all workers, at low priority, gone with its parent. */
+/** The embedder among a server's processes: one for all workers, at low priority, gone with its parent. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { createServer } from 'node:net';

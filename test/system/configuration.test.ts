@@ -32,6 +32,13 @@ test('defaults', () => {
       anonymousCharactersPerMonth: null,
       leadsPerMinute: 10,
       auditsPerMinute: 6,
+      modelsFolder: null,
+      embedModel: null,
+      embedThreads: 1,
+      embedQueue: 4_000,
+      embedDeadlineMs: 30_000,
+      embedPreload: false,
+      embedCacheMb: 256,
       rateSource: {
         kind: 'urls',
         urls: [
@@ -97,6 +104,13 @@ const everyVariable = {
   ANONYMOUS_CHARACTERS_PER_MONTH: '1000000000000',
   LEADS_PER_MINUTE: '0',
   AUDITS_PER_MINUTE: '0',
+  MODELS_DIR: '/srv/models',
+  EMBED_MODEL: 'static-256',
+  EMBED_THREADS: '2',
+  EMBED_QUEUE: '10',
+  EMBED_DEADLINE_MS: '1000',
+  EMBED_PRELOAD: 'yes',
+  EMBED_CACHE_MB: '0',
   RATE_SOURCE: 'fixed:61234.50',
   CHECKOUT_REQUESTS_PER_MINUTE: '0',
   BTC_NETWORK: 'regtest',
@@ -141,6 +155,13 @@ test('every value is read', () => {
     anonymousCharactersPerMonth: 1e12,
     leadsPerMinute: 0,
     auditsPerMinute: 0,
+    modelsFolder: '/srv/models',
+    embedModel: 'static-256',
+    embedThreads: 2,
+    embedQueue: 10,
+    embedDeadlineMs: 1_000,
+    embedPreload: true,
+    embedCacheMb: 0,
     rateSource: { kind: 'fixed', cents: 6_123_450 },
     checkoutRequestsPerMinute: 0,
     btcNetwork: 'regtest',
@@ -482,7 +503,8 @@ test('names that are nearly ours are named, others are not', () => {
       'MASTER_SECRET, MASTER_SECRET_FILE, PUBLIC_URL, PUBLIC_DOOR_URL, CLICK_HOSTS, CLICKS_RETENTION_DAYS, ' +
       'LEADS_RETENTION_DAYS, METRICS_PORT, LOG_LEVEL, TRUSTED_PROXIES, TIERS_FILE, ' +
       'ANONYMOUS_REQUESTS_PER_MINUTE, ANONYMOUS_CHARACTERS_PER_MONTH, LEADS_PER_MINUTE, AUDITS_PER_MINUTE, ' +
-      'RATE_SOURCE, ' +
+      'MODELS_DIR, EMBED_MODEL, EMBED_THREADS, EMBED_QUEUE, EMBED_DEADLINE_MS, EMBED_PRELOAD, ' +
+      'EMBED_CACHE_MB, RATE_SOURCE, ' +
       'CHECKOUT_REQUESTS_PER_MINUTE, BTC_NETWORK, BTC_XPUB, BTC_CONFIRMATIONS, BTC_CHAIN, BTC_CHAIN_FILE, ' +
       'MAX_UNPAID_ORDERS, LND_REST_URL, LND_TLS_CERT, LND_MACAROON_HEX, ' +
       'LND_MACAROON_HEX_FILE, LND_MACAROON_PATH, STRIPE_SECRET_KEY, STRIPE_SECRET_KEY_FILE, ' +
