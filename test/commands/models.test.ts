@@ -95,7 +95,7 @@ describe('models add', () => {
     };
     assert.deepEqual(
       json.models.map(({ id }) => id),
-      ['tiny', 'all-MiniLM-L6-v2'],
+      ['tiny', 'all-MiniLM-L6-v2', 'static-256'],
     );
     assert.equal(json.default, 'all-MiniLM-L6-v2');
 
