@@ -24,6 +24,8 @@ function environmentOf(data: string): Record<string, string> {
     STORE_URL: `lmdb:${data}/store`,
     PUBLIC_URL: 'https://fuse.example',
     LEADS_PER_MINUTE: '0',
+    // A disk of the tests is smaller than the cache is by default.
+    EMBED_CACHE_MB: '1',
     LOG_LEVEL: 'fatal',
   };
 }
