@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { exchange, post } from '../../http/raw.js';
 import { launch as launchBrowser, skipBrowser } from '../../pages/browser.js';
-import { run, temporaryFolder, type Running } from '../../processes/run.js';
+import { run, temporaryFolder, until, type Running } from '../../processes/run.js';
 import { nodesSkip, PaymentNodes } from './nodes.js';
 
 const main = fileURLToPath(new URL('../../../src/main.js', import.meta.url));
@@ -70,7 +70,8 @@ describe('buying a key', { skip, timeout: 300_000 }, () => {
       const page = await order({ ...options, permissions: ['clipboard-read', 'clipboard-write'] });
       await page.getByText('Waiting for your payment.').waitFor();
       await page.getByAltText('QR code of the invoice').waitFor();
-      await page.waitForFunction("document.querySelector('img.code').naturalWidth > 0");
+      const drawn = "document.querySelector('img.code').naturalWidth";
+      await until(async () => Number(await page.evaluate(drawn)) > 0, 5_000);
       await page.getByText(/\(1[45]:\d\d left\)/).waitFor();
       const width = await page.evaluate('document.documentElement.scrollWidth');
       assert.ok(Number(width) <= options.viewport.width, 'nothing overflows');
