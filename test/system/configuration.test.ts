@@ -7,7 +7,11 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, describe, test } from 'node:test';
-import { readConfiguration, renderConfiguration } from '../../src/system/configuration.js';
+import {
+  installedModelsFolder,
+  readConfiguration,
+  renderConfiguration,
+} from '../../src/system/configuration.js';
 
 const linux = { platform: 'linux', cores: 4 } as const;
 
@@ -276,6 +280,23 @@ test('card payments need a key of Stripe, whose secrets are never shown', () => 
     const said = errorsOf({ [name]: value });
     assert.match(said, new RegExp(`^${name} `));
     if (/SECRET/.test(name)) assert.ok(!said.includes(value), said);
+  }
+});
+
+test('models lie in the data folder, or where MODELS_DIR says', () => {
+  const folderOf = (environment: Record<string, string>): string => {
+    const read = readConfiguration(environment, linux);
+    return 'configuration' in read ? installedModelsFolder(read.configuration) : read.errors.join();
+  };
+  assert.equal(folderOf({ STORE_URL: 'lmdb:/var/lib/x/store' }), '/var/lib/x/models');
+  assert.equal(folderOf({ STORE_URL: 'lmdb:/var/lib/x/store', MODELS_DIR: '/opt/models' }), '/opt/models');
+  for (const [name, value] of [
+    ['EMBED_THREADS', '0'],
+    ['EMBED_QUEUE', '-1'],
+    ['EMBED_DEADLINE_MS', '10'],
+    ['EMBED_PRELOAD', '1'],
+  ] as const) {
+    assert.match(folderOf({ [name]: value }), new RegExp(`^${name} must be`));
   }
 });
 
