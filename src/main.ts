@@ -59,7 +59,7 @@ import { takeDataFolder } from './processes/folder.js';
 import { runEmbedder } from './processes/embedderProcess.js';
 import { runParent } from './processes/parent.js';
 import { runWorker } from './processes/worker.js';
-import { openEmbedMode, type EmbedMode } from './search/embedMode.js';
+import { denseModel, openEmbedMode, type EmbedMode } from './search/embedMode.js';
 import { fuseHandler } from './search/fuse.js';
 import { exactOffLoop } from './search/offLoop.js';
 import { missingStore, openStore, parseStoreUrl } from './store/open.js';
@@ -382,9 +382,28 @@ const exploringMissing =
 /** The folder of the models that ship. */
 const shippedModels = fileURLToPath(new URL('../../models', import.meta.url));
 
+/** The sentence that says why a static model cannot be used; undefined where it can, and for others. */
+function wrongStatic(model: InstalledModel): string | undefined {
+  if (model.kind !== 'static') return undefined;
+  try {
+    new native.DenseModels([denseModel(model)]);
+    return undefined;
+  } catch (error) {
+    return `${error instanceof Error ? error.message : String(error)}.`;
+  }
+}
+
 /** Reads every model that is installed or ships. @throws Error where a folder cannot be listed */
-function findModels(configuration: Configuration): Promise<FoundModels> {
-  return readModels([installedModelsFolder(configuration), shippedModels]);
+async function findModels(configuration: Configuration): Promise<FoundModels> {
+  const { models, refused } = await readModels([installedModelsFolder(configuration), shippedModels]);
+  const tried = models.map((model) => ({ model, wrong: wrongStatic(model) }));
+  return {
+    models: tried.flatMap(({ model, wrong }) => (wrong === undefined ? [model] : [])),
+    refused: [
+      ...refused,
+      ...tried.flatMap(({ model: { id }, wrong }) => (wrong === undefined ? [] : [{ id, wrong }])),
+    ],
+  };
 }
 
 /** Loads a model in this process; the runtime is loaded with the first. */
@@ -402,7 +421,7 @@ async function openSession(model: InstalledModel, threads: number): Promise<Sess
 
 /** Loads a model and tries it out; the sentence that says what is wrong with it. */
 async function tryModel(model: InstalledModel): Promise<string | undefined> {
-  if (model.kind !== 'onnx') return undefined;
+  if (model.kind !== 'onnx') return wrongStatic(model);
   const opened = await openSession(model, 1);
   if ('wrong' in opened) return opened.wrong;
   await opened.session.close();
@@ -531,9 +550,11 @@ export async function main(args: readonly string[]): Promise<void> {
         addModels(program, {
           ...parts,
           shippedFolder: shippedModels,
+          findModels,
           fetch,
           lockFile: native.lockFile,
           tryModel,
+          evaluation: { ...native, openSession, writeFile: (path, text) => writeFileSync(path, text) },
           progressTo: process.stderr,
         }),
       (program) => addReceipts(program, { ...parts, readLines, getPage }),

@@ -1,4 +1,4 @@
-/** `fusegate models list|add|verify|remove`: the embedding models that are installed. */
+/** `fusegate models list|add|verify|remove|evaluate`: the embedding models that are installed. */
 import { basename, join } from 'node:path';
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { poolings, type InstalledModel } from '../models/embedder.js';
@@ -8,10 +8,10 @@ import {
   isModelId,
   modelNames,
   readModelFolder,
-  readModels,
   type FoundModels,
 } from '../models/modelFolder.js';
 import { installedModelsFolder, readConfiguration, type Configuration } from '../system/configuration.js';
+import { addEvaluate, evaluate, type EvaluateOptions, type EvaluateParts } from './evaluate.js';
 import { progressOn } from './progress.js';
 import type { CommandParts } from './withStore.js';
 
@@ -22,10 +22,12 @@ export interface ModelsCommandParts extends Pick<
 > {
   /** Folder of the models that ship. */
   readonly shippedFolder: string;
+  readonly findModels: (configuration: Configuration) => Promise<FoundModels>;
   readonly fetch: InstallParts['fetch'];
   readonly clock: InstallParts['clock'];
   readonly lockFile: InstallParts['lockFile'];
   readonly tryModel: InstallParts['tryModel'];
+  readonly evaluation: Pick<EvaluateParts, 'DenseModels' | 'prepareEmbeddings' | 'openSession' | 'writeFile'>;
   /** Where progress is shown. */
   readonly progressTo: NodeJS.WriteStream;
 }
@@ -58,13 +60,6 @@ async function withFolder(
   return 1;
 }
 
-function findModels(
-  { shippedFolder }: ModelsCommandParts,
-  configuration: Configuration,
-): Promise<FoundModels> {
-  return readModels([installedModelsFolder(configuration), shippedFolder]);
-}
-
 interface Json {
   readonly json?: boolean;
 }
@@ -84,7 +79,7 @@ function row(model: InstalledModel, usual: InstalledModel | undefined): string {
 const heading = `  ${'model'.padEnd(26)}  kind    numbers  tokens        size  licence\n`;
 
 async function list(parts: ModelsCommandParts, configuration: Configuration, { json }: Json): Ended {
-  const { models, refused } = await findModels(parts, configuration);
+  const { models, refused } = await parts.findModels(configuration);
   const usual = defaultModel(models, configuration.embedModel);
   if (json === true) {
     await parts.write(`${JSON.stringify({ models, refused, default: usual?.id ?? null })}\n`);
@@ -184,6 +179,19 @@ async function remove(parts: ModelsCommandParts, configuration: Configuration, i
   return { wrong: ships ? `${id} ships with Fusegate and stays.` : `There is no installed model ${id}.` };
 }
 
+async function evaluateModel(
+  parts: ModelsCommandParts,
+  configuration: Configuration,
+  id: string | undefined,
+  folder: string,
+  options: EvaluateOptions,
+): Ended {
+  const { models } = await parts.findModels(configuration);
+  const model = defaultModel(models, id ?? configuration.embedModel);
+  if (model === undefined) return { wrong: `There is no model ${id ?? 'for requests that name none'}.` };
+  return evaluate({ ...parts, ...parts.evaluation }, model, folder, options);
+}
+
 function wholeNumber(text: string): number {
   if (/^[1-9]\d{0,4}$/.test(text)) return Number(text);
   throw new InvalidArgumentError('It must be a whole number.');
@@ -198,7 +206,9 @@ const sourceHelp = 'owner/name of a model on the hub, the URL of a folder, or a 
 
 /** Adds the commands to the program. */
 export function addModels(program: Command, parts: ModelsCommandParts): void {
-  const models = program.command('models').description('list, add, verify and remove embedding models');
+  const models = program
+    .command('models')
+    .description('list, add, verify, remove and evaluate embedding models');
   const act = async (command: (configuration: Configuration) => Ended): Promise<void> => {
     process.exitCode = await withFolder(parts, command);
   };
@@ -226,5 +236,8 @@ export function addModels(program: Command, parts: ModelsCommandParts): void {
   );
   named('remove <id>', 'remove an installed model').action((id: string) =>
     act((configuration) => remove(parts, configuration, id)),
+  );
+  addEvaluate(models, (id, folder, options) =>
+    act((configuration) => evaluateModel(parts, configuration, id, folder, options)),
   );
 }

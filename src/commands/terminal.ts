@@ -1,6 +1,8 @@
 /** The terminal that a command runs in: its output, its questions, and whether anybody watches. */
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline/promises';
+import { pipeline } from 'node:stream';
+import { createGunzip } from 'node:zlib';
 import type { CommandParts } from './withStore.js';
 
 /** Writes to standard output at the pace of its reader; one that has gone ends the program quietly. */
@@ -12,13 +14,20 @@ export function writeOutput(text: string | Uint8Array): Promise<void> {
   });
 }
 
+/** A file's bytes, unpacked where its name ends in `.gz`. */
+function bytesOf(path: string): AsyncIterable<Uint8Array> {
+  const file = createReadStream(path);
+  // What goes wrong with either ends the other, and so the loop over its bytes.
+  return path.endsWith('.gz') ? pipeline(file, createGunzip(), () => undefined) : file;
+}
+
 /**
  * The lines of a file, or of standard input for `-`, as UTF-8 and without the line feeds that end them.
  * (Node's readline would also end lines at U+2028, which JSON leaves as it is.)
  * @throws where it cannot be read
  */
 export async function* readLines(path: string): AsyncGenerator<string> {
-  const input: AsyncIterable<Uint8Array> = path === '-' ? process.stdin : createReadStream(path);
+  const input: AsyncIterable<Uint8Array> = path === '-' ? process.stdin : bytesOf(path);
   const decoder = new TextDecoder();
   let rest = '';
   for await (const chunk of input) {

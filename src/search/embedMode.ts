@@ -89,7 +89,8 @@ function refusal(outcome: Exclude<Embedded, { kind: 'vectors' }>, model: string)
   }
 }
 
-function denseModel(model: InstalledModel): DenseModel {
+/** An installed model as the native module opens it. */
+export function denseModel(model: InstalledModel): DenseModel {
   const { id, digest, dimension, kind, folder, queryPrefix, documentPrefix } = model;
   const common = { id, digest: Buffer.from(digest, 'hex'), dimension };
   return kind === 'static' ? { ...common, staticFolder: folder } : { ...common, queryPrefix, documentPrefix };

@@ -277,3 +277,30 @@ describe('models add', () => {
     );
   });
 });
+
+test('a static model whose files do not fit each other is not used, and the commands say why', async () => {
+  const operator = new Operator();
+  const folder = join(operator.models, 'lame');
+  mkdirSync(folder, { recursive: true });
+  const content = { 'vocabulary.txt': 'a\nb\n', 'vectors.i8': '1'.repeat(511) };
+  for (const [name, text] of Object.entries(content)) writeFileSync(join(folder, name), text);
+  const listed = Object.entries(content).map(([name, text]) => {
+    const sha256 = createHash('sha256').update(text).digest('hex');
+    return [name, { bytes: text.length, sha256 }];
+  });
+  const shipped = JSON.parse(readFileSync(join(shippedFolder, 'fusegate.json'), 'utf8')) as object;
+  const manifest = {
+    ...shipped,
+    id: 'lame',
+    kind: 'static',
+    dimension: 256,
+    files: Object.fromEntries(listed) as unknown,
+  };
+  writeFileSync(join(folder, 'fusegate.json'), JSON.stringify(manifest));
+  const { output } = await operator.fusegate('list');
+  assert.match(output, /! lame: .*is no static model: its vectors do not fit its vocabulary\./);
+  const verified = await operator.fusegate('verify');
+  assert.equal(verified.code, 1);
+  assert.match(verified.output, /WRONG {2}lame: .*do not fit/);
+  assert.match(verified.output, /ok {5}static-256: /);
+});

@@ -283,18 +283,20 @@ impl Gathered {
                 let Some((query, docs)) = found.places.split_first() else {
                     return Vec::new();
                 };
+                let query = vector(query);
+                let square = dot(query, query);
                 docs.iter()
-                    .map(|doc| cosine(vector(query), vector(doc)))
+                    .map(|doc| cosine(query, square, vector(doc)))
                     .collect()
             }
         }
     }
 }
 
-/// Cosine of the angle between two vectors; 0 where one of them is 0. Sums run in one order, so that it is
-/// the same on every machine.
-fn cosine(a: &[f32], b: &[f32]) -> f64 {
-    let length = (dot(a, a) * dot(b, b)).sqrt();
+/// Cosine of the angle between two vectors, of which the first has that squared length; 0 where one of them
+/// is 0. Sums run in one order, so that it is the same on every machine.
+fn cosine(a: &[f32], square: f64, b: &[f32]) -> f64 {
+    let length = (square * dot(b, b)).sqrt();
     if length == 0.0 {
         0.0
     } else {
@@ -313,4 +315,109 @@ fn dot(a: &[f32], b: &[f32]) -> f64 {
     }
     let rest = rest_a.iter().zip(rest_b);
     lanes.iter().sum::<f64>() + rest.map(|(&a, &b)| f64::from(a) * f64::from(b)).sum::<f64>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+
+    const DIMENSION: usize = 12;
+
+    fn computed(id: &str) -> Model {
+        let kind = Kind::Computed {
+            query_prefix: "query: ".to_owned(),
+            document_prefix: String::new(),
+        };
+        Model::new(id.to_owned(), [7; 32], DIMENSION, kind).expect("a model")
+    }
+
+    /// A vector for each text, all different.
+    fn vectors<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<f32> {
+        let numbers = |text: &str| {
+            let sum: u32 = text.bytes().map(u32::from).sum();
+            (0..DIMENSION).map(move |at| ((sum + at as u32 * 31) % 17) as f32 - 8.0)
+        };
+        texts.flat_map(numbers).collect()
+    }
+
+    fn gather(models: &Arc<Models>, query: &str, texts: &[&str]) -> Gathered {
+        let (map, mut scratch) = (EntityMap::default(), Scratch::default());
+        let mut gathered = Gathered::new(models, 0, map, query, &mut scratch).expect("no map");
+        for text in texts {
+            gathered.add(text, &mut scratch).expect("no map");
+        }
+        gathered
+    }
+
+    fn cache(name: &str) -> (PathBuf, Embeddings) {
+        let path = std::env::temp_dir().join(format!("fusegate-dense-{name}-{}", std::process::id()));
+        Embeddings::prepare(&path, 1 << 16, DIMENSION).expect("a file");
+        let opened = Embeddings::open(&path).expect("the file");
+        (path, opened)
+    }
+
+    #[test]
+    fn what_is_missing_is_asked_for_once_and_looked_up_from_then_on() {
+        let (path, opened) = cache("lookups");
+        let models = Arc::new(Models::new(vec![computed("m")], Some(0), Some(opened)));
+        let mut first = gather(&models, "a", &["b", "c", "b", "query: a"]);
+        let missing: Vec<String> = first.missing().map(str::to_owned).collect();
+        assert_eq!(missing, ["query: a", "b", "c"]);
+        let brought = vectors(missing.iter().map(String::as_str));
+        assert!(!first.complete(&brought[1..], &[false; 3]));
+        assert!(!first.complete(&brought, &[false; 2]));
+        let mut broken = brought.clone();
+        broken[3] = f32::NAN;
+        assert!(!first.complete(&broken, &[false; 3]));
+        assert!(first.complete(&brought, &[false, true, false]));
+        assert!(first.truncated() && first.missing().next().is_none());
+        let scores = first.scores();
+        assert_eq!((scores[0], scores[3]), (scores[2], 1.0));
+        let expected = |at: usize| {
+            let (a, b) = (&brought[..DIMENSION], &brought[at * DIMENSION..][..DIMENSION]);
+            let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| f64::from(a * b)).sum::<f64>();
+            dot(a, b) / (dot(a, a) * dot(b, b)).sqrt()
+        };
+        assert!((scores[0] - expected(1)).abs() < 1e-12 && (scores[1] - expected(2)).abs() < 1e-12);
+        assert_eq!(models.lookups(), (0, 3));
+        let again = gather(&models, "a", &["c", "b"]);
+        assert!(again.missing().next().is_none() && again.truncated());
+        assert_eq!(again.scores(), [scores[1], scores[0]]);
+        assert!(!gather(&models, "a", &["c"]).truncated());
+        assert_eq!(models.lookups(), (5, 3));
+        std::fs::remove_file(path).expect("the file");
+    }
+
+    #[test]
+    fn without_a_cache_everything_is_missing_each_time() {
+        let models = Arc::new(Models::new(vec![computed("m")], None, None));
+        for _ in 0..2 {
+            let mut gathered = gather(&models, "a", &["b"]);
+            let brought = vectors(gathered.missing());
+            assert!(gathered.complete(&brought, &[false; 2]));
+            assert_eq!(gathered.scores().len(), 1);
+        }
+        assert_eq!((models.lookups(), models.find(None)), ((0, 4), None));
+        assert_eq!(models.find(Some("m")), Some(0));
+        assert_eq!(models.find(Some("n")), None);
+    }
+
+    #[test]
+    fn zero_vectors_score_0() {
+        let models = Arc::new(Models::new(vec![computed("m")], None, None));
+        let mut gathered = gather(&models, "a", &["b"]);
+        assert!(gathered.complete(&[0.0; 2 * DIMENSION], &[false; 2]));
+        assert_eq!(gathered.scores(), [0.0]);
+    }
+
+    #[test]
+    fn ids_that_would_need_an_escape_are_refused() {
+        let made = |id: &str| {
+            let kind = computed("m").kind;
+            Model::new(id.to_owned(), [0; 32], 1, kind).is_ok()
+        };
+        assert!(made("bge-base-en-v1.5") && made("a/b_c"));
+        assert!(!made("") && !made("a\"b") && !made("a b") && !made(&"a".repeat(MODEL_ID_BYTES + 1)));
+    }
 }

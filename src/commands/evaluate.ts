@@ -1,0 +1,170 @@
+/** `fusegate models evaluate`: how well a model and the ways of fusing rank a test collection. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join, resolve } from 'node:path';
+import { InvalidArgumentError, Option, type Command } from 'commander';
+import { tokenizers } from '../contract/fuse.js';
+import type { Embedder, InstalledModel } from '../models/embedder.js';
+import { localEmbedder, type OpenSession } from '../models/localEmbedder.js';
+import type { DenseModels, GatheredTexts } from '../native/index.js';
+import { openEmbedMode, type EmbedMode } from '../search/embedMode.js';
+import { rankQuery, type EvaluationParts, type QueryRankings } from '../search/evaluate.js';
+import type { Progress } from '../store/copy.js';
+import { readCollection, type Collection } from './collection.js';
+import { evaluationOf, renderEvaluation } from './evaluation.js';
+import { evaluationPlot } from './evaluationPlot.js';
+import { progressOn } from './progress.js';
+
+/** What the command needs from the outside. */
+export interface EvaluateParts {
+  readonly DenseModels: typeof DenseModels;
+  readonly prepareEmbeddings: (path: string, bytes: number, dimension: number) => void;
+  readonly openSession: OpenSession;
+  readonly write: (text: string) => Promise<void>;
+  readonly printError: (line: string) => void;
+  readonly writeFile: (path: string, text: string) => void;
+  /** Where progress is shown. */
+  readonly progressTo: NodeJS.WriteStream;
+}
+
+/** What the options come to. */
+export interface EvaluateOptions {
+  readonly qrels: string;
+  readonly candidates: number;
+  readonly tokenizer: (typeof tokenizers)[number];
+  readonly threads: number;
+  readonly json?: boolean;
+  readonly plot?: string;
+}
+
+/** Texts that are embedded between two looks at the progress. */
+const STEP = 16;
+
+/** Bytes of the file that keeps the vectors: twice their room, so that none pushes out another. */
+function cacheBytes({ docs, queries }: Collection, { dimension }: InstalledModel): number {
+  return 2 * (docs.length + queries.length) * (128 + 4 * dimension) + (1 << 20);
+}
+
+/** Brings vectors, or throws the reason why there are none. */
+function bringer(mode: EmbedMode, reason: () => string): (gathered: GatheredTexts) => Promise<void> {
+  const { signal } = new AbortController();
+  return async (gathered) => {
+    const refused = await mode.bring(gathered, signal);
+    if (refused !== undefined) throw new Error(reason());
+  };
+}
+
+/** Embeds every doc, so that ranking finds their vectors. */
+async function embedDocs(
+  { dense, model, bring }: EvaluationParts,
+  { docs }: Collection,
+  progress: Progress,
+): Promise<void> {
+  for (let from = 0; from < docs.length; from += STEP) {
+    progress('embedding', from, docs.length);
+    const texts = docs.slice(from, from + STEP).map(({ text }) => text);
+    const gathered = dense.gather(model, '', texts, []);
+    if (typeof gathered === 'string') throw new Error(gathered);
+    await bring(gathered);
+  }
+  progress('embedding', docs.length, docs.length);
+}
+
+async function rankAll(
+  parts: EvaluationParts,
+  { docs, queries }: Collection,
+  progress: Progress,
+): Promise<QueryRankings[]> {
+  const rankings: QueryRankings[] = [];
+  for (const [at, { text }] of queries.entries()) {
+    progress('ranking', at, queries.length, 'queries');
+    rankings.push(await rankQuery(parts, text, docs));
+  }
+  progress('ranking', queries.length, queries.length, 'queries');
+  return rankings;
+}
+
+/** Ranks a collection by a model, with a cache of its own that is gone afterwards. */
+async function rankCollection(
+  parts: EvaluateParts,
+  model: InstalledModel,
+  collection: Collection,
+  { candidates, tokenizer, threads }: EvaluateOptions,
+): Promise<QueryRankings[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'fusegate-evaluate-'));
+  const display = progressOn(parts.progressTo, 'docs');
+  let wrong = `The model ${model.id} brought no vectors.`;
+  const onWrong = (reason: string): string => (wrong = reason);
+  const embedder: Embedder = localEmbedder([model], parts.openSession, threads, onWrong);
+  try {
+    const cacheFile = join(folder, 'embeddings');
+    parts.prepareEmbeddings(cacheFile, cacheBytes(collection, model), model.dimension);
+    const mode = openEmbedMode({ DenseModels: parts.DenseModels, embedder, fallback: model.id, cacheFile });
+    const bring = bringer(mode, () => wrong);
+    const ranking = { dense: mode.dense, model: model.id, tokenizer, candidates, bring };
+    if (model.kind === 'onnx') await embedDocs(ranking, collection, display.progress);
+    return await rankAll(ranking, collection, display.progress);
+  } finally {
+    display.end();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Evaluates, prints, and gives the exit code, or the sentence that says what is wrong. */
+export async function evaluate(
+  parts: EvaluateParts,
+  model: InstalledModel,
+  folder: string,
+  options: EvaluateOptions,
+): Promise<number | { readonly wrong: string }> {
+  const collection = await readCollection(folder, options.qrels);
+  if ('wrong' in collection) return collection;
+  let rankings: QueryRankings[];
+  try {
+    rankings = await rankCollection(parts, model, collection, options);
+  } catch (error) {
+    return { wrong: error instanceof Error ? error.message : String(error) };
+  }
+  const { tokenizer, candidates } = options;
+  const facts = { model: model.id, digest: model.digest, tokenizer, candidates };
+  const evaluation = evaluationOf(collection, rankings, facts);
+  const name = basename(resolve(folder));
+  const printed =
+    options.json === true ? `${JSON.stringify(evaluation, null, 2)}\n` : renderEvaluation(name, evaluation);
+  await parts.write(printed);
+  if (options.plot !== undefined) parts.writeFile(options.plot, evaluationPlot(name, evaluation));
+  return 0;
+}
+
+function count(least: number): (text: string) => number {
+  return (text) => {
+    if (/^\d{1,6}$/.test(text) && Number(text) >= least) return Number(text);
+    throw new InvalidArgumentError(`It must be a whole number from ${least} on.`);
+  };
+}
+
+/** Adds the command to those of `fusegate models`. `run`: finds the model by its id, and runs. */
+export function addEvaluate(
+  models: Command,
+  run: (model: string | undefined, folder: string, options: EvaluateOptions) => Promise<void>,
+): void {
+  models
+    .command('evaluate <dataset>')
+    .description('rank a test collection: nDCG@10, MRR@10 and recall@100 of BM25, the model, and both fused')
+    .addHelpText(
+      'after',
+      '\nDataset: a folder with docs.jsonl (or docs.jsonl.gz) and queries.jsonl, an object with id and text' +
+        '\na line, and qrels.tsv: query, doc and grade a line.',
+    )
+    .option('--model <id>', 'an installed model; without it the one of requests that name none')
+    .option('--qrels <file>', 'file of the judgements in the folder', 'qrels.tsv')
+    .option('--candidates <count>', 'docs of a request: the best by BM25', count(1), 100)
+    .addOption(new Option('--tokenizer <name>', 'of BM25').choices(tokenizers).default('ws'))
+    .option('--threads <count>', 'threads that make a text’s vector', count(1), 1)
+    .option('--json', 'print JSON')
+    .option('--plot <file>', 'write a plot (SVG)')
+    .allowExcessArguments(false)
+    .action((folder: string, { model, ...options }: EvaluateOptions & { readonly model?: string }) =>
+      run(model, folder, options),
+    );
+}

@@ -1,0 +1,98 @@
+/** What an evaluation came to, and how it is printed. */
+import {
+  bootstrapped,
+  measured,
+  measures,
+  SAMPLES,
+  type Interval,
+  type Measure,
+} from '../search/measures.js';
+import { legs, type Leg, type QueryRankings } from '../search/evaluate.js';
+import type { Collection, JudgedQuery } from './collection.js';
+
+/** Every measure of one ranking. */
+export type Measured = Readonly<Record<Measure, Interval>>;
+
+/** Figures of a collection, as `--json` prints them. */
+export interface Evaluation {
+  readonly docs: number;
+  readonly judged: number;
+  readonly model: string;
+  /** SHA-256 of the model. */
+  readonly digest: string;
+  readonly tokenizer: string;
+  readonly candidates: number;
+  /** Of the intervals. */
+  readonly confidence: number;
+  readonly samples: number;
+  /** Over the whole collection. */
+  readonly whole: Readonly<Record<Leg, Measured>>;
+  /** Over each query's candidates as one request. */
+  readonly request: Readonly<Record<Leg, Measured>>;
+}
+
+/** What was evaluated, and how. */
+export type EvaluationFacts = Pick<Evaluation, 'model' | 'digest' | 'tokenizer' | 'candidates'>;
+
+function summed(
+  queries: readonly JudgedQuery[],
+  rankings: readonly QueryRankings[],
+  scope: keyof QueryRankings,
+): Evaluation['whole'] {
+  const ofLeg = (leg: Leg): Measured => {
+    const values = queries.map(({ judged }, at) => measured(rankings[at]?.[scope][leg] ?? [], judged));
+    const entries = measures.map((measure) => [measure, bootstrapped(values.map((value) => value[measure]))]);
+    return Object.fromEntries(entries) as Measured;
+  };
+  return Object.fromEntries(legs.map((leg) => [leg, ofLeg(leg)])) as Evaluation['whole'];
+}
+
+/** The figures of a collection's rankings, in the order of its queries. */
+export function evaluationOf(
+  { docs, queries }: Collection,
+  rankings: readonly QueryRankings[],
+  facts: EvaluationFacts,
+): Evaluation {
+  return {
+    docs: docs.length,
+    judged: queries.length,
+    ...facts,
+    confidence: 0.95,
+    samples: SAMPLES,
+    whole: summed(queries, rankings, 'whole'),
+    request: summed(queries, rankings, 'request'),
+  };
+}
+
+const headings: Readonly<Record<Measure, string>> = {
+  ndcg_at_10: 'nDCG@10',
+  mrr_at_10: 'MRR@10',
+  recall_at_100: 'recall@100',
+};
+
+const columnWidth = 22;
+
+function cell({ mean, low, high }: Interval): string {
+  return `${mean.toFixed(4)} [${low.toFixed(3)}, ${high.toFixed(3)}]`.padEnd(columnWidth);
+}
+
+function table(title: string, scope: Evaluation['whole']): string[] {
+  const heads = measures.map((measure) => headings[measure].padEnd(columnWidth));
+  const rows = legs.map(
+    (leg) => `  ${leg.padEnd(10)}${measures.map((measure) => cell(scope[leg][measure])).join('')}`,
+  );
+  return [title, `  ${''.padEnd(10)}${heads.join('')}`, ...rows, ''].map((line) => line.trimEnd());
+}
+
+/** The tables for people. */
+export function renderEvaluation(name: string, evaluation: Evaluation): string {
+  const { docs, judged, model, tokenizer, candidates, samples, whole, request } = evaluation;
+  return [
+    `${name}: ${docs} docs, ${judged} judged queries, model ${model}, tokenizer ${tokenizer}`,
+    '',
+    ...table('Whole collection', whole),
+    ...table(`The ${candidates} best of each query by BM25 as the request`, request),
+    `In brackets: 95 % intervals (bootstrap over the queries, ${samples} samples).`,
+    '',
+  ].join('\n');
+}

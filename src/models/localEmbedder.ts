@@ -1,0 +1,45 @@
+/** An embedder that runs its models in this process: for commands, which have nothing else to do. */
+import type { Embedded, Embedder, InstalledModel } from './embedder.js';
+import type { EmbeddingSession, SessionResult } from './session.js';
+
+/** Loads a model with so many threads. */
+export type OpenSession = (model: InstalledModel, threads: number) => Promise<SessionResult>;
+
+/** Makes it; a model is loaded with its first text. `onWrong`: told why a model cannot be run. */
+export function localEmbedder(
+  models: readonly InstalledModel[],
+  openSession: OpenSession,
+  threads: number,
+  onWrong: (reason: string) => void,
+): Embedder {
+  const sessions = new Map<InstalledModel, Promise<EmbeddingSession | undefined>>();
+
+  async function open(model: InstalledModel): Promise<EmbeddingSession | undefined> {
+    const opened = await openSession(model, threads);
+    if ('session' in opened) return opened.session;
+    onWrong(opened.wrong);
+    return undefined;
+  }
+
+  async function embed(
+    model: InstalledModel,
+    texts: readonly Uint8Array[],
+    signal: AbortSignal,
+  ): Promise<Embedded> {
+    const opening = sessions.get(model) ?? open(model);
+    sessions.set(model, opening);
+    const session = await opening;
+    if (session === undefined) return { kind: 'failed' };
+    const vectors = new Float32Array(texts.length * model.dimension);
+    const truncated: boolean[] = [];
+    for (const [at, text] of texts.entries()) {
+      if (signal.aborted) return { kind: 'cancelled' };
+      const embedded = await session.embed(text);
+      vectors.set(embedded.vector, at * model.dimension);
+      truncated.push(embedded.truncated);
+    }
+    return { kind: 'vectors', vectors, truncated };
+  }
+
+  return { models, embed };
+}

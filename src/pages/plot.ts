@@ -1,0 +1,72 @@
+/** Plots as SVG 1.1 files of their own: for light and dark ground, no script, no font but the reader's. */
+import { escapeHtml } from './page.js';
+
+/** Width of a plot, and where its drawing begins and ends. */
+export const plotWidth = 900;
+export const plotLeft = 210;
+export const plotRight = 150;
+export const plotTop = 86;
+
+/** Colours that are told apart on either ground. */
+export const plotColours = ['#2f6feb', '#d9622b', '#3a9d5d', '#8a5cc2'] as const;
+
+const style = `
+  text { font: 13px system-ui, sans-serif; fill: #1f2328; }
+  .title { font-size: 17px; font-weight: 600; } .quiet { fill: #59636e; font-size: 12px; }
+  .ground { fill: #ffffff; } .grid { stroke: #d1d9e0; } .axis { stroke: #59636e; }
+  @media (prefers-color-scheme: dark) {
+    text { fill: #f0f6fc; } .quiet { fill: #9198a1; }
+    .ground { fill: #0d1117; } .grid { stroke: #3d444d; } .axis { stroke: #9198a1; }
+  }`;
+
+/** A text at a place. */
+export function plotText(x: number, y: number, content: string, attributes = ''): string {
+  return `<text x="${x.toFixed(1)}" y="${y.toFixed(1)}" ${attributes}>${escapeHtml(content)}</text>`;
+}
+
+/** A line between two places. */
+export function plotLine(x1: number, y1: number, x2: number, y2: number, attributes: string): string {
+  const [a, b, c, d] = [x1, y1, x2, y2].map((value) => value.toFixed(1));
+  return `<line x1="${a ?? ''}" y1="${b ?? ''}" x2="${c ?? ''}" y2="${d ?? ''}" ${attributes}/>`;
+}
+
+/** The whole file. */
+export function plotPage(title: string, subtitle: string, height: number, parts: readonly string[]): string {
+  const size = `width="${plotWidth}" height="${height}"`;
+  const label = `role="img" aria-label="${escapeHtml(title)}"`;
+  return [
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${plotWidth} ${height}" ${size} ${label}>`,
+    `<style>${style}</style>`,
+    `<rect class="ground" width="${plotWidth}" height="${height}"/>`,
+    plotText(20, 30, title, 'class="title"'),
+    plotText(20, 50, subtitle, 'class="quiet"'),
+    ...parts,
+    '</svg>\n',
+  ].join('\n');
+}
+
+/** The names of series beside their colours. */
+export function plotLegend(series: readonly string[]): string[] {
+  let x = plotLeft;
+  return series.flatMap((name, at) => {
+    const here = x;
+    x += 34 + 7.5 * name.length;
+    const fill = plotColours[at % plotColours.length] ?? '';
+    const dot = `<circle cx="${here}" cy="${plotTop - 14}" r="5" fill="${fill}"/>`;
+    return [dot, plotText(here + 11, plotTop - 10, name)];
+  });
+}
+
+/** A value and the interval around it, drawn as a dot on a line. */
+export function plotSpread(
+  xs: readonly [low: number, middle: number, high: number],
+  y: number,
+  at: number,
+): string[] {
+  const colour = plotColours[at % plotColours.length] ?? '';
+  const [low, middle, high] = xs;
+  return [
+    plotLine(low, y, high, y, `stroke="${colour}" stroke-width="2.5" stroke-linecap="round"`),
+    `<circle cx="${middle.toFixed(1)}" cy="${y.toFixed(1)}" r="5" fill="${colour}"/>`,
+  ];
+}

@@ -1,0 +1,185 @@
+/** `fusegate models evaluate` as a program: its figures, its plot, and broken collections. */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import type { Evaluation } from '../../src/commands/evaluation.js';
+import { measured } from '../../src/search/measures.js';
+import { projectRoot } from '../peers/python.js';
+import { temporaryFolder } from '../processes/run.js';
+import { near } from '../reference/agreement.js';
+import { fuse } from '../reference/fuse.js';
+
+const folder = temporaryFolder();
+
+function evaluate(...args: readonly string[]) {
+  const command = ['dist/src/main.js', 'models', 'evaluate', ...args];
+  const environment = { PATH: process.env['PATH'] ?? '', STORE_URL: `lmdb:${folder}/none/store` };
+  const { status, stdout, stderr } = spawnSync(process.execPath, command, {
+    cwd: projectRoot,
+    env: environment,
+    maxBuffer: 64 << 20,
+  });
+  return { code: status, text: stdout.toString(), said: stderr.toString() };
+}
+
+const docs = [
+  'the lattice holds without a keystone',
+  'bread rises with wild yeast',
+  'neutron stars pulse in radio',
+  'a keystone holds the arch',
+  'radio waves of\u2028pulsars',
+  'sourdough loaves from the oven',
+].map((text, at) => ({ id: `d${at}`, text }));
+const queries = [
+  { id: 'q1', text: 'what holds a lattice' },
+  { id: 'q2', text: 'yeast for a loaf' },
+  { id: 'q3', text: 'pulsating stars' },
+  { id: 'unjudged', text: 'nothing' },
+];
+const judgements = [
+  'q1\td0\t2',
+  'q1\td3\t1',
+  'q2\td1\t1',
+  'q2\td5\t1',
+  'q2\td0\t0',
+  'q3\td2\t1',
+  'q3\td4\t1',
+];
+
+/** Writes a collection; what is given takes the place of a file's own lines. */
+function collection(name: string, files: Readonly<Record<string, string | Uint8Array>> = {}): string {
+  const path = join(folder, name);
+  mkdirSync(path);
+  const lines = (texts: readonly object[]): string =>
+    texts.map((text) => `${JSON.stringify(text)}\n`).join('');
+  const all = {
+    'docs.jsonl': lines(docs),
+    'queries.jsonl': lines(queries),
+    'qrels.tsv': `query-id\tcorpus-id\tscore\n${judgements.join('\n')}\n`,
+    ...files,
+  };
+  for (const [file, content] of Object.entries(all))
+    if (content !== '') writeFileSync(join(path, file), content);
+  return path;
+}
+
+test('figures are those of the rankings, and a collection may be packed and judged as TREC does', () => {
+  const plain = collection('plain');
+  const { code, text } = evaluate(plain, '--model', 'static-256', '--candidates', '3', '--json');
+  assert.equal(code, 0);
+  const found = JSON.parse(text) as Evaluation;
+  assert.deepEqual([found.docs, found.judged, found.model, found.candidates], [6, 3, 'static-256', 3]);
+  // BM25 by the oracle: the same docs with equal dense scores.
+  const scored = docs.map((doc) => ({ ...doc, dense_score: 1 }));
+  const grades = [
+    new Map([
+      [0, 2],
+      [3, 1],
+    ]),
+    new Map([
+      [1, 1],
+      [5, 1],
+    ]),
+    new Map([
+      [2, 1],
+      [4, 1],
+    ]),
+  ];
+  const values = grades.map((judged, at) => {
+    const { results } = fuse({ query: queries[at]?.text ?? '', docs: scored });
+    const byBm25 = [...results].sort((left, right) => right.bm25_score - left.bm25_score);
+    return measured(
+      byBm25.map(({ id }) => Number(id.slice(1))),
+      judged,
+    ).ndcg_at_10;
+  });
+  const expected = values.reduce((sum, value) => sum + value, 0) / values.length;
+  assert.ok(near(found.whole.bm25.ndcg_at_10.mean, expected));
+  assert.ok(found.whole.dense.ndcg_at_10.mean > found.whole.bm25.ndcg_at_10.mean);
+  assert.equal(found.whole.maxnorm.recall_at_100.mean, 1);
+  assert.ok(found.request.maxnorm.recall_at_100.mean <= 1);
+  const trec = collection('trec', {
+    'docs.jsonl': '',
+    'docs.jsonl.gz': gzipSync(docs.map((doc) => JSON.stringify(doc)).join('\n')),
+    'judged.txt': judgements.map((line) => line.replace('\t', ' 0 ').replace('\t', ' ')).join('\n'),
+  });
+  const same = evaluate(
+    trec,
+    '--model',
+    'static-256',
+    '--candidates',
+    '3',
+    '--json',
+    '--qrels',
+    'judged.txt',
+  );
+  assert.deepEqual(JSON.parse(same.text), found);
+});
+
+test('the tables name what they show, and the plot is one file', () => {
+  const plot = join(folder, 'plot.svg');
+  const { code, text, said } = evaluate(collection('shown'), '--plot', plot, '--candidates', '4');
+  assert.equal(code, 0);
+  assert.match(text, /^shown: 6 docs, 3 judged queries, model all-MiniLM-L6-v2, tokenizer ws\n/);
+  assert.match(
+    text,
+    /Whole collection\n.*nDCG@10.*MRR@10.*recall@100\n {2}bm25 .*\n {2}dense .*\n {2}rrf .*\n {2}maxnorm /,
+  );
+  assert.match(text, /The 4 best of each query by BM25 as the request\n/);
+  assert.match(said, /embedding: 0 of 6 docs[^]*ranking: 0 of 3 queries/);
+  const svg = readFileSync(plot, 'utf8');
+  assert.match(
+    svg,
+    /^<svg xmlns="http:\/\/www.w3.org\/2000\/svg"[^]*4 candidates as the request[^]*<\/svg>\n$/,
+  );
+  assert.doesNotMatch(svg, /NaN|undefined|Infinity/);
+});
+
+test('a collection that is broken, and a model that is not there', () => {
+  const cases: readonly [string, Readonly<Record<string, string>>, RegExp][] = [
+    ['no-queries', { 'queries.jsonl': '' }, /cannot be read \(ENOENT/],
+    ['no-docs', { 'docs.jsonl': '' }, /docs\.jsonl\.gz/],
+    ['no-text', { 'docs.jsonl': '{"id":"a","text":"x"}\n{"id":"b"}\n' }, /docs\.jsonl:2 is no object/],
+    ['no-json', { 'queries.jsonl': '\n{"id"\n' }, /queries\.jsonl:2 is no object/],
+    [
+      'twice',
+      { 'docs.jsonl': '{"id":"a","text":"x"}\n{"id":"a","text":"y"}\n' },
+      /docs\.jsonl:2 repeats the id a/,
+    ],
+    ['other-doc', { 'qrels.tsv': 'q1\td9\t1\n' }, /qrels\.tsv:1 judges d9, which is no doc/],
+    ['no-grade', { 'qrels.tsv': 'q1\td1\t1\nq1\td2\n' }, /qrels\.tsv:2 is no judgement/],
+    ['unjudged', { 'qrels.tsv': 'q1\td1\t0\n' }, /judges none of the queries/],
+  ];
+  for (const [name, files, expected] of cases) {
+    const { code, said } = evaluate(collection(name, files));
+    assert.equal(code, 1, name);
+    assert.match(said, expected);
+  }
+  const unknown = evaluate(join(folder, 'plain'), '--model', 'bge-huge');
+  assert.deepEqual([unknown.code, unknown.said], [1, 'There is no model bge-huge.\n']);
+  const options = evaluate(join(folder, 'plain'), '--candidates', 'none');
+  assert.equal(options.code, 1);
+});
+
+const shared = join(projectRoot, '../shared/data');
+
+/** What the static model must reach: dense over the whole collection, and fused over 100 candidates. */
+const figures = [
+  { name: 'cranfield', qrels: 'qrels-binary.tsv', dense: 0.65 * 0.509, fused: 0.422 + 0.03 },
+  { name: 'cisi', qrels: 'qrels.tsv', dense: 0.65 * 0.424, fused: 0.304 },
+];
+
+for (const { name, qrels, dense, fused } of figures) {
+  const path = join(shared, name);
+  const skip = existsSync(path) ? false : `${path} is not there`;
+  test(`static-256 on ${name} is as good as it must be`, { skip }, () => {
+    const { code, text } = evaluate(path, '--qrels', qrels, '--model', 'static-256', '--json');
+    assert.equal(code, 0);
+    const { whole, request } = JSON.parse(text) as Evaluation;
+    assert.ok(whole.dense.ndcg_at_10.mean >= dense, `dense ${whole.dense.ndcg_at_10.mean}`);
+    assert.ok(request.maxnorm.ndcg_at_10.mean >= fused, `fused ${request.maxnorm.ndcg_at_10.mean}`);
+  });
+}
