@@ -43,6 +43,7 @@ import { SERVICE_VERSION, version } from './info/version.js';
 import type { Embedder, InstalledModel } from './models/embedder.js';
 import { defaultModel, readModels, type FoundModels } from './models/modelFolder.js';
 import type { SessionResult } from './models/session.js';
+import { removeEmbeddings, storedEmbedder } from './models/storedEmbeddings.js';
 import { native } from './native/addon.js';
 import { click } from './outreach/click.js';
 import { ClickLog } from './outreach/clickLog.js';
@@ -295,6 +296,8 @@ function expiry(
     const nowMs = systemClock.wallMs();
     const rates = await removeRates(store, newUnitId, nowMs - keptRatesDays * dayMs);
     if (rates.kind === 'unavailable') return rates;
+    const vectors = await removeEmbeddings(store, nowMs);
+    if (vectors.kind === 'unavailable') return vectors;
     const expired = await removeExpired(store, configuration, nowMs);
     if (expired.kind === 'unavailable' || systemClock.monotonicMs() - usageMs < dayMs) return expired;
     usageMs = systemClock.monotonicMs();
@@ -330,7 +333,8 @@ async function buildServer(configuration: Configuration, tiers: Tiers, embedder:
     holder,
     getPage,
   });
-  const embedMode = embedModeOf(configuration, embedder);
+  const stored = storedEmbedder(embedder, { ...opened, clock: systemClock, log });
+  const embedMode = embedModeOf(configuration, configuration.embedCacheStore ? stored : embedder);
   const explorer = exploration(configuration, opened, textEmbedding(embedder.models, embedMode.dense), log);
   const bound = handlers(configuration, tiers, opened, clicks, checkout, explorer, embedMode);
   const pipeline = { checkJson: native.checkJson, access };
@@ -345,12 +349,12 @@ async function buildServer(configuration: Configuration, tiers: Tiers, embedder:
   keyChanges.start();
   return {
     listen: server.listen,
-    metrics: () => [server, clicks, access, explorer, embedMode].flatMap((part) => part.metrics()),
+    metrics: () => [server, clicks, access, explorer, embedMode, stored].flatMap((part) => part.metrics()),
     async drain(timeoutMs) {
       const drained = await server.drain(timeoutMs);
       keyChanges.stop();
-      const ended = [sweep.stop(), checkout.stop(), explorer.stop(), clicks.close(), access.close()];
-      const last = Promise.all(ended).then(() => opened.store.close());
+      const parts = [sweep.stop(), checkout.stop(), explorer.stop(), clicks.close(), access.close()];
+      const last = Promise.all([...parts, stored.settled()]).then(() => opened.store.close());
       await Promise.race([last, systemClock.sleep(lastFlushMs)]);
       return drained;
     },

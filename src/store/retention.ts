@@ -75,14 +75,6 @@ const withoutSetting: readonly StoredData[] = [
     where: 'Files of the data folder whose names begin with vectors.',
   },
   {
-    what:
-      'Vectors that a model made of texts and queries sent to POST /v1/fuse without dense scores, under ' +
-      'SHA-256 of the text and the model. Not the texts.',
-    why: 'So that a text is computed once.',
-    retention: 'Until vectors used later take their place.',
-    where: 'File embeddings of the data folder.',
-  },
-  {
     what: 'Previews of fragments: their six fields as accepted.',
     why: 'So that a preview can be confirmed by its token.',
     retention: '30 minutes at the longest; none survives a restart.',
@@ -106,8 +98,25 @@ const withoutSetting: readonly StoredData[] = [
   },
 ];
 
-/** What the tables about people hold, for GET /privacy. */
-export function storedData({ clicksRetentionDays, leadsRetentionDays }: Retention): StoredData[] {
+/** What is kept of requests in embed mode. */
+function embeddings(inStore: boolean): StoredData {
+  const file = 'Until vectors used later take their place.';
+  return {
+    what:
+      'Vectors that a model made of texts and queries sent to POST /v1/fuse without dense scores, under ' +
+      'SHA-256 of the text and the model. Not the texts.',
+    why: 'So that a text is computed once.',
+    retention: inStore ? `${file} In the store 30 to 60 days after the text was last sent.` : file,
+    where: `File embeddings of the data folder${inStore ? ', and table embeddings of the store' : ''}.`,
+  };
+}
+
+/** What the tables about people hold, for GET /privacy. `embedCacheStore`: the store keeps vectors, too. */
+export function storedData({
+  clicksRetentionDays,
+  leadsRetentionDays,
+  embedCacheStore,
+}: Retention & { readonly embedCacheStore: boolean }): StoredData[] {
   const asked = 'Until it is forgotten on request.';
   return [
     {
@@ -138,6 +147,7 @@ export function storedData({ clicksRetentionDays, leadsRetentionDays }: Retentio
       retention: clicksRetentionDays === 0 ? 'For ever.' : `${clicksRetentionDays} days.`,
       where: 'Table clicks of the store.',
     },
+    embeddings(embedCacheStore),
     ...withoutSetting,
   ];
 }

@@ -34,6 +34,8 @@ export const spaces = {
   cardMarks: 25,
   /** Prices of a bitcoin in cents that were in force. Key: when each was taken (64-bit milliseconds). */
   rates: 26,
+  /** Vectors that models made of texts. Key: period (32 bits), SHA-256 of the model's digest and the text. */
+  embeddings: 27,
   /** Addresses that opted out. Key: HMAC of the address. */
   optouts: 32,
   /** Fragments with their sealed envelopes. Key: the receipt's id. */

@@ -47,7 +47,7 @@ test('banner, health and privacy answer as their examples show', async () => {
   assert.deepEqual(await jsonOf(banner, 'banner'), examples.banner.response.body);
   assert.deepEqual(await jsonOf(health, 'health'), examples.health.response.body);
   const { stored } = examples.privacy.response.body as PrivacyResponse;
-  const all = storedData({ clicksRetentionDays: 90, leadsRetentionDays: 0 });
+  const all = storedData({ clicksRetentionDays: 90, leadsRetentionDays: 0, embedCacheStore: true });
   assert.deepEqual(stored, all.slice(0, stored.length));
   assert.deepEqual(await jsonOf(privacy(stored), 'privacy'), examples.privacy.response.body);
 });

@@ -15,6 +15,23 @@ import {
 
 const linux = { platform: 'linux', cores: 4 } as const;
 
+/** Where rates come from unless told otherwise. */
+const usualRates = {
+  kind: 'urls',
+  urls: [
+    {
+      name: 'coinbase',
+      url: 'https://api.coinbase.com/v2/prices/BTC-USD/spot',
+      pointer: '/data/amount',
+    },
+    {
+      name: 'kraken',
+      url: 'https://api.kraken.com/0/public/Ticker?pair=XBTUSD',
+      pointer: '/result/XXBTZUSD/c/0',
+    },
+  ],
+};
+
 test('defaults', () => {
   assert.deepEqual(readConfiguration({}, linux), {
     configuration: {
@@ -43,21 +60,8 @@ test('defaults', () => {
       embedDeadlineMs: 30_000,
       embedPreload: false,
       embedCacheMb: 256,
-      rateSource: {
-        kind: 'urls',
-        urls: [
-          {
-            name: 'coinbase',
-            url: 'https://api.coinbase.com/v2/prices/BTC-USD/spot',
-            pointer: '/data/amount',
-          },
-          {
-            name: 'kraken',
-            url: 'https://api.kraken.com/0/public/Ticker?pair=XBTUSD',
-            pointer: '/result/XXBTZUSD/c/0',
-          },
-        ],
-      },
+      embedCacheStore: false,
+      rateSource: usualRates,
       checkoutRequestsPerMinute: 10,
       btcNetwork: 'mainnet',
       btcXpub: null,
@@ -115,6 +119,7 @@ const everyVariable = {
   EMBED_DEADLINE_MS: '1000',
   EMBED_PRELOAD: 'yes',
   EMBED_CACHE_MB: '0',
+  EMBED_CACHE_STORE: 'yes',
   RATE_SOURCE: 'fixed:61234.50',
   CHECKOUT_REQUESTS_PER_MINUTE: '0',
   BTC_NETWORK: 'regtest',
@@ -166,6 +171,7 @@ test('every value is read', () => {
     embedDeadlineMs: 1_000,
     embedPreload: true,
     embedCacheMb: 0,
+    embedCacheStore: true,
     rateSource: { kind: 'fixed', cents: 6_123_450 },
     checkoutRequestsPerMinute: 0,
     btcNetwork: 'regtest',
@@ -525,7 +531,7 @@ test('names that are nearly ours are named, others are not', () => {
       'LEADS_RETENTION_DAYS, METRICS_PORT, LOG_LEVEL, TRUSTED_PROXIES, TIERS_FILE, ' +
       'ANONYMOUS_REQUESTS_PER_MINUTE, ANONYMOUS_CHARACTERS_PER_MONTH, LEADS_PER_MINUTE, AUDITS_PER_MINUTE, ' +
       'MODELS_DIR, EMBED_MODEL, EMBED_THREADS, EMBED_QUEUE, EMBED_DEADLINE_MS, EMBED_PRELOAD, ' +
-      'EMBED_CACHE_MB, RATE_SOURCE, ' +
+      'EMBED_CACHE_MB, EMBED_CACHE_STORE, RATE_SOURCE, ' +
       'CHECKOUT_REQUESTS_PER_MINUTE, BTC_NETWORK, BTC_XPUB, BTC_CONFIRMATIONS, BTC_CHAIN, BTC_CHAIN_FILE, ' +
       'MAX_UNPAID_ORDERS, LND_REST_URL, LND_TLS_CERT, LND_MACAROON_HEX, ' +
       'LND_MACAROON_HEX_FILE, LND_MACAROON_PATH, STRIPE_SECRET_KEY, STRIPE_SECRET_KEY_FILE, ' +

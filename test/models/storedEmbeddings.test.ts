@@ -1,0 +1,128 @@
+/** Vectors kept in the store: other machines find them, for as long as somebody asks. */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { after, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import type { Embedded } from '../../src/models/embedder.js';
+import { keptDays, removeEmbeddings, storedEmbedder } from '../../src/models/storedEmbeddings.js';
+import { systemClock } from '../../src/system/clock.js';
+import { systemRandomness } from '../../src/system/randomness.js';
+import { unitIds } from '../../src/store/unitId.js';
+import type { Store } from '../../src/store/store.js';
+import { SetClock } from '../access/fixture.js';
+import { FailingStore, openTestStore } from '../outreach/fixture.js';
+import { run, temporaryFolder } from '../processes/run.js';
+import { keptLog, shippedModel, startEmbedder } from './fixture.js';
+
+const model = await shippedModel();
+const embedder = startEmbedder([model]);
+const store = await openTestStore();
+const clock = new SetClock();
+const log = keptLog();
+after(() => embedder.process.stop());
+
+/** A machine's embedder on a store. */
+function machine(on: Store = store) {
+  return storedEmbedder(embedder, {
+    store: on,
+    newUnitId: unitIds(systemClock, systemRandomness),
+    clock,
+    log,
+  });
+}
+
+/** Texts that the embedder process has done. */
+function computed(): number {
+  const metric = embedder.process.metrics().find(({ name }) => name === 'fusegate_embed_texts_total');
+  return metric?.values[0]?.value ?? 0;
+}
+
+const texts = ['a small boat', 'dry '.repeat(400), 'a small boat', 'two wheels'].map((text) =>
+  Buffer.from(text),
+);
+
+async function ask(
+  by: ReturnType<typeof machine>,
+  asked = texts,
+): Promise<Extract<Embedded, { kind: 'vectors' }>> {
+  const outcome = await by.embed(model, asked, new AbortController().signal);
+  assert.equal(outcome.kind, 'vectors');
+  await by.settled();
+  return outcome;
+}
+
+const alone = await embedder.embed(model, texts, new AbortController().signal);
+assert.equal(alone.kind, 'vectors');
+
+test('what one machine has computed another finds, to the last bit', async () => {
+  assert.deepEqual(await ask(machine()), alone);
+  const before = computed();
+  const other = machine();
+  assert.deepEqual(await ask(other), alone);
+  assert.equal(computed(), before);
+  assert.equal(other.metrics()[0]?.values[0]?.value, texts.length);
+  const mixed = await ask(other, [Buffer.from('something new'), ...texts.slice(0, 2)]);
+  assert.deepEqual(mixed.vectors.subarray(384), alone.vectors.subarray(0, 2 * 384));
+  assert.deepEqual(mixed.truncated, [false, false, true]);
+  assert.equal(computed(), before + 1);
+});
+
+test('a vector stays while somebody asks, and goes when nobody does', async () => {
+  const dayMs = 86_400_000;
+  await ask(machine());
+  for (let round = 0; round < 3; round += 1) {
+    clock.pass(keptDays * dayMs);
+    assert.equal((await removeEmbeddings(store, clock.wallMs())).kind, 'read');
+    const before = computed();
+    assert.deepEqual(await ask(machine()), alone);
+    assert.equal(computed(), before, `round ${round}`);
+  }
+  clock.pass(2 * keptDays * dayMs);
+  const removed = await removeEmbeddings(store, clock.wallMs());
+  assert.ok(removed.kind === 'read' && removed.value >= 3);
+  assert.deepEqual(await removeEmbeddings(store, clock.wallMs()), { kind: 'read', value: 0 });
+  const before = computed();
+  assert.deepEqual(await ask(machine()), alone);
+  assert.equal(computed(), before + texts.length);
+});
+
+test('a store that does not answer costs the computing, no more', async () => {
+  const failing = new FailingStore(store);
+  failing.failure = 'not written';
+  assert.deepEqual(await ask(machine(failing.seen)), alone);
+  assert.match(log.lines.at(-1)?.message ?? '', /were not kept/);
+});
+
+test('what the embedder cannot do is told as it is', async () => {
+  const stop = new AbortController();
+  stop.abort();
+  const outcome = await machine().embed(model, [Buffer.from('never computed')], stop.signal);
+  assert.equal(outcome.kind, 'cancelled');
+});
+
+test('a server that keeps vectors in its store finds them after a restart', async () => {
+  const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
+  const environment = {
+    PORT: '0',
+    WORKERS: '1',
+    EMBED_CACHE_MB: '0',
+    EMBED_CACHE_STORE: 'yes',
+    STORE_URL: `lmdb:${temporaryFolder()}/store`,
+  };
+  const body = JSON.stringify({ query: 'dry feet', docs: [{ id: 'a', text: 'a boot' }] });
+  const answers: string[] = [];
+  for (const embedders of [1, 0]) {
+    const server = run(main, ['serve'], environment);
+    const [, port] = await server.prints(/listens on http:\/\/127\.0\.0\.1:(\d+)/);
+    const headers = { 'content-type': 'application/json' };
+    const response = await fetch(`http://127.0.0.1:${port ?? ''}/v1/fuse`, { method: 'POST', body, headers });
+    answers.push(await response.text());
+    assert.equal(response.status, 200, answers.at(-1));
+    const listed = execFileSync('ps', ['-A', '-o', 'ppid=,args='], { encoding: 'utf8' }).split('\n');
+    const children = listed.filter((line) => Number.parseInt(line, 10) === server.pid);
+    assert.equal(children.filter((line) => line.endsWith(' embedder')).length, embedders);
+    server.child.kill('SIGTERM');
+    await server.ended();
+  }
+  assert.equal(answers[0], answers[1]);
+});
