@@ -3,11 +3,13 @@
 #![cfg(feature = "naive")]
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use fusegate_core::audit::naive::assert_audited;
 use fusegate_core::audit::records::Format;
 use fusegate_core::canonical::Fragment;
-use fusegate_core::fuse::{Dense, Outcome, Workspace};
+use fusegate_core::dense::{Model, Models};
+use fusegate_core::fuse::{Computed, Dense, Outcome, Workspace};
 use fusegate_core::normalize::{self, Mode};
 use fusegate_core::{json, naive, shards};
 
@@ -88,16 +90,25 @@ fn audits_are_sound() {
 
 #[test]
 fn answers_are_json() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models/static-256");
+    let model = Model::open_static("static-256".to_owned(), [0; 32], &folder).expect("the model");
+    let models = Arc::new(Models::new(vec![model], Some(0), None));
+    let computed = Computed {
+        models: &models,
+        most_docs: 50,
+    };
     let mut workspace = Workspace::default();
-    let mut answered = 0;
+    let (mut scored, mut computed_here) = (0, 0);
     let mut out = vec![0; 1 << 20];
     for body in bytes("fuse") {
-        if let Outcome::Written { length, .. } = workspace.fuse(&body, &mut out, Dense::Caller) {
+        let needs = workspace.fuse(&body, &mut out, Dense::Caller) == Outcome::NeedsModel;
+        let outcome = workspace.fuse(&body, &mut out, Dense::Computed(&computed));
+        if let Outcome::Written { length, .. } = outcome {
             serde_json::from_slice::<serde_json::Value>(&out[..length]).expect("an answer in JSON");
-            answered += 1;
+            *(if needs { &mut computed_here } else { &mut scored }) += 1;
         }
     }
-    assert!(answered > 10);
+    assert!(scored > 10 && computed_here > 2);
 }
 
 #[test]

@@ -2,32 +2,58 @@
 #![no_main]
 
 use std::cell::RefCell;
+use std::path::Path;
+use std::sync::{Arc, LazyLock};
 
-use fusegate_core::fuse::{Dense, Outcome, Workspace};
+use fusegate_core::dense::{Model, Models};
+use fusegate_core::fuse::{Computed, Dense, Outcome, Workspace};
 use libfuzzer_sys::fuzz_target;
 
 thread_local! {
     static WORKSPACE: RefCell<Workspace> = RefCell::default();
 }
 
+/// The static model that ships scores the docs that have none.
+static MODELS: LazyLock<Arc<Models>> = LazyLock::new(|| {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../models/static-256");
+    let model = Model::open_static("static-256".to_owned(), [0; 32], &folder)
+        .expect("the model is kept with the code");
+    Arc::new(Models::new(vec![model], Some(0), None))
+});
+
 fuzz_target!(|body: &[u8]| {
     let mut out = Vec::new();
-    let mut outcome = WORKSPACE.with_borrow_mut(|workspace| workspace.fuse(body, &mut out, Dense::Caller));
+    let computed = Computed {
+        models: &MODELS,
+        most_docs: 50,
+    };
+    let dense = Dense::Computed(&computed);
+    let mut outcome = WORKSPACE.with_borrow_mut(|workspace| workspace.fuse(body, &mut out, dense));
     if let Outcome::NeedsRoom(room) = outcome {
         out.resize(room, 0);
-        outcome = WORKSPACE.with_borrow_mut(|workspace| workspace.fuse(body, &mut out, Dense::Caller));
+        outcome = WORKSPACE.with_borrow_mut(|workspace| workspace.fuse(body, &mut out, dense));
     }
     let request = serde_json::from_slice::<serde_json::Value>(body);
-    let Outcome::Written { length, characters } = outcome else { return };
+    let Outcome::Written { length, characters } = outcome else {
+        return;
+    };
     let request = request.expect("answered a body that is no JSON");
     let answer: serde_json::Value = serde_json::from_slice(&out[..length]).expect("an answer in JSON");
     assert_eq!(answer["query"], request["query"]);
     let docs = request["docs"].as_array().expect("docs");
     let text = |value: &serde_json::Value| value.as_str().expect("a string").chars().count() as u64;
-    assert_eq!(characters, text(&request["query"]) + docs.iter().map(|doc| text(&doc["text"])).sum::<u64>());
+    assert_eq!(
+        characters,
+        text(&request["query"]) + docs.iter().map(|doc| text(&doc["text"])).sum::<u64>()
+    );
     let results = answer["results"].as_array().expect("results");
     let score = |result: &serde_json::Value| result["fused_score"].as_f64().expect("a score");
     let scores: Vec<f64> = results.iter().map(score).collect();
     assert!(scores.windows(2).all(|pair| pair[0] >= pair[1]));
-    assert!(results.iter().enumerate().all(|(at, result)| result["rank"] == at + 1));
+    assert!(
+        results
+            .iter()
+            .enumerate()
+            .all(|(at, result)| result["rank"] == at + 1)
+    );
 });
