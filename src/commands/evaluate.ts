@@ -66,6 +66,7 @@ async function embedDocs(
     const gathered = dense.gather(model, '', texts, []);
     if (typeof gathered === 'string') throw new Error(gathered);
     await bring(gathered);
+    gathered.release();
   }
   progress('embedding', docs.length, docs.length);
 }

@@ -115,8 +115,13 @@ export declare class Gate {
   close(): void
 }
 
-/** The texts of one request, some of whose vectors may be missing. */
+/**
+ * The texts of one request, some of whose vectors may be missing. It holds memory that the engine does not
+ * know of: `release` gives it back. Every other call throws from then on.
+ */
 export declare class GatheredTexts {
+  /** Gives its memory back. It may be called again. */
+  release(): void
   /** Id of the model. */
   get model(): string
   /** The texts whose vectors are missing, all different, as the model is given them (UTF-8). */

@@ -77,6 +77,7 @@ async function rank(
   const answer = (method: 'rrf' | 'maxnorm'): FuseResponse =>
     fused(gathered, Buffer.from(JSON.stringify({ ...request, method, docs: listed })));
   const [rrf, maxnorm] = [answer('rrf'), answer('maxnorm')];
+  gathered.release();
   const order = ({ results }: FuseResponse): number[] => results.map(({ id }) => Number(id));
   return {
     bm25: byRank(rrf, 'bm25_rank'),

@@ -5,7 +5,7 @@
 import type { Answer, RouteRequest } from '../contract/exchange.js';
 import type { FuseResult, GatheredTexts } from '../native/index.js';
 import { BufferPool } from '../system/bufferPool.js';
-import { embedDocs, type EmbedMode } from './embedMode.js';
+import { type ComputedScores, embedDocs, type EmbedMode } from './embedMode.js';
 import {
   answerExactly,
   type ExactOutcome,
@@ -138,9 +138,16 @@ class FuseHandler {
   }
 
   /** Brings what is missing of a body that the fast path has read, and answers it. */
-  private async answerGathered({ body, request }: Kept, gathered: GatheredTexts): Promise<Answer> {
-    const refused = await this.parts.embedMode.bring(gathered, request.signal());
-    if (refused !== undefined) return refused;
+  private async answerGathered(kept: Kept, gathered: GatheredTexts): Promise<Answer> {
+    try {
+      const refused = await this.parts.embedMode.bring(gathered, kept.request.signal());
+      return refused ?? (await this.writeGathered(kept.body, gathered));
+    } finally {
+      gathered.release();
+    }
+  }
+
+  private async writeGathered(body: Buffer, gathered: GatheredTexts): Promise<Answer> {
     const onLoop = body.byteLength <= LOOP_BODY_LIMIT;
     const facts = new Float64Array(1);
     const write = (out: Buffer): Written | Promise<Written> => {
@@ -154,19 +161,24 @@ class FuseHandler {
   }
 
   /** Has a model score a body that only the exact path reads, and answers it. */
-  private async answerUnscored(
-    { body, mostDocs, request }: Kept,
-    { model, query, texts, entities }: UnscoredTexts,
-  ): Promise<Answer> {
-    const { embedMode, answerExactlyOffLoop } = this.parts;
-    const gathered = embedMode.dense.gather(model, query, texts, entities);
+  private async answerUnscored(kept: Kept, unscored: UnscoredTexts): Promise<Answer> {
+    const { model, query, texts, entities } = unscored;
+    const gathered = this.parts.embedMode.dense.gather(model, query, texts, entities);
     if (typeof gathered === 'string') return unusableEntities(gathered);
-    const refused = await embedMode.bring(gathered, request.signal());
-    if (refused !== undefined) return refused;
-    const computed = { scores: gathered.scores(), model, truncated: gathered.truncated };
-    const exact = { body, mostDocs, choice: embedMode.choice, computed };
+    try {
+      const refused = await this.parts.embedMode.bring(gathered, kept.request.signal());
+      if (refused !== undefined) return refused;
+      const { truncated } = gathered;
+      return await this.answerComputed(kept, { scores: gathered.scores(), model, truncated });
+    } finally {
+      gathered.release();
+    }
+  }
+
+  private async answerComputed({ body, mostDocs }: Kept, computed: ComputedScores): Promise<Answer> {
+    const exact = { body, mostDocs, choice: this.parts.embedMode.choice, computed };
     const onLoop = body.byteLength <= LOOP_BODY_LIMIT;
-    const outcome = onLoop ? answerExactly(exact, this.parts) : await answerExactlyOffLoop(exact);
+    const outcome = onLoop ? answerExactly(exact, this.parts) : await this.parts.answerExactlyOffLoop(exact);
     if ('unscored' in outcome) throw new Error('scores that were computed are not taken');
     return outcome.answer;
   }

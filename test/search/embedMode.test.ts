@@ -225,3 +225,14 @@ test('a server without a model says so', async () => {
   assert.equal(sent.status, 503);
   assert.equal((answered(sent) as { code: string }).code, 'no_model');
 });
+
+test('what was released holds nothing and is asked no more', () => {
+  const gathered = mode.dense.gather('static-256', 'fox', ['a red fox'], []);
+  assert.ok(typeof gathered !== 'string');
+  assert.equal(gathered.scores().length, 1);
+  gathered.release();
+  gathered.release();
+  for (const ask of [() => gathered.scores(), () => gathered.missing(), () => gathered.model]) {
+    assert.throws(ask, /released before/);
+  }
+});

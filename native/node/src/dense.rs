@@ -121,7 +121,7 @@ impl DenseModels {
     pub fn take_gathered(&self) -> Result<GatheredTexts> {
         let taken = WORKSPACE.with_borrow_mut(|workspace| workspace.take_gathered());
         let inner = taken.ok_or_else(|| Error::from_reason("nothing was gathered"))?;
-        Ok(GatheredTexts { inner })
+        Ok(GatheredTexts { inner: Some(inner) })
     }
 
     /// Does what `fuse` does in the thread pool; see `fuseAsync`.
@@ -158,7 +158,7 @@ impl DenseModels {
             Ok(gathered)
         });
         Ok(match gathered {
-            Ok(inner) => Either::A(GatheredTexts { inner }),
+            Ok(inner) => Either::A(GatheredTexts { inner: Some(inner) }),
             Err(refused) => Either::B(refused.text()),
         })
     }
@@ -218,7 +218,7 @@ impl DenseAttempt {
             .gathered
             .take()
             .ok_or_else(|| Error::from_reason("nothing was gathered"))?;
-        Ok(GatheredTexts { inner })
+        Ok(GatheredTexts { inner: Some(inner) })
     }
 }
 
@@ -256,73 +256,95 @@ impl Task for DenseTask {
     }
 }
 
-/// The texts of one request, some of whose vectors may be missing.
+/// The texts of one request, some of whose vectors may be missing. It holds memory that the engine does not
+/// know of: `release` gives it back. Every other call throws from then on.
 #[napi]
 pub struct GatheredTexts {
-    inner: Gathered,
+    inner: Option<Gathered>,
 }
 
 #[napi]
 impl GatheredTexts {
+    fn gathered(&self) -> Result<&Gathered> {
+        self.inner
+            .as_ref()
+            .ok_or_else(|| Error::from_reason("released before"))
+    }
+
+    /// Gives its memory back. It may be called again.
+    #[napi]
+    pub fn release(&mut self) {
+        self.inner = None;
+    }
+
     /// Id of the model.
     #[napi(getter)]
-    pub fn model(&self) -> String {
-        self.inner.model().id().to_owned()
+    pub fn model(&self) -> Result<String> {
+        Ok(self.gathered()?.model().id().to_owned())
     }
 
     /// The texts whose vectors are missing, all different, as the model is given them (UTF-8).
     #[napi]
-    pub fn missing(&self) -> Vec<Buffer> {
-        self.inner
-            .missing()
-            .map(|text| text.as_bytes().to_vec().into())
-            .collect()
+    pub fn missing(&self) -> Result<Vec<Buffer>> {
+        let texts = self.gathered()?.missing();
+        Ok(texts.map(|text| text.as_bytes().to_vec().into()).collect())
     }
 
     /// Takes the missing vectors, one behind the other, and whether the model read only the beginning of each
     /// text; they are kept for later requests. False where they do not fit, or are not finite.
     #[napi]
-    pub fn complete(&mut self, vectors: Float32Array, truncated: Vec<bool>) -> bool {
-        self.inner.complete(&vectors, &truncated)
+    pub fn complete(&mut self, vectors: Float32Array, truncated: Vec<bool>) -> Result<bool> {
+        let gathered = self
+            .inner
+            .as_mut()
+            .ok_or_else(|| Error::from_reason("released before"))?;
+        Ok(gathered.complete(&vectors, &truncated))
     }
 
     /// Whether the model read only the beginning of a text.
     #[napi(getter)]
-    pub fn truncated(&self) -> bool {
-        self.inner.truncated()
+    pub fn truncated(&self) -> Result<bool> {
+        Ok(self.gathered()?.truncated())
     }
 
     /// The docs' scores in order, once nothing is missing.
     #[napi]
-    pub fn scores(&self) -> Float64Array {
-        self.inner.scores().into()
+    pub fn scores(&self) -> Result<Float64Array> {
+        Ok(self.gathered()?.scores().into())
     }
 
     /// Answers the body that this was gathered of as `fuse` does, once nothing is missing.
     #[napi]
-    pub fn fuse(&self, body: &[u8], mut out: Uint8ArraySlice<'_>, mut facts: Float64ArraySlice<'_>) -> f64 {
+    pub fn fuse(
+        &self,
+        body: &[u8],
+        mut out: Uint8ArraySlice<'_>,
+        mut facts: Float64ArraySlice<'_>,
+    ) -> Result<f64> {
         // SAFETY: as for `DenseModels.fuse`.
         let (out, facts) = unsafe { (out.as_mut(), facts.as_mut()) };
-        let scores = self.inner.scores();
+        let gathered = self.gathered()?;
         let known = Known {
-            scores: &scores,
-            model: self.inner.model().id(),
-            truncated: self.inner.truncated(),
+            scores: &gathered.scores(),
+            model: gathered.model().id(),
+            truncated: gathered.truncated(),
         };
-        let outcome = WORKSPACE.with_borrow_mut(|workspace| workspace.fuse(body, out, Dense::Known(&known)));
-        tell(outcome, facts)
+        let dense = Dense::Known(&known);
+        let outcome = WORKSPACE.with_borrow_mut(|workspace| workspace.fuse(body, out, dense));
+        Ok(tell(outcome, facts))
     }
 
     /// Does what `fuse` does in the thread pool; see `fuseAsync`.
     #[napi(ts_return_type = "Promise<FuseResult>")]
-    pub fn fuse_async(&self, body: Buffer, out: Buffer) -> AsyncTask<KnownTask> {
-        AsyncTask::new(KnownTask {
+    pub fn fuse_async(&self, body: Buffer, out: Buffer) -> Result<AsyncTask<KnownTask>> {
+        let gathered = self.gathered()?;
+        Ok(AsyncTask::new(KnownTask {
             body,
             out,
-            scores: self.inner.scores(),
-            model: self.inner.model().id().to_owned(),
-            truncated: self.inner.truncated(),
-        })
+            scores: gathered.scores(),
+            model: gathered.model().id().to_owned(),
+            truncated: gathered.truncated(),
+        }))
     }
 }
 
