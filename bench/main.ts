@@ -134,7 +134,7 @@ program
   .description('embed mode against sentence-transformers behind FastAPI: cold, warm, static; p99; memory')
   .option('--rounds <n>', 'rounds in which the peers take turns', whole, 3)
   .option('--seconds <s>', 'seconds of load of each kind', positive, 5)
-  .option('--requests <n>', 'requests under which the memory is looked at', whole, 10_000)
+  .option('--requests <n>', 'requests under which the memory is looked at', whole, 40_000)
   .option('--json', 'print one JSON document instead of text', false)
   .option('--no-record', 'write nothing to bench/record')
   .action(async (options: EmbedOptions) => {

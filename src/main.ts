@@ -1,5 +1,5 @@
 /** Composition root: builds the parts, binds the handlers to them and hands both to a command. */
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { availableParallelism, hostname } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -130,9 +130,23 @@ function prepareFolder({ configuration, models, method, log }: FolderParts): voi
   if (!native.prepareVectors(vectorsFile(dataFolder), method)) {
     log.info({ method }, 'fragments get new vectors: those of the file were made in another way');
   }
-  if (embedCacheMb === 0) return;
   const dimensions = models.filter(({ kind }) => kind === 'onnx').map(({ dimension }) => dimension);
-  native.prepareEmbeddings(embeddingsFile(dataFolder), embedCacheMb * 2 ** 20, Math.max(1, ...dimensions));
+  prepareEmbeddings(embeddingsFile(dataFolder), embedCacheMb, Math.max(1, ...dimensions), log);
+}
+
+/** Makes the cache of embeddings, or leaves none behind: without one texts are computed each time. */
+function prepareEmbeddings(file: string, megabytes: number, dimension: number, log: Log): void {
+  if (megabytes === 0) {
+    rmSync(file, { force: true });
+    return;
+  }
+  try {
+    native.prepareEmbeddings(file, megabytes * 2 ** 20, dimension);
+  } catch (error) {
+    rmSync(file, { force: true });
+    const reason = error instanceof Error ? error.message : String(error);
+    log.warn({ file, megabytes, reason }, 'computed vectors are not kept: EMBED_CACHE_MB does not fit here');
+  }
 }
 
 /** Requests a minute and address of the routes that have such a limit. */
@@ -220,10 +234,10 @@ function door(
 }
 
 /** The models as POST /v1/fuse has them. */
-function embedModeOf({ embedModel, embedCacheMb, dataFolder }: Configuration, embedder: Embedder): EmbedMode {
+function embedModeOf({ embedModel, dataFolder }: Configuration, embedder: Embedder): EmbedMode {
   const fallback = defaultModel(embedder.models, embedModel)?.id;
-  const cacheFile = embedCacheMb === 0 ? null : embeddingsFile(dataFolder);
-  return openEmbedMode({ ...native, embedder, fallback, cacheFile });
+  const file = embeddingsFile(dataFolder);
+  return openEmbedMode({ ...native, embedder, fallback, cacheFile: existsSync(file) ? file : null });
 }
 
 /** Every route's handler, bound to its parts. */

@@ -24,7 +24,6 @@ function environmentOf(data: string): Record<string, string> {
     STORE_URL: `lmdb:${data}/store`,
     PUBLIC_URL: 'https://fuse.example',
     LEADS_PER_MINUTE: '0',
-    // A disk of the tests is smaller than the cache is by default.
     EMBED_CACHE_MB: '1',
     LOG_LEVEL: 'fatal',
   };
@@ -198,8 +197,10 @@ test('a full disk is a 503; the rest is served, and writing goes on when there i
     context.skip('only root may mount a small file system');
     return;
   }
-  const server = run(main, ['serve'], environmentOf(data));
+  const environment = { ...environmentOf(data), EMBED_CACHE_MB: '64', LOG_LEVEL: 'warn' };
+  const server = run(main, ['serve'], environment);
   const [, shown] = await server.prints(/listens on http:\/\/127\.0\.0\.1:(\d+)/);
+  assert.match(server.output, /computed vectors are not kept/, 'it starts without a cache that does not fit');
   const port = Number(shown);
   const kept: string[] = [];
   const send = async (): Promise<boolean> => {

@@ -18,9 +18,15 @@ pub fn create(path: &Path, header: &[u8], length: usize) -> io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let mut file = options.open(&fresh)?;
-    file.write_all(header)?;
-    reserve(&mut file, header.len(), length)?;
-    rename(&fresh, path)
+    let made = file
+        .write_all(header)
+        .and_then(|()| reserve(&mut file, header.len(), length))
+        .and_then(|()| rename(&fresh, path));
+    if made.is_err() {
+        // What was taken of a full disk is given back. The first failure is the one to tell of.
+        let _ = std::fs::remove_file(&fresh);
+    }
+    made
 }
 
 /// Makes a file of `from` bytes `length` bytes long, the new ones 0.
