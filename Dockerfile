@@ -8,7 +8,9 @@ ENV CARGO_HOME=/usr/local/cargo RUSTUP_HOME=/usr/local/rustup PATH=/usr/local/ca
 RUN apt-get update && apt-get install -y --no-install-recommends g++ make python3 && rm -rf /var/lib/apt/lists/*
 WORKDIR /fusegate
 COPY . .
-RUN npm install --omit=dev && npm run build && rm -rf target
+# ONNX Runtime brings its libraries for every system.
+RUN npm install --omit=dev && npm run build && rm -rf target \
+  && find node_modules/onnxruntime-node/bin -mindepth 2 -maxdepth 2 ! -name linux -exec rm -rf {} +
 
 FROM node:24-trixie-slim
 WORKDIR /fusegate
