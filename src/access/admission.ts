@@ -114,12 +114,6 @@ const monthMs = 30 * 86_400_000;
 const statuses = ['active', 'suspended', 'revoked'] as const;
 const nothing = (): void => undefined;
 
-/** Refused without a limit having been looked at. */
-function refused(refusal: Answer): Admission {
-  return { refusal, ...noRateLimit, charge: nothing };
-}
-
-const refusedInvalid = refused(invalidKey);
 const unlimited: Admission = { refusal: undefined, ...noRateLimit, charge: nothing };
 
 /** Whom the limits are for, and how a 429 names them. */
@@ -133,6 +127,9 @@ function limitedAs(limits: TierLimits, who: string): Limited {
   const { requests_per_minute: perMinute } = limits;
   return { limits, policy: perMinute === 0 ? '' : rateLimitPolicy(perMinute), who };
 }
+
+/** Keys that an address may have looked up; every 401 tells how many are left. */
+const lookUps = limitedAs({ requests_per_minute: UNKNOWN_KEYS_PER_MINUTE, characters_per_month: 0 }, '');
 
 class ProcessAccess implements Access {
   private readonly told = new Float64Array(facts.count);
@@ -179,7 +176,8 @@ class ProcessAccess implements Access {
   readonly keyed = (head: Head): Admission | Promise<Admission> => {
     const key = head.field('x-api-key');
     if (key === '') return this.admitAnonymous(this.addressOf(head));
-    return key.length === keyLength ? this.admitKey(key, () => this.addressOf(head)) : refusedInvalid;
+    if (key.length !== keyLength) return this.refused(invalidKey, this.addressOf(head));
+    return this.admitKey(key, () => this.addressOf(head));
   };
 
   readonly limited = (limit: RouteLimit, head: Head): Admission => {
@@ -221,14 +219,14 @@ class ProcessAccess implements Access {
       case outcomes.unloaded:
         return this.loadKeyUsage(key, this.fact(facts.monthStart), addressOf());
       case outcomes.expired:
-        return refused(expiredKey);
+        return this.refused(expiredKey, addressOf());
       case outcomes.revoked:
-        return refused(revokedKey);
+        return this.refused(revokedKey, addressOf());
       case outcomes.suspended:
-        return refused(suspendedKey);
+        return this.refused(suspendedKey, addressOf());
     }
     const limited = this.byTier[this.fact(facts.tier)];
-    if (outcome > outcomes.overMonth || limited === undefined) return refusedInvalid;
+    if (outcome > outcomes.overMonth || limited === undefined) return this.refused(invalidKey, addressOf());
     const monthStartMs = this.fact(facts.monthStart);
     return this.decided(outcome, limited, (characters) =>
       native.chargeKey(key, monthStartMs, characters, clock.machineMicros()),
@@ -241,15 +239,25 @@ class ProcessAccess implements Access {
    */
   private lookUp(key: string, address: Uint8Array): Admission | Promise<Admission> {
     const hash = this.parts.hashKey(key);
-    if (hash === null) return refusedInvalid;
-    const limits = { requests_per_minute: UNKNOWN_KEYS_PER_MINUTE, characters_per_month: 0 };
-    const outcome = this.askForAddress(kinds.unknownKeys, address, { limits, policy: '', who: '' });
-    if (outcome === outcomes.overMinute) return refused(overLookUps(this.fact(facts.retry)));
+    if (hash === null) return this.refused(invalidKey, address);
+    const outcome = this.askForAddress(kinds.unknownKeys, address, lookUps);
+    const told = this.decided(outcome, lookUps, nothing);
+    if (outcome === outcomes.overMinute) return { ...told, refusal: overLookUps(this.fact(facts.retry)) };
     return this.keyring.lookUp(hash).then((found) => {
-      if (found === 'none') return refusedInvalid;
+      if (found === 'none') return { ...told, refusal: invalidKey };
       this.parts.native.giveBack(kinds.unknownKeys, address, UNKNOWN_KEYS_PER_MINUTE);
-      return found === 'known' ? this.admitKey(key, () => address) : refused(storeUnavailable);
+      return found === 'known' ? this.admitKey(key, () => address) : { ...told, refusal: storeUnavailable };
     });
+  }
+
+  /** Refused without a look-up, which is not counted as one. */
+  private refused(refusal: Answer, address: Uint8Array): Admission {
+    const outcome = this.askForAddress(kinds.unknownKeys, address, lookUps);
+    const told = this.decided(outcome, lookUps, nothing);
+    if (outcome === outcomes.admitted) {
+      this.parts.native.giveBack(kinds.unknownKeys, address, UNKNOWN_KEYS_PER_MINUTE);
+    }
+    return { ...told, refusal };
   }
 
   private know(key: KnownKey): void {
@@ -286,7 +294,7 @@ class ProcessAccess implements Access {
     address: Uint8Array,
   ): Admission | Promise<Admission> {
     const hash = this.parts.hashKey(key);
-    if (hash === null) return refusedInvalid;
+    if (hash === null) return this.refused(invalidKey, address);
     const again = (): Admission | Promise<Admission> => this.admitKey(key, () => address);
     return this.loadUsage(Buffer.concat([Uint8Array.of(0), hash]), monthStartMs, again);
   }

@@ -44,8 +44,16 @@ export function explainBody(name: keyof RequestBodies, value: unknown): Validati
   return withHints(explain(shapeNamed(name), value, 'body', closedBodies.has(name)));
 }
 
+/** What is wrong with a value that fits its schema, where that depends on this server. */
+export interface ServerFaults {
+  /** Limits of the server: told as a schema's are, alone. */
+  readonly limits: readonly ValidationError[];
+  /** The others: told with those of the {@link rules}, before them. */
+  readonly values: readonly ValidationError[];
+}
+
 /**
- * Checks a parsed JSON body.
+ * Checks a parsed JSON body; `faults` finds what only this server knows to be wrong with it.
  *
  * @throws when the compiled validator refuses what the interpreter finds no fault with: they are generated
  *   from one type, so that cannot be
@@ -53,10 +61,12 @@ export function explainBody(name: keyof RequestBodies, value: unknown): Validati
 export function checkBody<Name extends keyof RequestBodies>(
   name: Name,
   value: unknown,
+  faults?: (value: RequestBodies[Name]) => ServerFaults,
 ): Checked<RequestBodies[Name]> {
   const is: (value: unknown) => value is RequestBodies[Name] = validators[name];
   if (is(value)) {
-    const errors = rules[name]?.(value) ?? [];
+    const { limits, values } = faults?.(value) ?? { limits: [], values: [] };
+    const errors = limits.length > 0 ? limits : [...values, ...(rules[name]?.(value) ?? [])];
     return errors.length === 0 ? { ok: true, value } : { ok: false, errors };
   }
   const errors = explainBody(name, value);

@@ -3,8 +3,8 @@ import { problemAnswer, unprocessable } from '../contract/answer.js';
 import { type CheckJson, readBody } from '../contract/body.js';
 import type { Answer } from '../contract/exchange.js';
 import type { FuseDoc, FuseRequest } from '../contract/fuse.js';
-import { checkBody } from '../contract/validate.js';
-import { tooManyItems, type ValidationError, valueError } from '../contract/validation.js';
+import { checkBody, type ServerFaults } from '../contract/validate.js';
+import { tooManyItems, valueError } from '../contract/validation.js';
 import type { ComputedScores, ModelChoice } from './embedMode.js';
 import { fuseExact, type ScoredRequest } from './exact.js';
 
@@ -65,20 +65,31 @@ const noModel: Answer = problemAnswer(
   'A doc has no dense_score, and this server has no embedding model: send one with every doc.',
 );
 
-/** What the model is given, or why it cannot be. */
-function unscored(request: FuseRequest, { choice, mostDocs }: ExactRequest): ExactOutcome {
-  const { query, docs, embed_model: named, entity_map: entities } = request;
-  const model = named ?? choice.fallback;
+/** The model that computes the scores of a request; undefined: it has them all, or there is none. */
+function neededModel({ docs, embed_model: named }: FuseRequest, choice: ModelChoice): string | undefined {
+  return docs.every(hasScore) ? undefined : (named ?? choice.fallback);
+}
+
+/** What embed mode finds wrong with a request. */
+function embedFaults(request: FuseRequest, { choice, mostDocs }: ExactRequest): ServerFaults {
+  const { docs } = request;
+  const model = neededModel(request, choice);
+  if (model === undefined) return { limits: [], values: [] };
+  const sentence = `${JSON.stringify(model)} is not installed; installed: ${choice.installed.join(', ')}`;
+  const known = choice.installed.includes(model);
+  return {
+    limits: docs.length > mostDocs ? [tooManyItems(['body', 'docs'], docs, mostDocs)] : [],
+    values: known ? [] : [valueError(['body', 'embed_model'], sentence, model)],
+  };
+}
+
+/** What the model is given. */
+function unscored(request: FuseRequest, { choice }: ExactRequest): ExactOutcome {
+  const model = neededModel(request, choice);
   if (model === undefined) return { answer: noModel };
-  const errors: ValidationError[] = [];
-  if (docs.length > mostDocs) errors.push(tooManyItems(['body', 'docs'], docs, mostDocs));
-  if (!choice.installed.includes(model)) {
-    const sentence = `${JSON.stringify(model)} is not installed; installed: ${choice.installed.join(', ')}`;
-    errors.push(valueError(['body', 'embed_model'], sentence, model));
-  }
-  if (errors.length > 0) return { answer: unprocessable(errors) };
-  const texts = docs.map(({ text }) => text);
-  return { unscored: { model, query, texts, entities: Object.entries(entities ?? {}) } };
+  const texts = request.docs.map(({ text }) => text);
+  const entities = Object.entries(request.entity_map ?? {});
+  return { unscored: { model, query: request.query, texts, entities } };
 }
 
 /** What is answered where `entity_map` cannot be applied. */
@@ -90,7 +101,7 @@ export function unusableEntities(sentence: string): Answer {
 export function answerExactly(request: ExactRequest, parts: ExactParts): ExactOutcome {
   const read = readBody(request.body, parts.checkJson);
   if (!read.ok) return { answer: unprocessable(read.errors) };
-  const checked = checkBody('FuseRequest', read.value);
+  const checked = checkBody('FuseRequest', read.value, (value) => embedFaults(value, request));
   if (!checked.ok) return { answer: unprocessable(checked.errors) };
   const ready = scored(checked.value, request.computed);
   if (ready === undefined) return unscored(checked.value, request);

@@ -54,7 +54,13 @@ function withGrowth(perMinute: number, perMonth = 0) {
 }
 
 const noLimit = { limit: '', policy: '' };
-const invalid = { status: 401, code: 'invalid_api_key', ...noLimit };
+
+/** What is told of look-ups after `tried` unknown keys at once. */
+function lookUps(tried: number) {
+  return { limit: `"minute";r=${60 - tried};t=${tried}`, policy: '"minute";q=60;w=60' };
+}
+
+const invalid = { status: 401, code: 'invalid_api_key', ...lookUps(1) };
 
 describe('keys', () => {
   test('a key that is mistyped is refused before any look-up', async () => {
@@ -74,11 +80,12 @@ describe('keys', () => {
     const access = testAccess({ keys, clock: new SetClock() });
     const stranger = native.writeKey(systemRandomness(32));
     for (let count = 1; count <= 60; count += 1) {
-      assert.deepEqual(await withKey(access, stranger), invalid);
+      assert.deepEqual(await withKey(access, stranger), { ...invalid, ...lookUps(count) });
       assert.equal(keys.finds, count);
     }
-    const refused = { status: 429, code: 'rate_limited', retryAfter: '1', ...noLimit };
+    const refused = { status: 429, code: 'rate_limited', retryAfter: '1', ...lookUps(60) };
     assert.deepEqual(await withKey(access, stranger), refused);
+    assert.equal((await withKey(access, 'fg_x')).limit, refused.limit, 'what is no key is 401 all the same');
     assert.equal(keys.finds, 60);
     assert.deepEqual(await withKey(access, stranger, [192, 0, 2, 2]), invalid, 'another address');
     const { key } = keys.issue();
@@ -113,7 +120,7 @@ describe('keys', () => {
     clock.pass(999);
     assert.equal((await withKey(access, key)).status, 200);
     clock.pass(1);
-    assert.deepEqual(await withKey(access, key), { status: 401, code: 'key_expired', ...noLimit });
+    assert.deepEqual(await withKey(access, key), { status: 401, code: 'key_expired', ...lookUps(1) });
     const suspended = keys.issue({ status: 'suspended' }).key;
     assert.equal((await withKey(access, suspended)).code, 'key_suspended');
     const revoked = keys.issue({ status: 'revoked', expiresAtMs: 1 }).key;
@@ -146,7 +153,7 @@ describe('keys', () => {
     const known = keys.issue().key;
     await withKey(access, known);
     keys.available = false;
-    const unavailable = { status: 503, code: 'store_unavailable', retryAfter: '1', ...noLimit };
+    const unavailable = { status: 503, code: 'store_unavailable', retryAfter: '1', ...lookUps(1) };
     for (let count = 0; count < 70; count += 1) {
       assert.deepEqual(await withKey(access, keys.issue().key), unavailable, 'nor does it count as a try');
     }

@@ -194,15 +194,17 @@ test('more docs than a model is given, with a key and without', async () => {
 
 test('a model that is not installed, with what else is wrong', async () => {
   const docs = Array.from({ length: 51 }, () => ({ id: 'a', text: 'fox' }));
-  const found = await errors({ query: 'fox', docs, embed_model: 'bge-huge' });
-  assert.deepEqual(
-    found.map(({ type, loc }) => [type, loc]),
-    [
-      ['too_long', ['body', 'docs']],
-      ['value_error', ['body', 'embed_model']],
-    ],
-  );
-  assert.equal(found[1]?.msg, 'Value error, "bge-huge" is not installed; installed: static-256');
+  const places = async (request: object): Promise<unknown> =>
+    (await errors({ query: 'fox', ...request })).map(({ type, loc }) => `${type} ${loc.join('.')}`);
+  const wrong = { embed_model: 'bge-huge', entity_map: { '': 'x' }, weights: { bm25: 0, dense: 0 } };
+  assert.deepEqual(await places({ ...wrong, docs }), ['too_long body.docs'], 'a limit is told before rules');
+  assert.deepEqual(await places({ ...wrong, docs: docs.slice(1) }), [
+    'value_error body.embed_model',
+    'value_error body.entity_map',
+    'value_error body.weights',
+  ]);
+  const [found] = await errors({ query: 'fox', docs: docs.slice(1), embed_model: 'bge-huge' });
+  assert.equal(found?.msg, 'Value error, "bge-huge" is not installed; installed: static-256');
   const scored = [{ id: 'a', text: 'fox', dense_score: 1 }];
   assert.equal((await answer({ query: 'fox', docs: scored, embed_model: 'bge-huge' })).status, 200);
 });
