@@ -1,5 +1,6 @@
 /** Keys that the operator makes, ends and makes anew (contract, Authentication: only a hash is kept). */
-import { insertKey, changeKey, type KeyChange, type KeyRecord } from '../store/keys.js';
+import { changeKey, findKeyById, insertKey, type KeyChange, type KeyRecord } from '../store/keys.js';
+import { findOrder } from '../store/orders.js';
 import type { Store, Unavailable } from '../store/store.js';
 import type { UnitIds } from '../store/unitId.js';
 import type { Clock } from '../system/clock.js';
@@ -80,14 +81,31 @@ export function revokeKey(
   });
 }
 
-/** What making a key anew came to. */
-export type Reissue = IssuedKey | Exclude<KeyChange, { kind: 'changed' }>;
+/** What making a key anew came to; `unchanged`: it is not in use. */
+export type Reissue =
+  | IssuedKey
+  | Exclude<KeyChange, { kind: 'changed' }>
+  /** It belongs to an order, which must go on deciding about it: a refund ends the key that is in use. */
+  | { readonly kind: 'sold'; readonly orderId: string };
+
+/** The order that a key was sold by, if any; undefined where there is no such key, too. */
+async function orderOf(store: Store, id: string): Promise<string | Unavailable | undefined> {
+  const key = await findKeyById(store, id);
+  if (key.kind === 'unavailable') return key;
+  if (key.value === undefined) return undefined;
+  const order = await findOrder(store, key.value.origin);
+  if (order.kind === 'unavailable') return order;
+  return order.value?.keyId === id ? order.value.id : undefined;
+}
 
 /** Ends a key and makes one of the same tier and end in its place, in one unit. */
 export async function reissueKey(parts: IssueParts, id: string): Promise<Reissue> {
+  const order = await orderOf(parts.store, id);
+  if (typeof order === 'string') return { kind: 'sold', orderId: order };
+  if (order !== undefined) return order;
   let issued: IssuedKey | undefined;
   const change = await changeKey(parts.store, parts.newUnitId, id, (key) => {
-    if (key.status === 'revoked') return undefined;
+    if (key.status !== 'active') return undefined;
     const made = newKey(parts, { tier: key.tier, termDays: 0, origin: key.origin });
     issued = { ...made, key: { ...made.key, expiresAtMs: key.expiresAtMs } };
     const reason = `replaced by ${issued.key.id}`;

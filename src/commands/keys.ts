@@ -76,8 +76,9 @@ async function create(parts: KeysParts, context: CommandContext, options: Create
   if (!tierNames.some((name) => name === tier)) {
     return { wrong: `There is no tier ${tier}. The tiers are ${tierNames.join(', ')}.` };
   }
-  const termDays = options.termDays === undefined ? read.tiers.term_days : Number(options.termDays);
-  if (!Number.isInteger(termDays) || termDays < 0 || termDays > longestTermDays) {
+  const { termDays: given } = options;
+  const termDays = given === undefined ? read.tiers.term_days : /^\d+$/.test(given) ? Number(given) : NaN;
+  if (!(termDays <= longestTermDays)) {
     return { wrong: `--term-days must be a whole number from 0 (no end) to ${longestTermDays}.` };
   }
   const issued = await issueKey(issueParts(parts, context), { tier, termDays, origin });
@@ -158,7 +159,15 @@ async function reissue(parts: KeysParts, context: CommandContext, id: string, { 
   if (outcome.kind === 'unavailable') return storeFailed(outcome);
   if (outcome.kind === 'absent') return absent(id);
   if (outcome.kind === 'unchanged') {
-    return { wrong: `Key ${id} is revoked and is not made anew. Make another: fusegate keys create` };
+    const { status } = outcome.key;
+    return { wrong: `Key ${id} is ${status} and is not made anew. Make another: fusegate keys create` };
+  }
+  if (outcome.kind === 'sold') {
+    const { orderId } = outcome;
+    const other = 'Who has lost that, too, gets another: fusegate keys revoke, fusegate keys create.';
+    return {
+      wrong: `Key ${id} was sold: fusegate keys reissue --order ${orderId} --claim TOKEN. ${other}`,
+    };
   }
   if (json !== true) await parts.write(`Key ${id} is revoked.\n`);
   await parts.write(issuedText(outcome, json === true));

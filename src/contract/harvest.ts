@@ -19,6 +19,8 @@ export interface HarvestItem {
   receipt?: string;
   /** Present when not ok. */
   error?: string;
+  /** Present when its kind is none of the eight. */
+  warning?: string;
   status: ReceiptStatus | null;
   content_sha256: string | null;
   canonical_payload_sha256: string | null;

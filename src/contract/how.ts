@@ -8,9 +8,9 @@ export const how: HowResponse = {
       'them a mechanism, a test that could refute it, a kind and a visitor (your name). Put no ' +
       'private data in it: it is public and stays.',
     'Store it: POST /dream with these fields as JSON, and an idempotency_key (a UUID) so that it ' +
-      'can be sent again safely. If you can only send GET: GET /dream_get previews it, and POST ' +
-      '/dream_confirm with its token stores it. A pasted reply with <<SHARD>>{…}<</SHARD>> markers ' +
-      'goes to POST /harvest.',
+      'can be sent again safely. To see first what would be stored: GET /dream_get previews it, and ' +
+      'POST /dream_confirm with its token stores it. A pasted reply with <<SHARD>>{…}<</SHARD>> ' +
+      'markers goes to POST /harvest.',
     'Keep the receipt. A fragment is not captured until a receipt id exists.',
     'Verify it: GET /receipt/{id} shows the fragment, its sealed envelope and every digest with ' +
       'what it covers, so that you can recompute them.',

@@ -7,7 +7,7 @@ import { checkBody } from '../contract/validate.js';
 import type { ValidationError } from '../contract/validation.js';
 import type { ShardMarker } from '../native/index.js';
 import type { Unavailable } from '../store/store.js';
-import { digestsOf, statusOf } from './answers.js';
+import { digestsOf, statusOf, warningField } from './answers.js';
 import { submit, type GivenFragment, type Received, type SubmitParts } from './submit.js';
 
 /** What harvesting is made of. */
@@ -47,7 +47,7 @@ function rejected(index: number, { at }: ShardMarker, error: string): HarvestIte
   };
 }
 
-function admitted(index: number, received: Received): HarvestItem {
+function admitted(index: number, received: Received, warning: { warning?: string }): HarvestItem {
   const { content_sha256, canonical_payload_sha256, stored_envelope_sha256 } = digestsOf(received.receipt);
   return {
     index,
@@ -57,6 +57,7 @@ function admitted(index: number, received: Received): HarvestItem {
     content_sha256,
     canonical_payload_sha256,
     stored_envelope_sha256,
+    ...warning,
   };
 }
 
@@ -68,10 +69,10 @@ async function harvestOne(
 ): Promise<HarvestItem | Unavailable> {
   const fields = fieldsOf(marker, mind);
   if ('error' in fields) return rejected(index, marker, fields.error);
-  const { submitted } = await submit(parts, fields, undefined);
+  const { submitted, accepted } = await submit(parts, fields, undefined);
   if (submitted.kind === 'unavailable') return submitted;
   if (submitted.kind === 'conflict') throw new Error('A submission without a key met a conflict of keys');
-  return admitted(index, submitted);
+  return admitted(index, submitted, warningField(accepted, fields.kind));
 }
 
 function summary(results: HarvestItem[]): HarvestResponse {

@@ -78,16 +78,19 @@ function sealed(
   return { receipt, verification: withOwn(verification, members, envelope), withheld: true };
 }
 
-/** A digest that stands in the answer besides the envelope must be the envelope's. */
+/** What of the envelope stands in the answer beside it must be the envelope's. */
 function withOwn(
   verification: CryptographicVerification,
   members: Members,
   envelope: Readonly<Record<string, string>>,
 ): CryptographicVerification {
-  const wrong = digestNames.filter((name) => name in members && members[name] !== envelope[name]);
+  const isOther = (name: string): boolean => name in members && members[name] !== envelope[name];
+  const digests = digestNames.filter(isOther);
+  const wrong = [...digests, ...(['status', 'hash_contract'] as const).filter(isOther)];
   if (wrong.length === 0) return verification;
-  const fields = { ...verification.fields, ...Object.fromEntries(wrong.map((name) => [name, false])) };
-  return { ...verification, verified: false, fields };
+  const fields = { ...verification.fields, ...Object.fromEntries(digests.map((name) => [name, false])) };
+  const same = wrong.length === digests.length ? verification.envelope : false;
+  return { ...verification, verified: false, fields, envelope: same };
 }
 
 function legacy(

@@ -23,7 +23,7 @@ import {
   visitOpenOrders,
   type OrderRecord,
 } from '../../src/store/orders.js';
-import { revokeKey } from '../../src/access/issue.js';
+import { reissueKey, revokeKey } from '../../src/access/issue.js';
 import { systemClock } from '../../src/system/clock.js';
 import { systemRandomness } from '../../src/system/randomness.js';
 import { temporaryFolder } from '../processes/run.js';
@@ -255,6 +255,8 @@ test('a lost key is made anew for who shows the claim token', async (context) =>
   );
   assert.deepEqual(await shown(parts, order.id, { claim: claimToken }), [null, 'already_revealed']);
   assert.equal(valueOf(await findOrder(parts.store, order.id))?.seed, null);
+  const byKey = await reissueKey({ ...parts, secret: secrets[0], format: native }, again.key.id);
+  assert.deepEqual(byKey, { kind: 'sold', orderId: order.id }, 'a key is not cut loose from its payment');
   // What happens to the order happens to the key that is in use.
   const third = await reissue(claimToken);
   assert.equal(third.kind, 'reissued');

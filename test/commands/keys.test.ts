@@ -144,6 +144,9 @@ describe('keys', () => {
     const wrong: readonly [readonly string[], RegExp][] = [
       [['create', '--tier', 'gold'], /There is no tier gold\. The tiers are developer, growth, enterprise\./],
       [['create', '--tier', 'growth', '--term-days', '1.5'], /--term-days must be a whole number/],
+      [['create', '--tier', 'growth', '--term-days', ''], /--term-days must be a whole number/],
+      [['create', '--tier', 'growth', '--term-days', '1e3'], /--term-days must be a whole number/],
+      [['create', '--tier', 'growth', '--term-days', '-1'], /--term-days must be a whole number/],
       [['create'], /--tier/],
       [['show', 'key_none'], /There is no key key_none/],
       [['revoke', 'x'.repeat(5000)], /There is no key x/],

@@ -164,6 +164,13 @@ describe('receipts and fragments', () => {
     assert.equal(bad.code, 1);
     assert.match(bad.said, /: NOT VERIFIED\n {2}WRONG {6}content_sha256\n/);
     assert.match(bad.said, /^ {2}ok {9}stored_envelope_sha256$/m);
+    const restated = file('restated.jsonl', (lines[0] ?? '').replace('"status":"', '"status":"un'));
+    const other = await fusegate('receipts', 'verify', restated);
+    assert.deepEqual(
+      [other.code, /NOT VERIFIED/.test(other.said)],
+      [1, true],
+      'a status that was not sealed',
+    );
     const pretty = file('pretty.json', JSON.stringify(JSON.parse(lines[0] ?? ''), undefined, 2));
     assert.equal((await fusegate('receipts', 'verify', pretty)).code, 0);
     const url = await fusegate('receipts', 'verify', '--json', `http://127.0.0.1:${port}/receipt/${receipt}`);
