@@ -11,7 +11,7 @@ import { receivedSat } from './orders.js';
 import type { Network } from './lightning.js';
 
 /** Header fields of every answer of the checkout. */
-export const checkoutHeaders = {
+const checkoutHeaders = {
   'cache-control': 'no-store',
   'referrer-policy': 'no-referrer',
   'x-robots-tag': 'noindex',

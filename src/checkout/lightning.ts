@@ -198,7 +198,7 @@ export class Lightning {
 }
 
 /** Why an invoice is not the one that was asked for, if so. */
-export function invoiceFault(
+function invoiceFault(
   bolt11: string,
   paymentHash: string,
   sat: bigint,

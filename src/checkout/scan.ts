@@ -14,10 +14,10 @@ const ahead = 20;
 const together = 8;
 
 /** From so many unpaid addresses in a row on the operator is warned: wallets look 20 ahead (BIP 44). */
-export const gapWarning = 15;
+const gapWarning = 15;
 
 /** How many addresses in a row, the last given out first, nothing was paid to; counted up to `most`. */
-export async function unpaidInARow(store: Store, account: Account, most: number): Promise<Reading<number>> {
+async function unpaidInARow(store: Store, account: Account, most: number): Promise<Reading<number>> {
   const index = await nextAddressIndex(store, account.digest);
   if (index.kind === 'unavailable') return index;
   const { next } = index.value;

@@ -26,7 +26,7 @@ export interface JsonRefusal {
 export type CheckJson = (body: Uint8Array) => JsonRefusal | null;
 
 /** The one error of a body that is not acceptable JSON. */
-export function jsonInvalid({ offset, reason }: JsonRefusal): ValidationError {
+function jsonInvalid({ offset, reason }: JsonRefusal): ValidationError {
   return validationError('json_invalid', ['body', offset], 'JSON decode error', {}, { error: reason });
 }
 

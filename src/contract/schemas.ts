@@ -165,8 +165,6 @@ export interface ResponseBodies {
   WalkResponse: WalkResponse;
 }
 
-/** Name of any wire type. */
-export type SchemaName = keyof RequestBodies | keyof ParameterSets | keyof ResponseBodies;
 
 /** The JSON Schema keywords the generator emits; anything else stops the start in {@link shapeOf}. */
 export interface JsonSchema {

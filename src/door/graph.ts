@@ -34,7 +34,7 @@ function edgesOf(receipts: readonly string[], links: readonly Neighbour[][]): Gr
 }
 
 /** One page of the graph. Links lead to earlier fragments, so that a page never changes. */
-export async function graphPage(
+async function graphPage(
   parts: ExploreParts,
   { asOf, from }: PageStart,
   limit: number,

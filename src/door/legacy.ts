@@ -88,12 +88,12 @@ function legacyOf(
 }
 
 /** `content_sha256` of the first contract. */
-export function legacyDigest({ title, content }: Pick<Fragment, 'title' | 'content'>): string {
+function legacyDigest({ title, content }: Pick<Fragment, 'title' | 'content'>): string {
   return bytesToHex(sha256(Buffer.from(`${title}\n${content}`)));
 }
 
 /** What the digests of the first contract cover. */
-export const legacyScope: Readonly<Record<string, string>> = {
+const legacyScope: Readonly<Record<string, string>> = {
   content_sha256: 'title, then LF, then content, UTF-8 (legacy)',
 };
 

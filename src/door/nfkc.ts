@@ -18,7 +18,7 @@ export function readDeltas(text: string): number[] {
 }
 
 /** Reads texts of hexadecimal code points. */
-export function readSequences(text: string): number[][] {
+function readSequences(text: string): number[][] {
   return text.split(' ').map((one) => one.split('-').map((digits) => Number.parseInt(digits, 16)));
 }
 

@@ -27,7 +27,7 @@ export interface ServerLimits extends ConnectionLimits {
  * The limits in force. uWebSockets.js closes, without an answer, a connection whose body brings fewer than
  * 160 KiB in ten seconds, by a timer that may fire after eight: ours acts before, so that a 408 is sent.
  */
-export const defaultLimits: ServerLimits = {
+const defaultLimits: ServerLimits = {
   bodyWindowMs: 5_000,
   bodyWindowBytes: 128 * 1024,
   sendStallMs: 30_000,

@@ -21,7 +21,7 @@ export function deliveryModels(): Answer {
 }
 
 /** What happens after interest was stored: nothing that a program does. */
-export const nextStep =
+const nextStep =
   'A human reads this and replies to the address you gave. Nothing has been provisioned, billed or ' +
   'emailed.';
 

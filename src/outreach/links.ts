@@ -5,7 +5,7 @@ import { clickToken, isClickId, optoutToken } from './tokens.js';
 export type Made<Value> = { readonly value: Value } | { readonly refused: string };
 
 /** Why no link can be made without the site's own address; the same for mail and clicks. */
-export const needsPublicUrl =
+const needsPublicUrl =
   'Links need PUBLIC_URL, the address at which clients reach Fusegate, such as https://example.com.';
 
 /** An opt-out link and the two header fields that make it one click. */

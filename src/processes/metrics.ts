@@ -46,7 +46,7 @@ export function createScrape(
 }
 
 /** Adds up counters and histograms, series by series. */
-export function sumOf(each: readonly (readonly Metric[])[]): Metric[] {
+function sumOf(each: readonly (readonly Metric[])[]): Metric[] {
   const sums = new Map<string, { metric: Metric; series: Map<string, MetricValue> }>();
   for (const metric of each.flat()) {
     const sum = sums.get(metric.name) ?? { metric, series: new Map<string, MetricValue>() };

@@ -32,12 +32,12 @@ const eventRecord = defineRecord<CardEventRecord>('card event', {
 });
 
 /** An event's bytes. */
-export function encodeCardEvent({ id, type, about, result, reason, atMs }: CardEventRecord): Uint8Array {
+function encodeCardEvent({ id, type, about, result, reason, atMs }: CardEventRecord): Uint8Array {
   return eventRecord.encode(1, { id, type, about, result, reason, at_ms: atMs });
 }
 
 /** The event of a record's bytes. */
-export const decodeCardEvent = eventRecord.decode;
+const decodeCardEvent = eventRecord.decode;
 
 /** The operation that notes an event; it conflicts when the event was seen before. */
 export function insertCardEvent(event: CardEventRecord): Operation {
@@ -121,12 +121,12 @@ export interface HeldEvent {
 const heldRecord = defineRecord<string>('held card event', { 1: ({ text }) => text('json') });
 
 /** A held event's bytes. */
-export function encodeHeld(json: string): Uint8Array {
+function encodeHeld(json: string): Uint8Array {
   return heldRecord.encode(1, { json });
 }
 
 /** The held event of a record's bytes. */
-export const decodeHeld = heldRecord.decode;
+const decodeHeld = heldRecord.decode;
 
 /** The operation that keeps an event until the payment intent's order is known. */
 export function holdEvent(intent: string, id: string, json: string): Operation {

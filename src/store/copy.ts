@@ -105,7 +105,7 @@ async function obstacle(to: Engine): Promise<string | undefined> {
 }
 
 /** A visit that only tells how far it is. */
-export function reporting(progress: Progress, pass: string, total: number): Visit {
+function reporting(progress: Progress, pass: string, total: number): Visit {
   return (_, records) => {
     progress(pass, records, total);
     return undefined;

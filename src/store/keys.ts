@@ -43,7 +43,7 @@ const codec = defineRecord<KeyRecord>('key', {
 });
 
 /** A key's bytes in the store. */
-export function encodeKey(key: KeyRecord): Uint8Array {
+function encodeKey(key: KeyRecord): Uint8Array {
   return codec.encode(1, {
     hash: key.hash,
     id: key.id,
@@ -59,7 +59,7 @@ export function encodeKey(key: KeyRecord): Uint8Array {
 }
 
 /** The key of a record's bytes. */
-export const decodeKey = codec.decode;
+const decodeKey = codec.decode;
 
 /** The operations that keep a new key; part of the unit that makes it. */
 export function insertKey(key: KeyRecord): Operation[] {

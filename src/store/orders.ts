@@ -294,7 +294,7 @@ export interface OrderChange {
 }
 
 /** The operations that change an order from what it is; they conflict when it is no longer that. */
-export function replaceOrder(from: OrderRecord, change: OrderChange): Operation[] {
+function replaceOrder(from: OrderRecord, change: OrderChange): Operation[] {
   const { to, mint, key, ledger, also = [] } = change;
   const id = orderKey(from.id);
   return [

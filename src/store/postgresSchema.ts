@@ -6,7 +6,7 @@
 import type { Session } from './postgresSession.js';
 
 /** Statements of each migration; its number is its place, from 1. One that was released never changes. */
-export const migrations: readonly (readonly string[])[] = [
+const migrations: readonly (readonly string[])[] = [
   ['CREATE TABLE fusegate_records (key bytea PRIMARY KEY, value bytea NOT NULL)'],
 ];
 

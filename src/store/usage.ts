@@ -17,12 +17,12 @@ const codec = defineRecord<Usage>('usage', {
 });
 
 /** A usage's bytes in the store. */
-export function encodeUsage({ monthStartMs, characters }: Usage): Uint8Array {
+function encodeUsage({ monthStartMs, characters }: Usage): Uint8Array {
   return codec.encode(1, { month_start_ms: monthStartMs, characters });
 }
 
 /** The usage of a record's bytes. */
-export const decodeUsage = codec.decode;
+const decodeUsage = codec.decode;
 
 /** What a subject (a digest; no address in the clear) has used, as far as it is stored. */
 export async function findUsage(store: Store, subject: Uint8Array): Promise<Reading<Usage | undefined>> {

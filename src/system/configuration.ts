@@ -106,7 +106,7 @@ export interface Configuration {
 }
 
 /** The Bitcoin networks. */
-export const bitcoinNetworks = ['mainnet', 'testnet', 'signet', 'regtest'] as const;
+const bitcoinNetworks = ['mainnet', 'testnet', 'signet', 'regtest'] as const;
 
 /** What tells of the chain. */
 export type BitcoinChain = BtcdChain | EsploraChain | LndAccountChain;
