@@ -39,11 +39,15 @@ export function runWorker(
   const vitals = watchVitals();
   let server: Server | undefined;
   let embedder: RemoteEmbedder | undefined;
+  let starting = Promise.resolve();
   let ending = false;
   const end = (timeoutMs: number): void => {
     if (ending) return;
     ending = true;
-    void (server?.drain(timeoutMs) ?? Promise.resolve(true)).then((drained) => process.exit(drained ? 0 : 1));
+    // While it starts, LMDB's thread may wait for this one in the middle of a unit: to exit would wait for it.
+    void starting
+      .then(() => server?.drain(timeoutMs) ?? true)
+      .then((drained) => process.exit(drained ? 0 : 1));
   };
   const start = async (order: ToWorker & { kind: 'start' }): Promise<void> => {
     const { configuration, tiers, models, port, doorPort } = order;
@@ -54,6 +58,7 @@ export function runWorker(
       refuse(error instanceof Error ? error.message : String(error));
       return;
     }
+    if (ending) return;
     const listening = await server.listen(configuration.host, port, doorPort);
     if (listening === undefined) refuse(`A worker could not listen on ${configuration.host} port ${port}.`);
     else tell({ kind: 'listening' });
@@ -61,7 +66,7 @@ export function runWorker(
   for (const signal of groupSignals) process.on(signal, () => undefined);
   process.on('disconnect', () => end(orphanDrainMs));
   process.on('message', (message: ToWorker) => {
-    if (message.kind === 'start') void start(message);
+    if (message.kind === 'start') starting = start(message);
     else if (message.kind === 'drain') end(message.timeoutMs);
     else if (message.kind === 'embedded') embedder?.hear(message);
     else {

@@ -1,12 +1,13 @@
 /** The command line of the compiled program: help, version, mistakes, configuration errors, serving. */
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { LimitsResponse } from '../../src/contract/info.js';
 import { exchange, head, post } from '../http/raw.js';
-import { run, temporaryFolder, type Running } from './run.js';
+import { run, temporaryFolder, until, type Running } from './run.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 
@@ -88,4 +89,22 @@ test('serve says where, answers, and ends with 0', async () => {
   assert.match(second.output, new RegExp(`in use by process ${server.pid}\\.`));
   server.child.kill('SIGTERM');
   assert.deepEqual(await server.ended(), { code: 0, signal: null });
+});
+
+test('a signal while the workers start ends them at once', async (context) => {
+  if (!existsSync('/proc/self/task')) {
+    context.skip('whether there are workers is read from /proc');
+    return;
+  }
+  for (let afterMs = 0; afterMs < 1_200; afterMs += 150) {
+    const STORE_URL = `lmdb:${temporaryFolder()}/store`;
+    const server = fusegate(['serve'], { PORT: '0', WORKERS: '2', STORE_URL });
+    const children = `/proc/${server.pid}/task/${server.pid}/children`;
+    await until(() => readFileSync(children, 'utf8').trim().split(' ').length === 2);
+    await pause(afterMs);
+    const signalledMs = performance.now();
+    server.child.kill('SIGTERM');
+    assert.deepEqual(await server.ended(), { code: 0, signal: null }, `${afterMs} ms: ${server.output}`);
+    assert.ok(performance.now() - signalledMs < 8_000, `${afterMs} ms`);
+  }
 });
