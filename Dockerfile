@@ -15,8 +15,12 @@ RUN npm install --omit=dev && npm run build && rm -rf target \
 FROM node:24-trixie-slim
 WORKDIR /fusegate
 COPY --from=build --chown=node:node /fusegate .
+# A new volume takes its owner from the image's folder; COPY leaves /fusegate itself to root.
+RUN install -d -o node -g node -m 700 /fusegate/data
 USER node
 ENV HOST=0.0.0.0
 EXPOSE 8080
 VOLUME /fusegate/data
-CMD ["node", "fusegate.mjs", "serve"]
+# Not fusegate.mjs, which builds anew when times of files change, as they do when an image is moved.
+ENTRYPOINT ["node", "dist/src/main.js"]
+CMD ["serve"]

@@ -7,6 +7,7 @@ import type { Command } from 'commander';
 import { createAccess, keyTiers, type Access } from './access/admission.js';
 import { KeyChanges, storedKeys, storedUsage } from './access/stored.js';
 import { readTiers, type Tiers } from './access/tiers.js';
+import { readAccount } from './checkout/addresses.js';
 import { startCheckout, type Checkout } from './checkout/checkout.js';
 import { addAudit, type AuditCommandParts } from './commands/audit.js';
 import { addBackup } from './commands/backup.js';
@@ -21,7 +22,13 @@ import { addOrders } from './commands/orders.js';
 import { addReceipts } from './commands/receipts.js';
 import { addOptout } from './commands/optout.js';
 import { embedderCommand, runProgram, workerCommand } from './commands/program.js';
-import { serve, type ServeOrder, type ServeOutcome } from './commands/serve.js';
+import {
+  serve,
+  type ServeOrder,
+  type ServeOutcome,
+  type ServeParts,
+  type TiersConfiguration,
+} from './commands/serve.js';
 import { readLines, terminal, writeOutput } from './commands/terminal.js';
 import type { OpenedStore } from './commands/withStore.js';
 import { storeCopy } from './commands/storeCopy.js';
@@ -41,7 +48,7 @@ import { privacy } from './info/privacy.js';
 import { dataFolderCheck, nativeModuleCheck, ready, storeCheck } from './info/ready.js';
 import { SERVICE_VERSION, version } from './info/version.js';
 import type { Embedder, InstalledModel } from './models/embedder.js';
-import { defaultModel, readModels, type FoundModels } from './models/modelFolder.js';
+import { defaultModel, modelNames, readModels, type FoundModels } from './models/modelFolder.js';
 import type { SessionResult } from './models/session.js';
 import { removeEmbeddings, storedEmbedder } from './models/storedEmbeddings.js';
 import { native } from './native/addon.js';
@@ -381,15 +388,38 @@ async function openExistingStore(
 ): Promise<OpenedStore | { readonly refused: string }> {
   const parsed = parseStoreUrl(configuration.storeUrl);
   const missing = 'wrong' in parsed ? undefined : missingStore(parsed.location);
+  if (missing?.kind === 'unreadable') return { refused: missing.reason };
   if (missing !== undefined) {
-    return { refused: `${missing} Start the server once, or set STORE_URL as it has it.` };
+    return { refused: `${missing.reason} Start the server once, or set STORE_URL as it has it.` };
   }
   return openStoreAndSecrets(configuration, createLog('silent'), undefined);
 }
 
-function notInstalled(id: string, models: readonly InstalledModel[]): string {
-  const ids = models.map((model) => model.id).join(', ');
+function notInstalled(id: string, installed: readonly string[]): string {
+  const ids = installed.join(', ');
   return `EMBED_MODEL names ${id}, which is not installed (installed: ${ids}). See fusegate models add -h.`;
+}
+
+/** What is wrong with the key that addresses are derived from. */
+function wrongAccount({ btcXpub, btcNetwork }: Partial<Configuration>): string[] {
+  if (btcXpub === undefined || btcXpub === null || btcNetwork === undefined) return [];
+  const read = readAccount(btcXpub, btcNetwork);
+  return 'wrong' in read ? [`BTC_XPUB ${read.wrong}.`] : [];
+}
+
+/** What is wrong with the model that EMBED_MODEL names, told by the names of folders alone. */
+async function wrongModelName(partial: Partial<Configuration>): Promise<string[]> {
+  const { embedModel, modelsFolder, dataFolder } = partial;
+  if (embedModel === undefined || embedModel === null) return [];
+  if (modelsFolder === undefined || dataFolder === undefined) return [];
+  const folders = [installedModelsFolder({ modelsFolder, dataFolder }), shippedModels];
+  try {
+    const ids = new Set((await Promise.all(folders.map(modelNames))).flat());
+    return ids.has(embedModel) ? [] : [notInstalled(embedModel, [...ids])];
+  } catch {
+    // A folder that cannot be listed is told of when it is read.
+    return [];
+  }
 }
 
 /** Why a server does not start whose files are not whole. */
@@ -424,6 +454,14 @@ async function findModels(configuration: Configuration): Promise<FoundModels> {
   };
 }
 
+/** The sentence that says why a folder of models cannot be listed. @throws what is no such reason */
+function unlistedModels(error: unknown, { modelsFolder }: Configuration): { readonly reason: string } {
+  if (!(error instanceof Error && 'code' in error && 'path' in error)) throw error;
+  const setting = modelsFolder === null ? 'STORE_URL to a path in a folder' : 'MODELS_DIR to a folder';
+  const reason = `${String(error.path)} cannot be listed (${String(error.code)})`;
+  return { reason: `${reason}. Set ${setting} that this user may read and write.` };
+}
+
 /** Loads a model in this process; the runtime is loaded with the first. */
 async function openSession(model: InstalledModel, threads: number): Promise<SessionResult> {
   let session: typeof import('./models/session.js');
@@ -449,11 +487,16 @@ async function tryModel(model: InstalledModel): Promise<string | undefined> {
 /** Runs the parent of the workers and of the embedder, which are this same program. */
 async function serveInProcesses(order: ServeOrder): Promise<ServeOutcome> {
   const { configuration, log } = order;
-  const { models, refused } = await findModels(configuration);
+  const found = await findModels(configuration).catch((error: unknown) =>
+    unlistedModels(error, configuration),
+  );
+  if ('reason' in found) return { kind: 'refused', reason: found.reason };
+  const { models, refused } = found;
   for (const { id, wrong } of refused) log.warn({ id, reason: wrong }, 'model is not used');
   const usual = defaultModel(models, configuration.embedModel);
   if (usual === undefined && configuration.embedModel !== null) {
-    return { kind: 'refused', reason: notInstalled(configuration.embedModel, models) };
+    const ids = models.map(({ id }) => id);
+    return { kind: 'refused', reason: notInstalled(configuration.embedModel, ids) };
   }
   const method = exploringMethod(models);
   if (method === undefined) return { kind: 'refused', reason: exploringMissing };
@@ -472,7 +515,7 @@ async function serveInProcesses(order: ServeOrder): Promise<ServeOutcome> {
 }
 
 /** What the commands on the store are made of. */
-function commandParts(): KeysParts {
+function commandParts(): KeysParts & Pick<ServeParts, 'readTiers'> {
   return {
     ...terminal(),
     environment: process.env,
@@ -481,7 +524,7 @@ function commandParts(): KeysParts {
     randomness: systemRandomness,
     openStore: openExistingStore,
     keyFormat: native,
-    readTiers: (configuration) => readTiers(configuration.tiersFile, configuration),
+    readTiers: (configuration: TiersConfiguration) => readTiers(configuration.tiersFile, configuration),
   };
 }
 
@@ -492,6 +535,7 @@ function lockFolder(folder: string): string | undefined {
 
 /** What the doctor looks at besides the store. */
 const doctorParts = {
+  wrongAccount,
   nativeVersion: native.version,
   nodeVersion: process.versions.node,
   hasIndex: () => loadHnsw() !== undefined,
@@ -515,13 +559,20 @@ function normalizeParts(cores: number): Omit<NormalizeCommandParts, 'printError'
   };
 }
 
+/** Bytes of a file. @throws Error where it is none, or cannot be read */
+function fileSize(path: string): number {
+  const found = statSync(path);
+  if (found.isDirectory()) throw new Error('it is a folder');
+  return found.size;
+}
+
 /** What `fusegate audit` reads and does it with. */
 function auditParts(cores: number): Omit<AuditCommandParts, 'printError'> {
   return {
     clock: systemClock,
     cores,
     openFile: (path, format) => new native.FileAudit(path, format),
-    sizeOf: (path) => statSync(path, { throwIfNoEntry: false })?.size,
+    sizeOf: fileSize,
     writeFile: (path, text) => writeFileSync(path, text),
     versions: () => ({ unicode: native.unicodeVersion(), cldr: native.cldrVersion() }),
     print: (line) => void writeOutput(`${line}\n`),
@@ -541,6 +592,7 @@ export async function main(args: readonly string[]): Promise<void> {
         machine: parts.machine,
         version: SERVICE_VERSION,
         readTiers: parts.readTiers,
+        wrongSettings: async (partial) => [...wrongAccount(partial), ...(await wrongModelName(partial))],
         run: serveInProcesses,
         print: (line) => console.log(line),
         printError: (line) => console.error(line),

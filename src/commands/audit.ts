@@ -24,8 +24,8 @@ export interface AuditCommandParts {
   readonly clock: Pick<Clock, 'wallMs'>;
   readonly cores: number;
   readonly openFile: (path: string, format: string) => FileAuditing;
-  /** Bytes of a file; undefined where there is none that can be read. */
-  readonly sizeOf: (path: string) => number | undefined;
+  /** Bytes of a file. @throws Error with the reason where there is none that can be read */
+  readonly sizeOf: (path: string) => number;
   /** @throws where the file cannot be written */
   readonly writeFile: (path: string, text: string) => void;
   readonly versions: () => Versions;
@@ -74,7 +74,11 @@ function contextOf(given: GivenOptions): AuditContext {
   };
 }
 
-const MEGABYTE = 1e6;
+/** The unit that a file's progress is told in, and its bytes: small files have small units. */
+function unitOf(size: number): readonly [string, number] {
+  if (size < 1e4) return ['bytes', 1];
+  return size < 1e7 ? ['kB', 1e3] : ['MB', 1e6];
+}
 
 /** Goes through the file; the findings, or the sentence that says why there are none. */
 async function auditFile(
@@ -82,9 +86,14 @@ async function auditFile(
   { format }: GivenOptions,
   parts: AuditCommandParts,
 ): Promise<AuditFindings | string> {
-  const size = parts.sizeOf(path);
-  if (size === undefined) return `${path} cannot be read.`;
-  const display = progressOn(parts.progressTo, 'MB');
+  let size: number;
+  try {
+    size = parts.sizeOf(path);
+  } catch (error) {
+    return `${path} cannot be read (${error instanceof Error ? error.message : String(error)}).`;
+  }
+  const [unit, bytesOfUnit] = unitOf(size);
+  const display = progressOn(parts.progressTo, unit);
   const audit = parts.openFile(path, format);
   for (;;) {
     const { bytes, more, fault } = await audit.step(parts.cores);
@@ -92,7 +101,7 @@ async function auditFile(
       display.end();
       return `${path}: ${fault}.`;
     }
-    display.progress('audit', Math.ceil(bytes / MEGABYTE), Math.ceil(size / MEGABYTE));
+    display.progress('audit', Math.ceil(bytes / bytesOfUnit), Math.ceil(size / bytesOfUnit));
     if (!more) break;
   }
   display.end();

@@ -78,7 +78,7 @@ function size(bytes: number): string {
 
 async function backup(parts: BackupParts, folder: string, place: Place, { json }: Json): Ended {
   const missing = missingStore(place.location);
-  if (missing !== undefined) return { wrong: missing };
+  if (missing !== undefined) return { wrong: missing.reason };
   const made_at = new Date(parts.clock.wallMs()).toISOString();
   const outcome = await withEngine(parts, place, (engine, progress) =>
     makeBackup(engine, folder, { fusegate: parts.version, made_at }, progress),

@@ -4,7 +4,7 @@
  * them.
  */
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import type { CollectionText } from '../search/evaluate.js';
 import type { Judgements } from '../search/measures.js';
 import { readLines } from './terminal.js';
@@ -80,7 +80,11 @@ async function readJudgements(
 
 async function readFiles(folder: string, qrels: string): Promise<Collection | Wrong> {
   const plain = join(folder, 'docs.jsonl');
-  const docs = await readTexts(existsSync(plain) ? plain : `${plain}.gz`);
+  const packed = `${plain}.gz`;
+  if (!existsSync(plain) && !existsSync(packed)) {
+    return { wrong: `There is neither docs.jsonl nor docs.jsonl.gz in ${resolve(folder)}.` };
+  }
+  const docs = await readTexts(existsSync(plain) ? plain : packed);
   if ('wrong' in docs) return docs;
   const queries = await readTexts(join(folder, 'queries.jsonl'));
   if ('wrong' in queries) return queries;

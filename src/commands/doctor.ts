@@ -16,6 +16,7 @@ import { unitIds } from '../store/unitId.js';
 import { readConfiguration, type Configuration } from '../system/configuration.js';
 import type { Log } from '../system/log.js';
 import { secretPath } from '../system/secretFile.js';
+import { printable } from './printable.js';
 import type { CommandParts } from './withStore.js';
 
 /** What the command needs from the outside. */
@@ -29,6 +30,8 @@ export interface DoctorParts extends CommandParts {
   readonly nodeVersion: string;
   readonly log: Pick<Log, 'error' | 'warn' | 'info'>;
   readonly readTiers: (configuration: Configuration) => TiersResult;
+  /** What is wrong with the key that addresses are derived from, a sentence each. */
+  readonly wrongAccount: (partial: Partial<Configuration>) => readonly string[];
   /** Reads every model that is installed or ships. @throws Error where a folder cannot be listed */
   readonly findModels: (configuration: Configuration) => Promise<FoundModels>;
   /** Loads a model and tries it out; the sentence that says what is wrong with it. */
@@ -83,11 +86,9 @@ const littleBytes = 1_000_000_000;
 function dataFolder({ dataFolder: folder }: Configuration): Finding[] {
   const subject = 'data folder';
   try {
-    statSync(folder);
-  } catch {
-    return [finding('note', subject, `${folder} is not there yet; the first start makes it.`)];
-  }
-  try {
+    if (statSync(folder, { throwIfNoEntry: false }) === undefined) {
+      return [finding('note', subject, `${folder} is not there yet; the first start makes it.`)];
+    }
     accessSync(folder, constants.W_OK | constants.X_OK);
   } catch (error) {
     return [finding('problem', subject, `${folder} cannot be written (${sentence(error)}).`)];
@@ -133,7 +134,10 @@ async function store(parts: DoctorParts, configuration: Configuration): Promise<
   if ('wrong' in parsed) return [finding('problem', 'store', `STORE_URL ${parsed.wrong}.`)];
   const { location } = parsed;
   const missing = missingStore(location);
-  if (missing !== undefined) return [finding('note', 'store', `${missing} The first start makes it.`)];
+  if (missing?.kind === 'unreadable') return [finding('problem', 'store', missing.reason)];
+  if (missing !== undefined) {
+    return [finding('note', 'store', `${missing.reason} The first start makes it.`)];
+  }
   const opened = await openEngine(location, parts);
   if (opened.kind === 'unavailable') return [finding('problem', 'store', opened.reason)];
   try {
@@ -256,15 +260,15 @@ async function server(parts: DoctorParts, { host, port }: Configuration): Promis
 async function examine(parts: DoctorParts): Promise<Finding[]> {
   const read = readConfiguration(parts.environment, parts.machine);
   const warnings = read.warnings.map((text) => finding('note', 'settings', text));
-  if ('errors' in read) {
-    const errors = read.errors.map((text) => finding('problem', 'settings', text));
-    return [...program(parts), ...warnings, ...errors];
-  }
+  const partial = 'errors' in read ? read.partial : read.configuration;
+  const wrong = [...('errors' in read ? read.errors : []), ...parts.wrongAccount(partial)];
+  const errors = wrong.map((text) => finding('problem', 'settings', text));
+  if ('errors' in read) return [...program(parts), ...warnings, ...errors];
   const { configuration } = read;
   return [
     ...program(parts),
     ...warnings,
-    finding('ok', 'settings', 'Every variable can be used.'),
+    ...(errors.length > 0 ? errors : [finding('ok', 'settings', 'Every variable can be used.')]),
     ...tiers(parts, configuration),
     ...dataFolder(configuration),
     ...(await store(parts, configuration)),
@@ -291,7 +295,7 @@ export function addDoctor(program: Command, parts: DoctorParts): void {
       const findings = await examine(parts);
       const ready = findings.every(({ level }) => level !== 'problem');
       const lines = findings.map(({ level, subject, text }) => {
-        return `${level.padEnd(7)}  ${subject.padEnd(11)}  ${text}\n`;
+        return `${level.padEnd(7)}  ${subject.padEnd(11)}  ${printable(text)}\n`;
       });
       await parts.write(
         json === true

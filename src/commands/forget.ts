@@ -101,7 +101,7 @@ const kept = '; the opt-out stays, as a keyed hash of the address';
 export function addForget(program: Command, parts: CommandParts): void {
   program
     .command('forget <email>')
-    .description('erase leads and interests of an address; its opt-out stays as a keyed hash')
+    .description('erase leads, interests and order emails of an address; its opt-out stays as a keyed hash')
     .option('-y, --yes', 'erase without asking', false)
     .allowExcessArguments(false)
     .action(async (email: string, { yes }: { readonly yes: boolean }) => {

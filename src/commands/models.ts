@@ -12,6 +12,7 @@ import {
 } from '../models/modelFolder.js';
 import { installedModelsFolder, readConfiguration, type Configuration } from '../system/configuration.js';
 import { addEvaluate, evaluate, type EvaluateOptions, type EvaluateParts } from './evaluate.js';
+import { printable } from './printable.js';
 import { progressOn } from './progress.js';
 import type { CommandParts } from './withStore.js';
 
@@ -72,11 +73,13 @@ function megabytes({ bytes }: InstalledModel): string {
 function row(model: InstalledModel, usual: InstalledModel | undefined): string {
   const { id, kind, dimension, maxTokens, license } = model;
   const mark = model === usual ? '*' : ' ';
-  const cells = [id.padEnd(26), kind.padEnd(6), String(dimension).padStart(5), String(maxTokens).padStart(6)];
-  return `${mark} ${cells.join('  ')}  ${megabytes(model).padStart(10)}  ${license}\n`;
+  // A static model reads the whole text.
+  const tokens = kind === 'static' ? 'all' : String(maxTokens);
+  const cells = [id.padEnd(26), kind.padEnd(6), String(dimension).padStart(9), tokens.padStart(6)];
+  return `${mark} ${cells.join('  ')}  ${megabytes(model).padStart(10)}  ${printable(license)}\n`;
 }
 
-const heading = `  ${'model'.padEnd(26)}  kind    numbers  tokens        size  licence\n`;
+const heading = `  ${'model'.padEnd(26)}  kind    dimension  tokens        size  licence\n`;
 
 async function list(parts: ModelsCommandParts, configuration: Configuration, { json }: Json): Ended {
   const { models, refused } = await parts.findModels(configuration);
@@ -86,7 +89,7 @@ async function list(parts: ModelsCommandParts, configuration: Configuration, { j
     return 0;
   }
   const rows = models.map((model) => row(model, usual));
-  const broken = refused.map(({ id, wrong }) => `! ${id}: ${wrong}\n`);
+  const broken = refused.map(({ id, wrong }) => `! ${id}: ${printable(wrong)}\n`);
   await parts.write(`${heading}${rows.join('')}${broken.join('')}* for requests that name no model\n`);
   return 0;
 }

@@ -40,12 +40,19 @@ function readGlosses(
   path: string,
   readFile: NormalizeCommandParts['readFile'],
 ): { readonly glosses: Readonly<Record<string, string>> } | { readonly wrong: string } {
+  let text: string;
   try {
-    const value: unknown = JSON.parse(readFile(path));
-    return isGlosses(value) ? { glosses: value } : { wrong: `${path} must hold a JSON object of strings.` };
+    text = readFile(path);
   } catch (error) {
     return { wrong: `${path} cannot be read (${error instanceof Error ? error.message : String(error)}).` };
   }
+  try {
+    const value: unknown = JSON.parse(text);
+    if (isGlosses(value)) return { glosses: value };
+  } catch {
+    return { wrong: `${path} is not JSON. It must hold a JSON object of surface forms and their glosses.` };
+  }
+  return { wrong: `${path} must hold a JSON object of strings.` };
 }
 
 /** Resolves to the exit code. */

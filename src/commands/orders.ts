@@ -1,7 +1,8 @@
 /** `fusegate orders …`: the operator's view of what was ordered and paid. */
-import { InvalidArgumentError, type Command } from 'commander';
+import { InvalidArgumentError, Option, type Command } from 'commander';
 import { btcText } from '../checkout/money.js';
 import { openRails } from '../checkout/checkout.js';
+import type { BtcStatus, CardStatus, LightningStatus } from '../checkout/orders.js';
 import { rescan } from '../checkout/scan.js';
 import { decodeLedger, findOrder, visitOrders, type OrderRecord } from '../store/orders.js';
 import { visitCardEvents } from '../store/cardEvents.js';
@@ -9,6 +10,7 @@ import { visitEntries } from '../store/entries.js';
 import type { Unavailable } from '../store/store.js';
 import type { KeyFormat } from '../access/derive.js';
 import { createLog } from '../system/log.js';
+import { printable } from './printable.js';
 import { progressOn } from './progress.js';
 import { storeFailed, withStore, type CommandContext, type CommandParts } from './withStore.js';
 
@@ -64,11 +66,30 @@ function shown(order: OrderRecord): Readonly<Record<string, string | number | bo
 const columns = { id: 26, rail: 9, tier: 10, status: 9, sat: 9, created_at: 24, key: 9, email: 0 } as const;
 
 function row(cells: Readonly<Record<string, string | number | boolean | null>>): string {
-  const padded = Object.entries(columns).map(([name, width]) => String(cells[name] ?? '-').padEnd(width));
+  const padded = Object.entries(columns).map(([name, width]) => {
+    return printable(String(cells[name] ?? '-')).padEnd(width);
+  });
   return `${padded.join('  ').trimEnd()}\n`;
 }
 
 const heading = row(Object.fromEntries(Object.keys(columns).map((name) => [name, name])));
+
+/** Every status that an order of some rail can have. */
+const statuses: Readonly<Record<BtcStatus | LightningStatus | CardStatus, true>> = {
+  pending: true,
+  underpaid: true,
+  seen: true,
+  confirmed: true,
+  settled: true,
+  expired: true,
+  open: true,
+  paid: true,
+  revealed: true,
+  refunded: true,
+  disputed: true,
+  revoked: true,
+  failed: true,
+};
 
 interface ListOptions extends Json {
   readonly status?: string;
@@ -83,7 +104,8 @@ async function list(parts: OrdersParts, { store }: CommandContext, { json, statu
     count += 1;
   });
   if (failed !== undefined) return storeFailed(failed);
-  if (count === 0) parts.printError(status === undefined ? 'There are no orders yet.' : `None is ${status}.`);
+  if (count === 0)
+    parts.printError(status === undefined ? 'There are no orders yet.' : `No order is ${status}.`);
   return 0;
 }
 
@@ -114,10 +136,10 @@ async function show(parts: OrdersParts, context: CommandContext, id: string, { j
     return 0;
   }
   const lines = Object.entries(members).map(
-    ([name, value]) => `${name.padEnd(13)} ${String(value ?? '-')}\n`,
+    ([name, value]) => `${name.padEnd(13)} ${printable(String(value ?? '-'))}\n`,
   );
   const outputs = order.outputs.map(([txid, vout, sat, depth]) => {
-    return `output        ${txid}:${vout} ${sat} sat, ${depth} confirmations\n`;
+    return `output        ${printable(txid)}:${vout} ${sat} sat, ${depth} confirmations\n`;
   });
   const moves = ledger.map(([at, change, unit, status]) => {
     return `ledger        ${at} ${change > 0 ? '+' : ''}${change} ${unit}, ${status}\n`;
@@ -136,7 +158,7 @@ async function mismatches(parts: OrdersParts, { store }: CommandContext, { json 
     await parts.write(
       json === true
         ? `${JSON.stringify({ event: id, type, about, reason, at })}\n`
-        : `${at}  ${about}  ${reason}\n`,
+        : `${at}  ${printable(about)}  ${printable(reason)}\n`,
     );
   });
   if (failed !== undefined) return storeFailed(failed);
@@ -201,7 +223,7 @@ export function addOrders(program: Command, parts: OrdersParts): void {
     process.exitCode = await withStore(parts, run);
   };
   add('list', 'list orders')
-    .option('--status <status>', 'only those of a status')
+    .addOption(new Option('--status <status>', 'only those of a status').choices(Object.keys(statuses)))
     .option('--json', 'print JSON, one object a line')
     .action((options: ListOptions) => onStore((context) => list(parts, context, options)));
   add('show <id>', 'show one order, its payments and its entries of the ledger')

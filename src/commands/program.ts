@@ -21,6 +21,12 @@ export const workerCommand = 'worker';
 /** The hidden command by which a parent starts its embedder. */
 export const embedderCommand = 'embedder';
 
+/** Has every command's errors end with where its own help is. */
+function pointToHelp(command: Command, path: string): void {
+  command.showHelpAfterError(`See ${path} --help.`);
+  for (const each of command.commands) pointToHelp(each, `${path} ${each.name()}`);
+}
+
 /** Runs the command that `args` (what follows `fusegate`) name and sets the exit code. */
 export async function runProgram(args: readonly string[], commands: Commands): Promise<void> {
   const program = new Command('fusegate')
@@ -29,7 +35,6 @@ export async function runProgram(args: readonly string[], commands: Commands): P
     .helpOption('-h, --help', 'print this help')
     .helpCommand('help [command]', 'print help on a command')
     .addHelpText('after', '\nConfigured by environment variables: see docs/configuration.md.')
-    .showHelpAfterError('See fusegate --help.')
     .showSuggestionAfterError();
   program
     .command('serve')
@@ -62,5 +67,6 @@ export async function runProgram(args: readonly string[], commands: Commands): P
       });
   }
   for (const add of commands.add) add(program);
+  pointToHelp(program, 'fusegate');
   await program.parseAsync(args, { from: 'user' });
 }

@@ -8,6 +8,7 @@ import { visitRecords } from '../store/entries.js';
 import { findLegacyReceipt, keepLegacyReceipts } from '../store/legacyReceipts.js';
 import { keepNotice } from '../store/notices.js';
 import type { Unavailable } from '../store/store.js';
+import { printable } from './printable.js';
 import { storeFailed, withStore, type CommandContext, type CommandParts } from './withStore.js';
 
 /** What the commands need besides the store. */
@@ -126,7 +127,7 @@ function report({ receipt, verification, withheld }: VerifiedAnswer): string {
   const rows = Object.entries(fields).map(([name, value]) => `  ${verdict(value).padEnd(9)}  ${name}\n`);
   const seal = envelope === null ? '' : `  ${verdict(envelope).padEnd(9)}  stored_envelope_sha256\n`;
   const why = withheld ? '  The operator withholds the content: its digests cannot be recomputed.\n' : '';
-  return `${receipt}: ${verified ? 'verified' : 'NOT VERIFIED'}\n${rows.join('')}${seal}${why}`;
+  return `${printable(receipt)}: ${verified ? 'verified' : 'NOT VERIFIED'}\n${rows.join('')}${seal}${why}`;
 }
 
 /** The answers that a place holds: one JSON value, or one a line. */

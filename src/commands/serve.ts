@@ -21,10 +21,18 @@ export interface ServeOrder {
   readonly onListening: (ports: Ports) => void;
 }
 
+/** What the tiers are read by. */
+export type TiersConfiguration = Pick<
+  Configuration,
+  'tiersFile' | 'anonymousRequestsPerMinute' | 'anonymousCharactersPerMonth'
+>;
+
 /** What the command needs from the outside. */
 export interface ServeParts {
   /** Reads the file of tiers that the configuration names. */
-  readonly readTiers: (configuration: Configuration) => TiersResult;
+  readonly readTiers: (configuration: TiersConfiguration) => TiersResult;
+  /** What else is wrong with what could be read of the configuration, a sentence each. */
+  readonly wrongSettings: (partial: Partial<Configuration>) => Promise<readonly string[]>;
   /** Serves until told to stop. */
   readonly run: (order: ServeOrder) => Promise<ServeOutcome>;
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -40,10 +48,17 @@ export interface ServeParts {
 export async function serve(parts: ServeParts): Promise<number> {
   const read = readConfiguration(parts.environment, parts.machine);
   for (const warning of read.warnings) parts.printError(`Warning: ${warning}`);
-  if ('errors' in read) return refuse(parts, read.errors);
+  const partial = 'errors' in read ? read.partial : read.configuration;
+  const readTiers = tiersOf(parts, partial);
+  const errors = [
+    ...('errors' in read ? read.errors : []),
+    ...(readTiers !== undefined && 'errors' in readTiers ? readTiers.errors : []),
+    ...(await parts.wrongSettings(partial)),
+  ];
+  if (errors.length > 0 || 'errors' in read || readTiers === undefined || 'errors' in readTiers) {
+    return refuse(parts, errors);
+  }
   const { configuration } = read;
-  const readTiers = parts.readTiers(configuration);
-  if ('errors' in readTiers) return refuse(parts, readTiers.errors);
   const { tiers } = readTiers;
   const onListening = (ports: Ports): void => {
     for (const line of greeting(parts.version, configuration, ports)) parts.print(line);
@@ -53,6 +68,13 @@ export async function serve(parts: ServeParts): Promise<number> {
   if (outcome.kind === 'refused') parts.printError(outcome.reason);
   if (outcome.kind === 'killed') parts.printError('Requests were still in flight and have been cut off.');
   return outcome.kind === 'stopped' ? 0 : 1;
+}
+
+/** The tiers, where it could be read which they are. */
+function tiersOf({ readTiers }: ServeParts, partial: Partial<Configuration>): TiersResult | undefined {
+  const { tiersFile, anonymousRequestsPerMinute = null, anonymousCharactersPerMonth = null } = partial;
+  if (tiersFile === undefined) return undefined;
+  return readTiers({ tiersFile, anonymousRequestsPerMinute, anonymousCharactersPerMonth });
 }
 
 /** Lists what is wrong; gives the exit code. */

@@ -55,7 +55,7 @@ async function copyBetween(fromText: string, toText: string, parts: StoreCopyPar
   if ('wrong' in from) return { kind: 'refused', reason: from.wrong };
   if ('wrong' in to) return { kind: 'refused', reason: to.wrong };
   const missing = missingStore(from.location);
-  if (missing !== undefined) return { kind: 'refused', reason: missing };
+  if (missing !== undefined) return { kind: 'refused', reason: missing.reason };
   const locked = lockBoth([from.location, to.location], parts.lockFolder);
   if (locked !== undefined) return { kind: 'refused', reason: locked };
   const source = await openEngine(from.location, parts);

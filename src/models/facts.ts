@@ -108,6 +108,7 @@ export function readFacts(
     return { wrong: `Its modules.json has steps that Fusegate does not run: ${unknown.join(', ')}.` };
   }
   const dimension = whole(config['hidden_size']);
+  if (texts['config.json'] === undefined) return { wrong: 'It has no config.json.' };
   if (dimension === undefined) return { wrong: 'Its config.json does not say its hidden_size.' };
   const pooling = given.pooling ?? poolingOf(membersOf(texts['1_Pooling/config.json']));
   if (pooling === undefined) {

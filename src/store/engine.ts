@@ -48,7 +48,7 @@ export interface Engine {
   snapshot<Value>(use: (scan: Scan) => Promise<Value>): Promise<Reading<Value>>;
   /** Removes records of a range, at most `limit`, in one durable transaction; returns how many. */
   removeRange(range: KeyRange): Promise<Reading<number>>;
-  /** How many records there are, nearly enough for a progress bar. */
+  /** How many records there are, the engine's own left out. */
   count(): Promise<Reading<number>>;
   /** Releases what the engine holds. No call is under way. */
   close(): Promise<void>;

@@ -179,7 +179,8 @@ class LmdbEngine implements Engine {
   count(): Promise<Reading<number>> {
     const { environment } = this;
     if (environment === undefined) return Promise.resolve(this.failure);
-    return Promise.resolve(read(environment.getKeysCount()));
+    // The record of the format, under the key 0, is the engine's own.
+    return Promise.resolve(read(environment.getKeysCount({ start: Buffer.of(1) })));
   }
 
   async close(): Promise<void> {

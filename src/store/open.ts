@@ -1,5 +1,5 @@
 /** Opens the engine that a `STORE_URL` names, and the store on it. */
-import { existsSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Clock } from '../system/clock.js';
 import type { Log } from '../system/log.js';
@@ -50,10 +50,26 @@ export function storeName(location: StoreLocation): string {
   return location.kind === 'lmdb' ? `the store in ${location.folder}` : serverName(location.address);
 }
 
-/** The sentence that says that a location has no store yet; only of a folder that can be told unopened. */
-export function missingStore(location: StoreLocation): string | undefined {
-  if (location.kind !== 'lmdb' || existsSync(join(location.folder, 'data.mdb'))) return undefined;
-  return `There is no store in ${location.folder}.`;
+/**
+ * Why nothing can be opened at a location, if that can be told unopened: `missing`, there is no store yet;
+ * `unreadable`, there may be one that this user cannot read. The reason is a sentence.
+ */
+export function missingStore(
+  location: StoreLocation,
+): { readonly kind: 'missing' | 'unreadable'; readonly reason: string } | undefined {
+  if (location.kind !== 'lmdb') return undefined;
+  const { folder } = location;
+  try {
+    statSync(join(folder, 'data.mdb'));
+    return undefined;
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+    if (code === 'ENOENT' || code === 'ENOTDIR') {
+      return { kind: 'missing', reason: `There is no store in ${folder}.` };
+    }
+    const as = 'Run this as the user that runs the server, or give this one the rights.';
+    return { kind: 'unreadable', reason: `The store in ${folder} cannot be read (${code}). ${as}` };
+  }
 }
 
 /** Opens an engine, whatever state its records are in. */

@@ -468,7 +468,7 @@ const table: Table = {
     type: '`https://<host>`; `http://` only for this machine',
     fallback: () => '',
     fallbackShown: 'none',
-    meaning: 'Where clients reach Fusegate. Opt-out and click links need it.',
+    meaning: 'Where clients reach Fusegate. Opt-out and click links and card payments need it.',
     parse: parsePublicUrl,
   },
   publicDoorUrl: {
@@ -807,7 +807,12 @@ const table: Table = {
 /** What reading the environment came to: a configuration with warnings, or every error at once. */
 export type ConfigurationResult =
   | { readonly configuration: Configuration; readonly warnings: readonly string[] }
-  | { readonly errors: readonly string[]; readonly warnings: readonly string[] };
+  | {
+      readonly errors: readonly string[];
+      readonly warnings: readonly string[];
+      /** What could be read, for whoever has more to say of it. */
+      readonly partial: Partial<Configuration>;
+    };
 
 /**
  * Reads and checks the environment. An empty variable counts as one not set. Every error is listed, each a
@@ -835,15 +840,15 @@ export function readConfiguration(
   const entries = Object.entries<Variable<unknown>>(table).map(([key, variable]) => [key, read(variable)]);
   const values = Object.fromEntries(entries) as Partial<Configuration>;
   const { storeUrl, masterSecrets } = values;
+  const partial = storeUrl === undefined ? values : { ...values, dataFolder: dataFolderOf(storeUrl) };
   errors.push(...samePorts(values));
   if (storeUrl?.startsWith('lmdb:') === false && masterSecrets?.length === 0) {
     errors.push('MASTER_SECRET must be set where STORE_URL is postgres://…: every node needs the same one.');
   }
   errors.push(...lndErrors(values), ...chainErrors(values), ...cardErrors(values));
   // Without an error every variable has been read.
-  if (errors.length > 0 || storeUrl === undefined) return { errors, warnings };
-  const configuration = { ...(values as Configuration), dataFolder: dataFolderOf(storeUrl) };
-  return { configuration, warnings };
+  if (errors.length > 0) return { errors, warnings, partial };
+  return { configuration: partial as Configuration, warnings };
 }
 
 /** What is wrong between the variables of card payments. */
@@ -914,18 +919,42 @@ function givenText(
   }
 }
 
-/** Number of single-character edits between two strings (Levenshtein distance). */
+/** Single-character edits and swaps of neighbours between two strings (optimal string alignment distance). */
 function editDistance(left: string, right: string): number {
+  let before: number[] = [];
   let previous = Array.from({ length: right.length + 1 }, (_, index) => index);
   for (let row = 1; row <= left.length; row += 1) {
     const current = [row];
     for (let column = 1; column <= right.length; column += 1) {
       const replaced = (previous[column - 1] ?? 0) + (left[row - 1] === right[column - 1] ? 0 : 1);
-      current.push(Math.min(replaced, (previous[column] ?? 0) + 1, (current[column - 1] ?? 0) + 1));
+      const swapped = left[row - 1] === right[column - 2] && left[row - 2] === right[column - 1];
+      current.push(
+        Math.min(
+          replaced,
+          (previous[column] ?? 0) + 1,
+          (current[column - 1] ?? 0) + 1,
+          swapped ? (before[column - 2] ?? Infinity) + 1 : Infinity,
+        ),
+      );
     }
+    before = previous;
     previous = current;
   }
   return previous[right.length] ?? 0;
+}
+
+/** A name with each of its words in the singular. */
+function singular(name: string): string {
+  return name.replace(/IES(?=_|$)/g, 'Y').replace(/S(?=_|$)/g, '');
+}
+
+/** Whether a name, in capitals, is one of ours but for slips: letters, `_`, plurals, or its last words. */
+function isNearly(name: string, known: string): boolean {
+  if (singular(name) === singular(known)) return true;
+  // A single word, such as STRIPE, may well be another program's.
+  if (name.includes('_') && known.startsWith(`${name}_`)) return true;
+  const edits = editDistance(name.replaceAll('_', ''), known.replaceAll('_', ''));
+  return edits <= (known.length > 6 ? 2 : 1);
 }
 
 /** A sentence for each name that is not ours but nearly so, or begins with the product's name. */
@@ -935,13 +964,8 @@ function lookalikes(names: readonly string[]): string[] {
   );
   return names.flatMap((name) => {
     if (ours.includes(name)) return [];
-    const near = ours.find((known) => {
-      const plain = name
-        .toUpperCase()
-        .replace(/^FUSEGATE_?/, '')
-        .replaceAll('_', '');
-      return editDistance(plain, known.replaceAll('_', '')) <= (known.length > 6 ? 2 : 1);
-    });
+    const plain = name.toUpperCase().replace(/^FUSEGATE_?/, '');
+    const near = ours.find((known) => isNearly(plain, known));
     if (near !== undefined) return [`${name} is not read; did you mean ${near}?`];
     if (/^FUSEGATE/i.test(name)) return [`${name} is not read; the variables are ${ours.join(', ')}.`];
     return [];
@@ -954,13 +978,18 @@ export function renderConfiguration(): string {
     const fallback = variable.fallbackShown ?? `\`${variable.fallback({ platform: 'linux', cores: 1 })}\``;
     return `| \`${variable.name}\` | ${variable.type} | ${fallback} | ${variable.meaning} |`;
   });
+  const secretNames = Object.values(table)
+    .filter(({ secret }: Variable<unknown>) => secret === true)
+    .map(({ name }) => `\`${name}_FILE\``);
   return [
     '# Configuration',
     '',
     'Fusegate is configured by environment variables, all optional. They are checked at start; every',
     'error is listed at once. An empty variable counts as one that is not set. A variable whose name is',
-    'nearly one of these is not read, and a warning says so. What holds a secret may lie in a file instead:',
-    'set STORE_URL_FILE or MASTER_SECRET_FILE to its path. Secrets are never shown.',
+    'nearly one of these is not read, and a warning says so. Secrets are never shown.',
+    '',
+    'What holds a secret may lie in a file instead: set one of these to its path.',
+    `${secretNames.join(', ')}.`,
     '',
     '| variable | type | default | meaning |',
     '| --- | --- | --- | --- |',

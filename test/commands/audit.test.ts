@@ -79,14 +79,18 @@ test('a file of many parts, in each format, counts every record', () => {
     const { records, issues } = JSON.parse(printed) as AuditResponse;
     const found = issues.filter(({ count: each }) => each > 0).map(({ issue, count: each }) => [issue, each]);
     assert.deepEqual([records, found], [count, [['mojibake', count / 100]]], name);
-    assert.match(said, /^audit: \d+ of \d+ MB\n/);
+    assert.match(said, /^audit: \d+ of \d+ (kB|MB)\n/);
   }
+});
+
+test('the progress of a small file is told in bytes', () => {
+  assert.equal(audit(file('small.txt', 'abc\n'), '--json').said, 'audit: 4 of 4 bytes\n');
 });
 
 test('what is wrong is said in a sentence, with exit code 1', () => {
   const cases: [string, readonly string[], RegExp][] = [
-    [join(folder, 'none.csv'), [], /none\.csv cannot be read\.\n$/],
-    [folder, [], /it cannot be read \(/],
+    [join(folder, 'none.csv'), [], /none\.csv cannot be read \(ENOENT.+\)\.\n$/],
+    [folder, [], /cannot be read \(it is a folder\)\.\n$/],
     [
       file('open.csv', 'a,b\n1,"2\n'),
       ['--format', 'csv'],

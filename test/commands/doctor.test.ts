@@ -1,6 +1,6 @@
 /** `fusegate doctor`: what it says of a fresh folder, a running server, and each thing that is wrong. */
 import assert from 'node:assert/strict';
-import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -88,7 +88,14 @@ test('says each thing that keeps the server from its work', async () => {
   ): Promise<void> => {
     assert.match((await doctor({ STORE_URL, ...environment })).get(subject) ?? '', expected);
   };
+  const loop = join(folder, 'loop');
+  symlinkSync(loop, loop);
+  const unreadable = { STORE_URL: `lmdb:${loop}/store` };
+  await expect(unreadable, 'store', /^problem: The store in .+ cannot be read \(ELOOP\)/);
+  await expect(unreadable, 'data folder', /^problem: .+ cannot be written/);
   await expect({ PORT: 'http' }, 'settings', /^problem: PORT must be a whole number/);
+  const account = { BTC_XPUB: 'abc', BTC_CHAIN: 'esplora+http://127.0.0.1:1' };
+  await expect(account, 'settings', /^problem: BTC_XPUB must be an extended public key/);
   await expect({ TIERS_FILE: join(folder, 'none') }, 'tiers', /^problem: TIERS_FILE .+ cannot be read/);
   const postgres = { STORE_URL: 'postgres://nobody@127.0.0.1:1/none', MASTER_SECRET: 's'.repeat(32) };
   await expect(postgres, 'store', /^problem: PostgreSQL at 127\.0\.0\.1:1 does not answer/);

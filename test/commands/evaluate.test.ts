@@ -141,7 +141,7 @@ test('the tables name what they show, and the plot is one file', () => {
 test('a collection that is broken, and a model that is not there', () => {
   const cases: readonly [string, Readonly<Record<string, string>>, RegExp][] = [
     ['no-queries', { 'queries.jsonl': '' }, /cannot be read \(ENOENT/],
-    ['no-docs', { 'docs.jsonl': '' }, /docs\.jsonl\.gz/],
+    ['no-docs', { 'docs.jsonl': '' }, /^There is neither docs\.jsonl nor docs\.jsonl\.gz in \S+no-docs\.\n$/],
     ['no-text', { 'docs.jsonl': '{"id":"a","text":"x"}\n{"id":"b"}\n' }, /docs\.jsonl:2 is no object/],
     ['no-json', { 'queries.jsonl': '\n{"id"\n' }, /queries\.jsonl:2 is no object/],
     [

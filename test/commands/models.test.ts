@@ -89,6 +89,8 @@ describe('models add', () => {
 
     const list = await operator.fusegate('list');
     assert.match(list.output, /^ {2}tiny +onnx +384 +256 +23\.4 MB {2}MIT\n\* all-MiniLM-L6-v2/m);
+    assert.match(list.output, /^ {2}model +kind +dimension +tokens +size +licence\n/);
+    assert.match(list.output, /^ {2}static-256 +static +256 +all +8\.0 MB/m);
     const json = JSON.parse((await operator.fusegate('list', '--json')).output) as {
       models: InstalledModel[];
       default: string;
@@ -235,7 +237,7 @@ describe('models add', () => {
     for (const [offered, sentence] of [
       [without('onnx/model.onnx'), /has no ONNX file \(onnx\/model\.onnx or model\.onnx\)/],
       [without('tokenizer.json'), /has no tokenizer\.json/],
-      [without('config.json'), /config\.json does not say its hidden_size/],
+      [without('config.json'), /It has no config\.json\./],
       [without('1_Pooling/config.json'), /Set --pooling if you know it/],
       [{ ...files, 'onnx/model.onnx': Buffer.alloc(200_000, 7) }, /cannot be loaded/],
       [

@@ -56,6 +56,9 @@ test('what is wrong is said in a sentence, with exit code 1', () => {
   const list = join(folder, 'list.json');
   writeFileSync(list, '[]');
   assert.match(normalize('', '--glosses', list).said, /must hold a JSON object of strings/);
+  const csv = join(folder, 'bad.csv');
+  writeFileSync(csv, 'surface,gloss\nСбер,Sber\n');
+  assert.match(normalize('', '--glosses', csv).said, /^\S+bad\.csv is not JSON\. .+\n$/);
   const broken = normalize(Buffer.from([0x61, 0x0a, 0xc3]));
   assert.deepEqual(
     [broken.code, broken.said],

@@ -73,7 +73,7 @@ describe('facts of a model', () => {
   });
 
   test('what is missing, or cannot be run, is told', () => {
-    assert.match(wrong({}), /hidden_size/);
+    assert.match(wrong({}), /has no config\.json/);
     assert.match(wrong({ ...plain, 'config.json': 'not JSON' }), /hidden_size/);
     for (const pooling of [
       '{"pooling_mode_max_tokens":true}',

@@ -32,6 +32,12 @@ test('a mistaken command is named, with the nearest one', async () => {
   const bare = fusegate([]);
   assert.equal((await bare.ended()).code, 1);
   assert.match(bare.output, /Usage: fusegate/);
+  const option = fusegate(['keys', 'list', '--jsno']);
+  assert.equal((await option.ended()).code, 1);
+  assert.match(
+    option.output,
+    /unknown option '--jsno'\n\(Did you mean --json\?\)\nSee fusegate keys list --help\.\n$/,
+  );
   const worker = fusegate(['worker']);
   assert.equal((await worker.ended()).code, 1);
   assert.match(worker.output, /workers are started by fusegate serve/);
@@ -43,6 +49,33 @@ test('serve lists every configuration error and every doubtful name', async () =
   assert.match(refused.output, /PORT must be/);
   assert.match(refused.output, /WORKERS must be/);
   assert.match(refused.output, /LOGLEVEL is not read; did you mean LOG_LEVEL\?/);
+});
+
+test('serve lists the errors of other files and of keys with them', async () => {
+  const refused = fusegate(['serve'], {
+    BTC_NETWORK: 'regtest',
+    BTC_XPUB: 'abc',
+    BTC_CHAIN: 'esplora+http://127.0.0.1:1',
+    PORT: 'foo',
+    TIERS_FILE: '/nofile',
+    EMBED_MODEL: 'foo',
+    STORE_URL: `lmdb:${temporaryFolder()}/store`,
+  });
+  assert.equal((await refused.ended()).code, 1);
+  const [heading, ...errors] = refused.output.trimEnd().split('\n');
+  assert.equal(heading, 'Fusegate cannot start with this configuration:');
+  for (const name of ['PORT must', 'BTC_XPUB must', 'TIERS_FILE /nofile', 'EMBED_MODEL names foo']) {
+    assert.equal(errors.filter((error) => error.startsWith(`  ${name}`)).length, 1, refused.output);
+  }
+  assert.equal(errors.length, 4, refused.output);
+});
+
+test('serve says in one line that the data folder is none', async () => {
+  const file = join(temporaryFolder(), 'file');
+  writeFileSync(file, '');
+  const refused = fusegate(['serve'], { PORT: '0', STORE_URL: `lmdb:${file}/store` });
+  assert.equal((await refused.ended()).code, 1);
+  assert.match(refused.output, /^\S+ cannot be listed \(ENOTDIR\)\. Set STORE_URL to .+\.\n$/);
 });
 
 test('serve lists every error of the file of tiers', async () => {

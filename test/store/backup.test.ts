@@ -135,7 +135,9 @@ test('a store in use is backed up and restored', () => backUpUnderLoad(lmdb(), l
 test('the manifest says what the file is, and others cannot read it', async () => {
   const url = await seeded(lmdb(), 50);
   const folder = join(temporaryFolder(), 'deep', 'backup');
-  const told = JSON.parse(await lastLine(succeeds(url, 'backup', folder, '--json'))) as Manifest;
+  const output = await succeeds(url, 'backup', folder, '--json');
+  const told = JSON.parse(lastLine(output)) as Manifest;
+  assert.match(output, new RegExp(`^backup: ${told.records} of ${told.records} records$`, 'm'));
   const manifest = JSON.parse(readFileSync(join(folder, 'manifest.json'), 'utf8')) as Manifest;
   assert.deepEqual(told, { folder, ...manifest });
   const records = readFileSync(join(folder, 'records'));
@@ -147,8 +149,8 @@ test('the manifest says what the file is, and others cannot read it', async () =
   }
 });
 
-async function lastLine(output: Promise<string>): Promise<string> {
-  return (await output).trim().split('\n').at(-1) ?? '';
+function lastLine(output: string): string {
+  return output.trim().split('\n').at(-1) ?? '';
 }
 
 test('a backup that is damaged, cut off or too new is refused before anything is written', async () => {

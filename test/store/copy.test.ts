@@ -3,7 +3,8 @@
  * copy.
  */
 import assert from 'node:assert/strict';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { copyStore } from '../../src/store/copy.js';
@@ -106,6 +107,9 @@ test('the command refuses what cannot be meant', async () => {
     /TO must be lmdb:/,
   );
   assert.match(await said(lmdb(), lmdb()), /There is no store in/);
+  const loop = join(temporaryFolder(), 'loop');
+  symlinkSync(loop, loop);
+  assert.match(await said(`lmdb:${loop}`, lmdb()), /The store in .+ cannot be read \(ELOOP\)\. Run this as/);
   assert.match(await said('file:none', lmdb()), /FROM cannot be read/);
   assert.match(await said(from, await seed(lmdb())), /holds records already/);
   const server = run(main, ['serve'], { PORT: '0', WORKERS: '1', STORE_URL: from });

@@ -377,7 +377,11 @@ describe('errors', () => {
       ANONYMOUS_CHARACTERS_PER_MONTH: '1e6',
       LEADS_PER_MINUTE: '-1',
     };
-    assert.deepEqual(readConfiguration(environment, linux), {
+    const read = readConfiguration(environment, linux);
+    assert.ok('errors' in read);
+    const { partial, ...told } = read;
+    assert.deepEqual([partial.port, partial.btcNetwork], [undefined, 'mainnet']);
+    assert.deepEqual(told, {
       errors: [
         'PORT must be a whole number from 0 to 65535; it is "70000".',
         'HOST must be an IP address or host name without scheme, port or brackets, such as 0.0.0.0 or ::; ' +
@@ -519,6 +523,16 @@ test('names that are nearly ours are named, others are not', () => {
     PATH: '/bin',
     HOSTNAME: 'a',
     HOME: '/',
+    TRUSTED_PROXY: '10.0.0.1',
+    PROT: '80',
+    STRIPE_SECRET: 'x',
+    STRIPE: 'x',
+    STRIPE_API_KEY: 'x',
+    HTTP_PROXY: 'x',
+    LOGNAME: 'a',
+    POSTGRES_URL: 'x',
+    DOOR: 'x',
+    TERM: 'x',
   };
   const read = readConfiguration(environment, linux);
   assert.deepEqual(read.warnings, [
@@ -538,6 +552,9 @@ test('names that are nearly ours are named, others are not', () => {
       'STRIPE_WEBHOOK_SECRET, STRIPE_WEBHOOK_SECRET_FILE, STRIPE_PRICES, STRIPE_ALLOW_DISCOUNTS, ' +
       'STRIPE_API_BASE, LIGHTNING_CLAIM, ' +
       'DOOR_SUBMISSIONS_PER_MINUTE, PREVIEWS_PER_MINUTE.',
+    'TRUSTED_PROXY is not read; did you mean TRUSTED_PROXIES?',
+    'PROT is not read; did you mean PORT?',
+    'STRIPE_SECRET is not read; did you mean STRIPE_SECRET_KEY?',
   ]);
 });
 
