@@ -9,6 +9,7 @@ import { reissueOrderKey } from '../checkout/book.js';
 import { tiers as tierNames } from '../contract/pricing.js';
 import { findKeyById, visitKeys, type KeyRecord } from '../store/keys.js';
 import type { Configuration } from '../system/configuration.js';
+import { printable } from './printable.js';
 import { storeFailed, withStore, type CommandContext, type CommandParts } from './withStore.js';
 
 /** What the commands need besides the store. */
@@ -91,7 +92,7 @@ async function create(parts: KeysParts, context: CommandContext, options: Create
 const columns = { id: 24, tier: 10, status: 9, expires_at: 24, hint: 12, origin: 0 } as const;
 
 function row(cells: Readonly<Record<string, string | null>>): string {
-  const padded = Object.entries(columns).map(([name, width]) => (cells[name] ?? '-').padEnd(width));
+  const padded = Object.entries(columns).map(([name, width]) => printable(cells[name] ?? '-').padEnd(width));
   return `${padded.join('  ').trimEnd()}\n`;
 }
 
@@ -127,7 +128,9 @@ async function show(parts: KeysParts, { store }: CommandContext, id: string, { j
   if (found.kind === 'unavailable') return storeFailed(found);
   if (found.value === undefined) return absent(id);
   const members = shown(found.value, parts.clock.wallMs());
-  const lines = Object.entries(members).map(([name, value]) => `${name.padEnd(11)} ${value ?? '-'}\n`);
+  const lines = Object.entries(members).map(
+    ([name, value]) => `${name.padEnd(11)} ${printable(value ?? '-')}\n`,
+  );
   await parts.write(json === true ? `${JSON.stringify(members)}\n` : lines.join(''));
   return 0;
 }
