@@ -38,6 +38,16 @@ export interface InstalledModel {
   readonly bytes: number;
 }
 
+/** Vectors of some of a call's texts. */
+export interface SomeVectors {
+  /** Which texts, by their places in the call, ascending. */
+  readonly places: readonly number[];
+  /** Unit vectors one behind the other, `dimension` numbers for each place. */
+  readonly vectors: Float32Array;
+  /** For each place whether the text was longer than the model reads. */
+  readonly truncated: readonly boolean[];
+}
+
 /** What became of a call. */
 export type Embedded =
   | {
@@ -47,14 +57,17 @@ export type Embedded =
       /** Whether a text was longer than the model reads. */
       readonly truncated: readonly boolean[];
     }
-  /** Too many texts wait; nothing was begun. */
+  /** Too many texts wait, or more than can be done by the deadline; nothing was begun. */
   | { readonly kind: 'queue_full'; readonly retryAfterSeconds: number }
-  /** The deadline passed before the last text's turn. */
-  | { readonly kind: 'too_late' }
+  /** The deadline passed before the last text's turn; `some`: what was done until then. */
+  | { readonly kind: 'too_late'; readonly some: SomeVectors }
   /** The model cannot be run, or the embedder ended meanwhile; the log says why. */
   | { readonly kind: 'failed' }
-  /** The caller's signal came first. */
-  | { readonly kind: 'cancelled' };
+  /** The caller's signal came first; `some`: what was done until then. */
+  | { readonly kind: 'cancelled'; readonly some: SomeVectors };
+
+/** No vectors at all. */
+export const noVectors: SomeVectors = { places: [], vectors: new Float32Array(), truncated: [] };
 
 /** Makes vectors of texts. */
 export interface Embedder {

@@ -3,7 +3,7 @@
  * its name in one step. A model is there or it is not; what was received before a cut stays for the next run.
  */
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import type { Clock } from '../system/clock.js';
 import { syncPath } from '../system/sync.js';
 import type { DownloadParts } from './download.js';
@@ -178,6 +178,26 @@ async function fetchPlain(
   };
 }
 
+/** Options that say what a manifest says itself. */
+const factOptions = {
+  pooling: '--pooling',
+  maxTokens: '--max-tokens',
+  queryPrefix: '--query-prefix',
+  documentPrefix: '--document-prefix',
+  license: '--license',
+} as const satisfies Partial<Record<keyof InstallOptions, string>>;
+
+/** Why options cannot be taken for a source that has a manifest, if any was given. */
+function contradicted({ name }: ModelSource, options: InstallOptions): Wrong | undefined {
+  const facts = Object.keys(factOptions) as (keyof typeof factOptions)[];
+  const given = facts.filter((fact) => options[fact] !== undefined).map((fact) => factOptions[fact]);
+  if (given.length === 0) return undefined;
+  const wrong =
+    `${name} has a ${manifestName}, which says this itself: ${given.join(', ')}. ` +
+    `Leave it out, or change the ${manifestName} of the source.`;
+  return { wrong, resumable: true };
+}
+
 /** Makes the model's folder, checks it and tries the model out. */
 async function make(
   arrival: Arrival,
@@ -187,6 +207,8 @@ async function make(
 ): Promise<{ readonly model: InstalledModel; readonly files: readonly string[] } | Wrong> {
   const own = await fetchText(arrival, manifestName);
   if ('wrong' in own) return own;
+  const refusedOptions = own.text === undefined ? undefined : contradicted(arrival.source, options);
+  if (refusedOptions !== undefined) return refusedOptions;
   const manifest =
     own.text === undefined
       ? await fetchPlain(arrival, id, options)
@@ -215,6 +237,13 @@ async function settle(made: string, final: string, folder: string, files: readon
   syncPath(folder);
 }
 
+/** Whether a whole file of the model is there, or a part of one. */
+async function anyReceived({ waiting, made }: Arrival): Promise<boolean> {
+  const own = ['lock', 'source', 'facts', basename(made)];
+  const parts = (await readdir(waiting)).filter((name) => !own.includes(name));
+  return parts.length > 0 || (await readdir(made)).length > 0;
+}
+
 /** What keeps a model from being installed under an id, if anything. */
 async function taken(id: string, { folder, shipped }: InstallParts): Promise<string | undefined> {
   if (!isModelId(id)) return `${id} cannot be a model’s id. Name another: --id.`;
@@ -241,10 +270,11 @@ export async function installModel(
   await mkdir(made, { recursive: true });
   const holder = parts.lockFile(join(waiting, 'lock'), String(process.pid));
   if (holder !== null) return { wrong: `Process ${holder} installs ${id} at this moment.` };
-  const outcome = await make({ source, waiting, made, showPass: parts.showPass }, id, options, parts);
+  const arrival = { source, waiting, made, showPass: parts.showPass };
+  const outcome = await make(arrival, id, options, parts);
   const final = join(parts.folder, id);
   if (!('wrong' in outcome)) await settle(made, final, parts.folder, outcome.files);
-  if (!('wrong' in outcome) || outcome.resumable !== true) {
+  if (!('wrong' in outcome) || outcome.resumable !== true || !(await anyReceived(arrival))) {
     await rm(waiting, { recursive: true, force: true });
   }
   return 'wrong' in outcome ? { wrong: outcome.wrong } : { model: { ...outcome.model, folder: final } };

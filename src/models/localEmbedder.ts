@@ -33,7 +33,10 @@ export function localEmbedder(
     const vectors = new Float32Array(texts.length * model.dimension);
     const truncated: boolean[] = [];
     for (const [at, text] of texts.entries()) {
-      if (signal.aborted) return { kind: 'cancelled' };
+      if (signal.aborted) {
+        const done = vectors.subarray(0, at * model.dimension);
+        return { kind: 'cancelled', some: { places: [...truncated.keys()], vectors: done, truncated } };
+      }
       const embedded = await session.embed(text);
       vectors.set(embedded.vector, at * model.dimension);
       truncated.push(embedded.truncated);

@@ -15,7 +15,7 @@ export type EmbedQuestion =
       readonly model: string;
       readonly texts: readonly Uint8Array[];
     }
-  /** Nobody waits for the request any more. */
+  /** Nobody waits for the request's texts any more; its answer tells what was done of them. */
   | { readonly kind: 'cancelEmbed'; readonly request: number };
 
 /** From the parent to a worker. */

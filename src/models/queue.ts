@@ -1,10 +1,12 @@
 /**
- * Texts that wait for the embedder: bounded, fair between calls, with a deadline for each call. It lives in
+ * Texts that wait for the embedder: bounded in number and in time, with a deadline for each call. It lives in
  * the parent, so that one bound holds for all workers of a machine.
  */
 import type { Clock, Timer } from '../system/clock.js';
 import { single, type Metric } from '../system/metrics.js';
-import type { Embedded, InstalledModel } from './embedder.js';
+import type { Embedded, InstalledModel, SomeVectors } from './embedder.js';
+import { canBeDone, marginOf, nextCall, type WaitingCall } from './queueOrder.js';
+import { Pace } from './pace.js';
 
 /** One text on its way to the embedder. */
 export interface TextJob {
@@ -32,18 +34,16 @@ const MOST_BYTES = 64 << 20;
 
 const LONGEST_RETRY_SECONDS = 60;
 
-/** A text's time before any was measured (s). */
-const FIRST_GUESS_SECONDS = 0.02;
-
 /** A call whose texts wait. */
-interface Call {
+interface Call extends WaitingCall {
   readonly model: InstalledModel;
   readonly texts: readonly Uint8Array[];
   /** Places of the texts not given to the embedder yet; the next one is the last. */
   readonly left: number[];
   readonly vectors: Float32Array;
   readonly truncated: boolean[];
-  undone: number;
+  /** Places of the texts that are done. */
+  readonly done: number[];
   timer: Timer | undefined;
   readonly end: (outcome: Embedded) => void;
 }
@@ -53,14 +53,13 @@ export type Cancel = () => void;
 
 /** The queue. */
 export class EmbedQueue {
+  /** Oldest first: its deadline is the next. */
   private readonly calls = new Set<Call>();
-  /** Calls with texts not given to the embedder yet, the next one first. */
-  private rotation: Call[] = [];
   private readonly running = new Map<number, { readonly call: Call; readonly at: number }>();
   private lastJob = 0;
   private waitingTexts = 0;
   private waitingBytes = 0;
-  private secondsPerText = FIRST_GUESS_SECONDS;
+  private readonly pace = new Pace();
   private accepting = false;
   private readonly counts = { texts: 0, seconds: 0, full: 0, late: 0, failed: 0, cancelled: 0 };
 
@@ -86,12 +85,13 @@ export class EmbedQueue {
     end: (outcome: Embedded) => void,
   ): Cancel | undefined {
     const bytes = texts.reduce((sum, text) => sum + text.byteLength, 0);
-    if (this.isFull(texts.length, bytes)) {
+    if (this.isFull(model, texts.length, bytes)) {
       this.counts.full += 1;
       end({ kind: 'queue_full', retryAfterSeconds: this.retryAfterSeconds() });
       return undefined;
     }
-    const call = newCall(model, texts, end);
+    const { clock, deadlineMs } = this.parts;
+    const call = newCall(model, texts, clock.monotonicMs() + deadlineMs, end);
     this.waitingTexts += texts.length;
     this.waitingBytes += bytes;
     this.calls.add(call);
@@ -99,10 +99,9 @@ export class EmbedQueue {
       this.finish(call, { kind: 'vectors', vectors: call.vectors, truncated: call.truncated });
       return undefined;
     }
-    call.timer = this.parts.clock.after(this.parts.deadlineMs, () => this.finish(call, { kind: 'too_late' }));
-    this.rotation.push(call);
+    call.timer = clock.after(deadlineMs, () => this.finish(call, { kind: 'too_late', some: doneOf(call) }));
     this.give();
-    return () => this.finish(call, { kind: 'cancelled' });
+    return () => this.finish(call, { kind: 'cancelled', some: doneOf(call) });
   }
 
   /** The embedder has done a text. */
@@ -110,13 +109,13 @@ export class EmbedQueue {
     const found = this.take(job);
     this.counts.texts += 1;
     this.counts.seconds += seconds;
-    this.secondsPerText += (seconds - this.secondsPerText) / 16;
+    if (found !== undefined) this.pace.measured(found.call.model, seconds * 1_000);
     if (found !== undefined && this.calls.has(found.call)) {
       const { call, at } = found;
       call.vectors.set(vector, at * call.model.dimension);
       call.truncated[at] = truncated;
-      call.undone -= 1;
-      if (call.undone === 0) {
+      call.done.push(at);
+      if (call.done.length === call.texts.length) {
         this.finish(call, { kind: 'vectors', vectors: call.vectors, truncated: call.truncated });
       }
     }
@@ -158,28 +157,48 @@ export class EmbedQueue {
     ];
   }
 
-  private isFull(texts: number, bytes: number): boolean {
+  private isFull(model: InstalledModel, texts: number, bytes: number): boolean {
     if (this.waitingTexts === 0) return false;
-    return this.waitingTexts + texts > this.parts.mostTexts || this.waitingBytes + bytes > MOST_BYTES;
+    if (this.waitingTexts + texts > this.parts.mostTexts) return true;
+    if (this.waitingBytes + bytes > MOST_BYTES) return true;
+    return this.pace.isKnown(model) && !this.canBeDone(texts * this.pace.msPerText(model));
   }
 
+  /** Whether a call that takes so long can be done by its deadline, those that wait being done by theirs. */
+  private canBeDone(ms: number): boolean {
+    const { clock, deadlineMs } = this.parts;
+    return canBeDone(this.calls, ms, (call) => this.msLeft(call), clock.monotonicMs(), deadlineMs);
+  }
+
+  private msLeft({ model, texts, done }: Call): number {
+    return (texts.length - done.length) * this.pace.msPerText(model);
+  }
+
+  /** When the queue will be empty: all done, or given up. An empty one takes every call. */
   private retryAfterSeconds(): number {
-    const seconds = Math.ceil(this.waitingTexts * this.secondsPerText);
+    const nowMs = this.parts.clock.monotonicMs();
+    let workMs = 0;
+    let lastMs = 0;
+    for (const call of this.calls) {
+      workMs += this.msLeft(call);
+      lastMs = call.deadlineAtMs - nowMs;
+    }
+    const seconds = Math.ceil(Math.min(workMs, lastMs) / 1_000);
     return Math.min(Math.max(seconds, 1), LONGEST_RETRY_SECONDS);
   }
 
-  /** Gives the embedder what it has room for, a text of each call in turn. */
+  /** Gives the embedder what it has room for. */
   private give(): void {
+    const { clock, deadlineMs, send } = this.parts;
     while (this.accepting && this.running.size < AHEAD) {
-      const call = this.rotation.shift();
-      if (call === undefined) return;
-      const at = call.left.pop();
-      const text = at === undefined ? undefined : call.texts[at];
-      if (at === undefined || text === undefined) continue;
-      if (call.left.length > 0) this.rotation.push(call);
+      const msLeft = (call: Call): number => this.msLeft(call);
+      const call = nextCall(this.calls, msLeft, clock.monotonicMs(), marginOf(deadlineMs));
+      const at = call?.left.pop();
+      const text = at === undefined ? undefined : call?.texts[at];
+      if (call === undefined || at === undefined || text === undefined) return;
       this.lastJob += 1;
       this.running.set(this.lastJob, { call, at });
-      this.parts.send({ job: this.lastJob, model: call.model, text });
+      send({ job: this.lastJob, model: call.model, text });
     }
   }
 
@@ -198,7 +217,6 @@ export class EmbedQueue {
   private finish(call: Call, outcome: Embedded): void {
     if (!this.calls.delete(call)) return;
     call.timer?.stop();
-    this.rotation = this.rotation.filter((other) => other !== call);
     const withEmbedder = [...this.running.values()].filter((each) => each.call === call).map(({ at }) => at);
     this.release(call, [...call.left, ...withEmbedder]);
     if (outcome.kind === 'too_late') this.counts.late += 1;
@@ -208,15 +226,27 @@ export class EmbedQueue {
   }
 }
 
+/** What is done of a call. */
+function doneOf({ model, done, vectors, truncated }: Call): SomeVectors {
+  const places = [...done].sort((one, other) => one - other);
+  const some = new Float32Array(places.length * model.dimension);
+  for (const [next, at] of places.entries()) {
+    const vector = vectors.subarray(at * model.dimension, (at + 1) * model.dimension);
+    some.set(vector, next * model.dimension);
+  }
+  return { places, vectors: some, truncated: places.map((at) => truncated[at] ?? false) };
+}
+
 /** A call with nothing done. Texts of like length follow one another: the runtime's memory fits the next. */
 function newCall(
   model: InstalledModel,
   texts: readonly Uint8Array[],
+  deadlineAtMs: number,
   end: (outcome: Embedded) => void,
 ): Call {
   const bytes = (at: number): number => texts[at]?.byteLength ?? 0;
   const left = texts.map((_, at) => at).sort((one, other) => bytes(other) - bytes(one) || other - one);
   const vectors = new Float32Array(texts.length * model.dimension);
   const truncated = texts.map(() => false);
-  return { model, texts, left, vectors, truncated, undone: texts.length, timer: undefined, end };
+  return { model, texts, deadlineAtMs, left, vectors, truncated, done: [], timer: undefined, end };
 }

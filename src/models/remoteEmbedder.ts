@@ -1,5 +1,5 @@
 /** The embedder as a worker sees it: questions to the parent, which keeps the queue, and its answers. */
-import type { Embedded, Embedder, InstalledModel } from './embedder.js';
+import { noVectors, type Embedded, type Embedder, type InstalledModel } from './embedder.js';
 import type { EmbedAnswer, EmbedQuestion } from './messages.js';
 
 /** What it is made of. */
@@ -27,7 +27,7 @@ export function remoteEmbedder({ models, tell, readBytesPerToken }: RemoteEmbedd
     texts: readonly Uint8Array[],
     signal: AbortSignal,
   ): Promise<Embedded> {
-    if (signal.aborted) return Promise.resolve({ kind: 'cancelled' });
+    if (signal.aborted) return Promise.resolve({ kind: 'cancelled', some: noVectors });
     // One byte more than is looked at, so that the tokenizer sees that there was more.
     const most = model.maxTokens * readBytesPerToken + 1;
     const request = (lastRequest += 1);
@@ -37,9 +37,9 @@ export function remoteEmbedder({ models, tell, readBytesPerToken }: RemoteEmbedd
         signal.removeEventListener('abort', cancel);
         resolve(outcome);
       };
+      // The parent's answer has what was done until then.
       const cancel = (): void => {
-        tell({ kind: 'cancelEmbed', request });
-        settle({ kind: 'cancelled' });
+        if (!tell({ kind: 'cancelEmbed', request })) settle({ kind: 'cancelled', some: noVectors });
       };
       waiting.set(request, settle);
       signal.addEventListener('abort', cancel);

@@ -9,7 +9,7 @@ import type { UnitIds } from '../store/unitId.js';
 import type { Clock } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 import { single, type Metric } from '../system/metrics.js';
-import type { Embedded, Embedder, InstalledModel } from './embedder.js';
+import type { Embedded, Embedder, InstalledModel, SomeVectors } from './embedder.js';
 
 /** How long a vector is found after it was last asked for, at least (days); at most twice that. */
 export const keptDays = 30;
@@ -37,6 +37,12 @@ export interface StoredEmbedder extends Embedder {
   readonly settled: () => Promise<void>;
 }
 
+/** A text's vector, and whether the model read only the text's beginning. */
+interface One {
+  readonly vector: Float32Array;
+  readonly truncated: boolean;
+}
+
 /** A vector as it is kept: whether the text was cut, then float32, little-endian. */
 function encode(vector: Float32Array, truncated: boolean): Buffer {
   const value = Buffer.alloc(1 + 4 * vector.length);
@@ -46,10 +52,7 @@ function encode(vector: Float32Array, truncated: boolean): Buffer {
 }
 
 /** A kept vector; undefined where it has not as many numbers. */
-function decode(
-  value: Uint8Array,
-  dimension: number,
-): { vector: Float32Array; truncated: boolean } | undefined {
+function decode(value: Uint8Array, dimension: number): One | undefined {
   if (value.byteLength !== 1 + 4 * dimension) return undefined;
   const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
   const vector = Float32Array.from({ length: dimension }, (_, at) => bytes.readFloatLE(1 + 4 * at));
@@ -91,20 +94,21 @@ class StoringEmbedder implements StoredEmbedder {
     const known = await Promise.all(digests.map((digest) => this.find(digest, dimension)));
     const missing = kept.filter((_, at) => known[at] === undefined);
     this.found += kept.length - missing.length;
-    const computed = missing.length === 0 ? undefined : await this.inner.embed(model, missing, signal);
-    if (computed !== undefined && computed.kind !== 'vectors') return computed;
-    const vectors = new Float32Array(texts.length * dimension);
-    const truncated: boolean[] = [];
-    const fresh: [Buffer, Buffer][] = [];
+    const computed = missing.length === 0 ? nothing : await this.inner.embed(model, missing, signal);
+    if (computed.kind === 'queue_full' || computed.kind === 'failed') return computed;
+    const made = madeOf(computed, dimension);
     let next = 0;
-    for (const [at, digest] of digests.entries()) {
-      const one = known[at] ?? taken(computed, next++, dimension);
-      vectors.set(one.vector, at * dimension);
-      truncated.push(one.truncated);
-      if (known[at] === undefined) fresh.push([digest, encode(one.vector, one.truncated)]);
-    }
-    this.keep(fresh);
-    return { kind: 'vectors', vectors, truncated };
+    const ones = known.map((one) => one ?? made[next++]);
+    this.keep(
+      ones.flatMap((one, at): [Buffer, Buffer][] => {
+        const digest = digests[at];
+        if (one === undefined || digest === undefined || known[at] !== undefined) return [];
+        return [[digest, encode(one.vector, one.truncated)]];
+      }),
+    );
+    const some = someOf(ones, dimension);
+    if (computed.kind !== 'vectors') return { kind: computed.kind, some };
+    return { kind: 'vectors', vectors: some.vectors, truncated: some.truncated };
   };
 
   readonly metrics = (): Metric[] => [
@@ -121,7 +125,7 @@ class StoringEmbedder implements StoredEmbedder {
   };
 
   /** A vector of this period or the last; one of the last is written again. The store may not answer. */
-  private async find(digest: Buffer, dimension: number): Promise<ReturnType<typeof decode>> {
+  private async find(digest: Buffer, dimension: number): Promise<One | undefined> {
     const { store, clock } = this.parts;
     const nowMs = clock.wallMs();
     for (const atMs of [nowMs, nowMs - periodMs]) {
@@ -156,15 +160,34 @@ class StoringEmbedder implements StoredEmbedder {
   }
 }
 
-/** A vector among those that were computed. */
-function taken(
-  computed: Extract<Embedded, { kind: 'vectors' }> | undefined,
-  at: number,
+/** What is computed of no texts. */
+const nothing: Embedded = { kind: 'vectors', vectors: new Float32Array(), truncated: [] };
+
+/** The vectors that were computed, by their texts' places. */
+function madeOf(
+  computed: Extract<Embedded, { kind: 'vectors' | 'too_late' | 'cancelled' }>,
   dimension: number,
-): { vector: Float32Array; truncated: boolean } {
-  if (computed === undefined) throw new Error('a vector is missing that nothing was asked for');
-  const vector = computed.vectors.subarray(at * dimension, (at + 1) * dimension);
-  return { vector, truncated: computed.truncated[at] ?? false };
+): One[] {
+  const { vectors, truncated } = computed.kind === 'vectors' ? computed : computed.some;
+  const made: One[] = [];
+  for (const [next, cut] of truncated.entries()) {
+    const at = computed.kind === 'vectors' ? next : computed.some.places[next];
+    const vector = vectors.subarray(next * dimension, (next + 1) * dimension);
+    if (at !== undefined) made[at] = { vector, truncated: cut };
+  }
+  return made;
+}
+
+/** Those that are there, one behind the other. */
+function someOf(ones: readonly (One | undefined)[], dimension: number): SomeVectors {
+  const there = ones.flatMap((one, at) => (one === undefined ? [] : [{ ...one, at }]));
+  const vectors = new Float32Array(there.length * dimension);
+  for (const [next, { vector }] of there.entries()) vectors.set(vector, next * dimension);
+  return {
+    places: there.map(({ at }) => at),
+    vectors,
+    truncated: there.map(({ truncated }) => truncated),
+  };
 }
 
 /** An embedder that looks in the store first, and keeps there what it had to have computed. */

@@ -131,6 +131,11 @@ export declare class GatheredTexts {
    * text; they are kept for later requests. False where they do not fit, or are not finite.
    */
   complete(vectors: Float32Array, truncated: Array<boolean>): boolean
+  /**
+   * Takes some of the missing vectors, as `complete` takes all; the others are missing still. `places`:
+   * their places in `missing`, ascending. False, and nothing is taken, where they do not fit.
+   */
+  keep(places: Array<number>, vectors: Float32Array, truncated: Array<boolean>): boolean
   /** Whether the model read only the beginning of a text. */
   get truncated(): boolean
   /** The docs' scores in order, once nothing is missing. */

@@ -70,15 +70,13 @@ export class EmbedderProcess {
     this.tell({ kind: 'load', model });
   }
 
-  /** Takes a question; `answer` is called once, unless the question is taken back or its asker forgotten. */
+  /** Takes a question; `answer` is called once where it asks for vectors, unless its asker is forgotten. */
   hear(asker: Asker, question: EmbedQuestion, answer: (answer: EmbedAnswer) => void): void {
     const asked = this.askers.get(asker) ?? new Map<number, Cancel>();
     this.askers.set(asker, asked);
     const { request } = question;
     if (question.kind === 'cancelEmbed') {
-      const cancel = asked.get(request);
-      asked.delete(request);
-      cancel?.();
+      asked.get(request)?.();
       return;
     }
     const model = this.parts.models.find(({ id }) => id === question.model);
@@ -88,7 +86,7 @@ export class EmbedderProcess {
     }
     const cancel = this.queue.add(model, question.texts, (outcome) => {
       asked.delete(request);
-      if (outcome.kind !== 'cancelled') answer({ kind: 'embedded', request, outcome });
+      if (this.askers.get(asker) === asked) answer({ kind: 'embedded', request, outcome });
     });
     if (cancel !== undefined) asked.set(request, cancel);
     if (this.queue.busy && !this.pausing) this.start();

@@ -33,8 +33,9 @@ export interface EmbedMode {
   readonly choice: ModelChoice;
   readonly dense: DenseModels;
   /**
-   * Brings the vectors that are missing, and keeps them. Undefined when all are there, else what is answered.
-   * A text's vector does not depend on who else asks.
+   * Brings the vectors that are missing, and keeps them. Undefined when all are there, else what is answered;
+   * the vectors that were made until then are kept all the same, so that another try gets further. A text's
+   * vector does not depend on who else asks.
    */
   readonly bring: (gathered: GatheredTexts, signal: AbortSignal) => Promise<Answer | undefined>;
   readonly metrics: () => Metric[];
@@ -111,6 +112,10 @@ export function openEmbedMode(parts: EmbedModeParts): EmbedMode {
       if (model === undefined)
         throw new Error(`Texts were gathered for ${gathered.model}, which is not there`);
       const outcome = await embedder.embed(model, missing, signal);
+      if ('some' in outcome) {
+        const { places, vectors, truncated } = outcome.some;
+        gathered.keep([...places], vectors, [...truncated]);
+      }
       if (outcome.kind !== 'vectors') return refusal(outcome, model.id);
       const taken = gathered.complete(outcome.vectors, [...outcome.truncated]);
       return taken ? undefined : embedFailed(model.id);

@@ -195,8 +195,12 @@ describe('models add', () => {
     const refused = await new Operator(denied).fusegate('add', 'acme/tiny');
     assert.match(refused.output, /tokenizer\.json answers with status 403\.\nNothing was installed/);
     assert.equal(denied.asked.filter((path) => path.endsWith('tokenizer.json')).length, 1);
-    const nobody = await new Operator().fusegate('add', 'acme/tiny');
+    const operator = new Operator();
+    const nobody = await operator.fusegate('add', 'acme/tiny');
     assert.match(nobody.output, /could not be read to its end \(.*ECONNREFUSED/);
+    const closed = await operator.fusegate('add', 'http://127.0.0.1:4/x', '--id', 'closed');
+    assert.match(closed.output, /ECONNREFUSED.*\nNothing was installed\.\n$/s);
+    assert.deepEqual(operator.left(), []);
   });
 
   test('installs from a URL and from a folder', async () => {
@@ -225,6 +229,12 @@ describe('models add', () => {
     const whole = copiedModel(temporaryFolder(), 'whole', { query_prefix: 'q ', license: 'Apache-2.0' });
     assert.equal((await operator.fusegate('add', whole)).code, 0);
     assert.equal(operator.manifest('whole')['query_prefix'], 'q ');
+    const given = ['--max-tokens', '32', '--license', 'MIT', '--query-prefix', '', '--pooling', 'cls'];
+    const said = await operator.fusegate('add', whole, '--id', 'said', ...given);
+    assert.equal(said.code, 1);
+    assert.match(said.output, /says this itself: --pooling, --max-tokens, --query-prefix, --license\./);
+    const prefix = await operator.fusegate('add', whole, '--id', 'said', '--document-prefix', 'p ');
+    assert.match(prefix.output, /whole has a fusegate\.json, .*: --document-prefix\. Leave it out/);
     truncateSync(join(whole, 'model.onnx'), 5);
     const half = await operator.fusegate('add', whole, '--id', 'half');
     assert.match(half.output, /What was fetched is not what its fusegate\.json says: .*has 5 bytes/);

@@ -173,6 +173,41 @@ async function sendLong(query: string): Promise<RawClient> {
   return client;
 }
 
+describe('more than can be done by the deadline', () => {
+  const slow = startEmbedder([onnx], { deadlineMs: 300 });
+  const statuses = async (to: number, requests: readonly FuseRequest[]): Promise<number[]> => {
+    const sent = requests.map((each) => exchange(to, post(path, JSON.stringify(each))));
+    const answers = await Promise.all(sent);
+    for (const answer of answers) assert.equal(answer.headers.has('retry-after'), answer.status !== 200);
+    return answers.map(({ status }) => status);
+  };
+  const long = (name: string): FuseRequest => {
+    const docs = Array.from({ length: 50 }, (_, at) => ({
+      id: String(at),
+      text: `${name} ${at} is long `.repeat(100),
+    }));
+    return { query: name, docs };
+  };
+
+  test('a request that is sent again gets further, until it is answered', async () => {
+    const to = await serve(embedderMode(slow, onnx.id, 4));
+    let tries = 0;
+    for (; (await statuses(to, [long('again')]))[0] !== 200; tries += 1) assert.ok(tries < 300);
+    assert.ok(tries > 0);
+  });
+
+  test('several that are sent again are all answered in the end', async () => {
+    const to = await serve(embedderMode(slow, onnx.id, 4));
+    const requests = ['one', 'two', 'three'].map(long);
+    let found: number[] = [];
+    for (let round = 0; !found.every((status) => status === 200) || round === 0; round += 1) {
+      assert.ok(round < 300, found.join(' '));
+      found = await statuses(to, requests);
+      if (round === 0) assert.ok(found.includes(429) || found.includes(503), found.join(' '));
+    }
+  });
+});
+
 describe('static-256 over HTTP', () => {
   const named = { ...request, embed_model: 'static-256' };
 

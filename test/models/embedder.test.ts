@@ -105,13 +105,28 @@ describe('the embedder', () => {
     assert.equal(value(embedder.process, 'fusegate_embed_unserved_total', 'late'), 2);
   });
 
+  test('what was done by the deadline is told, and is what those texts get alone', async () => {
+    const embedder = startEmbedder([model], { deadlineMs: 400 });
+    while ((await embedder.embed(model, texts(1), never)).kind !== 'vectors') continue;
+    const asked = texts(2_000);
+    const late = await embedder.embed(model, asked, never);
+    assert.ok(late.kind === 'too_late');
+    const { places, vectors, truncated } = late.some;
+    assert.ok(places.length > 1 && places.length < asked.length, `${places.length} texts`);
+    assert.deepEqual([vectors.length, truncated.length], [places.length * model.dimension, places.length]);
+    const some = places.slice(-3).map((at) => asked[at] ?? Buffer.alloc(0));
+    const again = vectorsOf(await embedder.embed(model, some, never));
+    assert.deepEqual(vectors.subarray(-again.length), again);
+  });
+
   test('what nobody waits for any more leaves the queue', async () => {
     const embedder = startEmbedder([model]);
     const closed = new AbortController();
     const outcome = embedder.embed(model, texts(2_000), closed.signal);
     await until(() => value(embedder.process, 'fusegate_embed_texts_total') > 2);
     closed.abort();
-    assert.equal((await outcome).kind, 'cancelled');
+    const cancelled = await outcome;
+    assert.ok(cancelled.kind === 'cancelled' && cancelled.some.places.length > 1);
     assert.equal(waiting(embedder), 0);
     const before = value(embedder.process, 'fusegate_embed_texts_total');
     assert.equal((await embedder.embed(model, texts(1), never)).kind, 'vectors');

@@ -100,6 +100,40 @@ test('what the embedder cannot do is told as it is', async () => {
   assert.equal(outcome.kind, 'cancelled');
 });
 
+test('what was done by the deadline is kept, and another try gets further', async () => {
+  const slow = startEmbedder([model], { deadlineMs: 200 });
+  const by = storedEmbedder(slow, {
+    store,
+    newUnitId: unitIds(systemClock, systemRandomness),
+    clock,
+    log,
+  });
+  const { signal } = new AbortController();
+  const asked = Array.from({ length: 150 }, (_, at) => Buffer.from(`late ${at} `.repeat(60)));
+  const whole = await embedder.embed(model, asked, signal);
+  assert.ok(whole.kind === 'vectors');
+  let known = 0;
+  for (let tries = 0; ; tries += 1) {
+    assert.ok(tries < 500, `${known} after ${tries} tries`);
+    const outcome = await by.embed(model, asked, signal);
+    await by.settled();
+    if (outcome.kind === 'vectors') {
+      assert.ok(tries > 0);
+      assert.deepEqual(outcome, whole);
+      break;
+    }
+    assert.ok(outcome.kind === 'too_late');
+    const { places, vectors, truncated } = outcome.some;
+    assert.ok(places.length >= known);
+    known = places.length;
+    for (const [next, at] of places.entries()) {
+      const vector = vectors.subarray(next * 384, (next + 1) * 384);
+      assert.deepEqual(vector, whole.vectors.subarray(at * 384, (at + 1) * 384));
+      assert.equal(truncated[next], whole.truncated[at]);
+    }
+  }
+});
+
 test('a server that keeps vectors in its store finds them after a restart', async () => {
   const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
   const environment = {

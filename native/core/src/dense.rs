@@ -243,23 +243,36 @@ impl Gathered {
     /// model read only the beginning of each text; keeps them for later requests. False, and nothing is
     /// taken, where there are more or fewer than are missing, or one holds a number that is not finite.
     pub fn complete(&mut self, vectors: &[f32], truncated: &[bool]) -> bool {
+        let count = self.missing().count();
+        let places: Vec<usize> = (0..count).collect();
+        truncated.len() == count && self.keep(&places, vectors, truncated)
+    }
+
+    /// Takes some of the missing vectors, as [`Gathered::complete`] takes all; the others are missing still.
+    /// `places`: their places in [`Gathered::missing`], ascending. False, and nothing is taken, where a place
+    /// is none or not ascending, or where the vectors do not fit.
+    pub fn keep(&mut self, places: &[usize], vectors: &[f32], truncated: &[bool]) -> bool {
         let Leg::Computed(found) = &mut self.leg else {
-            return vectors.is_empty();
+            return places.is_empty() && vectors.is_empty();
         };
         let dimension = self.models.models[self.model].dimension;
-        let count = found.missing.len();
-        let fit = vectors.len() == count * dimension && truncated.len() == count;
-        if !fit || !vectors.iter().all(|number| number.is_finite()) {
+        let ascending = places.is_sorted_by(|one, next| one < next);
+        let there = places.last().is_none_or(|&last| last < found.missing.len());
+        let fit = vectors.len() == places.len() * dimension && truncated.len() == places.len();
+        if !ascending || !there || !fit || !vectors.iter().all(|number| number.is_finite()) {
             return false;
         }
-        for ((one, vector), &cut) in found.missing.iter().zip(vectors.chunks(dimension)).zip(truncated) {
-            found.vectors[one.at * dimension..][..dimension].copy_from_slice(vector);
+        for ((&place, vector), &cut) in places.iter().zip(vectors.chunks(dimension)).zip(truncated) {
+            let at = found.missing[place].at;
+            found.vectors[at * dimension..][..dimension].copy_from_slice(vector);
             self.truncated |= cut;
             if let Some(cache) = &self.models.cache {
-                cache.put(&found.keys[one.at], vector, cut);
+                cache.put(&found.keys[at], vector, cut);
             }
         }
-        found.missing.clear();
+        let mut place = 0..;
+        let taken = |place| places.binary_search(&place).is_ok();
+        found.missing.retain(|_| !place.next().is_some_and(taken));
         true
     }
 
@@ -386,6 +399,42 @@ mod tests {
         assert_eq!(again.scores(), [scores[1], scores[0]]);
         assert!(!gather(&models, "a", &["c"]).truncated());
         assert_eq!(models.lookups(), (5, 3));
+        std::fs::remove_file(path).expect("the file");
+    }
+
+    #[test]
+    fn some_of_what_is_missing_is_kept_for_another_try() {
+        let (path, opened) = cache("some");
+        let models = Arc::new(Models::new(vec![computed("m")], None, Some(opened)));
+        let texts = ["b", "c", "d"];
+        let mut late = gather(&models, "a", &texts);
+        let brought = vectors(late.missing());
+        let vector = |at: usize| &brought[at * DIMENSION..][..DIMENSION];
+        let some = [vector(0), vector(2)].concat();
+        let cut = [false, true];
+        for places in [&[2, 0][..], &[0, 0], &[0, 4], &[0], &[0, 1, 2]] {
+            assert!(!late.keep(places, &some, &cut), "{places:?}");
+        }
+        assert!(!late.keep(&[0, 2], &some[1..], &cut) && !late.keep(&[0, 2], &some, &cut[1..]));
+        let mut broken = some.clone();
+        broken[DIMENSION] = f32::INFINITY;
+        assert!(!late.keep(&[0, 2], &broken, &cut));
+        assert_eq!((late.missing().count(), models.lookups()), (4, (0, 4)));
+        assert!(late.keep(&[0, 2], &some, &cut) && late.truncated());
+        assert_eq!(late.missing().collect::<Vec<_>>(), ["b", "d"]);
+        assert!(late.keep(&[], &[], &[]));
+        let mut again = gather(&models, "a", &texts);
+        assert_eq!(again.missing().collect::<Vec<_>>(), ["b", "d"]);
+        let rest = [vector(1), vector(3)].concat();
+        assert!(again.complete(&rest, &[false; 2]) && late.complete(&rest, &[false; 2]));
+        let mut whole = gather(
+            &Arc::new(Models::new(vec![computed("m")], None, None)),
+            "a",
+            &texts,
+        );
+        assert!(whole.complete(&brought, &[false; 4]));
+        assert_eq!(again.scores(), whole.scores());
+        assert_eq!(late.scores(), whole.scores());
         std::fs::remove_file(path).expect("the file");
     }
 

@@ -301,6 +301,18 @@ impl GatheredTexts {
         Ok(gathered.complete(&vectors, &truncated))
     }
 
+    /// Takes some of the missing vectors, as `complete` takes all; the others are missing still. `places`:
+    /// their places in `missing`, ascending. False, and nothing is taken, where they do not fit.
+    #[napi]
+    pub fn keep(&mut self, places: Vec<u32>, vectors: Float32Array, truncated: Vec<bool>) -> Result<bool> {
+        let gathered = self
+            .inner
+            .as_mut()
+            .ok_or_else(|| Error::from_reason("released before"))?;
+        let places: Vec<usize> = places.iter().map(|&place| place as usize).collect();
+        Ok(gathered.keep(&places, &vectors, &truncated))
+    }
+
     /// Whether the model read only the beginning of a text.
     #[napi(getter)]
     pub fn truncated(&self) -> Result<bool> {
