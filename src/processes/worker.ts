@@ -44,7 +44,7 @@ export function runWorker(
   const end = (timeoutMs: number): void => {
     if (ending) return;
     ending = true;
-    // While it starts, LMDB's thread may wait for this one in the middle of a unit: to exit would wait for it.
+    // While it starts, LMDB's thread may wait for this one amid a unit: to exit now would wait for it.
     void starting
       .then(() => server?.drain(timeoutMs) ?? true)
       .then((drained) => process.exit(drained ? 0 : 1));
