@@ -5,6 +5,7 @@ import { storeUnavailable } from '../contract/answer.js';
 import type { Answer, Handler } from '../contract/exchange.js';
 import type { BitcoinOrder, BitcoinOrderCreated, CreateOrderRequest } from '../contract/orders.js';
 import type { Problem } from '../contract/problem.js';
+import type { OrderRecord } from '../store/orders.js';
 import { bip21 } from './addresses.js';
 import {
   checkoutAnswer,
@@ -16,7 +17,7 @@ import {
 } from './answers.js';
 import type { Bitcoin } from './bitcoin.js';
 import { poll, stateOf, type BookParts, type Polled } from './book.js';
-import { confirmations } from './orders.js';
+import { amountDueSat, confirmations, receivedSat, type BtcOrder } from './orders.js';
 
 /** What the endpoints are made of. */
 export interface BitcoinRoutesParts extends BookParts {
@@ -29,15 +30,25 @@ const notConfigured = 'On-chain payments are not configured on this server.';
 
 const path = '/v1/checkout/btc';
 
-function answerOf(polled: Polled): BitcoinOrder {
-  const { order } = polled;
+function onChain(order: OrderRecord): BtcOrder {
   const state = stateOf(order);
   if (state.rail !== 'btc') throw new Error(`Order ${order.id} is not on chain`);
+  return state;
+}
+
+/** The URI that asks for what is due of an order. */
+function paymentUri(order: OrderRecord): string {
+  const state = onChain(order);
+  return bip21(order.place, amountDueSat(state.price, receivedSat(state)));
+}
+
+function answerOf(polled: Polled): BitcoinOrder {
+  const { order } = polled;
   return {
     ...orderAnswer(polled, `${path}/${order.id}`),
     address: order.place,
-    bip21: bip21(order.place, BigInt(order.sat)),
-    confirmations: confirmations(state),
+    bip21: paymentUri(order),
+    confirmations: confirmations(onChain(order)),
     confirmations_required: order.confirmationsRequired,
   };
 }
@@ -103,7 +114,6 @@ export function bitcoinQr({ bitcoin }: BitcoinRoutesParts): Handler {
     const found = await bitcoin.find(id);
     if (found.kind === 'unavailable') return storeUnavailable();
     if (found.value === undefined) return orderNotFound();
-    const { place, sat } = found.value;
-    return svgAnswer(await qrCode(bip21(place, BigInt(sat)), { type: 'svg', margin: 2 }));
+    return svgAnswer(await qrCode(paymentUri(found.value), { type: 'svg', margin: 2 }));
   };
 }

@@ -138,6 +138,14 @@ export function receivedSat({ outputs }: Pick<BtcOrder, 'outputs'>): bigint {
   return outputs.reduce((sum, { sat }) => sum + sat, 0n);
 }
 
+/**
+ * What a payer is asked for: what is missing of the price. Once nothing is, the price: a payment request asks
+ * for more than nothing, and says what the order was for.
+ */
+export function amountDueSat(price: bigint, received: bigint): bigint {
+  return received < price ? price - received : price;
+}
+
 /** Satoshi at the depth at which they count. */
 export function deepSat({ outputs, confirmationsRequired }: BtcOrder): bigint {
   return receivedSat({ outputs: outputs.filter((each) => each.confirmations >= confirmationsRequired) });

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
+  amountDueSat,
   confirmations,
   deepSat,
   isWatched,
@@ -81,6 +82,13 @@ describe('on-chain', () => {
     assert.equal(receivedSat(order) - price, 7n);
     assert.equal(deepSat(order), price);
     assert.equal(confirmations(order), 2);
+  });
+
+  test('asks for what is missing; paid, its request stays that of the price', () => {
+    assert.equal(amountDueSat(price, 0n), price);
+    assert.equal(amountDueSat(price, price - 1n), 1n);
+    assert.equal(amountDueSat(price, price), price);
+    assert.equal(amountDueSat(price, price + 1n), price);
   });
 
   test('expires only while nothing covers it; late money counts', () => {
