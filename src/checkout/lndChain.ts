@@ -23,13 +23,33 @@ interface Settled extends Omit<Output, 'confirmations'> {
   readonly height: number;
 }
 
-type ByAddress = ReadonlyMap<string, readonly Output[]>;
+/** Outputs by what names them, txid and index: whatever is told twice is there once. */
+type Outputs<Each> = Map<string, Each>;
+
+type ByAddress = ReadonlyMap<string, Outputs<Output>>;
+
+/** A reading of the account; undefined: it has not begun. */
+interface Asked {
+  beganMs: number | undefined;
+  readonly answer: Promise<ChainAnswer<ByAddress>>;
+}
+
+function put<Each extends Pick<Output, 'txid' | 'vout'>>(
+  into: Map<string, Outputs<Each>>,
+  address: string,
+  output: Each,
+): void {
+  const outputs = into.get(address) ?? new Map<string, Each>();
+  into.set(address, outputs.set(`${output.txid}:${output.vout}`, output));
+}
 
 /** A view of one account. */
 export class LndChain implements Chain {
   /** Outputs at {@link settledDepth} and deeper, up to a height. */
-  private readonly settled = { to: 0, byAddress: new Map<string, Settled[]>() };
-  private known: { readonly atMs: number; readonly answer: Promise<ChainAnswer<ByAddress>> } | undefined;
+  private readonly settled = { to: 0, byAddress: new Map<string, Outputs<Settled>>() };
+  private known: Asked | undefined;
+  /** Readings move {@link settled} on from where it is: one begins when the other has ended. */
+  private last: Promise<unknown> = Promise.resolve();
   /** Addresses that LND has handed out, as far as is known; -1: it was not asked. */
   private handedOut = -1;
 
@@ -74,16 +94,19 @@ export class LndChain implements Chain {
   }
 
   async lookup(address: string): Promise<ChainAnswer<readonly Output[]>> {
-    const nowMs = this.clock.monotonicMs();
-    if (this.known === undefined || nowMs - this.known.atMs >= knownMs) {
-      this.known = { atMs: nowMs, answer: this.read() };
-    }
+    const began = this.known?.beganMs;
+    const old = began !== undefined && this.clock.monotonicMs() - began >= knownMs;
+    if (this.known === undefined || old) this.known = this.ask();
     const answer = await this.known.answer;
-    return answer.kind === 'failed' ? answer : { kind: 'answer', value: answer.value.get(address) ?? [] };
+    if (answer.kind === 'failed') return answer;
+    return { kind: 'answer', value: [...(answer.value.get(address)?.values() ?? [])] };
   }
 
   readonly follow = (hints: ChainHints): Following => {
-    const forget = (): void => (this.known = undefined);
+    const forget = (): void => {
+      // What has not begun will tell of it.
+      if (this.known?.beganMs !== undefined) this.known = undefined;
+    };
     return new LndFollower(this.lnd, this.name, this.clock, {
       ...hints,
       onAddresses(addresses) {
@@ -101,6 +124,17 @@ export class LndChain implements Chain {
     // The connections are the Lightning rail's, too, and end with it.
   }
 
+  /** Reads once the reading before has ended. */
+  private ask(): Asked {
+    const begin = (): Promise<ChainAnswer<ByAddress>> => {
+      asked.beganMs = this.clock.monotonicMs();
+      return this.read();
+    };
+    const asked: Asked = { beganMs: undefined, answer: this.last.then(begin, begin) };
+    this.last = asked.answer;
+    return asked;
+  }
+
   /** Everything that was paid to the account. */
   private async read(): Promise<ChainAnswer<ByAddress>> {
     const info = await this.lnd.info();
@@ -108,25 +142,25 @@ export class LndChain implements Chain {
     const recent = await this.lnd.transactions(this.name, this.settled.to + 1);
     if (recent.kind === 'failed') return recent;
     const tip = info.value.blockHeight;
-    const found = new Map<string, Output[]>();
+    const found = new Map<string, Outputs<Output>>();
     for (const transaction of recent.value) this.sort(transaction, tip, found);
     this.settled.to = Math.max(this.settled.to, tip - settledDepth);
     for (const [address, outputs] of this.settled.byAddress) {
-      const deep = outputs.map(({ height, ...output }) => ({ ...output, confirmations: tip - height + 1 }));
-      found.set(address, [...deep, ...(found.get(address) ?? [])]);
+      for (const { height, ...output } of outputs.values()) {
+        put(found, address, { ...output, confirmations: tip - height + 1 });
+      }
     }
     return { kind: 'answer', value: found };
   }
 
-  private sort(transaction: WalletTransaction, tip: number, found: Map<string, Output[]>): void {
+  private sort(transaction: WalletTransaction, tip: number, found: Map<string, Outputs<Output>>): void {
     const { txid, height, confirmations, atMs } = transaction;
     for (const { address, vout, sat } of transaction.outputs) {
       const output = { txid, vout, sat, atMs: height === 0 ? null : atMs };
       if (height > 0 && height <= tip - settledDepth) {
-        const settled = this.settled.byAddress.get(address) ?? [];
-        this.settled.byAddress.set(address, [...settled, { ...output, height }]);
+        put(this.settled.byAddress, address, { ...output, height });
       } else {
-        found.set(address, [...(found.get(address) ?? []), { ...output, confirmations }]);
+        put(found, address, { ...output, confirmations });
       }
     }
   }
