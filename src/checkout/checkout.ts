@@ -37,7 +37,7 @@ import { Lnd } from './lnd.js';
 import { LndChain } from './lndChain.js';
 import { pricing, quote } from './pricing.js';
 import { notConfigured, type RailChecks } from './rails.js';
-import { createRates, type Rates } from './rates.js';
+import { createRates, type RateParts, type Rates } from './rates.js';
 import { gapSentence } from './scan.js';
 import { StripeClient } from './stripe.js';
 import type { Watcher } from './watcher.js';
@@ -152,8 +152,8 @@ function openCard(parts: CheckoutParts): { readonly card: Card | undefined; read
   const { configuration, clock, log, store, newUnitId, getPage: get } = parts;
   const { stripeSecretKey: secretKey, rateSource } = configuration;
   if (secretKey === null) return { card: undefined, rates: createRates(rateSource, { clock, get }) };
-  const keep = (cents: bigint, atMs: number): void => {
-    void keepRate(store, newUnitId, Math.floor(atMs), cents).then((failed) => {
+  const keep: RateParts['keep'] = (rate) => {
+    void keepRate(store, newUnitId, { ...rate, atMs: Math.floor(rate.atMs) }).then((failed) => {
       if (failed !== undefined) log.warn({ reason: failed.reason }, 'a rate was not kept');
     });
   };
