@@ -7,7 +7,7 @@ import type { Clock } from '../system/clock.js';
 import { readAccount, type Account } from './addresses.js';
 import type { Chain, ChainAnswer, ChainHints, Following } from './chain.js';
 import { LndFollower } from './lndFollow.js';
-import type { Lnd, WalletTransaction } from './lnd.js';
+import type { Lnd, WalletAccount, WalletTransaction } from './lnd.js';
 import type { Output } from './orders.js';
 
 /** From this depth on a transaction is taken to stay where it is. */
@@ -53,40 +53,49 @@ export class LndChain implements Chain {
   /** Addresses that LND has handed out, as far as is known; -1: it was not asked. */
   private handedOut = -1;
 
-  /** `name`: of the account at LND. */
+  /** The account's name at LND, once it is known. */
+  private name: string | undefined;
+
+  /** `name`: of the account at LND; null: the one that has the account's key. */
   constructor(
     private readonly lnd: Lnd,
-    private readonly name: string,
+    name: string | null,
     private readonly account: Account,
     private readonly clock: Pick<Clock, 'after' | 'every' | 'monotonicMs'>,
-  ) {}
+  ) {
+    this.name = name ?? undefined;
+  }
 
   async network(): Promise<ChainAnswer<string>> {
     const info = await this.lnd.info();
     if (info.kind === 'failed') return info;
     if (!info.value.syncedToChain) return { kind: 'failed', reason: 'LND is not synced to the chain' };
-    const asked = await this.lnd.account(this.name);
+    const name = await this.named();
+    if (name.kind === 'failed') return name;
+    const asked = await this.lnd.account(name.value);
     if (asked.kind === 'failed') return asked;
-    const read = readAccount(asked.value.extendedPublicKey, this.account.network);
-    if ('wrong' in read || !read.account.digest.equals(this.account.digest)) {
-      return { kind: 'failed', reason: `LND's account ${this.name} has another key than BTC_XPUB` };
+    if (!this.isOurs(asked.value)) {
+      return { kind: 'failed', reason: `LND's account ${name.value} has another key than BTC_XPUB` };
     }
     return { kind: 'answer', value: info.value.network };
   }
 
   /** Has LND hand out its addresses up to this index, which may be others' at the same time. */
   async prepare(index: number): Promise<ChainAnswer<undefined>> {
+    const named = await this.named();
+    if (named.kind === 'failed') return named;
+    const name = named.value;
     for (let asked = 0; this.handedOut <= index; asked += 1) {
       if (this.handedOut < 0 || asked > 0) {
-        const found = await this.lnd.account(this.name);
+        const found = await this.lnd.account(name);
         if (found.kind === 'failed') return found;
         this.handedOut = found.value.handedOut;
       }
       if (index - this.handedOut >= mostAsked) {
-        return { kind: 'failed', reason: `LND's account ${this.name} is ${index - this.handedOut} behind` };
+        return { kind: 'failed', reason: `LND's account ${name} is ${index - this.handedOut} behind` };
       }
       for (let next = this.handedOut; next <= index; next += 1) {
-        const made = await this.lnd.nextAddress(this.name);
+        const made = await this.lnd.nextAddress(name);
         if (made.kind === 'failed') return made;
       }
     }
@@ -107,7 +116,11 @@ export class LndChain implements Chain {
       // What has not begun will tell of it.
       if (this.known?.beganMs !== undefined) this.known = undefined;
     };
-    return new LndFollower(this.lnd, this.name, this.clock, {
+    const nameNow = (): string | undefined => {
+      if (this.name === undefined) void this.named();
+      return this.name;
+    };
+    return new LndFollower(this.lnd, nameNow, this.clock, {
       ...hints,
       onAddresses(addresses) {
         forget();
@@ -124,6 +137,27 @@ export class LndChain implements Chain {
     // The connections are the Lightning rail's, too, and end with it.
   }
 
+  private isOurs({ extendedPublicKey }: WalletAccount): boolean {
+    const read = readAccount(extendedPublicKey, this.account.network);
+    return 'account' in read && read.account.digest.equals(this.account.digest);
+  }
+
+  /** The account's name, found by its key where the operator gave none. */
+  private async named(): Promise<ChainAnswer<string>> {
+    if (this.name !== undefined) return { kind: 'answer', value: this.name };
+    const all = await this.lnd.accounts();
+    if (all.kind === 'failed') return all;
+    const names = [...new Set(all.value.filter((each) => this.isOurs(each)).map(({ name }) => name))];
+    const [name, ...more] = names;
+    if (name === undefined) return { kind: 'failed', reason: 'LND has no account with the key of BTC_XPUB' };
+    if (more.length > 0) {
+      const reason = `LND has several accounts with the key of BTC_XPUB (${names.join(', ')})`;
+      return { kind: 'failed', reason: `${reason}: name one, as in lnd:${name}` };
+    }
+    this.name = name;
+    return { kind: 'answer', value: name };
+  }
+
   /** Reads once the reading before has ended. */
   private ask(): Asked {
     const begin = (): Promise<ChainAnswer<ByAddress>> => {
@@ -137,9 +171,11 @@ export class LndChain implements Chain {
 
   /** Everything that was paid to the account. */
   private async read(): Promise<ChainAnswer<ByAddress>> {
+    const name = await this.named();
+    if (name.kind === 'failed') return name;
     const info = await this.lnd.info();
     if (info.kind === 'failed') return info;
-    const recent = await this.lnd.transactions(this.name, this.settled.to + 1);
+    const recent = await this.lnd.transactions(name.value, this.settled.to + 1);
     if (recent.kind === 'failed') return recent;
     const tip = info.value.blockHeight;
     const found = new Map<string, Outputs<Output>>();

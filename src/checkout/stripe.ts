@@ -122,8 +122,8 @@ export class StripeClient {
 }
 
 /**
- * What a webhook's body says, of whatever shape: `event` is its JSON, undefined where it is none. Undefined as a
- * whole where no secret signed these very bytes within the last 300 s. Nothing is parsed before that.
+ * What a webhook's body says, of whatever shape: `event` is its JSON, undefined where it is none. Undefined
+ * as a whole where no secret signed these very bytes within the last 300 s. Nothing is parsed before that.
  */
 export function verifiedEvent(
   body: Buffer,

@@ -324,8 +324,8 @@ export type OrderOutcome =
 
 /**
  * Changes an order as `decide` says, which is asked again with what the order has become when another was
- * first; undefined leaves it as it is. On disk when it resolves. With a fence it is `unavailable` once the lease
- * has another holder: the work that was done under it ends.
+ * first; undefined leaves it as it is. On disk when it resolves. With a fence it is `unavailable` once the
+ * lease has another holder: the work that was done under it ends.
  */
 export async function changeOrder(
   store: Store,

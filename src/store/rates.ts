@@ -58,7 +58,7 @@ export async function ratesSince(
     return Promise.resolve(undefined);
   });
   if (failed !== undefined) return failed;
-  const first = before as TakenRate | undefined;
+  const first = before;
   const inForce = first !== undefined && (first.stays || first.atMs >= fromMs - usedMs);
   return { kind: 'read', value: inForce ? [first.cents, ...rates] : rates };
 }

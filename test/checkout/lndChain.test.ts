@@ -1,9 +1,10 @@
 /** An account of LND's that is slow to answer: what was paid is told once, however many ask. */
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import type { Account } from '../../src/checkout/addresses.js';
+import { readAccount, type Account } from '../../src/checkout/addresses.js';
 import { LndChain } from '../../src/checkout/lndChain.js';
-import type { Lnd, LndAnswer, NodeInfo, WalletTransaction } from '../../src/checkout/lnd.js';
+import type { Lnd, LndAnswer, NodeInfo, WalletAccount, WalletTransaction } from '../../src/checkout/lnd.js';
 import { systemClock, type Clock } from '../../src/system/clock.js';
 
 const tip = 1_000;
@@ -19,6 +20,17 @@ class SlowLnd {
   readonly asked: number[] = [];
   private waiting: (() => void)[] = [];
   wallet: readonly WalletTransaction[] = [];
+  walletAccounts: readonly WalletAccount[] = [];
+
+  accounts(): Promise<LndAnswer<readonly WalletAccount[]>> {
+    return Promise.resolve({ kind: 'answer', value: this.walletAccounts });
+  }
+
+  account(name: string): Promise<LndAnswer<WalletAccount>> {
+    const value = this.walletAccounts.find((each) => each.name === name);
+    assert.ok(value !== undefined);
+    return Promise.resolve({ kind: 'answer', value });
+  }
 
   info(): Promise<LndAnswer<NodeInfo>> {
     const more = { blockHeight: tip, blockHash: 'tip' };
@@ -86,5 +98,32 @@ describe('an account of LND', () => {
     await lnd.letGo();
     assert.deepEqual(new Set(await Promise.all(waiting)), new Set([25_000n]));
     assert.equal(lnd.asked.length, 2);
+  });
+
+  test('is found by its key where it is not named', async () => {
+    const { vectors } = JSON.parse(readFileSync('test/vectors/payments/bip84.json', 'utf8')) as {
+      readonly vectors: readonly { readonly network: string; readonly account_public: string }[];
+    };
+    const keys = vectors.filter(({ network }) => network !== 'mainnet').map((each) => each.account_public);
+    const [key = '', other = ''] = [...new Set(keys)];
+    const read = readAccount(key, 'regtest');
+    assert.ok('account' in read);
+    const lnd = new SlowLnd();
+    const open = () => new LndChain(lnd as unknown as Lnd, null, read.account, systemClock).network();
+    const named = (name: string, extendedPublicKey: string): WalletAccount => {
+      return { name, extendedPublicKey, handedOut: 0 };
+    };
+    const others = [named('default', 'zpub'), named('savings', other)];
+    lnd.walletAccounts = [...others, named('shop', key)];
+    assert.deepEqual(await open(), { kind: 'answer', value: 'regtest' });
+    lnd.walletAccounts = others;
+    const none = await open();
+    assert.match(none.kind === 'failed' ? none.reason : '', /no account with the key of BTC_XPUB/);
+    lnd.walletAccounts = [...others, named('shop', key), named('store', key)];
+    const two = await open();
+    assert.match(
+      two.kind === 'failed' ? two.reason : '',
+      /several accounts .*\(shop, store\): name one, as in/,
+    );
   });
 });
