@@ -3,18 +3,18 @@ import type { Clock } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 import {
   countUnpaid,
-  findOrder,
   insertOrder,
   nextAddressIndex,
   takeIndexes,
   visitOpenOrders,
   type OrderRecord,
 } from '../store/orders.js';
-import type { Reading, Unavailable } from '../store/store.js';
+import type { Fence, Reading, Unavailable } from '../store/store.js';
 import type { Account } from './addresses.js';
-import { draftOrder, happen, newOrderId, type BookParts, type MadeOrder, type NewOrder } from './book.js';
+import { draftOrder, newOrderId, type BookParts, type MadeOrder, type NewOrder } from './book.js';
 import type { Chain } from './chain.js';
 import type { RailUnavailable } from './lightning.js';
+import { lookUpOrder } from './lookUp.js';
 import type { Readiness } from './rails.js';
 import { Watcher } from './watcher.js';
 
@@ -94,23 +94,20 @@ export class Bitcoin {
     });
   }
 
-  /** An order, after a look at what the node knows of its address where that may have changed. */
-  async find(id: string): Promise<Reading<OrderRecord | undefined>> {
-    const found = await findOrder(this.parts.store, id);
-    if (found.kind === 'unavailable' || found.value?.rail !== 'btc') {
-      return found.kind === 'unavailable' ? found : { kind: 'read', value: undefined };
-    }
-    if (!found.value.open) return found;
-    await this.refresh(found.value);
-    return findOrder(this.parts.store, id);
+  /** Looks at what the node knows of an order's address, where that may have changed the order. */
+  async refresh(order: OrderRecord): Promise<void> {
+    if (order.open) await this.lookUpSoon(order);
   }
 
-  /** Looks every open order up. Resolves to how many; undefined: the store or the node does not answer. */
-  async reconcile(): Promise<number | undefined> {
+  /**
+   * Looks every open order up. Resolves to how many; undefined: the store or the node does not answer, or the
+   * lease of the fence has another holder by now.
+   */
+  async reconcile(fence?: Fence): Promise<number | undefined> {
     let looked = 0;
     const failed = await visitOpenOrders(this.parts.store, 'btc', (order) => {
       looked += 1;
-      return this.lookUp(order);
+      return this.lookUp(order, fence);
     });
     return failed === undefined ? looked : undefined;
   }
@@ -121,10 +118,10 @@ export class Bitcoin {
   }
 
   /** Starts to watch the open orders; undefined where the node tells of nothing by itself. */
-  watch(): Watcher | undefined {
+  watch(fence: Fence): Watcher | undefined {
     const { follow } = this.parts.chain;
     if (follow === undefined) return undefined;
-    return new Watcher({ ...this.parts, follow, lookUp: (order) => this.lookUp(order) });
+    return new Watcher({ ...this.parts, follow, lookUp: (order) => this.lookUp(order, fence) });
   }
 
   private async run(): Promise<void> {
@@ -199,7 +196,7 @@ export class Bitcoin {
   }
 
   /** Looks an order up, unless that was just done; a node that does not answer changes nothing. */
-  private async refresh(order: OrderRecord): Promise<void> {
+  private async lookUpSoon(order: OrderRecord): Promise<void> {
     const nowMs = this.parts.clock.monotonicMs();
     const toldMs = this.parts.chain.follow === undefined ? lookedMs : followedMs;
     const last = this.looking.get(order.id);
@@ -218,15 +215,13 @@ export class Bitcoin {
     await done;
   }
 
-  private async lookUp(order: OrderRecord): Promise<Unavailable | undefined> {
-    const answer = await this.parts.chain.lookup(order.place);
-    if (answer.kind === 'failed') {
-      this.parts.log.warn({ reason: answer.reason }, 'the Bitcoin node cannot be used');
-      // Time passes all the same; but nobody knows what was paid meanwhile.
-      return { kind: 'unavailable', reason: answer.reason };
-    }
-    const outcome = await happen(this.parts, order.id, { kind: 'outputs', outputs: answer.value });
-    return outcome.kind === 'unavailable' ? outcome : undefined;
+  private async lookUp(order: OrderRecord, fence?: Fence): Promise<Unavailable | undefined> {
+    const outcome = await lookUpOrder({ ...this.parts, ...(fence === undefined ? {} : { fence }) }, order);
+    if (outcome.kind === 'unavailable') return outcome;
+    if (outcome.kind !== 'failed') return undefined;
+    this.parts.log.warn({ reason: outcome.reason }, 'the Bitcoin node cannot be used');
+    // Time passes all the same; but nobody knows what was paid meanwhile.
+    return { kind: 'unavailable', reason: outcome.reason };
   }
 
   /** Tells the operator the reason, and the buyer that there is one. */

@@ -2,9 +2,11 @@
 import { toString as qrCode } from 'qrcode';
 import type { Tiers } from '../access/tiers.js';
 import { storeUnavailable } from '../contract/answer.js';
-import type { Answer, Handler } from '../contract/exchange.js';
+import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
 import type { BitcoinOrder, BitcoinOrderCreated, CreateOrderRequest } from '../contract/orders.js';
 import type { Problem } from '../contract/problem.js';
+import { findOrder, type OrderRecord } from '../store/orders.js';
+import type { Reading } from '../store/store.js';
 import { bip21 } from './addresses.js';
 import {
   checkoutAnswer,
@@ -16,7 +18,7 @@ import {
 } from './answers.js';
 import type { Bitcoin } from './bitcoin.js';
 import { poll, stateOf, type BookParts, type Polled } from './book.js';
-import { confirmations } from './orders.js';
+import { amountDueSat, confirmations, receivedSat, type BtcOrder } from './orders.js';
 
 /** What the endpoints are made of. */
 export interface BitcoinRoutesParts extends BookParts {
@@ -29,15 +31,25 @@ const notConfigured = 'On-chain payments are not configured on this server.';
 
 const path = '/v1/checkout/btc';
 
-function answerOf(polled: Polled): BitcoinOrder {
-  const { order } = polled;
+function onChain(order: OrderRecord): BtcOrder {
   const state = stateOf(order);
   if (state.rail !== 'btc') throw new Error(`Order ${order.id} is not on chain`);
+  return state;
+}
+
+/** The URI that asks for what is due of an order. */
+function paymentUri(order: OrderRecord): string {
+  const state = onChain(order);
+  return bip21(order.place, amountDueSat(state.price, receivedSat(state)));
+}
+
+function answerOf(polled: Polled): BitcoinOrder {
+  const { order } = polled;
   return {
     ...orderAnswer(polled, `${path}/${order.id}`),
     address: order.place,
-    bip21: bip21(order.place, BigInt(order.sat)),
-    confirmations: confirmations(state),
+    bip21: paymentUri(order),
+    confirmations: confirmations(onChain(order)),
     confirmations_required: order.confirmationsRequired,
   };
 }
@@ -80,13 +92,35 @@ export function createBitcoinOrder({ bitcoin, tiers }: BitcoinRoutesParts): Hand
 /** An order's id; anything else is nobody's. */
 const idForm = /^[a-z2-7]{26}$/;
 
+/** The order of a request as the store has it; undefined: there is none on chain. */
+async function storedOrder(
+  { store }: BitcoinRoutesParts,
+  request: RouteRequest,
+): Promise<Reading<OrderRecord | undefined>> {
+  const id = request.path['order_id'] ?? '';
+  const found = await findOrder(store, idForm.test(id) ? id : '');
+  return found.kind === 'read' && found.value?.rail !== 'btc' ? { kind: 'read', value: undefined } : found;
+}
+
+/**
+ * The same, after a look at what the node knows of it: where the request may change something, and the rail
+ * is still set up. What was paid while it was is paid all the same.
+ */
+async function currentOrder(
+  parts: BitcoinRoutesParts,
+  request: RouteRequest,
+): Promise<Reading<OrderRecord | undefined>> {
+  const found = await storedOrder(parts, request);
+  if (found.kind === 'unavailable' || found.value === undefined) return found;
+  if (!request.mayAct || parts.bitcoin === undefined) return found;
+  await parts.bitcoin.refresh(found.value);
+  return storedOrder(parts, request);
+}
+
 /** Polls an order, and hands out its key to the first poll after it is confirmed. */
 export function bitcoinOrder(parts: BitcoinRoutesParts): Handler {
-  const { bitcoin } = parts;
   return async (request) => {
-    const id = request.path['order_id'] ?? '';
-    if (bitcoin === undefined || !idForm.test(id)) return orderNotFound();
-    const found = await bitcoin.find(id);
+    const found = await currentOrder(parts, request);
     if (found.kind === 'unavailable') return storeUnavailable();
     if (found.value === undefined) return orderNotFound();
     // The id of an on-chain order is known to its maker alone: it needs no second proof.
@@ -96,14 +130,11 @@ export function bitcoinOrder(parts: BitcoinRoutesParts): Handler {
 }
 
 /** What an order's payment is, as a QR code. */
-export function bitcoinQr({ bitcoin }: BitcoinRoutesParts): Handler {
+export function bitcoinQr(parts: BitcoinRoutesParts): Handler {
   return async (request): Promise<Answer> => {
-    const id = request.path['order_id'] ?? '';
-    if (bitcoin === undefined || !idForm.test(id)) return orderNotFound();
-    const found = await bitcoin.find(id);
+    const found = await storedOrder(parts, request);
     if (found.kind === 'unavailable') return storeUnavailable();
     if (found.value === undefined) return orderNotFound();
-    const { place, sat } = found.value;
-    return svgAnswer(await qrCode(bip21(place, BigInt(sat)), { type: 'svg', margin: 2 }));
+    return svgAnswer(await qrCode(paymentUri(found.value), { type: 'svg', margin: 2 }));
   };
 }

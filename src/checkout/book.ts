@@ -10,12 +10,13 @@ import { findKeyById, type KeyRecord } from '../store/keys.js';
 import {
   changeOrder,
   insertOrder,
+  sameOrder,
   type LedgerEntry,
   type OrderChange,
   type OrderOutcome,
   type OrderRecord,
 } from '../store/orders.js';
-import type { Operation, Reading, Store, Unavailable } from '../store/store.js';
+import type { Fence, Operation, Reading, Store, Unavailable } from '../store/store.js';
 import type { UnitIds } from '../store/unitId.js';
 import type { Clock } from '../system/clock.js';
 import { secretId, type MasterSecrets } from '../system/masterSecret.js';
@@ -40,6 +41,8 @@ export interface BookParts {
   readonly randomness: Randomness;
   readonly secrets: MasterSecrets;
   readonly keyFormat: KeyFormat;
+  /** What lets things happen in the background carries this. */
+  readonly fence?: Fence;
 }
 
 /** What a new order is made of; the rest begins as it must. */
@@ -284,7 +287,40 @@ export function happen(
   event: OrderEvent,
   along?: Along,
 ): Promise<OrderOutcome> {
-  return changeOrder(parts.store, parts.newUnitId, id, async (record) => {
+  return changeOrder(parts.store, parts.newUnitId, id, decision(parts, event, along), parts.fence);
+}
+
+/**
+ * {@link happen} for what was found out by asking, which takes a while: nothing happens (`moved`) where the
+ * order is no longer what it was before the question, as another may have asked later and been told more.
+ */
+export async function happenSince(
+  parts: BookParts,
+  asked: OrderRecord,
+  event: OrderEvent,
+): Promise<OrderOutcome | { readonly kind: 'moved'; readonly order: OrderRecord }> {
+  let moved: OrderRecord | undefined;
+  const decide = decision(parts, event, undefined);
+  const outcome = await changeOrder(
+    parts.store,
+    parts.newUnitId,
+    asked.id,
+    async (record) => {
+      moved = sameOrder(record, asked) ? undefined : record;
+      return moved === undefined ? decide(record) : { kind: 'read', value: undefined };
+    },
+    parts.fence,
+  );
+  return moved === undefined || outcome.kind === 'unavailable' ? outcome : { kind: 'moved', order: moved };
+}
+
+/** What an order becomes by an event. */
+function decision(
+  parts: BookParts,
+  event: OrderEvent,
+  along: Along | undefined,
+): (record: OrderRecord) => Promise<Reading<OrderChange | undefined>> {
+  return async (record) => {
     const nowMs = Math.floor(parts.clock.wallMs());
     const before = stateOf(record);
     const { order: after, effect } = transition(before, event, nowMs);
@@ -295,11 +331,11 @@ export function happen(
     const key = await keyChange(parts, record, effect, nowMs);
     if (key.kind === 'unavailable') return key;
     const { keyId, change } = key.value;
-    const ledger = ledgerOf(before, after, id, nowMs);
+    const ledger = ledgerOf(before, after, record.id, nowMs);
     const reference = along?.reference ?? record.reference;
     const to = { ...withState(record, after, nowMs), keyId, reference };
     return { kind: 'read', value: { to, also, ...change, ...(ledger === undefined ? {} : { ledger }) } };
-  });
+  };
 }
 
 /** An order as a poll finds it. */
@@ -332,9 +368,17 @@ function reveals(order: OrderRecord, { claim, claimRequired, mayAct }: PollWish)
   return claim === '' ? !order.claimed && !claimRequired : isClaim(order, claim);
 }
 
-function keyStatusOf({ key, revealedAtMs }: OrderRecord): KeyStatus {
-  if (key === 'suspended' || key === 'revoked') return key;
+/** What a buyer is told of the key. `record`: its own, which the operator may have ended by itself. */
+function keyStatusOf({ key, revealedAtMs }: OrderRecord, record: KeyRecord | undefined): KeyStatus {
+  if (key === 'revoked' || record?.status === 'revoked') return 'revoked';
+  if (key === 'suspended' || record?.status === 'suspended') return 'suspended';
   return revealedAtMs === null ? 'none' : 'already_revealed';
+}
+
+async function shown({ store }: BookParts, order: OrderRecord): Promise<Polled | Unavailable> {
+  const key = await findKeyById(store, order.keyId ?? '');
+  if (key.kind === 'unavailable') return key;
+  return { kind: 'polled', order, apiKey: null, keyStatus: keyStatusOf(order, key.value) };
 }
 
 /**
@@ -346,11 +390,8 @@ export async function poll(
   order: OrderRecord,
   wish: PollWish,
 ): Promise<Polled | Unavailable> {
-  const shown = (now: OrderRecord): Polled => {
-    return { kind: 'polled', order: now, apiKey: null, keyStatus: keyStatusOf(now) };
-  };
   const claims = wish.mayAct && wish.claim !== '' && !order.claimed && isClaim(order, wish.claim);
-  if (!claims && !reveals(order, wish)) return shown(order);
+  if (!claims && !reveals(order, wish)) return shown(parts, order);
   const raw: { key: string | null } = { key: null };
   const outcome = await changeOrder(parts.store, parts.newUnitId, order.id, async (record) => {
     raw.key = null;
@@ -369,7 +410,7 @@ export async function poll(
   });
   if (outcome.kind === 'unavailable') return outcome;
   if (outcome.kind === 'absent') throw new Error(`Order ${order.id} is gone`);
-  if (raw.key === null || outcome.kind === 'unchanged') return shown(outcome.order);
+  if (raw.key === null || outcome.kind === 'unchanged') return shown(parts, outcome.order);
   return { kind: 'polled', order: outcome.order, apiKey: raw.key, keyStatus: 'revealed_now' };
 }
 

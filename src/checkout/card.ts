@@ -30,7 +30,7 @@ import type { CardEvent, CardSession, CardSubject } from './cardEvents.js';
 import { centsOf } from './money.js';
 import type { KeyEffect, OrderEvent } from './orders.js';
 import type { Readiness } from './rails.js';
-import type { Rates } from './rates.js';
+import { longestAgeMs, type Rates } from './rates.js';
 import type { RailUnavailable } from './lightning.js';
 import type { StripeClient } from './stripe.js';
 
@@ -305,7 +305,7 @@ export class Card {
   /** Prices of a tier in cents that were in force since a session was made. */
   private async pricesInForce(tier: Tier, fromMs: number): Promise<Reading<readonly bigint[]>> {
     const { store, rates, tiers } = this.parts;
-    const kept = await ratesSince(store, fromMs - quotedMs);
+    const kept = await ratesSince(store, fromMs - quotedMs, longestAgeMs);
     if (kept.kind === 'unavailable') return kept;
     const now = await rates.current();
     const all = 'reason' in now ? kept.value : [...kept.value, now.cents];

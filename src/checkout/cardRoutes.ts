@@ -88,6 +88,11 @@ export function cardStatus({ card, tiers, rates }: CardRoutesParts): Handler {
   };
 }
 
+function taken(result: CardWebhookResponse['result']): Answer {
+  const told: CardWebhookResponse = { received: true, result };
+  return checkoutAnswer(200, told);
+}
+
 /** Takes an event of the processor, which its signature over these very bytes proves. */
 export function cardWebhook(parts: CardRoutesParts): Handler {
   const { card, webhookSecrets, clock } = parts;
@@ -101,18 +106,18 @@ export function cardWebhook(parts: CardRoutesParts): Handler {
     }
     const body = Buffer.from(request.body);
     const signed = verifiedEvent(body, request.header('stripe-signature'), webhookSecrets, clock.wallMs());
-    const event = signed === undefined ? undefined : readCardEvent(signed);
-    if (event === undefined) {
+    if (signed === undefined) {
       return problemAnswer(
         400,
         'bad_signature',
         'No secret of this server signed this body within 5 minutes.',
       );
     }
+    const event = readCardEvent(signed.event);
+    // Stripe's, but of another shape (thin events, say): sent again it would be no other.
+    if (event === undefined) return taken('ignored');
     const settled = await card.settle(event);
-    if (settled.kind === 'unavailable') return storeUnavailable();
-    const told: CardWebhookResponse = { received: true, result: settled.result };
-    return checkoutAnswer(200, told);
+    return settled.kind === 'unavailable' ? storeUnavailable() : taken(settled.result);
   };
 }
 

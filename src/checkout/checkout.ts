@@ -4,6 +4,7 @@ import type { Handlers } from '../contract/routes.js';
 import type { Tier } from '../contract/pricing.js';
 import { keepLease } from '../store/leases.js';
 import { keepRate } from '../store/rates.js';
+import type { Fence } from '../store/store.js';
 import type { Clock, Timer } from '../system/clock.js';
 import type { BitcoinChain, Configuration } from '../system/configuration.js';
 import type { Log } from '../system/log.js';
@@ -36,7 +37,7 @@ import { Lnd } from './lnd.js';
 import { LndChain } from './lndChain.js';
 import { pricing, quote } from './pricing.js';
 import { notConfigured, type RailChecks } from './rails.js';
-import { createRates, type Rates } from './rates.js';
+import { createRates, type RateParts, type Rates } from './rates.js';
 import { gapSentence } from './scan.js';
 import { StripeClient } from './stripe.js';
 import type { Watcher } from './watcher.js';
@@ -151,8 +152,8 @@ function openCard(parts: CheckoutParts): { readonly card: Card | undefined; read
   const { configuration, clock, log, store, newUnitId, getPage: get } = parts;
   const { stripeSecretKey: secretKey, rateSource } = configuration;
   if (secretKey === null) return { card: undefined, rates: createRates(rateSource, { clock, get }) };
-  const keep = (cents: bigint, atMs: number): void => {
-    void keepRate(store, newUnitId, Math.floor(atMs), cents).then((failed) => {
+  const keep: RateParts['keep'] = (rate) => {
+    void keepRate(store, newUnitId, { ...rate, atMs: Math.floor(rate.atMs) }).then((failed) => {
       if (failed !== undefined) log.warn({ reason: failed.reason }, 'a rate was not kept');
     });
   };
@@ -237,10 +238,11 @@ function keepBitcoin(parts: CheckoutParts, bitcoin: Bitcoin): () => Promise<void
     ended = watcher?.stop();
     watcher = undefined;
   };
-  const onHeld = (): void => {
-    watcher = bitcoin.watch();
+  const name = 'orders btc';
+  const onHeld = (token: number): void => {
+    watcher = bitcoin.watch({ lease: name, token });
   };
-  const lease = { name: 'orders btc', holder: parts.holder, durationMs: leaseMs, onHeld, onLost };
+  const lease = { name, holder: parts.holder, durationMs: leaseMs, onHeld, onLost };
   const keeper = keepLease(parts, lease);
   return async () => {
     await keeper.stop();
@@ -252,27 +254,28 @@ function keepBitcoin(parts: CheckoutParts, bitcoin: Bitcoin): () => Promise<void
 function keepReconciled(
   parts: CheckoutParts,
   name: string,
-  rail: { readonly reconcile: () => Promise<number | undefined> },
+  rail: { readonly reconcile: (fence: Fence) => Promise<number | undefined> },
 ): () => Promise<void> {
   const { clock, log, holder } = parts;
+  const lease = `orders ${name}`;
   let timer: Timer | undefined;
   let running: Promise<void> | undefined;
-  const round = async (): Promise<void> => {
-    const looked = await rail.reconcile();
+  const round = async (token: number): Promise<void> => {
+    const looked = await rail.reconcile({ lease, token });
     if (looked !== undefined && looked > 0) log.debug({ rail: name, looked }, 'open orders were looked up');
   };
-  const look = (): void => {
-    running ??= round().finally(() => (running = undefined));
+  const look = (token: number): void => {
+    running ??= round(token).finally(() => (running = undefined));
   };
   const onLost = (): void => {
     timer?.stop();
     timer = undefined;
   };
-  const onHeld = (): void => {
-    timer = clock.every(reconcileMs, look);
-    look();
+  const onHeld = (token: number): void => {
+    timer = clock.every(reconcileMs, () => look(token));
+    look(token);
   };
-  const keeper = keepLease(parts, { name: `orders ${name}`, holder, durationMs: leaseMs, onHeld, onLost });
+  const keeper = keepLease(parts, { name: lease, holder, durationMs: leaseMs, onHeld, onLost });
   return async () => {
     onLost();
     await running;

@@ -2,8 +2,8 @@
 import { decode } from 'light-bolt11-decoder';
 import type { Clock } from '../system/clock.js';
 import type { Log } from '../system/log.js';
-import { findOrderAt, visitOpenOrders, type OrderRecord } from '../store/orders.js';
-import type { Reading, Unavailable } from '../store/store.js';
+import { visitOpenOrders, type OrderRecord } from '../store/orders.js';
+import type { Fence, Unavailable } from '../store/store.js';
 import { happen, makeOrder, newOrderId, type BookParts, type MadeOrder, type NewOrder } from './book.js';
 import type { Lnd, LndFailure, NodeInfo } from './lnd.js';
 import type { RailCheck } from './rails.js';
@@ -123,29 +123,27 @@ export class Lightning {
     return order;
   }
 
-  /** The order of a payment hash, after a look at what LND says of it where that may have changed. */
-  async find(paymentHash: string): Promise<Reading<OrderRecord | undefined>> {
-    const found = await findOrderAt(this.parts.store, 'lightning', paymentHash);
-    if (found.kind === 'unavailable' || found.value?.open !== true) return found;
-    await this.refresh(found.value);
-    return findOrderAt(this.parts.store, 'lightning', paymentHash);
+  /** Looks at what LND says of an order's invoice, where that may have changed the order. */
+  async refresh(order: OrderRecord): Promise<void> {
+    if (order.open) await this.lookUpSoon(order);
   }
 
   /**
    * Looks every open order up, as a stream of LND's could miss what happened while it was down. Resolves to
-   * how many were looked at; undefined where the store or LND does not answer.
+   * how many were looked at; undefined where the store or LND does not answer, or the lease of the fence has
+   * another holder by now.
    */
-  async reconcile(): Promise<number | undefined> {
+  async reconcile(fence?: Fence): Promise<number | undefined> {
     let looked = 0;
     const failed = await visitOpenOrders(this.parts.store, 'lightning', async (order) => {
       looked += 1;
-      return this.lookUp(order);
+      return this.lookUp(order, fence);
     });
     return failed === undefined ? looked : undefined;
   }
 
   /** Looks an order up, unless that was just done; a node that does not answer changes nothing. */
-  private async refresh(order: OrderRecord): Promise<void> {
+  private async lookUpSoon(order: OrderRecord): Promise<void> {
     const nowMs = this.parts.clock.monotonicMs();
     const last = this.looking.get(order.id);
     if (last !== undefined && nowMs - last.atMs < lookedMs) {
@@ -158,14 +156,15 @@ export class Lightning {
     await done;
   }
 
-  private async lookUp(order: OrderRecord): Promise<Unavailable | undefined> {
+  private async lookUp(order: OrderRecord, fence?: Fence): Promise<Unavailable | undefined> {
     const answer = await this.parts.lnd.invoice(order.place);
     if (answer.kind === 'failed') {
       this.told(answer);
       return answer.absent ? undefined : { kind: 'unavailable', reason: answer.reason };
     }
     if (answer.value.state === 'open' || answer.value.state === 'accepted') return undefined;
-    const outcome = await happen(this.parts, order.id, { kind: 'invoice', ...answer.value });
+    const parts = { ...this.parts, ...(fence === undefined ? {} : { fence }) };
+    const outcome = await happen(parts, order.id, { kind: 'invoice', ...answer.value });
     return outcome.kind === 'unavailable' ? outcome : undefined;
   }
 

@@ -2,7 +2,7 @@
 import { toString as qrCode } from 'qrcode';
 import type { Tiers } from '../access/tiers.js';
 import { storeUnavailable } from '../contract/answer.js';
-import type { Answer, Handler } from '../contract/exchange.js';
+import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
 import type {
   CreateOrderRequest,
   LightningCapacityResponse,
@@ -10,6 +10,8 @@ import type {
   LightningOrderCreated,
 } from '../contract/orders.js';
 import { tiers as tierNames } from '../contract/pricing.js';
+import { findOrderAt, type OrderRecord } from '../store/orders.js';
+import type { Reading } from '../store/store.js';
 import {
   checkoutAnswer,
   orderAnswer,
@@ -71,26 +73,46 @@ export function createLightningOrder(parts: LightningRoutesParts): Handler<Creat
 /** A payment hash as LND writes it; anything else is nobody's. */
 const hashForm = /^[0-9a-f]{64}$/;
 
+/** The order of a request as the store has it; undefined: there is none. */
+function storedOrder(
+  { store }: LightningRoutesParts,
+  request: RouteRequest,
+): Promise<Reading<OrderRecord | undefined>> {
+  const hash = request.path['payment_hash'] ?? '';
+  if (!hashForm.test(hash)) return Promise.resolve({ kind: 'read', value: undefined });
+  return findOrderAt(store, 'lightning', hash);
+}
+
+/**
+ * The same, after a look at what LND says of it: where the request may change something, and the rail is
+ * still set up. What was paid while it was is paid all the same.
+ */
+async function currentOrder(
+  parts: LightningRoutesParts,
+  request: RouteRequest,
+): Promise<Reading<OrderRecord | undefined>> {
+  const found = await storedOrder(parts, request);
+  if (found.kind === 'unavailable' || found.value === undefined) return found;
+  if (!request.mayAct || parts.lightning === undefined) return found;
+  await parts.lightning.refresh(found.value);
+  return storedOrder(parts, request);
+}
+
 /** Polls an order, and hands out its key to the first poll after it settled. */
 export function lightningOrder(parts: LightningRoutesParts): Handler {
-  const { lightning, claimRequired } = parts;
   return async (request) => {
-    const hash = request.path['payment_hash'] ?? '';
-    if (lightning === undefined || !hashForm.test(hash)) return orderNotFound();
-    const found = await lightning.find(hash);
+    const found = await currentOrder(parts, request);
     if (found.kind === 'unavailable') return storeUnavailable();
     if (found.value === undefined) return orderNotFound();
-    const polled = await poll(parts, found.value, pollWish(request, claimRequired));
+    const polled = await poll(parts, found.value, pollWish(request, parts.claimRequired));
     return polled.kind === 'unavailable' ? storeUnavailable() : checkoutAnswer(200, answerOf(polled));
   };
 }
 
 /** The invoice of an order as a QR code. */
-export function lightningQr({ lightning }: LightningRoutesParts): Handler {
+export function lightningQr(parts: LightningRoutesParts): Handler {
   return async (request): Promise<Answer> => {
-    const hash = request.path['payment_hash'] ?? '';
-    if (lightning === undefined || !hashForm.test(hash)) return orderNotFound();
-    const found = await lightning.find(hash);
+    const found = await storedOrder(parts, request);
     if (found.kind === 'unavailable') return storeUnavailable();
     if (found.value === undefined) return orderNotFound();
     return svgAnswer(await qrCode(`lightning:${found.value.reference ?? ''}`, { type: 'svg', margin: 2 }));

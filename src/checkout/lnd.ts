@@ -39,6 +39,7 @@ export interface NodeInfo {
 
 /** An account of the wallet. */
 export interface WalletAccount {
+  readonly name: string;
   readonly extendedPublicKey: string;
   /** Receiving addresses that were handed out, from index 0 on. */
   readonly handedOut: number;
@@ -133,6 +134,15 @@ export function walletTransaction(json: Json): WalletTransaction {
       sat: whole(output['amount'] ?? '0'),
     })),
   };
+}
+
+function accountsOf({ accounts }: Json): readonly WalletAccount[] {
+  const list: readonly unknown[] = Array.isArray(accounts) ? accounts : [];
+  return list.filter(isJson).map((account) => ({
+    name: String(account['name']),
+    extendedPublicKey: String(account['extended_public_key']),
+    handedOut: Number(account['external_key_count'] ?? 0),
+  }));
 }
 
 /** What a channel can take: what the other side has, less what it must keep and its commitment's fees. */
@@ -232,15 +242,15 @@ export class Lnd {
   /** An account of the wallet, by its name. */
   account(name: string): Promise<LndAnswer<WalletAccount>> {
     return this.ask('GET', `/v2/wallet/accounts?name=${encodeURIComponent(name)}`, undefined, (json) => {
-      const accounts: unknown = json['accounts'] ?? [];
-      const list: readonly unknown[] = Array.isArray(accounts) ? accounts : [];
-      const found = list.find(isJson);
+      const [found] = accountsOf(json);
       if (found === undefined) throw new Error(`it has no account ${name}`);
-      return {
-        extendedPublicKey: String(found['extended_public_key']),
-        handedOut: Number(found['external_key_count'] ?? 0),
-      };
+      return found;
     });
+  }
+
+  /** Every account of the wallet. */
+  accounts(): Promise<LndAnswer<readonly WalletAccount[]>> {
+    return this.ask('GET', '/v2/wallet/accounts', undefined, accountsOf);
   }
 
   /** Hands out the account's next receiving address, which the wallet watches from then on. */

@@ -7,7 +7,7 @@ import type { Clock } from '../system/clock.js';
 import { readAccount, type Account } from './addresses.js';
 import type { Chain, ChainAnswer, ChainHints, Following } from './chain.js';
 import { LndFollower } from './lndFollow.js';
-import type { Lnd, WalletTransaction } from './lnd.js';
+import type { Lnd, WalletAccount, WalletTransaction } from './lnd.js';
 import type { Output } from './orders.js';
 
 /** From this depth on a transaction is taken to stay where it is. */
@@ -23,50 +23,79 @@ interface Settled extends Omit<Output, 'confirmations'> {
   readonly height: number;
 }
 
-type ByAddress = ReadonlyMap<string, readonly Output[]>;
+/** Outputs by what names them, txid and index: whatever is told twice is there once. */
+type Outputs<Each> = Map<string, Each>;
+
+type ByAddress = ReadonlyMap<string, Outputs<Output>>;
+
+/** A reading of the account; undefined: it has not begun. */
+interface Asked {
+  beganMs: number | undefined;
+  readonly answer: Promise<ChainAnswer<ByAddress>>;
+}
+
+function put<Each extends Pick<Output, 'txid' | 'vout'>>(
+  into: Map<string, Outputs<Each>>,
+  address: string,
+  output: Each,
+): void {
+  const outputs = into.get(address) ?? new Map<string, Each>();
+  into.set(address, outputs.set(`${output.txid}:${output.vout}`, output));
+}
 
 /** A view of one account. */
 export class LndChain implements Chain {
   /** Outputs at {@link settledDepth} and deeper, up to a height. */
-  private readonly settled = { to: 0, byAddress: new Map<string, Settled[]>() };
-  private known: { readonly atMs: number; readonly answer: Promise<ChainAnswer<ByAddress>> } | undefined;
+  private readonly settled = { to: 0, byAddress: new Map<string, Outputs<Settled>>() };
+  private known: Asked | undefined;
+  /** Readings move {@link settled} on from where it is: one begins when the other has ended. */
+  private last: Promise<unknown> = Promise.resolve();
   /** Addresses that LND has handed out, as far as is known; -1: it was not asked. */
   private handedOut = -1;
 
-  /** `name`: of the account at LND. */
+  /** The account's name at LND, once it is known. */
+  private name: string | undefined;
+
+  /** `name`: of the account at LND; null: the one that has the account's key. */
   constructor(
     private readonly lnd: Lnd,
-    private readonly name: string,
+    name: string | null,
     private readonly account: Account,
     private readonly clock: Pick<Clock, 'after' | 'every' | 'monotonicMs'>,
-  ) {}
+  ) {
+    this.name = name ?? undefined;
+  }
 
   async network(): Promise<ChainAnswer<string>> {
     const info = await this.lnd.info();
     if (info.kind === 'failed') return info;
     if (!info.value.syncedToChain) return { kind: 'failed', reason: 'LND is not synced to the chain' };
-    const asked = await this.lnd.account(this.name);
+    const name = await this.named();
+    if (name.kind === 'failed') return name;
+    const asked = await this.lnd.account(name.value);
     if (asked.kind === 'failed') return asked;
-    const read = readAccount(asked.value.extendedPublicKey, this.account.network);
-    if ('wrong' in read || !read.account.digest.equals(this.account.digest)) {
-      return { kind: 'failed', reason: `LND's account ${this.name} has another key than BTC_XPUB` };
+    if (!this.isOurs(asked.value)) {
+      return { kind: 'failed', reason: `LND's account ${name.value} has another key than BTC_XPUB` };
     }
     return { kind: 'answer', value: info.value.network };
   }
 
   /** Has LND hand out its addresses up to this index, which may be others' at the same time. */
   async prepare(index: number): Promise<ChainAnswer<undefined>> {
+    const named = await this.named();
+    if (named.kind === 'failed') return named;
+    const name = named.value;
     for (let asked = 0; this.handedOut <= index; asked += 1) {
       if (this.handedOut < 0 || asked > 0) {
-        const found = await this.lnd.account(this.name);
+        const found = await this.lnd.account(name);
         if (found.kind === 'failed') return found;
         this.handedOut = found.value.handedOut;
       }
       if (index - this.handedOut >= mostAsked) {
-        return { kind: 'failed', reason: `LND's account ${this.name} is ${index - this.handedOut} behind` };
+        return { kind: 'failed', reason: `LND's account ${name} is ${index - this.handedOut} behind` };
       }
       for (let next = this.handedOut; next <= index; next += 1) {
-        const made = await this.lnd.nextAddress(this.name);
+        const made = await this.lnd.nextAddress(name);
         if (made.kind === 'failed') return made;
       }
     }
@@ -74,17 +103,24 @@ export class LndChain implements Chain {
   }
 
   async lookup(address: string): Promise<ChainAnswer<readonly Output[]>> {
-    const nowMs = this.clock.monotonicMs();
-    if (this.known === undefined || nowMs - this.known.atMs >= knownMs) {
-      this.known = { atMs: nowMs, answer: this.read() };
-    }
+    const began = this.known?.beganMs;
+    const old = began !== undefined && this.clock.monotonicMs() - began >= knownMs;
+    if (this.known === undefined || old) this.known = this.ask();
     const answer = await this.known.answer;
-    return answer.kind === 'failed' ? answer : { kind: 'answer', value: answer.value.get(address) ?? [] };
+    if (answer.kind === 'failed') return answer;
+    return { kind: 'answer', value: [...(answer.value.get(address)?.values() ?? [])] };
   }
 
   readonly follow = (hints: ChainHints): Following => {
-    const forget = (): void => (this.known = undefined);
-    return new LndFollower(this.lnd, this.name, this.clock, {
+    const forget = (): void => {
+      // What has not begun will tell of it.
+      if (this.known?.beganMs !== undefined) this.known = undefined;
+    };
+    const nameNow = (): string | undefined => {
+      if (this.name === undefined) void this.named();
+      return this.name;
+    };
+    return new LndFollower(this.lnd, nameNow, this.clock, {
       ...hints,
       onAddresses(addresses) {
         forget();
@@ -101,32 +137,66 @@ export class LndChain implements Chain {
     // The connections are the Lightning rail's, too, and end with it.
   }
 
+  private isOurs({ extendedPublicKey }: WalletAccount): boolean {
+    const read = readAccount(extendedPublicKey, this.account.network);
+    return 'account' in read && read.account.digest.equals(this.account.digest);
+  }
+
+  /** The account's name, found by its key where the operator gave none. */
+  private async named(): Promise<ChainAnswer<string>> {
+    if (this.name !== undefined) return { kind: 'answer', value: this.name };
+    const all = await this.lnd.accounts();
+    if (all.kind === 'failed') return all;
+    const names = [...new Set(all.value.filter((each) => this.isOurs(each)).map(({ name }) => name))];
+    const [name, ...more] = names;
+    if (name === undefined) return { kind: 'failed', reason: 'LND has no account with the key of BTC_XPUB' };
+    if (more.length > 0) {
+      const reason = `LND has several accounts with the key of BTC_XPUB (${names.join(', ')})`;
+      return { kind: 'failed', reason: `${reason}: name one, as in lnd:${name}` };
+    }
+    this.name = name;
+    return { kind: 'answer', value: name };
+  }
+
+  /** Reads once the reading before has ended. */
+  private ask(): Asked {
+    const begin = (): Promise<ChainAnswer<ByAddress>> => {
+      asked.beganMs = this.clock.monotonicMs();
+      return this.read();
+    };
+    const asked: Asked = { beganMs: undefined, answer: this.last.then(begin, begin) };
+    this.last = asked.answer;
+    return asked;
+  }
+
   /** Everything that was paid to the account. */
   private async read(): Promise<ChainAnswer<ByAddress>> {
+    const name = await this.named();
+    if (name.kind === 'failed') return name;
     const info = await this.lnd.info();
     if (info.kind === 'failed') return info;
-    const recent = await this.lnd.transactions(this.name, this.settled.to + 1);
+    const recent = await this.lnd.transactions(name.value, this.settled.to + 1);
     if (recent.kind === 'failed') return recent;
     const tip = info.value.blockHeight;
-    const found = new Map<string, Output[]>();
+    const found = new Map<string, Outputs<Output>>();
     for (const transaction of recent.value) this.sort(transaction, tip, found);
     this.settled.to = Math.max(this.settled.to, tip - settledDepth);
     for (const [address, outputs] of this.settled.byAddress) {
-      const deep = outputs.map(({ height, ...output }) => ({ ...output, confirmations: tip - height + 1 }));
-      found.set(address, [...deep, ...(found.get(address) ?? [])]);
+      for (const { height, ...output } of outputs.values()) {
+        put(found, address, { ...output, confirmations: tip - height + 1 });
+      }
     }
     return { kind: 'answer', value: found };
   }
 
-  private sort(transaction: WalletTransaction, tip: number, found: Map<string, Output[]>): void {
+  private sort(transaction: WalletTransaction, tip: number, found: Map<string, Outputs<Output>>): void {
     const { txid, height, confirmations, atMs } = transaction;
     for (const { address, vout, sat } of transaction.outputs) {
       const output = { txid, vout, sat, atMs: height === 0 ? null : atMs };
       if (height > 0 && height <= tip - settledDepth) {
-        const settled = this.settled.byAddress.get(address) ?? [];
-        this.settled.byAddress.set(address, [...settled, { ...output, height }]);
+        put(this.settled.byAddress, address, { ...output, height });
       } else {
-        found.set(address, [...(found.get(address) ?? []), { ...output, confirmations }]);
+        put(found, address, { ...output, confirmations });
       }
     }
   }

@@ -23,7 +23,8 @@ export class LndFollower implements Following {
 
   constructor(
     private readonly lnd: Lnd,
-    private readonly account: string,
+    /** The account's name, once it is known. */
+    private readonly account: () => string | undefined,
     private readonly clock: Pick<Clock, 'after' | 'every'>,
     private readonly hints: ChainHints,
   ) {
@@ -43,7 +44,9 @@ export class LndFollower implements Following {
   }
 
   private connect(): void {
-    const stream = this.lnd.streamTransactions(this.account, {
+    const account = this.account();
+    if (account === undefined) return;
+    const stream = this.lnd.streamTransactions(account, {
       onTransaction: (json) => {
         this.tell(walletTransaction(json).outputs.map(({ address }) => address));
       },

@@ -69,7 +69,7 @@ export type Order = BtcOrder | LightningOrder | CardOrder;
 export type OrderEvent =
   /** Time has passed. */
   | { readonly kind: 'time' }
-  /** Every output to the order's address that the node knows now. */
+  /** Every output to the order's address that the node knows now; one that is told twice counts once. */
   | { readonly kind: 'outputs'; readonly outputs: readonly Output[] }
   /** The invoice as LND has it. */
   | {
@@ -138,6 +138,14 @@ export function receivedSat({ outputs }: Pick<BtcOrder, 'outputs'>): bigint {
   return outputs.reduce((sum, { sat }) => sum + sat, 0n);
 }
 
+/**
+ * What a payer is asked for: what is missing of the price. Once nothing is, the price: a payment request asks
+ * for more than nothing, and says what the order was for.
+ */
+export function amountDueSat(price: bigint, received: bigint): bigint {
+  return received < price ? price - received : price;
+}
+
 /** Satoshi at the depth at which they count. */
 export function deepSat({ outputs, confirmationsRequired }: BtcOrder): bigint {
   return receivedSat({ outputs: outputs.filter((each) => each.confirmations >= confirmationsRequired) });
@@ -152,12 +160,20 @@ export function confirmations({ outputs, price }: BtcOrder): number {
 
 function byTxid(left: Output, right: Output): number {
   if (left.txid !== right.txid) return left.txid < right.txid ? -1 : 1;
-  return left.vout - right.vout;
+  return left.vout - right.vout || left.confirmations - right.confirmations;
+}
+
+/** Outputs in the order of txid and vout; of one that was told twice the shallower telling. */
+function eachOnce(outputs: readonly Output[]): readonly Output[] {
+  return outputs.toSorted(byTxid).filter(({ txid, vout }, at, sorted) => {
+    const before = sorted[at - 1];
+    return before?.txid !== txid || before.vout !== vout;
+  });
 }
 
 function btc(before: BtcOrder, event: OrderEvent, nowMs: number): Transition {
   if (event.kind !== 'outputs' && event.kind !== 'time') return unchanged(before);
-  const outputs = event.kind === 'outputs' ? event.outputs.toSorted(byTxid) : before.outputs;
+  const outputs = event.kind === 'outputs' ? eachOnce(event.outputs) : before.outputs;
   const order: BtcOrder = { ...before, outputs };
   const status = btcStatus(order, nowMs);
   const late = covered(status) ? (covered(before.status) ? before.late : isLate(order, nowMs)) : before.late;

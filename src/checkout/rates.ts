@@ -19,8 +19,8 @@ export interface Rates {
 /** How far two sources may differ, in basis points of the lower. */
 const agreementBps = 200n;
 
-/** How long a rate may be used (ms). */
-const longestAgeMs = 600_000;
+/** How long a rate of HTTP sources may be used (ms). */
+export const longestAgeMs = 600_000;
 
 /** Sources are asked at most so often (ms). */
 const refreshMs = 30_000;
@@ -30,15 +30,15 @@ export interface RateParts {
   readonly clock: Pick<Clock, 'wallMs' | 'monotonicMs'>;
   /** Gets a URL's body; rejects when there is none in time, or its status is not 200. */
   readonly get: (url: string) => Promise<string>;
-  /** Told of each rate that was taken. */
-  readonly keep?: (cents: bigint, atMs: number) => void;
+  /** Told of each rate that was taken; `stays`: it is in force until there is another. */
+  readonly keep?: (rate: { readonly cents: bigint; readonly atMs: number; readonly stays: boolean }) => void;
 }
 
 /** The rates of a configured source. */
 export function createRates(source: RateSource, parts: RateParts): Rates {
   if (source.kind === 'urls') return new HttpRates(source.urls, parts);
   const cents = BigInt(source.cents);
-  parts.keep?.(cents, parts.clock.wallMs());
+  parts.keep?.({ cents, atMs: parts.clock.wallMs(), stays: true });
   return { current: () => Promise.resolve({ cents, source: 'fixed', atMs: parts.clock.wallMs() }) };
 }
 
@@ -84,7 +84,7 @@ class HttpRates implements Rates {
     }
     const source = this.urls.map(({ name }) => name).join(', ');
     this.last = { cents: lower, source, atMs: this.parts.clock.wallMs() };
-    this.parts.keep?.(lower, this.last.atMs);
+    this.parts.keep?.({ cents: lower, atMs: this.last.atMs, stays: false });
   }
 
   private async price({ url, pointer }: RateUrl): Promise<bigint | undefined> {

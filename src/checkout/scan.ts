@@ -3,9 +3,9 @@ import { findOrderAt, nextAddressIndex } from '../store/orders.js';
 import type { Reading, Store, Unavailable } from '../store/store.js';
 import type { Clock } from '../system/clock.js';
 import type { Account } from './addresses.js';
-import { happen, type BookParts } from './book.js';
-import type { Chain, ChainAnswer } from './chain.js';
-import type { Output } from './orders.js';
+import type { BookParts } from './book.js';
+import type { Chain } from './chain.js';
+import { lookUpOrder } from './lookUp.js';
 
 /** Addresses behind the last one given out that are looked up, too: as far as wallets look ahead. */
 const ahead = 20;
@@ -62,7 +62,7 @@ export async function rescan(
   parts: RescanParts,
   from: number,
 ): Promise<Rescan | Unavailable | { readonly kind: 'failed'; readonly reason: string }> {
-  const { store, account, chain, progress } = parts;
+  const { store, account, progress } = parts;
   const index = await nextAddressIndex(store, account.digest);
   if (index.kind === 'unavailable') return index;
   const end = index.value.next + ahead;
@@ -71,12 +71,8 @@ export async function rescan(
   for (let at = from; at < end; at += together) {
     progress(at - from, end - from);
     const indexes = Array.from({ length: Math.min(together, end - at) }, (_, offset) => at + offset);
-    const asked = indexes.map((each) => chain.lookup(account.address(each)));
-    const answers: readonly ChainAnswer<readonly Output[]>[] = await Promise.all(asked);
-    for (const [offset, answer] of answers.entries()) {
-      if (answer.kind === 'failed') return answer;
-      const outcome = await settle(parts, at + offset, answer.value);
-      if (outcome.kind === 'unavailable') return outcome;
+    for (const outcome of await Promise.all(indexes.map((each) => settle(parts, each)))) {
+      if (outcome.kind === 'unavailable' || outcome.kind === 'failed') return outcome;
       if (outcome.kind === 'changed') changed += 1;
       if (outcome.kind === 'unowned') unowned.push(outcome.sentence);
     }
@@ -90,22 +86,31 @@ type Settled =
   | { readonly kind: 'same' }
   | { readonly kind: 'changed' }
   | { readonly kind: 'unowned'; readonly sentence: string }
+  | { readonly kind: 'failed'; readonly reason: string }
   | Unavailable;
 
-async function settle(parts: RescanParts, index: number, outputs: readonly Output[]): Promise<Settled> {
+async function settle(parts: RescanParts, index: number): Promise<Settled> {
   const place = parts.account.address(index);
   const found = await findOrderAt(parts.store, 'btc', place);
   if (found.kind === 'unavailable') return found;
-  if (found.value === undefined) {
-    if (outputs.length === 0) return { kind: 'same' };
-    const sat = outputs.reduce((sum, output) => sum + output.sat, 0n);
-    const sentence = `${sat} sat came to ${place} (index ${index}), which no order has.`;
-    return { kind: 'unowned', sentence };
-  }
-  const { status, outputs: before } = found.value;
-  if (outputs.length === 0 && before.length === 0) return { kind: 'same' };
-  const outcome = await happen(parts, found.value.id, { kind: 'outputs', outputs });
-  if (outcome.kind === 'unavailable') return outcome;
-  const after = outcome.kind === 'absent' ? status : outcome.order.status;
-  return { kind: after === status ? 'same' : 'changed' };
+  if (found.value === undefined) return settleUnowned(parts, index, place);
+  const outcome = await lookUpOrder(parts, found.value);
+  if (outcome.kind === 'unavailable' || outcome.kind === 'failed') return outcome;
+  const { status, outputs } = found.value;
+  const after = outcome.kind === 'absent' ? found.value : outcome.order;
+  // That its time is over is nothing that was found.
+  if (outputs.length === 0 && after.outputs.length === 0) return { kind: 'same' };
+  return { kind: after.status === status ? 'same' : 'changed' };
+}
+
+async function settleUnowned(parts: RescanParts, index: number, place: string): Promise<Settled> {
+  const answer = await parts.chain.lookup(place);
+  if (answer.kind === 'failed') return answer;
+  if (answer.value.length === 0) return { kind: 'same' };
+  const order = await findOrderAt(parts.store, 'btc', place);
+  if (order.kind === 'unavailable') return order;
+  // It was made meanwhile.
+  if (order.value !== undefined) return settle(parts, index);
+  const sat = answer.value.reduce((sum, output) => sum + output.sat, 0n);
+  return { kind: 'unowned', sentence: `${sat} sat came to ${place} (index ${index}), which no order has.` };
 }

@@ -81,7 +81,7 @@ export interface Order {
 /** An on-chain order. */
 export interface BitcoinOrder extends Order {
   address: string;
-  /** BIP 21 URI. */
+  /** BIP 21 URI; of an underpaid order for what is missing. */
   bip21: string;
   confirmations: number & Integer & tags.Minimum<0>;
   confirmations_required: number & Integer & tags.Minimum<0>;

@@ -2,7 +2,7 @@
 import { visitPrefix, visitRecords } from './entries.js';
 import { defineRecord, type Row } from './record.js';
 import { insertKey, replaceKey, type KeyRecord } from './keys.js';
-import type { Operation, Reading, Store, Unavailable } from './store.js';
+import type { Fence, Operation, Reading, Store, Unavailable } from './store.js';
 import type { UnitIds } from './unitId.js';
 
 /** A payment to an order's address: txid, vout, satoshi, confirmations, when (ms). */
@@ -147,6 +147,11 @@ export function encodeOrder(order: OrderRecord): Uint8Array {
 
 /** The order of a record's bytes. */
 export const decodeOrder = record.decode;
+
+/** Whether an order is, byte for byte, what it was when it was read. */
+export function sameOrder(left: OrderRecord, right: OrderRecord): boolean {
+  return Buffer.compare(encodeOrder(left), encodeOrder(right)) === 0;
+}
 
 /** Key of an order in its space. */
 function orderKey(id: string): Buffer {
@@ -319,14 +324,17 @@ export type OrderOutcome =
 
 /**
  * Changes an order as `decide` says, which is asked again with what the order has become when another was
- * first; undefined leaves it as it is. On disk when it resolves.
+ * first; undefined leaves it as it is. On disk when it resolves. With a fence it is `unavailable` once the
+ * lease has another holder: the work that was done under it ends.
  */
 export async function changeOrder(
   store: Store,
   newUnitId: UnitIds,
   id: string,
   decide: (order: OrderRecord) => Promise<Reading<OrderChange | undefined>>,
+  fence?: Fence,
 ): Promise<OrderOutcome> {
+  const fenced = fence === undefined ? [] : [{ kind: 'fence', ...fence } as const];
   for (;;) {
     const found = await findOrder(store, id);
     if (found.kind === 'unavailable') return found;
@@ -334,11 +342,11 @@ export async function changeOrder(
     const decided = await decide(found.value);
     if (decided.kind === 'unavailable') return decided;
     if (decided.value === undefined) return { kind: 'unchanged', order: found.value };
-    const operations = replaceOrder(found.value, decided.value);
+    const operations = [...fenced, ...replaceOrder(found.value, decided.value)];
     const outcome = await store.commit({ id: newUnitId(), operations });
     if (outcome.kind === 'unavailable') return outcome;
     if (outcome.kind === 'done') return { kind: 'changed', order: decided.value.to };
-    if (outcome.kind === 'refused') throw new Error('An order was refused by a fence');
+    if (outcome.kind === 'refused') return { kind: 'unavailable', reason: 'another has the lease by now' };
     const own = operations.length - (decided.value.also?.length ?? 0);
     if (outcome.operation >= own) return { kind: 'refused', order: found.value };
   }

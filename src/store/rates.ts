@@ -1,6 +1,6 @@
 /** Prices of a bitcoin that were in force, so that a payment made elsewhere can be compared with them. */
 import { visitRecords } from './entries.js';
-import type { Reading, Store, Unavailable } from './store.js';
+import type { Entry, Reading, Store, Unavailable } from './store.js';
 import type { UnitIds } from './unitId.js';
 
 function keyOf(atMs: number): Buffer {
@@ -9,49 +9,83 @@ function keyOf(atMs: number): Buffer {
   return key;
 }
 
-/** Keeps a rate from the time on that it was taken (ms since 1970), in cents a bitcoin. */
+/** A rate that was taken. */
+export interface TakenRate {
+  /** US cents a bitcoin. */
+  readonly cents: bigint;
+  /** When it was taken (ms since 1970). */
+  readonly atMs: number;
+  /** Whether it is in force until the next; others are for a while only. */
+  readonly stays: boolean;
+}
+
+/** What follows the cents of a rate that stays. */
+const staying = ' stays';
+
+function rateOf({ key, value }: Entry): TakenRate {
+  const text = Buffer.from(value).toString();
+  const atMs = Number(Buffer.from(key).readBigUInt64BE());
+  return { cents: BigInt(text.replace(staying, '')), atMs, stays: text.endsWith(staying) };
+}
+
+/** Keeps a rate from the time on that it was taken. */
 export async function keepRate(
   store: Store,
   newUnitId: UnitIds,
-  atMs: number,
-  cents: bigint,
+  { cents, atMs, stays }: TakenRate,
 ): Promise<Unavailable | undefined> {
-  const value = Buffer.from(cents.toString());
+  const value = Buffer.from(`${cents}${stays ? staying : ''}`);
   const operations = [{ kind: 'put', space: 'rates', key: keyOf(atMs), value } as const];
   const outcome = await store.commit({ id: newUnitId(), operations });
   return outcome.kind === 'unavailable' ? outcome : undefined;
 }
 
-/** The rates that were taken from a time on. */
-export async function ratesSince(store: Store, fromMs: number): Promise<Reading<readonly bigint[]>> {
+/**
+ * The rates that were in force from a time on: those that were taken since, and the one before them where it
+ * stayed, or was taken at most `usedMs` before.
+ */
+export async function ratesSince(
+  store: Store,
+  fromMs: number,
+  usedMs: number,
+): Promise<Reading<readonly bigint[]>> {
   const rates: bigint[] = [];
-  const after = keyOf(Math.max(0, fromMs - 1));
-  const failed = await visitRecords(store, 'rates', after, ({ value }) => {
-    rates.push(BigInt(Buffer.from(value).toString()));
+  let before: TakenRate | undefined;
+  const failed = await visitRecords(store, 'rates', Buffer.alloc(0), (record) => {
+    const rate = rateOf(record);
+    if (rate.atMs < fromMs) before = rate;
+    else rates.push(rate.cents);
     return Promise.resolve(undefined);
   });
-  return failed ?? { kind: 'read', value: rates };
+  if (failed !== undefined) return failed;
+  const first = before;
+  const inForce = first !== undefined && (first.stays || first.atMs >= fromMs - usedMs);
+  return { kind: 'read', value: inForce ? [first.cents, ...rates] : rates };
 }
 
 /** Rates removed in one unit. */
 const together = 200;
 
-/** Removes rates that were taken before a time. Resolves to how many. */
+/**
+ * Removes rates that were taken before a time, but the last of them, which may have been in force since.
+ * Resolves to how many.
+ */
 export async function removeRates(
   store: Store,
   newUnitId: UnitIds,
   beforeMs: number,
 ): Promise<Reading<number>> {
-  const range = { from: Buffer.alloc(0), to: keyOf(beforeMs), limit: together };
+  const range = { from: Buffer.alloc(0), to: keyOf(beforeMs), limit: together + 1 };
   for (let removed = 0; ;) {
     const page = await store.scan('rates', range);
     if (page.kind === 'unavailable') return page;
-    if (page.value.length === 0) return { kind: 'read', value: removed };
-    const operations = page.value.map(({ key, value }) => {
+    const old = page.value.slice(0, -1);
+    if (old.length === 0) return { kind: 'read', value: removed };
+    const operations = old.map(({ key, value }) => {
       return { kind: 'replace', space: 'rates', key, from: value, to: undefined } as const;
     });
     const outcome = await store.commit({ id: newUnitId(), operations });
     if (outcome.kind === 'unavailable') return outcome;
-    removed += page.value.length;
+    removed += old.length;
   }
 }

@@ -48,6 +48,12 @@ export interface LogEntry {
   readonly value: Uint8Array;
 }
 
+/** What units of background work carry: the lease that it is done under, and its fencing number. */
+export interface Fence {
+  readonly lease: string;
+  readonly token: number;
+}
+
 /** One step of a unit. Steps see what those before them did. */
 export type Operation =
   /** Writes a record that must not exist: put-if-absent. */
@@ -80,7 +86,7 @@ export type Operation =
       readonly to: Uint8Array | undefined;
     }
   /** Goes on only while the lease is held under this fencing number. */
-  | { readonly kind: 'fence'; readonly lease: string; readonly token: number };
+  | ({ readonly kind: 'fence' } & Fence);
 
 /** Operations that take effect together. */
 export interface Unit {

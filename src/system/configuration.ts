@@ -121,7 +121,8 @@ export interface EsploraChain {
 /** A watch-only account of the LND that LND_REST_URL names. */
 export interface LndAccountChain {
   readonly kind: 'lnd';
-  readonly account: string;
+  /** Its name; null: the one whose key is BTC_XPUB. */
+  readonly account: string | null;
 }
 
 /** btcd's JSON-RPC over HTTPS. */
@@ -337,15 +338,16 @@ function certificateText(bytes: Buffer): string | undefined {
   }
 }
 
-/** `esplora+https://host/path`, `lnd:account` or {@link parseBtcd}. */
+/** `esplora+https://host/path`, `lnd`, `lnd:account` or {@link parseBtcd}. */
 function parseChain(text: string): Parsed<BitcoinChain | null> {
   if (text === '') return { value: null };
+  if (text === 'lnd') return { value: { kind: 'lnd', account: null } };
   const [, account] = /^lnd:([\w.-]{1,64})$/.exec(text) ?? [];
   if (account !== undefined) return { value: { kind: 'lnd', account } };
   const [, esplora] = /^esplora\+(https?:\/\/[^?#]+?)\/*$/.exec(text) ?? [];
   if (esplora !== undefined && URL.canParse(esplora)) return { value: { kind: 'esplora', url: esplora } };
   if (text.startsWith('btcd+')) return parseBtcd(text);
-  return { wrong: 'must be btcd+https://…, esplora+https://… or lnd:ACCOUNT' };
+  return { wrong: 'must be btcd+https://…, esplora+https://…, lnd or lnd:ACCOUNT' };
 }
 
 /** `btcd+https://user:password@host:port?cert=FILE`. */
@@ -670,12 +672,14 @@ const table: Table = {
   },
   btcChain: {
     name: 'BTC_CHAIN',
-    type: '`btcd+https://user:password@host:port?cert=FILE`, `esplora+https://host/api` or `lnd:ACCOUNT`',
+    type:
+      '`btcd+https://user:password@host:port?cert=FILE`, `esplora+https://host/api`, `lnd` ' +
+      'or `lnd:ACCOUNT`',
     fallback: () => '',
     fallbackShown: 'none',
     meaning:
       'What tells of payments: btcd with `--txindex --addrindex`, an Esplora server, or a watch-only ' +
-      'account of the LND that LND_REST_URL names, imported from BTC_XPUB.',
+      'account of the LND that LND_REST_URL names, imported from BTC_XPUB: by its name, or by its key.',
     parse: parseChain,
     secret: true,
   },
@@ -859,7 +863,7 @@ function cardErrors({ stripeSecretKey, stripeWebhookSecrets = [] }: Partial<Conf
 
 /** What is wrong between the variables of on-chain payments: both are needed, or none. */
 function chainErrors({ btcXpub, btcChain, lndRestUrl }: Partial<Configuration>): string[] {
-  if (btcChain?.kind === 'lnd' && lndRestUrl === null) return ['BTC_CHAIN lnd:… also needs LND_REST_URL.'];
+  if (btcChain?.kind === 'lnd' && lndRestUrl === null) return ['BTC_CHAIN lnd also needs LND_REST_URL.'];
   if (btcXpub === undefined || btcChain === undefined || (btcXpub === null) === (btcChain === null))
     return [];
   return [`On-chain payments also need ${btcXpub === null ? 'BTC_XPUB' : 'BTC_CHAIN'}.`];

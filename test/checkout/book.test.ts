@@ -203,11 +203,21 @@ test('a key that the operator ended is not handed out, and no event brings it ba
   const { order } = await made(parts, { rail: 'card', cents: 3_300 });
   const { keyId } = await happened(parts, order.id, { kind: 'card paid', cents: 3_300n });
   await revokeKey(parts, keyId ?? '', 'misuse');
-  assert.deepEqual(await shown(parts, order.id, {}), [null, 'none']);
+  assert.deepEqual(await shown(parts, order.id, {}), [null, 'revoked']);
   await happened(parts, order.id, { kind: 'card disputed' });
   await happened(parts, order.id, { kind: 'card dispute won' });
   const key = valueOf(await findKeyById(parts.store, keyId ?? ''));
   assert.deepEqual([key?.status, key?.reason], ['revoked', 'misuse']);
+});
+
+test('a key that the operator ended after it was handed out is told as ended', async (context) => {
+  const parts = await book(context);
+  const { order } = await made(parts);
+  const { keyId } = await happened(parts, order.id, settled);
+  assert.equal((await polled(parts, order.id)).keyStatus, 'revealed_now');
+  assert.deepEqual(await shown(parts, order.id, {}), [null, 'already_revealed']);
+  await revokeKey(parts, keyId ?? '', 'misuse');
+  assert.deepEqual(await shown(parts, order.id, {}), [null, 'revoked']);
 });
 
 test('suspended, resumed, refunded: the key follows, the ledger balances', async (context) => {

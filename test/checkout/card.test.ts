@@ -15,10 +15,11 @@ import type {
 import type { Problem } from '../../src/contract/problem.js';
 import { visitCardEvents, type CardEventRecord } from '../../src/store/cardEvents.js';
 import { visitKeys, type KeyRecord } from '../../src/store/keys.js';
+import { keepRate } from '../../src/store/rates.js';
 import { systemRandomness } from '../../src/system/randomness.js';
 import { exchange, head, post, type RawResponse } from '../http/raw.js';
 import { run, temporaryFolder, until, type Running } from '../processes/run.js';
-import { storeAt } from '../store/open.js';
+import { newUnitId, storeAt } from '../store/open.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const secret = 'whsec_of_the_tests_that_signs_nothing_else';
@@ -247,6 +248,15 @@ describe('card', () => {
     assert.equal((await pickup(live.id)).status, 'pending');
   });
 
+  test('the price that was fixed when a session was made is a price, however long it was', async () => {
+    const nowMs = Date.now();
+    const before = { cents: 5_000_000n, atMs: nowMs - 3_600_000, stays: true };
+    await onStore((store) => keepRate(store, newUnitId, before));
+    const created = Math.floor(nowMs / 1_000) - 1_800;
+    assert.equal(await result(completed(session({ created, amount_total: 2_751 }))), 'mismatch');
+    assert.equal(await result(completed(session({ created, amount_total: 2_750 }))), 'minted');
+  });
+
   test('events that say nothing about keys are ignored, whatever they hold', async () => {
     const before = (await keys()).length;
     for (const what of [
@@ -264,8 +274,11 @@ describe('card', () => {
     ]) {
       assert.equal(await result(what), 'ignored', JSON.stringify(what));
     }
-    for (const what of [{}, [], { id: 'evt', type: 1 }, { id: 'x y', type: 'a', data: {} }]) {
-      assert.equal((await deliver(what)).status, 400);
+    const thin = { id: 'evt_1', object: 'v2.core.event', type: 'v1.billing.meter.no_meter_found' };
+    for (const what of [thin, {}, [], { id: 'evt', type: 1 }, { id: 'x y', type: 'a', data: {} }]) {
+      assert.equal(await result(what), 'ignored', JSON.stringify(what));
+      const unsigned = await deliver(what, { secret: 'whsec_another_one' });
+      assert.equal(unsigned.status, 400);
     }
     assert.equal((await keys()).length, before);
   });

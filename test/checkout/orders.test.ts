@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
+  amountDueSat,
   confirmations,
   deepSat,
   isWatched,
@@ -81,6 +82,24 @@ describe('on-chain', () => {
     assert.equal(receivedSat(order) - price, 7n);
     assert.equal(deepSat(order), price);
     assert.equal(confirmations(order), 2);
+  });
+
+  test('an output that is told twice counts once, at the lesser of two depths', () => {
+    const half = output('a', price / 2n, 200);
+    const other = { ...half, vout: 1 };
+    const twice = expect([[outputs(half, other, half)]], 'confirmed', ['mint']);
+    assert.deepEqual(twice.outputs, [half, other]);
+    assert.equal(expect([[outputs(half, half)]], 'underpaid', []).outputs.length, 1);
+    const whole = output('a', price, 2);
+    expect([[outputs(whole, { ...whole, confirmations: 1 })]], 'seen', []);
+    expect([[outputs({ ...whole, confirmations: 1 }, whole)]], 'seen', []);
+  });
+
+  test('asks for what is missing; paid, its request stays that of the price', () => {
+    assert.equal(amountDueSat(price, 0n), price);
+    assert.equal(amountDueSat(price, price - 1n), 1n);
+    assert.equal(amountDueSat(price, price), price);
+    assert.equal(amountDueSat(price, price + 1n), price);
   });
 
   test('expires only while nothing covers it; late money counts', () => {

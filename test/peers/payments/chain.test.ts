@@ -219,6 +219,24 @@ describe('the chain', { skip: nodesSkip, timeout: 600_000 }, () => {
     assert.equal(absent.kind, 'failed');
   });
 
+  test('the account is found by its key where it is not named', async () => {
+    const chain = new LndChain(merchant(), null, account, systemClock);
+    assert.deepEqual(await chain.network(), { kind: 'answer', value: 'regtest' });
+    const index = nextIndex;
+    nextIndex += 1;
+    assert.equal((await chain.prepare(index)).kind, 'answer');
+    let connected = false;
+    const ignore = (): void => undefined;
+    const others = { onAddresses: ignore, onBlock: ignore, onLost: ignore };
+    const unnamed = new LndChain(merchant(), null, account, systemClock);
+    const following = unnamed.follow({ ...others, onConnected: () => (connected = true) });
+    await until(() => connected, 10_000);
+    following.stop();
+    const other = { ...account, digest: Buffer.alloc(16) };
+    const none = await new LndChain(merchant(), null, other, systemClock).network();
+    assert.match(none.kind === 'failed' ? none.reason : '', /no account with the key of BTC_XPUB/);
+  });
+
   test('several at once have LND hand out all addresses that any of them shows', async () => {
     const from = nextIndex;
     nextIndex += 30;

@@ -1,0 +1,24 @@
+/** Looks an on-chain order up and lets what the node knows of its address happen to it. */
+import type { OrderOutcome, OrderRecord } from '../store/orders.js';
+import { happenSince, type BookParts } from './book.js';
+import type { Chain } from './chain.js';
+
+/** What looking an order up came to; `failed`: the node did not answer. */
+export type LookedUp = OrderOutcome | { readonly kind: 'failed'; readonly reason: string };
+
+/**
+ * Looks an order up, as it was read from the store before. Nodes answer when they can: where the order became
+ * another meanwhile, this answer may be older than the one that did it, and the node is asked again.
+ */
+export async function lookUpOrder(
+  parts: BookParts & { readonly chain: Chain },
+  read: OrderRecord,
+): Promise<LookedUp> {
+  for (let order = read; ;) {
+    const answer = await parts.chain.lookup(order.place);
+    if (answer.kind === 'failed') return answer;
+    const outcome = await happenSince(parts, order, { kind: 'outputs', outputs: answer.value });
+    if (outcome.kind !== 'moved') return outcome;
+    ({ order } = outcome);
+  }
+}

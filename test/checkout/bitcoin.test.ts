@@ -1,0 +1,190 @@
+/** On-chain orders, their look-ups and their endpoints, over a node that answers when it is let. */
+import assert from 'node:assert/strict';
+import { describe, test, type TestContext } from 'node:test';
+import { bitcoinOrder, bitcoinQr, type BitcoinRoutesParts } from '../../src/checkout/bitcoinRoutes.js';
+import { Bitcoin } from '../../src/checkout/bitcoin.js';
+import type { BookParts } from '../../src/checkout/book.js';
+import type { Chain } from '../../src/checkout/chain.js';
+import type { Output } from '../../src/checkout/orders.js';
+import { readTiers, type Tiers } from '../../src/access/tiers.js';
+import type { RouteRequest } from '../../src/contract/exchange.js';
+import type { BitcoinOrder } from '../../src/contract/orders.js';
+import { native } from '../../src/native/addon.js';
+import { findKeyById } from '../../src/store/keys.js';
+import { acquireLease, releaseLease } from '../../src/store/leases.js';
+import { findOrder, type OrderRecord } from '../../src/store/orders.js';
+import { systemClock } from '../../src/system/clock.js';
+import { systemRandomness } from '../../src/system/randomness.js';
+import { temporaryFolder } from '../processes/run.js';
+import { newUnitId, storeAt } from '../store/open.js';
+import { valueOf } from '../store/subject.js';
+
+const secrets = ['a-secret-of-the-tests-that-opens-nothing'] as const;
+const quiet = { warn: () => undefined, debug: () => undefined };
+const price = 50_000;
+const tiers = ((): Tiers => {
+  const read = readTiers(null, { anonymousRequestsPerMinute: 0, anonymousCharactersPerMonth: 0 });
+  if ('errors' in read) assert.fail(read.errors.join(' '));
+  return read.tiers;
+})();
+const wish = {
+  ...{ tier: 'developer', sat: price, cents: null, rateCents: null, termDays: 30, email: null },
+  ...{ source: null, segment: null, campaign: null, eventId: null },
+};
+
+/** A node that knows of payments, and the store that its orders are in. */
+class World {
+  outputs: readonly Output[] = [];
+  looked = 0;
+
+  private constructor(readonly parts: BookParts) {}
+
+  static async open(context: TestContext): Promise<World> {
+    const store = await storeAt(`lmdb:${temporaryFolder()}/store`);
+    context.after(() => store.close());
+    const more = { clock: systemClock, randomness: systemRandomness, secrets, keyFormat: native };
+    return new World({ store, newUnitId, ...more });
+  }
+
+  /** A rail over the node, as one process has it; its answers come when `wait` resolves. */
+  rail(wait: () => Promise<void> = () => Promise.resolve()): Bitcoin {
+    const chain: Chain = {
+      network: () => Promise.resolve({ kind: 'answer', value: 'regtest' }),
+      lookup: async () => {
+        this.looked += 1;
+        const value = this.outputs;
+        await wait();
+        return { kind: 'answer', value };
+      },
+      close: () => undefined,
+    };
+    const address = (at: number): string => `bcrt1${at}`;
+    const account = { digest: Buffer.alloc(16), network: 'regtest', address } as const;
+    const rail = { account, chain, confirmationsRequired: 2 };
+    return new Bitcoin({ ...this.parts, ...rail, clock: systemClock, maxUnpaidOrders: 0, log: quiet });
+  }
+
+  async order(): Promise<OrderRecord> {
+    const made = await this.rail().create(wish);
+    if (made.kind !== 'made') assert.fail(made.kind);
+    return made.order;
+  }
+
+  async stored({ id }: OrderRecord): Promise<OrderRecord> {
+    const order = valueOf(await findOrder(this.parts.store, id));
+    assert.ok(order !== undefined);
+    return order;
+  }
+
+  routes(bitcoin: Bitcoin | undefined = this.rail()): BitcoinRoutesParts {
+    return { ...this.parts, bitcoin, tiers };
+  }
+}
+
+function paid(sat: number, confirmations: number): Output {
+  return { txid: 'ab'.repeat(32), vout: 0, sat: BigInt(sat), confirmations, atMs: null };
+}
+
+function request({ id }: OrderRecord, mayAct: boolean): RouteRequest {
+  return {
+    ...{ id: 'request', path: { order_id: id }, query: {}, header: () => '', body: Buffer.alloc(0) },
+    ...{
+      retain: () => Buffer.alloc(0),
+      input: undefined,
+      mayAct,
+      head: !mayAct,
+      peer: () => Buffer.alloc(0),
+    },
+    ...{ aborted: () => false, signal: () => new AbortController().signal },
+  };
+}
+
+async function show(parts: BitcoinRoutesParts, order: OrderRecord, mayAct = true): Promise<BitcoinOrder> {
+  const answer = await bitcoinOrder(parts)(request(order, mayAct));
+  assert.equal(answer.status, 200);
+  assert.ok('json' in answer.body);
+  return answer.body.json as BitcoinOrder;
+}
+
+describe('look-ups of on-chain orders', () => {
+  test('an answer that is older than what another was told meanwhile changes nothing', async (context) => {
+    const world = await World.open(context);
+    const order = await world.order();
+    let letGo = (): void => undefined;
+    const held = new Promise<void>((go) => (letGo = go));
+    const slow = world.rail(() => held).reconcile();
+    while (world.looked === 0) await new Promise((settle) => setImmediate(settle));
+    world.outputs = [paid(price, 2)];
+    assert.equal(await world.rail().reconcile(), 1);
+    assert.equal((await world.stored(order)).status, 'confirmed');
+    letGo();
+    assert.equal(await slow, 1);
+    const after = await world.stored(order);
+    assert.deepEqual([after.status, after.key, after.outputs.length], ['confirmed', 'active', 1]);
+    const key = valueOf(await findKeyById(world.parts.store, after.keyId ?? ''));
+    assert.equal(key?.status, 'active');
+    assert.equal(world.looked, 3, 'the slow one asked again');
+  });
+
+  test('who lost the lease of the work changes nothing any more', async (context) => {
+    const world = await World.open(context);
+    const order = await world.order();
+    const leases = { ...world.parts, clock: systemClock };
+    const taken = await acquireLease(leases, 'orders btc', 'one', 60_000);
+    if (taken.kind !== 'held') assert.fail(taken.kind);
+    const fence = { lease: 'orders btc', token: taken.lease.record.token };
+    world.outputs = [paid(price, 0)];
+    assert.equal(await world.rail().reconcile(fence), 1);
+    assert.equal((await world.stored(order)).status, 'seen');
+    await releaseLease(leases, taken.lease);
+    world.outputs = [paid(price, 2)];
+    assert.equal(await world.rail().reconcile(fence), undefined);
+    assert.equal((await world.stored(order)).status, 'seen');
+  });
+});
+
+describe('the on-chain endpoints', () => {
+  test('who may not act sees what is stored, and the node is not asked', async (context) => {
+    const world = await World.open(context);
+    const order = await world.order();
+    world.outputs = [paid(price, 2)];
+    const routes = world.routes();
+    assert.equal((await show(routes, order, false)).status, 'pending');
+    const code = await bitcoinQr(routes)(request(order, true));
+    assert.equal(code.status, 200);
+    assert.equal(world.looked, 0);
+    assert.deepEqual(await world.stored(order), order);
+    const first = await show(routes, order);
+    assert.deepEqual([first.status, first.key_status], ['confirmed', 'revealed_now']);
+  });
+
+  test('what was paid is shown and handed out after the rail was switched off', async (context) => {
+    const world = await World.open(context);
+    const order = await world.order();
+    world.outputs = [paid(price, 2)];
+    await world.rail().reconcile();
+    const off = { ...world.routes(), bitcoin: undefined };
+    assert.equal((await bitcoinQr(off)(request(order, true))).status, 200);
+    assert.equal((await show(off, order, false)).key_status, 'none');
+    const first = await show(off, order);
+    assert.deepEqual(
+      [first.status, first.key_status, first.address],
+      ['confirmed', 'revealed_now', order.place],
+    );
+    assert.match(first.api_key ?? '', /^fg_/);
+    const missing = await bitcoinOrder(off)(request({ ...order, id: 'a'.repeat(26) }, true));
+    assert.equal(missing.status, 404);
+  });
+
+  test('an underpaid order asks for the rest', async (context) => {
+    const world = await World.open(context);
+    const order = await world.order();
+    const routes = world.routes();
+    assert.equal((await show(routes, order, false)).bip21, `bitcoin:${order.place}?amount=0.00050000`);
+    world.outputs = [paid(price - 1_234, 0)];
+    await world.rail().reconcile();
+    const shown = await show(routes, order, false);
+    assert.deepEqual([shown.status, shown.missing_sat], ['underpaid', 1_234]);
+    assert.equal(shown.bip21, `bitcoin:${order.place}?amount=0.00001234`);
+  });
+});

@@ -1,0 +1,130 @@
+/** An account of LND's that is slow to answer: what was paid is told once, however many ask. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { describe, test } from 'node:test';
+import { readAccount, type Account } from '../../src/checkout/addresses.js';
+import { LndChain } from '../../src/checkout/lndChain.js';
+import type { Lnd, LndAnswer, NodeInfo, WalletAccount, WalletTransaction } from '../../src/checkout/lnd.js';
+import { systemClock, type Clock } from '../../src/system/clock.js';
+
+const tip = 1_000;
+const account: Account = { digest: Buffer.alloc(16), network: 'regtest', address: () => 'nobody' };
+
+function paid(txid: string, height: number): WalletTransaction {
+  const outputs = [{ address: 'ours', vout: 0, sat: 25_000n }];
+  return { txid, height, confirmations: height === 0 ? 0 : tip - height + 1, atMs: 0, outputs };
+}
+
+/** An LND whose answers wait until they are let go. */
+class SlowLnd {
+  readonly asked: number[] = [];
+  private waiting: (() => void)[] = [];
+  wallet: readonly WalletTransaction[] = [];
+  walletAccounts: readonly WalletAccount[] = [];
+
+  accounts(): Promise<LndAnswer<readonly WalletAccount[]>> {
+    return Promise.resolve({ kind: 'answer', value: this.walletAccounts });
+  }
+
+  account(name: string): Promise<LndAnswer<WalletAccount>> {
+    const value = this.walletAccounts.find((each) => each.name === name);
+    assert.ok(value !== undefined);
+    return Promise.resolve({ kind: 'answer', value });
+  }
+
+  info(): Promise<LndAnswer<NodeInfo>> {
+    const more = { blockHeight: tip, blockHash: 'tip' };
+    const value = { network: 'regtest', syncedToChain: true, activeChannels: 1, ...more };
+    return Promise.resolve({ kind: 'answer', value });
+  }
+
+  async transactions(_: string, from: number): Promise<LndAnswer<readonly WalletTransaction[]>> {
+    this.asked.push(from);
+    const value = this.wallet.filter(({ height }) => height === 0 || height >= from);
+    await new Promise<void>((go) => this.waiting.push(go));
+    return { kind: 'answer', value };
+  }
+
+  async letGo(): Promise<void> {
+    for (const go of this.waiting.splice(0)) go();
+    await turn();
+  }
+}
+
+/** Until everything that can go on has gone on. */
+function turn(): Promise<void> {
+  return new Promise((settle) => setImmediate(settle));
+}
+
+describe('an account of LND', () => {
+  const made = () => {
+    const lnd = new SlowLnd();
+    let nowMs = 0;
+    const clock: Clock = { ...systemClock, monotonicMs: () => nowMs };
+    const chain = new LndChain(lnd as unknown as Lnd, 'shop', account, clock);
+    const sum = async (): Promise<bigint> => {
+      const answer = await chain.lookup('ours');
+      if (answer.kind === 'failed') assert.fail(answer.reason);
+      return answer.value.reduce((total, { sat }) => total + sat, 0n);
+    };
+    return { lnd, sum, pass: (ms: number) => (nowMs += ms) };
+  };
+
+  test('two look-ups at once read one after the other, and a payment counts once', async () => {
+    const { lnd, sum, pass } = made();
+    lnd.wallet = [paid('aa', 500)];
+    const first = sum();
+    await turn();
+    pass(600);
+    const second = sum();
+    await turn();
+    assert.deepEqual(lnd.asked, [1], 'the second waits');
+    await lnd.letGo();
+    assert.equal(await first, 25_000n);
+    assert.deepEqual(lnd.asked, [1, tip - 144 + 1], 'and goes on from where the first ended');
+    await lnd.letGo();
+    assert.equal(await second, 25_000n);
+  });
+
+  test('any number that waits shares one reading, which begins after they asked', async () => {
+    const { lnd, sum, pass } = made();
+    const first = sum();
+    await turn();
+    pass(600);
+    const waiting = Array.from({ length: 50 }, sum);
+    lnd.wallet = [paid('aa', 0), paid('aa', 0)];
+    await lnd.letGo();
+    assert.equal(await first, 0n);
+    await lnd.letGo();
+    assert.deepEqual(new Set(await Promise.all(waiting)), new Set([25_000n]));
+    assert.equal(lnd.asked.length, 2);
+  });
+
+  test('is found by its key where it is not named', async () => {
+    const { vectors } = JSON.parse(readFileSync('test/vectors/payments/bip84.json', 'utf8')) as {
+      readonly vectors: readonly { readonly network: string; readonly account_public: string }[];
+    };
+    const keyOf = (mainnet: boolean): string =>
+      vectors.find(({ network }) => (network === 'mainnet') === mainnet)?.account_public ?? '';
+    const [key, other] = [keyOf(false), keyOf(true)];
+    const read = readAccount(key, 'regtest');
+    assert.ok('account' in read);
+    const lnd = new SlowLnd();
+    const open = () => new LndChain(lnd as unknown as Lnd, null, read.account, systemClock).network();
+    const named = (name: string, extendedPublicKey: string): WalletAccount => {
+      return { name, extendedPublicKey, handedOut: 0 };
+    };
+    const others = [named('default', 'zpub'), named('savings', other)];
+    lnd.walletAccounts = [...others, named('shop', key)];
+    assert.deepEqual(await open(), { kind: 'answer', value: 'regtest' });
+    lnd.walletAccounts = others;
+    const none = await open();
+    assert.match(none.kind === 'failed' ? none.reason : '', /no account with the key of BTC_XPUB/);
+    lnd.walletAccounts = [...others, named('shop', key), named('store', key)];
+    const two = await open();
+    assert.match(
+      two.kind === 'failed' ? two.reason : '',
+      /several accounts .*\(shop, store\): name one, as in/,
+    );
+  });
+});
