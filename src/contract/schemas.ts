@@ -165,7 +165,6 @@ export interface ResponseBodies {
   WalkResponse: WalkResponse;
 }
 
-
 /** The JSON Schema keywords the generator emits; anything else stops the start in {@link shapeOf}. */
 export interface JsonSchema {
   readonly $ref?: string;
