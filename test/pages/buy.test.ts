@@ -208,7 +208,7 @@ describe('in a browser', { skip: skipBrowser }, () => {
   let server: Server;
   let origin: string;
   /** How long each answer takes to arrive (ms). */
-  let slow = (_method: string, _path: string): number => 0;
+  let slow: (method: string, path: string) => number = () => 0;
 
   async function answer(method: string, url: URL): Promise<Answer> {
     const query = Object.fromEntries(url.searchParams);

@@ -200,14 +200,14 @@ for (const [width, colorScheme] of [
         const { page } = await open(alike, path, { ...options, reducedMotion: 'reduce' });
         await drawn(page);
         for (const angle of [0, 0.8, 1.6, 2.4, 3.2]) {
-        await page.evaluate(`renderer.getCamera().setState({ angle: ${angle} })`);
-        await page.waitForTimeout(150);
-        assert.deepEqual(await hiddenDots(page), [], `turned by ${angle}`);
-      }
-      await page.locator('#all').click();
+          await page.evaluate(`renderer.getCamera().setState({ angle: ${angle} })`);
+          await page.waitForTimeout(150);
+          assert.deepEqual(await hiddenDots(page), [], `turned by ${angle}`);
+        }
+        await page.locator('#all').click();
         await picture(page, `alike-${width}-${colorScheme}${path === '/graph' ? '' : '-found'}`);
         const caption = await page.locator('caption').boundingBox();
-      assert.ok((caption?.height ?? 99) < 50, `the caption is ${caption?.height} px high`);
+        assert.ok((caption?.height ?? 99) < 50, `the caption is ${caption?.height} px high`);
         const [list, stage] = [page.locator('#list'), page.locator('#stage')];
         const [above, below] = path === '/graph' ? [stage, list] : [list, stage];
         const [first, second] = [await above.boundingBox(), await below.boundingBox()];
