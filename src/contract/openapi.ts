@@ -110,7 +110,7 @@ function answer(draft: Draft, route: ListedRoute, status: number, shown: RouteAn
       : [shown.type, { type: shown.type === 'application/json' ? 'object' : 'string' }];
   return {
     description: shown.description,
-    headers: headersOf(route, status),
+    headers: headersOf(route, status, status === 429),
     content: {
       [type]: { schema, ...(example === undefined ? {} : { example }) },
       ...Object.fromEntries(alsoOf(shown).map((other) => [other, { schema: { type: 'string' } }])),

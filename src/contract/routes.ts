@@ -479,7 +479,9 @@ export const routes = {
     answers: {
       200: { type: html, description: 'A card order with the way to pay, or the form with what is missing.' },
       303: { type: 'text/plain; charset=utf-8', description: 'The way to the order.' },
+      429: { type: html, description: 'The page of too many orders; `Retry-After` says when to try again.' },
     },
+    problems: { ...stored.problems, 503: ordered.problems[503] },
     headers: [...ordered.headers, 'location'],
     unprocessable: true,
     cors: false,

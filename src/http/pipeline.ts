@@ -8,6 +8,7 @@ import { routeList } from '../contract/routes.js';
 import { shapeNamed, type FieldShape } from '../contract/shape.js';
 import { checkBody, checkParameters, type Checked, type ParameterPlace } from '../contract/validate.js';
 import type { ValidationError } from '../contract/validation.js';
+import { refusalPage } from '../pages/refusal.js';
 import { parseQuery } from './parameters.js';
 import type { RequestChecks, ServedRoute } from './routes.js';
 
@@ -69,9 +70,16 @@ export interface PipelineParts {
 }
 
 /** The check of a request's sender; undefined on a route that anyone may call at any rate. */
-function admission({ access, limit }: ContractRoute, parts: PipelineParts): ServedRoute['admit'] {
+function admission({ access, limit, answers }: ContractRoute, parts: PipelineParts): ServedRoute['admit'] {
   if (access === 'key') return parts.access.keyed;
-  return limit === undefined ? undefined : (head) => parts.access.limited(limit, head);
+  if (limit === undefined) return undefined;
+  // A route that declares this answer itself is called by people, and declares a page.
+  if (answers[429] === undefined) return (head) => parts.access.limited(limit, head);
+  return (head) => {
+    const admission = parts.access.limited(limit, head);
+    const { refusal } = admission;
+    return refusal === undefined ? admission : { ...admission, refusal: refusalPage(refusal) };
+  };
 }
 
 /** The checks of a route's parameters and JSON body; undefined when it has nothing to check. */

@@ -115,7 +115,7 @@ function issueRow(issue: AuditIssue, end: number, things: string): string {
   return `<tr><th scope="row">${escapeHtml(title)}</th>
 <td class="bar">${bar(issue, end)}</td>
 <td class="number">${percent(share)}<span class="muted">${percent(low)} – ${percent(high)}</span></td>
-<td class="number count" data-things="${things}">${grouped(count)}</td></tr>`;
+<td class="number count" data-things="${thingsOf(count, things)}">${grouped(count)}</td></tr>`;
 }
 
 function issueTable(found: readonly AuditIssue[], things: string): string {
@@ -139,6 +139,16 @@ ${examples
   .slice(0, SHOWN)
   .map((example) => exampleOf(example, issue.issue))
   .join('\n')}`;
+}
+
+/** A number of things, whose word is in the plural: `1 record`. */
+function counted(count: number, things: string): string {
+  return `${grouped(count)} ${thingsOf(count, things)}`;
+}
+
+function thingsOf(count: number, things: string): string {
+  if (count !== 1) return things;
+  return things.endsWith('ies') ? `${things.slice(0, -3)}y` : things.slice(0, -1);
 }
 
 /** The issues that were found, the most frequent first. */
@@ -194,10 +204,14 @@ function head(report: AuditResponse, { company, wallMs }: ReportParts): string {
   const name = company.trim() === '' ? 'Search audit' : `Search audit for ${company.trim()}`;
   const day = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeZone: 'UTC' }).format(wallMs);
   const end = scaleOf([headline]);
+  const facts = [
+    `${day} (UTC)`,
+    counted(records, surface),
+    engine,
+    ...(vertical === 'custom' ? [] : [`vertical: ${vertical.replaceAll('_', ' ')}`]),
+  ];
   return `<h1>${visible(name)}</h1>
-<ul class="facts muted"><li>${day} (UTC)</li>
-<li>${grouped(records)} ${surface}</li><li>${escapeHtml(engine)}</li>
-<li>vertical: ${escapeHtml(vertical.replaceAll('_', ' '))}</li></ul>
+<ul class="facts muted">${facts.map((fact) => `<li>${escapeHtml(fact)}</li>`).join('\n')}</ul>
 <section class="headline" aria-label="Headline">
 <p class="figure">${percent(headline.share)}</p>
 <p>${escapeHtml(headline.sentence)}</p>

@@ -4,6 +4,9 @@ const watchMs = 2_000;
 const watchedForMs = location.pathname === '/card/success' ? 600_000 : 7_200_000;
 const began = Date.now();
 let kept = true;
+let refreshing = false;
+/** Whether the key was asked for: its answer, which comes once, must not be given up for another. */
+let asked = false;
 
 function enhance() {
   for (const button of document.querySelectorAll('button.copy')) {
@@ -39,20 +42,26 @@ function countDown() {
   }
 }
 
-/** Takes over what the server shows now. */
+/** Whether what is on the page must stay: a key, or what was there when it was asked for. */
+const stays = () => asked || document.getElementById('key') !== null;
+
+/** Takes over what the server shows now; one answer at a time, as each may be the one with the key. */
 async function refresh() {
-  if (document.getElementById('key') !== null) return;
+  if (refreshing || stays()) return;
+  refreshing = true;
   try {
     const response = await fetch(location.href, { headers: { Accept: 'text/html' } });
     const next = new DOMParser().parseFromString(await response.text(), 'text/html');
     const [from, to] = [document.getElementById('order'), next.getElementById('order')];
-    if (from === null || to === null || from.dataset.shown === to.innerHTML) return;
+    if (stays() || from === null || to === null || from.dataset.shown === to.innerHTML) return;
     to.dataset.shown = to.innerHTML;
     from.replaceWith(to);
     document.title = next.title;
     enhance();
   } catch {
     // No answer came: the next one may.
+  } finally {
+    refreshing = false;
   }
 }
 
@@ -64,6 +73,13 @@ const watching = setInterval(() => {
   if (Date.now() - began > watchedForMs) clearInterval(watching);
   else void refresh();
 }, watchMs);
+addEventListener('submit', (event) => {
+  if (asked) event.preventDefault();
+  asked = true;
+});
+addEventListener('pageshow', ({ persisted }) => {
+  if (persisted) asked = false;
+});
 addEventListener('beforeunload', (event) => {
   if (!kept) event.preventDefault();
 });

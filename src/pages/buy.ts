@@ -3,6 +3,7 @@
  * status. They work without script. A key is handed out by a button, once, and never by a GET.
  */
 import type { PickUpCard } from '../checkout/cardRoutes.js';
+import { btcText } from '../checkout/money.js';
 import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
 import type {
   BitcoinOrder,
@@ -49,9 +50,6 @@ const railNotes: Readonly<Record<Rail, string>> = {
   btc: 'The key comes with the confirmations, mostly within half an hour.',
   card: 'Paid at Stripe, in US dollars.',
 };
-
-/** Most bytes of the form. */
-export const formLimit = 16_384;
 
 /** A number with its thousands parted. */
 function grouped(value: number): string {
@@ -176,10 +174,37 @@ export function buy(parts: BuyParts): Handler {
     const made = jsonOf(answer);
     if (answer.status !== 200) return shopPage(parts, request, tier, (made as Problem).detail);
     if (rail === 'card') return cardOrderPage(made as CardOrderCreated);
-    const { claim_token: claim } = made as BitcoinOrderCreated | LightningOrderCreated;
-    const place = 'address' in (made as object) ? (made as BitcoinOrder).order_id : hashOf(made);
-    return elsewhere(`/buy/${rail}/${place}?claim=${encodeURIComponent(claim)}`);
+    const order = made as BitcoinOrderCreated | LightningOrderCreated;
+    const place = 'address' in order ? order.order_id : order.payment_hash;
+    const bound = await pollOf(parts, request, { rail, place, claim: order.claim_token, mayAct: true });
+    if (bound.status !== 200) return shopPage(parts, request, tier, unusable(jsonOf(bound) as Problem));
+    return elsewhere(`/buy/${rail}/${place}?claim=${encodeURIComponent(order.claim_token)}`);
   };
+}
+
+function unusable({ detail }: Problem): string {
+  return `${detail} Order anew; nothing was charged.`;
+}
+
+interface PagePoll {
+  readonly rail: PageRail;
+  /** What the rail knows the order by. */
+  readonly place: string;
+  readonly claim: string;
+  readonly mayAct: boolean;
+}
+
+/**
+ * Polls an order of a page. The first poll that may act binds the order to its claim token: `buy` makes one
+ * before the buyer, or anyone on the way of a payment, learns of the order; the page itself changes nothing.
+ */
+async function pollOf(
+  { poll }: BuyParts,
+  request: RouteRequest,
+  { rail, place, claim, mayAct }: PagePoll,
+): Promise<Answer> {
+  const path = { order_id: place, payment_hash: place };
+  return poll[rail](handOn(request, { input: undefined, path, query: { claim }, mayAct }));
 }
 
 /**
@@ -202,10 +227,6 @@ function cardOrderPage(order: CardOrderCreated): Answer {
   return page({ title: `Your order: ${tier}`, main, scripts: ['buy.js'], styles: ['buy.css'] });
 }
 
-function hashOf(made: unknown): string {
-  return (made as LightningOrder).payment_hash;
-}
-
 type Shown = BitcoinOrder | LightningOrder;
 
 /** What an order waits for, in words. */
@@ -226,11 +247,13 @@ function stateOf(order: Shown): { readonly words: string; readonly look: string 
     case 'confirmed':
     case 'settled':
       return { words: 'Your payment is settled.', look: 'good' };
-    case 'expired':
-      return {
-        words: 'This order has ended without a payment. Money that comes late still counts; or order anew.',
-        look: 'bad',
-      };
+    case 'expired': {
+      const words =
+        order.received_sat > 0
+          ? `This order has ended with ${grouped(order.missing_sat)} sat missing: they still complete it.`
+          : 'This order has ended without a payment. Money that comes late still counts; or order anew.';
+      return { words, look: 'bad' };
+    }
   }
 }
 
@@ -238,30 +261,48 @@ function copyButton(text: string, what: string): string {
   return `<button type="button" class="copy" data-copy="${escapeHtml(text)}" hidden>Copy ${what}</button>`;
 }
 
+/** Whether an order still asks for money: one that a part came for is completed after its end, too. */
+function isPayable({ status, received_sat: received }: Shown): boolean {
+  return status === 'pending' || status === 'underpaid' || (status === 'expired' && received > 0);
+}
+
+/** How to pay what is missing. */
 function payment(order: Shown): string {
   const isChain = 'address' in order;
   const [target, uri, what] = isChain
     ? [order.address, order.bip21, 'address']
     : [order.bolt11, `lightning:${order.bolt11}`, 'invoice'];
+  const btc = btcText(BigInt(order.missing_sat));
   const ends = new Date(order.expires_at);
-  return `<p><img class="code" src="${order.qr_url}" alt="QR code of the ${what}"
+  const until =
+    order.status === 'expired'
+      ? ''
+      : `<p class="note">It can be paid until <time datetime="${order.expires_at}"
+>${ends.toUTCString()}</time><span class="left" data-until="${order.expires_at}"></span>.</p>`;
+  // The query makes a browser that has drawn the code of another amount ask for this one.
+  return `<p><img class="code" src="${order.qr_url}?sat=${order.missing_sat}" alt="QR code of the ${what}"
 width="264" height="264"></p>
-<p><strong>${amounts(order.btc, order.sat, null)}</strong></p>
+<p><strong>${amounts(btc, order.missing_sat, null)}</strong></p>
 <p class="value">${breakable(target)}</p>
-<p class="actions">${copyButton(target, what)} ${copyButton(order.btc, 'amount')}
+<p class="actions">${copyButton(target, what)} ${copyButton(btc, 'amount')}
 <a class="button" href="${escapeHtml(uri)}">Open in a wallet</a></p>
-<p class="note">It can be paid until <time datetime="${order.expires_at}">${ends.toUTCString()}</time><span
-class="left" data-until="${order.expires_at}"></span>.</p>`;
+${until}`;
 }
 
-function orderMain(order: Shown, action: string): string {
+const refused = `<p class="state bad" role="alert">The key was not handed out: the claim token in this page’s
+address does not belong to this order.</p>
+<p>Open the address that you were led to when you ordered. If it is this one, the operator has ended the
+key.</p>`;
+
+/** `action`: where the button leads; undefined after it was pressed. */
+function orderMain(order: Shown, action: string | undefined): string {
   const { words, look } = stateOf(order);
   const state = `<p class="state ${look}" role="status" id="state">${escapeHtml(words)}</p>`;
   const paid = order.status === 'confirmed' || order.status === 'settled';
-  const open = order.status === 'pending' || order.status === 'underpaid';
+  const button = `<form method="post" action="${escapeHtml(action ?? '')}"><button>Show my key</button></form>
+<p class="note">It is shown once: have a place ready to keep it.</p>`;
   const key = {
-    none: `<form method="post" action="${escapeHtml(action)}"><button>Show my key</button></form>
-<p class="note">It is shown once: have a place ready to keep it.</p>`,
+    none: action === undefined ? refused : button,
     revealed_now: keyShown(order.api_key ?? '', order.tier),
     already_revealed: `<p>The key was handed out. Whoever lost it asks the operator, with the order’s
 number and the claim token in this page’s address.</p>`,
@@ -271,14 +312,14 @@ number and the claim token in this page’s address.</p>`,
   return `<section class="sheet" id="order" data-paid="${paid}">
 <h1>Your order: ${order.tier}</h1>
 ${state}
-${open ? payment(order) : ''}
+${isPayable(order) ? payment(order) : ''}
 ${paid ? key : ''}
 <p class="note">Order <span class="mono">${order.order_id}</span>. Keep this page’s address until you have
 the key: it proves that the order is yours.</p>
 </section>`;
 }
 
-async function orderPage({ poll }: BuyParts, request: RouteRequest, mayAct: boolean): Promise<Answer> {
+async function orderPage(parts: BuyParts, request: RouteRequest, mayAct: boolean): Promise<Answer> {
   const rail = request.path['rail'] ?? '';
   const place = request.path['order'] ?? '';
   const claim = request.query['claim'] ?? '';
@@ -287,8 +328,7 @@ async function orderPage({ poll }: BuyParts, request: RouteRequest, mayAct: bool
 <p><a href="/buy">Buy an API key</a></p></section>`;
   const none = { ...page({ title: 'There is no such order', main: missing }), status: 404 };
   if (rail !== 'btc' && rail !== 'lightning') return none;
-  const path = { order_id: place, payment_hash: place };
-  const answer = await poll[rail](handOn(request, { input: undefined, path, mayAct }));
+  const answer = await pollOf(parts, request, { rail, place, claim, mayAct });
   if (answer.status === 404) return none;
   if (answer.status !== 200) {
     const { detail } = jsonOf(answer) as Problem;
@@ -298,9 +338,15 @@ async function orderPage({ poll }: BuyParts, request: RouteRequest, mayAct: bool
     return page({ title: 'Your order', main, scripts: ['buy.js'], styles: ['buy.css'], refreshSeconds: 5 });
   }
   const order = jsonOf(answer) as Shown;
+  const title = `Your order: ${stateOf(order).words}`;
+  const paid = order.status === 'confirmed' || order.status === 'settled';
+  if (mayAct && paid && order.key_status === 'none') {
+    // It stays as it is: what asks again shows the button in place of the reason.
+    return page({ title, main: orderMain(order, undefined), styles: ['buy.css'] });
+  }
   const action = `/buy/${rail}/${encodeURIComponent(place)}?claim=${encodeURIComponent(claim)}`;
   return page({
-    title: `Your order: ${stateOf(order).words}`,
+    title,
     main: orderMain(order, action),
     scripts: ['buy.js'],
     styles: ['buy.css'],

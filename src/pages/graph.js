@@ -62,16 +62,50 @@ function drawHover(context, { x, y, size, label }, { labelSize, labelFont, label
   context.fillText(label, x + size + 10, y + labelSize / 3);
 }
 
-/** A node's label, readable over what is drawn behind it. */
+/** Width of the line around a label in the colour of what is behind it. */
+const outline = 4;
+
+/** In the frame that is being drawn: where the dots are, and what labels cover. */
+let dots;
+let covered = [];
+
+function findDots() {
+  return renderer.getGraph().mapNodes((node) => {
+    const data = renderer.getNodeDisplayData(node);
+    return { ...renderer.framedGraphToViewport(data), size: renderer.scaleSize(data.size) };
+  });
+}
+
+/** Whether a label in this box would hide neither a dot nor another label. */
+function isFree({ left, top, right, bottom }) {
+  const hidden = ({ x, y, size }) => {
+    const [aside, above] = [Math.max(left - x, x - right, 0), Math.max(top - y, y - bottom, 0)];
+    return aside * aside + above * above < size * size;
+  };
+  const crossed = (box) => box.left < right && left < box.right && box.top < bottom && top < box.bottom;
+  return !dots.some(hidden) && !covered.some(crossed);
+}
+
+/** A node's label, readable over the lines behind it; beside the node where there is room, or nowhere. */
 function drawLabel(context, { x, y, size, label }, { labelSize, labelFont, labelWeight }) {
-  if (!label) return;
+  if (!label || renderer === undefined) return;
+  dots ??= findDots();
   context.font = `${labelWeight} ${labelSize}px ${labelFont}`;
+  const { width } = context.measureText(label);
+  const half = labelSize * 0.6 + outline / 2;
+  const starts = [x + size + outline, x - size - outline - width];
+  const free = starts
+    .map((left) => ({ left, right: left + width, top: y - half, bottom: y + half }))
+    .filter(isFree);
+  const box = free.find(({ left, right }) => left >= 0 && right <= canvas.clientWidth) ?? free[0];
+  if (box === undefined) return;
+  covered.push(box);
   context.lineJoin = 'round';
-  context.lineWidth = 4;
+  context.lineWidth = outline;
   context.strokeStyle = colors.sheet;
-  context.strokeText(label, x + size + 4, y + labelSize / 3);
+  context.strokeText(label, box.left, y + labelSize / 3);
   context.fillStyle = colors.ink;
-  context.fillText(label, x + size + 4, y + labelSize / 3);
+  context.fillText(label, box.left, y + labelSize / 3);
 }
 
 /** With a fragment chosen, it and what is near stand out. */
@@ -247,6 +281,10 @@ function listen(graph) {
     event.preventDefault();
     action();
   });
+  renderer.on('beforeRender', () => {
+    dots = undefined;
+    covered = [];
+  });
   renderer.on('clickNode', ({ node }) => choose(graph, node));
   renderer.on('clickStage', close);
   renderer.on('enterNode', () => (canvas.style.cursor = 'pointer'));
@@ -303,12 +341,14 @@ async function start() {
       graph = read;
       renderer = draw(graph);
       listen(graph);
+      // The first frame, drawn while it was made, has no labels yet.
+      renderer.refresh();
       progress.textContent = 'Placing the fragments …';
     });
     const older = Number(total) > most ? `, the newest of ${total}` : '';
     progress.textContent = `${read.order} fragments and ${read.size} links are drawn${older}.`;
   } catch (error) {
-    progress.textContent = `The graph could not be drawn (${error.message}). The lists below have it all.`;
+    progress.textContent = `The graph could not be drawn (${error.message}). The lists have it all.`;
   }
 }
 

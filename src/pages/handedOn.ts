@@ -5,6 +5,7 @@ import type { RouteRequest } from '../contract/exchange.js';
 export interface HandedOn<Input> {
   readonly input: Input;
   readonly path?: Readonly<Record<string, string>>;
+  readonly query?: Readonly<Record<string, string>>;
   readonly mayAct?: boolean;
 }
 
@@ -16,7 +17,7 @@ export function handOn<Input>(request: RouteRequest, as: HandedOn<Input>): Route
   return {
     id: request.id,
     path: as.path ?? request.path,
-    query: request.query,
+    query: as.query ?? request.query,
     header: () => '',
     body: request.body,
     retain: () => request.retain(),

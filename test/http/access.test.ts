@@ -165,6 +165,21 @@ describe('a route with a limit by address', () => {
   });
 });
 
+test('a form over its limit gets a page that says so, to be sent again later', async () => {
+  const parts = {
+    checkJson: native.checkJson,
+    access: testAccess({ routeLimits: { leads: 1, checkout: 1 } }),
+  };
+  const routesServed = [servedRoute({ ...routes.buy, id: 'buy' }, () => text('ordered'), parts)];
+  const { port } = await startServer({ routes: routesServed, limits });
+  assert.equal((await exchange(port, post('/buy', 'tier=growth'))).status, 200);
+  const over = await exchange(port, post('/buy', 'tier=growth'));
+  assert.deepEqual([over.status, over.headers.get('content-type')], [429, 'text/html; charset=utf-8']);
+  assert.match(over.headers.get('retry-after') ?? '', /^(59|60)$/);
+  assert.equal(limitOf(over)[1], '"minute";q=1;w=60');
+  assert.match(over.body.toString(), /role="alert">Over the limit of 1 request a minute for an address on/);
+});
+
 describe('the client’s address', () => {
   const statusFor = async (port: number, ...lines: readonly string[]): Promise<number> => {
     const fields = lines.map((line) => `${line}\r\n`).join('');

@@ -127,6 +127,14 @@ for (const [width, colorScheme] of [
   });
 }
 
+test('one record is one record, and no vertical is named where none was given', () => {
+  const html = pageOf({ records: ['CafÃ© crÃ¨me'] });
+  assert.match(html, /<li>1 record<\/li>/);
+  assert.match(html, /data-things="record">1</);
+  assert.doesNotMatch(html, /vertical:/);
+  assert.match(pageOf({ records: ['a', 'b'], vertical: 'retail' }), /2 records<[^]*<li>vertical: retail</);
+});
+
 test('on paper: black on white, whole in A4, in dark mode too', skip, async () => {
   const { page } = await open(pageOf({ records, monthly_queries: 1000 }), { colorScheme: 'dark' });
   await page.emulateMedia({ media: 'print', colorScheme: 'dark' });

@@ -23,9 +23,26 @@ async function doorWith(count: number): Promise<DoorClient> {
   return door;
 }
 
+/** Six fragments that are close to each other, and one that is not. */
+async function doorWithAlike(): Promise<DoorClient> {
+  const store = await openTestStore();
+  const exploration = startTestExploration({ store });
+  const door = await startDoor({ store, exploration });
+  for (const number of [1, 2, 3, 4, 5, 6]) {
+    const title = `Baking sourdough bread at home ${number}`;
+    const content = `Bread rises when yeast eats sugar, number ${number}.`;
+    await door.post('/dream', { title, content, kind: 'BRIDGE' });
+  }
+  const other = { title: 'Consensus in distributed ledgers', content: 'Nodes agree on an order of entries.' };
+  await door.post('/dream', { ...other, kind: 'CRITIQUE' });
+  await explored(exploration);
+  return door;
+}
+
 const some = await doorWith(120);
 const large = skipBrowser === false ? await doorWith(9_999) : some;
 const none = await doorWith(0);
+const alike = await doorWithAlike();
 let browser: Browser;
 
 before(async () => {
@@ -98,20 +115,47 @@ async function assertReadable(page: Page): Promise<void> {
   assert.ok(contrast >= 4.5, `contrast ${contrast} of ${where}`);
 }
 
-/** Colours of the drawing, few of them when nothing is drawn. */
-async function inksOf(page: Page): Promise<number> {
-  const png = await page.locator('#stage').screenshot();
-  const script = `(async (url) => {
+/** Runs a script on the pixels of the drawing, RGBA words in `words`, `width` in a row. */
+async function ofPixels<Value>(page: Page, script: string): Promise<Value> {
+  const png = await page.locator('#canvas').screenshot();
+  const blank = await browser.newPage();
+  const value = await blank.evaluate<Value>(`(async (url) => {
     const image = await createImageBitmap(await (await fetch(url)).blob());
-    const canvas = new OffscreenCanvas(image.width, image.height);
+    const { width, height } = image;
+    const canvas = new OffscreenCanvas(width, height);
     const context = canvas.getContext('2d');
     context.drawImage(image, 0, 0);
-    return new Set(new Uint32Array(context.getImageData(0, 0, image.width, image.height).data.buffer)).size;
-  })('data:image/png;base64,${png.toString('base64')}')`;
-  const blank = await browser.newPage();
-  const inks = Number(await blank.evaluate(script));
+    const words = new Uint32Array(context.getImageData(0, 0, width, height).data.buffer);
+    return ${script};
+  })('data:image/png;base64,${png.toString('base64')}')`);
   await blank.close();
-  return inks;
+  return value;
+}
+
+/** Colours of the drawing, few of them when nothing is drawn. */
+const inksOf = (page: Page): Promise<number> => ofPixels(page, 'new Set(words).size');
+
+/** Fragments whose dot is not seen where it is drawn. */
+async function hiddenDots(page: Page): Promise<string[]> {
+  await page.evaluate('canvas.scrollIntoView()');
+  const dots = await page.evaluate<{ label: string; x: number; y: number; color: string }[]>(
+    `renderer.getGraph().mapNodes((node) => {
+      const data = renderer.getNodeDisplayData(node);
+      return { ...renderer.framedGraphToViewport(data), label: data.label, color: data.color };
+    }).filter(({ x, y }) => {
+      const { left, top } = canvas.getBoundingClientRect();
+      return document.elementFromPoint(left + x, top + y)?.closest('#canvas');
+    })`,
+  );
+  const script = `${JSON.stringify(dots)}.map(({ x, y }) =>
+    (words[Math.round(y) * width + Math.round(x)] & 0xffffff).toString(16).padStart(6, '0'))`;
+  const seen = await ofPixels<string[]>(page, script);
+  assert.ok(dots.length > 0, 'the dots are in the drawing');
+  const bytesReversed = (color: string): string => (color.slice(1).match(/../g) ?? []).reverse().join('');
+  return dots.flatMap(({ label, color }, index) => {
+    const found = seen[index] ?? '';
+    return found === bytesReversed(color) ? [] : [`${label}: ${found}`];
+  });
 }
 
 for (const [width, colorScheme] of [
@@ -140,6 +184,38 @@ for (const [width, colorScheme] of [
     assert.deepEqual(complaints, []);
     await page.context().close();
   });
+}
+
+for (const [width, colorScheme] of [
+  [500, 'light'],
+  [500, 'dark'],
+  [1200, 'light'],
+] as const) {
+  test(
+    `${width} px, ${colorScheme}: no label hides a dot, and what was found comes first`,
+    skip,
+    async () => {
+      const options: BrowserContextOptions = { colorScheme, viewport: { width, height: 800 } };
+      for (const path of ['/graph', '/graph?text=bread']) {
+        const { page } = await open(alike, path, { ...options, reducedMotion: 'reduce' });
+        await drawn(page);
+        for (const angle of [0, 0.8, 1.6, 2.4, 3.2]) {
+          await page.evaluate(`renderer.getCamera().setState({ angle: ${angle} })`);
+          await page.waitForTimeout(150);
+          assert.deepEqual(await hiddenDots(page), [], `turned by ${angle}`);
+        }
+        await page.locator('#all').click();
+        await picture(page, `alike-${width}-${colorScheme}${path === '/graph' ? '' : '-found'}`);
+        const caption = await page.locator('caption').boundingBox();
+        assert.ok((caption?.height ?? 99) < 50, `the caption is ${caption?.height} px high`);
+        const [list, stage] = [page.locator('#list'), page.locator('#stage')];
+        const [above, below] = path === '/graph' ? [stage, list] : [list, stage];
+        const [first, second] = [await above.boundingBox(), await below.boundingBox()];
+        assert.ok((first?.y ?? 0) < (second?.y ?? 0), path);
+        await page.context().close();
+      }
+    },
+  );
 }
 
 describe('what strangers wrote', () => {

@@ -1,0 +1,291 @@
+/**
+ * The pages that sell keys, on a real book of orders with a simulated chain: who gets the key, and in a real
+ * Chromium that it stays on the page, whatever is clicked and however slow the line is.
+ */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import { after, before, describe, test } from 'node:test';
+import type { Browser, Page } from 'playwright-core';
+import { readTiers } from '../../src/access/tiers.js';
+import { readAccount } from '../../src/checkout/addresses.js';
+import { Bitcoin } from '../../src/checkout/bitcoin.js';
+import { bitcoinOrder, createBitcoinOrder } from '../../src/checkout/bitcoinRoutes.js';
+import { pricing } from '../../src/checkout/pricing.js';
+import type { Answer, Handler } from '../../src/contract/exchange.js';
+import type { BitcoinOrder } from '../../src/contract/orders.js';
+import { native } from '../../src/native/addon.js';
+import { buyPages } from '../../src/pages/buy.js';
+import { pageFile } from '../../src/pages/page.js';
+import { Dice, SimulatedChain, Time } from '../checkout/world.js';
+import { FailingStore, newUnitId, openTestStore, request, secrets } from '../outreach/fixture.js';
+import { launch, skipBrowser } from './browser.js';
+
+const [dice, time] = [new Dice(1), new Time()];
+const chain = new SimulatedChain(dice, time);
+const failing = new FailingStore(await openTestStore());
+const { vectors } = JSON.parse(readFileSync('test/vectors/payments/bip84.json', 'utf8')) as {
+  readonly vectors: readonly { readonly network: string; readonly account_public: string }[];
+};
+const account = readAccount(
+  vectors.find(({ network }) => network === 'mainnet')?.account_public ?? '',
+  'mainnet',
+);
+const read = readTiers(null, { anonymousRequestsPerMinute: 0, anonymousCharactersPerMonth: 0 });
+if ('wrong' in account) assert.fail(account.wrong);
+if ('errors' in read) assert.fail(read.errors.join(' '));
+const { tiers } = read;
+const quiet = { debug: () => undefined, warn: () => undefined };
+const book = {
+  ...{
+    store: failing.seen,
+    newUnitId,
+    clock: time.clock,
+    randomness: dice.bytes,
+    secrets,
+    keyFormat: native,
+  },
+  ...{
+    account: account.account,
+    chain: chain.chain,
+    confirmationsRequired: 1,
+    maxUnpaidOrders: 0,
+    log: quiet,
+  },
+};
+const routes = { ...book, tiers, bitcoin: new Bitcoin(book) };
+
+const notReady = () => Promise.resolve({ ready: false, reason: 'It is not set up.' } as const);
+const rails = { btc: () => Promise.resolve({ ready: true } as const), lightning: notReady, card: notReady };
+const rates = { current: () => Promise.resolve({ reason: 'there is none' }) };
+const nobody: Handler = () => assert.fail('another rail was asked');
+const handlers = buyPages(
+  {
+    pricing: pricing({ tiers, rails, rates, clock: time.clock }),
+    createBitcoinOrder: createBitcoinOrder(routes),
+    bitcoinOrder: bitcoinOrder(routes),
+    ...{ createLightningOrder: nobody, lightningOrder: nobody, createCardOrder: nobody },
+  },
+  (_, session) => pickups(session),
+);
+const api = bitcoinOrder(routes);
+const files = pageFile();
+
+/** What the page of a card payment is told of a session; the tests decide. */
+let pickups: Parameters<typeof buyPages>[1] extends (request: never, session: string) => infer Told
+  ? (session: string) => Told
+  : never = () => Promise.resolve(undefined);
+
+function textOf({ body }: Answer): string {
+  return 'bytes' in body ? body.bytes.toString() : JSON.stringify(body.json);
+}
+
+/** Orders by the form; the address of the order's page. */
+async function ordered(): Promise<{ readonly path: string; readonly id: string; readonly claim: string }> {
+  const body = Buffer.from('tier=developer&rail=btc');
+  const answer = await handlers.buy(request({ input: undefined, body }));
+  assert.equal(answer.status, 303, textOf(answer));
+  const path = answer.headers?.['location'] ?? '';
+  const [, id = '', claim = ''] = /^\/buy\/btc\/([a-z2-7]{26})\?claim=(.+)$/.exec(path) ?? [];
+  assert.notEqual(claim, '', path);
+  return { path, id, claim };
+}
+
+/** What the API says of an order to one who polls it. */
+async function polled(id: string, claim?: string): Promise<BitcoinOrder> {
+  const query = claim === undefined ? {} : { claim };
+  const answer = await api(request({ input: undefined, path: { order_id: id }, query }));
+  assert.equal(answer.status, 200);
+  return JSON.parse(textOf(answer)) as BitcoinOrder;
+}
+
+/** Lets time pass until the node is asked again. */
+function later(): void {
+  time.nowMs += 60_000;
+}
+
+async function paid(id: string, sat: number = tiers.developer.price_sat): Promise<void> {
+  const { address } = await polled(id);
+  chain.pay(address, BigInt(sat));
+  chain.mine();
+  later();
+}
+
+async function shown(id: string, claim: string, method: 'GET' | 'POST' = 'GET'): Promise<string> {
+  const handler = method === 'GET' ? handlers.buyOrder : handlers.buyReveal;
+  const path = { rail: 'btc', order: id };
+  return textOf(await handler(request({ input: undefined, path, query: { claim } })));
+}
+
+const keyOf = (html: string): string | undefined => /data-key="([^"]+)"/.exec(html)?.[1];
+
+describe('an order of the form', () => {
+  test('shows its key to nobody without its claim token, from the beginning', async () => {
+    const { id, claim } = await ordered();
+    await shown(id, claim);
+    await paid(id);
+    for (const stranger of [undefined, '', 'ct_strangers']) {
+      const { status, api_key: key, key_status } = await polled(id, stranger);
+      assert.deepEqual([status, key, key_status], ['confirmed', null, 'none'], stranger);
+    }
+    assert.equal(keyOf(await shown(id, '', 'POST')), undefined);
+    assert.match(await shown(id, claim), /Show my key/);
+    assert.match(keyOf(await shown(id, claim, 'POST')) ?? '', /^fg_/);
+    assert.match(await shown(id, claim, 'POST'), /The key was handed out/);
+  });
+
+  test('is not shown where it cannot be bound to its claim token', async () => {
+    failing.failReads = false;
+    const before = failing.commits;
+    const creates = createBitcoinOrder(routes);
+    const pages = buyPages(
+      {
+        pricing: pricing({ tiers, rails, rates, clock: time.clock }),
+        createBitcoinOrder: async (given) => {
+          const made = await creates(given);
+          failing.failure = 'not written';
+          return made;
+        },
+        bitcoinOrder: api,
+        ...{ createLightningOrder: nobody, lightningOrder: nobody, createCardOrder: nobody },
+      },
+      (_, session) => pickups(session),
+    );
+    const body = Buffer.from('tier=developer&rail=btc');
+    const answer = await pages.buy(request({ input: undefined, body }));
+    failing.failure = undefined;
+    assert.ok(failing.commits > before + 1, 'the order was made, and binding it was tried');
+    assert.equal(answer.status, 200);
+    assert.match(textOf(answer), /role="alert">[^<]*Order anew; nothing was charged\./);
+  });
+
+  test('says that a claim token is not its own', async () => {
+    const { id, claim } = await ordered();
+    await paid(id);
+    const html = await shown(id, 'ct_wrong', 'POST');
+    assert.match(html, /claim token in this page’s\naddress does not belong to this order/);
+    assert.doesNotMatch(html, /Show my key|buy\.js|http-equiv="refresh"/);
+    assert.match(keyOf(await shown(id, claim, 'POST')) ?? '', /^fg_/);
+  });
+});
+
+describe('an order of which a part was paid', () => {
+  const asksFor = (html: string): string[] => {
+    const found = [/<strong>([^<]+)<\/strong>/, /data-copy="(0\.\d{8})"/, /qr\.svg\?sat=(\d+)/];
+    return found.map((each) => each.exec(html)?.[1] ?? 'nothing');
+  };
+
+  test('asks for the rest, after its end too', async () => {
+    const { id, claim } = await ordered();
+    assert.deepEqual(asksFor(await shown(id, claim)), ['0.00050000 BTC · 50,000 sat', '0.00050000', '50000']);
+    await paid(id, 20_000);
+    const html = await shown(id, claim);
+    assert.match(html, /30,000 sat are missing/);
+    assert.deepEqual(asksFor(html), ['0.00030000 BTC · 30,000 sat', '0.00030000', '30000']);
+    time.nowMs = Date.parse((await polled(id)).expires_at) + 1_000;
+    const { status, address } = await polled(id);
+    assert.equal(status, 'expired');
+    const ended = await shown(id, claim);
+    assert.match(ended, /has ended with 30,000 sat missing: they still complete it/);
+    assert.doesNotMatch(ended, /without a payment|It can be paid until/);
+    assert.deepEqual(asksFor(ended), ['0.00030000 BTC · 30,000 sat', '0.00030000', '30000']);
+    assert.ok(ended.replaceAll('<wbr>', '').includes(address));
+    await paid(id, 30_000);
+    assert.match(await shown(id, claim), /Show my key/);
+  });
+
+  test('that came to nothing has ended', async () => {
+    const { id, claim } = await ordered();
+    time.nowMs = Date.parse((await polled(id)).expires_at) + 1_000;
+    const html = await shown(id, claim);
+    assert.match(html, /has ended without a payment/);
+    assert.deepEqual(asksFor(html), ['nothing', 'nothing', 'nothing']);
+  });
+});
+
+describe('in a browser', { skip: skipBrowser }, () => {
+  let browser: Browser;
+  let server: Server;
+  let origin: string;
+  /** How long each answer takes to arrive (ms). */
+  let slow: (method: string, path: string) => number = () => 0;
+
+  async function answer(method: string, url: URL): Promise<Answer> {
+    const query = Object.fromEntries(url.searchParams);
+    const [, first, rail = '', order = ''] = url.pathname.split('/');
+    if (first === 'pages') return files(request({ input: undefined, path: { file: rail } }));
+    const given = request({ input: undefined, query, path: { rail, order } });
+    if (first === 'card') return handlers.cardSuccess(given);
+    return method === 'POST' ? handlers.buyReveal(given) : handlers.buyOrder(given);
+  }
+
+  before(async () => {
+    browser = await launch();
+    server = createServer((incoming, outgoing) => {
+      const url = new URL(incoming.url ?? '/', 'http://x');
+      void answer(incoming.method ?? '', url).then(({ status, body, headers }) => {
+        assert.ok('bytes' in body);
+        setTimeout(
+          () => outgoing.writeHead(status, { ...headers, 'content-type': body.type }).end(body.bytes),
+          slow(incoming.method ?? '', url.pathname),
+        );
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const address = server.address();
+    assert.ok(typeof address === 'object' && address !== null);
+    origin = `http://127.0.0.1:${address.port}`;
+  });
+  after(async () => {
+    await browser.close();
+    server.close();
+  });
+
+  async function opened(path: string): Promise<Page> {
+    const page = await browser.newPage();
+    await page.goto(origin + path);
+    return page;
+  }
+
+  test('a key that came over a slow line stays on the page of a card payment', async () => {
+    let asked = 0;
+    const pickup = { session_id: 'cs_test_1', status: 'paid', tier: 'growth' } as const;
+    pickups = () => {
+      asked += 1;
+      const told =
+        asked === 1
+          ? ({ ...pickup, status: 'pending', api_key: null, key_status: 'none' } as const)
+          : asked === 2
+            ? ({ ...pickup, api_key: 'fg_shown_once', key_status: 'revealed_now' } as const)
+            : ({ ...pickup, api_key: null, key_status: 'already_revealed' } as const);
+      return Promise.resolve({ pickup: told, revealedAtMs: null });
+    };
+    const page = await opened('/card/success?session_id=cs_test_1');
+    slow = (_, path) => (path === '/card/success' ? 2_500 : 0);
+    await page.getByText('fg_shown_once').waitFor({ timeout: 15_000 });
+    await page.waitForTimeout(5_000);
+    assert.equal(await page.getByText('fg_shown_once').isVisible(), true);
+    assert.equal(asked, 2, 'nothing is asked while an answer is on its way, or after the key');
+    slow = () => 0;
+    await page.close();
+  });
+
+  for (const pause of [0, 200, 400]) {
+    test(`a second click after ${pause} ms does not lose the key`, async () => {
+      const { path, id } = await ordered();
+      await paid(id);
+      const page = await opened(path);
+      slow = (method) => (method === 'POST' ? 800 : 0);
+      const box = await page.getByRole('button', { name: 'Show my key' }).boundingBox();
+      assert.ok(box !== null);
+      const at = [box.x + box.width / 2, box.y + box.height / 2] as const;
+      await page.mouse.click(...at);
+      if (pause > 0) await page.waitForTimeout(pause);
+      await page.mouse.click(...at, { clickCount: 2 });
+      await page.locator('#key').waitFor({ timeout: 5_000 });
+      assert.match((await page.locator('#key .value').textContent()) ?? '', /^fg_/);
+      slow = () => 0;
+      await page.close();
+    });
+  }
+});
