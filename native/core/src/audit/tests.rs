@@ -217,6 +217,14 @@ fn examples_show_the_place_and_no_personal_data() {
         example.after
     );
     assert!(example.before.starts_with('…') && example.before.chars().count() < 200);
+    let mut audit = Audit::default();
+    let keycaps = "call 5\u{FE0F}\u{20E3}".to_owned() + &"\u{200B}1\u{FE0F}\u{20E3}".repeat(9) + " now";
+    let token = "\u{200B}https://x.example/?t=sk_live_51H8aBcDeFgHiJkLmN";
+    audit.add(&listed([keycaps.as_str(), token]), 1);
+    let examples = &audit.findings().examples[Issue::Invisible as usize];
+    assert_eq!(examples[0].before, "call [number] now");
+    assert_eq!(examples[0].after, "call [number] now");
+    assert!(examples[1].before.ends_with("/?t=[secret]") && examples[1].after.ends_with("/?t=[secret]"));
     assert_eq!(findings.counts[Issue::ExactCopy as usize], 1);
     let empty = &findings.examples[Issue::Empty as usize][0];
     assert_eq!((empty.before.as_str(), empty.after.as_str()), ("\u{1}\u{2}", ""));
