@@ -94,8 +94,8 @@ fn label(word: &str) -> Option<&'static str> {
     (secret && !word.contains("//")).then_some("[secret]")
 }
 
-/// Where in a word that is no secret as a whole one begins, such as in an address of the web or after a name
-/// and a colon: what follows it is of the same piece.
+/// Where a secret begins in a word that is none as a whole, such as in an address of the web or after a name
+/// and a colon. Invisible characters do not part it, and lookalikes count as what they look like.
 fn secret_at(word: &str) -> Option<usize> {
     let mut start = None;
     let (mut letters, mut digits, mut count) = (0, 0, 0);
