@@ -47,7 +47,7 @@ function refused(errors: readonly ValidationError[]): Answer {
 const tooMuch: Readonly<Record<number, string>> = {
   [LONG_TEXT]: 'they make the text longer than 8388608 bytes; send shorter glosses, or the text in parts',
   [LONG_FORM]:
-    'the bytes of the longest surface form times those of the text are over 1073741824; ' +
+    'the bytes of the longest surface form times those of the text are over 268435456; ' +
     'send shorter forms, or the text in parts',
 };
 

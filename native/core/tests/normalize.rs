@@ -69,13 +69,13 @@ fn glosses_are_bounded_by_what_they_make() {
         Outcome::NeedsRoom { .. }
     ));
     // At every "a" the search would go on to the long form's end.
-    let form = format!("{}b", "a".repeat(30_000));
+    let form = format!("{}b", "a".repeat(11_000));
     assert_eq!(
         outcome(100_000, &form, 1, Bounds::REQUEST),
         Outcome::Refused(Refused::Forms)
     );
     assert!(matches!(
-        outcome(30_000, &form, 1, Bounds::REQUEST),
+        outcome(10_000, &form, 1, Bounds::REQUEST),
         Outcome::NeedsRoom { .. }
     ));
 }

@@ -40,8 +40,8 @@ fn characters(outcome: Outcome) -> f64 {
 }
 
 /// Answers a NormalizeRequest's bytes into `out`, which must not overlap them. Returns the answer's length
-/// and sets `facts[0]` to the characters it counts for; or returns -1 (left to the exact path), -2 or -3 (glosses
-/// that take longer than the event loop should wait), or minus the room that `out` must have.
+/// and sets `facts[0]` to the characters it counts for; or returns -1 (left to the exact path), -2 or -3
+/// (glosses that take longer than the event loop should wait), or minus the room that `out` must have.
 #[napi]
 pub fn normalize(body: &[u8], mut out: Uint8ArraySlice<'_>, mut facts: Float64ArraySlice<'_>) -> f64 {
     // SAFETY: the caller keeps `out` apart from `body`; no JavaScript runs before this function returns, so
@@ -57,8 +57,8 @@ pub fn normalize(body: &[u8], mut out: Uint8ArraySlice<'_>, mut facts: Float64Ar
 /// What [`normalize_async`] did.
 #[napi(object)]
 pub struct NormalizeResult {
-    /// Bytes of the answer; -1: left to the exact path, -2: the glosses make the text too long, -3: the longest
-    /// surface form is too long for it.
+    /// Bytes of the answer; -1: left to the exact path, -2: the glosses make the text too long, -3: the
+    /// longest surface form is too long for it.
     pub length: f64,
     /// Characters it counts for.
     pub characters: f64,

@@ -67,15 +67,15 @@ fn formats_are_told_by_the_beginning_of_long_texts() {
             minified(product) + "\n" + &vec![minified(product); 8000].join("\n"),
             Format::Jsonl,
         ),
-        (vec![line.as_str(); 3].join("\n"), Format::Jsonl),
-        (vec![lists.as_str(); 3].join("\n"), Format::Jsonl),
+        ([line.as_str(); 3].join("\n"), Format::Jsonl),
+        ([lists.as_str(); 3].join("\n"), Format::Jsonl),
         (vec!["[\"a\", \"b\"]"; 30_000].join("\n"), Format::Jsonl),
         (vec!["[draft] a, b"; 30_000].join("\n"), Format::Lines),
         (vec!["{not} JSON"; 30_000].join(" "), Format::Lines),
     ] {
         assert_eq!(told(&text), format, "{}", &text[..40]);
     }
-    assert_eq!(found(&vec![lists.as_str(); 3].join("\n")).len(), 3);
+    assert_eq!(found(&[lists.as_str(); 3].join("\n")).len(), 3);
 }
 
 #[test]

@@ -41,7 +41,7 @@ impl Bounds {
     /// For one request: four times the longest body, more than CLDR's names make of any text.
     pub const REQUEST: Bounds = Bounds {
         text_bytes: 8 << 20,
-        steps: 1 << 30,
+        steps: 1 << 28,
     };
     /// For one piece of a file.
     pub const PIECE: Bounds = Bounds {
