@@ -447,8 +447,8 @@ export interface Neighbour {
 
 /**
  * Answers a NormalizeRequest's bytes into `out`, which must not overlap them. Returns the answer's length
- * and sets `facts[0]` to the characters it counts for; or returns -1 (left to the exact path), -2 or -3 (glosses
- * that take longer than the event loop should wait), or minus the room that `out` must have.
+ * and sets `facts[0]` to the characters it counts for; or returns -1 (left to the exact path), -2 or -3
+ * (glosses that take longer than the event loop should wait), or minus the room that `out` must have.
  */
 export declare function normalize(body: Uint8Array, out: Uint8Array, facts: Float64Array): number
 
@@ -473,8 +473,8 @@ export interface NormalizedText {
 /** What [`normalize_async`] did. */
 export interface NormalizeResult {
   /**
-   * Bytes of the answer; -1: left to the exact path, -2: the glosses make the text too long, -3: the longest
-   * surface form is too long for it.
+   * Bytes of the answer; -1: left to the exact path, -2: the glosses make the text too long, -3: the
+   * longest surface form is too long for it.
    */
   length: number
   /** Characters it counts for. */
