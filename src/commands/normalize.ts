@@ -73,6 +73,13 @@ async function normalize(given: GivenOptions, parts: NormalizeCommandParts): Pro
     parts.printError(`The input is not UTF-8 at byte ${outcome.offset}; lines before it were written.`);
     return 1;
   }
+  if (outcome.kind === 'too long') {
+    parts.printError(
+      `The glosses make over 1 GiB of the text from byte ${outcome.offset} on; give shorter ones. ` +
+        'Lines before it were written.',
+    );
+    return 1;
+  }
   if (given.stats) {
     parts.printError(JSON.stringify({ bytes: outcome.bytes, changes: Object.fromEntries(outcome.changes) }));
   }

@@ -452,33 +452,40 @@ export interface Neighbour {
 
 /**
  * Answers a NormalizeRequest's bytes into `out`, which must not overlap them. Returns the answer's length
- * and sets `facts[0]` to the characters it counts for; or returns -1 (left to the exact path), or minus the
- * room that `out` must have.
+ * and sets `facts[0]` to the characters it counts for; or returns -1 (left to the exact path), -2 or -3
+ * (glosses that take longer than the event loop should wait), or minus the room that `out` must have.
  */
 export declare function normalize(body: Uint8Array, out: Uint8Array, facts: Float64Array): number
 
 /**
- * Does what [`normalize`] does in the thread pool, for bodies that would hold up the event loop. `body` must
+ * Does what [`normalize`] does in the thread pool, for what would hold up the event loop. `body` must
  * not change and `out` must not be read until the promise settles; they must not overlap.
  */
 export declare function normalizeAsync(body: Buffer, out: Buffer): Promise<NormalizeResult>
 
 /** A piece of text, normalized. */
 export interface NormalizedText {
-  /** The text; empty where the piece is not UTF-8. */
+  /** The text; empty where the piece is not normalized. */
   text: Buffer
   /** Changes by kind, those that were made. */
   counts: Array<KindCount>
   /** Offset of the first byte that is not UTF-8; null where all are. */
   invalidAt?: number
+  /** Whether the glosses make the piece longer than a piece may become. */
+  tooLong: boolean
 }
 
-/** What [`normalize`] returns and sets, from another thread. */
+/** What [`normalize_async`] did. */
 export interface NormalizeResult {
-  /** As [`normalize`] returns it. */
+  /**
+   * Bytes of the answer; -1: left to the exact path, -2: the glosses make the text too long, -3: the
+   * longest surface form is too long for it.
+   */
   length: number
   /** Characters it counts for. */
   characters: number
+  /** The answer, where `out` had no room for it. */
+  beside?: Buffer
 }
 
 /**

@@ -53,10 +53,21 @@ export function grouped(count: number): string {
   return count.toLocaleString('en-US', { maximumFractionDigits: count < 10 ? 2 : 0 });
 }
 
+const FINDABLE = 'words that a plain-word query cannot match today and normalization makes findable.';
+
+/** The headline of one record or query, which has no share worth the name. */
+function sentenceOfOne({ changed, repaired }: AuditFindings, interval: string, things: string): string {
+  const one = things === 'queries' ? 'query' : 'record';
+  if (changed === 0) return `No gain: normalization changes no words of the one ${one} (${interval}).`;
+  const named = repaired === 0 ? ' Only the names of emoji and symbols come in.' : '';
+  return `The one ${one} (${interval}) holds ${FINDABLE}${named}`;
+}
+
 function sentenceOf(found: AuditFindings, share: AuditShare, things: string): string {
   const { records, changed, repaired } = found;
   const interval = `95 % interval ${percent(share.low)} to ${percent(share.high)}`;
   if (records === 0) return `There were no ${things} to audit.`;
+  if (records === 1) return sentenceOfOne(found, interval, things);
   const all = grouped(records);
   if (changed === 0) {
     return `No gain: normalization changes the words of none of the ${all} ${things} (${interval}).`;
@@ -66,8 +77,7 @@ function sentenceOf(found: AuditFindings, share: AuditShare, things: string): st
     onlyNamed === 0 ? '' : ` In ${grouped(onlyNamed)} of them only the names of emoji and symbols come in.`;
   return (
     `${percent(share.share)} of the ${things} (${grouped(changed)} of ${all}; ${interval}) hold ` +
-    `words that a ` +
-    `plain-word query cannot match today and normalization makes findable.${named}`
+    `${FINDABLE}${named}`
   );
 }
 

@@ -82,8 +82,8 @@ function worth(line: Line, share: AuditShare, numbers: RoiNumbers): AuditRoiLine
 /** The estimate of a use case; null where none of its numbers was given. */
 export function roi(share: AuditShare, useCase: UseCase, numbers: RoiNumbers): AuditRoiLine[] | null {
   const mine = lines.filter(({ of }) => of === undefined || of.includes(useCase));
-  const all = mine.map((line) => worth(line, share, numbers));
-  return all.every(({ low }) => low === null) ? null : all;
+  const isGiven = mine.some(({ factors }) => factors.some((name) => numbers[name] != null));
+  return isGiven ? mine.map((line) => worth(line, share, numbers)) : null;
 }
 
 /** What an estimate takes for granted. */

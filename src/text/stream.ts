@@ -7,6 +7,8 @@ export interface NormalizedPiece {
   readonly counts: readonly { readonly kind: string; readonly count: number }[];
   /** Offset of the first byte of the piece that is not UTF-8 (RFC 3629); null or absent where all are. */
   readonly invalidAt?: number | null | undefined;
+  /** Whether the glosses make the piece longer than a piece may become. */
+  readonly tooLong: boolean;
 }
 
 /** What a stream needs besides its input. */
@@ -24,7 +26,9 @@ export interface StreamParts {
 export type StreamOutcome =
   | { readonly kind: 'done'; readonly bytes: number; readonly changes: ReadonlyMap<string, number> }
   /** What comes before the byte at `offset` has been written, up to a line feed before it. */
-  | { readonly kind: 'not UTF-8'; readonly offset: number };
+  | { readonly kind: 'not UTF-8'; readonly offset: number }
+  /** What comes before the byte at `offset` has been written; the glosses make too much of what follows. */
+  | { readonly kind: 'too long'; readonly offset: number };
 
 const LF = 0x0a;
 const SPACE = 0x20;
@@ -83,9 +87,10 @@ export async function normalizeStream(
   let bytes = 0;
   let writing = Promise.resolve();
   for await (const piece of pieces(input, parts)) {
-    const { text, counts, invalidAt } = await parts.normalize(piece);
+    const { text, counts, invalidAt, tooLong } = await parts.normalize(piece);
     await writing;
     if (invalidAt != null) return { kind: 'not UTF-8', offset: bytes + invalidAt };
+    if (tooLong) return { kind: 'too long', offset: bytes };
     for (const { kind, count } of counts) changes.set(kind, (changes.get(kind) ?? 0) + count);
     bytes += piece.length;
     writing = parts.write(text);

@@ -130,10 +130,15 @@ test('neither records nor text is refused, of both the records count, none is an
   }
 });
 
-test('500 empty records, and records of nothing but controls', async () => {
+test('500 empty records, one record, and records of nothing but controls', async () => {
   const empty = await audited({ records: Array.from({ length: 500 }, () => '') });
   assert.deepEqual(counts(empty), { empty: 500, exact_duplicates: 499 });
   assert.match(empty.headline.sentence, /^No gain: .* none of the 500 records/);
+  const one = async (record: string, surface: 'records' | 'queries' = 'records') =>
+    (await audited({ records: [record], surface })).headline.sentence;
+  assert.match(await one('a'), /^No gain: normalization changes no words of the one record \(95 % /);
+  assert.match(await one('cafÃ©', 'queries'), /^The one query \(95 % .*\) holds words .* findable\.$/);
+  assert.match(await one('a ❤️'), /^The one record .* Only the names of emoji and symbols come in\.$/);
   const controls = await audited({ records: ['\u0000\u0001', '\u0007', '\u001b[0m'] });
   assert.deepEqual(counts(controls), { control_characters: 3, empty: 2, normalized_duplicates: 1 });
 });
@@ -253,6 +258,13 @@ test('the estimate is the caller’s numbers times the interval; a missing one l
     ],
   );
   assert.equal((await audited({ records })).roi, null);
+  // One number of several leaves its lines null with the reason, not the whole estimate.
+  for (const number of [{ aov_usd: 80 }, { months_running: 5 }]) {
+    const { roi: lines } = await audited({ records, ...number });
+    assert.ok(lines !== null && lines.length > 0);
+    assert.ok(lines.every(({ low, reason }) => low === null && reason?.includes('not given')));
+  }
+  assert.equal((await audited({ records, use_case: 'rag', aov_usd: 80 })).roi, null);
   const support = await audited({ records, use_case: 'support', ticket_cost_usd: 3, monthly_queries: 10 });
   assert.ok(support.roi?.every(({ formula }) => !formula.includes('aov_usd')));
 });

@@ -215,6 +215,37 @@ describe('fields', () => {
     assert.equal((await answerTo('{"text":"a","chinese_glosses":null,"max_changes":5.0}')).status, 200);
   });
 
+  test('glosses that make too much of a text are refused, however short the body is', async () => {
+    const glossed = (text: number, glosses: Record<string, string>) =>
+      answerTo(JSON.stringify({ text: 'a'.repeat(text), chinese_glosses: glosses, max_changes: 0 }));
+    const refused: readonly (readonly [number, Record<string, string>, string])[] = [
+      [100_000, { a: 'b'.repeat(1_000_000) }, 'longer than 8388608 bytes'],
+      [15_000, { a: 'b'.repeat(15_000) }, 'longer than 8388608 bytes'],
+      [100_000, { a: 'b', [`${'a'.repeat(30_000)}b`]: 'c' }, 'over 268435456'],
+    ];
+    for (const [text, glosses, sentence] of refused) {
+      const { status, value, charge } = await glossed(text, glosses);
+      const { detail } = value as { detail: { type: string; loc: unknown[]; msg: string }[] };
+      assert.deepEqual([status, charge, detail.length], [422, 0, 1]);
+      assert.deepEqual([detail[0]?.type, detail[0]?.loc], ['value_error', ['body', 'chinese_glosses']]);
+      assert.ok(detail[0]?.msg.includes(sentence));
+    }
+    const long = await glossed(2_000, { a: 'b'.repeat(4_000) });
+    assert.deepEqual([long.status, long.charge], [200, 2_000]);
+    const { normalized: text } = long.value as NormalizeResponse;
+    assert.ok(text.length > 8_000_000 && text.startsWith('a (bb') && text.endsWith('bb)'));
+    assert.equal((await glossed(3, { a: 'b' })).status, 200);
+  });
+
+  test('what glosses make long is not made on the event loop', async () => {
+    const body = (glosses: object) => Buffer.from(JSON.stringify({ text: 'a'.repeat(8_000), ...glosses }));
+    const short = handler(requestOf(body({ chinese_glosses: { b: 'c' } })));
+    assert.ok(!(short instanceof Promise));
+    const long = handler(requestOf(body({ chinese_glosses: { a: 'long gloss' } })));
+    assert.ok(long instanceof Promise);
+    assert.equal((await long).status, 200);
+  });
+
   test('100,000 code points pass, one more does not, however they are written', async () => {
     const most = '😀'.repeat(100_000);
     for (const write of [JSON.stringify, (text: string) => `"${'\\uD83D\\uDE00'.repeat(text.length / 2)}"`]) {

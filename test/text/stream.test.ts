@@ -98,6 +98,17 @@ test('bytes that are no UTF-8 are told by their place in the input', async () =>
   assert.deepEqual(unfinished.outcome, { kind: 'not UTF-8', offset: 1 });
 });
 
+test('glosses that make too much of a piece end the stream at its place', async () => {
+  const written: Uint8Array[] = [];
+  const outcome = await normalizeStream(chunksOf(Buffer.from('c\naa\nc\n'), [2, 3, 2]), {
+    ...{ pieceBytes: 2, lineBytes: 1 << 20 },
+    normalize: (text) => Promise.resolve({ text, counts: [], tooLong: text.includes('aa') }),
+    write: (text) => Promise.resolve(void written.push(text.slice())),
+  });
+  assert.deepEqual(outcome, { kind: 'too long', offset: 2 });
+  assert.equal(Buffer.concat(written).toString(), 'c\n');
+});
+
 test('nothing comes of nothing', async () => {
   const { outcome, text } = await stream(new Uint8Array(), [1]);
   assert.deepEqual([outcome, text], [{ kind: 'done', bytes: 0, changes: new Map() }, '']);

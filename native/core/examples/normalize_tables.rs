@@ -38,6 +38,7 @@ mod action {
     pub const FRACTION: u16 = 12;
     pub const ENCLOSED: u16 = 13;
     pub const WIDE: u16 = 14;
+    pub const SLASH: u16 = 15;
 }
 
 /// What a character is, above the action's four bits.
@@ -156,6 +157,7 @@ impl Properties {
             '\u{E0001}' | '\u{E0020}'..='\u{E007F}' => action::TAG,
             '\n' | '\t' => 0,
             '\u{85}' => action::MAP,
+            '\u{2044}' => action::SLASH,
             _ if c.is_control() => action::CONTROL,
             _ if within(INVISIBLE, c) => action::INVISIBLE,
             _ if within(SUPERSCRIPTS, c) => action::SUPERSCRIPT,

@@ -16,7 +16,7 @@ use std::io::Write as _;
 use crate::json::unescape;
 use crate::{normalize_tables, unicode};
 use edits::{Edit, Edits};
-use gloss::{Glosses, Place};
+use gloss::{Bounds, Glosses, Place, Refused};
 use properties::Kind;
 use request::{Options, Reader};
 
@@ -60,30 +60,45 @@ impl Mode {
 /// The edits that normalize a text.
 #[must_use]
 pub fn edits(text: &str, mode: Mode, contextual: bool, glosses: Option<&Glosses>) -> Edits {
+    // Without bounds nothing is refused.
+    bounded_edits(text, mode, contextual, glosses, Bounds::NONE).unwrap_or_default()
+}
+
+/// The edits that normalize a text, glossed within bounds.
+///
+/// # Errors
+/// What is over the bounds.
+pub fn bounded_edits(
+    text: &str,
+    mode: Mode,
+    contextual: bool,
+    glosses: Option<&Glosses>,
+    bounds: Bounds,
+) -> Result<Edits, Refused> {
     let place = match mode {
         Mode::Augment => Place::After,
         Mode::Replace => Place::Instead,
-        Mode::Repair => return repair::text(text, contextual),
+        Mode::Repair => return Ok(repair::text(text, contextual)),
     };
     let source = text.as_bytes();
     if glosses.is_none() && repair::plain_length(source) == source.len() {
-        return Edits::default();
+        return Ok(Edits::default());
     }
     let first = repair::text(text, contextual);
     let repaired = applied(text, &first);
     let middle = checked(&repaired);
-    let glossed = gloss::text(middle, place, glosses);
+    let glossed = gloss::text(middle, place, glosses, bounds)?;
     if glossed.is_empty() {
-        return first;
+        return Ok(first);
     }
     let both = first.then(&glossed, source, &repaired);
     // A gloss may have put letters beside what was left alone without them.
     let with_glosses = applied(middle, &glossed);
     let last = repair::lines_of(checked(&with_glosses), &glossed, contextual);
     if last.is_empty() {
-        return both;
+        return Ok(both);
     }
-    both.then(&last, source, &with_glosses)
+    Ok(both.then(&last, source, &with_glosses))
 }
 
 /// A text with edits applied.
@@ -110,8 +125,15 @@ pub enum Outcome {
     },
     /// Something in it is for the exact path.
     Declined,
-    /// The answer needs this many bytes of room.
-    NeedsRoom(usize),
+    /// The glosses are over the bounds.
+    Refused(Refused),
+    /// The answer needs more room; it waits in [`Workspace::take_answer`].
+    NeedsRoom {
+        /// Bytes of the answer.
+        length: usize,
+        /// Code points of the text.
+        characters: u64,
+    },
 }
 
 /// Buffers that one thread keeps from request to request.
@@ -126,30 +148,41 @@ const KEPT_BYTES: usize = 4 << 20;
 
 impl Workspace {
     /// Answers `body` into `out`.
-    pub fn normalize(&mut self, body: &[u8], out: &mut [u8]) -> Outcome {
+    pub fn normalize(&mut self, body: &[u8], out: &mut [u8], bounds: Bounds) -> Outcome {
         let Ok(options) = Reader::read(body) else {
             return Outcome::Declined;
         };
         self.answer.clear();
-        let Some(characters) = self.write(body, &options) else {
-            return Outcome::Declined;
+        let outcome = match self.write(body, &options, bounds) {
+            Ok(Some(characters)) => self.copied(out, characters),
+            Ok(None) => Outcome::Declined,
+            Err(refused) => Outcome::Refused(refused),
         };
-        let length = self.answer.len();
-        let outcome = match out.get_mut(..length) {
-            Some(room) => {
-                room.copy_from_slice(&self.answer);
-                Outcome::Written { length, characters }
-            }
-            None => Outcome::NeedsRoom(length),
-        };
+        if matches!(outcome, Outcome::NeedsRoom { .. }) {
+            return outcome;
+        }
         if self.unescaped.capacity() + self.answer.capacity() > KEPT_BYTES {
             *self = Workspace::default();
         }
         outcome
     }
 
+    /// The answer that needed more room than there was.
+    pub fn take_answer(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.answer)
+    }
+
+    fn copied(&self, out: &mut [u8], characters: u64) -> Outcome {
+        let length = self.answer.len();
+        let Some(room) = out.get_mut(..length) else {
+            return Outcome::NeedsRoom { length, characters };
+        };
+        room.copy_from_slice(&self.answer);
+        Outcome::Written { length, characters }
+    }
+
     /// Writes the answer; returns the text's code points, or `None` where it is too long.
-    fn write(&mut self, body: &[u8], options: &Options) -> Option<u64> {
+    fn write(&mut self, body: &[u8], options: &Options, bounds: Bounds) -> Result<Option<u64>, Refused> {
         let Workspace { unescaped, answer } = self;
         let span = options.text;
         let raw = &body[span.start..span.end];
@@ -162,14 +195,14 @@ impl Workspace {
         };
         let characters = crate::scan::code_points(text.as_bytes());
         if characters > MAX_CHARACTERS {
-            return None;
+            return Ok(None);
         }
         let glosses = if options.mode == Mode::Repair || options.glosses.is_empty() {
             None
         } else {
             Glosses::new(&options.glosses, options.contextual)
         };
-        let edits = edits(text, options.mode, options.contextual, glosses.as_ref());
+        let edits = bounded_edits(text, options.mode, options.contextual, glosses.as_ref(), bounds)?;
         let mut writer = Answer { out: answer };
         writer.head(raw, text, &edits, options.mode);
         writer.changes(text, &edits, options.max_changes);
@@ -184,7 +217,7 @@ impl Workspace {
             writer.out,
             ",\"data_versions\":{{\"unicode\":\"{unicode}\",\"cldr\":\"{cldr}\"}},\"chars\":{characters}}}"
         );
-        Some(characters)
+        Ok(Some(characters))
     }
 }
 

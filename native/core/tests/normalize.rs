@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use fusegate_core::normalize::gloss::{Bounds, Refused};
 use fusegate_core::normalize::{Outcome, Workspace};
 use serde_json::{Value, json};
 
@@ -10,14 +11,17 @@ fn answer(request: &Value) -> Value {
     let body = serde_json::to_vec(request).expect("a request");
     let mut out = Vec::new();
     let mut workspace = Workspace::default();
-    let Outcome::NeedsRoom(room) = workspace.normalize(&body, &mut out) else {
+    let Outcome::NeedsRoom { length: room, .. } = workspace.normalize(&body, &mut out, Bounds::REQUEST)
+    else {
         panic!("not answered: {request}");
     };
+    let beside = workspace.take_answer();
     out.resize(room, 0);
-    let Outcome::Written { length, characters } = workspace.normalize(&body, &mut out) else {
+    let Outcome::Written { length, characters } = workspace.normalize(&body, &mut out, Bounds::REQUEST)
+    else {
         panic!("not answered: {request}");
     };
-    assert_eq!(length, room);
+    assert_eq!((length, &out), (room, &beside));
     let answer: Value = serde_json::from_slice(&out[..length]).expect("an answer in JSON");
     assert_eq!(answer["chars"], characters);
     answer
@@ -47,4 +51,31 @@ fn the_answer_echoes_and_counts() {
     assert_eq!(answer["text"], "a\"\\\n\u{1F600}é");
     assert_eq!((&answer["changed"], &answer["chars"]), (&json!(false), &json!(6)));
     assert_eq!((&answer["changes"], &answer["stats"]), (&json!([]), &json!({})));
+}
+
+#[test]
+fn glosses_are_bounded_by_what_they_make() {
+    let mut workspace = Workspace::default();
+    let mut outcome = |text: usize, form: &str, gloss: usize, bounds| {
+        let glosses = json!({"a": "b".repeat(gloss), form: "c"});
+        let request = json!({"text": "a".repeat(text), "chinese_glosses": glosses, "max_changes": 0});
+        workspace.normalize(&serde_json::to_vec(&request).expect("a request"), &mut [], bounds)
+    };
+    let long = Outcome::Refused(Refused::Text);
+    assert_eq!(outcome(100_000, "b", 1_000_000, Bounds::REQUEST), long);
+    assert_eq!(outcome(15_000, "b", 15_000, Bounds::BRIEF), long);
+    assert!(matches!(
+        outcome(1_000, "b", 1_000, Bounds::REQUEST),
+        Outcome::NeedsRoom { .. }
+    ));
+    // At every "a" the search would go on to the long form's end.
+    let form = format!("{}b", "a".repeat(11_000));
+    assert_eq!(
+        outcome(100_000, &form, 1, Bounds::REQUEST),
+        Outcome::Refused(Refused::Forms)
+    );
+    assert!(matches!(
+        outcome(10_000, &form, 1, Bounds::REQUEST),
+        Outcome::NeedsRoom { .. }
+    ));
 }

@@ -3,9 +3,9 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use fusegate_core::normalize::gloss::Glosses;
+use fusegate_core::normalize::gloss::{Bounds, Glosses, Refused};
 use fusegate_core::normalize::properties::Kind;
-use fusegate_core::normalize::stream::{Piece, Settings};
+use fusegate_core::normalize::stream::{Fault, Piece, Settings};
 use fusegate_core::normalize::{Mode, Outcome, Workspace};
 use napi::bindgen_prelude::{AsyncTask, Buffer, Float64ArraySlice, Uint8ArraySlice};
 use napi::{Env, Result, Task};
@@ -17,44 +17,53 @@ thread_local! {
 
 /// The fast path left the body to the exact one.
 const DECLINED: f64 = -1.0;
+/// The glosses make the text too long.
+const LONG_TEXT: f64 = -2.0;
+/// A surface form is too long for the text.
+const LONG_FORM: f64 = -3.0;
 
 fn code(outcome: Outcome) -> f64 {
     match outcome {
         Outcome::Written { length, .. } => length as f64,
         Outcome::Declined => DECLINED,
-        Outcome::NeedsRoom(room) => -(room as f64),
+        Outcome::Refused(Refused::Text) => LONG_TEXT,
+        Outcome::Refused(Refused::Forms) => LONG_FORM,
+        Outcome::NeedsRoom { length, .. } => -(length as f64),
     }
 }
 
 fn characters(outcome: Outcome) -> f64 {
     match outcome {
-        Outcome::Written { characters, .. } => characters as f64,
+        Outcome::Written { characters, .. } | Outcome::NeedsRoom { characters, .. } => characters as f64,
         _ => 0.0,
     }
 }
 
 /// Answers a NormalizeRequest's bytes into `out`, which must not overlap them. Returns the answer's length
-/// and sets `facts[0]` to the characters it counts for; or returns -1 (left to the exact path), or minus the
-/// room that `out` must have.
+/// and sets `facts[0]` to the characters it counts for; or returns -1 (left to the exact path), -2 or -3
+/// (glosses that take longer than the event loop should wait), or minus the room that `out` must have.
 #[napi]
 pub fn normalize(body: &[u8], mut out: Uint8ArraySlice<'_>, mut facts: Float64ArraySlice<'_>) -> f64 {
     // SAFETY: the caller keeps `out` apart from `body`; no JavaScript runs before this function returns, so
     // nothing else reads or writes either array meanwhile.
     let (out, facts) = unsafe { (out.as_mut(), facts.as_mut()) };
-    let outcome = WORKSPACE.with_borrow_mut(|workspace| workspace.normalize(body, out));
+    let outcome = WORKSPACE.with_borrow_mut(|workspace| workspace.normalize(body, out, Bounds::BRIEF));
     if let Some(fact) = facts.first_mut() {
         *fact = characters(outcome);
     }
     code(outcome)
 }
 
-/// What [`normalize`] returns and sets, from another thread.
+/// What [`normalize_async`] did.
 #[napi(object)]
 pub struct NormalizeResult {
-    /// As [`normalize`] returns it.
+    /// Bytes of the answer; -1: left to the exact path, -2: the glosses make the text too long, -3: the
+    /// longest surface form is too long for it.
     pub length: f64,
     /// Characters it counts for.
     pub characters: f64,
+    /// The answer, where `out` had no room for it.
+    pub beside: Option<Buffer>,
 }
 
 /// A normalize request on its way through the thread pool.
@@ -64,22 +73,30 @@ pub struct NormalizeTask {
 }
 
 impl Task for NormalizeTask {
-    type Output = Outcome;
+    type Output = (Outcome, Option<Vec<u8>>);
     type JsValue = NormalizeResult;
 
     fn compute(&mut self) -> Result<Self::Output> {
-        Ok(WORKSPACE.with_borrow_mut(|workspace| workspace.normalize(&self.body, &mut self.out)))
+        Ok(WORKSPACE.with_borrow_mut(|workspace| {
+            let outcome = workspace.normalize(&self.body, &mut self.out, Bounds::REQUEST);
+            let beside = matches!(outcome, Outcome::NeedsRoom { .. });
+            (outcome, beside.then(|| workspace.take_answer()))
+        }))
     }
 
-    fn resolve(&mut self, _: Env, outcome: Self::Output) -> Result<Self::JsValue> {
+    fn resolve(&mut self, _: Env, (outcome, beside): Self::Output) -> Result<Self::JsValue> {
+        let length = beside
+            .as_ref()
+            .map_or_else(|| code(outcome), |answer| answer.len() as f64);
         Ok(NormalizeResult {
-            length: code(outcome),
+            length,
             characters: characters(outcome),
+            beside: beside.map(Buffer::from),
         })
     }
 }
 
-/// Does what [`normalize`] does in the thread pool, for bodies that would hold up the event loop. `body` must
+/// Does what [`normalize`] does in the thread pool, for what would hold up the event loop. `body` must
 /// not change and `out` must not be read until the promise settles; they must not overlap.
 #[napi(ts_return_type = "Promise<NormalizeResult>")]
 pub fn normalize_async(body: Buffer, out: Buffer) -> AsyncTask<NormalizeTask> {
@@ -107,12 +124,14 @@ pub struct KindCount {
 /// A piece of text, normalized.
 #[napi(object)]
 pub struct NormalizedText {
-    /// The text; empty where the piece is not UTF-8.
+    /// The text; empty where the piece is not normalized.
     pub text: Buffer,
     /// Changes by kind, those that were made.
     pub counts: Vec<KindCount>,
     /// Offset of the first byte that is not UTF-8; null where all are.
     pub invalid_at: Option<f64>,
+    /// Whether the glosses make the piece longer than a piece may become.
+    pub too_long: bool,
 }
 
 /// Normalizes text piece by piece, outside the event loop.
@@ -141,6 +160,7 @@ impl TextNormalizer {
             mode,
             contextual,
             glosses,
+            bounds: Bounds::PIECE,
         };
         Ok(Self {
             settings: Arc::new(settings),
@@ -167,7 +187,7 @@ pub struct PieceTask {
 }
 
 impl Task for PieceTask {
-    type Output = std::result::Result<Piece, usize>;
+    type Output = std::result::Result<Piece, Fault>;
     type JsValue = NormalizedText;
 
     fn compute(&mut self) -> Result<Self::Output> {
@@ -175,7 +195,11 @@ impl Task for PieceTask {
     }
 
     fn resolve(&mut self, _: Env, piece: Self::Output) -> Result<Self::JsValue> {
-        let invalid_at = piece.as_ref().err().map(|at| *at as f64);
+        let too_long = matches!(piece, Err(Fault::TooLong));
+        let invalid_at = match piece {
+            Err(Fault::NotUtf8(at)) => Some(at as f64),
+            _ => None,
+        };
         let Piece { text, counts } = piece.unwrap_or_default();
         let counts = Kind::ALL.into_iter().zip(counts).filter(|(_, count)| *count > 0);
         let counts = counts.map(|(kind, count)| KindCount {
@@ -186,6 +210,7 @@ impl Task for PieceTask {
             text: text.into(),
             counts: counts.collect(),
             invalid_at,
+            too_long,
         })
     }
 }

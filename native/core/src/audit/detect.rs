@@ -1,7 +1,7 @@
 //! Which format a text is in, by its beginning. What is not surely another format is lines.
 
 use super::csv::{Rows, Separator};
-use super::records::Format;
+use super::records::{Format, LONGEST_TOKEN};
 use crate::json;
 
 const SEPARATORS: [Separator; 4] = [b',', b';', b'\t', b'|'];
@@ -15,10 +15,8 @@ const LONGEST_NAME: usize = 64;
 /// The format of a text that begins with `head`. `whole`: that is all of it.
 #[must_use]
 pub fn format(head: &str, whole: bool) -> Format {
-    if is_json(head, whole) {
-        Format::Json
-    } else if is_jsonl(head, whole) {
-        Format::Jsonl
+    if let Some(json) = json_format(head, whole) {
+        json
     } else if best_separator(head, whole).is_some() {
         Format::Csv
     } else {
@@ -32,7 +30,7 @@ pub fn format(head: &str, whole: bool) -> Format {
 pub fn separator(head: &str, whole: bool) -> Separator {
     let first = head.lines().next().unwrap_or_default();
     let often = |separator| first.bytes().filter(|&byte| byte == separator).count();
-    let even = |separator| Some(width(head, whole, separator)?.0).filter(|&fields| fields > 1);
+    let even = |separator| Some(shape(head, whole, separator)?.fields).filter(|&fields| fields > 1);
     widest(even)
         .or_else(|| widest(|separator| Some(often(separator))))
         .unwrap_or(b',')
@@ -47,21 +45,50 @@ fn widest(width: impl Fn(Separator) -> Option<usize>) -> Option<Separator> {
     best.map(|(separator, _)| separator)
 }
 
-/// The separator that makes even rows under a header that reads like one.
+/// The separator that makes even rows that are CSV.
 fn best_separator(head: &str, whole: bool) -> Option<Separator> {
     widest(|separator| {
-        let (width, rows, names) = width(head, whole, separator)?;
-        (width > 1 && rows > 1 && names).then_some(width)
+        let shape = shape(head, whole, separator)?;
+        shape.is_csv().then_some(shape.fields)
     })
 }
 
-/// Fields of each row, how many rows were looked at, and whether the first reads like a header; `None` where
-/// the rows are not even or a quote stays open.
-fn width(head: &str, whole: bool, separator: Separator) -> Option<(usize, usize, bool)> {
+/// Rows that have equally many fields.
+#[derive(Default)]
+struct Shape {
+    /// Fields of each row.
+    fields: usize,
+    rows: usize,
+    /// Fields of the first row that read like names of columns, and whether the first of them does.
+    names: usize,
+    begins_with_name: bool,
+    /// Whether a field holds a separator or a line feed, which only a quoted one can.
+    quoted: bool,
+    /// Whether quotes stand around whole fields and nowhere else.
+    tidy: bool,
+}
+
+impl Shape {
+    /// Prose with commas makes even rows too: its first row is not all names, it does not quote whole fields,
+    /// and it has no two rows more under mostly names.
+    fn is_csv(&self) -> bool {
+        let mostly_names = self.begins_with_name && 2 * self.names > self.fields && self.rows > 2;
+        let evident = self.names == self.fields || mostly_names || self.quoted && self.tidy;
+        self.fields > 1 && self.rows > 1 && evident
+    }
+}
+
+/// The shape of a text's first rows; `None` where they are not even or a quote stays open.
+fn shape(head: &str, whole: bool, separator: Separator) -> Option<Shape> {
     let mut rows = Rows::new(separator);
-    let (mut at, mut count, mut fields, mut names) = (0, 0, 0, false);
-    while count < ROWS {
+    let mut at = 0;
+    let mut shape = Shape {
+        tidy: true,
+        ..Shape::default()
+    };
+    while shape.rows < ROWS {
         let (read, complete) = rows.read(&head.as_bytes()[at..]).ok()?;
+        let row = &head.as_bytes()[at..at + read];
         at += read;
         if !complete {
             if whole {
@@ -71,55 +98,118 @@ fn width(head: &str, whole: bool, separator: Separator) -> Option<(usize, usize,
                 break;
             }
         }
-        if count == 0 {
-            fields = rows.fields().count();
-            names = are_names(&rows);
+        if shape.rows == 0 {
+            shape.fields = rows.fields().count();
+            (shape.names, shape.begins_with_name) = names(&rows);
         }
-        count += 1;
+        let inside = |field: &[u8]| memchr::memchr2(separator, b'\n', field).is_some();
+        shape.quoted |= rows.fields().any(inside);
+        shape.tidy &= is_tidy(row, separator);
+        shape.rows += 1;
     }
-    (count > 0).then_some((fields, count, names))
+    (shape.rows > 0).then_some(shape)
 }
 
-/// Whether every field is a short name of its own: it begins with a letter and has no stop at its end.
-fn are_names(rows: &Rows) -> bool {
+/// How many fields of a header are short names of their own, and whether the first is. A name begins with a
+/// letter and does not end like a sentence; that of the first column may be empty, as for row numbers.
+fn names(rows: &Rows) -> (usize, bool) {
     let mut seen: Vec<&[u8]> = Vec::new();
-    rows.fields().all(|field| {
+    let mut is_name = |field| {
         let text = std::str::from_utf8(field).unwrap_or_default();
-        let named = text
-            .chars()
-            .next()
-            .is_some_and(|first| first.is_alphabetic() || matches!(first, '_' | '#' | '@' | '$'));
-        let unlike_prose = !text.ends_with(['.', '!', '?', ' ']) && text.chars().count() <= LONGEST_NAME;
+        let begun = match text.chars().next() {
+            Some(first) => first.is_alphabetic() || matches!(first, '_' | '#' | '@' | '$'),
+            None => seen.is_empty(),
+        };
+        let unlike_prose = !text.ends_with(['.', '!']) && text.chars().count() <= LONGEST_NAME;
         let fresh = !seen.contains(&field);
         seen.push(field);
-        named && unlike_prose && fresh
-    })
-}
-
-fn is_json(head: &str, whole: bool) -> bool {
-    let text = head.trim_start();
-    if whole {
-        return text.starts_with(['[', '{']) && json::check(text.as_bytes()).is_ok();
-    }
-    let Some(inside) = text.strip_prefix('[') else {
-        return false;
+        begun && unlike_prose && fresh
     };
-    inside.trim_start().starts_with(['{', '[', '"'])
+    let verdicts: Vec<bool> = rows.fields().map(&mut is_name).collect();
+    let count = verdicts.iter().filter(|&&name| name).count();
+    (count, verdicts.first() == Some(&true))
 }
 
-fn is_jsonl(head: &str, whole: bool) -> bool {
-    let text = head.trim_start();
-    if !text.starts_with(['{', '"', '[']) {
-        return false;
+/// Whether every quote in a row opens or closes a whole field, or is doubled inside one (RFC 4180).
+fn is_tidy(row: &[u8], separator: Separator) -> bool {
+    let mut rest = row.trim_ascii();
+    loop {
+        let is_quoted = rest.first() == Some(&b'"');
+        let end = if is_quoted {
+            let Some(end) = closing_quote(rest) else {
+                return false;
+            };
+            end
+        } else {
+            memchr::memchr(separator, rest).unwrap_or(rest.len())
+        };
+        let (field, after) = rest.split_at(end);
+        if !is_quoted && field.contains(&b'"') {
+            return false;
+        }
+        match after.split_first() {
+            None => return true,
+            Some((next, more)) if *next == separator => rest = more,
+            Some(_) => return false,
+        }
     }
+}
+
+/// The place after the quote that closes the one a field begins with.
+fn closing_quote(field: &[u8]) -> Option<usize> {
+    let mut at = 1;
+    loop {
+        at += memchr::memchr(b'"', &field[at..])? + 1;
+        if field.get(at) != Some(&b'"') {
+            return Some(at);
+        }
+        at += 1;
+    }
+}
+
+/// JSON or JSON Lines, if the text is one of them.
+fn json_format(head: &str, whole: bool) -> Option<Format> {
+    let text = head.trim_start();
+    let container = text.starts_with(['{', '[']);
+    if !container && !text.starts_with('"') {
+        return None;
+    }
+    let is_value = |text: &str| json::check(text.as_bytes()).is_ok();
+    if whole && container && is_value(text) {
+        return Some(Format::Json);
+    }
+    // The last line may go on.
     let end = if whole {
         text.len()
     } else {
         text.rfind('\n').unwrap_or(0)
     };
-    let mut lines = text[..end]
-        .lines()
-        .filter(|line| !line.trim().is_empty())
-        .peekable();
-    lines.peek().is_some() && lines.all(|line| json::check(line.as_bytes()).is_ok())
+    let (lines, rest) = text.split_at(end);
+    let mut lines = lines.lines().filter(|line| !line.trim().is_empty());
+    if lines.next().is_some_and(is_value) {
+        let one = lines.clone().next().is_none() && rest.trim().is_empty();
+        return match one && container {
+            true => Some(Format::Json),
+            false => lines.all(is_value).then_some(Format::Jsonl),
+        };
+    }
+    (!whole && container && begins_value(text)).then_some(Format::Json)
+}
+
+/// Whether a text is the beginning of one JSON value, or all of it.
+fn begins_value(text: &str) -> bool {
+    match json::value_end(text, 0) {
+        Ok(end) => text[end..].trim().is_empty(),
+        Err(refusal) => refusal.offset + LONGEST_TOKEN >= text.len(),
+    }
+}
+
+/// Whether more of a text than `head` is needed to tell JSON from JSON Lines: its first line goes on.
+#[must_use]
+pub fn is_open(head: &[u8]) -> bool {
+    let text = head
+        .strip_prefix(b"\xEF\xBB\xBF")
+        .unwrap_or(head)
+        .trim_ascii_start();
+    matches!(text.first(), Some(b'{' | b'[' | b'"')) && memchr::memchr(b'\n', text).is_none()
 }

@@ -1,7 +1,8 @@
 //! Examples: the part of a record that shows an issue, before and after, personal data masked.
 
 use super::examine::{MODEL_PIECES, issue_of, unsegmented_at};
-use super::{Issue, html, mask};
+use super::mask::{self, Masked};
+use super::{Issue, html};
 use crate::normalize::edits::Edits;
 use crate::normalize::properties::{Kind, properties};
 use crate::normalize::{Mode, edits};
@@ -28,26 +29,20 @@ pub fn example(record: &str, issue: Issue) -> Example {
     let (start, end) = place(record, &all, issue);
     let from = back(record, start);
     let to = forward(record, end);
-    // Both ends lie outside of edits, so that they have a place in the edited text.
-    let from = all
-        .list()
-        .iter()
-        .find(|edit| edit.start < from && from < edit.end)
-        .map_or(from, |edit| edit.start);
-    let to = all
-        .list()
-        .iter()
-        .find(|edit| edit.start < to && to < edit.end)
-        .map_or(to, |edit| edit.end);
-    let before = shown(record, from, to);
+    let (from, to) = (outside(&all, from).0, outside(&all, to).1);
+    let masked = mask::find(record);
+    let before = shown(record, from, to, &masked);
     let after = match issue {
         Issue::Unsegmented => bigrams(&record[start..end]),
-        Issue::Long => shown(record, from, start),
+        Issue::Long => shown(record, from, start, &masked),
         _ => {
             let mut text = Vec::new();
             all.apply(record.as_bytes(), &mut text);
             let text = String::from_utf8(text).unwrap_or_default();
-            shown(&text, moved(&all, from), moved(&all, to))
+            // A number of keycaps is none any more when their names stand between the digits.
+            let moved_too = masked.iter().map(|each| moved_mask(&all, each));
+            let masked = mask::merged(mask::find(&text).into_iter().chain(moved_too).collect());
+            shown(&text, moved(&all, from), moved(&all, to), &masked)
         }
     };
     Example { before, after }
@@ -59,6 +54,24 @@ fn moved(all: &Edits, place: usize) -> usize {
     before.fold(place, |at, edit| {
         at + all.replacement(edit).len() - (edit.end - edit.start)
     })
+}
+
+/// What is masked in a text, in the edited text.
+fn moved_mask(all: &Edits, masked: &Masked) -> Masked {
+    Masked {
+        start: moved(all, outside(all, masked.start).0),
+        end: moved(all, outside(all, masked.end).1),
+        label: masked.label,
+    }
+}
+
+/// The ends of the edit that a place lies inside of, so that they have a place in the edited text.
+fn outside(all: &Edits, place: usize) -> (usize, usize) {
+    let edit = all
+        .list()
+        .iter()
+        .find(|edit| edit.start < place && place < edit.end);
+    edit.map_or((place, place), |edit| (edit.start, edit.end))
 }
 
 /// The part of a long record around its first place of an issue, and its edits.
@@ -131,10 +144,10 @@ fn forward(text: &str, from: usize) -> usize {
 }
 
 /// A part of a text, what is to be masked named, with dots where it goes on.
-fn shown(text: &str, from: usize, to: usize) -> String {
+fn shown(text: &str, from: usize, to: usize, masked: &[Masked]) -> String {
     let mut out = String::from(if from > 0 { "…" } else { "" });
     let mut at = from;
-    for masked in mask::find(text) {
+    for masked in masked {
         if masked.end <= from || masked.start >= to {
             continue;
         }

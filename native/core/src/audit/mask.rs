@@ -1,13 +1,19 @@
 //! Personal data in excerpts: what looks like an address, a number of a person, or a secret is named
 //! instead of shown. It masks rather too much than too little; names of people it does not know.
 
-use crate::normalize::properties::properties;
+use crate::normalize::properties::{latin, mapped, properties};
 
 /// Digits from which a number may be somebody's.
 const DIGITS: usize = 7;
 
 /// Characters from which a word of letters and digits may be a secret.
 const SECRET: usize = 20;
+
+/// Makes a keycap of the digit before it.
+const KEYCAP: char = '\u{20E3}';
+
+/// Characters from which a word that begins like JSON in base64 is taken for part of a token.
+const TOKEN_PART: usize = 12;
 
 /// A stretch of a text and what it is called instead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +31,12 @@ pub struct Masked {
 pub fn find(text: &str) -> Vec<Masked> {
     let mut found = words(text);
     found.extend(numbers(text));
+    merged(found)
+}
+
+/// Stretches in order, those that overlap as one with the name of the first.
+#[must_use]
+pub fn merged(mut found: Vec<Masked>) -> Vec<Masked> {
     found.sort_by_key(|masked| (masked.start, usize::MAX - masked.end));
     let mut all: Vec<Masked> = Vec::new();
     for next in found {
@@ -44,20 +56,20 @@ fn ends_word(c: char) -> bool {
         )
 }
 
-/// Words that are addresses or secrets.
+/// Words that are addresses or secrets, or hold some.
 fn words(text: &str) -> Vec<Masked> {
     let mut found = Vec::new();
     let mut start = 0;
-    for (at, c) in text.char_indices().chain([(text.len(), ' ')]) {
+    for (end, c) in text.char_indices().chain([(text.len(), ' ')]) {
         if ends_word(c) {
-            if let Some(label) = label(&text[start..at]) {
-                found.push(Masked {
-                    start,
-                    end: at,
-                    label,
-                });
+            let word = &text[start..end];
+            if let Some(label) = label(word) {
+                found.push(Masked { start, end, label });
+            } else if let Some(place) = secret_at(word) {
+                let (start, label) = (start + place, "[secret]");
+                found.push(Masked { start, end, label });
             }
-            start = at + c.len_utf8();
+            start = end + c.len_utf8();
         }
     }
     found
@@ -82,6 +94,39 @@ fn label(word: &str) -> Option<&'static str> {
     (secret && !word.contains("//")).then_some("[secret]")
 }
 
+/// Where a secret begins in a word that is none as a whole, such as in an address of the web or after a name
+/// and a colon. Invisible characters do not part it, and lookalikes count as what they look like.
+fn secret_at(word: &str) -> Option<usize> {
+    let mut start = None;
+    let (mut letters, mut digits, mut count) = (0, 0, 0);
+    for (at, c) in word.char_indices().chain([(word.len(), '.')]) {
+        if let Some(plain) = plain(c) {
+            let first = *start.get_or_insert(at);
+            count += 1;
+            letters += usize::from(plain.is_ascii_alphabetic());
+            digits += usize::from(plain.is_ascii_digit());
+            let is_secret = count >= SECRET && digits >= 3 && letters >= 3;
+            // What JSON in base64 begins with: a part of a token (RFC 7519).
+            if is_secret || count >= TOKEN_PART && word[first..].starts_with("eyJ") {
+                return Some(first);
+            }
+        } else if !properties(c).ignorable() {
+            start = None;
+            (letters, digits, count) = (0, 0, 0);
+        }
+    }
+    None
+}
+
+/// The character of a secret that one reads as, if it may be part of one.
+fn plain(c: char) -> Option<char> {
+    let read = match c {
+        _ if c.is_ascii() => c,
+        _ => latin(c).or_else(|| mapped(c)?.0.chars().next())?,
+    };
+    (read.is_ascii_alphanumeric() || matches!(read, '-' | '_' | '+')).then_some(read)
+}
+
 /// Whether a word is an address of the Internet Protocol, version 4 or 6.
 fn is_network_address(word: &str) -> bool {
     let word = word.trim_end_matches(['.', ':']);
@@ -93,11 +138,15 @@ fn numbers(text: &str) -> Vec<Masked> {
     let mut found = Vec::new();
     let mut run: Option<(usize, usize, usize, usize)> = None;
     for (at, c) in text.char_indices().chain([(text.len(), 'x')]) {
-        if c.is_ascii_digit() || properties(c).digit() {
+        if is_digit(c) {
             let (start, _, digits, _) = run.unwrap_or((at, at, 0, 0));
             run = Some((start, at + c.len_utf8(), digits + 1, 0));
         } else if let Some((start, end, digits, gap)) = run {
-            if gap < 3 && parts_digits(c) {
+            if c == KEYCAP {
+                run = Some((start, at + c.len_utf8(), digits, gap));
+            } else if properties(c).ignorable() {
+                // Cannot be seen, so that it keeps nothing apart.
+            } else if gap < 3 && parts_digits(c) {
                 run = Some((start, end, digits, gap + 1));
             } else {
                 if digits >= DIGITS {
@@ -120,12 +169,18 @@ fn number(text: &str, start: usize, end: usize) -> Masked {
     }
 }
 
+/// Whether a character is a decimal digit or is written out as one, such as ⑤.
+fn is_digit(c: char) -> bool {
+    let written = |form: &str| !form.is_empty() && form.bytes().all(|byte| byte.is_ascii_digit());
+    c.is_ascii_digit() || properties(c).digit() || mapped(c).is_some_and(|(form, _)| written(form))
+}
+
 /// Whether a character may stand between the digits of one number.
 fn parts_digits(c: char) -> bool {
     matches!(
         c,
         ' ' | '-' | '.' | '/' | '(' | ')' | '\u{A0}' | '\u{202F}' | '\u{2010}'..='\u{2015}'
-    ) || properties(c).ignorable()
+    )
 }
 
 #[cfg(test)]
@@ -158,6 +213,21 @@ mod tests {
             ("12\u{200B}345\u{200B}67", "[number]"),
             ("from 10.0.0.1 and 2001:db8::1", "from [address] and [address]"),
             ("key sk_live_51H8aBcDeFgHiJkLmN", "key [secret]"),
+            ("key=sk_live_51H8aBcDeFgHiJkLmN", "[secret]"),
+            ("api_key:sk_live_51H8aBcDeFgHiJkLmN", "api_key:[secret]"),
+            (
+                "https://x.example/?t=sk_live_51H8aBcDeFgHiJkLmN&p=2",
+                "https://x.example/?t=[secret]",
+            ),
+            (
+                "auth Bearer eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhZGEifQ.c2lnbmF0dXJl ok",
+                "auth Bearer [secret] ok",
+            ),
+            ("token.sk_live\u{200B}_51H8aBc\u{AD}DeFgHiJkLmN", "token.[secret]"),
+            ("token.ｓｋ_live_51Н8аBcDeFgHiJkLmN", "token.[secret]"),
+            ("5\u{FE0F}\u{20E3}5\u{20E3} 5\u{FE0F}\u{20E3}1234", "[number]"),
+            ("⑤⑤⑤-⑤①②③", "[number]"),
+            ("12345678\u{200B}", "[number]\u{200B}"),
         ] {
             assert_eq!(masked(text), shown, "{text}");
         }
@@ -171,6 +241,8 @@ mod tests {
             "a@",
             "size 10 x 20",
             "https://example.com/a/long/path/of/words/2",
+            "https://example.com/2024/01/photo.jpeg?size=120",
+            "com.example.package.Module1.Function2.Value3",
             "::",
             "12:30",
         ] {

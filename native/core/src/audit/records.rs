@@ -14,8 +14,8 @@ pub const LONGEST_RECORD: usize = 64 << 20;
 /// Bytes that are read at once.
 const CHUNK: usize = 256 << 10;
 
-/// Bytes by which a format is told from the others.
-const HEAD: usize = 64 << 10;
+/// Bytes that the first line of a text may have to tell JSON Lines from JSON.
+const LONGEST_FIRST_LINE: usize = 8 << 20;
 
 /// How a text is cut into records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -231,7 +231,13 @@ impl<R: Read> Records<R> {
             state: State::Lines,
             records: 0,
         };
-        while records.held.len() < HEAD && !records.ended {
+        records.more()?;
+        // The format is told by what was read at once, or by the first line.
+        while format.is_none()
+            && !records.ended
+            && records.held.len() < LONGEST_FIRST_LINE
+            && detect::is_open(&records.held)
+        {
             records.more()?;
         }
         if records.held.starts_with(b"\xEF\xBB\xBF") {
@@ -433,7 +439,7 @@ impl<R: Read> Records<R> {
 
 /// Bytes of the longest part of JSON that is refused at its beginning when its end is missing: a pair of
 /// escaped surrogates.
-const LONGEST_TOKEN: usize = 12;
+pub(super) const LONGEST_TOKEN: usize = 12;
 
 enum NotAValue {
     Json,

@@ -3,7 +3,7 @@
 
 use crate::audit::examine::Examiner;
 use crate::audit::naive::{agrees, assert_audited};
-use crate::audit::records::{Fault, Format};
+use crate::audit::records::{Fault, Format, Records};
 use crate::audit::{Audit, Issue, listed};
 use proptest::prelude::*;
 
@@ -41,6 +41,78 @@ fn formats_are_told_from_each_other() {
     assert_eq!(found(""), [""; 0]);
     assert_eq!(found("\u{FEFF}id,name\n1,Ada\n"), ["1 Ada"]);
     assert_eq!(found("\u{FEFF}[\"x\"]"), ["x"]);
+}
+
+fn told(text: &str) -> Format {
+    Records::open(text.as_bytes(), None).expect("a text").format()
+}
+
+#[test]
+fn formats_are_told_by_the_beginning_of_long_texts() {
+    let product = "{\"name\": \"cafe\u{301}\",\n  \"tags\": [null, true, 1.5]}";
+    let many = |between: &str| vec![product; 8000].join(between);
+    let minified = |text: &str| text.replace(['\n', ' '], "");
+    let line = format!("{{\"a\": \"{}\"}}", "word ".repeat(120_000));
+    let lists = format!("[\"{}\"]", "word ".repeat(120_000));
+    for (text, format) in [
+        (format!("{{\"products\": [{}]}}", many(",\n")), Format::Json),
+        (
+            minified(&format!("{{\"products\": [{}]}}", many(","))),
+            Format::Json,
+        ),
+        (minified(&format!("[null,{}]", many(","))), Format::Json),
+        (format!("[\n{}\n]\n", many(",\n")), Format::Json),
+        (format!("[5,\n{}\n]\n", many(",\n")), Format::Json),
+        (
+            minified(product) + "\n" + &vec![minified(product); 8000].join("\n"),
+            Format::Jsonl,
+        ),
+        ([line.as_str(); 3].join("\n"), Format::Jsonl),
+        ([lists.as_str(); 3].join("\n"), Format::Jsonl),
+        (vec!["[\"a\", \"b\"]"; 30_000].join("\n"), Format::Jsonl),
+        (vec!["[draft] a, b"; 30_000].join("\n"), Format::Lines),
+        (vec!["{not} JSON"; 30_000].join(" "), Format::Lines),
+    ] {
+        assert_eq!(told(&text), format, "{}", &text[..40]);
+    }
+    assert_eq!(found(&[lists.as_str(); 3].join("\n")).len(), 3);
+}
+
+#[test]
+fn csv_is_told_by_its_quotes_or_by_most_names() {
+    let rows = "1,2,\"one\ntwo\"\n".repeat(30);
+    for header in [
+        ",name,text",
+        "id,2023,text",
+        "id,name,name",
+        "id,name ,text",
+        "id,in stock?,text",
+        "1,2,3",
+    ] {
+        assert_eq!(told(&format!("{header}\n{rows}")), Format::Csv, "{header}");
+        assert_eq!(found(&format!("{header}\n{rows}")).len(), 30, "{header}");
+    }
+    let plain = "1,2,3\n".repeat(3);
+    for header in [
+        ",name,text",
+        "id,2023,text",
+        "id,name,name",
+        "id,name ,text",
+        "id,in stock?,text",
+    ] {
+        assert_eq!(told(&format!("{header}\n{plain}")), Format::Csv, "{header}");
+    }
+    assert_eq!(told("name,in stock?\nAda,1\n"), Format::Csv);
+    for prose in [
+        "\"Yes, sir,\" he said, smiling.\n\"No, sir,\" she said, smiling.\n\"So, sir,\" he said, leaving.\n",
+        "First, we came.\nThen, we saw.\nLast, we won.\n",
+        "Red, green, blue\nOne, two, three\nA, b, c\n",
+        "10,000 units were sold.\n20,000 units were made.\n30,000 units are left.\n",
+        "Hello,world.\nHello,you.\nHello,all.\n",
+        "1,2,3\n4,5,6\n7,8,9\n",
+    ] {
+        assert_eq!(told(prose), Format::Lines, "{prose}");
+    }
 }
 
 #[test]
@@ -145,6 +217,14 @@ fn examples_show_the_place_and_no_personal_data() {
         example.after
     );
     assert!(example.before.starts_with('…') && example.before.chars().count() < 200);
+    let mut audit = Audit::default();
+    let keycaps = "call 5\u{FE0F}\u{20E3}".to_owned() + &"\u{200B}1\u{FE0F}\u{20E3}".repeat(9) + " now";
+    let token = "\u{200B}https://x.example/?t=sk_live_51H8aBcDeFgHiJkLmN";
+    audit.add(&listed([keycaps.as_str(), token]), 1);
+    let examples = &audit.findings().examples[Issue::Invisible as usize];
+    assert_eq!(examples[0].before, "call [number] now");
+    assert_eq!(examples[0].after, "call [number] now");
+    assert!(examples[1].before.ends_with("/?t=[secret]") && examples[1].after.ends_with("/?t=[secret]"));
     assert_eq!(findings.counts[Issue::ExactCopy as usize], 1);
     let empty = &findings.examples[Issue::Empty as usize][0];
     assert_eq!((empty.before.as_str(), empty.after.as_str()), ("\u{1}\u{2}", ""));

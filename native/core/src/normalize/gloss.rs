@@ -1,6 +1,6 @@
 //! Glosses: CLDR's English short names for emoji and symbols, and the caller's own words for his terms.
 
-use aho_corasick::{AhoCorasick, MatchKind};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
 use super::edits::Edits;
 use super::properties::{Kind, properties};
@@ -16,9 +16,54 @@ pub enum Place {
     Instead,
 }
 
+/// What glossing a text may cost. Both figures are products of a text's and a gloss's length, so that a short
+/// body may ask for very much.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds {
+    /// Most bytes of the glossed text.
+    pub text_bytes: usize,
+    /// Most steps of the search: bytes of the text times bytes of the longest surface form, after a match of
+    /// every one of which it may have to begin again.
+    pub steps: usize,
+}
+
+impl Bounds {
+    /// None at all.
+    pub const NONE: Bounds = Bounds {
+        text_bytes: usize::MAX,
+        steps: usize::MAX,
+    };
+    /// For what nobody else may wait long for.
+    pub const BRIEF: Bounds = Bounds {
+        text_bytes: 64 << 10,
+        steps: 1 << 20,
+    };
+    /// For one request: four times the longest body, more than CLDR's names make of any text.
+    pub const REQUEST: Bounds = Bounds {
+        text_bytes: 8 << 20,
+        steps: 1 << 28,
+    };
+    /// For one piece of a file.
+    pub const PIECE: Bounds = Bounds {
+        text_bytes: 1 << 30,
+        steps: usize::MAX,
+    };
+}
+
+/// Which of the [`Bounds`] a text and its glosses are over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refused {
+    /// The glossed text is too long.
+    Text,
+    /// The longest surface form is too long for the text.
+    Forms,
+}
+
 /// The caller's glosses, ready to be looked for.
 pub struct Glosses {
     search: AhoCorasick,
+    /// Bytes of the longest surface form.
+    longest: usize,
     /// The gloss of each surface form, repaired.
     words: Vec<String>,
 }
@@ -44,24 +89,33 @@ impl Glosses {
         pairs.sort_by(|left, right| left.0.cmp(&right.0));
         pairs.dedup_by(|next, kept| next.0 == kept.0);
         let forms = pairs.iter().map(|(surface, _)| surface);
+        let longest = forms.clone().map(String::len).max().unwrap_or(0);
+        // A DFA takes up to a thousand times the bytes of the forms.
         let search = AhoCorasick::builder()
             .match_kind(MatchKind::LeftmostLongest)
+            .kind(Some(AhoCorasickKind::ContiguousNFA))
             .build(forms)
             .ok()?;
         let words = pairs.into_iter().map(|(_, word)| word).collect();
-        Some(Glosses { search, words })
+        Some(Glosses {
+            search,
+            longest,
+            words,
+        })
     }
 
-    fn find(&self, text: &str) -> Vec<Item<'_>> {
-        self.search
-            .find_iter(text)
-            .map(|found| Item {
-                start: found.start(),
-                end: found.end(),
-                word: &self.words[found.pattern().as_usize()],
-                kind: Kind::Gloss,
-            })
-            .collect()
+    fn find<'a>(&'a self, text: &'a str) -> impl Iterator<Item = Item<'a>> {
+        self.search.find_iter(text).map(|found| Item {
+            start: found.start(),
+            end: found.end(),
+            word: &self.words[found.pattern().as_usize()],
+            kind: Kind::Gloss,
+        })
+    }
+
+    /// Most steps of a search through a text: a form that is longer than it ends with it.
+    fn steps(&self, text: &str) -> usize {
+        text.len().saturating_mul(self.longest.min(text.len()))
     }
 }
 
@@ -76,11 +130,16 @@ struct Item<'a> {
 
 /// The edits that gloss a repaired text, one pass from left to right: the caller's forms, the longest at each
 /// place; and what CLDR names, where none of these is.
-#[must_use]
-pub fn text(source: &str, place: Place, glosses: Option<&Glosses>) -> Edits {
-    let callers = glosses.map_or_else(Vec::new, |glosses| glosses.find(source));
+///
+/// # Errors
+/// What is over the bounds; no more was done than they allow.
+pub fn text(source: &str, place: Place, glosses: Option<&Glosses>, bounds: Bounds) -> Result<Edits, Refused> {
+    if glosses.is_some_and(|glosses| glosses.steps(source) > bounds.steps) {
+        return Err(Refused::Forms);
+    }
+    let found = glosses.map(|glosses| glosses.find(source));
     let mut edits = Edits::default();
-    let mut callers = callers.into_iter().peekable();
+    let mut callers = found.into_iter().flatten().peekable();
     let mut at = 0;
     loop {
         let limit = callers.peek().map_or(source.len(), |item| item.start);
@@ -93,8 +152,11 @@ pub fn text(source: &str, place: Place, glosses: Option<&Glosses>) -> Edits {
         };
         at = item.end;
         put(source, item, place, &mut edits);
+        if source.len() + edits.text_bytes() > bounds.text_bytes {
+            return Err(Refused::Text);
+        }
     }
-    edits
+    Ok(edits)
 }
 
 /// Puts one gloss, with a space where it would run into a word or another gloss.
@@ -106,20 +168,22 @@ fn put(source: &str, item: Item<'_>, place: Place, edits: &mut Edits) {
         kind,
     } = item;
     let clings = |c: Option<char>| c.is_some_and(|c| properties(c).word());
-    let after_item = edits.end() == start && start > 0;
+    // The gloss before may have brought its own space.
+    let runs_on = edits.end() == start && start > 0 && !edits.ends_with(b" ");
     let before_word = clings(source[end..].chars().next());
     let mut text = String::new();
     match place {
         Place::After if word.is_empty() => return,
         Place::After => {
-            text.push_str(if after_item { " " } else { "" });
+            text.push_str(if runs_on { " " } else { "" });
             text.push_str(&source[start..end]);
             text.push_str(" (");
             text.push_str(word);
             text.push(')');
         }
         Place::Instead => {
-            let led = after_item || clings(source[..start].chars().next_back());
+            let before = source[edits.end()..start].chars().next_back();
+            let led = runs_on || clings(before);
             text.push_str(if led { " " } else { "" });
             text.push_str(word);
         }
@@ -268,4 +332,53 @@ fn selectors_length(text: &str) -> usize {
         .take_while(|c| is_selector(*c))
         .map(char::len_utf8)
         .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::normalize::{MAX_CHARACTERS, Mode, naive};
+
+    fn glossed(text: &str, place: Place, pairs: &[(&str, &str)]) -> String {
+        let pairs: Vec<_> = pairs
+            .iter()
+            .map(|(form, word)| ((*form).to_owned(), (*word).to_owned()))
+            .collect();
+        let mode = match place {
+            Place::After => Mode::Augment,
+            Place::Instead => Mode::Replace,
+        };
+        naive::assert_sound(text, mode, true, Glosses::new(&pairs, true).as_ref())
+    }
+
+    #[test]
+    fn names_alone_keep_a_text_within_a_requests_bounds() {
+        // In parentheses, with a space on either side.
+        let most = |(sequence, name): &(&str, &str)| {
+            (sequence.len() + name.len() + " ( ) ".len()).div_ceil(sequence.chars().count())
+        };
+        let growth = NAMES.iter().map(most).max().unwrap_or_default();
+        let longest = usize::try_from(MAX_CHARACTERS).expect("a length");
+        assert!(longest * ('\u{10FFFF}'.len_utf8() + growth) <= Bounds::REQUEST.text_bytes);
+    }
+
+    #[test]
+    fn glosses_that_touch_are_one_space_apart() {
+        let animals = [("犬", "dog"), ("猫", "cat")];
+        assert_eq!(glossed("犬猫", Place::After, &animals), "犬 (dog) 猫 (cat)");
+        assert_eq!(glossed("犬猫犬", Place::Instead, &animals), "dog cat dog");
+        assert_eq!(glossed("x犬猫y", Place::Instead, &animals), "x dog cat y");
+        assert_eq!(
+            glossed("5\u{FE0F}\u{20E3}5\u{FE0F}\u{20E3}", Place::After, &[]),
+            "5\u{FE0F}\u{20E3} (keycap: 5) 5\u{FE0F}\u{20E3} (keycap: 5)"
+        );
+        assert_eq!(
+            glossed("犬猫", Place::Instead, &[("犬", "dog "), ("猫", "cat")]),
+            "dog  cat"
+        );
+        assert_eq!(
+            glossed("犬猫", Place::Instead, &[("犬", ""), ("猫", "cat")]),
+            " cat"
+        );
+    }
 }

@@ -3,7 +3,7 @@
 
 use super::edits::Edits;
 use super::mojibake;
-use super::properties::{Action, Kind, latin, mapped, properties};
+use super::properties::{Action, Kind, fraction_digit, latin, mapped, properties};
 use super::{Mode, edits, gloss::Glosses};
 use unicode_normalization::UnicodeNormalization;
 
@@ -62,17 +62,40 @@ fn spaced(line: &[char], at: usize) -> Option<String> {
     Some(format!("{}{}{}", space(led), mapped(c)?.0, space(followed)))
 }
 
+fn slash(line: &[char], at: usize) -> Option<String> {
+    let between = |at: usize| at > 0 && at + 1 < line.len();
+    (line[at] == '\u{2044}' && between(at) && fraction_digit(line[at - 1]) && fraction_digit(line[at + 1]))
+        .then(|| "/".to_owned())
+}
+
 fn script(line: &[char], at: usize) -> Option<String> {
     let sign = match action(line[at]) {
         Action::Superscript => "^",
         Action::Subscript => "_",
         _ => return None,
     };
-    let goes_on = at > 0 && action(line[at - 1]) == action(line[at]);
+    let other = |c: &char| action(*c) != action(line[at]);
+    let start = line[..at].iter().rposition(other).map_or(0, |place| place + 1);
+    let end = line[at..]
+        .iter()
+        .position(other)
+        .map_or(line.len(), |length| at + length);
+    let digits = line[start..end].iter().all(|c| fraction_digit(*c));
+    let denominator = digits && start > 0 && slash(line, start - 1).is_some();
+    let numerator = digits && end < line.len() && slash(line, end).is_some();
+    let led = match line[..start].last() {
+        _ if denominator => "",
+        Some(c) if numerator && properties(*c).digit() => " ",
+        Some(c) if numerator && !properties(*c).word() && *c != ')' && *c != ']' => "",
+        None if numerator => "",
+        _ => sign,
+    };
+    let followed = denominator && line.get(end).is_some_and(|c| properties(*c).digit());
     Some(format!(
-        "{}{}",
-        if goes_on { "" } else { sign },
-        mapped(line[at])?.0
+        "{}{}{}",
+        if at == start { led } else { "" },
+        mapped(line[at])?.0,
+        if followed && at + 1 == end { " " } else { "" },
     ))
 }
 
@@ -206,7 +229,7 @@ fn repaired_line(line: &str, contextual: bool) -> String {
     if undone != line {
         return repaired_line(&undone, contextual);
     }
-    let rows: &[Row] = &[spaced, script, wide, control, joiner, selector, tag, map];
+    let rows: &[Row] = &[spaced, script, slash, wide, control, joiner, selector, tag, map];
     let chars: Vec<char> = line.chars().collect();
     // Each place as it stood before any row changed its neighbours.
     let chars = each(&chars, |line, at| rows.iter().find_map(|row| row(line, at)));

@@ -35,6 +35,8 @@ pub enum Action {
     Enclosed,
     /// Fullwidth punctuation, which stays beside Han and kana.
     Wide,
+    /// The fraction slash.
+    Slash,
 }
 
 /// Actions by their numbers in the tables.
@@ -54,7 +56,7 @@ const ACTIONS: [Action; 16] = [
     Action::Fraction,
     Action::Enclosed,
     Action::Wide,
-    Action::None,
+    Action::Slash,
 ];
 
 /// One character's properties.
@@ -142,6 +144,15 @@ pub fn mapped(c: char) -> Option<(&'static str, Kind)> {
     let place = usize::from(tables::MAP_PLACE[block][c as usize & 127]).checked_sub(1)?;
     let (to, kind) = tables::MAPS[place];
     Some((to, Kind::ALL[usize::from(kind)]))
+}
+
+/// Whether a character may be a digit of a fraction: a decimal digit, or a superscript or subscript one.
+#[must_use]
+pub fn fraction_digit(c: char) -> bool {
+    let known = properties(c);
+    let script = matches!(known.action(), Action::Superscript | Action::Subscript);
+    let digit = |form: &str| form.bytes().all(|byte| byte.is_ascii_digit());
+    c.is_ascii_digit() || known.digit() || script && mapped(c).is_some_and(|(form, _)| digit(form))
 }
 
 /// The one Latin letter that a letter is confusable with (UTS #39).

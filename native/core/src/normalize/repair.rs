@@ -5,12 +5,15 @@
 
 use super::edits::Edits;
 use super::mojibake;
-use super::properties::{Action, Kind, Properties, latin, mapped, properties};
+use super::properties::{Action, Kind, Properties, fraction_digit, latin, mapped, properties};
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::canonical_combining_class;
 
 /// Most rounds that a line gets. No text is known that takes more than four.
 const ROUNDS: usize = 24;
+
+/// U+2044 FRACTION SLASH.
+const SLASH: char = '\u{2044}';
 
 /// How many removable characters a joiner's neighbour may stand behind.
 const NEIGHBOUR_DISTANCE: usize = 4;
@@ -310,6 +313,11 @@ impl<'a> Round<'a> {
             Action::Enclosed => self.spaced(at, c, Kind::Enclosed, Properties::word),
             Action::Wide if self.beside_han_or_kana(at, next) => self.waits = true,
             Action::Wide => self.map(at, c),
+            Action::Slash if self.divides(at) => self.put(at, next, "/", Kind::Fraction, true),
+            Action::Slash => {
+                self.waits = true;
+                self.odd |= mojibake::is_odd(c, known);
+            }
         }
         next
     }
@@ -475,15 +483,46 @@ impl<'a> Round<'a> {
         at + length
     }
 
-    /// Writes a run of superscripts as `^…`, of subscripts as `_…`.
+    /// Whether a fraction slash stands at `at`, between the digits of a fraction.
+    fn divides(&self, at: usize) -> bool {
+        self.line[at..].strip_prefix(SLASH).is_some_and(|after| {
+            self.before(at).is_some_and(fraction_digit) && after.chars().next().is_some_and(fraction_digit)
+        })
+    }
+
+    /// What stands around the plain form of a run of superscripts or subscripts: as a numerator a space after
+    /// a digit, nothing after what it is no power of; as a denominator a space before a digit; else the sign.
+    fn around_script(&self, at: usize, end: usize, sign: &'static str) -> (&'static str, &'static str, Kind) {
+        let before = self.before(at);
+        let whole = self.line[at..end].chars().all(fraction_digit);
+        let denominator = whole && before == Some(SLASH) && self.divides(at - SLASH.len_utf8());
+        if denominator {
+            let digit = self.after(end).is_some_and(|c| properties(c).digit());
+            return ("", if digit { " " } else { "" }, Kind::Fraction);
+        }
+        if !(whole && self.divides(end)) {
+            return (sign, "", Kind::Script);
+        }
+        let led = match before {
+            Some(c) if properties(c).digit() => " ",
+            Some(c) if properties(c).word() || matches!(c, ')' | ']') => sign,
+            _ => "",
+        };
+        (led, "", Kind::Fraction)
+    }
+
+    /// Writes a run of superscripts as `^…`, of subscripts as `_…`, and as numbers those of a fraction.
     fn script(&mut self, at: usize, action: Action) -> usize {
         let length = self.line[at..]
             .find(|c| properties(c).action() != action)
             .unwrap_or(self.line.len() - at);
-        let mut replacement = String::from(if action == Action::Superscript { "^" } else { "_" });
+        let sign = if action == Action::Superscript { "^" } else { "_" };
+        let (led, followed, kind) = self.around_script(at, at + length, sign);
+        let mut replacement = String::from(led);
         let forms = self.line[at..at + length].chars().filter_map(mapped);
         forms.for_each(|(form, _)| replacement.push_str(form));
-        self.put(at, at + length, &replacement, Kind::Script, true);
+        replacement.push_str(followed);
+        self.put(at, at + length, &replacement, kind, true);
         at + length
     }
 
@@ -623,6 +662,8 @@ mod tests {
         "⒈",
         "½",
         "⅓",
+        "\u{2044}",
+        "¹\u{2044}₂",
         "²",
         "⁻",
         "₂",

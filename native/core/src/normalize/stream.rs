@@ -1,8 +1,8 @@
 //! Text that outgrows a request: one piece after the other, each by all cores.
 
-use super::gloss::Glosses;
+use super::gloss::{Bounds, Glosses};
 use super::properties::Kind;
-use super::{Mode, edits};
+use super::{Mode, bounded_edits};
 
 /// How every piece of a text is normalized.
 pub struct Settings {
@@ -12,6 +12,8 @@ pub struct Settings {
     pub contextual: bool,
     /// The caller's glosses.
     pub glosses: Option<Glosses>,
+    /// What the glosses may make of what one thread has of a piece.
+    pub bounds: Bounds,
 }
 
 /// A piece, normalized.
@@ -23,15 +25,24 @@ pub struct Piece {
     pub counts: [u64; Kind::ALL.len()],
 }
 
+/// Why a piece is not normalized.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// The byte at this offset is not UTF-8.
+    NotUtf8(usize),
+    /// The glosses are over the bounds.
+    TooLong,
+}
+
 impl Settings {
     /// Normalizes a piece of UTF-8 by `threads` threads, which share it out by lines.
     ///
     /// # Errors
-    /// The offset of the first byte that is not UTF-8.
-    pub fn piece(&self, bytes: &[u8], threads: usize) -> Result<Piece, usize> {
-        let text = std::str::from_utf8(bytes).map_err(|error| error.valid_up_to())?;
+    /// What is wrong with it, or with what becomes of it.
+    pub fn piece(&self, bytes: &[u8], threads: usize) -> Result<Piece, Fault> {
+        let text = std::str::from_utf8(bytes).map_err(|error| Fault::NotUtf8(error.valid_up_to()))?;
         let parts = shares(text, threads.max(1));
-        let done: Vec<Piece> = std::thread::scope(|scope| {
+        let done: Result<Vec<Piece>, Fault> = std::thread::scope(|scope| {
             let others: Vec<_> = parts[1..]
                 .iter()
                 .map(|part| scope.spawn(|| self.part(part)))
@@ -43,11 +54,13 @@ impl Settings {
             });
             std::iter::once(first).chain(rest).collect()
         });
-        Ok(done.into_iter().reduce(Piece::then).unwrap_or_default())
+        Ok(done?.into_iter().reduce(Piece::then).unwrap_or_default())
     }
 
-    fn part(&self, text: &str) -> Piece {
-        let edits = edits(text, self.mode, self.contextual, self.glosses.as_ref());
+    fn part(&self, text: &str) -> Result<Piece, Fault> {
+        let glosses = self.glosses.as_ref();
+        let edits = bounded_edits(text, self.mode, self.contextual, glosses, self.bounds)
+            .map_err(|_| Fault::TooLong)?;
         let mut piece = Piece {
             text: Vec::with_capacity(text.len() + text.len() / 8),
             ..Piece::default()
@@ -57,7 +70,7 @@ impl Settings {
             .list()
             .iter()
             .for_each(|edit| piece.counts[edit.kind() as usize] += 1);
-        piece
+        Ok(piece)
     }
 }
 
@@ -108,7 +121,8 @@ mod tests {
             text in "(“é”|a\u{200B}b|❤️|\n| ){0,60}",
             threads in 1usize..5,
         ) {
-            let settings = Settings { mode: Mode::Augment, contextual: true, glosses: None };
+            let (mode, bounds) = (Mode::Augment, Bounds::PIECE);
+            let settings = Settings { mode, contextual: true, glosses: None, bounds };
             prop_assert_eq!(settings.piece(text.as_bytes(), threads), settings.piece(text.as_bytes(), 1));
         }
     }
@@ -119,7 +133,26 @@ mod tests {
             mode: Mode::Repair,
             contextual: true,
             glosses: None,
+            bounds: Bounds::PIECE,
         };
-        assert_eq!(settings.piece(b"abc\xFFd", 2), Err(3));
+        assert_eq!(settings.piece(b"abc\xFFd", 2), Err(Fault::NotUtf8(3)));
+    }
+
+    #[test]
+    fn glosses_that_make_too_much_are_told() {
+        let settings = Settings {
+            mode: Mode::Replace,
+            contextual: true,
+            glosses: Glosses::new(&[("a".to_owned(), "b".repeat(4000))], true),
+            bounds: Bounds::BRIEF,
+        };
+        let text = format!("a\nc\n{}", "a".repeat(20));
+        assert_eq!(settings.piece(text.as_bytes(), 2), Err(Fault::TooLong));
+        assert_eq!(
+            settings
+                .piece(&text.as_bytes()[..12], 2)
+                .map(|piece| piece.text.len()),
+            Ok(36_010)
+        );
     }
 }
