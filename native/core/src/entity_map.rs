@@ -4,13 +4,15 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use aho_corasick::{AhoCorasick, MatchKind};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
 /// Most bytes that the surface forms of one map have in all: what looks for them takes some thirty times
 /// that.
 pub const MOST_KEY_BYTES: usize = 1 << 20;
 /// Most bytes that the texts of one request have after it, as many as a body may have.
 pub const MOST_MAPPED_BYTES: usize = 32 << 20;
+/// Most bytes, for each of a text, that may be looked at twice: behind a form that longer ones begin with.
+const MOST_AGAIN_PER_BYTE: usize = 16;
 
 /// Why a map cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +21,8 @@ pub enum Refused {
     Keys,
     /// The texts would have more than [`MOST_MAPPED_BYTES`].
     Texts,
+    /// A text would be looked at more often than [`MOST_AGAIN_PER_BYTE`] says.
+    Search,
 }
 
 impl Refused {
@@ -27,6 +31,7 @@ impl Refused {
         match self {
             Self::Keys => format!("its keys have more than {MOST_KEY_BYTES} bytes in all"),
             Self::Texts => format!("it makes the texts longer than {MOST_MAPPED_BYTES} bytes in all"),
+            Self::Search => "long keys begin with short ones that the texts are full of".to_owned(),
         }
     }
 }
@@ -35,9 +40,40 @@ impl Refused {
 #[derive(Debug, Default)]
 pub struct EntityMap {
     /// Nothing where the map is empty.
-    search: Option<(AhoCorasick, Vec<String>)>,
+    search: Option<Search>,
     /// Bytes of mapped texts that are left.
     left: usize,
+}
+
+/// What looks for the surface forms.
+#[derive(Debug)]
+struct Search {
+    forms: AhoCorasick,
+    substitutes: Vec<String>,
+    /// Most bytes behind each form that are looked at in vain, for the longest one that begins with it.
+    behind: Vec<usize>,
+}
+
+/// How much longer the longest form is that begins with each.
+fn behind(forms: &[String]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..forms.len()).collect();
+    order.sort_unstable_by_key(|&at| &forms[at]);
+    let mut behind = vec![0; forms.len()];
+    // Forms that the one at hand begins with, the shortest first.
+    let mut begun: Vec<usize> = Vec::new();
+    for at in order {
+        while begun
+            .last()
+            .is_some_and(|&last| !forms[at].starts_with(&forms[last]))
+        {
+            begun.pop();
+        }
+        for &shorter in &begun {
+            behind[shorter] = behind[shorter].max(forms[at].len() - forms[shorter].len());
+        }
+        begun.push(at);
+    }
+    behind
 }
 
 impl EntityMap {
@@ -56,13 +92,20 @@ impl EntityMap {
             return Err(Refused::Keys);
         }
         let (forms, substitutes): (Vec<_>, Vec<_>) = distinct.into_iter().unzip();
-        // Fails only with more patterns than there are bytes of keys.
-        let search = AhoCorasick::builder()
+        let behind = behind(&forms);
+        // Fails only with more patterns than there are bytes of keys. A DFA would take many times the memory.
+        let forms = AhoCorasick::builder()
             .match_kind(MatchKind::LeftmostLongest)
+            .kind(Some(AhoCorasickKind::ContiguousNFA))
             .build(forms)
             .map_err(|_| Refused::Keys)?;
+        let search = Search {
+            forms,
+            substitutes,
+            behind,
+        };
         Ok(Self {
-            search: Some((search, substitutes)),
+            search: Some(search),
             left,
         })
     }
@@ -70,17 +113,22 @@ impl EntityMap {
     /// A text with the substitutes in their places.
     ///
     /// # Errors
-    /// [`Refused::Texts`], counting all texts that this map was applied to.
+    /// [`Refused::Texts`], counting all texts that this map was applied to; [`Refused::Search`].
     pub fn apply<'a>(&mut self, text: &'a str) -> Result<Cow<'a, str>, Refused> {
-        let Some((search, substitutes)) = &self.search else {
+        let Some(search) = &self.search else {
             return Ok(Cow::Borrowed(text));
         };
         let mut mapped = String::new();
         let mut done = 0;
-        for found in search.find_iter(text) {
+        let mut again = 0;
+        for found in search.forms.find_iter(text) {
             mapped.push_str(&text[done..found.start()]);
-            mapped.push_str(&substitutes[found.pattern()]);
+            mapped.push_str(&search.substitutes[found.pattern()]);
             done = found.end();
+            again += search.behind[found.pattern()].min(text.len() - done);
+            if again > MOST_AGAIN_PER_BYTE * text.len() {
+                return Err(Refused::Search);
+            }
             if mapped.len() > self.left {
                 return Err(Refused::Texts);
             }
@@ -145,5 +193,23 @@ mod tests {
         assert!(map.apply("c").is_ok());
         let keys = vec![pair(&"k".repeat(MOST_KEY_BYTES + 1), String::new())];
         assert!(matches!(EntityMap::new(keys), Err(Refused::Keys)));
+    }
+
+    #[test]
+    fn a_search_that_would_go_on_and_on_is_refused() {
+        let pair = |form: &str| (form.to_owned(), "x".to_owned());
+        let long = format!("{}b", "a".repeat(1 << 19));
+        let mut map = EntityMap::new(vec![pair("a"), pair(&long)]).expect("keys of half a MiB");
+        assert_eq!(map.apply(&"a".repeat(1 << 24)), Err(Refused::Search));
+        assert_eq!(map.apply(&long).expect("one match").as_ref(), "x");
+        let nested = (1..=1_000).map(|length| pair(&"a".repeat(length))).collect();
+        let mut map = EntityMap::new(nested).expect("keys of half a MB");
+        assert_eq!(map.apply(&"a".repeat(10_000)).expect("long matches").len(), 10);
+    }
+
+    #[test]
+    fn what_is_behind_a_form() {
+        let forms = ["ab", "b", "a", "abcd", "abx"].map(str::to_owned);
+        assert_eq!(behind(&forms), [2, 0, 3, 0, 0]);
     }
 }
