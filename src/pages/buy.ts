@@ -319,7 +319,11 @@ the key: it proves that the order is yours.</p>
 </section>`;
 }
 
-async function orderPage(parts: BuyParts, request: RouteRequest, mayAct: boolean): Promise<Answer> {
+/** No order's claim token: a poll with it looks at what was paid, hands out no key and binds nothing. */
+const noClaim = 'none';
+
+/** `asks`: for the key. */
+async function orderPage(parts: BuyParts, request: RouteRequest, asks: boolean): Promise<Answer> {
   const rail = request.path['rail'] ?? '';
   const place = request.path['order'] ?? '';
   const claim = request.query['claim'] ?? '';
@@ -328,7 +332,8 @@ async function orderPage(parts: BuyParts, request: RouteRequest, mayAct: boolean
 <p><a href="/buy">Buy an API key</a></p></section>`;
   const none = { ...page({ title: 'There is no such order', main: missing }), status: 404 };
   if (rail !== 'btc' && rail !== 'lightning') return none;
-  const answer = await pollOf(parts, request, { rail, place, claim, mayAct });
+  const { mayAct } = request;
+  const answer = await pollOf(parts, request, { rail, place, claim: asks ? claim : noClaim, mayAct });
   if (answer.status === 404) return none;
   if (answer.status !== 200) {
     const { detail } = jsonOf(answer) as Problem;
@@ -340,7 +345,7 @@ async function orderPage(parts: BuyParts, request: RouteRequest, mayAct: boolean
   const order = jsonOf(answer) as Shown;
   const title = `Your order: ${stateOf(order).words}`;
   const paid = order.status === 'confirmed' || order.status === 'settled';
-  if (mayAct && paid && order.key_status === 'none') {
+  if (asks && paid && order.key_status === 'none') {
     // It stays as it is: what asks again shows the button in place of the reason.
     return page({ title, main: orderMain(order, undefined), styles: ['buy.css'] });
   }
