@@ -8,17 +8,11 @@ import type { Problem } from '../contract/problem.js';
 import { findOrder, type OrderRecord } from '../store/orders.js';
 import type { Reading } from '../store/store.js';
 import { bip21 } from './addresses.js';
-import {
-  checkoutAnswer,
-  orderAnswer,
-  orderNotFound,
-  pollWish,
-  railUnavailable,
-  svgAnswer,
-} from './answers.js';
+import { checkoutAnswer, orderAnswer, orderNotFound, railUnavailable, svgAnswer } from './answers.js';
 import type { Bitcoin } from './bitcoin.js';
-import { poll, stateOf, type BookParts, type Polled } from './book.js';
+import { stateOf, type BookParts, type Polled } from './book.js';
 import { amountDueSat, confirmations, receivedSat, type BtcOrder } from './orders.js';
+import { pollRoute } from './pollRoute.js';
 
 /** What the endpoints are made of. */
 export interface BitcoinRoutesParts extends BookParts {
@@ -102,31 +96,17 @@ async function storedOrder(
   return found.kind === 'read' && found.value?.rail !== 'btc' ? { kind: 'read', value: undefined } : found;
 }
 
-/**
- * The same, after a look at what the node knows of it: where the request may change something, and the rail
- * is still set up. What was paid while it was is paid all the same.
- */
-async function currentOrder(
-  parts: BitcoinRoutesParts,
-  request: RouteRequest,
-): Promise<Reading<OrderRecord | undefined>> {
-  const found = await storedOrder(parts, request);
-  if (found.kind === 'unavailable' || found.value === undefined) return found;
-  if (!request.mayAct || parts.bitcoin === undefined) return found;
-  await parts.bitcoin.refresh(found.value);
-  return storedOrder(parts, request);
-}
-
 /** Polls an order, and hands out its key to the first poll after it is confirmed. */
 export function bitcoinOrder(parts: BitcoinRoutesParts): Handler {
-  return async (request) => {
-    const found = await currentOrder(parts, request);
-    if (found.kind === 'unavailable') return storeUnavailable();
-    if (found.value === undefined) return orderNotFound();
+  const { bitcoin } = parts;
+  return pollRoute({
+    parts,
+    stored: (request) => storedOrder(parts, request),
+    refresh: bitcoin === undefined ? undefined : (order) => bitcoin.refresh(order),
     // The id of an on-chain order is known to its maker alone: it needs no second proof.
-    const polled = await poll(parts, found.value, pollWish(request, false));
-    return polled.kind === 'unavailable' ? storeUnavailable() : checkoutAnswer(200, answerOf(polled));
-  };
+    claimRequired: false,
+    answerOf,
+  });
 }
 
 /** What an order's payment is, as a QR code. */

@@ -12,16 +12,10 @@ import type {
 import { tiers as tierNames } from '../contract/pricing.js';
 import { findOrderAt, type OrderRecord } from '../store/orders.js';
 import type { Reading } from '../store/store.js';
-import {
-  checkoutAnswer,
-  orderAnswer,
-  orderNotFound,
-  pollWish,
-  railUnavailable,
-  svgAnswer,
-} from './answers.js';
-import { poll, type BookParts, type Polled } from './book.js';
+import { checkoutAnswer, orderAnswer, orderNotFound, railUnavailable, svgAnswer } from './answers.js';
+import type { BookParts, Polled } from './book.js';
 import type { Lightning, Network } from './lightning.js';
+import { pollRoute } from './pollRoute.js';
 
 /** What the endpoints are made of. */
 export interface LightningRoutesParts extends BookParts {
@@ -83,30 +77,16 @@ function storedOrder(
   return findOrderAt(store, 'lightning', hash);
 }
 
-/**
- * The same, after a look at what LND says of it: where the request may change something, and the rail is
- * still set up. What was paid while it was is paid all the same.
- */
-async function currentOrder(
-  parts: LightningRoutesParts,
-  request: RouteRequest,
-): Promise<Reading<OrderRecord | undefined>> {
-  const found = await storedOrder(parts, request);
-  if (found.kind === 'unavailable' || found.value === undefined) return found;
-  if (!request.mayAct || parts.lightning === undefined) return found;
-  await parts.lightning.refresh(found.value);
-  return storedOrder(parts, request);
-}
-
 /** Polls an order, and hands out its key to the first poll after it settled. */
 export function lightningOrder(parts: LightningRoutesParts): Handler {
-  return async (request) => {
-    const found = await currentOrder(parts, request);
-    if (found.kind === 'unavailable') return storeUnavailable();
-    if (found.value === undefined) return orderNotFound();
-    const polled = await poll(parts, found.value, pollWish(request, parts.claimRequired));
-    return polled.kind === 'unavailable' ? storeUnavailable() : checkoutAnswer(200, answerOf(polled));
-  };
+  const { lightning, claimRequired } = parts;
+  return pollRoute({
+    parts,
+    stored: (request) => storedOrder(parts, request),
+    refresh: lightning === undefined ? undefined : (order) => lightning.refresh(order),
+    claimRequired,
+    answerOf,
+  });
 }
 
 /** The invoice of an order as a QR code. */

@@ -40,6 +40,17 @@ export async function keepRate(
   return outcome.kind === 'unavailable' ? outcome : undefined;
 }
 
+/** The rates that were taken from a time on. */
+async function takenSince(store: Store, fromMs: number): Promise<Reading<readonly TakenRate[]>> {
+  const rates: TakenRate[] = [];
+  const after = fromMs <= 0 ? Buffer.alloc(0) : keyOf(fromMs - 1);
+  const failed = await visitRecords(store, 'rates', after, (record) => {
+    rates.push(rateOf(record));
+    return Promise.resolve(undefined);
+  });
+  return failed ?? { kind: 'read', value: rates };
+}
+
 /**
  * The rates that were in force from a time on: those that were taken since, and the one before them where it
  * stayed, or was taken at most `usedMs` before.
@@ -49,18 +60,15 @@ export async function ratesSince(
   fromMs: number,
   usedMs: number,
 ): Promise<Reading<readonly bigint[]>> {
-  const rates: bigint[] = [];
-  let before: TakenRate | undefined;
-  const failed = await visitRecords(store, 'rates', Buffer.alloc(0), (record) => {
-    const rate = rateOf(record);
-    if (rate.atMs < fromMs) before = rate;
-    else rates.push(rate.cents);
-    return Promise.resolve(undefined);
-  });
-  if (failed !== undefined) return failed;
-  const first = before;
-  const inForce = first !== undefined && (first.stays || first.atMs >= fromMs - usedMs);
-  return { kind: 'read', value: inForce ? [first.cents, ...rates] : rates };
+  const isBefore = ({ atMs }: TakenRate): boolean => atMs < fromMs;
+  let taken = await takenSince(store, fromMs - usedMs);
+  // Rates that are for a while only come often: the older ones are read where none of them can be the last.
+  if (taken.kind === 'read' && !taken.value.some(isBefore)) taken = await takenSince(store, 0);
+  if (taken.kind === 'unavailable') return taken;
+  const last = taken.value.findLast(isBefore);
+  const inForce = last !== undefined && (last.stays || last.atMs >= fromMs - usedMs) ? [last] : [];
+  const since = taken.value.filter((rate) => !isBefore(rate));
+  return { kind: 'read', value: [...inForce, ...since].map(({ cents }) => cents) };
 }
 
 /** Rates removed in one unit. */
