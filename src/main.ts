@@ -8,6 +8,7 @@ import { createAccess, keyTiers, type Access } from './access/admission.js';
 import { KeyChanges, storedKeys, storedUsage } from './access/stored.js';
 import { readTiers, type Tiers } from './access/tiers.js';
 import { readAccount } from './checkout/addresses.js';
+import { addressSentence } from './checkout/freshAddresses.js';
 import { startCheckout, type Checkout } from './checkout/checkout.js';
 import { addAudit, type AuditCommandParts } from './commands/audit.js';
 import { addBackup } from './commands/backup.js';
@@ -73,6 +74,7 @@ import { exactOffLoop } from './search/offLoop.js';
 import { missingStore, openStore, parseStoreUrl } from './store/open.js';
 import { removeExpired, storedData } from './store/retention.js';
 import { openSecrets } from './store/secrets.js';
+import type { Reading, Store } from './store/store.js';
 import { startSweep, type SweepParts } from './store/sweep.js';
 import { removeRates } from './store/rates.js';
 import { unitIds } from './store/unitId.js';
@@ -407,6 +409,15 @@ function wrongAccount({ btcXpub, btcNetwork }: Partial<Configuration>): string[]
   return 'wrong' in read ? [`BTC_XPUB ${read.wrong}.`] : [];
 }
 
+/** Where the addresses of the configured account stand in a store. */
+function addressSentenceOf(
+  { btcXpub, btcNetwork }: Configuration,
+  store: Store,
+): Promise<Reading<string>> | undefined {
+  const read = btcXpub === null ? undefined : readAccount(btcXpub, btcNetwork);
+  return read !== undefined && 'account' in read ? addressSentence(store, read.account) : undefined;
+}
+
 /** What is wrong with the model that EMBED_MODEL names, told by the names of folders alone. */
 async function wrongModelName(partial: Partial<Configuration>): Promise<string[]> {
   const { embedModel, modelsFolder, dataFolder } = partial;
@@ -536,6 +547,7 @@ function lockFolder(folder: string): string | undefined {
 /** What the doctor looks at besides the store. */
 const doctorParts = {
   wrongAccount,
+  addressSentence: addressSentenceOf,
   nativeVersion: native.version,
   nodeVersion: process.versions.node,
   hasIndex: () => loadHnsw() !== undefined,

@@ -38,6 +38,9 @@ function readKey(
   return undefined;
 }
 
+/** Addresses that are remembered: deriving one takes about a millisecond, and an order needs its own twice. */
+const maxDerived = 2_048;
+
 /** An account that addresses are derived from. */
 export interface Account {
   /** Names it in the store: 16 bytes of SHA-256 over chain code and public key. */
@@ -61,13 +64,19 @@ export function readAccount(
     return { wrong: `is a ${version.name}, which is not of BTC_NETWORK ${network}` };
   }
   const receiving = key.derive(0);
+  const derived = new Map<number, string>();
   const digest = createHash('sha256').update(key.chainCode).update(key.publicKey).digest().subarray(0, 16);
   const address = (index: number): string => {
+    const known = derived.get(index);
+    if (known !== undefined) return known;
     const found = payments.p2wpkh({
       pubkey: receiving.derive(index).publicKey,
       network: params[network],
     }).address;
     if (found === undefined) throw new Error(`Index ${index} has no address`);
+    const [oldest] = derived.keys();
+    if (derived.size >= maxDerived && oldest !== undefined) derived.delete(oldest);
+    derived.set(index, found);
     return found;
   };
   return { account: { digest, network, address } };

@@ -7,12 +7,14 @@ import {
   nextAddressIndex,
   takeIndexes,
   visitOpenOrders,
+  type AddressIndex,
   type OrderRecord,
 } from '../store/orders.js';
-import type { Fence, Reading, Unavailable } from '../store/store.js';
+import type { Fence, Operation, Reading, Unavailable } from '../store/store.js';
 import type { Account } from './addresses.js';
 import { draftOrder, newOrderId, type BookParts, type MadeOrder, type NewOrder } from './book.js';
 import type { Chain } from './chain.js';
+import { beginAccount, freshIndexes, maxPassedOver } from './freshAddresses.js';
 import type { RailUnavailable } from './lightning.js';
 import { lookUpOrder } from './lookUp.js';
 import type { Readiness } from './rails.js';
@@ -33,6 +35,16 @@ const followedMs = 5_000;
 /** Orders that are made in one unit: they share the step of the account's index. */
 const mostTogether = 64;
 
+/** An order waits for the search of an account that is new to the store: so long between two looks (ms). */
+const beginPollMs = 100;
+
+/** Looks before the order is refused: 10 s. */
+const mostBeginPolls = 100;
+
+const stillSearching = 'The account is being searched for earlier payments. Try again in a minute.';
+
+const tooManyUnpaid = 'Too many on-chain orders wait for their payment.';
+
 /** What the rail is made of. */
 export interface BitcoinParts extends BookParts {
   readonly clock: Clock;
@@ -42,7 +54,7 @@ export interface BitcoinParts extends BookParts {
   readonly confirmationsRequired: number;
   /** Most orders at once that are not paid for; 0: no limit. */
   readonly maxUnpaidOrders: number;
-  readonly log: Pick<Log, 'warn' | 'debug'>;
+  readonly log: Pick<Log, 'warn' | 'info' | 'debug'>;
 }
 
 /** A wish for an order, without what the rail itself knows. */
@@ -53,6 +65,16 @@ export type BitcoinWish = Omit<
 
 /** What making an order came to. `rail busy`: as many as may be are not paid for. */
 export type BitcoinMade = MadeOrder | RailUnavailable | { readonly kind: 'rail busy' } | Unavailable;
+
+/** Orders that are not on disk yet, and what gives out their addresses. */
+interface Drafts {
+  readonly kind: 'drafts';
+  readonly made: readonly MadeOrder[];
+  readonly step: Operation;
+  /** The first index that was looked at. */
+  readonly from: number;
+  readonly passedOver: number;
+}
 
 interface Waiting {
   readonly wish: BitcoinWish;
@@ -67,11 +89,42 @@ export class Bitcoin {
   private readinessAtMs = -Infinity;
   private known: Promise<Readiness> | undefined;
   private readonly looking = new Map<string, { readonly atMs: number; readonly done: Promise<unknown> }>();
+  private begun = false;
 
   constructor(private readonly parts: BitcoinParts) {}
 
-  /** Whether payments would be seen; looked at every few seconds at most. */
-  check(): Promise<Readiness> {
+  /** Whether an order made now would be taken. The node is asked every few seconds at most. */
+  async check(): Promise<Readiness> {
+    if (!this.begun) {
+      const begun = await this.readBegun();
+      if (begun !== undefined) return { ready: false, reason: begun };
+    }
+    const node = await this.nodeCheck();
+    if (!node.ready) return node;
+    const room = await this.room(1);
+    if (room.kind === 'unavailable') return { ready: false, reason: 'The store is not available.' };
+    return room.value > 0 ? { ready: true } : { ready: false, reason: tooManyUnpaid };
+  }
+
+  /**
+   * Finds the first address to give out, where the store does not know the account yet. Resolves to 0 when it
+   * is known; undefined: the store or the node does not answer.
+   */
+  async begin(): Promise<0 | undefined> {
+    if (this.begun) return 0;
+    const begun = await beginAccount(this.parts);
+    if (begun.kind !== 'begun') {
+      if (begun.kind === 'failed') this.unusable(begun.reason);
+      return undefined;
+    }
+    this.begun = true;
+    const { next } = begun.index;
+    const said = begun.searched ? 'the account was searched for earlier payments' : 'the account is known';
+    this.parts.log.info({ rail: 'btc', nextIndex: next, passedOver: begun.index.passedOver }, said);
+    return 0;
+  }
+
+  private nodeCheck(): Promise<Readiness> {
     const nowMs = this.parts.clock.monotonicMs();
     if (this.known === undefined || nowMs - this.readinessAtMs >= knownMs) {
       this.readinessAtMs = nowMs;
@@ -86,7 +139,8 @@ export class Bitcoin {
    * given out twice, whatever is killed.
    */
   async create(wish: BitcoinWish): Promise<BitcoinMade> {
-    const ready = await this.check();
+    await this.untilBegun();
+    const ready = await this.nodeCheck();
     if (!ready.ready) return { kind: 'rail unavailable', reason: ready.reason };
     return new Promise((settle, fail) => {
       this.waiting.push({ wish, settle, fail });
@@ -138,35 +192,84 @@ export class Bitcoin {
     }
   }
 
+  /** Waits a while for the process that searches an account which is new to the store. */
+  private async untilBegun(): Promise<void> {
+    for (let polls = 0; !this.begun && polls < mostBeginPolls; polls += 1) {
+      if ((await this.readBegun()) === undefined) return;
+      await this.parts.clock.sleep(beginPollMs);
+    }
+  }
+
+  /** Undefined once the store knows where the account's addresses stand, else a sentence for the buyer. */
+  private async readBegun(): Promise<string | undefined> {
+    const { store, account } = this.parts;
+    const index = await nextAddressIndex(store, account.digest);
+    if (index.kind === 'unavailable') return 'The store is not available.';
+    this.begun = index.value.bytes !== undefined;
+    return this.begun ? undefined : stillSearching;
+  }
+
   /** Makes orders in one unit; fewer than wished where the limit of unpaid ones is reached. */
   private async makeGroup(wishes: readonly BitcoinWish[]): Promise<readonly BitcoinMade[]> {
-    const { store, account, chain, newUnitId } = this.parts;
+    const { store, account, newUnitId } = this.parts;
     let skipped = 0;
     for (;;) {
       const index = await nextAddressIndex(store, account.digest);
       if (index.kind === 'unavailable') return wishes.map(() => index);
+      if (index.value.bytes === undefined) {
+        return wishes.map(() => ({ kind: 'rail unavailable', reason: stillSearching }) as const);
+      }
       const room = await this.room(wishes.length);
       if (room.kind === 'unavailable') return wishes.map(() => room);
-      const { bytes } = index.value;
-      const next = index.value.next + skipped;
-      const made = wishes.slice(0, room.value).map((wish, at) => this.draft(wish, next + at));
-      if (made.length === 0) return [];
-      const prepared = await chain.prepare?.(next + made.length - 1);
-      if (prepared?.kind === 'failed') return wishes.map(() => this.unusable(prepared.reason));
-      const outcome = await store.commit({
-        id: newUnitId(),
-        operations: [
-          takeIndexes(account.digest, bytes, next + made.length),
-          ...made.flatMap(({ order }) => insertOrder(order)),
-        ],
-      });
+      if (room.value === 0) return [];
+      const drafts = await this.drafts(wishes.slice(0, room.value), index.value, index.value.next + skipped);
+      if (drafts.kind !== 'drafts') return wishes.map(() => drafts);
+      const { made, step } = drafts;
+      const operations = [step, ...made.flatMap(({ order }) => insertOrder(order))];
+      const outcome = await store.commit({ id: newUnitId(), operations });
       if (outcome.kind === 'unavailable') return wishes.map(() => outcome);
-      if (outcome.kind === 'done') return made;
+      if (outcome.kind === 'done') {
+        this.reportPassedOver(drafts);
+        return made;
+      }
       if (outcome.kind === 'refused') throw new Error('A new order was refused by a fence');
       // Another process took these indexes; or an address is an order's already, as after an index that a
       // restored store has too low: then it is left out.
       skipped = outcome.operation === 0 ? 0 : skipped + 1;
     }
+  }
+
+  /** Orders from an index on, each with an address that has no history, and the step of the index. */
+  private async drafts(
+    wishes: readonly BitcoinWish[],
+    before: AddressIndex,
+    from: number,
+  ): Promise<Drafts | RailUnavailable> {
+    const { account, chain } = this.parts;
+    const fresh = await freshIndexes(this.parts, from, wishes.length);
+    if (fresh.kind === 'failed') return this.unusable(fresh.reason);
+    if (fresh.kind === 'exhausted') return this.exhausted(from);
+    // Asked after the look at the addresses: an old payment that comes between is in a block up to this one.
+    const tip = await chain.tip();
+    if (tip.kind === 'failed') return this.unusable(tip.reason);
+    const { indexes, passedOver } = fresh.value;
+    const made = wishes.map((wish, at) => this.draft(wish, indexes[at] ?? from + at, tip.value));
+    const next = (indexes.at(-1) ?? from) + 1;
+    const counted = { bytes: before.bytes, passedOver: before.passedOver + passedOver };
+    return { kind: 'drafts', made, step: takeIndexes(account.digest, counted, next), from, passedOver };
+  }
+
+  private reportPassedOver({ from, passedOver }: Drafts): void {
+    if (passedOver === 0) return;
+    const about = { rail: 'btc', fromIndex: from, passedOver };
+    this.parts.log.warn(about, 'addresses with earlier payments were passed over');
+  }
+
+  private exhausted(from: number): RailUnavailable {
+    const about = { rail: 'btc', fromIndex: from, passedOver: maxPassedOver };
+    const said = 'every next address has earlier payments: give BTC_XPUB an account of its own';
+    this.parts.log.warn(about, said);
+    return { kind: 'rail unavailable', reason: 'No unused address is left for an order.' };
   }
 
   /**
@@ -180,7 +283,7 @@ export class Bitcoin {
     return unpaid.kind === 'unavailable' ? unpaid : { kind: 'read', value: most - unpaid.value };
   }
 
-  private draft(wish: BitcoinWish, index: number): MadeOrder {
+  private draft(wish: BitcoinWish, index: number, createdHeight: number): MadeOrder {
     const { account, confirmationsRequired, randomness } = this.parts;
     return draftOrder(this.parts, {
       ...wish,
@@ -191,6 +294,7 @@ export class Bitcoin {
       reference: null,
       addressIndex: index,
       confirmationsRequired,
+      createdHeight,
       lifeMs: orderMs,
     });
   }
@@ -231,10 +335,18 @@ export class Bitcoin {
   }
 
   private async look(): Promise<Readiness> {
-    const { chain, account } = this.parts;
+    const { chain, account, store } = this.parts;
     const network = await chain.network();
     if (network.kind === 'failed') return { ready: false, reason: this.unusable(network.reason).reason };
-    if (network.value === account.network) return { ready: true };
-    return { ready: false, reason: `The Bitcoin node is on ${network.value}, not on ${account.network}.` };
+    if (network.value !== account.network) {
+      return { ready: false, reason: `The Bitcoin node is on ${network.value}, not on ${account.network}.` };
+    }
+    const index = await nextAddressIndex(store, account.digest);
+    if (index.kind === 'unavailable') return { ready: false, reason: 'The store is not available.' };
+    const fresh = await freshIndexes(this.parts, index.value.next, 1);
+    if (fresh.kind === 'answer') return { ready: true };
+    const { reason } =
+      fresh.kind === 'failed' ? this.unusable(fresh.reason) : this.exhausted(index.value.next);
+    return { ready: false, reason };
   }
 }

@@ -64,7 +64,7 @@ export type NewOrder = Pick<
   | 'reference'
   | 'addressIndex'
   | 'confirmationsRequired'
-> & { readonly id: string; readonly lifeMs: number };
+> & { readonly id: string; readonly lifeMs: number; readonly createdHeight?: number };
 
 /** RFC 4648 base32 in lower case, of 16 bytes: 26 characters. */
 const base32 = 'abcdefghijklmnopqrstuvwxyz234567';
@@ -91,7 +91,7 @@ export interface MadeOrder {
 /** An order that is not yet on disk, and its claim token. */
 export function draftOrder(
   { clock, randomness, secrets }: Pick<BookParts, 'clock' | 'randomness' | 'secrets'>,
-  { lifeMs, ...wish }: NewOrder,
+  { lifeMs, createdHeight, ...wish }: NewOrder,
 ): MadeOrder {
   const createdAtMs = Math.floor(clock.wallMs());
   const claimToken = `ct_${randomness(32).toString('base64url')}`;
@@ -101,7 +101,9 @@ export function draftOrder(
     expiresAtMs: createdAtMs + lifeMs,
     status: wish.rail === 'card' ? 'open' : 'pending',
     late: false,
+    createdHeight: createdHeight ?? null,
     outputs: [],
+    earlier: [],
     paid: 0,
     refunded: 0,
     key: 'none',
@@ -140,10 +142,13 @@ export function stateOf(record: OrderRecord): Order {
         rail: 'btc',
         price: BigInt(record.sat),
         status: record.status as BtcStatus,
+        createdAtMs: record.createdAtMs,
+        createdHeight: record.createdHeight,
         confirmationsRequired: record.confirmationsRequired,
         outputs: record.outputs.map(([txid, vout, sat, confirmations, atMs]) => {
           return { txid, vout, sat: BigInt(sat), confirmations, atMs };
         }),
+        earlier: record.earlier,
       };
     case 'lightning':
       return {
@@ -187,7 +192,7 @@ function withState(record: OrderRecord, state: Order, nowMs: number): OrderRecor
       const outputs = state.outputs.map(
         ({ txid, vout, sat, confirmations, atMs }) => [txid, vout, Number(sat), confirmations, atMs] as const,
       );
-      return { ...next, outputs };
+      return { ...next, outputs, earlier: state.earlier };
     }
     case 'lightning':
       return { ...next, paid: Number(state.paidSat) };

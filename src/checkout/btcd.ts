@@ -5,13 +5,23 @@
 import { Agent } from 'node:https';
 import type { Clock } from '../system/clock.js';
 import { BtcdFollower, type BtcdPlace } from './btcdFollow.js';
-import type { Chain, ChainAnswer, ChainHints, Following } from './chain.js';
+import {
+  usedEach,
+  type Chain,
+  type ChainAnswer,
+  type ChainHints,
+  type Failed,
+  type Following,
+} from './chain.js';
 import { askNode } from './httpsJson.js';
 import type { Network } from './lightning.js';
-import type { Output } from './orders.js';
+import type { FoundOutput, Output } from './orders.js';
 
 /** Transactions in one answer. */
 const pageTransactions = 100;
+
+/** Blocks whose height is remembered. */
+const mostHeights = 10_000;
 
 /** What btcd answers for an address that it never saw. */
 const nothingKnown = -5;
@@ -22,10 +32,13 @@ function isJson(value: unknown): value is Json {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** An output and the hash of its block; null: in no block. */
+type PlacedOutput = Output & { readonly block: string | null };
+
 /** A transaction's outputs to an address. @throws Error when it is none */
-function outputsOf(transaction: unknown, address: string): Output[] {
+function outputsOf(transaction: unknown, address: string): PlacedOutput[] {
   if (!isJson(transaction)) throw new Error('a transaction is none');
-  const { txid, confirmations = 0, vout, time, blocktime } = transaction;
+  const { txid, confirmations = 0, vout, time, blocktime, blockhash } = transaction;
   if (typeof txid !== 'string' || !Array.isArray(vout) || !Number.isSafeInteger(confirmations)) {
     throw new Error('a transaction is none');
   }
@@ -39,13 +52,17 @@ function outputsOf(transaction: unknown, address: string): Output[] {
     // Amounts come as bitcoin in binary64, which holds every amount of satoshi exactly enough to round back.
     const sat = BigInt(Math.round(value * 1e8));
     const atMs = seconds === undefined ? null : seconds * 1_000;
-    return [{ txid, vout: n as number, sat, confirmations: confirmations as number, atMs }];
+    const depth = confirmations as number;
+    const block = depth > 0 ? String(blockhash) : null;
+    return [{ txid, vout: n as number, sat, confirmations: depth, atMs, block }];
   });
 }
 
 /** A client of one btcd. */
 export class Btcd implements Chain {
   private readonly agent: Agent;
+  /** Heights by the hash of the block, the last asked for last: a block never changes its height. */
+  private readonly heights = new Map<string, number>();
 
   constructor(
     private readonly place: BtcdPlace,
@@ -65,8 +82,51 @@ export class Btcd implements Chain {
     return { kind: 'answer', value: names[name] ?? name };
   }
 
-  async lookup(address: string): Promise<ChainAnswer<readonly Output[]>> {
-    const found: Output[] = [];
+  async tip(): Promise<ChainAnswer<number>> {
+    const answer = await this.call('getblockcount', []);
+    if (answer.kind === 'failed') return answer;
+    const { value } = answer;
+    return Number.isSafeInteger(value)
+      ? { kind: 'answer', value: value as number }
+      : failure('its height is no number');
+  }
+
+  async used(addresses: readonly string[]): Promise<ChainAnswer<ReadonlySet<string>>> {
+    return usedEach(addresses, async (address) => {
+      const answer = await this.call('searchrawtransactions', [address, 0, 0, 1]);
+      if (answer.kind === 'answer') return { kind: 'answer', value: true };
+      return answer.code === nothingKnown ? { kind: 'answer', value: false } : answer;
+    });
+  }
+
+  async lookup(address: string): Promise<ChainAnswer<readonly FoundOutput[]>> {
+    const outputs = await this.outputs(address);
+    if (outputs.kind === 'failed') return outputs;
+    const found: FoundOutput[] = [];
+    for (const { block, ...output } of outputs.value) {
+      const height = block === null ? null : await this.heightOf(block);
+      if (typeof height === 'object' && height !== null) return height;
+      found.push({ ...output, height });
+    }
+    return { kind: 'answer', value: found };
+  }
+
+  /** The height of a block, or why it is not known. */
+  private async heightOf(block: string): Promise<number | Failed> {
+    const known = this.heights.get(block);
+    if (known !== undefined) return known;
+    const answer = await this.call('getblockheader', [block, true]);
+    if (answer.kind === 'failed') return answer;
+    const height = isJson(answer.value) ? answer.value['height'] : undefined;
+    if (!Number.isSafeInteger(height)) return failure('a block has no height');
+    const [oldest] = this.heights.keys();
+    if (this.heights.size >= mostHeights && oldest !== undefined) this.heights.delete(oldest);
+    this.heights.set(block, height as number);
+    return height as number;
+  }
+
+  private async outputs(address: string): Promise<ChainAnswer<readonly PlacedOutput[]>> {
+    const found: PlacedOutput[] = [];
     for (let skip = 0; ; skip += pageTransactions) {
       const parameters = [address, 1, skip, pageTransactions, 0, false, [address]];
       const answer = await this.call('searchrawtransactions', parameters);
@@ -113,6 +173,6 @@ export class Btcd implements Chain {
   }
 }
 
-function failure(reason: string): { readonly kind: 'failed'; readonly reason: string } {
+function failure(reason: string): Failed {
   return { kind: 'failed', reason };
 }

@@ -47,7 +47,7 @@ export interface CheckoutParts extends BookParts {
   readonly configuration: Configuration;
   readonly tiers: Tiers;
   readonly clock: Clock;
-  readonly log: Pick<Log, 'warn' | 'error' | 'debug'>;
+  readonly log: Pick<Log, 'warn' | 'error' | 'info' | 'debug'>;
   /** This process' name among those that share the store. */
   readonly holder: string;
   /** Gets a page of a source of rates; rejects when there is none in time. */
@@ -109,7 +109,7 @@ function chainOf(chain: BitcoinChain, account: Account, lnd: Lnd | undefined, cl
 export type RailsParts = BookParts & {
   readonly configuration: Configuration;
   readonly clock: Clock;
-  readonly log: Pick<Log, 'warn' | 'error' | 'debug'>;
+  readonly log: Pick<Log, 'warn' | 'error' | 'info' | 'debug'>;
 };
 
 /** The rails that the operator has set up. */
@@ -197,7 +197,7 @@ export function startCheckout(parts: CheckoutParts): Checkout {
   const onChainRoutes = { ...parts, bitcoin };
   const kept = [
     ...(lightning === undefined ? [] : [keepReconciled(parts, 'lightning', lightning)]),
-    ...(bitcoin === undefined ? [] : [keepBitcoin(parts, bitcoin)]),
+    ...(bitcoin === undefined ? [] : [keepBegun(parts, bitcoin), keepBitcoin(parts, bitcoin)]),
   ];
   return {
     handlers: {
@@ -229,6 +229,11 @@ export function startCheckout(parts: CheckoutParts): Checkout {
   };
 }
 
+/** Has one process search an account that is new to the store, and try again where the node does not answer. */
+function keepBegun(parts: CheckoutParts, bitcoin: Bitcoin): () => Promise<void> {
+  return keepReconciled(parts, 'btc account', { reconcile: () => bitcoin.begin() });
+}
+
 /** Watches on-chain orders in whichever process holds the lease; or looks them up again and again. */
 function keepBitcoin(parts: CheckoutParts, bitcoin: Bitcoin): () => Promise<void> {
   if (!bitcoin.follows) return keepReconciled(parts, 'btc', bitcoin);
@@ -250,7 +255,7 @@ function keepBitcoin(parts: CheckoutParts, bitcoin: Bitcoin): () => Promise<void
   };
 }
 
-/** Looks open orders up at once and again and again, in whichever process holds the lease of the rail. */
+/** Does the upkeep at once and every 15 s, in whichever process holds the lease of its name. */
 function keepReconciled(
   parts: CheckoutParts,
   name: string,

@@ -3,9 +3,9 @@
  * electrs' servers speak the same). It tells of nothing by itself: open orders are looked up again and again.
  */
 import type { Clock } from '../system/clock.js';
-import type { Chain, ChainAnswer } from './chain.js';
+import { usedEach, type Chain, type ChainAnswer } from './chain.js';
 import { agentFor, askNode, type NodeAgent } from './httpsJson.js';
-import type { Output } from './orders.js';
+import { outpointOf, type FoundOutput } from './orders.js';
 
 /** The first block of each network, by its hash as people write it. */
 const firstBlocks: Readonly<Record<string, string>> = {
@@ -40,14 +40,36 @@ function isTransaction(value: unknown): value is Transaction {
   );
 }
 
-function outputsOf({ txid, vout, status }: Transaction, address: string, tip: number): Output[] {
+function outputsOf({ txid, vout, status }: Transaction, address: string, tip: number): FoundOutput[] {
+  const height = status.confirmed ? (status.block_height ?? tip) : null;
   // A block that came after the tip was asked for is at least one deep.
-  const confirmations = status.confirmed ? Math.max(1, tip - (status.block_height ?? tip) + 1) : 0;
+  const confirmations = height === null ? 0 : Math.max(1, tip - height + 1);
   const atMs = status.block_time === undefined ? null : status.block_time * 1_000;
   return vout.flatMap((output, index) => {
     if (output.scriptpubkey_address !== address) return [];
-    return [{ txid, vout: index, sat: BigInt(output.value), confirmations, atMs }];
+    return [{ txid, vout: index, sat: BigInt(output.value), confirmations, atMs, height }];
   });
+}
+
+/** Whether an address has transactions, by the server's statistics of it. */
+function hasHistory(text: string): ChainAnswer<boolean> {
+  const counts = countsOf(text);
+  return counts.every((count) => Number.isSafeInteger(count))
+    ? { kind: 'answer', value: counts.some((count) => count !== 0) }
+    : failure('its statistics of an address are none');
+}
+
+/** Transactions in blocks, and in none; undefined where the server does not say. */
+function countsOf(text: string): readonly [unknown, unknown] {
+  interface Stats {
+    readonly tx_count?: unknown;
+  }
+  try {
+    const json = JSON.parse(text) as { readonly chain_stats?: Stats; readonly mempool_stats?: Stats } | null;
+    return [json?.chain_stats?.tx_count, json?.mempool_stats?.tx_count];
+  } catch {
+    return [undefined, undefined];
+  }
 }
 
 /** A client of one server. */
@@ -68,17 +90,31 @@ export class Esplora implements Chain {
     return { kind: 'answer', value: firstBlocks[answer.value.trim()] ?? 'a network of its own' };
   }
 
-  async lookup(address: string): Promise<ChainAnswer<readonly Output[]>> {
+  async tip(): Promise<ChainAnswer<number>> {
     const tip = await this.get('/blocks/tip/height');
     if (tip.kind === 'failed') return tip;
     const height = Number(tip.value);
-    if (!Number.isSafeInteger(height)) return failure('its height is no number');
-    const found = new Map<string, Output>();
+    return Number.isSafeInteger(height)
+      ? { kind: 'answer', value: height }
+      : failure('its height is no number');
+  }
+
+  async used(addresses: readonly string[]): Promise<ChainAnswer<ReadonlySet<string>>> {
+    return usedEach(addresses, async (address) => {
+      const answer = await this.get(`/address/${address}`);
+      return answer.kind === 'failed' ? answer : hasHistory(answer.value);
+    });
+  }
+
+  async lookup(address: string): Promise<ChainAnswer<readonly FoundOutput[]>> {
+    const tip = await this.tip();
+    if (tip.kind === 'failed') return tip;
+    const found = new Map<string, FoundOutput>();
     for (let path = `/address/${address}/txs`; ;) {
       const page = await this.transactions(path);
       if (page.kind === 'failed') return page;
-      const outputs = page.value.flatMap((each) => outputsOf(each, address, height));
-      for (const output of outputs) found.set(`${output.txid}:${output.vout}`, output);
+      const outputs = page.value.flatMap((each) => outputsOf(each, address, tip.value));
+      for (const output of outputs) found.set(outpointOf(output), output);
       const confirmed = page.value.filter(({ status }) => status.confirmed);
       const last = confirmed.at(-1);
       if (last === undefined || confirmed.length < pageTransactions) break;

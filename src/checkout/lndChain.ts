@@ -8,7 +8,7 @@ import { readAccount, type Account } from './addresses.js';
 import type { Chain, ChainAnswer, ChainHints, Following } from './chain.js';
 import { LndFollower } from './lndFollow.js';
 import type { Lnd, WalletAccount, WalletTransaction } from './lnd.js';
-import type { Output } from './orders.js';
+import { outpointOf, type FoundOutput, type Output } from './orders.js';
 
 /** From this depth on a transaction is taken to stay where it is. */
 const settledDepth = 144;
@@ -26,7 +26,7 @@ interface Settled extends Omit<Output, 'confirmations'> {
 /** Outputs by what names them, txid and index: whatever is told twice is there once. */
 type Outputs<Each> = Map<string, Each>;
 
-type ByAddress = ReadonlyMap<string, Outputs<Output>>;
+type ByAddress = ReadonlyMap<string, Outputs<FoundOutput>>;
 
 /** A reading of the account; undefined: it has not begun. */
 interface Asked {
@@ -40,7 +40,7 @@ function put<Each extends Pick<Output, 'txid' | 'vout'>>(
   output: Each,
 ): void {
   const outputs = into.get(address) ?? new Map<string, Each>();
-  into.set(address, outputs.set(`${output.txid}:${output.vout}`, output));
+  into.set(address, outputs.set(outpointOf(output), output));
 }
 
 /** A view of one account. */
@@ -102,7 +102,28 @@ export class LndChain implements Chain {
     return { kind: 'answer', value: undefined };
   }
 
-  async lookup(address: string): Promise<ChainAnswer<readonly Output[]>> {
+  async tip(): Promise<ChainAnswer<number>> {
+    const info = await this.lnd.info();
+    return info.kind === 'failed' ? info : { kind: 'answer', value: info.value.blockHeight };
+  }
+
+  /** By a reading of the account that begins after the call; LND knows nothing from before the import. */
+  async used(addresses: readonly string[]): Promise<ChainAnswer<ReadonlySet<string>>> {
+    if (this.known?.beganMs !== undefined) this.known = undefined;
+    this.known ??= this.ask();
+    const answer = await this.known.answer;
+    if (answer.kind === 'failed') return answer;
+    return { kind: 'answer', value: new Set(addresses.filter((address) => answer.value.has(address))) };
+  }
+
+  async firstUnshown(): Promise<ChainAnswer<number>> {
+    const name = await this.named();
+    if (name.kind === 'failed') return name;
+    const found = await this.lnd.account(name.value);
+    return found.kind === 'failed' ? found : { kind: 'answer', value: found.value.handedOut };
+  }
+
+  async lookup(address: string): Promise<ChainAnswer<readonly FoundOutput[]>> {
     const began = this.known?.beganMs;
     const old = began !== undefined && this.clock.monotonicMs() - began >= knownMs;
     if (this.known === undefined || old) this.known = this.ask();
@@ -178,25 +199,25 @@ export class LndChain implements Chain {
     const recent = await this.lnd.transactions(name.value, this.settled.to + 1);
     if (recent.kind === 'failed') return recent;
     const tip = info.value.blockHeight;
-    const found = new Map<string, Outputs<Output>>();
+    const found = new Map<string, Outputs<FoundOutput>>();
     for (const transaction of recent.value) this.sort(transaction, tip, found);
     this.settled.to = Math.max(this.settled.to, tip - settledDepth);
     for (const [address, outputs] of this.settled.byAddress) {
-      for (const { height, ...output } of outputs.values()) {
-        put(found, address, { ...output, confirmations: tip - height + 1 });
+      for (const output of outputs.values()) {
+        put(found, address, { ...output, confirmations: tip - output.height + 1 });
       }
     }
     return { kind: 'answer', value: found };
   }
 
-  private sort(transaction: WalletTransaction, tip: number, found: Map<string, Outputs<Output>>): void {
+  private sort(transaction: WalletTransaction, tip: number, found: Map<string, Outputs<FoundOutput>>): void {
     const { txid, height, confirmations, atMs } = transaction;
     for (const { address, vout, sat } of transaction.outputs) {
       const output = { txid, vout, sat, atMs: height === 0 ? null : atMs };
       if (height > 0 && height <= tip - settledDepth) {
         put(this.settled.byAddress, address, { ...output, height });
       } else {
-        put(found, address, { ...output, confirmations });
+        put(found, address, { ...output, confirmations, height: height === 0 ? null : height });
       }
     }
   }

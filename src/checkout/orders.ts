@@ -36,14 +36,30 @@ export interface Output {
   readonly atMs: number | null;
 }
 
+/** A payment to an address as a node reports it. */
+export interface FoundOutput extends Output {
+  /** Height of its block; null: in no block. */
+  readonly height: number | null;
+}
+
+/** The name of an output: a transaction creates each of its outputs once. */
+export function outpointOf({ txid, vout }: Pick<Output, 'txid' | 'vout'>): string {
+  return `${txid}:${vout}`;
+}
+
 /** An on-chain order. */
 export interface BtcOrder extends AnyOrder {
   readonly rail: 'btc';
+  readonly createdAtMs: number;
+  /** Height of the chain's last block when the order was made; null: orders of older versions. */
+  readonly createdHeight: number | null;
   readonly status: BtcStatus;
   /** Depth at which an output counts. */
   readonly confirmationsRequired: number;
-  /** Every output that is known, in the order of txid and vout. */
+  /** Every output that counts, in the order of txid and vout. */
   readonly outputs: readonly Output[];
+  /** Names of the outputs that came before the order, sorted: they never count, whatever block they move to. */
+  readonly earlier: readonly string[];
 }
 
 /** A Lightning order. */
@@ -70,7 +86,7 @@ export type OrderEvent =
   /** Time has passed. */
   | { readonly kind: 'time' }
   /** Every output to the order's address that the node knows now; one that is told twice counts once. */
-  | { readonly kind: 'outputs'; readonly outputs: readonly Output[] }
+  | { readonly kind: 'outputs'; readonly outputs: readonly FoundOutput[] }
   /** The invoice as LND has it. */
   | {
       readonly kind: 'invoice';
@@ -163,26 +179,54 @@ function byTxid(left: Output, right: Output): number {
   return left.vout - right.vout || left.confirmations - right.confirmations;
 }
 
-/** Outputs in the order of txid and vout; of one that was told twice the shallower telling. */
-function eachOnce(outputs: readonly Output[]): readonly Output[] {
+/** Outputs in the order of txid and vout; of one that is reported twice the shallower report. */
+function eachOnce(outputs: readonly FoundOutput[]): readonly FoundOutput[] {
   return outputs.toSorted(byTxid).filter(({ txid, vout }, at, sorted) => {
     const before = sorted[at - 1];
     return before?.txid !== txid || before.vout !== vout;
   });
 }
 
+/** A block's time may be so far behind the time at which its transactions were sent (ms). */
+const blockTimeSlackMs = 2 * 3_600_000;
+
+/**
+ * An output pays an order only if it came after the order: in a block above the last one when the order was
+ * made. An order of an older version has no height: there the block's time decides.
+ */
+function cameBefore(order: BtcOrder, { height, atMs }: FoundOutput): boolean {
+  if (height === null) return false;
+  if (order.createdHeight !== null) return height <= order.createdHeight;
+  return atMs !== null && atMs < order.createdAtMs - blockTimeSlackMs;
+}
+
+/**
+ * Separates what counts from what came before the order. Both last: an output that was seen unconfirmed after
+ * the order still counts where a reorganisation puts it into a lower block, and an earlier one still does not
+ * where one moves it to a higher block.
+ */
+function sortOutputs(order: BtcOrder, found: readonly FoundOutput[]): Pick<BtcOrder, 'outputs' | 'earlier'> {
+  const counted = new Set(order.outputs.map(outpointOf));
+  const earlier = new Set(order.earlier);
+  const outputs: Output[] = [];
+  for (const { height, ...output } of eachOnce(found)) {
+    const outpoint = outpointOf(output);
+    if (!counted.has(outpoint) && cameBefore(order, { height, ...output })) earlier.add(outpoint);
+    if (!earlier.has(outpoint)) outputs.push(output);
+  }
+  return { outputs, earlier: earlier.size === order.earlier.length ? order.earlier : [...earlier].sort() };
+}
+
 function btc(before: BtcOrder, event: OrderEvent, nowMs: number): Transition {
   if (event.kind !== 'outputs' && event.kind !== 'time') return unchanged(before);
-  const outputs = event.kind === 'outputs' ? eachOnce(event.outputs) : before.outputs;
-  const order: BtcOrder = { ...before, outputs };
+  const order = event.kind === 'outputs' ? { ...before, ...sortOutputs(before, event.outputs) } : before;
   const status = btcStatus(order, nowMs);
   const late = covered(status) ? (covered(before.status) ? before.late : isLate(order, nowMs)) : before.late;
   const after: BtcOrder = { ...order, status, late };
   const effect = btcEffect(after);
   const key = effect === undefined ? after.key : keyAfter(effect);
-  if (effect === undefined && status === before.status && sameOutputs(before.outputs, outputs)) {
-    return unchanged(before);
-  }
+  const same = sameOutputs(before.outputs, order.outputs) && order.earlier === before.earlier;
+  if (effect === undefined && status === before.status && same) return unchanged(before);
   return { order: { ...after, key }, effect };
 }
 

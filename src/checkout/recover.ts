@@ -11,20 +11,19 @@ import {
   nextAddressIndex,
   takeIndexes,
   visitOrders,
+  type AddressIndex,
 } from '../store/orders.js';
 import type { Reading, Unavailable } from '../store/store.js';
 import { visitRecords } from '../store/entries.js';
 import type { Account } from './addresses.js';
 import { replaceUnrevealedKey, type BookParts } from './book.js';
 import type { Chain } from './chain.js';
+import { searchHistory } from './freshAddresses.js';
 import type { Lnd } from './lnd.js';
 import type { Output } from './orders.js';
 
-/** Indexes left out beyond the last that is known to be given out; unused ones in a row that end a search. */
+/** Indexes left out beyond the last that is known to be given out. */
 const margin = 1_000;
-
-/** Addresses asked about at once. */
-const together = 8;
 
 /** What came of it. Sentences are for the operator. */
 export interface Recovery {
@@ -92,23 +91,24 @@ async function moveIndexes(
   { store, newUnitId, chain }: RecoverParts,
   highest: number,
 ): Promise<Reading<number>> {
-  const accounts: { readonly key: Uint8Array; readonly next: number; readonly bytes: Uint8Array }[] = [];
+  const accounts: ({ readonly key: Uint8Array } & AddressIndex)[] = [];
   const failed = await visitRecords(store, 'addressIndexes', Buffer.alloc(0), async ({ key }) => {
     const found = await nextAddressIndex(store, key);
     if (found.kind === 'unavailable') return found;
-    const { next, bytes } = found.value;
-    if (bytes !== undefined) accounts.push({ key, next, bytes });
+    accounts.push({ key, ...found.value });
     return undefined;
   });
   if (failed !== undefined) return failed;
-  const operations = accounts.map(({ key, next, bytes }) => {
+  const operations = accounts.map(({ key, next, passedOver, bytes }) => {
     const known = chain?.account.digest.equals(key) === true ? Math.max(next, highest + 1) : next;
-    return takeIndexes(key, bytes, known + margin);
+    return takeIndexes(key, { bytes, passedOver }, known + margin);
   });
   // An account that the backup has no index of, and the chain does: its orders all came later.
   const unknown = chain !== undefined && !accounts.some(({ key }) => chain.account.digest.equals(key));
   if (unknown && highest >= 0)
-    operations.push(takeIndexes(chain.account.digest, undefined, highest + 1 + margin));
+    operations.push(
+      takeIndexes(chain.account.digest, { bytes: undefined, passedOver: 0 }, highest + 1 + margin),
+    );
   if (operations.length === 0) return { kind: 'read', value: 0 };
   const outcome = await store.commit({ id: newUnitId(), operations });
   if (outcome.kind === 'unavailable') return outcome;
@@ -122,7 +122,7 @@ interface Search {
   readonly lost: readonly string[];
 }
 
-/** Asks about addresses from the stored index on, until so many in a row were never paid to. */
+/** Asks about addresses from the stored index on, until {@link maxUnusedInARow} in a row have no history. */
 async function searchChain(
   { store, progress }: RecoverParts,
   { account, chain }: { readonly account: Account; readonly chain: Chain },
@@ -130,26 +130,24 @@ async function searchChain(
   const stored = await nextAddressIndex(store, account.digest);
   if (stored.kind === 'unavailable') return stored;
   const begin = stored.value.next;
-  let highest = -1;
-  const lost: string[] = [];
-  const end = (): number => Math.max(begin, highest + 1) + margin;
-  for (let at = begin; at < end(); at += together) {
-    progress(at - begin, end() - begin);
-    const indexes = Array.from({ length: together }, (_, offset) => at + offset);
-    const answers = await Promise.all(indexes.map((index) => chain.lookup(account.address(index))));
-    for (const [offset, answer] of answers.entries()) {
-      if (answer.kind === 'failed') {
-        lost.push(`Payments to addresses of lost orders could not be looked for: ${answer.reason}.`);
-        return { kind: 'read', value: { highest, lost } };
-      }
-      const index = at + offset;
-      if (answer.value.length > 0) highest = Math.max(highest, index);
-      const sentence = await paidWithoutOrder(store, account.address(index), answer.value);
-      if (typeof sentence === 'object') return sentence;
-      if (sentence !== '') lost.push(sentence);
-    }
+  const failed = (reason: string): string =>
+    `Payments to addresses of lost orders could not be looked for: ${reason}.`;
+  const history = await searchHistory({ account, chain }, begin, progress);
+  if (history.kind === 'failed') {
+    return { kind: 'read', value: { highest: -1, lost: [failed(history.reason)] } };
   }
-  return { kind: 'read', value: { highest, lost } };
+  const lost: string[] = [];
+  for (const index of history.value) {
+    const answer = await chain.lookup(account.address(index));
+    if (answer.kind === 'failed') {
+      lost.push(failed(answer.reason));
+      break;
+    }
+    const sentence = await paidWithoutOrder(store, account.address(index), answer.value);
+    if (typeof sentence === 'object') return sentence;
+    if (sentence !== '') lost.push(sentence);
+  }
+  return { kind: 'read', value: { highest: history.value.at(-1) ?? -1, lost } };
 }
 
 /** A sentence about what came to an address that no order has; empty where nothing did, or one has it. */

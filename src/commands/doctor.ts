@@ -9,6 +9,7 @@ import { defaultModel, type FoundModels } from '../models/modelFolder.js';
 import type { Engine } from '../store/engine.js';
 import { createStore } from '../store/groupCommit.js';
 import { visitKeys } from '../store/keys.js';
+import type { Reading, Store } from '../store/store.js';
 import { missingStore, openEngine, parseStoreUrl, storeName, type StoreLocation } from '../store/open.js';
 import { unfinishedSource } from '../store/copy.js';
 import { missingSecrets } from '../store/secrets.js';
@@ -32,6 +33,11 @@ export interface DoctorParts extends CommandParts {
   readonly readTiers: (configuration: Configuration) => TiersResult;
   /** What is wrong with the key that addresses are derived from, a sentence each. */
   readonly wrongAccount: (partial: Partial<Configuration>) => readonly string[];
+  /** Where the addresses of on-chain orders stand, a sentence; undefined: the rail is not configured. */
+  readonly addressSentence: (
+    configuration: Configuration,
+    store: Store,
+  ) => Promise<Reading<string>> | undefined;
   /** Reads every model that is installed or ships. @throws Error where a folder cannot be listed */
   readonly findModels: (configuration: Configuration) => Promise<FoundModels>;
   /** Loads a model and tries it out; the sentence that says what is wrong with it. */
@@ -162,7 +168,21 @@ async function engineFindings(
     await written(parts, location, engine),
     ...(await secrets(configuration, engine)),
     ...(await keys(parts, engine)),
+    ...(await addresses(parts, configuration, engine)),
   ];
+}
+
+async function addresses(
+  parts: DoctorParts,
+  configuration: Configuration,
+  engine: Engine,
+): Promise<Finding[]> {
+  const store = createStore(engine, unitIds(parts.clock, parts.randomness));
+  const said = await parts.addressSentence(configuration, store);
+  if (said === undefined) return [];
+  return said.kind === 'unavailable'
+    ? [finding('problem', 'addresses', said.reason)]
+    : [finding('ok', 'addresses', said.value)];
 }
 
 /** Writes a record, which is synced, and takes its time. */

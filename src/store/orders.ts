@@ -1,6 +1,6 @@
 /** Orders in the store: one record each, found by id and by what the payer's network calls it. */
 import { visitPrefix, visitRecords } from './entries.js';
-import { defineRecord, type Row } from './record.js';
+import { defineRecord, type Member, type Members, type Row } from './record.js';
 import { insertKey, replaceKey, type KeyRecord } from './keys.js';
 import type { Fence, Operation, Reading, Store, Unavailable } from './store.js';
 import type { UnitIds } from './unitId.js';
@@ -37,8 +37,12 @@ export interface OrderRecord {
   readonly confirmationsRequired: number;
   readonly status: string;
   readonly late: boolean;
-  /** Outputs to the address. */
+  /** Height of the chain's last block when it was made; null: other rails, and orders of format 1. */
+  readonly createdHeight: number | null;
+  /** Outputs to the address that count. */
   readonly outputs: readonly OutputRow[];
+  /** Outputs to the address that came before the order (txid:vout, sorted): they never count. */
+  readonly earlier: readonly string[];
   /** What arrived by Lightning or card. */
   readonly paid: number;
   /** What was returned to the card. */
@@ -60,8 +64,17 @@ export interface OrderRecord {
   readonly open: boolean;
 }
 
-const record = defineRecord<OrderRecord>('order', {
-  1: ({ text, textOrNull, integer, integerOrNull, bytes, boolean, rows, choice }) => ({
+function membersOf({
+  text,
+  textOrNull,
+  integer,
+  integerOrNull,
+  bytes,
+  boolean,
+  rows,
+  choice,
+}: Members): OrderRecord {
+  return {
     id: text('id'),
     rail: choice('rail', ['btc', 'lightning', 'card']),
     tier: text('tier'),
@@ -95,6 +108,22 @@ const record = defineRecord<OrderRecord>('order', {
     claimHash: bytes('claim_hash'),
     claimed: boolean('claimed'),
     open: boolean('open'),
+    createdHeight: null,
+    earlier: [],
+  };
+}
+
+/** Format 2 adds what came before the order. */
+const record = defineRecord<OrderRecord>('order', {
+  1: membersOf,
+  2: (members) => ({
+    ...membersOf(members),
+    createdHeight: members.integerOrNull('created_height'),
+    earlier: members.rows('earlier').map(([outpoint]) => {
+      if (typeof outpoint !== 'string')
+        throw new Error('An order record has an earlier output without a name');
+      return outpoint;
+    }),
   }),
 });
 
@@ -106,9 +135,19 @@ function outputOf([txid, vout, sat, depth, atMs]: readonly unknown[]): OutputRow
   return [txid, vout as number, sat as number, depth as number, atMs as number | null];
 }
 
-/** An order's bytes. */
+/**
+ * An order's bytes: the same for the same order, whatever version wrote it, as units compare them. Format 2
+ * where format 1 cannot hold it.
+ */
 export function encodeOrder(order: OrderRecord): Uint8Array {
-  return record.encode(1, {
+  const { createdHeight, earlier } = order;
+  if (createdHeight === null && earlier.length === 0) return record.encode(1, writtenMembers(order));
+  const more = { created_height: createdHeight, earlier: earlier.map((outpoint) => [outpoint]) };
+  return record.encode(2, { ...writtenMembers(order), ...more });
+}
+
+function writtenMembers(order: OrderRecord): Readonly<Record<string, Member>> {
+  return {
     id: order.id,
     rail: order.rail,
     tier: order.tier,
@@ -142,7 +181,7 @@ export function encodeOrder(order: OrderRecord): Uint8Array {
     claim_hash: order.claimHash,
     claimed: order.claimed,
     open: order.open,
-  });
+  };
 }
 
 /** The order of a record's bytes. */
@@ -373,24 +412,39 @@ export async function forgetOrderEmails(
   return { kind: 'read', value: found.length };
 }
 
-/** The next index of an account's addresses; 0 where none was given out. */
-export async function nextAddressIndex(
-  store: Store,
-  account: Uint8Array,
-): Promise<Reading<{ readonly next: number; readonly bytes: Uint8Array | undefined }>> {
-  const reading = await store.get('addressIndexes', account);
-  if (reading.kind === 'unavailable') return reading;
-  const bytes = reading.value;
-  return {
-    kind: 'read',
-    value: { next: bytes === undefined ? 0 : Buffer.from(bytes).readUInt32BE(0), bytes },
-  };
+/** Where an account's addresses stand. */
+export interface AddressIndex {
+  /** The next index to give out; 0 where none was. */
+  readonly next: number;
+  /** Addresses that were passed over because they had a history. */
+  readonly passedOver: number;
+  /** The record as it is; undefined: the account is new to the store. */
+  readonly bytes: Uint8Array | undefined;
 }
 
-/** The operation that gives out an account's indexes before `next`; it conflicts where another was first. */
-export function takeIndexes(account: Uint8Array, bytes: Uint8Array | undefined, next: number): Operation {
-  const value = Buffer.alloc(4);
+/** The next index of an account's addresses. */
+export async function nextAddressIndex(store: Store, account: Uint8Array): Promise<Reading<AddressIndex>> {
+  const reading = await store.get('addressIndexes', account);
+  if (reading.kind === 'unavailable') return reading;
+  if (reading.value === undefined)
+    return { kind: 'read', value: { next: 0, passedOver: 0, bytes: undefined } };
+  const bytes = Buffer.from(reading.value);
+  const passedOver = bytes.length < 8 ? 0 : bytes.readUInt32BE(4);
+  return { kind: 'read', value: { next: bytes.readUInt32BE(0), passedOver, bytes: reading.value } };
+}
+
+/**
+ * The operation that gives out an account's indexes before `next`; it conflicts where another was first. The
+ * record: `next` as four bytes, big-endian; then as many for the addresses passed over, where there are any.
+ */
+export function takeIndexes(
+  account: Uint8Array,
+  { bytes, passedOver }: Omit<AddressIndex, 'next'>,
+  next: number,
+): Operation {
+  const value = Buffer.alloc(passedOver === 0 ? 4 : 8);
   value.writeUInt32BE(next);
+  if (passedOver > 0) value.writeUInt32BE(passedOver, 4);
   const place = { space: 'addressIndexes', key: account } as const;
   return bytes === undefined
     ? { kind: 'insert', ...place, value }

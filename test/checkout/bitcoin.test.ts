@@ -5,7 +5,7 @@ import { bitcoinOrder, bitcoinQr, type BitcoinRoutesParts } from '../../src/chec
 import { Bitcoin } from '../../src/checkout/bitcoin.js';
 import type { BookParts } from '../../src/checkout/book.js';
 import type { Chain } from '../../src/checkout/chain.js';
-import type { Output } from '../../src/checkout/orders.js';
+import type { FoundOutput } from '../../src/checkout/orders.js';
 import { readTiers, type Tiers } from '../../src/access/tiers.js';
 import type { RouteRequest } from '../../src/contract/exchange.js';
 import type { BitcoinOrder } from '../../src/contract/orders.js';
@@ -20,7 +20,7 @@ import { newUnitId, storeAt } from '../store/open.js';
 import { valueOf } from '../store/subject.js';
 
 const secrets = ['a-secret-of-the-tests-that-opens-nothing'] as const;
-const quiet = { warn: () => undefined, debug: () => undefined };
+const quiet = { warn: () => undefined, info: () => undefined, debug: () => undefined };
 const price = 50_000;
 const tiers = ((): Tiers => {
   const read = readTiers(null, { anonymousRequestsPerMinute: 0, anonymousCharactersPerMonth: 0 });
@@ -34,7 +34,7 @@ const wish = {
 
 /** A node that knows of payments, and the store that its orders are in. */
 class World {
-  outputs: readonly Output[] = [];
+  outputs: readonly FoundOutput[] = [];
   looked = 0;
 
   private constructor(readonly parts: BookParts) {}
@@ -50,6 +50,8 @@ class World {
   rail(wait: () => Promise<void> = () => Promise.resolve()): Bitcoin {
     const chain: Chain = {
       network: () => Promise.resolve({ kind: 'answer', value: 'regtest' }),
+      tip: () => Promise.resolve({ kind: 'answer', value: 100 }),
+      used: () => Promise.resolve({ kind: 'answer', value: new Set() }),
       lookup: async () => {
         this.looked += 1;
         const value = this.outputs;
@@ -65,7 +67,9 @@ class World {
   }
 
   async order(): Promise<OrderRecord> {
-    const made = await this.rail().create(wish);
+    const rail = this.rail();
+    assert.equal(await rail.begin(), 0);
+    const made = await rail.create(wish);
     if (made.kind !== 'made') assert.fail(made.kind);
     return made.order;
   }
@@ -81,8 +85,9 @@ class World {
   }
 }
 
-function paid(sat: number, confirmations: number): Output {
-  return { txid: 'ab'.repeat(32), vout: 0, sat: BigInt(sat), confirmations, atMs: null };
+function paid(sat: number, confirmations: number): FoundOutput {
+  const height = confirmations === 0 ? null : 101;
+  return { txid: 'ab'.repeat(32), vout: 0, sat: BigInt(sat), confirmations, atMs: null, height };
 }
 
 function request({ id }: OrderRecord, mayAct: boolean): RouteRequest {

@@ -10,6 +10,7 @@ import {
   transition,
   type BtcOrder,
   type CardOrder,
+  type FoundOutput,
   type LightningOrder,
   type Order,
   type OrderEvent,
@@ -19,7 +20,11 @@ import {
 const price = 50_000n;
 const end = 1_000;
 const fresh = { price, expiresAtMs: end, late: false, key: 'none', revealed: false } as const;
-const btc: BtcOrder = { ...fresh, rail: 'btc', status: 'pending', confirmationsRequired: 2, outputs: [] };
+const tip = 100;
+const btc: BtcOrder = {
+  ...{ ...fresh, rail: 'btc', status: 'pending', createdAtMs: 0, createdHeight: tip },
+  ...{ confirmationsRequired: 2, outputs: [], earlier: [] },
+};
 const lightning: LightningOrder = { ...fresh, rail: 'lightning', status: 'pending', paidSat: 0n };
 const card: CardOrder = { ...fresh, rail: 'card', status: 'open', paidCents: 0n, refundedCents: 0n };
 
@@ -39,7 +44,12 @@ function run(order: Order, ...steps: readonly (readonly [OrderEvent, number?])[]
   return { order: at, effects };
 }
 
-const outputs = (...all: Output[]): OrderEvent => ({ kind: 'outputs', outputs: all });
+/** What a node reports: an output is in the block after the order, unless a height is given. */
+const found = (...all: (Output & { readonly height?: number | null })[]): FoundOutput[] =>
+  all.map((each) => ({ height: each.confirmations === 0 ? null : tip + 1, ...each }));
+const outputs = (...all: (Output & { readonly height?: number | null })[]): OrderEvent => {
+  return { kind: 'outputs', outputs: found(...all) };
+};
 const time: OrderEvent = { kind: 'time' };
 
 describe('on-chain', () => {
@@ -164,6 +174,41 @@ describe('on-chain', () => {
       ['mint', 'suspend', 'resume'],
       true,
     );
+  });
+
+  test('a payment in a block up to the tip of the order’s creation pays for nothing', () => {
+    const old = { ...output('a', price, 9), height: tip };
+    const order = expect([[outputs(old)]], 'pending', []);
+    assert.deepEqual([order.outputs, order.earlier], [[], [`${old.txid}:0`]]);
+    expect([[outputs({ ...old, height: tip + 1 })]], 'confirmed', ['mint']);
+    expect([[outputs(old, output('b', price - 1n, 2))]], 'underpaid', []);
+    expect([[outputs(old)], [time, end]], 'expired', []);
+    expect([[outputs(old, output('b', price, 2))]], 'confirmed', ['mint']);
+  });
+
+  test('a reorganisation does not make an old payment new, nor a new one old', () => {
+    const old = { ...output('a', price, 9), height: tip };
+    const moved = { ...old, height: tip + 1, confirmations: 5 };
+    expect([[outputs(old)], [outputs()], [outputs(moved)]], 'pending', []);
+    expect([[outputs(old)], [outputs({ ...old, height: null, confirmations: 0 })]], 'pending', []);
+    const seen = output('b', price, 0);
+    const lower = { ...seen, height: tip - 1, confirmations: 2 };
+    expect([[outputs(seen)], [outputs(lower)]], 'confirmed', ['mint']);
+  });
+
+  test('an order of an older version has no height: the time of the block decides, with two hours of room', () => {
+    const before: BtcOrder = {
+      ...btc,
+      createdHeight: null,
+      createdAtMs: 20_000_000,
+      expiresAtMs: 30_000_000,
+    };
+    const at = (atMs: number | null): string =>
+      run(before, [outputs(output('a', price, 2, atMs)), 21_000_000]).order.status;
+    const twoHoursMs = 7_200_000;
+    assert.equal(at(before.createdAtMs - twoHoursMs - 1), 'pending');
+    assert.equal(at(before.createdAtMs - twoHoursMs), 'confirmed');
+    assert.equal(at(null), 'confirmed');
   });
 
   test('is watched until nothing can happen any more', () => {

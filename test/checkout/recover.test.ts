@@ -43,8 +43,15 @@ function chainWith(paid: ReadonlyMap<number, bigint>, down = false): Chain {
     lookup(address) {
       if (down) return Promise.resolve({ kind: 'failed', reason: 'it is down' });
       const sat = sats.get(address);
-      const output = { txid: 'ab'.repeat(32), vout: 0, sat: sat ?? 0n, confirmations: 3, atMs: 1 };
+      const place = { txid: 'ab'.repeat(32), vout: 0, height: 98 };
+      const output = { ...place, sat: sat ?? 0n, confirmations: 3, atMs: 1 };
       return Promise.resolve({ kind: 'answer', value: sat === undefined ? [] : [output] });
+    },
+    tip: () => Promise.resolve({ kind: 'answer', value: 100 }),
+    used(addresses) {
+      if (down) return Promise.resolve({ kind: 'failed', reason: 'it is down' });
+      const value = new Set(addresses.filter((address) => sats.has(address)));
+      return Promise.resolve({ kind: 'answer', value });
     },
     close: () => undefined,
   };
@@ -53,7 +60,7 @@ function chainWith(paid: ReadonlyMap<number, bigint>, down = false): Chain {
 async function giveOut(parts: BookParts, key: Uint8Array, next: number): Promise<void> {
   const outcome = await parts.store.commit({
     id: newUnitId(),
-    operations: [takeIndexes(key, undefined, next)],
+    operations: [takeIndexes(key, { bytes: undefined, passedOver: 0 }, next)],
   });
   assert.equal(outcome.kind, 'done');
 }

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import type { Chain, ChainAnswer } from '../../src/checkout/chain.js';
 import type { CardEvent, CardSubject } from '../../src/checkout/cardEvents.js';
-import type { Output } from '../../src/checkout/orders.js';
+import type { FoundOutput } from '../../src/checkout/orders.js';
 import { systemClock, type Clock } from '../../src/system/clock.js';
 import type { Randomness } from '../../src/system/randomness.js';
 
@@ -50,6 +50,8 @@ export class Time {
 }
 
 interface Payment {
+  /** Place in the order in which payments were made, from 1. */
+  readonly ordinal: number;
   readonly txid: string;
   readonly address: string;
   readonly sat: bigint;
@@ -60,9 +62,12 @@ interface Payment {
 export class SimulatedChain {
   private readonly blocks: Payment[][] = [];
   private waiting: Payment[] = [];
-  private count = 0;
+  /** Payments so far. */
+  count = 0;
   /** Whether the node answers. */
   up = true;
+  /** Addresses that the node's index of histories does not have yet. */
+  readonly lagging = new Set<string>();
 
   constructor(
     private readonly dice: Dice,
@@ -72,7 +77,7 @@ export class SimulatedChain {
   pay(address: string, sat: bigint): void {
     this.count += 1;
     const txid = this.count.toString(16).padStart(64, '0');
-    this.waiting.push({ txid, address, sat, atMs: this.time.nowMs });
+    this.waiting.push({ ordinal: this.count, txid, address, sat, atMs: this.time.nowMs });
   }
 
   mine(): void {
@@ -80,11 +85,14 @@ export class SimulatedChain {
     this.waiting = [];
   }
 
-  /** Takes blocks back; now and then a payment of theirs is spent otherwise and never comes again. */
+  /**
+   * Replaces blocks by a longer branch, whose blocks have none of their payments; now and then one is spent
+   * otherwise and never comes again.
+   */
   reorganise(depth: number): void {
-    for (const block of this.blocks.splice(Math.max(0, this.blocks.length - depth))) {
-      this.waiting.push(...block.filter(() => !this.dice.happens(0.2)));
-    }
+    const replaced = this.blocks.splice(Math.max(0, this.blocks.length - depth));
+    for (const block of replaced) this.waiting.push(...block.filter(() => !this.dice.happens(0.2)));
+    for (let each = 0; each <= replaced.length; each += 1) this.blocks.push([]);
   }
 
   /** Replaces a waiting payment by none. */
@@ -92,10 +100,12 @@ export class SimulatedChain {
     if (this.waiting.length > 0) this.waiting.splice(this.dice.below(this.waiting.length), 1);
   }
 
-  /** Satoshi in blocks and not. */
-  received(address: string): { readonly mined: bigint; readonly all: bigint } {
+  /** Satoshi in blocks and not, of the payments after the first `after`. */
+  received(address: string, after = 0): { readonly mined: bigint; readonly all: bigint } {
     const sum = (payments: readonly Payment[]): bigint =>
-      payments.filter((each) => each.address === address).reduce((total, { sat }) => total + sat, 0n);
+      payments
+        .filter((each) => each.address === address && each.ordinal > after)
+        .reduce((total, { sat }) => total + sat, 0n);
     const mined = sum(this.blocks.flat());
     return { mined, all: mined + sum(this.waiting) };
   }
@@ -107,17 +117,26 @@ export class SimulatedChain {
     };
     return {
       network: () => answer('mainnet'),
+      tip: () => answer(this.blocks.length - 1),
+      used: (addresses) => answer(new Set(addresses.filter((address) => this.hasHistory(address)))),
       lookup: (address) => answer(this.outputs(address)),
       close: () => undefined,
     };
   }
 
-  private outputs(address: string): Output[] {
-    const inBlocks = this.blocks.map((block, height) => ({ block, depth: this.blocks.length - height }));
-    return [...inBlocks, { block: this.waiting, depth: 0 }].flatMap(({ block, depth }) =>
-      block
-        .filter((each) => each.address === address)
-        .map(({ txid, sat, atMs }) => ({ txid, vout: 0, sat, confirmations: depth, atMs })),
+  private hasHistory(address: string): boolean {
+    return !this.lagging.has(address) && this.received(address).all > 0n;
+  }
+
+  private outputs(address: string): FoundOutput[] {
+    const inBlocks = this.blocks.map((block, height) => {
+      return { block, height, depth: this.blocks.length - height };
+    });
+    return [...inBlocks, { block: this.waiting, height: null, depth: 0 }].flatMap(
+      ({ block, height, depth }) =>
+        block
+          .filter((each) => each.address === address)
+          .map(({ txid, sat, atMs }) => ({ txid, vout: 0, sat, confirmations: depth, atMs, height })),
     );
   }
 }

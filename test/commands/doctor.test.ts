@@ -4,9 +4,11 @@ import { chmodSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { readAccount } from '../../src/checkout/addresses.js';
+import { takeIndexes } from '../../src/store/orders.js';
 import { unfinishedCopyKey } from '../../src/store/open.js';
 import { run, temporaryFolder } from '../processes/run.js';
-import { engineAt } from '../store/open.js';
+import { engineAt, newUnitId, storeAt } from '../store/open.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 
@@ -129,4 +131,28 @@ test('a person reads a table and a verdict', async () => {
   assert.match(command.output, /^ok {7}program {6}Fusegate \d/m);
   assert.match(command.output, /^note {5}settings {5}STORE_URI is not read; did you mean STORE_URL\?$/m);
   assert.match(command.output, /\nFusegate is ready to serve\.\n$/);
+});
+
+test('where the addresses of on-chain orders stand', async () => {
+  const { STORE_URL } = fresh();
+  const { vectors } = JSON.parse(readFileSync('test/vectors/payments/bip84.json', 'utf8')) as {
+    readonly vectors: readonly { readonly network: string; readonly account_public: string }[];
+  };
+  const BTC_XPUB = vectors.find(({ network }) => network === 'mainnet')?.account_public ?? '';
+  const url = fresh().STORE_URL;
+  const onChain = { BTC_XPUB, BTC_CHAIN: 'esplora+https://127.0.0.1:1/api' };
+  await serving({ STORE_URL }, async () => {
+    const found = await doctor({ STORE_URL, PORT: '0', ...onChain });
+    assert.match(found.get('addresses') ?? '', /^ok: No on-chain address was given out yet; the first start/);
+    assert.equal((await doctor({ STORE_URL, PORT: '0' })).get('addresses'), undefined);
+  });
+  const store = await storeAt(url);
+  const read = readAccount(BTC_XPUB, 'mainnet');
+  assert.ok('account' in read);
+  const step = takeIndexes(read.account.digest, { bytes: undefined, passedOver: 1 }, 7);
+  assert.equal((await store.commit({ id: newUnitId(), operations: [step] })).kind, 'done');
+  await store.close();
+  const after = await doctor({ STORE_URL: url, PORT: '0', ...onChain });
+  const said = 'ok: The next on-chain order gets the address of index 7. ';
+  assert.equal(after.get('addresses'), `${said}One address was passed over because of earlier payments.`);
 });

@@ -35,7 +35,7 @@ const read = readTiers(null, { anonymousRequestsPerMinute: 0, anonymousCharacter
 if ('wrong' in account) assert.fail(account.wrong);
 if ('errors' in read) assert.fail(read.errors.join(' '));
 const { tiers } = read;
-const quiet = { debug: () => undefined, warn: () => undefined };
+const quiet = { debug: () => undefined, info: () => undefined, warn: () => undefined };
 const book = {
   ...{
     store: failing.seen,
@@ -53,7 +53,9 @@ const book = {
     log: quiet,
   },
 };
-const routes = { ...book, tiers, bitcoin: new Bitcoin(book) };
+const bitcoin = new Bitcoin(book);
+assert.equal(await bitcoin.begin(), 0);
+const routes = { ...book, tiers, bitcoin };
 
 const notReady = () => Promise.resolve({ ready: false, reason: 'It is not set up.' } as const);
 const rails = { btc: () => Promise.resolve({ ready: true } as const), lightning: notReady, card: notReady };

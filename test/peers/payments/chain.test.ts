@@ -6,14 +6,21 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { readAccount, type Account } from '../../../src/checkout/addresses.js';
+import { Bitcoin } from '../../../src/checkout/bitcoin.js';
+import type { BookParts } from '../../../src/checkout/book.js';
 import { Btcd } from '../../../src/checkout/btcd.js';
 import type { Chain, Following } from '../../../src/checkout/chain.js';
 import { Esplora } from '../../../src/checkout/esplora.js';
 import { Lnd } from '../../../src/checkout/lnd.js';
 import { LndChain } from '../../../src/checkout/lndChain.js';
 import type { Output } from '../../../src/checkout/orders.js';
+import { native } from '../../../src/native/addon.js';
+import { findOrder, takeIndexes, type OrderRecord } from '../../../src/store/orders.js';
 import { systemClock } from '../../../src/system/clock.js';
-import { until } from '../../processes/run.js';
+import { systemRandomness } from '../../../src/system/randomness.js';
+import { temporaryFolder, until } from '../../processes/run.js';
+import { newUnitId, storeAt } from '../../store/open.js';
+import { valueOf } from '../../store/subject.js';
 import { startEsplora } from './esploraServer.js';
 import { nodesSkip, PaymentNodes } from './nodes.js';
 
@@ -38,6 +45,37 @@ function depths(outputs: readonly Output[]): Record<number, number> {
   return sums;
 }
 
+const price = 50_000;
+const wish = {
+  ...{ tier: 'growth', sat: price, cents: null, rateCents: null, termDays: 30, email: null },
+  ...{ source: null, segment: null, campaign: null, eventId: null },
+};
+const ignore = (): void => undefined;
+
+async function orderOf(rail: Bitcoin): Promise<OrderRecord> {
+  const made = await rail.create(wish);
+  if (made.kind !== 'made') assert.fail(inspect(made));
+  return made.order;
+}
+
+async function stored({ store }: BookParts, { id }: OrderRecord): Promise<OrderRecord> {
+  const order = valueOf(await findOrder(store, id));
+  assert.ok(order !== undefined);
+  return order;
+}
+
+/** A view whose index of addresses is behind: it knows no history, while it knows payments. */
+function withoutHistory(chain: Chain): Chain {
+  const used: Chain['used'] = () => Promise.resolve({ kind: 'answer', value: new Set() });
+  return new Proxy(chain, {
+    get: (target, name) => {
+      if (name === 'used') return used;
+      const value: unknown = Reflect.get(target, name);
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+    },
+  });
+}
+
 describe('the chain', { skip: nodesSkip, timeout: 600_000 }, () => {
   let nodes: PaymentNodes;
   let esplora: { readonly url: string; readonly server: Server };
@@ -60,6 +98,26 @@ describe('the chain', { skip: nodesSkip, timeout: 600_000 }, () => {
     esplora.server.close();
     await nodes.stop();
   });
+
+  /** A fresh store that sells on the account; `from`: the index at which it stands, else it searches. */
+  async function shop(chain: Chain, from?: number): Promise<readonly [BookParts, Bitcoin]> {
+    const store = await storeAt(`lmdb:${temporaryFolder()}/store`);
+    after(() => store.close());
+    if (from !== undefined) {
+      const step = takeIndexes(account.digest, { bytes: undefined, passedOver: 0 }, from);
+      assert.equal((await store.commit({ id: newUnitId(), operations: [step] })).kind, 'done');
+    }
+    const secrets = ['a-secret-of-the-tests-that-opens-nothing'] as const;
+    const world = { clock: systemClock, randomness: systemRandomness, secrets, keyFormat: native };
+    const book = { store, newUnitId, ...world };
+    const log = { warn: ignore, info: ignore, debug: ignore };
+    const rail = new Bitcoin({
+      ...{ ...book, account, chain, log },
+      ...{ confirmationsRequired: 2, maxUnpaidOrders: 0 },
+    });
+    assert.equal(await rail.begin(), 0);
+    return [book, rail];
+  }
 
   const kinds = {
     btcd: {
@@ -131,6 +189,94 @@ describe('the chain', { skip: nodesSkip, timeout: 600_000 }, () => {
         await becomes(address, { 0: 7_000, 1: 50_000 });
         await nodes.mine(2);
         await becomes(address, { 2: 7_000, 3: 50_000 });
+      });
+
+      test('the height of the last block, and of a payment’s', async () => {
+        const address = await freshAddress();
+        await nodes.payAddress(address, 30_000);
+        await becomes(address, { 0: 30_000 });
+        assert.deepEqual(
+          (await look(address)).map(({ height }) => height),
+          [null],
+        );
+        await nodes.mine(1);
+        await becomes(address, { 1: 30_000 });
+        const height = Number(await nodes.btcd('getblockcount'));
+        assert.deepEqual(
+          (await look(address)).map((each) => each.height),
+          [height],
+        );
+        assert.deepEqual(await chain.tip(), { kind: 'answer', value: height });
+      });
+
+      test('addresses with a history, in a block or in none', async () => {
+        const [none, waiting, mined] = [await freshAddress(), await freshAddress(), await freshAddress()];
+        await nodes.payAddress(mined, 2_000);
+        await nodes.mine(1);
+        await becomes(mined, { 1: 2_000 });
+        await nodes.payAddress(waiting, 2_000);
+        await becomes(waiting, { 0: 2_000 });
+        const used = await chain.used([none, waiting, mined]);
+        assert.ok(used.kind === 'answer', inspect(used));
+        assert.deepEqual([...used.value].sort(), [waiting, mined].sort());
+        await nodes.mine(1);
+      });
+
+      test('an account with old payments: no order is paid by them', async () => {
+        const [old, unconfirmed] = [await freshAddress(), await freshAddress()];
+        await nodes.payAddress(old, 50_000);
+        await nodes.mine(1);
+        await becomes(old, { 1: 50_000 });
+        await nodes.payAddress(unconfirmed, 50_000);
+        await becomes(unconfirmed, { 0: 50_000 });
+        const [book, rail] = await shop(chain);
+        const orders = [await orderOf(rail), await orderOf(rail), await orderOf(rail)];
+        nextIndex = (orders.at(-1)?.addressIndex ?? nextIndex) + 1;
+        for (const each of orders) assert.deepEqual(await look(each.place), []);
+        await nodes.mine(6);
+        await becomes(unconfirmed, { 6: 50_000 });
+        // A top-up of an address that was used before the store was made.
+        await nodes.payAddress(old, 50_000);
+        await nodes.mine(2);
+        assert.notEqual(await rail.reconcile(), undefined);
+        for (const each of orders) assert.equal((await stored(book, each)).key, 'none');
+        const [, mine] = orders;
+        assert.ok(mine !== undefined);
+        await nodes.payAddress(mine.place, 50_000);
+        await nodes.mine(2);
+        await becomes(mine.place, { 2: 50_000 });
+        assert.notEqual(await rail.reconcile(), undefined);
+        assert.deepEqual(
+          [(await stored(book, mine)).status, (await stored(book, mine)).key],
+          ['confirmed', 'active'],
+        );
+        // A second store on the account passes that address over.
+        const [, second] = await shop(chain, mine.addressIndex ?? 0);
+        const theirs = await orderOf(second);
+        assert.ok((theirs.addressIndex ?? 0) > (mine.addressIndex ?? 0));
+        nextIndex = Math.max(nextIndex, (theirs.addressIndex ?? 0) + 1);
+      });
+
+      test('a reorganisation that moves an old payment after the order pays for nothing', async () => {
+        const address = await freshAddress();
+        const index = nextIndex - 1;
+        await nodes.payAddress(address, 50_000);
+        await nodes.mine(1);
+        await becomes(address, { 1: 50_000 });
+        // The index of addresses is behind, so that the address is shown in spite of its history.
+        const blind: Chain = withoutHistory(chain);
+        const [book, rail] = await shop(blind, index);
+        const order = await orderOf(rail);
+        assert.equal(order.place, address);
+        assert.notEqual(await rail.reconcile(), undefined);
+        const height = Number(await nodes.btcd('getblockcount'));
+        await nodes.btcd('invalidateblock', await nodes.btcd('getblockhash', height));
+        await nodes.btcd('generate', 4);
+        await nodes.mine(2);
+        await until(async () => (await look(address)).some((each) => each.confirmations >= 2), 10_000);
+        assert.notEqual(await rail.reconcile(), undefined);
+        const { status, key } = await stored(book, order);
+        assert.deepEqual([status, key], ['pending', 'none']);
       });
 
       test('a block that is taken back', async () => {
@@ -226,7 +372,6 @@ describe('the chain', { skip: nodesSkip, timeout: 600_000 }, () => {
     nextIndex += 1;
     assert.equal((await chain.prepare(index)).kind, 'answer');
     let connected = false;
-    const ignore = (): void => undefined;
     const others = { onAddresses: ignore, onBlock: ignore, onLost: ignore };
     const unnamed = new LndChain(merchant(), null, account, systemClock);
     const following = unnamed.follow({ ...others, onConnected: () => (connected = true) });

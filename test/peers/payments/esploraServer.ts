@@ -46,9 +46,18 @@ async function history(nodes: PaymentNodes, address: string, after: string | und
   return confirmed.slice(from, from + page);
 }
 
+async function statistics(nodes: PaymentNodes, address: string): Promise<object> {
+  const all = await transactions(nodes, address);
+  const mined = all.filter(({ confirmations = 0 }) => confirmations > 0).length;
+  const stats = { chain_stats: { tx_count: mined }, mempool_stats: { tx_count: all.length - mined } };
+  return { address, ...stats };
+}
+
 async function answer(nodes: PaymentNodes, path: string): Promise<string | undefined> {
   if (path === '/block-height/0') return String(await nodes.btcd('getblockhash', 0));
   if (path === '/blocks/tip/height') return String(await nodes.btcd('getblockcount'));
+  const [, asked] = /^\/address\/(\w+)$/.exec(path) ?? [];
+  if (asked !== undefined) return JSON.stringify(await statistics(nodes, asked));
   const [, address, after] = /^\/address\/(\w+)\/txs(?:\/chain\/(\w{64}))?$/.exec(path) ?? [];
   return address === undefined ? undefined : JSON.stringify(await history(nodes, address, after));
 }

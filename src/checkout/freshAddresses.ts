@@ -1,0 +1,147 @@
+/**
+ * Addresses that nothing was ever paid to. A payment says which address it went to and not which order it was
+ * for, so an order gets an address without any history: an old payment must not pay for it.
+ */
+import { nextAddressIndex, takeIndexes, type AddressIndex } from '../store/orders.js';
+import type { Reading, Store, Unavailable } from '../store/store.js';
+import type { UnitIds } from '../store/unitId.js';
+import type { Account } from './addresses.js';
+import type { Chain, ChainAnswer, Failed } from './chain.js';
+
+/** An account and the node that knows its payments. */
+export interface AccountOnChain {
+  readonly account: Account;
+  readonly chain: Chain;
+}
+
+/** Addresses with a history that are passed over at most before one order. */
+export const maxPassedOver = 1_000;
+
+/** Unused addresses in a row that end a search: a lost store may have shown as many that were never paid to. */
+export const maxUnusedInARow = 1_000;
+
+/** Indexes left out after the highest with a history, which a lost store may have shown. */
+const margin = 20;
+
+/** Addresses in one question to the chain: deriving them holds up the event loop, a millisecond each. */
+const together = 16;
+
+/** Indexes of addresses without history, and how many were passed over before each last of them. */
+export interface FreshIndexes {
+  readonly indexes: readonly number[];
+  readonly passedOver: number;
+}
+
+/**
+ * The next `count` indexes from `from` on whose addresses have no history; `exhausted` after
+ * {@link maxPassedOver} that have one.
+ */
+export async function freshIndexes(
+  { account, chain }: AccountOnChain,
+  from: number,
+  count: number,
+): Promise<ChainAnswer<FreshIndexes> | { readonly kind: 'exhausted' }> {
+  const indexes: number[] = [];
+  let passedOver = 0;
+  for (let at = from; ;) {
+    const group = Array.from({ length: Math.min(together, count - indexes.length) }, (_, each) => at + each);
+    // A wallet node knows the addresses that it has handed out: only those can have a history there.
+    const prepared = await chain.prepare?.(at + group.length - 1);
+    if (prepared?.kind === 'failed') return prepared;
+    const used = await usedOf({ account, chain }, group);
+    if (used.kind === 'failed') return used;
+    const fresh = group.filter((index) => !used.value.includes(index));
+    indexes.push(...fresh);
+    passedOver += group.length - fresh.length;
+    if (indexes.length === count) return { kind: 'answer', value: { indexes, passedOver } };
+    if (passedOver >= maxPassedOver) return { kind: 'exhausted' };
+    at += group.length;
+  }
+}
+
+/** Those of the indexes whose addresses have a history. */
+async function usedOf(
+  { account, chain }: AccountOnChain,
+  indexes: readonly number[],
+): Promise<ChainAnswer<readonly number[]>> {
+  const addresses = indexes.map(account.address);
+  const used = await chain.used(addresses);
+  if (used.kind === 'failed') return used;
+  return { kind: 'answer', value: indexes.filter((_, at) => used.value.has(addresses[at] ?? '')) };
+}
+
+/** What a search reports on its way: addresses asked about, and how many it may become. */
+export type SearchProgress = (asked: number, about: number) => void;
+
+/**
+ * The indexes from `from` on whose addresses have a history, in order, until {@link maxUnusedInARow} have none.
+ */
+export async function searchHistory(
+  { account, chain }: AccountOnChain,
+  from: number,
+  progress: SearchProgress,
+): Promise<ChainAnswer<readonly number[]>> {
+  const found: number[] = [];
+  const end = (): number => Math.max(from, (found.at(-1) ?? -1) + 1) + maxUnusedInARow;
+  for (let at = from; at < end(); at += together) {
+    progress(at - from, end() - from);
+    const group = Array.from({ length: Math.min(together, end() - at) }, (_, each) => at + each);
+    const used = await usedOf({ account, chain }, group);
+    if (used.kind === 'failed') return used;
+    found.push(...used.value);
+  }
+  return { kind: 'answer', value: found };
+}
+
+/** Where an account stands in a store that has begun with it. */
+export interface Begun {
+  readonly kind: 'begun';
+  readonly index: AddressIndex;
+  /** It was new to the store, and its addresses were searched now. */
+  readonly searched: boolean;
+}
+
+/**
+ * Makes sure that the store knows where the account's addresses stand. An account that is new to it may have
+ * been used before, by a store that is lost or by a wallet: the first index comes after every address that has
+ * a history or may have been shown.
+ */
+export async function beginAccount(
+  parts: AccountOnChain & { readonly store: Store; readonly newUnitId: UnitIds },
+): Promise<Begun | Failed | Unavailable> {
+  const { store, account, chain, newUnitId } = parts;
+  let searched = false;
+  for (;;) {
+    const index = await nextAddressIndex(store, account.digest);
+    if (index.kind === 'unavailable') return index;
+    if (index.value.bytes !== undefined) return { kind: 'begun', index: index.value, searched };
+    const history = await searchHistory(parts, 0, () => undefined);
+    if (history.kind === 'failed') return history;
+    const unshown = await chain.firstUnshown?.();
+    if (unshown?.kind === 'failed') return unshown;
+    const highest = history.value.at(-1);
+    const next = Math.max(highest === undefined ? 0 : highest + 1 + margin, unshown?.value ?? 0);
+    const operations = [takeIndexes(account.digest, { bytes: undefined, passedOver: 0 }, next)];
+    const outcome = await store.commit({ id: newUnitId(), operations });
+    if (outcome.kind === 'unavailable') return outcome;
+    // After a conflict another process has begun: its index counts.
+    searched = outcome.kind === 'done';
+  }
+}
+
+/** Where the next order's address stands: a sentence for the operator. */
+export async function addressSentence(store: Store, account: Account): Promise<Reading<string>> {
+  const index = await nextAddressIndex(store, account.digest);
+  if (index.kind === 'unavailable') return index;
+  const { next, passedOver, bytes } = index.value;
+  if (bytes === undefined) {
+    const value = 'No on-chain address was given out yet; the first start looks for earlier payments.';
+    return { kind: 'read', value };
+  }
+  const past =
+    passedOver === 0
+      ? ''
+      : ` ${passedOver === 1 ? 'One address was' : `${passedOver} addresses were`} passed over ` +
+        'because of earlier payments.';
+  return { kind: 'read', value: `The next on-chain order gets the address of index ${next}.${past}` };
+}

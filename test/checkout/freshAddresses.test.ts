@@ -1,0 +1,324 @@
+/**
+ * Old payments make no key: addresses with a history are passed over, at the first start, before every order
+ * and after a restore, in histories made of seeds and with a node whose index of addresses lags.
+ */
+import assert from 'node:assert/strict';
+import { describe, test, type TestContext } from 'node:test';
+import { Bitcoin } from '../../src/checkout/bitcoin.js';
+import type { BookParts } from '../../src/checkout/book.js';
+import type { Chain } from '../../src/checkout/chain.js';
+import { addressSentence, maxPassedOver } from '../../src/checkout/freshAddresses.js';
+import { native } from '../../src/native/addon.js';
+import { visitKeys } from '../../src/store/keys.js';
+import { findOrder, nextAddressIndex, type OrderRecord } from '../../src/store/orders.js';
+import { temporaryFolder } from '../processes/run.js';
+import { newUnitId, storeAt } from '../store/open.js';
+import { valueOf } from '../store/subject.js';
+import { Dice, SimulatedChain, Time } from './world.js';
+
+const secrets = ['a-secret-of-the-tests-that-opens-nothing'] as const;
+const price = 50_000;
+const wish = {
+  ...{ tier: 'growth', sat: price, cents: null, rateCents: null, termDays: 30, email: null },
+  ...{ source: null, segment: null, campaign: null, eventId: null },
+};
+const account = {
+  digest: Buffer.alloc(16),
+  network: 'mainnet',
+  address: (at: number) => `bc1${at}`,
+} as const;
+
+/** An account on a chain of a seed, and any number of stores that sell on it. */
+class World {
+  readonly dice: Dice;
+  readonly time = new Time();
+  readonly simulated: SimulatedChain;
+  /** Messages of the rails, with the index that they begin at. */
+  readonly said: string[] = [];
+
+  constructor(
+    private readonly context: TestContext | undefined,
+    seed = 1,
+  ) {
+    this.dice = new Dice(seed);
+    this.simulated = new SimulatedChain(this.dice, this.time);
+    this.simulated.mine();
+  }
+
+  async store(): Promise<BookParts> {
+    const store = await storeAt(`lmdb:${temporaryFolder()}/store`);
+    this.context?.after(() => store.close());
+    const { clock } = this.time;
+    return { store, newUnitId, clock, randomness: this.dice.bytes, secrets, keyFormat: native };
+  }
+
+  /** A rail of one process; it has not begun. */
+  rail(book: BookParts, more: Partial<Chain> = {}): Bitcoin {
+    const say = (about: unknown, text?: string): void =>
+      void this.said.push(`${text}: ${JSON.stringify(about)}`);
+    return new Bitcoin({
+      ...book,
+      ...{ clock: this.time.clock, account, chain: { ...this.simulated.chain, ...more } },
+      ...{ confirmationsRequired: 2, maxUnpaidOrders: 0 },
+      log: { warn: say, info: say, debug: () => undefined } as never,
+    });
+  }
+
+  async begun(book: BookParts, more: Partial<Chain> = {}): Promise<Bitcoin> {
+    const rail = this.rail(book, more);
+    assert.equal(await rail.begin(), 0);
+    return rail;
+  }
+
+  pay(index: number, sat = price): void {
+    this.simulated.pay(account.address(index), BigInt(sat));
+  }
+}
+
+async function order(rail: Bitcoin): Promise<OrderRecord> {
+  const made = await rail.create(wish);
+  if (made.kind !== 'made') assert.fail(JSON.stringify(made));
+  return made.order;
+}
+
+async function statusOf({ store }: BookParts, { id }: OrderRecord): Promise<string> {
+  return valueOf(await findOrder(store, id))?.status ?? 'absent';
+}
+
+async function keysIn({ store }: BookParts): Promise<string[]> {
+  const origins: string[] = [];
+  await visitKeys(store, ({ origin }) => Promise.resolve(void origins.push(origin ?? '')));
+  return origins;
+}
+
+describe('an account that was used before', () => {
+  test('a fresh store begins past the highest address with a history, and 20 more', async (context) => {
+    const world = new World(context);
+    for (const index of [0, 1, 2, 900]) world.pay(index);
+    world.simulated.mine();
+    const book = await world.store();
+    const rail = await world.begun(book);
+    assert.match(world.said.join(), /searched for earlier payments: .*"nextIndex":921,"passedOver":0/);
+    const orders = [await order(rail), await order(rail), await order(rail)];
+    assert.deepEqual(
+      orders.map(({ addressIndex }) => addressIndex),
+      [921, 922, 923],
+    );
+    world.simulated.mine();
+    world.simulated.mine();
+    await rail.reconcile();
+    for (const each of orders) assert.equal(await statusOf(book, each), 'pending');
+    assert.deepEqual(await keysIn(book), []);
+    assert.equal(
+      valueOf(await addressSentence(book.store, account)),
+      'The next on-chain order gets the address of index 924.',
+    );
+  });
+
+  test('a gap of a thousand unused addresses ends the search; one less does not', async (context) => {
+    const world = new World(context);
+    world.pay(1_000);
+    assert.equal((await order(await world.begun(await world.store()))).addressIndex, 0);
+    world.pay(999);
+    assert.equal((await order(await world.begun(await world.store()))).addressIndex, 1_021);
+  });
+
+  test('an account without history begins at 0', async (context) => {
+    const world = new World(context);
+    const rail = await world.begun(await world.store());
+    assert.deepEqual([(await order(rail)).addressIndex, (await order(rail)).addressIndex], [0, 1]);
+  });
+
+  test('a node that hands addresses out: those it has handed out are left to whoever has them', async (context) => {
+    const world = new World(context);
+    const firstUnshown: Chain['firstUnshown'] = () => Promise.resolve({ kind: 'answer', value: 7 });
+    const rail = await world.begun(await world.store(), { firstUnshown });
+    assert.equal((await order(rail)).addressIndex, 7);
+  });
+
+  test('a node that is down: nothing is decided, and no order is made', async (context) => {
+    const world = new World(context);
+    const book = await world.store();
+    world.simulated.up = false;
+    assert.equal(await world.rail(book).begin(), undefined);
+    assert.equal(valueOf(await nextAddressIndex(book.store, account.digest)).bytes, undefined);
+    const { ready } = await world.rail(book).check();
+    assert.equal(ready, false);
+  });
+
+  test('until the account was searched no way to pay is ready', async (context) => {
+    const world = new World(context);
+    const book = await world.store();
+    const rail = world.rail(book);
+    const before = await rail.check();
+    assert.ok(!before.ready && before.reason.startsWith('The account is being searched'));
+    // Another process of the same store searches.
+    await world.begun(book);
+    assert.deepEqual(await rail.check(), { ready: true });
+  });
+
+  test('a store that knows the account goes on where it was', async (context) => {
+    const world = new World(context);
+    const book = await world.store();
+    await order(await world.begun(book));
+    world.pay(500);
+    assert.equal((await order(await world.begun(book))).addressIndex, 1);
+  });
+});
+
+describe('an address with a history', () => {
+  test('is passed over, whether its payment is in a block or not; log and doctor say so', async (context) => {
+    const world = new World(context);
+    const book = await world.store();
+    const rail = await world.begun(book);
+    world.pay(0, 1);
+    world.pay(1);
+    world.simulated.mine();
+    world.pay(3);
+    assert.deepEqual([(await order(rail)).addressIndex, (await order(rail)).addressIndex], [2, 4]);
+    assert.match(world.said.join('\n'), /passed over: {"rail":"btc","fromIndex":0,"passedOver":2}/);
+    assert.match(world.said.join('\n'), /passed over: {"rail":"btc","fromIndex":3,"passedOver":1}/);
+    assert.equal(
+      valueOf(await addressSentence(book.store, account)),
+      'The next on-chain order gets the address of index 5. ' +
+        '3 addresses were passed over because of earlier payments.',
+    );
+  });
+
+  test('orders made at once each get an address without one', async (context) => {
+    const world = new World(context);
+    const rail = await world.begun(await world.store());
+    for (let index = 0; index < 200; index += 3) world.pay(index);
+    const orders = await Promise.all(Array.from({ length: 100 }, () => order(rail)));
+    const indexes = orders.map(({ addressIndex }) => addressIndex ?? -1).sort((left, right) => left - right);
+    assert.equal(new Set(indexes).size, 100);
+    assert.ok(indexes.every((index) => index % 3 !== 0));
+    assert.equal(indexes.at(-1), 149);
+  });
+
+  test('a thousand of them in a row: the rail is not ready and says why', async (context) => {
+    const world = new World(context);
+    const book = await world.store();
+    const rail = await world.begun(book);
+    for (let index = 0; index < maxPassedOver - 1; index += 1) world.pay(index);
+    assert.equal((await order(rail)).addressIndex, maxPassedOver - 1);
+    for (let index = 0; index < maxPassedOver; index += 1) world.pay(maxPassedOver + index);
+    world.time.nowMs += 60_000;
+    const reason = 'No unused address is left for an order.';
+    assert.deepEqual(await rail.create(wish), { kind: 'rail unavailable', reason });
+    assert.deepEqual(await world.rail(book).check(), { ready: false, reason });
+    assert.match(world.said.join('\n'), /give BTC_XPUB an account of its own/);
+  });
+
+  test('a second store on the account moves on, and neither gets a key for the other’s money', async (context) => {
+    const world = new World(context);
+    const [one, other] = [await world.store(), await world.store()];
+    const [first, second] = [await world.begun(one), await world.begun(other)];
+    const paid = await order(first);
+    world.pay(paid.addressIndex ?? -1);
+    const theirs = await order(second);
+    assert.notEqual(theirs.place, paid.place);
+    world.simulated.mine();
+    world.simulated.mine();
+    await first.reconcile();
+    await second.reconcile();
+    assert.deepEqual([await keysIn(one), await keysIn(other)], [[paid.id], []]);
+  });
+
+  test('a top-up of an old address pays for no new order', async (context) => {
+    const world = new World(context);
+    const book = await world.store();
+    const rail = await world.begun(book);
+    world.pay(0, 1_000);
+    world.simulated.mine();
+    const made = await order(rail);
+    world.pay(0);
+    world.simulated.mine();
+    world.simulated.mine();
+    await rail.reconcile();
+    assert.equal(await statusOf(book, made), 'pending');
+    assert.deepEqual(await keysIn(book), []);
+  });
+
+  test('one that the node’s index does not have yet counts for nothing, also after a reorganisation', async (context) => {
+    const world = new World(context);
+    const book = await world.store();
+    const rail = await world.begun(book);
+    world.pay(0);
+    // The payment is in the last block when the order is made, and the index of addresses is behind.
+    world.simulated.mine();
+    world.simulated.lagging.add(account.address(0));
+    const made = await order(rail);
+    assert.equal(made.addressIndex, 0);
+    await rail.reconcile();
+    world.simulated.reorganise(1);
+    await rail.reconcile();
+    for (let block = 0; block < 6; block += 1) world.simulated.mine();
+    await rail.reconcile();
+    assert.equal(await statusOf(book, made), 'pending');
+    world.pay(0);
+    world.simulated.mine();
+    world.simulated.mine();
+    await rail.reconcile();
+    assert.equal(await statusOf(book, made), 'confirmed');
+    assert.deepEqual(await keysIn(book), [made.id]);
+  });
+});
+
+/** An order of a history: when it was made, and what came to its address before and since. */
+interface Told {
+  readonly order: OrderRecord;
+  readonly book: BookParts;
+  since: number;
+}
+
+/** Two stores sell on one account that strangers pay to, before and meanwhile. Resolves to the orders made. */
+async function sell(seed: number): Promise<number> {
+  const world = new World(undefined, seed);
+  const { dice, simulated } = world;
+  const density = dice.next() * 0.6;
+  for (let index = 0; index < 400; index += 1) if (dice.happens(density)) world.pay(index);
+  if (dice.happens(0.7)) simulated.mine();
+  const books = [await world.store(), await world.store()] as const;
+  const rails = [await world.begun(books[0]), await world.begun(books[1])] as const;
+  const told: Told[] = [];
+  const payTo = (index: number, sat: number): void => {
+    world.pay(index, sat);
+    for (const each of told) if (each.order.addressIndex === index) each.since += sat;
+  };
+  for (let step = 0; step < 60; step += 1) {
+    const which = dice.below(2) === 0 ? 0 : 1;
+    const choice = dice.below(10);
+    if (choice < 5) {
+      const made = await Promise.all(Array.from({ length: 1 + dice.below(12) }, () => order(rails[which])));
+      for (const each of made) {
+        assert.equal(simulated.received(each.place).all, 0n, 'no address with a history is shown');
+        told.push({ order: each, book: books[which], since: 0 });
+      }
+    } else if (choice < 7 && told.length > 0) {
+      payTo(dice.pick(told).order.addressIndex ?? 0, dice.pick([price, price, price - 1, 3]));
+    } else if (choice < 8) {
+      const next = valueOf(await nextAddressIndex(books[which].store, account.digest)).next;
+      payTo(Math.max(0, next - 20) + dice.below(60), dice.pick([price, 1]));
+    } else if (choice < 9) simulated.mine();
+    else await rails[which].reconcile();
+  }
+  for (let block = 0; block < 8; block += 1) simulated.mine();
+  for (const rail of rails) await rail.reconcile();
+  const keys = [new Set(await keysIn(books[0])), new Set(await keysIn(books[1]))] as const;
+  for (const each of told) {
+    const own = keys[each.book === books[0] ? 0 : 1];
+    assert.equal(own.has(each.order.id), each.since >= price, `${each.order.place}: ${each.since}`);
+  }
+  await Promise.all(books.map(({ store }) => store.close()));
+  return told.length;
+}
+
+test('10,000 orders on accounts with random histories: no key for money that came before', async () => {
+  let orders = 0;
+  for (let seed = 1; orders < 10_000; seed += 1) {
+    orders += await sell(seed).catch((error: unknown) => {
+      throw new Error(`Seed ${seed}: ${String(error)}`, { cause: error });
+    });
+  }
+});
