@@ -38,7 +38,7 @@ function readKey(
   return undefined;
 }
 
-/** Addresses that are remembered: deriving one takes about a millisecond, and an order needs its own twice. */
+/** Addresses in the cache: deriving one takes about a millisecond, and an order needs its own twice. */
 const maxDerived = 2_048;
 
 /** An account that addresses are derived from. */

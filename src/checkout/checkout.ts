@@ -229,7 +229,7 @@ export function startCheckout(parts: CheckoutParts): Checkout {
   };
 }
 
-/** Has one process search an account that is new to the store, and try again where the node does not answer. */
+/** Has one process search an account that is new to the store, again and again until the node answers. */
 function keepBegun(parts: CheckoutParts, bitcoin: Bitcoin): () => Promise<void> {
   return keepReconciled(parts, 'btc account', { reconcile: () => bitcoin.begin() });
 }

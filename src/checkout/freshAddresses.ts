@@ -17,7 +17,7 @@ export interface AccountOnChain {
 /** Addresses with a history that are passed over at most before one order. */
 export const maxPassedOver = 1_000;
 
-/** Unused addresses in a row that end a search: a lost store may have shown as many that were never paid to. */
+/** Unused addresses in a row that end a search: a lost store may have shown that many in vain. */
 export const maxUnusedInARow = 1_000;
 
 /** Indexes left out after the highest with a history, which a lost store may have shown. */
@@ -74,7 +74,8 @@ async function usedOf(
 export type SearchProgress = (asked: number, about: number) => void;
 
 /**
- * The indexes from `from` on whose addresses have a history, in order, until {@link maxUnusedInARow} have none.
+ * The indexes from `from` on whose addresses have a history, in order. {@link maxUnusedInARow} without one end
+ * the search.
  */
 export async function searchHistory(
   { account, chain }: AccountOnChain,
@@ -103,8 +104,8 @@ export interface Begun {
 
 /**
  * Makes sure that the store knows where the account's addresses stand. An account that is new to it may have
- * been used before, by a store that is lost or by a wallet: the first index comes after every address that has
- * a history or may have been shown.
+ * been used before, by a store that is lost or by a wallet: the first index comes after every address that
+ * has a history or may have been shown.
  */
 export async function beginAccount(
   parts: AccountOnChain & { readonly store: Store; readonly newUnitId: UnitIds },

@@ -58,7 +58,7 @@ export interface BtcOrder extends AnyOrder {
   readonly confirmationsRequired: number;
   /** Every output that counts, in the order of txid and vout. */
   readonly outputs: readonly Output[];
-  /** Names of the outputs that came before the order, sorted: they never count, whatever block they move to. */
+  /** Names of the outputs that came before the order, sorted: they never count, in whatever block. */
   readonly earlier: readonly string[];
 }
 

@@ -129,7 +129,7 @@ describe('an account that was used before', () => {
     assert.deepEqual([(await order(rail)).addressIndex, (await order(rail)).addressIndex], [0, 1]);
   });
 
-  test('a node that hands addresses out: those it has handed out are left to whoever has them', async (context) => {
+  test('addresses that a wallet node has handed out are left to whoever has them', async (context) => {
     const world = new World(context);
     const firstUnshown: Chain['firstUnshown'] = () => Promise.resolve({ kind: 'answer', value: 7 });
     const rail = await world.begun(await world.store(), { firstUnshown });
@@ -210,7 +210,7 @@ describe('an address with a history', () => {
     assert.match(world.said.join('\n'), /give BTC_XPUB an account of its own/);
   });
 
-  test('a second store on the account moves on, and neither gets a key for the other’s money', async (context) => {
+  test('of two stores on an account neither gets a key for the other’s money', async (context) => {
     const world = new World(context);
     const [one, other] = [await world.store(), await world.store()];
     const [first, second] = [await world.begun(one), await world.begun(other)];
@@ -240,7 +240,7 @@ describe('an address with a history', () => {
     assert.deepEqual(await keysIn(book), []);
   });
 
-  test('one that the node’s index does not have yet counts for nothing, also after a reorganisation', async (context) => {
+  test('a history that the node reports late counts for nothing', async (context) => {
     const world = new World(context);
     const book = await world.store();
     const rail = await world.begun(book);
@@ -272,7 +272,7 @@ interface Told {
   since: number;
 }
 
-/** Two stores sell on one account that strangers pay to, before and meanwhile. Resolves to the orders made. */
+/** Two stores sell on one account that strangers pay to, before and meanwhile. How many orders were made. */
 async function sell(seed: number): Promise<number> {
   const world = new World(undefined, seed);
   const { dice, simulated } = world;

@@ -196,7 +196,7 @@ describe('on-chain', () => {
     expect([[outputs(seen)], [outputs(lower)]], 'confirmed', ['mint']);
   });
 
-  test('an order of an older version has no height: the time of the block decides, with two hours of room', () => {
+  test('an order without a height: the time of the block decides, with two hours of room', () => {
     const before: BtcOrder = {
       ...btc,
       createdHeight: null,

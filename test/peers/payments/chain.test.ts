@@ -13,7 +13,7 @@ import type { Chain, Following } from '../../../src/checkout/chain.js';
 import { Esplora } from '../../../src/checkout/esplora.js';
 import { Lnd } from '../../../src/checkout/lnd.js';
 import { LndChain } from '../../../src/checkout/lndChain.js';
-import type { Output } from '../../../src/checkout/orders.js';
+import type { FoundOutput, Output } from '../../../src/checkout/orders.js';
 import { native } from '../../../src/native/addon.js';
 import { findOrder, takeIndexes, type OrderRecord } from '../../../src/store/orders.js';
 import { systemClock } from '../../../src/system/clock.js';
@@ -150,7 +150,7 @@ describe('the chain', { skip: nodesSkip, timeout: 600_000 }, () => {
         return account.address(index);
       }
 
-      async function look(address: string): Promise<readonly Output[]> {
+      async function look(address: string): Promise<readonly FoundOutput[]> {
         const answer = await chain.lookup(address);
         assert.ok(answer.kind === 'answer', inspect(answer));
         return answer.value;
