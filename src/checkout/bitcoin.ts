@@ -17,6 +17,7 @@ import type { Chain } from './chain.js';
 import { beginAccount, freshIndexes, maxPassedOver } from './freshAddresses.js';
 import type { RailUnavailable } from './lightning.js';
 import { lookUpOrder } from './lookUp.js';
+import { isDue } from './orders.js';
 import type { Readiness } from './rails.js';
 import { Watcher } from './watcher.js';
 
@@ -154,12 +155,14 @@ export class Bitcoin {
   }
 
   /**
-   * Looks every open order up. Resolves to how many; undefined: the store or the node does not answer, or the
-   * lease of the fence has another holder by now.
+   * Looks every open order up, of the expired ones those that are due since a round at `lastMs`. Resolves to
+   * how many; undefined: the store or the node does not answer, or the fence's lease has another holder.
    */
-  async reconcile(fence?: Fence): Promise<number | undefined> {
+  async reconcile(fence?: Fence, lastMs?: number): Promise<number | undefined> {
     let looked = 0;
-    const failed = await visitOpenOrders(this.parts.store, 'btc', (order) => {
+    const nowMs = this.parts.clock.wallMs();
+    const failed = await visitOpenOrders(this.parts.store, 'btc', async (order) => {
+      if (lastMs !== undefined && !isDue(order, lastMs, nowMs)) return undefined;
       looked += 1;
       return this.lookUp(order, fence);
     });

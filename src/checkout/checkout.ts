@@ -259,14 +259,18 @@ function keepBitcoin(parts: CheckoutParts, bitcoin: Bitcoin): () => Promise<void
 function keepReconciled(
   parts: CheckoutParts,
   name: string,
-  rail: { readonly reconcile: (fence: Fence) => Promise<number | undefined> },
+  rail: { readonly reconcile: (fence: Fence, lastMs: number | undefined) => Promise<number | undefined> },
 ): () => Promise<void> {
   const { clock, log, holder } = parts;
   const lease = `orders ${name}`;
   let timer: Timer | undefined;
   let running: Promise<void> | undefined;
+  /** When the last whole round began; undefined: none since this process holds the lease. */
+  let lastMs: number | undefined;
   const round = async (token: number): Promise<void> => {
-    const looked = await rail.reconcile({ lease, token });
+    const beganMs = clock.wallMs();
+    const looked = await rail.reconcile({ lease, token }, lastMs);
+    if (looked !== undefined) lastMs = beganMs;
     if (looked !== undefined && looked > 0) log.debug({ rail: name, looked }, 'open orders were looked up');
   };
   const look = (token: number): void => {
@@ -277,6 +281,7 @@ function keepReconciled(
     timer = undefined;
   };
   const onHeld = (token: number): void => {
+    lastMs = undefined;
     timer = clock.every(reconcileMs, () => look(token));
     look(token);
   };

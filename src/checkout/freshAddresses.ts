@@ -74,8 +74,8 @@ async function usedOf(
 export type SearchProgress = (asked: number, about: number) => void;
 
 /**
- * The indexes from `from` on whose addresses have a history, in order. {@link maxUnusedInARow} without one end
- * the search.
+ * The indexes from `from` on whose addresses have a history, in order. The search ends after
+ * {@link maxUnusedInARow} without one.
  */
 export async function searchHistory(
   { account, chain }: AccountOnChain,

@@ -363,3 +363,31 @@ export function isWatched(order: BtcOrder, nowMs: number): boolean {
   if (order.status !== 'confirmed') return true;
   return confirmations(order) < Math.max(finalDepth, order.confirmationsRequired);
 }
+
+/** Time from an order's end to the first look-up after it; to each later one it is twice as long (ms). */
+const firstExpiredLookUpMs = 15_000;
+
+/** Longest time between two look-ups of an expired order (ms). */
+const maxExpiredLookUpMs = 6 * 3_600_000;
+
+/**
+ * Whether a round of look-ups at `nowMs` includes an order, after a round at `lastMs`. Orders that still wait
+ * for something are in every round; expired ones ever more rarely, as there are thousands of them and money
+ * seldom comes.
+ */
+export function isDue(
+  { status, expiresAtMs }: { readonly status: string; readonly expiresAtMs: number },
+  lastMs: number,
+  nowMs: number,
+): boolean {
+  if (status !== 'expired') return true;
+  let intervalMs = firstExpiredLookUpMs;
+  let dueMs = expiresAtMs + intervalMs;
+  while (dueMs <= lastMs && intervalMs < maxExpiredLookUpMs) {
+    intervalMs = Math.min(2 * intervalMs, maxExpiredLookUpMs);
+    dueMs += intervalMs;
+  }
+  if (dueMs > lastMs) return dueMs <= nowMs;
+  const steps = Math.floor((nowMs - dueMs) / maxExpiredLookUpMs);
+  return dueMs + steps * maxExpiredLookUpMs > lastMs;
+}

@@ -8,6 +8,7 @@ import type { Clock, Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 import type { Account } from './addresses.js';
 import type { Chain, Following } from './chain.js';
+import { isDue } from './orders.js';
 
 /** What a watcher works with. */
 export interface WatcherParts {
@@ -37,6 +38,8 @@ export class Watcher {
   /** Hints do not wait for rounds over all orders, each of which may take a while. */
   private readonly work = { hints: Promise.resolve(), rounds: Promise.resolve() };
   private looking: Promise<void> | undefined;
+  /** The last round over all orders that were due. */
+  private dueAtMs = -Infinity;
   private stopped = false;
 
   constructor(private readonly parts: WatcherParts) {
@@ -53,7 +56,7 @@ export class Watcher {
     this.timers = [
       clock.every(newOrdersMs, () => this.addNew()),
       clock.every(endedMs, () => this.then('rounds', () => this.visit(isOver))),
-      clock.every(allMs, () => this.then('rounds', () => this.visit(() => true))),
+      clock.every(allMs, () => this.then('rounds', () => this.visitDue())),
     ];
   }
 
@@ -82,6 +85,7 @@ export class Watcher {
     });
     this.following.watch(addresses);
     this.nextIndex = index.value.next;
+    this.dueAtMs = this.parts.clock.wallMs();
     await this.visit(() => true);
     log.debug({ rail: 'btc', looked: addresses.length }, 'open orders were looked up');
   }
@@ -114,6 +118,13 @@ export class Watcher {
       if (order.kind === 'unavailable') return;
       if (order.value?.open === true) await this.parts.lookUp(order.value);
     }
+  }
+
+  /** Looks up the orders that are due since the last such round. */
+  private async visitDue(): Promise<void> {
+    const [lastMs, nowMs] = [this.dueAtMs, this.parts.clock.wallMs()];
+    this.dueAtMs = nowMs;
+    await this.visit((order) => isDue(order, lastMs, nowMs));
   }
 
   private async visit(which: (order: OrderRecord) => boolean): Promise<void> {

@@ -5,6 +5,7 @@ import {
   amountDueSat,
   confirmations,
   deepSat,
+  isDue,
   isWatched,
   receivedSat,
   transition,
@@ -209,6 +210,27 @@ describe('on-chain', () => {
     assert.equal(at(before.createdAtMs - twoHoursMs - 1), 'pending');
     assert.equal(at(before.createdAtMs - twoHoursMs), 'confirmed');
     assert.equal(at(null), 'confirmed');
+  });
+
+  test('an expired order is looked up after 15 s, then after twice the time up to 6 h', () => {
+    const order = { status: 'expired', expiresAtMs: 1_000_000 };
+    const looked: number[] = [];
+    const roundMs = 15_000;
+    for (let nowMs = order.expiresAtMs; nowMs < order.expiresAtMs + 30 * 86_400_000; nowMs += roundMs) {
+      if (isDue(order, nowMs - roundMs, nowMs)) looked.push((nowMs - order.expiresAtMs) / 1_000);
+    }
+    assert.deepEqual(looked.slice(0, 6), [15, 45, 105, 225, 465, 945]);
+    const gaps = looked.slice(1).map((at, index) => at - (looked[index] ?? 0));
+    assert.ok(gaps.every((gap) => gap <= 21_600));
+    assert.equal(gaps.at(-1), 21_600);
+    assert.ok(looked.length > 120 && looked.length < 140, `${looked.length}`);
+    // Rounds that come late miss none.
+    assert.ok(isDue(order, order.expiresAtMs + 45_000, order.expiresAtMs + 86_400_000));
+    assert.ok(!isDue(order, order.expiresAtMs + 45_000, order.expiresAtMs + 104_999));
+    assert.ok(!isDue(order, order.expiresAtMs + 45_000, order.expiresAtMs + 45_000));
+    for (const status of ['pending', 'underpaid', 'seen', 'confirmed']) {
+      assert.ok(isDue({ ...order, status }, order.expiresAtMs + 46_000, order.expiresAtMs + 46_001));
+    }
   });
 
   test('is watched until nothing can happen any more', () => {
