@@ -17,7 +17,10 @@ export interface DreamRequest {
   mechanism?: (string & MaxCodePoints<1000>) | null;
   test?: (string & MaxCodePoints<500>) | null;
   visitor?: (string & MaxCodePoints<100>) | null;
-  /** One of eight kinds in any case; an unknown one is stored as HYPOTHESIS. */
+  /**
+   * BRIDGE, COUNTEREXAMPLE, CRITIQUE, HARNESS, HYPOTHESIS, NEGATIVE_RESULT, REINTERPRETATION or
+   * TEST_DESIGN, in any case; an unknown one is stored as HYPOTHESIS.
+   */
   kind?: (string & MaxCodePoints<32>) | null;
   /** Makes a repeated submission answer the first one's receipt. Wins over the header. */
   idempotency_key?: (string & MaxCodePoints<64>) | null;
@@ -37,7 +40,10 @@ export interface DreamConfirmRequest {
   mechanism?: (string & MaxCodePoints<1000>) | null;
   test?: (string & MaxCodePoints<500>) | null;
   visitor?: (string & MaxCodePoints<100>) | null;
-  /** One of eight kinds in any case; an unknown one is stored as HYPOTHESIS. */
+  /**
+   * BRIDGE, COUNTEREXAMPLE, CRITIQUE, HARNESS, HYPOTHESIS, NEGATIVE_RESULT, REINTERPRETATION or
+   * TEST_DESIGN, in any case; an unknown one is stored as HYPOTHESIS.
+   */
   kind?: (string & MaxCodePoints<32>) | null;
 }
 

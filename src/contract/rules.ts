@@ -3,7 +3,7 @@ import type { FreeAuditRequest } from './audit.js';
 import type { DreamConfirmRequest, DreamRequest } from './dream.js';
 import type { FuseRequest } from './fuse.js';
 import type { RequestBodies } from './schemas.js';
-import { type Location, type ValidationError, valueError } from './validation.js';
+import { type Location, type ValidationError, validationError, valueError } from './validation.js';
 
 function fuseRules({ weights, entity_map: entityMap }: FuseRequest): ValidationError[] {
   const errors: ValidationError[] = [];
@@ -24,12 +24,18 @@ function auditRules(request: FreeAuditRequest): ValidationError[] {
 /** What a fragment's text is nothing but, when nothing of it is left as it is accepted. */
 const nothing = /^[\0-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]*$/;
 
-/** The errors of a title or content of which nothing is left; `place`: where the fields came from. */
+/**
+ * The errors of a title or content of which nothing is left; `place`: where the fields came from. The schema
+ * of a query declares both as optional, so that one that is absent there is reported here.
+ */
 export function emptyFields(
   fields: { readonly title?: string | null; readonly content?: string | null },
   place: 'body' | 'query',
 ): ValidationError[] {
   return (['title', 'content'] as const).flatMap((name) => {
+    if (place === 'query' && fields[name] === undefined) {
+      return [validationError('missing', [place, name], 'Field required', null)];
+    }
     const text = fields[name] ?? '';
     if (!nothing.test(text)) return [];
     const sentence = `${name} must not be empty once controls and outer white space are removed`;

@@ -2,6 +2,7 @@
 import { jsonAnswer, problemAnswer, storeUnavailable } from '../contract/answer.js';
 import type { DreamSubmitted } from '../contract/dream.js';
 import type { Answer } from '../contract/exchange.js';
+import { kinds } from '../contract/explore.js';
 import type { FragmentDigests, ReceiptStatus, StoredFragmentIdentity } from '../contract/fragment.js';
 import type { Accepted, Receipt, Received, Submitted } from './submit.js';
 
@@ -71,7 +72,8 @@ export function duplicateFields(
 /** The warning about an unknown kind. */
 export function warningField({ knownKind }: Accepted, kind: string | null | undefined): { warning?: string } {
   if (knownKind) return {};
-  return { warning: `kind ${JSON.stringify(kind)} is not one of the eight; it is stored as HYPOTHESIS` };
+  const known = `one of ${kinds.join(', ')}`;
+  return { warning: `kind ${JSON.stringify(kind)} is not ${known}; it is stored as HYPOTHESIS` };
 }
 
 /** An answer with a receipt; one that repeats an earlier answer's says so in a header. */

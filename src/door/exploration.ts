@@ -8,6 +8,7 @@ import { single, type Metric } from '../system/metrics.js';
 import type { Randomness } from '../system/randomness.js';
 import type { TextEmbedding } from './embedding.js';
 import { oneAtATime, type ExploreParts } from './explore.js';
+import { hiddenFragments } from './hiddenFragments.js';
 import { loadHnsw, NearestIndex } from './nearestIndex.js';
 import { followFragments } from './vectorsFollower.js';
 
@@ -71,6 +72,7 @@ export function startExploration(parts: ExplorationParts): ExplorationProcess {
       embedding,
       embedText,
       visitorId,
+      hidden: hiddenFragments(store, parts.clock, visitorId),
       candidates: (vector, results) => index.candidates(vector, results),
       randomness,
       inTurn: oneAtATime(),

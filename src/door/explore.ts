@@ -4,8 +4,9 @@ import type { RouteRequest } from '../contract/exchange.js';
 import type { Embedding, Exploration, FragmentCard, FragmentNode } from '../contract/explore.js';
 import { type ValidationError, valueError } from '../contract/validation.js';
 import type { Vectors } from '../native/index.js';
-import type { Store } from '../store/store.js';
+import type { Reading, Store } from '../store/store.js';
 import type { Randomness } from '../system/randomness.js';
+import type { HiddenFragments } from './hiddenFragments.js';
 import type { Candidates } from './nearestIndex.js';
 import { publicFragment } from './publicFragment.js';
 
@@ -25,6 +26,8 @@ export interface ExploreParts {
   /** What stands for a visitor in a filter. */
   readonly visitorId: (visitor: string) => string;
   readonly candidates: (vector: Uint8Array, results: number) => Candidates | undefined;
+  /** The fragments whose content is withheld. */
+  readonly hidden: () => Promise<Reading<HiddenFragments>>;
   readonly randomness: Randomness;
   /** Does long work one after the other, so that it never takes more than one of the pool's threads. */
   readonly inTurn: InTurn;

@@ -9,7 +9,7 @@ import {
   type GraphResponse,
 } from '../contract/explore.js';
 import { type ValidationError, valueError } from '../contract/validation.js';
-import type { FragmentFilter, Neighbour } from '../native/index.js';
+import type { FragmentFilter, FragmentSelection, Neighbour } from '../native/index.js';
 import type { Unavailable } from '../store/store.js';
 import {
   cardsOf,
@@ -23,14 +23,20 @@ import {
   type PageStart,
 } from './explore.js';
 
-function edgesOf(receipts: readonly string[], links: readonly Neighbour[][]): GraphEdge[] {
-  return links.flatMap((each, index) =>
+/** Edges between fragments whose content is shown: how near a withheld one is to others tells of it. */
+function edgesOf(
+  receipts: readonly string[],
+  links: readonly Neighbour[][],
+  hidden: ReadonlySet<string>,
+): GraphEdge[] {
+  const edges = links.flatMap((each, index) =>
     each.map(({ receipt, similarity }) => ({
       from: receipts[index] ?? '',
       to: receipt,
       similarity: rounded(similarity),
     })),
   );
+  return hidden.size === 0 ? edges : edges.filter(({ from, to }) => !hidden.has(from) && !hidden.has(to));
 }
 
 /** One page of the graph. Links lead to earlier fragments, so that a page never changes. */
@@ -45,12 +51,14 @@ async function graphPage(
   const links = await inTurn(() => vectors.links(asOf, from, to));
   const cards = await cardsOf(store, receipts);
   if (cards === 'unavailable') return cards;
+  const hidden = await parts.hidden();
+  if (hidden.kind === 'unavailable') return hidden.kind;
   const made = frame(parts, asOf);
   return {
     ...made,
     embedding,
     nodes: [...cards.values()].map(nodeOf),
-    edges: edgesOf(receipts, links),
+    edges: edgesOf(receipts, links, hidden.value.receipts),
     next_cursor: to < made.total ? cursorAt({ asOf, from: to }) : null,
   };
 }
@@ -99,6 +107,28 @@ function filterOf(
   };
 }
 
+/**
+ * Fragments that a filter lets through. One by visitor leaves out those whose content is withheld, as the
+ * visitor's name is a part of it.
+ */
+async function selectVisible(
+  { vectors, hidden }: ExploreParts,
+  asOf: number,
+  filter: FragmentFilter,
+  { from, most }: { readonly from: number; readonly most: number },
+): Promise<FragmentSelection | Unavailable['kind']> {
+  const withheld = await hidden();
+  if (withheld.kind === 'unavailable') return withheld.kind;
+  const { receipts, visitors } = withheld.value;
+  if (filter.visitor === undefined || !visitors.has(filter.visitor)) {
+    return vectors.select(asOf, filter, from, most);
+  }
+  const { places } = await vectors.select(asOf, filter, 0, vectors.count(asOf));
+  const visible = places.filter(({ receipt }) => !receipts.has(receipt));
+  const page = visible.filter(({ index }) => index >= from).slice(0, most);
+  return { matching: visible.length, places: page };
+}
+
 /** Lists fragments with their content. */
 export function graphFragments(parts: ExploreParts): Handler {
   return async ({ query }) => {
@@ -109,7 +139,9 @@ export function graphFragments(parts: ExploreParts): Handler {
     const { asOf, from } = start;
     const limit = numberOf(query['limit'], exploreDefaults.graph.limit);
     // One more tells whether there is a next page.
-    const { matching, places } = await parts.vectors.select(asOf, filter, from, limit + 1);
+    const selected = await selectVisible(parts, asOf, filter, { from, most: limit + 1 });
+    if (selected === 'unavailable') return storeUnavailable();
+    const { matching, places } = selected;
     const after = places[limit];
     const cards = await cardsOf(
       parts.store,

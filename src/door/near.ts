@@ -69,6 +69,20 @@ async function search(
   return { search: 'index', found };
 }
 
+/** The nearest that may be shown: the search is widened until there are enough of them, or no more. */
+export async function searchVisible(
+  parts: ExploreParts,
+  { except, ...asked }: Search & { readonly except: ReadonlySet<string> },
+): Promise<{ readonly search: NearResponse['search']; readonly found: readonly Neighbour[] }> {
+  for (let { most } = asked; ; most *= 2) {
+    const { search: made, found } = await search(parts, { ...asked, most });
+    const visible = found.filter(({ receipt }) => !except.has(receipt));
+    if (visible.length >= asked.most || found.length < most) {
+      return { search: made, found: visible.slice(0, asked.most) };
+    }
+  }
+}
+
 /** Finds neighbours: exactly, but among an index's candidates where there are very many fragments. */
 export function near(parts: ExploreParts): Handler {
   return async ({ query }) => {
@@ -77,14 +91,19 @@ export function near(parts: ExploreParts): Handler {
     const errors = faults.filter((fault) => fault !== undefined);
     if (errors.length > 0 || typeof asOf !== 'number') return unprocessable(errors);
     const { receipt, text } = query;
+    const hidden = await parts.hidden();
+    if (hidden.kind === 'unavailable') return storeUnavailable();
+    const { receipts } = hidden.value;
     const vector =
       receipt === undefined ? parts.embedText(text ?? '') : await vectorOfReceipt(parts, receipt);
     if (!(vector instanceof Uint8Array)) return vector;
     const k = numberOf(query['k'], exploreDefaults.near.k);
     const present = query['as_of'] === undefined;
-    const { search: made, found } = await search(parts, { asOf, vector, most: k + 1, present });
-    const others = found.filter((each) => each.receipt !== receipt).slice(0, k);
-    const results = await shown(parts.store, others);
+    const except = receipt === undefined ? receipts : new Set([...receipts, receipt]);
+    const { search: made, found } = await searchVisible(parts, { asOf, vector, most: k, present, except });
+    // Neighbours of a fragment that is withheld would tell what it is about.
+    const isHidden = receipt !== undefined && receipts.has(receipt);
+    const results = await shown(parts.store, isHidden ? [] : found);
     if (results === 'unavailable') return storeUnavailable();
     const body: NearResponse = {
       ...frame(parts, asOf),

@@ -7,7 +7,7 @@ import { jsonAnswer, storeUnavailable, unprocessable } from '../contract/answer.
 import type { Answer, Handler } from '../contract/exchange.js';
 import { exploreDefaults, type WalkResponse } from '../contract/explore.js';
 import { frame, numberOf, readAsOf, type ExploreParts } from './explore.js';
-import { shown, vectorOfReceipt } from './near.js';
+import { searchVisible, shown, vectorOfReceipt } from './near.js';
 
 /** Neighbours among which a turn chooses. */
 const ways = 5;
@@ -27,30 +27,44 @@ interface Step {
   readonly vector: Uint8Array;
 }
 
-/** A walk on its way. */
+/** A walk that is under way. */
 interface Walk {
   readonly seed: string;
   readonly asOf: number;
+  /** Fragments whose content is withheld: a walk passes them by. */
+  readonly hidden: ReadonlySet<string>;
   readonly steps: Step[];
 }
 
 /** The next fragment: one of the nearest that the walk has not seen; undefined where there is none. */
-async function next(parts: ExploreParts, { seed, asOf, steps }: Walk): Promise<Step | Answer | undefined> {
+async function next(
+  parts: ExploreParts,
+  { seed, asOf, hidden, steps }: Walk,
+): Promise<Step | Answer | undefined> {
   const last = steps.at(-1);
   if (last === undefined) return undefined;
   const seen = new Set(steps.map(({ receipt }) => receipt));
-  const near = await parts.vectors.nearest(asOf, last.vector, ways + seen.size);
-  const open = near.filter(({ receipt }) => !seen.has(receipt)).slice(0, ways);
+  const except = new Set([...seen, ...hidden]);
+  const asked = { asOf, vector: last.vector, most: ways, present: false, except };
+  const { found: open } = await searchVisible(parts, asked);
   const chosen = open[turn(seed, steps.length, Math.max(1, open.length))];
   if (chosen === undefined) return undefined;
   const vector = await vectorOfReceipt(parts, chosen.receipt);
   return vector instanceof Uint8Array ? { ...chosen, vector } : vector;
 }
 
-/** The receipt that a walk begins at; undefined where there are no fragments. */
-function beginning({ vectors }: ExploreParts, seed: string, asOf: number): string | undefined {
+/**
+ * The receipt that a walk begins at: by the seed, or the next one after it that is shown. Undefined where
+ * there is none.
+ */
+function beginning({ vectors }: ExploreParts, { seed, asOf, hidden }: Walk): string | undefined {
   const count = vectors.count(asOf);
-  return count === 0 ? undefined : vectors.receipt(turn(seed, 0, count));
+  const first = turn(seed, 0, Math.max(1, count));
+  for (let step = 0; step < count; step += 1) {
+    const receipt = vectors.receipt((first + step) % count);
+    if (!hidden.has(receipt)) return receipt;
+  }
+  return undefined;
 }
 
 /** Walks until there are enough steps or no way on; an answer where it cannot. */
@@ -60,8 +74,8 @@ async function wander(
   from: string | undefined,
   most: number,
 ): Promise<Answer | undefined> {
-  const first = from ?? beginning(parts, walk.seed, walk.asOf);
-  if (first === undefined) return undefined;
+  const first = from ?? beginning(parts, walk);
+  if (first === undefined || walk.hidden.has(first)) return undefined;
   const vector = await vectorOfReceipt(parts, first);
   if (!(vector instanceof Uint8Array)) return vector;
   walk.steps.push({ receipt: first, similarity: 1, vector });
@@ -80,7 +94,9 @@ export function walk(parts: ExploreParts): Handler {
     const asOf = readAsOf(parts, query);
     if (typeof asOf !== 'number') return unprocessable([asOf]);
     const seed = query['seed'] ?? parts.randomness(seedBytes).toString('hex');
-    const way: Walk = { seed, asOf, steps: [] };
+    const hidden = await parts.hidden();
+    if (hidden.kind === 'unavailable') return storeUnavailable();
+    const way: Walk = { seed, asOf, hidden: hidden.value.receipts, steps: [] };
     const most = numberOf(query['steps'], exploreDefaults.walk.steps);
     const refused = await parts.inTurn(() => wander(parts, way, query['from'], most));
     if (refused !== undefined) return refused;

@@ -9,7 +9,7 @@ import type { FragmentCard, FragmentNode, NearFragment } from '../contract/explo
 import { type ValidationError, valueError } from '../contract/validation.js';
 import { codePoints } from '../contract/explain.js';
 import { cardsOf, cursorAt, readPage, type ExploreParts, type PageStart } from '../door/explore.js';
-import { shown } from '../door/near.js';
+import { searchVisible, shown } from '../door/near.js';
 import { escapeHtml, page } from './page.js';
 
 /** Fragments in the list. */
@@ -111,8 +111,11 @@ async function listOf(
 }
 
 async function nearList(parts: ExploreParts, asOf: number, text: string): Promise<Html | 'unavailable'> {
-  const neighbours = await parts.vectors.nearest(asOf, parts.embedText(text), listed);
-  const found = await shown(parts.store, neighbours);
+  const hidden = await parts.hidden();
+  if (hidden.kind === 'unavailable') return hidden.kind;
+  const asked = { asOf, vector: parts.embedText(text), most: listed, present: false };
+  const neighbours = await searchVisible(parts, { ...asked, except: hidden.value.receipts });
+  const found = await shown(parts.store, neighbours.found);
   if (found === 'unavailable') return found;
   const rows = found.map((each: NearFragment) => row(each, each.similarity));
   const all = '<p><a href="/graph">All fragments</a></p>';

@@ -1,4 +1,5 @@
 /** What the operator decided about showing a fragment's content; the fragment itself is never changed. */
+import { visitRecords } from './entries.js';
 import { defineRecord } from './record.js';
 import type { Reading, Store, Unavailable } from './store.js';
 import type { UnitIds } from './unitId.js';
@@ -34,6 +35,16 @@ export async function findWithheld(store: Store, receipt: string): Promise<Readi
   if (reading.kind === 'unavailable' || reading.value === undefined) return reading as Reading<undefined>;
   const { hidden, reason } = decodeNotice(reading.value);
   return { kind: 'read', value: hidden ? reason : undefined };
+}
+
+/** Calls `visit` for every decision, in the order of receipts. */
+export function visitNotices(
+  store: Store,
+  visit: (receipt: string, notice: Notice) => Promise<Unavailable | undefined>,
+): Promise<Unavailable | undefined> {
+  return visitRecords(store, 'fragmentNotices', Buffer.alloc(0), ({ key, value }) =>
+    visit(Buffer.from(key).toString(), decodeNotice(value)),
+  );
 }
 
 /** Keeps a decision, which replaces the one before; on disk when it resolves. */

@@ -85,7 +85,7 @@ describe('a preview', () => {
 
   test('needs a title and a content', async () => {
     const nothing: DoorAnswer = await door.get('/dream_get');
-    assert.deepEqual(placesOf(nothing), ['value_error query.title', 'value_error query.content']);
+    assert.deepEqual(placesOf(nothing), ['missing query.title', 'missing query.content']);
     const half: DoorAnswer = await door.get('/dream_get', { title: 'a', content: '\u0000 ' });
     assert.deepEqual([half.status, placesOf(half)], [422, ['value_error query.content']]);
   });

@@ -45,6 +45,8 @@ export interface ExplorationOptions {
   readonly indexedFrom?: number;
   /** What the log says, by its levels. */
   readonly told?: string[];
+  /** The time that decides how old a list in the cache is. */
+  readonly monotonicMs?: () => number;
 }
 
 /** What makes the vectors of fragments. */
@@ -67,7 +69,7 @@ export function startTestExploration(options: ExplorationOptions): ExplorationPr
     textEmbedding: embedding,
     visitorId: native.visitorId,
     takeLock: () => native.lockFile(`${file}.lock`, 'test') === null,
-    clock: systemClock,
+    clock: { ...systemClock, monotonicMs: options.monotonicMs ?? systemClock.monotonicMs },
     randomness: systemRandomness,
     log: {
       info: (_, message) => void told.push(`info: ${message}`),
