@@ -49,7 +49,7 @@ const entryPoints = [
   /\.test\.ts$/,
   /^bench\/main\.ts$/,
   /^test\/processes\/(program|keyMaker)\.ts$/,
-  /^test\/store\/(peer|workload|bareLmdb)\.ts$/,
+  /^test\/store\/(peer|workload|bareLmdb|promise)\.ts$/,
   /^(bench|test)\/peers\//,
   // Rewrites the generated documents.
   /^test\/contract\/writeDocuments\.ts$/,
