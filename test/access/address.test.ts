@@ -64,6 +64,16 @@ describe('Forwarded', () => {
   }
 });
 
+test('an address behind more proxies than are followed is that of the last one followed', () => {
+  const behind = (proxies: number): number[] => {
+    const entries = Array.from({ length: proxies }, (_, index) => `10.0.1.${index}`);
+    return from(proxy, { 'x-forwarded-for': ['192.0.2.1', ...entries.reverse()].join(', ') });
+  };
+  assert.deepEqual(behind(31), [192, 0, 2, 1]);
+  assert.deepEqual(behind(32), [10, 0, 1, 31]);
+  assert.deepEqual(behind(40), [10, 0, 1, 31]);
+});
+
 test('a list as long as a head may be costs next to nothing', () => {
   const lists = [
     '10.1.1.1,'.repeat(7000),

@@ -1,5 +1,5 @@
 /**
- * A folder on a disk that loses power. A file's bytes are safe after a sync of the file, a name after a sync of
+ * A folder on a disk that loses power. Bytes are safe after a sync of their file, a name after a sync of
  * the folder that it stands in (POSIX, fsync); of everything since, any part may be there.
  */
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
