@@ -142,6 +142,11 @@ describe('keys', () => {
     keys.change(hash, { status: 'suspended' });
     access.changed(hash);
     assert.equal((await asked).code, 'key_suspended', 'the old record was on its way');
+    access.changed(hash);
+    const askedAgain = withKey(access, key);
+    keys.change(hash, { status: 'revoked' });
+    access.allChanged();
+    assert.equal((await askedAgain).code, 'key_revoked', 'so it was when any key may have changed');
     keys.change(hash, { status: 'active' });
     access.allChanged();
     assert.equal((await withKey(access, key)).status, 200);
