@@ -49,6 +49,7 @@ const entryPoints = [
   /\.test\.ts$/,
   /^bench\/main\.ts$/,
   /^test\/processes\/(program|keyMaker)\.ts$/,
+  /^test\/mutants\/run\.ts$/,
   /^test\/store\/(peer|workload|bareLmdb|promise)\.ts$/,
   /^(bench|test)\/peers\//,
   // Rewrites the generated documents.
