@@ -49,7 +49,8 @@ const entryPoints = [
   /\.test\.ts$/,
   /^bench\/main\.ts$/,
   /^test\/processes\/(program|keyMaker)\.ts$/,
-  /^test\/store\/(peer|workload|bareLmdb)\.ts$/,
+  /^test\/mutants\/run\.ts$/,
+  /^test\/store\/(peer|workload|bareLmdb|promise)\.ts$/,
   /^(bench|test)\/peers\//,
   // Rewrites the generated documents.
   /^test\/contract\/writeDocuments\.ts$/,

@@ -23,8 +23,9 @@ const subnetBytes = 8;
 /** Proxies in a row that are believed: a client's long list of them is not walked. */
 const mostHops = 32;
 
+/** IPv4 is shorter than a subnet of IPv6, and counts whole. */
 function counted(address: Uint8Array): Uint8Array {
-  return address.length === 16 ? address.subarray(0, subnetBytes) : address;
+  return address.subarray(0, subnetBytes);
 }
 
 /** The address of one entry, whose port and brackets do not count. */

@@ -40,7 +40,7 @@ export function storedUsage(
 /** How often a process looks for changed keys (ms): each is known everywhere within a second. */
 const lookMs = 250;
 
-/** Keys changed at once that are told one by one; when there are more, all are read anew. */
+/** So many keys changed at once, or more, are not told one by one: any key may have changed. */
 const pageEntries = 1_000;
 
 /** What is told of changes. */
@@ -93,6 +93,8 @@ export class KeyChanges {
   private async goOn(seen: number): Promise<void> {
     const page = await this.store.read('keyChanges', { after: seen, limit: pageEntries });
     if (page.kind === 'unavailable') return;
+    // The rest would be told a page a look, later than within a second.
+    if (page.value.length === pageEntries) return this.begin();
     for (const { value, position } of page.value) {
       this.watcher.changed(value);
       this.seen = position;

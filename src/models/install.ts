@@ -5,7 +5,7 @@
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { Clock } from '../system/clock.js';
-import { syncPath } from '../system/sync.js';
+import { makeFolder, syncPath } from '../system/sync.js';
 import type { DownloadParts } from './download.js';
 import type { InstalledModel } from './embedder.js';
 import { factFiles, readFacts, type FactTexts, type GivenFacts } from './facts.js';
@@ -267,7 +267,7 @@ export async function installModel(
   if (refused !== undefined) return { wrong: refused };
   const waiting = join(parts.folder, `.adding-${id}`);
   const made = join(waiting, id);
-  await mkdir(made, { recursive: true });
+  makeFolder(made, 0o777);
   const holder = parts.lockFile(join(waiting, 'lock'), String(process.pid));
   if (holder !== null) return { wrong: `Process ${holder} installs ${id} at this moment.` };
   const arrival = { source, waiting, made, showPass: parts.showPass };

@@ -1,6 +1,6 @@
 /** The data folder, which one server at a time may use. */
-import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { makeFolder } from '../system/sync.js';
 
 /**
  * Takes an exclusive lock on the file at `path`, made when absent, and writes `text` into it. The lock lasts
@@ -20,7 +20,7 @@ export function takeDataFolder(
 ): string | undefined {
   let holder: string | null;
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makeFolder(folder, 0o700);
     holder = lockFile(join(folder, 'lock'), String(process.pid));
     if (holder === null) prepare(folder);
   } catch (error) {

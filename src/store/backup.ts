@@ -2,11 +2,11 @@
  * Backups: all records of a store at one moment, in a file, and a manifest that says what is in it
  * (docs/backup.md). The master secret is never in one.
  */
-import { closeSync, fsyncSync, mkdirSync, openSync, readdirSync, readFileSync } from 'node:fs';
+import { closeSync, fsyncSync, openSync, readdirSync, readFileSync } from 'node:fs';
 import { renameSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { syncPath } from '../system/sync.js';
+import { makeFolder, syncPath } from '../system/sync.js';
 import { fillStore, unfinishedSource, type CopyOutcome, type Progress } from './copy.js';
 import type { Engine } from './engine.js';
 import { frame, frameHead, Tally, walkOver, type Summary, type Walk } from './records.js';
@@ -43,9 +43,9 @@ function sentence(error: unknown): string {
 }
 
 /** Makes a backup's folder; the sentence that says why it cannot be had, if so. */
-function makeFolder(folder: string): string | undefined {
+function takeFolder(folder: string): string | undefined {
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makeFolder(folder, 0o700);
     const [found] = readdirSync(folder);
     return found === undefined ? undefined : `${folder} is not empty: it holds ${found}. Name a new folder.`;
   } catch (error) {
@@ -60,7 +60,7 @@ export async function makeBackup(
   about: Pick<Manifest, 'fusegate' | 'made_at'>,
   progress: Progress,
 ): Promise<BackupOutcome> {
-  const reason = (await unfinishedSource(engine)) ?? makeFolder(folder);
+  const reason = (await unfinishedSource(engine)) ?? takeFolder(folder);
   if (reason !== undefined) return { kind: 'failed', reason };
   try {
     const written = await writeRecords(engine, join(folder, recordsName), progress);

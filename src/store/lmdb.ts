@@ -5,7 +5,7 @@
  * writes and syncs the meta page that makes them count. `overlappingSync` would let other processes see a
  * transaction before that, so it is off. Readers use snapshots of the memory map and wait for nobody.
  */
-import { existsSync, linkSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, linkSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { open, type RootDatabase, type Transaction } from 'lmdb';
@@ -13,7 +13,7 @@ import { native } from '../native/addon.js';
 import type { Gate } from '../native/index.js';
 import type { Clock, Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
-import { syncPath } from '../system/sync.js';
+import { makeFolder, syncPath } from '../system/sync.js';
 import type { Engine, KeyRange, ReadRecord, Scan, Write } from './engine.js';
 import type { Entry, Reading, Unavailable } from './store.js';
 
@@ -62,7 +62,7 @@ function openEnvironment(folder: string): Environment {
  */
 async function create(folder: string): Promise<void> {
   const file = join(folder, 'data.mdb');
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  makeFolder(folder, 0o700);
   if (existsSync(file)) return;
   const temporary = mkdtempSync(join(folder, 'new-'));
   try {

@@ -1,10 +1,10 @@
 /** The file of the master secret: made once, durable before anybody uses it, readable by its owner alone. */
-import { closeSync, fstatSync, fsyncSync, linkSync, mkdirSync, openSync } from 'node:fs';
+import { closeSync, fstatSync, fsyncSync, linkSync, openSync } from 'node:fs';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parseSecrets, type MasterSecrets } from './masterSecret.js';
 import type { Randomness } from './randomness.js';
-import { syncPath } from './sync.js';
+import { makeFolder, syncPath } from './sync.js';
 
 /** Random bytes of a new secret. */
 const secretBytes = 32;
@@ -77,7 +77,7 @@ function readSecrets(path: string): SecretsResult | undefined {
  */
 function makeSecret(path: string, randomness: Randomness): SecretsResult | undefined {
   const folder = dirname(path);
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  makeFolder(folder, 0o700);
   const draft = join(folder, `.master-secret-${randomness(8).toString('hex')}`);
   const secret = randomness(secretBytes).toString('base64url');
   writeSynced(draft, `${secret}\n`);

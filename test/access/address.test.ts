@@ -55,6 +55,9 @@ describe('Forwarded', () => {
     ['host="a;for=6.6.6.6";for=192.0.2.1', [192, 0, 2, 1]],
     ['host="a\\", for=6.6.6.6;b=\\"";for="192.0.2.1"', [192, 0, 2, 1]],
     ['for=192.0.2.1;host="never closed, for=6.6.6.6', [192, 0, 2, 1]],
+    ['for=203.0.113.9 , for=192.0.2.1 ;by=a', [192, 0, 2, 1]],
+    ['for="192.0.2.\\1"', [192, 0, 2, 1]],
+    ['", for=6.6.6.6', []],
     ['for=unknown', []],
     ['for=_hidden', []],
     ['by=10.0.0.1', []],
@@ -62,6 +65,16 @@ describe('Forwarded', () => {
   for (const [value, address] of cases) {
     test(value, () => assert.deepEqual(from(proxy, { forwarded: value }), address));
   }
+});
+
+test('an address behind more proxies than are followed is that of the last one followed', () => {
+  const behind = (proxies: number): number[] => {
+    const entries = Array.from({ length: proxies }, (_, index) => `10.0.1.${index}`);
+    return from(proxy, { 'x-forwarded-for': ['192.0.2.1', ...entries.reverse()].join(', ') });
+  };
+  assert.deepEqual(behind(31), [192, 0, 2, 1]);
+  assert.deepEqual(behind(32), [10, 0, 1, 31]);
+  assert.deepEqual(behind(40), [10, 0, 1, 31]);
 });
 
 test('a list as long as a head may be costs next to nothing', () => {

@@ -142,6 +142,11 @@ describe('keys', () => {
     keys.change(hash, { status: 'suspended' });
     access.changed(hash);
     assert.equal((await asked).code, 'key_suspended', 'the old record was on its way');
+    access.changed(hash);
+    const askedAgain = withKey(access, key);
+    keys.change(hash, { status: 'revoked' });
+    access.allChanged();
+    assert.equal((await askedAgain).code, 'key_revoked', 'so it was when any key may have changed');
     keys.change(hash, { status: 'active' });
     access.allChanged();
     assert.equal((await withKey(access, key)).status, 200);
@@ -295,6 +300,26 @@ describe('characters a month', () => {
     assert.deepEqual(await charged(access, '', 1), refused);
     clock.pass(monthMs - 1_000);
     assert.equal((await charged(access, '', 1)).status, 200);
+  });
+
+  test('of a request that passed uncounted are charged to nobody', async () => {
+    const usage = new MemoryUsage();
+    const clock = new SetClock();
+    const limits = { requests_per_minute: 60, characters_per_month: 1000 };
+    const access = testAccess({ clock, usage, tiers: { ...shippedTiers(), anonymous: limits } });
+    const uncounted = (): number => access.metrics()[0]?.values[0]?.value ?? 0;
+    // More addresses within a minute than there are slots for.
+    for (let count = 0; count < 150_000; count += 1) {
+      access.limited('leads', headFrom([10, count >> 16, (count >> 8) & 255, count & 255]));
+    }
+    const before = uncounted();
+    assert.ok(before > 0);
+    const strangers = Array.from({ length: 8 }, (_, index) => [192, 0, 2, index]);
+    for (const stranger of strangers) (await access.keyed(headFrom(stranger))).charge(7);
+    assert.ok(uncounted() > before, 'some of them were not counted');
+    await access.flush();
+    assert.equal(usage.months.size, strangers.length - (uncounted() - before));
+    assert.ok([...usage.months.values()].every(({ monthStartMs }) => monthStartMs > 0));
   });
 
   test('outlive the server, as what the store has', async () => {

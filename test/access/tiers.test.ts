@@ -54,6 +54,36 @@ test('every error is listed', () => {
   assert.deepEqual(parseTiers('[]', 'F'), { errors: ['F: It must be a JSON object.'] });
 });
 
+test('the largest values are taken, and none beyond them; prices begin at 1', () => {
+  const shipped = JSON.parse(readFileSync(shippedTiersFile, 'utf8')) as Record<
+    string,
+    Record<string, number>
+  >;
+  const errors = (changes: object): number => {
+    const result = parseTiers(JSON.stringify({ ...shipped, ...changes }), 'F');
+    return 'errors' in result ? result.errors.length : 0;
+  };
+  const growth = (changes: object): number => errors({ growth: { ...shipped['growth'], ...changes } });
+  for (const [name, least, most] of [
+    ['requests_per_minute', 0, 1e6],
+    ['characters_per_month', 0, 1e12],
+    ['price_sat', 1, 21e14],
+  ] as const) {
+    const taken = [least - 1, least, most, most + 1].map((value) => growth({ [name]: value }));
+    assert.deepEqual(taken, [1, 0, 0, 1], name);
+  }
+  for (const [name, most] of [
+    ['surcharge_bps', 1e6],
+    ['term_days', 36_500],
+  ] as const) {
+    assert.deepEqual(
+      [-1, 0, most, most + 1].map((value) => errors({ [name]: value })),
+      [1, 0, 0, 1],
+      name,
+    );
+  }
+});
+
 test('a file that is missing or no JSON', () => {
   const folder = temporaryFolder();
   const missing = readTiers(join(folder, 'none.json'), asInTheFile);
@@ -63,5 +93,5 @@ test('a file that is missing or no JSON', () => {
   writeFileSync(path, '{');
   const broken = readTiers(path, asInTheFile);
   assert.ok('errors' in broken);
-  assert.match(broken.errors.join(), /^TIERS_FILE .*tiers\.json is not JSON: /);
+  assert.match(broken.errors.join(), /^TIERS_FILE .*tiers\.json is not JSON: [^:]+\.$/);
 });

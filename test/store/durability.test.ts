@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { temporaryFolder } from '../processes/run.js';
 import { checkWorkload, valueOf } from './invariants.js';
 import { buildWithoutSync } from './noSync.js';
-import { powerCuts } from './powerCut.js';
+import { generator, powerCuts } from './powerCut.js';
 import { skipWithout } from './tools.js';
 import { bytesOf, fileEvents, readTrace, targetOf, traceArguments, type Call } from './trace.js';
 import { storeAt } from './open.js';
@@ -38,17 +38,6 @@ function acknowledgedBefore(calls: readonly Call[], line: number): string[] {
         .matchAll(/^ACK (\w+)$/gm),
     ].map(([, name]) => name ?? '');
   });
-}
-
-/**
- * Numbers that look random and are the same in every run (Numerical Recipes' linear congruential generator).
- */
-function generator(seed: number): (count: number) => number {
-  let state = seed;
-  return (count) => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    return Math.floor((state / 2 ** 32) * count);
-  };
 }
 
 /** Cuts the power everywhere in a workload's trace and checks what is left; returns the count of cuts. */

@@ -1,13 +1,22 @@
 /** The store's contract on LMDB. */
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { access } from 'node:fs/promises';
 import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import type { Engine } from '../../src/store/engine.js';
 import { createStore } from '../../src/store/groupCommit.js';
 import { openStore } from '../../src/store/open.js';
+import { systemClock } from '../../src/system/clock.js';
+import { native } from '../../src/native/addon.js';
 import type { Store } from '../../src/store/store.js';
 import { temporaryFolder } from '../processes/run.js';
 import { conformance } from './conformance.js';
 import { engineAt, newUnitId, storeAt, testParts } from './open.js';
+import { openBare } from './bareLmdb.js';
+import { bytes, commit, valueOf } from './subject.js';
+
+const peerProgram = fileURLToPath(new URL('peer.js', import.meta.url));
 
 /** Engines that are open, and how many stores use each: LMDB may be open once in a process. */
 const shared = new Map<string, { readonly engine: Promise<Engine>; users: number; last: Promise<unknown> }>();
@@ -52,4 +61,70 @@ test('LMDB is not opened twice in a process', async () => {
   assert.match(second.kind === 'unavailable' ? second.reason : '', /is open in this process already/);
   await store.close();
   await (await storeAt(url)).close();
+});
+
+test('a store of a later format is refused, and not kept open', async () => {
+  const url = await fresh();
+  const folder = url.slice('lmdb:'.length);
+  await (await storeAt(url)).close();
+  const write = async (format: number): Promise<void> => {
+    const environment = openBare(folder);
+    await environment.put(Buffer.of(0), Buffer.of(format));
+    await environment.close();
+  };
+  await write(2);
+  for (let count = 0; count < 2; count += 1) {
+    const opened = await openStore(url, testParts);
+    assert.match(opened.kind === 'unavailable' ? opened.reason : '', /by a later version of Fusegate/);
+  }
+  await write(1);
+  await (await storeAt(url)).close();
+});
+
+test('nobody writes while a process opens the store', async () => {
+  const url = await fresh();
+  await (await storeAt(url)).close();
+  let wake: (() => void) | undefined;
+  const sleep = (): Promise<void> =>
+    new Promise((resolve) => {
+      wake = resolve;
+      asked();
+    });
+  let asked: () => void = () => undefined;
+  const opened = await openStore(url, { ...testParts, clock: { ...systemClock, sleep } });
+  assert.ok(opened.kind === 'open');
+  const { store } = opened;
+  const gate = new native.Gate(url.slice('lmdb:'.length));
+  assert.deepEqual([gate.tryClose(), gate.tryBeAlone()], [true, true]);
+  const waits = new Promise<string>((resolve) => {
+    asked = () => resolve('it waits');
+  });
+  const outcome = commit(store, { kind: 'append', log: 'leads', value: bytes('x') });
+  assert.equal(await Promise.race([waits, outcome.then(({ kind }) => kind)]), 'it waits');
+  assert.equal(valueOf(await store.last('leads')), 0);
+  gate.close();
+  wake?.();
+  assert.equal((await outcome).kind, 'done');
+  await store.close();
+});
+
+/** Runs a process that appends one entry; this one does nothing meanwhile, timers included. */
+function appendElsewhere(url: string): void {
+  execFileSync(process.execPath, [peerProgram, url, 'append', '1']);
+}
+
+test('reads see at once what another process was told is done', async () => {
+  const url = await fresh();
+  const store = await storeAt(url);
+  // From inside an answer of the disk: no timer fires until what is asked for here has been read.
+  await access(url.slice('lmdb:'.length));
+  assert.equal(valueOf(await store.last('leads')), 0);
+  appendElsewhere(url);
+  assert.equal(valueOf(await store.last('leads')), 1, 'get');
+  await access(url.slice('lmdb:'.length));
+  assert.equal(valueOf(await store.last('leads')), 1);
+  appendElsewhere(url);
+  const entries = valueOf(await store.read('leads', { after: 0, limit: 9 }));
+  assert.equal(entries.length, 2, 'scan');
+  await store.close();
 });

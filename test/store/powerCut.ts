@@ -5,12 +5,13 @@ import type { FileEvent } from './trace.js';
 export const blockBytes = 4096;
 
 /** A write cut into the blocks it touches. */
-interface Piece {
+export interface Piece {
   readonly offset: number;
   readonly bytes: Buffer;
 }
 
-function pieces({ offset, bytes }: FileEvent & { kind: 'write' }): Piece[] {
+/** The pieces of a write. */
+export function pieces({ offset, bytes }: Piece): Piece[] {
   const cut: Piece[] = [];
   for (let at = 0; at < bytes.byteLength;) {
     const length = Math.min(blockBytes - ((offset + at) % blockBytes), bytes.byteLength - at);
@@ -20,7 +21,8 @@ function pieces({ offset, bytes }: FileEvent & { kind: 'write' }): Piece[] {
   return cut;
 }
 
-function laidOver(image: Buffer, { offset, bytes }: Piece): Buffer {
+/** A file with a piece written to it. */
+export function laidOver(image: Buffer, { offset, bytes }: Piece): Buffer {
   const end = offset + bytes.byteLength;
   const grown =
     end <= image.byteLength ? image : Buffer.concat([image, Buffer.alloc(end - image.byteLength)]);
@@ -38,6 +40,17 @@ export interface Remains {
 
 /** Chooses among `count` possibilities. */
 export type Choose = (count: number) => number;
+
+/**
+ * Numbers that look random and are the same in every run (Numerical Recipes' linear congruential generator).
+ */
+export function generator(seed: number): Choose {
+  let state = seed;
+  return (count) => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return Math.floor((state / 2 ** 32) * count);
+  };
+}
 
 /** What is cut: a file that held `base`, and what happened to it since. */
 export interface PowerCuts {

@@ -201,6 +201,24 @@ describe('retention', () => {
     assert.deepEqual(positions, [2, 2, 3, 3], 'a block goes when its last click is old');
   });
 
+  test('an erased entry after the last old one stays until that which follows it is old', async () => {
+    const store = await openTestStore();
+    await append(store, lead('old', 1), lead('erased', 2), lead('young', 9));
+    const second = (value: Uint8Array): boolean => decodeLead(value)?.email === 'erased';
+    await eraseEntries(store, newUnitId, 'leads', second, encodeLead(undefined));
+    const days = { clicksRetentionDays: 0, leadsRetentionDays: 30 };
+    const positions = async (): Promise<number[]> => {
+      const found: number[] = [];
+      await visitEntries(store, 'leads', 0, ({ position }) => found.push(position) > 0);
+      return found;
+    };
+    assert.deepEqual(await removeExpired(store, days, 30 * day + 3), { kind: 'read', value: 1 });
+    assert.deepEqual(await positions(), [2, 3]);
+    assert.deepEqual(await removeExpired(store, days, 30 * day + 3), { kind: 'read', value: 0 });
+    assert.deepEqual(await removeExpired(store, days, 30 * day + 10), { kind: 'read', value: 2 });
+    assert.deepEqual(await positions(), []);
+  });
+
   test('0 days is for ever', async () => {
     const store = await openTestStore();
     await append(store, lead('old', 1));

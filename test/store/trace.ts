@@ -1,4 +1,5 @@
 /** System calls as strace(1) prints them (`-f -y -xx`), read back into what was written, synced and sent. */
+import { readFileSync } from 'node:fs';
 
 /** One system call of one thread. */
 export interface Call {
@@ -13,16 +14,18 @@ export interface Call {
   readonly ended: number;
 }
 
-/** The calls that write, sync, send or make processes. */
+/** The calls that write, sync, name, send or make processes; not every machine has each of them. */
 const tracedCalls = [
   ...['openat', 'lseek', 'write', 'writev', 'pwrite64', 'pwritev', 'pwritev2', 'fdatasync', 'fsync'],
   ...['msync', 'ftruncate', 'fallocate', 'sendto', 'sendmsg', 'clone', 'clone3', 'fork', 'vfork'],
-  ...['link', 'linkat'],
+  ...['sendfile', 'copy_file_range'],
+  ...['link', 'linkat', 'mkdir', 'mkdirat', 'rename', 'renameat', 'renameat2', 'unlink', 'unlinkat', 'rmdir'],
 ];
 
 /** Arguments by which strace writes a trace that {@link readTrace} understands into `file`. */
 export function traceArguments(file: string): string[] {
-  return ['-f', '-qq', '-y', '-xx', '-s', '1048576', '-e', `trace=${tracedCalls.join(',')}`, '-o', file];
+  const calls = tracedCalls.map((name) => `?${name}`).join(',');
+  return ['-f', '-qq', '-y', '-xx', '-s', '1048576', '-e', `trace=${calls}`, '-o', file];
 }
 
 const complete = /^(\d+) +(\w+)\((.*)\) += (-?\d+)/s;
@@ -75,10 +78,31 @@ export function bytesOf(args: string): Buffer {
   );
 }
 
+function plainPath(path: string): string {
+  return path.replaceAll(/(?:\\x[0-9a-f]{2})+/g, (hex) => unescapeHex(hex).toString());
+}
+
 /** The file or socket that the call's first argument stands for, as `-y` prints it (path in hexadecimal). */
 export function targetOf(args: string): string {
-  const path = /^\d+<((?:[^>]|->)*)>/.exec(args)?.[1] ?? '';
-  return path.replaceAll(/(?:\\x[0-9a-f]{2})+/g, (hex) => unescapeHex(hex).toString());
+  return plainPath(/^\d+<((?:[^>]|->)*)>/.exec(args)?.[1] ?? '');
+}
+
+const copies = new Set(['copy_file_range', 'sendfile']);
+
+/** The arguments of a call, those of a copy from the file that is written on. */
+function argsOf({ name, args }: Call): string {
+  // copy_file_range(from, its offset, to, …) and sendfile(to, from, …).
+  return name === 'copy_file_range' ? args.slice(args.indexOf('], ') + 3) : args;
+}
+
+/** The file that a copy reads. */
+function sourceOf({ name, args }: Call): string {
+  return targetOf(name === 'sendfile' ? args.slice(args.indexOf('>, ') + 3) : args);
+}
+
+/** The file that a call writes or syncs. */
+export function changedFile(call: Call): string {
+  return targetOf(argsOf(call));
 }
 
 /** The process of every thread that the trace saw begin; any other thread is a process of its own. */
@@ -109,37 +133,75 @@ export type FileEvent =
 
 const writes = new Set(['pwrite64', 'pwritev', 'pwritev2', 'write', 'writev']);
 
+/** Where the writes of a trace go that name no position: descriptors by their process. */
+export class Positions {
+  private readonly positions = new Map<string, number>();
+  private readonly processOf: (thread: number) => number;
+
+  constructor(calls: readonly Call[]) {
+    this.processOf = processes(calls);
+  }
+
+  /** The descriptor of a call's first argument, or the one that it returned. */
+  descriptor(call: Call): string {
+    const { thread, name, result } = call;
+    return `${this.processOf(thread)} ${name === 'openat' ? result : Number.parseInt(argsOf(call), 10)}`;
+  }
+
+  /** Sees a call that opens a file or sets the position in it. */
+  see(call: Call): void {
+    const descriptor = this.descriptor(call);
+    if (call.name === 'lseek') this.positions.set(descriptor, call.result);
+    else if (call.args.includes('O_APPEND')) this.positions.delete(descriptor);
+    else this.positions.set(descriptor, 0);
+  }
+
+  /**
+   * Where and what a call writes; undefined where it writes nothing. Of a copy it is what the source has now,
+   * at the same place.
+   */
+  written(call: Call): { readonly offset: number; readonly bytes: Buffer } | undefined {
+    if (!writes.has(call.name) && !copies.has(call.name)) return undefined;
+    const positioned = call.name.startsWith('p');
+    const descriptor = this.descriptor(call);
+    const offset = positioned
+      ? Number(/(\d+)\s*$/.exec(call.args)?.[1])
+      : (this.positions.get(descriptor) ?? Number.NaN);
+    const all = copies.has(call.name) ? readFileSync(sourceOf(call)).subarray(offset) : bytesOf(call.args);
+    const bytes = all.subarray(0, call.result);
+    if (Number.isNaN(offset) || bytes.byteLength !== call.result) throw new Error(`Cannot read ${call.name}`);
+    if (!positioned) this.positions.set(descriptor, offset + call.result);
+    return { offset, bytes };
+  }
+}
+
+/** The paths in a call's arguments, in their order. */
+export function pathsIn(args: string): string[] {
+  return [...args.matchAll(/"((?:\\x[0-9a-f]{2})*)"/g)].map(([, hex]) => unescapeHex(hex ?? '').toString());
+}
+
 /** Writes to and syncs of the file whose path ends with `suffix`, in the order in which they ended. */
 export function fileEvents(calls: readonly Call[], suffix: string): FileEvent[] {
   const events: FileEvent[] = [];
-  const processOf = processes(calls);
-  // Descriptors by their process.
+  const positions = new Positions(calls);
   const through = new Set<string>();
-  const positions = new Map<string, number>();
   for (const call of calls) {
-    const process = processOf(call.thread);
     if (call.name === 'openat') {
-      const opened = unescapeHex(/"([^"]*)"/.exec(call.args)?.[1] ?? '').toString();
-      const descriptor = `${process} ${call.result}`;
+      const [opened = ''] = pathsIn(call.args);
+      const descriptor = positions.descriptor(call);
       through.delete(descriptor);
       if (opened.endsWith(suffix) && /O_D?SYNC/.test(call.args)) through.add(descriptor);
+      if (opened.endsWith(suffix)) positions.see(call);
       continue;
     }
     if (!targetOf(call.args).endsWith(suffix) || call.result < 0) continue;
-    const descriptor = `${process} ${Number.parseInt(call.args, 10)}`;
-    if (call.name === 'lseek') positions.set(descriptor, call.result);
+    if (call.name === 'lseek') positions.see(call);
     else if (call.name === 'fdatasync' || call.name === 'fsync') events.push({ kind: 'sync', call });
-    else if (writes.has(call.name)) {
-      const positioned = call.name.startsWith('p');
-      const offset = positioned
-        ? Number(/(\d+)\s*$/.exec(call.args)?.[1])
-        : (positions.get(descriptor) ?? Number.NaN);
-      const bytes = bytesOf(call.args).subarray(0, call.result);
-      if (Number.isNaN(offset) || bytes.byteLength !== call.result)
-        throw new Error(`Cannot read ${call.name}`);
-      if (!positioned) positions.set(descriptor, offset + call.result);
-      events.push({ kind: 'write', offset, bytes, synced: through.has(descriptor), call });
-    } else throw new Error(`${call.name} changes ${suffix}`);
+    else {
+      const written = positions.written(call);
+      if (written === undefined) throw new Error(`${call.name} changes ${suffix}`);
+      events.push({ kind: 'write', ...written, synced: through.has(positions.descriptor(call)), call });
+    }
   }
   return events;
 }

@@ -1,0 +1,142 @@
+/** Keys that the operator makes, ends and makes again: what the new one takes over. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { issueKey, reissueKey, revokeKey, type IssuedKey, type IssueParts } from '../../src/access/issue.js';
+import { native } from '../../src/native/addon.js';
+import { changeKey, findKey, findKeyById, type KeyRecord } from '../../src/store/keys.js';
+import type { Store } from '../../src/store/store.js';
+import { systemRandomness } from '../../src/system/randomness.js';
+import { FailingStore, newUnitId, openTestStore, secrets } from '../outreach/fixture.js';
+import { valueOf } from '../store/subject.js';
+
+const day = 86_400_000;
+const wall = { ms: 1_800_000_000_000 };
+const store = await openTestStore();
+
+function partsOn(on: Store): IssueParts {
+  const clock = { wallMs: () => wall.ms };
+  return { store: on, newUnitId, clock, randomness: systemRandomness, secret: secrets[0], format: native };
+}
+
+const parts = partsOn(store);
+
+async function issue(termDays = 30, origin = 'for Ada'): Promise<IssuedKey> {
+  const issued = await issueKey(parts, { tier: 'growth', termDays, origin });
+  assert.ok(issued.kind === 'issued');
+  return issued;
+}
+
+async function reissue({ key }: IssuedKey): Promise<IssuedKey> {
+  const issued = await reissueKey(parts, key.id);
+  assert.ok(issued.kind === 'issued');
+  return issued;
+}
+
+async function stored(id: string): Promise<KeyRecord | undefined> {
+  return valueOf(await findKeyById(store, id));
+}
+
+describe('a new key', () => {
+  test('is stored by its hash, with its term to the millisecond, before anybody is told it', async () => {
+    const { key, rawKey } = await issue();
+    const hash = native.hashKey(rawKey);
+    assert.ok(hash !== null);
+    assert.deepEqual(valueOf(await findKey(store, hash)), key);
+    assert.deepEqual(await stored(key.id), key);
+    assert.deepEqual(
+      [key.status, key.reason, key.tier, key.origin, key.issuedAtMs, key.changedAtMs],
+      ['active', null, 'growth', 'for Ada', wall.ms, wall.ms],
+    );
+    assert.equal(key.expiresAtMs, wall.ms + 30 * day);
+    assert.equal((await issue(0)).key.expiresAtMs, null);
+  });
+
+  test('is like no other', async () => {
+    const keys = [await issue(), await issue()];
+    assert.equal(new Set(keys.map(({ rawKey }) => rawKey)).size, 2);
+    assert.equal(new Set(keys.map(({ key }) => key.id)).size, 2);
+  });
+
+  test('is told to the processes that serve', async () => {
+    const before = valueOf(await store.last('keyChanges'));
+    const { key } = await issue();
+    const changes = valueOf(await store.read('keyChanges', { after: before, limit: 9 }));
+    assert.deepEqual(
+      changes.map(({ value }) => Buffer.from(value)),
+      [Buffer.from(key.hash)],
+    );
+  });
+});
+
+describe('a key made again', () => {
+  test('ends when the one before would have ended', async () => {
+    const before = await issue(30);
+    wall.ms += 10 * day;
+    const made = await reissue(before);
+    assert.equal(made.key.expiresAtMs, before.key.expiresAtMs);
+    assert.deepEqual(await stored(made.key.id), made.key);
+    assert.equal((await reissue(await issue(0))).key.expiresAtMs, null);
+  });
+
+  test('has the tier and the origin of the one before, which it ends in the same unit', async () => {
+    const before = await issue();
+    const at = valueOf(await store.last('keyChanges'));
+    wall.ms += 5;
+    const made = await reissue(before);
+    assert.deepEqual([made.key.tier, made.key.origin, made.key.issuedAtMs], ['growth', 'for Ada', wall.ms]);
+    assert.notEqual(made.rawKey, before.rawKey);
+    assert.deepEqual(await stored(before.key.id), {
+      ...before.key,
+      status: 'revoked',
+      reason: `replaced by ${made.key.id}`,
+      changedAtMs: wall.ms,
+    });
+    assert.equal(
+      valueOf(await store.last('keyChanges')),
+      at + 2,
+      'both are told to the processes that serve',
+    );
+  });
+
+  test('takes the place of an active key alone', async () => {
+    const revoked = await issue();
+    await revokeKey(parts, revoked.key.id, 'leaked');
+    const suspended = await issue();
+    await changeKey(store, newUnitId, suspended.key.id, (key) => ({
+      to: { ...key, status: 'suspended', reason: 'disputed' },
+    }));
+    for (const { key } of [revoked, suspended]) {
+      const last = valueOf(await store.last('keyChanges'));
+      assert.equal((await reissueKey(parts, key.id)).kind, 'unchanged');
+      assert.equal(valueOf(await store.last('keyChanges')), last);
+    }
+    assert.deepEqual(await reissueKey(parts, 'key_none'), { kind: 'absent' });
+  });
+});
+
+describe('a revoked key', () => {
+  test('says why and since when, and stays as it is', async () => {
+    const { key } = await issue();
+    wall.ms += 7;
+    const revoked = { ...key, status: 'revoked', reason: 'leaked', changedAtMs: wall.ms } as const;
+    assert.deepEqual(await revokeKey(parts, key.id, 'leaked'), { kind: 'changed', key: revoked });
+    wall.ms += 7;
+    assert.deepEqual(await revokeKey(parts, key.id, 'again'), { kind: 'unchanged', key: revoked });
+    assert.deepEqual(await stored(key.id), revoked);
+    assert.deepEqual(await revokeKey(parts, 'key_none', 'x'), { kind: 'absent' });
+  });
+});
+
+test('without the store nothing is made, ended or told as done', async () => {
+  const { key } = await issue();
+  const failing = new FailingStore(store);
+  failing.failure = 'not written';
+  const on = partsOn(failing.seen);
+  for (const failReads of [true, false]) {
+    failing.failReads = failReads;
+    assert.equal((await issueKey(on, { tier: 'growth', termDays: 1, origin: '' })).kind, 'unavailable');
+    assert.equal((await revokeKey(on, key.id, 'x')).kind, 'unavailable');
+    assert.equal((await reissueKey(on, key.id)).kind, 'unavailable');
+  }
+  assert.deepEqual(await stored(key.id), key);
+});

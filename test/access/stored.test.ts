@@ -1,0 +1,205 @@
+/** Keys and usage of the store: every change of a key is told, whatever fails meanwhile. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { KeyChanges, storedKeys, storedUsage } from '../../src/access/stored.js';
+import type { Store } from '../../src/store/store.js';
+import type { Clock } from '../../src/system/clock.js';
+import { insertKey, type KeyRecord } from '../../src/store/keys.js';
+import { FailingStore, newUnitId, openTestStore } from '../outreach/fixture.js';
+import { commit } from '../store/subject.js';
+
+const key: KeyRecord = {
+  ...{ hash: Buffer.alloc(32, 7), id: 'key_7', tier: 'growth', hint: '', origin: '', issuedAtMs: 1 },
+  ...{ expiresAtMs: null, status: 'active', reason: null, changedAtMs: 1 },
+};
+
+/** What a watcher was told: `all`, or a name for a key's hash. */
+class Watch {
+  readonly told: string[] = [];
+  readonly periods: number[] = [];
+  stopped = false;
+  readonly changes: KeyChanges;
+  private period: () => void = () => undefined;
+  private readonly failing: FailingStore;
+  private reads = 0;
+  private ended = 0;
+  private held: Promise<void> | undefined;
+
+  constructor(private readonly store: Store) {
+    this.failing = new FailingStore(store);
+    const every: Clock['every'] = (periodMs, action) => {
+      this.periods.push(periodMs);
+      this.period = action;
+      return { stop: () => (this.stopped = true) };
+    };
+    const read = async <Value>(look: () => Promise<Value>): Promise<Value> => {
+      this.reads += 1;
+      const value = await look();
+      await this.held;
+      this.ended += 1;
+      return value;
+    };
+    const seen: Store = {
+      ...this.failing.seen,
+      last: (log) => read(() => this.failing.seen.last(log)),
+      read: (log, range) => read(() => this.failing.seen.read(log, range)),
+    };
+    this.changes = new KeyChanges(
+      seen,
+      { every },
+      {
+        changed: (hash) => this.told.push(Buffer.from(hash).toString()),
+        allChanged: () => this.told.push('all'),
+      },
+    );
+  }
+
+  fail(failure: FailingStore['failure']): void {
+    this.failing.failure = failure;
+  }
+
+  /** Keeps reads from ending until the returned function is called. */
+  hold(): () => void {
+    let release = (): void => undefined;
+    this.held = new Promise((resolve) => {
+      release = resolve;
+    });
+    return () => {
+      this.held = undefined;
+      release();
+    };
+  }
+
+  get looks(): number {
+    return this.reads;
+  }
+
+  /** Lets the period pass once; no more than begins a look. */
+  tick(): void {
+    this.period();
+  }
+
+  /** Resolves when the looks that have begun have ended and told. */
+  async done(): Promise<void> {
+    do await new Promise(setImmediate);
+    while (this.ended < this.reads);
+    await new Promise(setImmediate);
+  }
+
+  async look(): Promise<readonly string[]> {
+    this.tick();
+    await this.done();
+    return this.told.splice(0);
+  }
+
+  async change(...names: readonly string[]): Promise<void> {
+    const changes = names.map((name) => {
+      return { kind: 'append', log: 'keyChanges', value: Buffer.from(name) } as const;
+    });
+    assert.equal((await commit(this.store, ...changes)).kind, 'done');
+  }
+}
+
+async function watching(): Promise<Watch> {
+  const watch = new Watch(await openTestStore());
+  await watch.change('before');
+  watch.changes.start();
+  await watch.done();
+  return watch;
+}
+
+describe('changes of keys', () => {
+  test('that came before the first look are not told one by one: every key counts as changed', async () => {
+    const watch = await watching();
+    assert.deepEqual([watch.told, watch.periods], [['all'], [250]]);
+  });
+
+  test('are told once each, in their order', async () => {
+    const watch = await watching();
+    watch.told.splice(0);
+    assert.deepEqual(await watch.look(), []);
+    await watch.change('a', 'b', 'a');
+    assert.deepEqual(await watch.look(), ['a', 'b', 'a']);
+    assert.deepEqual(await watch.look(), []);
+    await watch.change('c');
+    assert.deepEqual(await watch.look(), ['c']);
+  });
+
+  test('are told later when the store does not answer, from the first look on', async () => {
+    const watch = new Watch(await openTestStore());
+    watch.fail('not written');
+    watch.changes.start();
+    await watch.done();
+    assert.deepEqual(watch.told, []);
+    assert.deepEqual(await watch.look(), []);
+    watch.fail(undefined);
+    assert.deepEqual(await watch.look(), ['all']);
+    watch.fail('not written');
+    await watch.change('a');
+    assert.deepEqual(await watch.look(), []);
+    watch.fail(undefined);
+    assert.deepEqual(await watch.look(), ['a']);
+  });
+
+  test('of more keys at once than are told one by one: every key counts as changed, at once', async () => {
+    const watch = await watching();
+    watch.told.splice(0);
+    const names = (count: number): string[] => Array.from({ length: count }, (_, index) => `${index}`);
+    await watch.change(...names(999));
+    assert.deepEqual(await watch.look(), names(999));
+    await watch.change(...names(3_000));
+    assert.deepEqual(await watch.look(), ['all']);
+    await watch.change('a');
+    assert.deepEqual(await watch.look(), ['a']);
+  });
+
+  test('are not looked for again while a look is under way, and are after it', async () => {
+    const watch = await watching();
+    watch.told.splice(0);
+    await watch.change('a');
+    const release = watch.hold();
+    const before = watch.looks;
+    watch.tick();
+    watch.tick();
+    assert.equal(watch.looks, before + 1);
+    release();
+    await watch.done();
+    assert.deepEqual(watch.told.splice(0), ['a']);
+    await watch.change('b');
+    assert.deepEqual(await watch.look(), ['b']);
+  });
+
+  test('are no longer looked for after the end', async () => {
+    const watch = await watching();
+    watch.changes.stop();
+    assert.ok(watch.stopped);
+  });
+});
+
+test('a key is found by its hash, and a store that does not answer is not taken for none', async () => {
+  const store = await openTestStore();
+  const failing = new FailingStore(store);
+  const keys = storedKeys(failing.seen);
+  assert.equal(await keys.find(key.hash), undefined);
+  await commit(store, ...insertKey(key));
+  assert.deepEqual(await keys.find(key.hash), key);
+  failing.failure = 'not written';
+  assert.equal(await keys.find(key.hash), 'unavailable');
+});
+
+test('usage lies under a digest of its subject, and a store that does not answer is told', async () => {
+  const store = await openTestStore();
+  const failing = new FailingStore(store);
+  const digest = (subject: Uint8Array): Uint8Array => Buffer.concat([Buffer.from('digest of '), subject]);
+  const usage = storedUsage(failing.seen, newUnitId, digest);
+  const subject = Buffer.from('192.0.2.1');
+  assert.equal(await usage.load(subject), undefined);
+  assert.equal(await usage.add(subject, 10, 3), 3);
+  assert.equal(await usage.add(subject, 10, 4), 7);
+  assert.deepEqual(await usage.load(subject), { monthStartMs: 10, characters: 7 });
+  const kept = await store.get('usage', Buffer.from('digest of 192.0.2.1'));
+  assert.ok(kept.kind === 'read' && kept.value !== undefined);
+  failing.failure = 'not written';
+  assert.equal(await usage.load(subject), 'unavailable');
+  assert.equal(await usage.add(subject, 10, 1), 'unavailable');
+});

@@ -1,0 +1,89 @@
+/** Charges on their way to the store: each is kept once or waits, whatever the store does. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { UsageSource } from '../../src/access/keyring.js';
+import { UsageFlush } from '../../src/access/usage.js';
+import type { Log } from '../../src/system/log.js';
+import { createLog } from '../../src/system/log.js';
+
+interface Charge {
+  readonly subject: Uint8Array;
+  readonly monthStartMs: number;
+  readonly characters: number;
+}
+
+const charge = (name: string, characters: number): Charge => {
+  return { subject: Buffer.from(name), monthStartMs: 10, characters };
+};
+
+/** A process's charges, and what was told and logged of them. */
+function flushing(add: UsageSource['add']) {
+  const charges: Charge[] = [];
+  const said: string[] = [];
+  const say = (what: string) => (subject: Uint8Array, monthStartMs: number, count: number) => {
+    said.push(`${what} ${Buffer.from(subject).toString()} ${monthStartMs} ${count}`);
+  };
+  const ledger = { takeCharged: () => charges.splice(0), owe: say('owe'), raise: say('raise') };
+  const log: Log = {
+    ...createLog('silent'),
+    warn: (fields) => void said.push(`warn ${JSON.stringify(fields)}`),
+    error: () => void said.push('error'),
+  };
+  const load = (): Promise<undefined> => Promise.resolve(undefined);
+  return { flush: new UsageFlush({ add, load }, ledger, log), charges, said };
+}
+
+test('what the store keeps is told as its total, and nothing waits or is logged', async () => {
+  const { flush, charges, said } = flushing((_, __, characters) => Promise.resolve(100 + characters));
+  charges.push(charge('a', 1), charge('b', 2));
+  await flush.flush();
+  assert.deepEqual(said.splice(0), ['raise a 10 101', 'raise b 10 102']);
+  await flush.flush();
+  assert.deepEqual(said, [], 'once');
+});
+
+test('what the store cannot keep waits, alone, also where the store breaks', async () => {
+  const outcomes: Readonly<Record<string, () => Promise<number | 'unavailable'>>> = {
+    away: () => Promise.resolve('unavailable'),
+    broken: () => Promise.reject(new Error('broken')),
+    kept: () => Promise.resolve(7),
+  };
+  const { flush, charges, said } = flushing(
+    (subject) => outcomes[Buffer.from(subject).toString()]?.() ?? Promise.resolve(0),
+  );
+  charges.push(charge('away', 1), charge('broken', 2), charge('kept', 3));
+  await flush.flush();
+  assert.deepEqual(said.toSorted(), [
+    'error',
+    'owe away 10 1',
+    'owe broken 10 2',
+    'raise kept 10 7',
+    'warn {"waiting":2}',
+  ]);
+});
+
+test('a flush begins when the one before has ended, and ends when all it took is kept', async () => {
+  const ends: (() => void)[] = [];
+  const { flush, charges, said } = flushing(
+    (_, __, characters) =>
+      new Promise((resolve) => {
+        ends.push(() => resolve(characters));
+      }),
+  );
+  const turn = (): Promise<void> => new Promise(setImmediate);
+  charges.push(charge('a', 1));
+  const first = flush.flush();
+  await turn();
+  charges.push(charge('b', 2));
+  let over = false;
+  const second = flush.flush().then(() => (over = true));
+  await turn();
+  assert.deepEqual([ends.length, charges.length], [1, 1], 'the second has taken nothing');
+  ends.shift()?.();
+  await first;
+  assert.deepEqual([said, over], [['raise a 10 1'], false]);
+  await turn();
+  ends.shift()?.();
+  await second;
+  assert.deepEqual(said, ['raise a 10 1', 'raise b 10 2']);
+});

@@ -1,0 +1,222 @@
+/** Groups of units: how much shares one transaction, and that steps of one engine never overlap. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { Engine } from '../../src/store/engine.js';
+import { createStore } from '../../src/store/groupCommit.js';
+import { spaces } from '../../src/store/spaces.js';
+import {
+  maxUnitBytes,
+  maxValueBytes,
+  type Operation,
+  type Outcome,
+  type Store,
+  type Unavailable,
+  type Unit,
+} from '../../src/store/store.js';
+import { newUnitId } from './open.js';
+import { bytes } from './subject.js';
+
+const unavailable: Unavailable = { kind: 'unavailable', reason: 'told to fail' };
+
+/** An engine without records, whose steps end one by one, when told. */
+class SteppedEngine {
+  /** What the steps were, in their order: units of a transaction, or a removal. */
+  readonly begun: (number | 'removal')[] = [];
+  closed = false;
+  private under = 0;
+  private readonly waiting: (() => void)[] = [];
+
+  private async step(what: number | 'removal'): Promise<void> {
+    this.begun.push(what);
+    this.under += 1;
+    assert.equal(this.under, 1, 'one step at a time');
+    await new Promise<void>((end) => {
+      this.waiting.push(end);
+    });
+    this.under -= 1;
+  }
+
+  /** Ends the step under way, and lets what follows it begin. */
+  async end(): Promise<void> {
+    const end = this.waiting.shift();
+    assert.ok(end !== undefined, 'a step is under way');
+    end();
+    await settled();
+  }
+
+  fails: Unavailable | undefined;
+
+  readonly engine: Engine = {
+    get: () => Promise.resolve({ kind: 'read', value: undefined }),
+    scan: () => Promise.resolve({ kind: 'read', value: [] }),
+    snapshot: () => Promise.reject(new Error('not asked for')),
+    count: () => Promise.resolve({ kind: 'read', value: 0 }),
+    transact: async (keys, decide) => {
+      // Each unit has a key under which its outcome is kept.
+      await this.step(keys().filter(([space]) => space === spaces.units).length);
+      decide(() => undefined);
+      return this.fails;
+    },
+    removeRange: async () => {
+      await this.step('removal');
+      return this.fails ?? { kind: 'read', value: 1 };
+    },
+    close: () => {
+      assert.equal(this.under, 0, 'nothing is under way');
+      this.closed = true;
+      return Promise.resolve();
+    },
+  };
+}
+
+/** Resolves when nothing more can happen without a step's end. */
+function settled(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(resolve);
+  });
+}
+
+const put = (value: Uint8Array): Operation => ({ kind: 'put', space: 'usage', key: bytes('k'), value });
+const unit = (...operations: Operation[]): Unit => ({ id: newUnitId(), operations });
+const small = (operations: number): Unit =>
+  unit(...Array.from({ length: operations }, () => put(bytes('v'))));
+const large = Buffer.alloc(maxValueBytes);
+const ofBytes = (count: number): Unit =>
+  unit(...Array.from({ length: count / maxValueBytes }, () => put(large)));
+
+interface Working {
+  readonly stepped: SteppedEngine;
+  readonly store: Store;
+}
+
+function working(): Working {
+  const stepped = new SteppedEngine();
+  return { stepped, store: createStore(stepped.engine, newUnitId) };
+}
+
+/** Commits units at once and tells how many each transaction had. */
+async function groups(units: readonly Unit[]): Promise<readonly unknown[]> {
+  const { stepped, store } = working();
+  const outcomes = Promise.all(units.map((each) => store.commit(each)));
+  await settled();
+  let done: readonly Outcome[] | undefined;
+  outcomes.then(
+    (all) => (done = all),
+    () => undefined,
+  );
+  while (done === undefined) await stepped.end();
+  assert.ok(done.every(({ kind }) => kind === 'done'));
+  return stepped.begun;
+}
+
+describe('a group', () => {
+  test('has at most 1,024 operations, its units themselves among them', async () => {
+    assert.deepEqual(await groups([small(511), small(511)]), [2]);
+    assert.deepEqual(await groups([small(511), small(512)]), [1, 1]);
+    assert.deepEqual(await groups(Array.from({ length: 1_500 }, () => small(0))), [1_024, 476]);
+  });
+
+  test('has at most as many bytes as one unit may have', async () => {
+    const half = maxUnitBytes / 2;
+    assert.deepEqual(await groups([ofBytes(half), ofBytes(half)]), [2]);
+    assert.deepEqual(await groups([ofBytes(half), ofBytes(half), small(1)]), [2, 1]);
+  });
+
+  test('of one unit may be as large as a unit may be', async () => {
+    assert.deepEqual(await groups([small(5_000), small(1)]), [1, 1]);
+    assert.deepEqual(await groups([small(1), ofBytes(maxUnitBytes)]), [1, 1]);
+  });
+
+  test('that could not be written is told to each of its units, and the next goes on', async () => {
+    const { stepped, store } = working();
+    stepped.fails = unavailable;
+    const first = Promise.all([store.commit(small(1)), store.commit(small(1))]);
+    await settled();
+    const second = store.commit(small(1));
+    await stepped.end();
+    assert.deepEqual(await first, [unavailable, unavailable]);
+    stepped.fails = undefined;
+    await stepped.end();
+    assert.equal((await second).kind, 'done');
+  });
+});
+
+describe('removals', () => {
+  test('wait for the transaction under way, and transactions for them', async () => {
+    const { stepped, store } = working();
+    const first = store.commit(small(1));
+    await settled();
+    const removal = store.trim('leads', 1, 1);
+    await settled();
+    assert.deepEqual(stepped.begun, [1]);
+    await stepped.end();
+    assert.deepEqual(stepped.begun, [1, 'removal']);
+    const second = store.commit(small(1));
+    await settled();
+    assert.deepEqual(stepped.begun, [1, 'removal']);
+    await stepped.end();
+    assert.deepEqual(await removal, { kind: 'read', value: 1 });
+    assert.deepEqual(stepped.begun, [1, 'removal', 1], 'nobody else has to come for it to go on');
+    await stepped.end();
+    assert.deepEqual([(await first).kind, (await second).kind], ['done', 'done']);
+  });
+
+  test('wait for each other', async () => {
+    const { stepped, store } = working();
+    const removals = Promise.all([
+      store.trim('leads', 1, 1),
+      store.prune('usage', bytes('k'), 1),
+      store.trim('clicks', 1, 1),
+    ]);
+    for (const count of [1, 2, 3]) {
+      await settled();
+      assert.equal(stepped.begun.length, count);
+      await stepped.end();
+    }
+    assert.equal((await removals).length, 3);
+  });
+
+  test('that could not be written keep nobody waiting', async () => {
+    const { stepped, store } = working();
+    stepped.fails = unavailable;
+    const removal = store.trim('leads', 1, 1);
+    await settled();
+    const commit = store.commit(small(1));
+    await stepped.end();
+    assert.deepEqual(await removal, unavailable);
+    stepped.fails = undefined;
+    await stepped.end();
+    assert.equal((await commit).kind, 'done');
+  });
+});
+
+test('closing waits for what is under way', async () => {
+  const { stepped, store } = working();
+  const commit = store.commit(small(1));
+  await settled();
+  const more = store.commit(small(1));
+  const closed = store.close();
+  for (const open of [false, false]) {
+    await settled();
+    assert.equal(stepped.closed, open);
+    await stepped.end();
+  }
+  await closed;
+  assert.deepEqual([stepped.closed, (await commit).kind, (await more).kind], [true, 'done', 'done']);
+});
+
+test('an engine that breaks is told to every unit of the group, and to no other', async () => {
+  const { stepped, store } = working();
+  const broken = createStore(
+    { ...stepped.engine, transact: () => Promise.reject(new Error('broken')) },
+    newUnitId,
+  );
+  const outcomes = await Promise.allSettled([broken.commit(small(1)), broken.commit(small(1))]);
+  assert.deepEqual(
+    outcomes.map(({ status }) => status),
+    ['rejected', 'rejected'],
+  );
+  await broken.close();
+  assert.ok(stepped.closed);
+  await assert.rejects(async () => store.commit({ id: Buffer.alloc(15), operations: [] }), /unit id of 15/);
+});

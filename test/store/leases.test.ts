@@ -1,0 +1,221 @@
+/** The keeper of a lease by its own clock: what it does when the store is slow, silent or failing. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { acquireLease, keepLease, renewLease, type LeaseKeeper } from '../../src/store/leases.js';
+import type { Store } from '../../src/store/store.js';
+import { systemClock, type Clock } from '../../src/system/clock.js';
+import { FailingStore, newUnitId, openTestStore } from '../outreach/fixture.js';
+import { valueOf } from './subject.js';
+
+const durationMs = 300;
+
+/** A keeper in a world of its own. */
+class World {
+  readonly told: string[] = [];
+  readonly periods: number[] = [];
+  readonly failing: FailingStore;
+  readonly keeper: LeaseKeeper;
+  private nowMs = 1_000;
+  private period: () => void = () => undefined;
+  private stopped = false;
+  private held: Promise<void> | undefined;
+  private under = 0;
+  commits = 0;
+
+  constructor(readonly store: Store) {
+    this.failing = new FailingStore(store);
+    const { seen } = this.failing;
+    const commit: Store['commit'] = async (unit) => {
+      this.commits += 1;
+      this.under += 1;
+      await this.held;
+      const outcome = await seen.commit(unit);
+      this.under -= 1;
+      return outcome;
+    };
+    const clock: Clock = {
+      ...systemClock,
+      wallMs: () => this.nowMs,
+      monotonicMs: () => this.nowMs,
+      every: (periodMs, action) => {
+        this.periods.push(periodMs);
+        this.period = action;
+        return { stop: () => (this.stopped = true) };
+      },
+    };
+    const onHeld = (token: number): unknown => this.told.push(`holds ${token}`);
+    const kept = { name: 'work', holder: 'a', durationMs, onHeld, onLost: () => this.told.push('lost') };
+    this.keeper = keepLease({ store: { ...seen, commit }, clock, newUnitId }, kept);
+  }
+
+  static async begin(): Promise<World> {
+    const world = new World(await openTestStore());
+    await world.settled();
+    assert.deepEqual(world.told.splice(0), ['holds 1']);
+    return world;
+  }
+
+  /** Resolves when no commit is under way that could end. */
+  async settled(): Promise<void> {
+    do for (let turn = 0; turn < 4; turn += 1) await new Promise(setImmediate);
+    while (this.under > 0 && this.held === undefined);
+  }
+
+  /** Lets time pass, and the keeper see it. */
+  async pass(ms: number): Promise<readonly string[]> {
+    assert.ok(!this.stopped);
+    this.nowMs += ms;
+    this.period();
+    await this.settled();
+    return this.told.splice(0);
+  }
+
+  /** Keeps commits from reaching the store until the returned function is called. */
+  hold(): () => Promise<void> {
+    let release = (): void => undefined;
+    this.held = new Promise((resolve) => {
+      release = resolve;
+    });
+    return () => {
+      this.held = undefined;
+      release();
+      return this.settled();
+    };
+  }
+
+  /** Another process takes the lease, or would: its holder's token. */
+  async steal(): Promise<string> {
+    const clock = { ...systemClock, wallMs: () => this.nowMs };
+    const parts = { store: this.store, newUnitId, clock };
+    return (await acquireLease(parts, 'work', 'b', durationMs)).kind;
+  }
+}
+
+describe('a keeper', () => {
+  test('renews after a third of the time, under the same number', async () => {
+    const world = await World.begin();
+    assert.deepEqual(world.periods, [100]);
+    for (let count = 0; count < 10; count += 1) assert.deepEqual(await world.pass(100), []);
+    assert.equal(world.keeper.token(), 1);
+    assert.equal(await world.steal(), 'taken');
+  });
+
+  test('whose renewal the store does not answer has lost the lease when its time is over', async () => {
+    const world = await World.begin();
+    const release = world.hold();
+    assert.deepEqual(await world.pass(100), []);
+    assert.deepEqual(await world.pass(199), []);
+    assert.equal(world.keeper.token(), 1);
+    assert.deepEqual(await world.pass(1), ['lost']);
+    assert.equal(world.keeper.token(), undefined);
+    assert.deepEqual(await world.pass(100), [], 'once');
+    await release();
+    // The answer came late: the time that counts began before the question, and is over.
+    assert.deepEqual(world.told.splice(0), ['holds 1']);
+    assert.deepEqual(await world.pass(0), ['lost', 'holds 2']);
+  });
+
+  test('reckons its time from before it asked', async () => {
+    const world = await World.begin();
+    const release = world.hold();
+    await world.pass(100);
+    assert.deepEqual(await world.pass(150), []);
+    await release();
+    assert.deepEqual(await world.pass(0), []);
+    world.failing.failure = 'not written';
+    assert.deepEqual(await world.pass(299), []);
+    assert.deepEqual(await world.pass(1), ['lost']);
+  });
+
+  test('asks once at a time', async () => {
+    const world = await World.begin();
+    const before = world.commits;
+    const release = world.hold();
+    for (let count = 0; count < 3; count += 1) await world.pass(10);
+    assert.equal(world.commits, before + 1);
+    await release();
+    await world.pass(10);
+    assert.equal(world.commits, before + 2);
+  });
+
+  test('goes on where the store fails for less than the time', async () => {
+    const world = await World.begin();
+    for (const failure of ['not written', 'written'] as const) {
+      world.failing.failure = failure;
+      assert.deepEqual(await world.pass(299), []);
+      world.failing.failure = undefined;
+      assert.deepEqual(await world.pass(0), []);
+    }
+    assert.equal(world.keeper.token(), 1);
+  });
+
+  test('that lost the lease to another takes it when it is free again', async () => {
+    const world = await World.begin();
+    world.failing.failure = 'not written';
+    assert.deepEqual(await world.pass(300), ['lost']);
+    assert.equal(await world.steal(), 'held');
+    world.failing.failure = undefined;
+    assert.deepEqual(await world.pass(299), []);
+    assert.equal(world.keeper.token(), undefined);
+    assert.deepEqual(await world.pass(1), ['holds 3']);
+  });
+
+  test('is told once that it lost the lease to another', async () => {
+    const world = await World.begin();
+    const clock = { ...systemClock, wallMs: () => 1e12 };
+    const stolen = await acquireLease({ store: world.store, newUnitId, clock }, 'work', 'b', durationMs);
+    assert.equal(stolen.kind, 'held');
+    assert.deepEqual(await world.pass(100), ['lost']);
+    assert.equal(world.keeper.token(), undefined);
+    assert.deepEqual(await world.pass(100), []);
+  });
+
+  test('gives the lease back when it stops, after the step under way, and tells that it ended', async () => {
+    const world = await World.begin();
+    const release = world.hold();
+    await world.pass(100);
+    const stopped = world.keeper.stop();
+    await world.settled();
+    assert.deepEqual(world.told, []);
+    await release();
+    await stopped;
+    assert.deepEqual([world.told, world.keeper.token()], [['lost'], undefined]);
+    assert.equal(await world.steal(), 'held');
+    await assert.rejects(world.pass(1), 'its timer is stopped');
+  });
+
+  test('that holds nothing has nothing to give back', async () => {
+    const world = await World.begin();
+    world.failing.failure = 'not written';
+    await world.pass(300);
+    const before = world.commits;
+    await world.keeper.stop();
+    assert.deepEqual([world.told, world.commits], [[], before]);
+  });
+});
+
+describe('a lease', () => {
+  const fixed = { ...systemClock, wallMs: () => 1_000.75 };
+
+  test('ends at a whole millisecond, whatever the clock says', async () => {
+    const parts = { store: await openTestStore(), newUnitId, clock: fixed };
+    const first = await acquireLease(parts, 'work', 'a', 100);
+    assert.ok(first.kind === 'held');
+    assert.equal(first.lease.record.expiresAtMs, 1_100);
+    const renewed = await renewLease(parts, first.lease, 200);
+    assert.ok(renewed.kind === 'held');
+    assert.equal(renewed.lease.record.expiresAtMs, 1_200);
+  });
+
+  test('is not told as held when the store does not answer', async () => {
+    const store = await openTestStore();
+    const failing = new FailingStore(store);
+    failing.failure = 'not written';
+    const parts = { store: failing.seen, newUnitId, clock: fixed };
+    for (const failReads of [true, false]) {
+      failing.failReads = failReads;
+      assert.equal((await acquireLease(parts, 'work', 'a', 100)).kind, 'unavailable');
+    }
+    assert.equal(valueOf(await store.get('leases', Buffer.from('work'))), undefined);
+  });
+});

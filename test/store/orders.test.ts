@@ -1,0 +1,103 @@
+/** Orders in the store: found by id and by place, open and unpaid ones counted and visited, by rail. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import {
+  changeOrder,
+  countUnpaid,
+  findOrder,
+  findOrderAt,
+  insertOrder,
+  visitOpenOrders,
+  type OrderRecord,
+} from '../../src/store/orders.js';
+import { newUnitId, openTestStore } from '../outreach/fixture.js';
+import { commit, valueOf } from './subject.js';
+
+const store = await openTestStore();
+
+function order(id: string, given: Partial<OrderRecord> = {}): OrderRecord {
+  return {
+    ...{ id, rail: 'btc', tier: 'growth', network: 'regtest', sat: 50_000, cents: null, rateCents: null },
+    ...{ termDays: 30, createdAtMs: 1, expiresAtMs: 2, email: null, source: null, segment: null },
+    ...{ campaign: null, eventId: null, place: `place of ${id}`, reference: null, addressIndex: 1 },
+    ...{ confirmationsRequired: 2, status: 'pending', late: false, outputs: [], paid: 0, refunded: 0 },
+    ...{ key: 'none', keyId: null, keyGeneration: 0, seed: Buffer.alloc(32, 1), revealedAtMs: null },
+    ...{ secretId: 'secret', claimHash: Buffer.alloc(32, 2), claimed: false, open: true },
+    ...given,
+  };
+}
+
+async function insert(...orders: readonly OrderRecord[]): Promise<void> {
+  for (const each of orders) assert.equal((await commit(store, ...insertOrder(each))).kind, 'done');
+}
+
+async function change(id: string, to: Partial<OrderRecord>): Promise<void> {
+  const changed = await changeOrder(store, newUnitId, id, (from) =>
+    Promise.resolve({ kind: 'read', value: { to: { ...from, ...to } } }),
+  );
+  assert.equal(changed.kind, 'changed');
+}
+
+const unpaid = async (rail: OrderRecord['rail'], most = 99): Promise<number> =>
+  valueOf(await countUnpaid(store, rail, most));
+
+async function open(rail: OrderRecord['rail']): Promise<string[]> {
+  const found: string[] = [];
+  assert.equal(
+    await visitOpenOrders(store, rail, ({ id }) => Promise.resolve(void found.push(id))),
+    undefined,
+  );
+  return found;
+}
+
+describe('orders', () => {
+  test('that are paid in part are not paid for, and count until they are, or end', async () => {
+    await insert(order('a'), order('b', { status: 'underpaid' }), order('c', { status: 'seen' }));
+    await insert(order('d', { open: false, status: 'expired' }), order('e', { open: false }));
+    assert.equal(await unpaid('btc'), 2);
+    assert.deepEqual(await open('btc'), ['a', 'b', 'c']);
+    await change('a', { status: 'underpaid' });
+    assert.equal(await unpaid('btc'), 2);
+    await change('a', { status: 'seen' });
+    assert.equal(await unpaid('btc'), 1);
+    assert.deepEqual(await open('btc'), ['a', 'b', 'c']);
+    await change('b', { status: 'expired', open: false });
+    assert.equal(await unpaid('btc'), 0);
+    assert.deepEqual(await open('btc'), ['a', 'c']);
+    await change('c', { status: 'underpaid' });
+    assert.equal(await unpaid('btc'), 1, 'a payment that a reorganisation took back is missing again');
+  });
+
+  test('of one rail are not those of another, and no more are counted than asked for', async () => {
+    await insert(
+      ...['l1', 'l2', 'l3'].map((id) => order(id, { rail: 'lightning', network: null })),
+      order('k1', { rail: 'card', network: null, status: 'open' }),
+    );
+    assert.deepEqual(
+      [await unpaid('lightning'), await unpaid('lightning', 2), await unpaid('card')],
+      [3, 2, 0],
+    );
+    assert.deepEqual([await open('lightning'), await open('card')], [['l1', 'l2', 'l3'], ['k1']]);
+  });
+
+  test('have an id and a place of their own', async () => {
+    await insert(order('one', { place: 'x' }), order('two', { place: 'x', rail: 'card' }));
+    for (const taken of [order('one', { place: 'y' }), order('three', { place: 'x' })]) {
+      assert.equal((await commit(store, ...insertOrder(taken))).kind, 'conflict');
+    }
+    const at = async (rail: OrderRecord['rail'], place: string): Promise<string | undefined> =>
+      valueOf(await findOrderAt(store, rail, place))?.id;
+    assert.deepEqual([await at('btc', 'x'), await at('card', 'x')], ['one', 'two']);
+    assert.equal(await at('lightning', 'x'), undefined);
+    assert.equal(valueOf(await findOrder(store, 'three')), undefined);
+  });
+
+  test('are asked for by names of any length', async () => {
+    await insert(order('i'.repeat(200), { place: 'long', rail: 'btc' }));
+    assert.equal(valueOf(await findOrder(store, 'i'.repeat(200)))?.place, 'long');
+    for (const name of ['', 'i'.repeat(201), 'é'.repeat(101), 'i'.repeat(1e6)]) {
+      assert.equal(valueOf(await findOrder(store, name)), undefined);
+      assert.equal(valueOf(await findOrderAt(store, 'btc', name)), undefined);
+    }
+  });
+});

@@ -1,0 +1,69 @@
+/** A process that makes one thing durable and says on its standard output when it is. */
+import { writeSync } from 'node:fs';
+import { installModel } from '../../src/models/install.js';
+import { takeDataFolder } from '../../src/processes/folder.js';
+import { makeBackup } from '../../src/store/backup.js';
+import { systemClock } from '../../src/system/clock.js';
+import { systemRandomness } from '../../src/system/randomness.js';
+import { makeSecretFile, readSecretFile } from '../../src/system/secretFile.js';
+import { engineAt, storeAt } from './open.js';
+
+/** Says `text` to whoever asked for it: from here on it must outlive a power cut. */
+function promise(text: string): void {
+  writeSync(1, `ACK ${text}\n`);
+}
+
+async function backup(url: string, folder: string): Promise<void> {
+  const engine = await engineAt(url);
+  const about = { fusegate: '0', made_at: '2026-01-01T00:00:00Z' };
+  const outcome = await makeBackup(engine, folder, about, () => undefined);
+  if (outcome.kind === 'made') promise(outcome.manifest.sha256);
+  await engine.close();
+}
+
+function secret(read: ReturnType<typeof readSecretFile>): void {
+  if (read !== undefined && 'secrets' in read) promise(read.secrets[0]);
+}
+
+async function model(source: string, folder: string): Promise<void> {
+  const outcome = await installModel(
+    source,
+    {},
+    {
+      folder,
+      shipped: [],
+      hub: '',
+      fetch,
+      clock: systemClock,
+      lockFile: () => null,
+      tryModel: () => Promise.resolve(undefined),
+      showPass: () => undefined,
+    },
+  );
+  if ('model' in outcome) promise(outcome.model.digest);
+}
+
+async function store(folder: string): Promise<void> {
+  const opened = await storeAt(`lmdb:${folder}`);
+  promise('open');
+  await opened.close();
+}
+
+const jobs: Readonly<Record<string, (from: string, to: string) => unknown>> = {
+  backup,
+  model,
+  store,
+  'take folder': (folder) =>
+    promise(
+      takeDataFolder(
+        folder,
+        () => null,
+        () => undefined,
+      ) ?? 'taken',
+    ),
+  'make secret': (folder) => secret(makeSecretFile(folder, systemRandomness)),
+  'read secret': (folder) => secret(readSecretFile(folder)),
+};
+
+const [, , job = '', from = '', to = ''] = process.argv;
+await jobs[job]?.(from, to);

@@ -1,0 +1,97 @@
+/** Usage in the store: months follow each other, and what comes late for an earlier one does not count. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { addUsage, findUsage, removeOldUsage } from '../../src/store/usage.js';
+import type { Store } from '../../src/store/store.js';
+import { FailingStore, newUnitId, openTestStore } from '../outreach/fixture.js';
+import { bytes, valueOf } from './subject.js';
+
+const day = 86_400_000;
+const store = await openTestStore();
+const failing = new FailingStore(store);
+let subjects = 0;
+
+/** A subject that nobody has charged, and what is done with it. */
+function subject() {
+  const key = bytes(`subject ${(subjects += 1)}`);
+  return {
+    add: (monthStartMs: number, characters: number, on: Store = store) =>
+      addUsage(on, newUnitId, key, { monthStartMs, characters }),
+    find: async (on: Store = store) => valueOf(await findUsage(on, key)),
+    key,
+  };
+}
+
+describe('characters of a month', () => {
+  test('are added up', async () => {
+    const { add, find } = subject();
+    assert.equal(await find(), undefined);
+    assert.deepEqual(await add(10, 3), { monthStartMs: 10, characters: 3 });
+    assert.deepEqual(await add(10, 4), { monthStartMs: 10, characters: 7 });
+    assert.deepEqual(await find(), { monthStartMs: 10, characters: 7 });
+  });
+
+  test('begin at nothing in a later month', async () => {
+    const { add, find } = subject();
+    await add(10, 3);
+    assert.deepEqual(await add(11, 4), { monthStartMs: 11, characters: 4 });
+    assert.deepEqual(await find(), { monthStartMs: 11, characters: 4 });
+  });
+
+  test('no longer count once a later month has begun', async () => {
+    const { add, find } = subject();
+    await add(11, 4);
+    assert.deepEqual(await add(10, 3), { monthStartMs: 11, characters: 4 }, 'the total of the later month');
+    assert.deepEqual(await find(), { monthStartMs: 11, characters: 4 });
+  });
+
+  test('that many add at once are all counted, and each is told a total that was reached', async () => {
+    const { add, find } = subject();
+    const totals = await Promise.all(Array.from({ length: 20 }, () => add(10, 1)));
+    const told = totals.map((total) => ('characters' in total ? total.characters : -1));
+    assert.deepEqual(
+      told.toSorted((left, right) => left - right),
+      Array.from({ length: 20 }, (_, index) => index + 1),
+    );
+    assert.equal((await find())?.characters, 20);
+  });
+
+  test('of one subject are not those of another', async () => {
+    const [one, other] = [subject(), subject()];
+    await one.add(10, 3);
+    assert.equal(await other.find(), undefined);
+  });
+
+  test('that the store cannot read or take are told as such', async () => {
+    const { add, key } = subject();
+    await add(10, 3);
+    failing.failure = 'not written';
+    for (const failReads of [true, false]) {
+      failing.failReads = failReads;
+      assert.deepEqual(await add(10, 4, failing.seen), { kind: 'unavailable', reason: 'told to fail' });
+    }
+    failing.failReads = true;
+    assert.equal((await findUsage(failing.seen, key)).kind, 'unavailable');
+    assert.equal((await removeOldUsage(failing.seen, newUnitId, 1e15)).kind, 'unavailable');
+    failing.failReads = false;
+    assert.equal((await removeOldUsage(failing.seen, newUnitId, 1e15)).kind, 'unavailable');
+    failing.failure = undefined;
+  });
+});
+
+test('a month is removed sixty days after its begin, to the millisecond', async () => {
+  const old = await openTestStore();
+  const months = [0, 1, 2, 60 * day];
+  for (const monthStartMs of months) {
+    await addUsage(old, newUnitId, bytes(`${monthStartMs}`), { monthStartMs, characters: 1 });
+  }
+  assert.deepEqual(await removeOldUsage(old, newUnitId, 60 * day - 1), { kind: 'read', value: 0 });
+  assert.deepEqual(await removeOldUsage(old, newUnitId, 60 * day + 1), { kind: 'read', value: 2 });
+  const left = await Promise.all(
+    months.map(async (month) => valueOf(await findUsage(old, bytes(`${month}`)))),
+  );
+  assert.deepEqual(
+    left.map((usage) => usage?.monthStartMs),
+    [undefined, undefined, 2, 60 * day],
+  );
+});
