@@ -178,6 +178,14 @@ describe('tidy', () => {
     assert.deepEqual(unknown, [], 'every folder of src has its place in the steps');
   });
 
+  test('the machinery of the contract knows no resource', () => {
+    const upward = files
+      .filter((file) => file.startsWith('src/contract/schema/'))
+      .flatMap((file) => importedFiles(file).map((target) => `${file} imports ${target}`))
+      .filter((arrow) => !/ imports src\/contract\/schema\//.test(arrow));
+    assert.deepEqual(upward, []);
+  });
+
   test('no cycles', () => {
     assert.deepEqual(
       files.map(cycleFrom).filter((cycle) => cycle !== null),
