@@ -18,6 +18,7 @@ const steps: readonly (readonly string[])[] = [
   ['checkout', 'outreach', 'door'],
   ['info', 'pages'],
   ['http'],
+  ['configuration.ts'],
   ['processes', 'commands'],
   ['main.ts'],
 ];

@@ -1,5 +1,6 @@
 /** The generated files under `docs`: both OpenAPI documents, one example a route, the configuration. */
-import { renderConfiguration } from '../../src/system/configuration.js';
+import { settings } from '../../src/configuration.js';
+import { renderSettings } from '../../src/system/settings.js';
 import { door, examples, gateway } from './examples.js';
 
 /** Every generated file's text by its path from the project's folder. */
@@ -12,6 +13,6 @@ export function documents(): ReadonlyMap<string, string> {
   for (const [route, example] of Object.entries(examples)) {
     files.set(`docs/examples/${route}.json`, text(example));
   }
-  files.set('docs/configuration.md', renderConfiguration());
+  files.set('docs/configuration.md', renderSettings(settings));
   return files;
 }
