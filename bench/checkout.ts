@@ -6,7 +6,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { BitcoinOrder, BitcoinOrderCreated } from '../src/contract/orders.js';
+import type { BitcoinOrder, BitcoinOrderCreated } from '../src/contract/bitcoin.js';
 import { openStore } from '../src/store/open.js';
 import { visitOrders, type OrderRecord } from '../src/store/orders.js';
 import { systemClock } from '../src/system/clock.js';

@@ -4,7 +4,7 @@
  */
 import { Agent, get } from 'node:http';
 import { join } from 'node:path';
-import type { NearResponse } from '../src/contract/explore.js';
+import type { NearResponse } from '../src/contract/near.js';
 import { textEmbedding } from '../src/door/embedding.js';
 import { openStore } from '../src/store/open.js';
 import { systemClock } from '../src/system/clock.js';

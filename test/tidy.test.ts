@@ -18,6 +18,7 @@ const steps: readonly (readonly string[])[] = [
   ['checkout', 'outreach', 'door'],
   ['info', 'pages'],
   ['http'],
+  ['configuration.ts'],
   ['processes', 'commands'],
   ['main.ts'],
 ];
@@ -177,6 +178,14 @@ describe('tidy', () => {
     assert.deepEqual(files.filter((file) => file.startsWith('src/')).flatMap(forbiddenImports), []);
     const unknown = files.filter((file) => file.startsWith('src/') && stepOf(file) < 0);
     assert.deepEqual(unknown, [], 'every folder of src has its place in the steps');
+  });
+
+  test('the machinery of the contract knows no resource', () => {
+    const upward = files
+      .filter((file) => file.startsWith('src/contract/schema/'))
+      .flatMap((file) => importedFiles(file).map((target) => `${file} imports ${target}`))
+      .filter((arrow) => !/ imports src\/contract\/schema\//.test(arrow));
+    assert.deepEqual(upward, []);
   });
 
   test('no cycles', () => {

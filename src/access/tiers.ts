@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { tiers as tierNames, type Tier, type TierLimits } from '../contract/pricing.js';
-import { MOST_CHARACTERS_PER_MONTH, MOST_REQUESTS_PER_MINUTE } from '../system/configuration.js';
+import { mostCharactersPerMonth, mostRequestsPerMinute } from '../system/settingValues.js';
 
 /** A tier that is sold. */
 export interface SoldTier extends TierLimits {
@@ -33,8 +33,8 @@ const mostDays = 36_500;
 
 /** Largest value by name; each is a whole number from 0, a price from 1. */
 const limitFields = {
-  requests_per_minute: MOST_REQUESTS_PER_MINUTE,
-  characters_per_month: MOST_CHARACTERS_PER_MONTH,
+  requests_per_minute: mostRequestsPerMinute,
+  characters_per_month: mostCharactersPerMonth,
 };
 const soldFields = { ...limitFields, price_sat: mostSat };
 const ownFields = { surcharge_bps: mostBasisPoints, term_days: mostDays };

@@ -6,7 +6,6 @@ import { keepLease } from '../store/leases.js';
 import { keepRate } from '../store/rates.js';
 import type { Fence } from '../store/store.js';
 import type { Clock, Timer } from '../system/clock.js';
-import type { BitcoinChain, Configuration } from '../system/configuration.js';
 import type { Log } from '../system/log.js';
 import { readAccount, type Account } from './addresses.js';
 import { Bitcoin } from './bitcoin.js';
@@ -35,16 +34,18 @@ import {
 } from './lightningRoutes.js';
 import { Lnd } from './lnd.js';
 import { LndChain } from './lndChain.js';
+import type { BitcoinChain, NodeValues } from './nodeSettings.js';
 import { pricing, quote } from './pricing.js';
 import { notConfigured, type RailChecks } from './rails.js';
 import { createRates, type RateParts, type Rates } from './rates.js';
 import { gapSentence } from './scan.js';
+import type { CheckoutValues } from './settings.js';
 import { StripeClient } from './stripe.js';
 import type { Watcher } from './watcher.js';
 
 /** What the checkout is made of. */
 export interface CheckoutParts extends BookParts {
-  readonly configuration: Configuration;
+  readonly configuration: CheckoutValues & { readonly publicUrl: string | null };
   readonly tiers: Tiers;
   readonly clock: Clock;
   readonly log: Pick<Log, 'warn' | 'error' | 'info' | 'debug'>;
@@ -86,7 +87,7 @@ const reconcileMs = 15_000;
 const leaseMs = 30_000;
 
 /** The LND node that the configuration names; undefined where it names none. */
-function lndOf({ lndRestUrl, lndTlsCert, lndMacaroonHex, lndMacaroonPath }: Configuration, clock: Clock) {
+function lndOf({ lndRestUrl, lndTlsCert, lndMacaroonHex, lndMacaroonPath }: NodeValues, clock: Clock) {
   const macaroon = lndMacaroonHex ?? lndMacaroonPath;
   if (lndRestUrl === null || lndTlsCert === null || macaroon === null) return undefined;
   return new Lnd({ url: lndRestUrl, certificate: lndTlsCert, macaroon }, clock);
@@ -107,7 +108,7 @@ function chainOf(chain: BitcoinChain, account: Account, lnd: Lnd | undefined, cl
 
 /** What the rails are made of. */
 export type RailsParts = BookParts & {
-  readonly configuration: Configuration;
+  readonly configuration: NodeValues;
   readonly clock: Clock;
   readonly log: Pick<Log, 'warn' | 'error' | 'info' | 'debug'>;
 };

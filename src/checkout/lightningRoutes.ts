@@ -4,11 +4,11 @@ import type { Tiers } from '../access/tiers.js';
 import { storeUnavailable } from '../contract/answer.js';
 import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
 import type {
-  CreateOrderRequest,
   LightningCapacityResponse,
   LightningOrder,
   LightningOrderCreated,
-} from '../contract/orders.js';
+} from '../contract/lightning.js';
+import type { CreateOrderRequest } from '../contract/orders.js';
 import { tiers as tierNames } from '../contract/pricing.js';
 import { findOrderAt, type OrderRecord } from '../store/orders.js';
 import type { Reading } from '../store/store.js';

@@ -3,9 +3,9 @@
  * price is better than a wrong one: what is old, or what only one source says, is not used, and the reason is
  * told.
  */
-import type { RateSource, RateUrl } from '../system/configuration.js';
 import type { Clock } from '../system/clock.js';
 import { centsIn } from './money.js';
+import type { RateSource, RateUrl } from './rateSettings.js';
 
 /** A price of a bitcoin, or the reason why there is none, a sentence for buyers. */
 export type Rate =

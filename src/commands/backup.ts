@@ -10,7 +10,7 @@ import { createStore } from '../store/groupCommit.js';
 import { missingStore, openEngine, parseStoreUrl, storeName, type StoreLocation } from '../store/open.js';
 import { fingerprintsKey, secretsFor } from '../store/secrets.js';
 import { unitIds } from '../store/unitId.js';
-import { readConfiguration, type Configuration } from '../system/configuration.js';
+import { readConfiguration, type Configuration } from '../configuration.js';
 import type { Log } from '../system/log.js';
 import { progressOn } from './progress.js';
 import type { CommandContext, CommandParts } from './withStore.js';

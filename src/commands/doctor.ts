@@ -14,7 +14,7 @@ import { missingStore, openEngine, parseStoreUrl, storeName, type StoreLocation 
 import { unfinishedSource } from '../store/copy.js';
 import { missingSecrets } from '../store/secrets.js';
 import { unitIds } from '../store/unitId.js';
-import { readConfiguration, type Configuration } from '../system/configuration.js';
+import { readConfiguration, type Configuration } from '../configuration.js';
 import type { Log } from '../system/log.js';
 import { secretPath } from '../system/secretFile.js';
 import { printable } from './printable.js';

@@ -8,7 +8,7 @@ import type { TiersResult } from '../access/tiers.js';
 import { reissueOrderKey } from '../checkout/book.js';
 import { tiers as tierNames } from '../contract/pricing.js';
 import { findKeyById, visitKeys, type KeyRecord } from '../store/keys.js';
-import type { Configuration } from '../system/configuration.js';
+import type { Configuration } from '../configuration.js';
 import { printable } from './printable.js';
 import { storeFailed, withStore, type CommandContext, type CommandParts } from './withStore.js';
 

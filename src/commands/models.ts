@@ -10,7 +10,8 @@ import {
   readModelFolder,
   type FoundModels,
 } from '../models/modelFolder.js';
-import { installedModelsFolder, readConfiguration, type Configuration } from '../system/configuration.js';
+import { readConfiguration, type Configuration } from '../configuration.js';
+import { installedModelsFolder } from '../models/settings.js';
 import { addEvaluate, evaluate, type EvaluateOptions, type EvaluateParts } from './evaluate.js';
 import { printable } from './printable.js';
 import { progressOn } from './progress.js';

@@ -1,6 +1,7 @@
 /** `fusegate serve`: reads the configuration and runs the server until it is told to stop. */
 import type { Tiers, TiersResult } from '../access/tiers.js';
-import { readConfiguration, type Configuration, type Machine } from '../system/configuration.js';
+import { readConfiguration, type Configuration } from '../configuration.js';
+import type { Machine } from '../system/settings.js';
 import { createLog, type Log } from '../system/log.js';
 import type { Ports } from '../system/ports.js';
 

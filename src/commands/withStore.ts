@@ -2,7 +2,8 @@
 import type { Store } from '../store/store.js';
 import type { UnitIds } from '../store/unitId.js';
 import type { Clock } from '../system/clock.js';
-import { readConfiguration, type Configuration, type Machine } from '../system/configuration.js';
+import { readConfiguration, type Configuration } from '../configuration.js';
+import type { Machine } from '../system/settings.js';
 import type { MasterSecrets } from '../system/masterSecret.js';
 import type { Randomness } from '../system/randomness.js';
 

@@ -1,7 +1,7 @@
 /** Answers that handlers build most often. */
 import type { Answer } from './exchange.js';
 import type { HttpProblem, Problem, ProblemCode } from './problem.js';
-import { MAX_ERRORS, type ValidationError } from './validation.js';
+import { MAX_ERRORS, type ValidationError } from './schema/validation.js';
 
 /** A JSON answer that charges nothing. */
 export function jsonAnswer(status: number, json: unknown): Answer {

@@ -1,7 +1,11 @@
 /** `POST /v1/audit` and `GET /v1/audit/stacks` on the wire (contract, FreeAuditRequest). */
-import type { tags } from 'typia';
-import type { Integer, MaxCodePoints } from './tags.js';
+import typia, { type tags } from 'typia';
 import type { DataVersions } from './normalize.js';
+import { information, mebibyte, type ResourceRoutes } from './route.js';
+import { get, post } from './schema/route.js';
+import type { Integer, MaxCodePoints } from './schema/tags.js';
+import { type ValidationError, valueError } from './schema/validation.js';
+import { bodyType, wireTypes } from './schema/wireType.js';
 
 /** Ways to cut a text into records. */
 export const auditFormats = ['auto', 'lines', 'csv', 'jsonl', 'json'] as const;
@@ -183,3 +187,202 @@ export interface AuditStacksResponse {
   stacks: AuditStack[];
   verticals: string[];
 }
+
+function auditRules(request: FreeAuditRequest): ValidationError[] {
+  if (request.text != null || request.records != null) return [];
+  return [valueError(['body'], 'give records or text', request)];
+}
+
+const [requestType, auditResponseType, auditStacksResponseType] = wireTypes(
+  typia.json.schemas<[FreeAuditRequest, AuditResponse, AuditStacksResponse]>(),
+  { format: auditFormats, surface: auditSurfaces, use_case: auditUseCases },
+);
+
+/** The body of POST /v1/audit. */
+export const freeAuditRequestType = bodyType(requestType, typia.createEquals<FreeAuditRequest>(), {
+  closed: true,
+  rules: auditRules,
+  defaults: auditDefaults,
+});
+
+/** What the examples show that the audit's part says. */
+interface Given {
+  readonly auditStacks: AuditStacksResponse;
+}
+
+/** Four records of a shop. */
+const auditRequest: FreeAuditRequest = {
+  records: [
+    'CafÃ© crÃ¨me, 250 g',
+    'Hiking boots <b>waterproof</b>, questions to ada@example.com',
+    'Tent for ２ persons',
+    'Sleeping bag, 3 seasons',
+  ],
+  stack: 'elasticsearch',
+  vertical: 'retail',
+  corpus_records_total: 120000,
+  monthly_queries: 50000,
+  aov_usd: 80,
+  use_case: 'ecommerce',
+  include_html: false,
+  include_text: true,
+};
+
+const none: AuditShare = { share: 0, low: 0, high: 0.4898908364545973 };
+const one: AuditShare = { share: 0.25, low: 0.04558726080970055, high: 0.6993581574175981 };
+
+/** What one record shows, by issue. */
+const found: ReadonlyMap<AuditIssueId, AuditExample> = new Map([
+  ['mojibake', { before: 'CafÃ© crÃ¨me, 250 g', after: 'Café crème, 250 g' }],
+  ['compatibility_forms', { before: 'Tent for ２ persons', after: 'Tent for 2 persons' }],
+  [
+    'html_residue',
+    {
+      before: 'Hiking boots <b>waterproof</b>, questions to [email]',
+      after: 'Hiking boots <b>waterproof</b>, questions to [email]',
+    },
+  ],
+]);
+
+function issue(id: AuditIssueId, { stacks }: AuditStacksResponse): AuditIssue {
+  const example = found.get(id);
+  const claims = stacks.find(({ stack }) => stack === 'elasticsearch')?.consequences;
+  const claim = claims?.find((each) => each.issue === id);
+  return {
+    issue: id,
+    title: auditIssueTitles[id],
+    count: example === undefined ? 0 : 1,
+    of: 4,
+    ...(example === undefined ? none : one),
+    examples: example === undefined ? [] : [example],
+    consequence: claim?.consequence ?? '',
+    source: claim?.source ?? '',
+  };
+}
+
+/** What is found in them. */
+const auditResponse = (stacks: AuditStacksResponse): AuditResponse => ({
+  records: 4,
+  headline: {
+    share: 0.5,
+    low: 0.15003898915214953,
+    high: 0.8499610108478505,
+    sentence:
+      '50.0 % of the records (2 of 4; 95 % interval 15.0 % to 85.0 %) hold words that a ' +
+      'plain-word query cannot match today and normalization makes findable.',
+  },
+  issues: auditIssues.map((id) => issue(id, stacks)),
+  stack: 'elasticsearch',
+  vertical: 'retail',
+  surface: 'records',
+  use_case: 'ecommerce',
+  roi: [
+    {
+      line: 'Records that plain words do not find',
+      unit: 'records',
+      low: 18004.678698257943,
+      high: 101995.32130174206,
+      formula: 'corpus_records_total × share',
+      reason: null,
+    },
+    {
+      line: 'Queries a month that may miss what they look for',
+      unit: 'queries a month',
+      low: 7501.949457607477,
+      high: 42498.05054239252,
+      formula: 'monthly_queries × share',
+      reason: null,
+    },
+    {
+      line: 'The same since the search began to run',
+      unit: 'queries',
+      low: null,
+      high: null,
+      formula: 'monthly_queries × months_running × share',
+      reason: 'months_running was not given',
+    },
+    {
+      line: 'Order value for each 1 % of these queries that would have ended in an order',
+      unit: 'US dollars a month',
+      low: 6001.559566085981,
+      high: 33998.44043391402,
+      formula: 'monthly_queries × share × 1 % × aov_usd',
+      reason: null,
+    },
+  ],
+  assumptions: [
+    'The records are taken for a random sample of all of them: only then do the intervals ' +
+      'hold for the rest.',
+    'Intervals are Wilson score intervals at 95 %, each figure for itself.',
+    'Counted with the tokenizer ws of POST /v1/fuse and the normalizer of POST ' +
+      '/v1/normalize (mode augment).',
+    'Over-long is told by the least number of word pieces that a text can have, so that ' +
+      'some are not counted.',
+    'The estimate multiplies your own numbers with both ends of the 95 % interval of the ' +
+      'headline. It is no forecast: what a found record is worth, only a test in your own ' +
+      'search tells.',
+    'Queries are taken to want affected records as often as others. Where your most wanted ' +
+      'records are cleaner or worse than the rest, the estimate is too high or too low.',
+    'How many of these queries would have ended in an order or a ticket is not assumed: ' +
+      'the lines say what each 1 % of them is worth.',
+  ],
+  next_steps: [
+    'Mojibake: Repair with POST /v1/normalize, and find the import that reads UTF-8 as ' +
+      'another encoding.',
+    'Compatibility forms: Normalize records and queries alike with POST /v1/normalize.',
+    'HTML residue: Strip HTML where the text is exported: normalization leaves it alone.',
+    'Look first at sizes, fractions and units in titles (½, ″, m²), and brand names with ' + 'accents.',
+    'Measure it: normalize a copy of the index and the queries, and compare what your own ' + 'users click.',
+  ],
+  data_versions: {
+    unicode: '17.0.0',
+    cldr: '48.2.0',
+  },
+  html: null,
+  text:
+    'Café crème, 250 g\nHiking boots <b>waterproof</b>, questions to ada@example.com\nTent ' +
+    'for 2 persons\nSleeping bag, 3 seasons',
+});
+
+/** POST /v1/audit and GET /v1/audit/stacks. */
+export const auditRoutes = {
+  audit: {
+    method: 'POST',
+    path: '/v1/audit',
+    part: 'gateway',
+    tag: 'audit',
+    summary: 'What keeps plain words from finding your records',
+    description:
+      'Counts what is wrong in up to 500 records or a text, with intervals and examples, measures how many ' +
+      'of them plain words do not find today, and says what the named search engine makes of it. Personal ' +
+      'data is masked in the examples; nothing is stored.',
+    body: { kind: 'raw', schema: freeAuditRequestType, other: 'none', limit: 128 * mebibyte },
+    parameters: {},
+    access: 'public',
+    limit: 'audits',
+    answers: { 200: { schema: auditResponseType, description: 'The report.' } },
+    unprocessable: true,
+    problems: {
+      408: ['body_timeout'],
+      413: ['body_too_large'],
+      415: ['unsupported_encoding'],
+      429: ['rate_limited'],
+      503: ['overloaded'],
+    },
+    headers: ['ratelimit', 'ratelimit-policy'],
+    cors: true,
+    acts: false,
+    documented: true,
+    example: ({ auditStacks }: Given) => post('/v1/audit', auditRequest, auditResponse(auditStacks)),
+  },
+  auditStacks: {
+    ...information,
+    tag: 'audit',
+    path: '/v1/audit/stacks',
+    summary: 'The search engines and verticals that an audit knows',
+    description:
+      'What the default analyzer of each does to each issue, every claim with where it is documented.',
+    answers: { 200: { schema: auditStacksResponseType, description: 'The engines and verticals.' } },
+    example: ({ auditStacks }: Given) => get('/v1/audit/stacks', auditStacks),
+  },
+} as const satisfies ResourceRoutes;

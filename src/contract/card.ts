@@ -1,8 +1,19 @@
 /** Card checkout on the wire (contract, card endpoints). */
-import type { tags } from 'typia';
-import type { Integer } from './tags.js';
-import type { KeyStatus } from './orders.js';
-import type { Tier } from './pricing.js';
+import typia, { type tags } from 'typia';
+import {
+  checkout,
+  claimHeadersType,
+  claimQueryType,
+  claimToken,
+  ordered,
+  orderRequest,
+  type KeyStatus,
+} from './orders.js';
+import { tiers, type Tier } from './pricing.js';
+import { html, information, mebibyte, stored, type ResourceRoutes } from './route.js';
+import { get, getOther, post } from './schema/route.js';
+import type { Integer } from './schema/tags.js';
+import { annotated, wireTypes } from './schema/wireType.js';
 
 /** Which tier the card status is about. */
 export interface CardStatusQuery {
@@ -80,3 +91,171 @@ export interface CardPickupResponse {
   api_key: string | null;
   key_status: KeyStatus;
 }
+
+const [statusQuery, cardOrderPathType, successQuery] = wireTypes(
+  typia.json.schemas<[CardStatusQuery, CardOrderPath, CardSuccessQuery]>(),
+  { tier: tiers },
+);
+
+const cardStatusQueryType = annotated(statusQuery, { defaults: cardStatusDefaults });
+const cardSuccessQueryType = annotated(successQuery, { defaults: cardSuccessDefaults });
+
+const [
+  cardOrderCreatedType,
+  cardStatusResponseType,
+  cardWebhookResponseType,
+  cardWebhookStatusResponseType,
+  cardPickupResponseType,
+] = wireTypes(
+  typia.json.schemas<
+    [CardOrderCreated, CardStatusResponse, CardWebhookResponse, CardWebhookStatusResponse, CardPickupResponse]
+  >(),
+  { tier: tiers },
+);
+
+const cardSession = 'cs_test_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0';
+
+const cardCreated: CardOrderCreated = {
+  session_id: cardSession,
+  checkout_url: `https://checkout.stripe.com/c/pay/${cardSession}`,
+  tier: 'growth',
+  amount_cents: 16_500,
+  currency: 'usd',
+  expires_at: '2026-11-21T10:01:00.000Z',
+  claim_token: claimToken,
+};
+
+const cardStatus: CardStatusResponse = {
+  rail: 'card',
+  provider: 'stripe',
+  configured: true,
+  ready: true,
+  reason: null,
+  tier: 'growth',
+  amount_cents: 16_500,
+  currency: 'usd',
+  methods: ['card'],
+  checkout_url: '/v1/checkout/card',
+};
+
+const cardWebhookStatus: CardWebhookStatusResponse = {
+  configured: true,
+  secrets: 1,
+  last_event_at: '2026-11-21T09:30:00.000Z',
+  ready: true,
+  reason: null,
+};
+
+const cardPickup: CardPickupResponse = {
+  session_id: cardSession,
+  status: 'pending',
+  tier: null,
+  api_key: null,
+  key_status: 'none',
+};
+
+/** A webhook's event, cut short; its signature is over these bytes. */
+const cardEvent = {
+  id: 'evt_1S8yGf2eZvKYlo2C',
+  object: 'event',
+  type: 'checkout.session.completed',
+  created: 1_795_253_400,
+  livemode: false,
+  data: { object: { id: cardSession, object: 'checkout.session', payment_status: 'paid' } },
+};
+
+/** Orders paid by card. */
+export const cardRoutes = {
+  createCardOrder: {
+    ...ordered,
+    path: '/v1/checkout/card',
+    summary: 'Order a key, paid by card',
+    description:
+      'Makes a session at Stripe for the tier’s price in US dollars at the present rate, which the order ' +
+      'locks. Send the buyer to `checkout_url`; the key is picked up at ' +
+      '`GET /v1/checkout/card/{session_id}`. `claim_token` proves who made the order: keep it, and send it ' +
+      'with the polls as `X-Claim-Token`.',
+    answers: { 200: { schema: cardOrderCreatedType, description: 'The order is on disk.' } },
+    example: post('/v1/checkout/card', orderRequest, cardCreated),
+  },
+  cardStatus: {
+    ...information,
+    tag: 'checkout',
+    path: '/v1/checkout/card/status',
+    summary: 'Whether a tier can be paid by card now',
+    description: '`ready` only where Stripe takes the key, settlement can run and there is a price.',
+    parameters: { query: cardStatusQueryType },
+    unprocessable: true,
+    answers: { 200: { schema: cardStatusResponseType, description: 'The rail.' } },
+    example: get('/v1/checkout/card/status?tier=growth', cardStatus),
+  },
+  cardWebhook: {
+    ...stored,
+    tag: 'checkout',
+    path: '/v1/checkout/card/webhook',
+    summary: 'Events of the card processor',
+    description:
+      'Stripe’s webhook: the signature in `Stripe-Signature` is verified over the bytes as they came, ' +
+      'before anything is read. It alone settles card payments. An event has its effect once; later ' +
+      'deliveries of it answer `duplicate`. Without a secret it answers 503 and trusts nothing.',
+    body: { kind: 'any', limit: mebibyte },
+    reads: ['stripe-signature'],
+    answers: { 200: { schema: cardWebhookResponseType, description: 'The event has its effect on disk.' } },
+    unprocessable: false,
+    problems: {
+      ...stored.problems,
+      400: ['bad_signature'],
+      503: [...stored.problems[503], 'webhook_not_configured'],
+    },
+    cors: false,
+    example: {
+      request: {
+        method: 'POST',
+        path: '/v1/checkout/card/webhook',
+        headers: {
+          'content-type': 'application/json',
+          'stripe-signature': `t=1795253400,v1=${'5f'.repeat(32)}`,
+        },
+        body: cardEvent,
+      },
+      response: { status: 200, type: 'application/json', body: { received: true, result: 'minted' } },
+    },
+  },
+  cardWebhookStatus: {
+    ...information,
+    tag: 'checkout',
+    path: '/v1/checkout/card/webhook/status',
+    summary: 'Whether card settlement can run',
+    description: 'Tells nothing secret.',
+    answers: { 200: { schema: cardWebhookStatusResponseType, description: 'The settlement.' } },
+    problems: { 503: ['store_unavailable'] },
+    example: get('/v1/checkout/card/webhook/status', cardWebhookStatus),
+  },
+  cardOrder: {
+    ...checkout,
+    path: '/v1/checkout/card/{session_id}',
+    summary: 'Pick up a key that was paid by card',
+    description:
+      'The first retrieval after the payment carries the key, once: `api_key` with `key_status` ' +
+      '`revealed_now`. A session that is not known to be paid is `pending`, whether it is known or not.',
+    parameters: { path: cardOrderPathType, query: claimQueryType, header: claimHeadersType },
+    answers: { 200: { schema: cardPickupResponseType, description: 'The order.' } },
+    acts: true,
+    example: get(`/v1/checkout/card/${cardSession}`, cardPickup),
+  },
+  cardSuccess: {
+    ...information,
+    tag: 'checkout',
+    path: '/card/success',
+    summary: 'Where a buyer comes back to from the card processor',
+    description:
+      'A page, always with status 200: it waits for the payment, and the first look after it settled hands ' +
+      'out the key, once.',
+    parameters: { query: cardSuccessQueryType },
+    answers: { 200: { type: html, description: 'The page.' } },
+    unprocessable: true,
+    cors: false,
+    acts: true,
+    example: getOther(`/card/success?session_id=${cardSession}`, html),
+  },
+} as const satisfies ResourceRoutes;

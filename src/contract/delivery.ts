@@ -1,5 +1,9 @@
 /** Delivery models and interest in them on the wire (contract, DeliveryInterestRequest). */
-import type { MaxCodePoints } from './tags.js';
+import typia from 'typia';
+import { information, mebibyte, storedFromStrangers, type ResourceRoutes } from './route.js';
+import { get, post } from './schema/route.js';
+import type { MaxCodePoints } from './schema/tags.js';
+import { bodyType, wireTypes } from './schema/wireType.js';
 
 /** How an enterprise may run the service. */
 export const deliveryModelIds = ['dedicated_byoc', 'self_hosted_appliance', 'oem_embedded'] as const;
@@ -56,3 +60,65 @@ export interface DeliveryModel {
 export interface DeliveryModelsResponse {
   models: DeliveryModel[];
 }
+
+const [requestType, deliveryInterestResponseType, deliveryModelsResponseType] = wireTypes(
+  typia.json.schemas<[DeliveryInterestRequest, DeliveryInterestResponse, DeliveryModelsResponse]>(),
+  { delivery_model: deliveryModelIds },
+);
+
+const deliveryInterestRequestType = bodyType(requestType, typia.createIs<DeliveryInterestRequest>());
+
+const interestRequest: DeliveryInterestRequest = {
+  email: 'ada@example.com',
+  delivery_model: 'dedicated_byoc',
+  company: 'Example Ltd',
+  cloud: 'aws',
+  monthly_chars: 'about 2 billion',
+  timeline: 'next_quarter',
+  compliance: 'ISO 27001; data stays in the EU',
+  message: null,
+  source: null,
+  segment: null,
+  campaign: null,
+  event_id: null,
+};
+
+const interestResponse: DeliveryInterestResponse = {
+  ok: true,
+  id: 'interest_019aa4e2c3e87a904d5e6f708192a3b4',
+  received_at: '2026-11-21T09:30:01.000Z',
+  delivery_model: 'dedicated_byoc',
+  next_step:
+    'A human reads this and replies to the address you gave. Nothing has been provisioned, billed or ' +
+    'emailed.',
+};
+
+/** What the examples show that the operator's catalogue says. */
+interface Given {
+  readonly deliveryModels: DeliveryModelsResponse;
+}
+
+/** GET /v1/delivery-models and POST /v1/delivery-interest. */
+export const deliveryRoutes = {
+  deliveryModels: {
+    ...information,
+    tag: 'outreach',
+    path: '/v1/delivery-models',
+    summary: 'How an enterprise may run the service',
+    description:
+      'Three models, each by agreement: none can be bought here, and every price is an indication.',
+    answers: { 200: { schema: deliveryModelsResponseType, description: 'The models.' } },
+    example: ({ deliveryModels }: Given) => get('/v1/delivery-models', deliveryModels),
+  },
+  deliveryInterest: {
+    ...storedFromStrangers,
+    path: '/v1/delivery-interest',
+    summary: 'Say that a delivery model is of interest',
+    description:
+      'Appends the interest to durable storage: it is on disk before the answer leaves. A human replies; ' +
+      'no key, order or invoice comes of it.',
+    body: { kind: 'json', schema: deliveryInterestRequestType, other: 'none', limit: mebibyte },
+    answers: { 200: { schema: deliveryInterestResponseType, description: 'The interest is on disk.' } },
+    example: post('/v1/delivery-interest', interestRequest, interestResponse),
+  },
+} as const satisfies ResourceRoutes;

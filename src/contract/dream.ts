@@ -1,14 +1,31 @@
 /** Submission, preview and confirmation of a fragment on the wire (contract, fragment door). */
-import type { MaxCodePoints, MinCodePoints } from './tags.js';
-import type {
-  Canonicalization,
-  CryptographicVerification,
-  Fragment,
-  FragmentDigests,
-  HashContract,
-  ReceiptStatus,
-  StoredFragmentIdentity,
+import typia from 'typia';
+import {
+  canonicalization,
+  contentDigest,
+  digests,
+  fragment,
+  hashScope,
+  identity,
+  payloadDigest,
+  receipt,
+  seal,
+  submission,
+  token,
+  verification,
+  type Canonicalization,
+  type CryptographicVerification,
+  type Fragment,
+  type FragmentDigests,
+  type HashContract,
+  type ReceiptStatus,
+  type StoredFragmentIdentity,
 } from './fragment.js';
+import { door, mebibyte, type ResourceRoutes } from './route.js';
+import { get, post } from './schema/route.js';
+import type { MaxCodePoints, MinCodePoints } from './schema/tags.js';
+import { type Location, type ValidationError, validationError, valueError } from './schema/validation.js';
+import { annotated, bodyType, wireTypes } from './schema/wireType.js';
 
 /** A fragment to submit. */
 export interface DreamRequest {
@@ -142,3 +159,215 @@ export interface DreamConfirmStateResponse {
   /** How to confirm. */
   how: string;
 }
+
+/** What a fragment's text is nothing but, when nothing of it is left as it is accepted. */
+const nothing = /^[\0-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]*$/;
+
+/**
+ * The errors of a title or content of which nothing is left; `place`: where the fields came from. The schema
+ * of a query declares both as optional, so that one that is absent there is reported here.
+ */
+export function emptyFields(
+  fields: { readonly title?: string | null; readonly content?: string | null },
+  place: 'body' | 'query',
+): ValidationError[] {
+  return (['title', 'content'] as const).flatMap((name) => {
+    if (place === 'query' && fields[name] === undefined) {
+      return [validationError('missing', [place, name], 'Field required', null)];
+    }
+    const text = fields[name] ?? '';
+    if (!nothing.test(text)) return [];
+    const sentence = `${name} must not be empty once controls and outer white space are removed`;
+    return [valueError([place, name], sentence, text)];
+  });
+}
+
+function dreamRules(request: DreamRequest): ValidationError[] {
+  return emptyFields(request, 'body');
+}
+
+/** What a confirmation token is, for those who send something else. */
+export const tokenSentence =
+  'a token is the 64 lower-case hexadecimal characters that GET /dream_get returned (tokens of 10 ' +
+  'characters are of legacy receipts and confirm nothing)';
+
+/** What is wrong with a token of 64 characters; undefined when nothing is. */
+export function tokenFault(token: string, place: 'body' | 'query'): ValidationError | undefined {
+  const loc: Location = [place, 'confirm'];
+  return /^[0-9a-f]{64}$/.test(token) ? undefined : valueError(loc, tokenSentence, token);
+}
+
+/** Whether a confirmation brings its preview's fields; empty ones are none. */
+export function isRecovery(request: DreamConfirmRequest): boolean {
+  const { title, content, mechanism, test, visitor, kind } = request;
+  return [title, content, mechanism, test, visitor, kind].some((text) => (text ?? '') !== '');
+}
+
+function confirmRules(request: DreamConfirmRequest): ValidationError[] {
+  const fault = tokenFault(request.confirm, 'body');
+  const recovery = isRecovery(request) ? emptyFields(request, 'body') : [];
+  return fault === undefined ? recovery : [fault, ...recovery];
+}
+
+const [request, dreamHeadersType, dreamResponseType] = wireTypes(
+  typia.json.schemas<[DreamRequest, DreamHeaders, DreamResponse]>(),
+);
+
+/** The body of POST /dream. */
+export const dreamRequestType = bodyType(request, typia.createIs<DreamRequest>(), { rules: dreamRules });
+
+const [dreamGetQueryType, dreamPreviewResponseType, confirmQuery, dreamConfirmStateResponseType] = wireTypes(
+  typia.json.schemas<[DreamGetQuery, DreamPreviewResponse, DreamConfirmQuery, DreamConfirmStateResponse]>(),
+);
+
+const lengthHints = { confirm: tokenSentence };
+const dreamConfirmQueryType = annotated(confirmQuery, { lengthHints });
+
+const [confirmBody, dreamConfirmResponseType] = wireTypes(
+  typia.json.schemas<[DreamConfirmRequest, DreamConfirmResponse]>(),
+);
+
+/** The body of POST /dream_confirm. */
+export const dreamConfirmRequestType = bodyType(confirmBody, typia.createIs<DreamConfirmRequest>(), {
+  rules: confirmRules,
+  lengthHints,
+});
+
+/** What was submitted. */
+const dreamRequest: DreamRequest = {
+  title: ' Cafe\u0301 \ufb01lters',
+  content: 'Stra\u00dfe \u200band\u00a0the LATTICE\r\nhold \u201ctogether\u201d.\t',
+  test: 'Remove one strut; \\ "what" falls?',
+  kind: 'bridge',
+  visitor: 'Ada\u0007',
+  idempotency_key: 'a4e2c000-7d1f-4b6c-9a40-e15f3d88aa01',
+};
+
+/** Its receipt. */
+const dreamResponse: DreamResponse = {
+  receipt,
+  status: 'quarantined',
+  ...digests,
+  stored_envelope_sha256: seal,
+  stored_fragment_identity: identity,
+  hash_contract: 'fragment-receipt-hash-v2',
+  hash_scope: hashScope,
+  canonicalization,
+  cryptographic_verification: verification,
+  retrieval_verified: true,
+};
+
+/** The preview of the same. */
+const previewResponse: DreamPreviewResponse = {
+  fragment,
+  ...digests,
+  confirm: token,
+  expires_at: '2026-11-21T10:00:00.000Z',
+  send: {
+    method: 'POST',
+    path: '/dream_confirm',
+    content_type: 'application/json',
+    body: {
+      confirm: token,
+      title: fragment.title,
+      content: fragment.content,
+      test: fragment.test,
+      kind: fragment.kind,
+      visitor: fragment.visitor,
+    },
+  },
+};
+
+/** The query of the preview. */
+const previewQuery =
+  'title=+Cafe%CC%81+%EF%AC%81lters&content=Stra%C3%9Fe+%E2%80%8Band%C2%A0the+LATTICE%0D%0Aho' +
+  'ld+%E2%80%9Ctogether%E2%80%9D.%09&test=Remove+one+strut%3B+%5C+%22what%22+falls%3F&kind=br' +
+  'idge&visitor=Ada%07';
+
+/** The query that asks how its confirmation stands. */
+const stateQuery = `confirm=${token}`;
+
+/** How it stands before it is confirmed. */
+const stateResponse: DreamConfirmStateResponse = {
+  state: 'previewed',
+  receipt: null,
+  how: 'POST /dream_confirm with {"confirm": "<this token>"} stores the fragment.',
+};
+
+/** Its confirmation. */
+const confirmRequest: DreamConfirmRequest = { confirm: token };
+
+/** The receipt that confirming gets. */
+const confirmResponse: DreamConfirmResponse = {
+  receipt,
+  status: 'quarantined',
+  content_sha256: contentDigest,
+  canonical_payload_sha256: payloadDigest,
+  stored_envelope_sha256: seal,
+  stored_fragment_identity: identity,
+  cryptographic_verification: verification,
+  retrieval_verified: true,
+  idempotency_key: `confirm:${token}`,
+};
+
+/** Submission, preview and confirmation. */
+export const dreamRoutes = {
+  dream: {
+    ...submission,
+    path: '/dream',
+    summary: 'Store a fragment and get its receipt',
+    description:
+      'Stores the abstraction and answers with a receipt whose every digest can be recomputed. The same ' +
+      'content again gets the original receipt with status `duplicate`. Fragments must hold no private data.',
+    body: { kind: 'json', schema: dreamRequestType, other: 'none', limit: mebibyte },
+    parameters: { header: dreamHeadersType },
+    answers: { 200: { schema: dreamResponseType, description: 'The receipt; the fragment is on disk.' } },
+    problems: { ...submission.problems, 409: ['idempotency_conflict'] },
+    headers: [...submission.headers, 'idempotent-replayed'],
+    example: post('/dream', dreamRequest, dreamResponse),
+  },
+  dreamPreview: {
+    ...door,
+    method: 'GET',
+    path: '/dream_get',
+    summary: 'Preview a fragment without storing it',
+    description:
+      'Answers with the digests that the fragment would have and a token to confirm it by. Stores nothing; ' +
+      'the preview waits for half an hour.',
+    body: { kind: 'none' },
+    parameters: { query: dreamGetQueryType },
+    limit: 'previews',
+    answers: { 200: { schema: dreamPreviewResponseType, description: 'The preview and its token.' } },
+    problems: { 429: ['rate_limited'] },
+    headers: ['ratelimit', 'ratelimit-policy'],
+    example: get(`/dream_get?${previewQuery}`, previewResponse),
+  },
+  dreamConfirmState: {
+    ...door,
+    method: 'GET',
+    path: '/dream_confirm',
+    summary: 'How a confirmation stands',
+    description: 'Says whether a token waits, was confirmed or is unknown, and how to confirm it.',
+    body: { kind: 'none' },
+    parameters: { query: dreamConfirmQueryType },
+    answers: { 200: { schema: dreamConfirmStateResponseType, description: 'How it stands.' } },
+    problems: { 503: ['store_unavailable'] },
+    headers: [],
+    example: get(`/dream_confirm?${stateQuery}`, stateResponse),
+  },
+  dreamConfirm: {
+    ...submission,
+    path: '/dream_confirm',
+    summary: 'Confirm a preview and get its receipt',
+    description:
+      'Stores the fragment of a preview. A repeated confirmation gets the original receipt. Send the ' +
+      "preview's fields too once it has expired.",
+    body: { kind: 'json', schema: dreamConfirmRequestType, other: 'form', limit: mebibyte },
+    answers: {
+      200: { schema: dreamConfirmResponseType, description: 'The receipt; the fragment is on disk.' },
+    },
+    problems: { ...submission.problems, 404: ['preview_not_found'], 409: ['token_mismatch'] },
+    headers: [...submission.headers, 'idempotent-replayed'],
+    example: post('/dream_confirm', confirmRequest, confirmResponse),
+  },
+} as const satisfies ResourceRoutes;

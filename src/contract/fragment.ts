@@ -1,4 +1,5 @@
 /** The fragment and its digests on the wire (contract, Fragment door resources; SHA-256 as hexadecimal). */
+import { door } from './route.js';
 
 /** The six canonical fields as stored; absent ones are "". */
 export interface Fragment {
@@ -86,3 +87,61 @@ export const canonicalization: Canonicalization = {
       'spaces.',
   ],
 };
+
+/** What routes that store fragments have besides. */
+export const submission = {
+  ...door,
+  method: 'POST',
+  limit: 'submissions',
+  problems: {
+    408: ['body_timeout'],
+    413: ['body_too_large'],
+    415: ['unsupported_encoding'],
+    429: ['rate_limited'],
+    503: ['overloaded', 'store_unavailable'],
+  },
+  headers: ['ratelimit', 'ratelimit-policy'],
+} as const;
+
+/** The receipt of the worked example of docs/receipt.md, which examples show. */
+export const receipt = 'fr_01M7YQ1WE038NKRKAYDXR834J3';
+export const contentDigest = '7b57128cbe4631608f628147ea2302ea748db15df0781992736174a6f58700e4';
+export const payloadDigest = '00085ee6ec4522eaea5403b9133b61c09b5036f4a7f53569dc3d1dc4f0b541e4';
+export const token = '01592409f8dbf0fb8a0a2562aa78217c4969f42577acf3573705148a42f8e30f';
+export const seal = '9df9a2d39b44764a9f5d7b22d22b6bae45d7de24e6652e0ce9cceff899992bd7';
+
+/** What of it is stored. */
+export const fragment: Fragment = {
+  title: 'Cafe\u0301 \ufb01lters',
+  content: 'Stra\u00dfe \u200band\u00a0the LATTICE\nhold \u201ctogether\u201d.',
+  mechanism: '',
+  test: 'Remove one strut; \\ "what" falls?',
+  kind: 'BRIDGE',
+  visitor: 'Ada',
+};
+
+/** Its digests. */
+export const digests: Omit<FragmentDigests, 'stored_envelope_sha256'> = {
+  content_sha256: contentDigest,
+  content_bytes_sha256: contentDigest,
+  submission_payload_sha256: '184e361a066b609448bb598f995a9df576012b399ba28f964f255cbefd04d6b7',
+  canonical_payload_sha256: payloadDigest,
+  dedupe_key_sha256: '0267443835d54a28b78dfa6419dac0713d34df18fdac12bea9c8c7a5f5af2173',
+  confirmation_binding_sha256: token,
+  confirmation_token_sha256: 'b936a2a91a1000b7163b108a325866a02132a7e6be1697712709e0914f583ea1',
+};
+
+/** How they were verified. */
+export const verification: CryptographicVerification = {
+  verified: true,
+  fields: Object.fromEntries(Object.keys(digests).map((name) => [name, true])),
+  envelope: true,
+  implementation: '@noble/hashes 2.4.0, Unicode 17.0.0',
+};
+
+/** What identifies it. */
+export const identity = {
+  receipt,
+  stored_envelope_sha256: seal,
+  scope: 'receipt-id+envelope-seal-v2',
+} as const;

@@ -1,6 +1,11 @@
 /** `POST /v1/fuse` on the wire (contract, FuseRequest and FuseResponse; the rest are marked extensions). */
-import type { tags } from 'typia';
-import type { Integer } from './tags.js';
+import typia, { type tags } from 'typia';
+import { keyHeadersType } from './key.js';
+import { keyedProblems, mebibyte, type ResourceRoutes } from './route.js';
+import { post } from './schema/route.js';
+import type { Integer } from './schema/tags.js';
+import { type ValidationError, valueError } from './schema/validation.js';
+import { bodyType, wireTypes } from './schema/wireType.js';
 
 /** Ways to fuse. */
 export const fuseMethods = ['maxnorm', 'rrf'] as const;
@@ -79,16 +84,6 @@ export const fuseDefaults = {
   explain: false,
 } as const satisfies Partial<FuseRequest>;
 
-/** Request fields beyond the contract's. */
-export const fuseExtensions = [
-  'weights',
-  'rrf_k',
-  'k1',
-  'b',
-  'return_text',
-  'explain',
-] as const satisfies (keyof FuseRequest)[];
-
 /** What a fused score is made of; the parts sum to it within 1e-12. */
 export interface FuseExplanation {
   /** BM25 score divided by the list's largest absolute value. */
@@ -146,3 +141,92 @@ export interface FuseResponse {
   /** Present only when there is one. */
   warnings?: FuseWarning[];
 }
+
+function fuseRules({ weights, entity_map: entityMap }: FuseRequest): ValidationError[] {
+  const errors: ValidationError[] = [];
+  if (entityMap != null && Object.hasOwn(entityMap, '')) {
+    errors.push(valueError(['body', 'entity_map'], 'an empty key matches nothing', entityMap));
+  }
+  if (weights?.bm25 === 0 && weights.dense === 0) {
+    errors.push(valueError(['body', 'weights'], 'bm25 and dense must not both be 0', weights));
+  }
+  return errors;
+}
+
+const [requestType, fuseResponseType] = wireTypes(typia.json.schemas<[FuseRequest, FuseResponse]>(), {
+  method: fuseMethods,
+  tokenizer: tokenizers,
+});
+
+/** The body of POST /v1/fuse. */
+export const fuseRequestType = bodyType(requestType, typia.createIs<FuseRequest>(), {
+  rules: fuseRules,
+  defaults: fuseDefaults,
+  extensions: ['weights', 'rrf_k', 'k1', 'b', 'return_text', 'explain'],
+});
+
+const fuseRequest: FuseRequest = {
+  query: 'waterproof hiking boots',
+  docs: [
+    { id: 'sku-1042', text: 'Leather hiking boots with a waterproof membrane', dense_score: 0.82 },
+    { id: 'sku-2210', text: 'Trail running shoes, light and breathable', dense_score: 0.64 },
+    { id: 'sku-0077', text: 'Waterproof spray for boots and jackets', dense_score: 0.58 },
+  ],
+  top_k: 2,
+};
+
+const fuseResponse: FuseResponse = {
+  query: 'waterproof hiking boots',
+  method: 'maxnorm',
+  tokenizer: 'ws',
+  dense_source: 'caller',
+  results: [
+    {
+      id: 'sku-1042',
+      text: 'Leather hiking boots with a waterproof membrane',
+      dense_score: 0.82,
+      bm25_score: 0.7335858033881559,
+      fused_score: 1,
+      rank: 1,
+    },
+    {
+      id: 'sku-0077',
+      text: 'Waterproof spray for boots and jackets',
+      dense_score: 0.58,
+      bm25_score: 0.38512426762992885,
+      fused_score: 0.6161528936538814,
+      rank: 2,
+    },
+  ],
+};
+
+/** POST /v1/fuse. */
+export const fuseRoutes = {
+  fuse: {
+    method: 'POST',
+    path: '/v1/fuse',
+    part: 'gateway',
+    tag: 'fuse',
+    summary: 'Re-rank candidates by BM25 and dense similarity',
+    description:
+      'Scores the candidates with BM25 against the query, normalises that list and the list of dense ' +
+      'scores, and orders the candidates by their weighted sum. Statistics come from the docs of the ' +
+      'request alone. Where a doc has no `dense_score`, an embedding model computes those of all docs: ' +
+      'of 50 without a key, of 1,000 with one.',
+    body: { kind: 'raw', schema: fuseRequestType, other: 'none', limit: 32 * mebibyte },
+    parameters: { header: keyHeadersType },
+    access: 'key',
+    answers: { 200: { schema: fuseResponseType, description: 'The re-ranked candidates.' } },
+    unprocessable: true,
+    problems: {
+      ...keyedProblems,
+      429: ['rate_limited', 'queue_full'],
+      503: ['no_model', 'embed_timeout', 'embed_failed', 'overloaded', 'store_unavailable'],
+    },
+    headers: ['server-timing', 'ratelimit', 'ratelimit-policy'],
+    cors: false,
+    acts: false,
+    documented: true,
+    example: post('/v1/fuse', fuseRequest, fuseResponse),
+  },
+} as const satisfies ResourceRoutes;

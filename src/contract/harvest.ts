@@ -1,7 +1,18 @@
 /** `POST /harvest` on the wire (contract, shard markers in a pasted reply). */
-import type { tags } from 'typia';
-import type { Integer, MaxCodePoints } from './tags.js';
-import type { ReceiptStatus } from './fragment.js';
+import typia, { type tags } from 'typia';
+import {
+  contentDigest,
+  fragment,
+  payloadDigest,
+  receipt,
+  seal,
+  submission,
+  type ReceiptStatus,
+} from './fragment.js';
+import { mebibyte, type ResourceRoutes } from './route.js';
+import { post } from './schema/route.js';
+import type { Integer, MaxCodePoints } from './schema/tags.js';
+import { bodyType, wireTypes } from './schema/wireType.js';
 
 /** A pasted reply. */
 export interface HarvestRequest {
@@ -35,3 +46,60 @@ export interface HarvestResponse {
   rejected: number & Integer & tags.Minimum<0>;
   results: HarvestItem[];
 }
+
+const [requestType, harvestResponseType] = wireTypes(typia.json.schemas<[HarvestRequest, HarvestResponse]>());
+
+/** The body of POST /harvest. */
+export const harvestRequestType = bodyType(requestType, typia.createIs<HarvestRequest>());
+
+/** A pasted reply with two markers, the second of them cut off. */
+const harvestRequest: HarvestRequest = {
+  text:
+    'Two things came of it. ' +
+    `<<SHARD>>${JSON.stringify({ title: fragment.title, content: fragment.content, kind: 'BRIDGE' })}` +
+    '<</SHARD>> And: <<SHARD>>{"title": "Unfinished',
+  mind: 'Ada',
+};
+
+/** What became of them: the first counts as the fragment above, so that its receipt comes back. */
+const harvestResponse: HarvestResponse = {
+  found: 2,
+  admitted: 0,
+  duplicates: 1,
+  rejected: 1,
+  results: [
+    {
+      index: 0,
+      ok: true,
+      receipt,
+      status: 'duplicate',
+      content_sha256: contentDigest,
+      canonical_payload_sha256: payloadDigest,
+      stored_envelope_sha256: seal,
+    },
+    {
+      index: 1,
+      ok: false,
+      error: 'Marker 1 (at character 142): its JSON is refused 30 characters in: syntax',
+      status: null,
+      content_sha256: null,
+      canonical_payload_sha256: null,
+      stored_envelope_sha256: null,
+    },
+  ],
+};
+
+/** POST /harvest. */
+export const harvestRoutes = {
+  harvest: {
+    ...submission,
+    path: '/harvest',
+    summary: 'Store every fragment in a pasted reply',
+    description:
+      'Reads every `<<SHARD>>{…}<</SHARD>>` in the text, each an object with title, content, kind, ' +
+      'mechanism and test, and stores it. A marker that cannot be read is rejected and stops no other.',
+    body: { kind: 'json', schema: harvestRequestType, other: 'none', limit: 2 * mebibyte },
+    answers: { 200: { schema: harvestResponseType, description: 'What became of each marker.' } },
+    example: post('/harvest', harvestRequest, harvestResponse),
+  },
+} as const satisfies ResourceRoutes;

@@ -1,6 +1,8 @@
 /** The service's information endpoints on the wire (contract, banner, health, version, privacy). */
-import type { tags } from 'typia';
-import type { Integer } from './tags.js';
+import typia from 'typia';
+import { information, type ResourceRoutes } from './route.js';
+import { get } from './schema/route.js';
+import { wireTypes } from './schema/wireType.js';
 
 /** `GET /`. */
 export interface BannerResponse {
@@ -55,56 +57,114 @@ export interface PrivacyResponse {
   not_stored: string[];
 }
 
-/** The body limit of one route. */
-export interface BodyLimit {
-  route: string;
-  method: string;
-  path: string;
-  max_body_bytes: number & Integer & tags.Minimum<0>;
-}
+const [bannerResponseType, healthResponseType, readyResponseType, versionResponseType, privacyResponseType] =
+  wireTypes(
+    typia.json.schemas<[BannerResponse, HealthResponse, ReadyResponse, VersionResponse, PrivacyResponse]>(),
+  );
 
-/** A limit on one field of a request. */
-export interface FieldLimit {
-  /** Request it belongs to. */
-  request: string;
-  /** Field, `[]` for each item of a list. */
-  field: string;
-  min_chars?: number & Integer;
-  max_chars?: number & Integer;
-  min_items?: number & Integer;
-  max_items?: number & Integer;
-  minimum?: number;
-  maximum?: number;
-}
+const banner: BannerResponse = {
+  service: 'Fusegate',
+  version: '0.4.0',
+  documentation: '/docs',
+  openapi: '/openapi.json',
+};
 
-/** A limit by time or number. */
-export interface RateLimit {
-  name: string;
-  /** 0: none. */
-  limit: number & Integer & tags.Minimum<0>;
-  /** What is counted, over what, for whom. */
-  unit: string;
-}
+const health: HealthResponse = { status: 'ok' };
 
-/** `GET /v1/limits`: every limit in force. */
-export interface LimitsResponse {
-  bodies: BodyLimit[];
-  fields: FieldLimit[];
-  rates: RateLimit[];
-  /** Brackets that may be open at once in a JSON body. */
-  json_nesting: number & Integer;
-  /** Errors a 422 lists at most. */
-  validation_errors: number & Integer;
-  /** Bytes of JSON up to which a 422 echoes an input. */
-  validation_input_bytes: number & Integer;
-}
+const ready: ReadyResponse = {
+  ready: true,
+  checks: [
+    { check: 'data_folder', ok: true, reason: null },
+    { check: 'store', ok: true, reason: null },
+    { check: 'native_module', ok: true, reason: null },
+  ],
+  warnings: [],
+};
 
-/** Path of one of the pages' files. */
-export interface PageFilePath {
-  file: string;
-}
+const version: VersionResponse = {
+  service: '0.4.0',
+  door_contract: '6.4',
+  hash_contract: 'fragment-receipt-hash-v2',
+  canonicalization: 'accepted-fields-json-v1',
+  native: '0.4.0',
+  unicode: '17.0.0',
+  node: '22.15.0',
+  platform: 'linux-x64',
+};
 
-/** Path of one of the reference page's files. */
-export interface DocsPath {
-  file: string;
-}
+const privacyStored: StoredData[] = [
+  {
+    what: 'Leads: time, email, tier, message, source, segment, campaign and event id as they were sent.',
+    why: 'So that the operator can answer.',
+    retention: 'Until it is forgotten on request.',
+    where: 'Table leads of the store.',
+  },
+];
+
+const privacy: PrivacyResponse = {
+  stored: privacyStored,
+  logged: [
+    {
+      what:
+        'Route, status, sizes, duration and request id of requests that ended in a fault of ours (5xx); ' +
+        'of every request where the operator set LOG_LEVEL to debug.',
+      why: 'To run the service and find faults.',
+      retention: "As long as the operator's log collector keeps standard error.",
+      where: 'Standard error.',
+    },
+  ],
+  not_stored: [
+    'Bodies of requests and answers, but for what is listed above.',
+    'Paths with their values, and queries, but for the tokens and destinations of counted links.',
+    'API keys, idempotency keys and tokens of opt-out links.',
+    'IP addresses, Referer and User-Agent.',
+  ],
+};
+
+/** What the service says of itself. */
+export const infoRoutes = {
+  banner: {
+    ...information,
+    path: '/',
+    summary: 'What this service is',
+    description: 'Names the service and where its reference lies.',
+    answers: { 200: { schema: bannerResponseType, description: 'The banner.' } },
+    example: get('/', banner),
+  },
+  health: {
+    ...information,
+    path: '/health',
+    summary: 'Whether the process answers',
+    description: 'For liveness probes: it answers as long as the process runs.',
+    answers: { 200: { schema: healthResponseType, description: 'It answers.' } },
+    example: get('/health', health),
+  },
+  ready: {
+    ...information,
+    path: '/ready',
+    summary: 'Whether requests can be served',
+    description:
+      'For readiness probes: what has to work for requests to be served, each with its reason when not.',
+    answers: {
+      200: { schema: readyResponseType, description: 'Every check passed.' },
+      503: { schema: readyResponseType, description: 'A check failed; its reason says which and why.' },
+    },
+    example: get('/ready', ready),
+  },
+  version: {
+    ...information,
+    path: '/version',
+    summary: 'Versions in force',
+    description: 'Versions of the service, its contracts and what it runs on; every value is a string.',
+    answers: { 200: { schema: versionResponseType, description: 'The versions.' } },
+    example: get('/version', version),
+  },
+  privacy: {
+    ...information,
+    path: '/privacy',
+    summary: 'What is kept about callers',
+    description: 'What is stored and logged, why, where and how long.',
+    answers: { 200: { schema: privacyResponseType, description: 'What is kept.' } },
+    example: get('/privacy', privacy),
+  },
+} as const satisfies ResourceRoutes;

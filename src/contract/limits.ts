@@ -1,11 +1,63 @@
-/** The limits that the route table and the request types state. */
-import type { BodyLimit, FieldLimit } from './info.js';
-import { routeList } from './routes.js';
-import { type Shape, shapeNamed } from './shape.js';
+/** `GET /v1/limits` on the wire (contract, Limits): what the routes and their types bound. */
+import typia, { type tags } from 'typia';
+import { information, type ResourceRoutes } from './route.js';
+import { MAX_NESTING } from './schema/body.js';
+import { get, type DescribedRoute } from './schema/route.js';
+import { shapeOf, type Shape } from './schema/shape.js';
+import type { Integer } from './schema/tags.js';
+import { MAX_ERRORS, MAX_INPUT_BYTES } from './schema/validation.js';
+import { wireTypes } from './schema/wireType.js';
+
+/** The body limit of one route. */
+export interface BodyLimit {
+  route: string;
+  method: string;
+  path: string;
+  max_body_bytes: number & Integer & tags.Minimum<0>;
+}
+
+/** A limit on one field of a request. */
+export interface FieldLimit {
+  /** Request it belongs to. */
+  request: string;
+  /** Field, `[]` for each item of a list. */
+  field: string;
+  min_chars?: number & Integer;
+  max_chars?: number & Integer;
+  min_items?: number & Integer;
+  max_items?: number & Integer;
+  minimum?: number;
+  maximum?: number;
+}
+
+/** A limit by time or number. */
+export interface RateLimit {
+  name: string;
+  /** 0: none. */
+  limit: number & Integer & tags.Minimum<0>;
+  /** What is counted, over what, for whom. */
+  unit: string;
+}
+
+/** `GET /v1/limits`: every limit in force. */
+export interface LimitsResponse {
+  bodies: BodyLimit[];
+  fields: FieldLimit[];
+  rates: RateLimit[];
+  /** Brackets that may be open at once in a JSON body. */
+  json_nesting: number & Integer;
+  /** Errors a 422 lists at most. */
+  validation_errors: number & Integer;
+  /** Bytes of JSON up to which a 422 echoes an input. */
+  validation_input_bytes: number & Integer;
+}
+
+/** A route whose limits are listed. */
+type LimitedRoute = Pick<DescribedRoute, 'method' | 'path' | 'body' | 'parameters'> & { readonly id: string };
 
 /** The body limit of every route that takes one. */
-export function bodyLimits(): BodyLimit[] {
-  return routeList.flatMap(({ id, method, path, body }) =>
+function bodyLimits(routes: readonly LimitedRoute[]): BodyLimit[] {
+  return routes.flatMap(({ id, method, path, body }) =>
     body.kind === 'none' ? [] : [{ route: id, method, path, max_body_bytes: body.limit }],
   );
 }
@@ -38,10 +90,50 @@ function walk(request: string, field: string, shape: Shape): FieldLimit[] {
 }
 
 /** Every bound on a field of a request or on a parameter, in the order of the route table. */
-export function fieldLimits(): FieldLimit[] {
-  const names = routeList.flatMap(({ body, parameters }) => [
+function fieldLimits(routes: readonly LimitedRoute[]): FieldLimit[] {
+  const types = routes.flatMap(({ body, parameters }) => [
     ...('schema' in body ? [body.schema] : []),
     ...Object.values(parameters),
   ]);
-  return [...new Set(names)].flatMap((name) => walk(name, '', shapeNamed(name)));
+  return [...new Set(types)].flatMap((type) => walk(type.name, '', shapeOf(type)));
 }
+
+/** Every limit that routes and their types state, and the `rates` that are enforced besides. */
+export function limitsOf(routes: readonly LimitedRoute[], rates: readonly RateLimit[]): LimitsResponse {
+  return {
+    bodies: bodyLimits(routes),
+    fields: fieldLimits(routes),
+    rates: [...rates],
+    json_nesting: MAX_NESTING,
+    validation_errors: MAX_ERRORS,
+    validation_input_bytes: MAX_INPUT_BYTES,
+  };
+}
+
+const [limitsResponseType] = wireTypes(typia.json.schemas<[LimitsResponse]>());
+
+/** What the example shows besides: the routes of the contract. */
+interface Given {
+  readonly routes: readonly LimitedRoute[];
+}
+
+const rates: readonly RateLimit[] = [
+  { name: 'anonymous.requests', limit: 60, unit: 'requests a minute for an address without a key' },
+  {
+    name: 'anonymous.characters',
+    limit: 1_000_000,
+    unit: 'characters of 200 answers in 30 days for an address without a key',
+  },
+];
+
+/** GET /v1/limits. */
+export const limitsRoutes = {
+  limits: {
+    ...information,
+    path: '/v1/limits',
+    summary: 'Every limit in force',
+    description: 'Limits of bodies and fields, and limits by time or number.',
+    answers: { 200: { schema: limitsResponseType, description: 'The limits.' } },
+    example: ({ routes }: Given) => get('/v1/limits', limitsOf(routes, rates)),
+  },
+} as const satisfies ResourceRoutes;

@@ -1,6 +1,10 @@
 /** `POST /v1/normalize` on the wire (contract, NormalizeRequest; the rest are marked extensions). */
-import type { tags } from 'typia';
-import type { Integer, MaxCodePoints } from './tags.js';
+import typia, { type tags } from 'typia';
+import { keyHeadersType } from './key.js';
+import { keyedProblems, mebibyte, type ResourceRoutes } from './route.js';
+import { post } from './schema/route.js';
+import type { Integer, MaxCodePoints } from './schema/tags.js';
+import { bodyType, wireTypes } from './schema/wireType.js';
 
 /** What is done with what can be glossed. */
 export const normalizeModes = ['augment', 'replace', 'repair'] as const;
@@ -28,12 +32,6 @@ export const normalizeDefaults = {
   max_changes: 1000,
   include_skeleton: false,
 } as const satisfies Partial<NormalizeRequest>;
-
-/** Request fields beyond the contract's. */
-export const normalizeExtensions = [
-  'max_changes',
-  'include_skeleton',
-] as const satisfies (keyof NormalizeRequest)[];
 
 /** One edit; positions are code points of the input. */
 export interface NormalizeChange {
@@ -81,3 +79,114 @@ export interface NormalizeResponse {
   /** Code points of the input. */
   chars: number & Integer;
 }
+
+const [requestType, normalizeResponseType] = wireTypes(
+  typia.json.schemas<[NormalizeRequest, NormalizeResponse]>(),
+  { mode: normalizeModes },
+);
+
+/** The body of POST /v1/normalize. */
+export const normalizeRequestType = bodyType(requestType, typia.createIs<NormalizeRequest>(), {
+  defaults: normalizeDefaults,
+  extensions: ['max_changes', 'include_skeleton'],
+});
+
+const normalizeRequest: NormalizeRequest = {
+  text: 'CafÃ© “Zürich” ① ❤️ pаypal',
+  mode: 'augment',
+};
+
+const normalizeResponse: NormalizeResponse = {
+  text: 'CafÃ© “Zürich” ① ❤️ pаypal',
+  normalized: 'Café "Zürich" 1 ❤️ (red heart) paypal',
+  mode: 'augment',
+  changed: true,
+  changes: [
+    {
+      start: 3,
+      end: 5,
+      original: 'Ã©',
+      replacement: 'é',
+      kind: 'mojibake',
+      reason: 'UTF-8 that was read as Latin-1',
+    },
+    {
+      start: 6,
+      end: 7,
+      original: '“',
+      replacement: '"',
+      kind: 'quote',
+      reason: 'typographic quote',
+    },
+    {
+      start: 13,
+      end: 14,
+      original: '”',
+      replacement: '"',
+      kind: 'quote',
+      reason: 'typographic quote',
+    },
+    {
+      start: 15,
+      end: 16,
+      original: '①',
+      replacement: '1',
+      kind: 'enclosed',
+      reason: 'enclosed character',
+    },
+    {
+      start: 17,
+      end: 19,
+      original: '❤️',
+      replacement: '❤️ (red heart)',
+      kind: 'emoji',
+      reason: 'name of the emoji (CLDR)',
+    },
+    {
+      start: 21,
+      end: 22,
+      original: 'а',
+      replacement: 'a',
+      kind: 'confusable',
+      reason: 'looks like a Latin letter (UTS #39)',
+    },
+  ],
+  stats: {
+    mojibake: 1,
+    emoji: 1,
+    quote: 2,
+    enclosed: 1,
+    confusable: 1,
+  },
+  data_versions: {
+    unicode: '17.0.0',
+    cldr: '48.2.0',
+  },
+  chars: 26,
+};
+
+/** POST /v1/normalize. */
+export const normalizeRoutes = {
+  normalize: {
+    method: 'POST',
+    path: '/v1/normalize',
+    part: 'gateway',
+    tag: 'normalize',
+    summary: 'Repair a text and gloss what words do not find',
+    description:
+      'Repairs mojibake, compatibility forms, invisible characters, typographic signs and look-alike ' +
+      'letters, gives emoji and symbols their names, and tells every change by its place, so that it can ' +
+      'be undone.',
+    body: { kind: 'raw', schema: normalizeRequestType, other: 'none', limit: 2 * mebibyte },
+    parameters: { header: keyHeadersType },
+    access: 'key',
+    answers: { 200: { schema: normalizeResponseType, description: 'The text, and every change made.' } },
+    unprocessable: true,
+    problems: { ...keyedProblems, 503: ['overloaded', 'store_unavailable'] },
+    headers: ['server-timing', 'ratelimit', 'ratelimit-policy'],
+    cors: false,
+    acts: false,
+    documented: true,
+    example: post('/v1/normalize', normalizeRequest, normalizeResponse),
+  },
+} as const satisfies ResourceRoutes;

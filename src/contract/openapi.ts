@@ -1,250 +1,64 @@
-/** The OpenAPI 3.1.0 document, generated from the route table and the wire types. */
-import { type SchemaObject, componentOf } from './component.js';
-import { examples } from './examples.js';
-import { type AnswerHeader, type Route, type RouteAnswer, type RouteId, routeList } from './routes.js';
-import type { ParameterSets } from './schemas.js';
-import { explainBody, type ParameterPlace } from './validate.js';
-import type { HTTPValidationError } from './validation.js';
+/** The OpenAPI documents of the gateway and of the fragment door, and the examples that they show. */
+import typia from 'typia';
+import type { Problem } from './problem.js';
+import { routeList, routes, type RouteId } from './routes.js';
+import { documentOf, type OpenApiDocument } from './schema/document.js';
+import type { Example } from './schema/route.js';
+import { wireTypes } from './schema/wireType.js';
 
-/** The document, as JSON. */
-export type OpenApiDocument = Readonly<Record<string, unknown>>;
+const [problemType] = wireTypes(typia.json.schemas<[Problem]>());
 
-type ListedRoute = Route & { readonly id: RouteId };
+/** An address that serves routes. */
+type Part = (typeof routes)[RouteId]['part'];
 
-/** What a problem's status means, whatever its code. */
-const statusMeanings: Readonly<Record<number, string>> = {
-  400: 'The signature does not fit.',
-  401: 'The API key is not accepted.',
-  404: 'There is no such thing, or it is not told that there is.',
-  408: 'The body did not arrive in time.',
-  409: 'It contradicts what is there.',
-  413: 'The body is longer than its limit.',
-  415: 'The body is compressed; send it as it is.',
-  429: 'Too many requests, or too many characters this month; `Retry-After` says when to try again.',
-  503: 'It cannot be served now.',
-};
+/** Ids of a part's routes. */
+type RouteOf<Of extends Part> = {
+  readonly [Id in RouteId]: (typeof routes)[Id]['part'] extends Of ? Id : never;
+}[RouteId];
 
-/** Header parameters under the names their specifications write. */
-const headerNames: Readonly<Record<string, string>> = {
-  'x-api-key': 'X-API-Key',
-  'x-claim-token': 'X-Claim-Token',
-  'idempotency-key': 'Idempotency-Key',
-};
+/** The examples of a part that need to be given something. */
+type Needy<Of extends Part> = Extract<(typeof routes)[RouteOf<Of>]['example'], (given: never) => Example>;
 
-/** Header fields of answers by their names in lower case. */
-type ShownHeader = AnswerHeader | 'x-request-id' | 'retry-after';
+/** Everything that those need: what other parts of the program say, by route. */
+export type Given<Of extends Part> = Omit<
+  [Needy<Of>] extends [(given: infer All) => Example] ? All : never,
+  'routes'
+>;
 
-const answerHeaders: Readonly<Record<ShownHeader, SchemaObject>> = {
-  'x-request-id': {
-    description: "The request's id: the one sent when it is 1 to 64 of `A-Z a-z 0-9 . _ -`, else a new one.",
-    schema: { type: 'string' },
-  },
-  location: {
-    description: 'Where to go.',
-    schema: { type: 'string', format: 'uri-reference' },
-  },
-  'idempotent-replayed': {
-    description: '`true` on an answer that repeats an earlier one, by its idempotency key.',
-    schema: { type: 'string', const: 'true' },
-  },
-  'server-timing': {
-    description: 'Milliseconds spent (W3C Server Timing).',
-    schema: { type: 'string' },
-  },
-  ratelimit: {
-    description:
-      '`"minute";r=…;t=…`: whole requests left, and seconds until all are there again ' +
-      '(draft-ietf-httpapi-ratelimit-headers). Left out where there is no limit.',
-    schema: { type: 'string' },
-  },
-  'ratelimit-policy': {
-    description: '`"minute";q=…;w=60`: so many requests in 60 seconds.',
-    schema: { type: 'string' },
-  },
-  'retry-after': {
-    description: 'Whole seconds until the request would pass; left out where waiting does not help.',
-    schema: { type: 'integer', minimum: 1 },
-  },
-};
-
-/** What an empty object gets; undefined where there is no JSON body. */
-function unprocessableExample({ body }: ListedRoute): HTTPValidationError | undefined {
-  return 'schema' in body ? { detail: explainBody(body.schema, {}) } : undefined;
+/** One full example of each route of a part: in its document, and as the files under `docs/examples`. */
+export function examplesOf<Of extends Part>(
+  part: Of,
+  given: Given<Of>,
+): { readonly [Id in RouteOf<Of>]: Example } {
+  const all = { ...given, routes: routeList };
+  const entries = routeList
+    .filter((route) => route.part === part)
+    .map(({ id, example }) => {
+      const shown = typeof example === 'function' ? (example as (given: unknown) => Example)(all) : example;
+      return [id, shown] as const;
+    });
+  return Object.fromEntries(entries) as { readonly [Id in RouteOf<Of>]: Example };
 }
 
-/** The parts of one document under way: components are read when first met. */
-interface Draft {
-  readonly components: Map<string, SchemaObject>;
-}
-
-function meet(draft: Draft, name: string): void {
-  if (draft.components.has(name)) return;
-  draft.components.set(name, {});
-  draft.components.set(
-    name,
-    componentOf(name, (other) => meet(draft, other)),
-  );
-}
-
-function schemaReference(draft: Draft, name: string): SchemaObject {
-  meet(draft, name);
-  return { $ref: `#/components/schemas/${name}` };
-}
-
-/** The fields of an answer: a caller that is not known has no limits, and some problems pass with time. */
-function headersOf({ headers }: ListedRoute, status: number, passes = false): SchemaObject {
-  const own = headers.filter((name) =>
-    name === 'idempotent-replayed' ? status === 200 : status !== 401 || !name.startsWith('ratelimit'),
-  );
-  const names: ShownHeader[] = ['x-request-id', ...own, ...(passes ? (['retry-after'] as const) : [])];
-  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
-}
-
-function answer(draft: Draft, route: ListedRoute, status: number, shown: RouteAnswer): SchemaObject {
-  const { response } = examples[route.id];
-  const body = status === 422 ? unprocessableExample(route) : response.body;
-  const example = status === response.status || status === 422 ? body : undefined;
-  const [type, schema] =
-    'schema' in shown
-      ? ['application/json', schemaReference(draft, shown.schema)]
-      : [shown.type, { type: shown.type === 'application/json' ? 'object' : 'string' }];
-  return {
-    description: shown.description,
-    headers: headersOf(route, status, status === 429),
-    content: {
-      [type]: { schema, ...(example === undefined ? {} : { example }) },
-      ...Object.fromEntries(alsoOf(shown).map((other) => [other, { schema: { type: 'string' } }])),
-    },
-  };
-}
-
-/** Media types of an answer besides its own. */
-function alsoOf(shown: RouteAnswer): readonly string[] {
-  return ('also' in shown ? shown.also : undefined) ?? [];
-}
-
-function problem(draft: Draft, route: ListedRoute, status: number, codes: readonly string[]): SchemaObject {
-  const narrowed = { type: 'object', properties: { code: { enum: codes } } };
-  const meaning = statusMeanings[status];
-  if (meaning === undefined) throw new Error(`Status ${status} has no meaning in the document`);
-  const shown = Object.fromEntries(codes.map((code) => [code, { value: { detail: meaning, code } }]));
-  const schema = { allOf: [schemaReference(draft, 'Problem'), narrowed] };
-  return {
-    description: `${meaning} Codes: ${codes.map((code) => `\`${code}\``).join(', ')}.`,
-    headers: headersOf(route, status, status === 429 || status === 503),
-    content: { 'application/json': { schema, examples: shown } },
-  };
-}
-
-function responses(draft: Draft, route: ListedRoute): SchemaObject {
-  const answers = Object.entries(route.answers).map(
-    ([status, shown]) => [status, answer(draft, route, Number(status), shown)] as const,
-  );
-  const problems = Object.entries(route.problems).map(
-    ([status, codes]) => [status, problem(draft, route, Number(status), codes)] as const,
-  );
-  const schema: RouteAnswer = {
-    schema: 'HTTPValidationError',
-    description: 'The request does not fit; each error says where and why.',
-  };
-  const unprocessable = route.unprocessable ? [['422', answer(draft, route, 422, schema)] as const] : [];
-  return Object.fromEntries([...answers, ...problems, ...unprocessable]);
-}
-
-/** The parameters of one set; each is a field of the set's schema. */
-function parametersOf(draft: Draft, place: ParameterPlace, set: keyof ParameterSets): SchemaObject[] {
-  const component = componentOf(set, (name) => meet(draft, name));
-  const fields = component['properties'] as Readonly<Record<string, SchemaObject>>;
-  const required = (component['required'] ?? []) as readonly string[];
-  return Object.entries(fields).map(([name, field]) => {
-    const { description, 'x-extension': extension, ...schema } = field;
-    return {
-      name: headerNames[name] ?? name,
-      in: place,
-      required: place === 'path' || required.includes(name),
-      ...(description === undefined ? {} : { description }),
-      ...(extension === undefined ? {} : { 'x-extension': extension }),
-      schema,
-    };
+/** The routes of a part with their examples. */
+function listed<Of extends Part>(part: Of, given: Given<Of>) {
+  const examples: Readonly<Partial<Record<string, Example>>> = examplesOf(part, given);
+  return routeList.flatMap((route) => {
+    const example = examples[route.id];
+    return example === undefined ? [] : [{ ...route, example }];
   });
 }
 
-function requestBody(draft: Draft, { id, body }: ListedRoute): SchemaObject {
-  if (body.kind === 'none') return {};
-  if (body.kind === 'any') return { requestBody: { content: { '*/*': {} } } };
-  const schema = schemaReference(draft, body.schema);
-  const example = examples[id].request.body;
-  const types = ['application/json', ...(body.other === 'form' ? ['application/x-www-form-urlencoded'] : [])];
-  const content = Object.fromEntries(types.map((type) => [type, { schema, example }]));
-  return { requestBody: { required: true, content } };
-}
-
-function operation(draft: Draft, route: ListedRoute): SchemaObject {
-  const places = Object.entries(route.parameters) as [ParameterPlace, keyof ParameterSets][];
-  const parameters = places.flatMap(([place, set]) => parametersOf(draft, place, set));
-  return {
-    operationId: route.id,
-    tags: [route.tag],
-    summary: route.summary,
-    description: route.description,
-    ...(parameters.length === 0 ? {} : { parameters }),
-    ...requestBody(draft, route),
-    responses: responses(draft, route),
-  };
-}
-
-/** Every code of the routes in the document: the codes a client can meet. */
-function limitCodes(draft: Draft, listed: readonly ListedRoute[]): void {
-  const component = draft.components.get('Problem');
-  if (component === undefined) return;
-  const codes = [...new Set(listed.flatMap(({ problems }) => Object.values(problems).flat()))].sort();
-  const properties = component['properties'] as Readonly<Record<string, SchemaObject>>;
-  const code = { ...properties['code'], enum: codes };
-  draft.components.set('Problem', { ...component, properties: { ...properties, code } });
-}
-
-/** What a document says besides its routes. */
-interface Frame {
-  readonly part: Route['part'];
-  readonly info: SchemaObject;
-  readonly serverUrl: string;
-  readonly tags: readonly SchemaObject[];
-}
-
-/** Every documented route of a part that has a handler. */
-function documentOf({ part, info, serverUrl, tags }: Frame): OpenApiDocument {
-  const draft: Draft = { components: new Map() };
-  const listed = routeList.filter((route) => route.documented && route.part === part);
-  const paths: Record<string, Record<string, SchemaObject>> = {};
-  for (const route of listed) {
-    (paths[route.path] ??= {})[route.method.toLowerCase()] = operation(draft, route);
-  }
-  limitCodes(draft, listed);
-  const schemas = [...draft.components].sort(([a], [b]) => (a < b ? -1 : 1));
-  const used = new Set(listed.flatMap(({ headers }) => headers));
-  const headers = Object.entries(answerHeaders).filter(
-    ([name]) => name === 'x-request-id' || name === 'retry-after' || used.has(name as AnswerHeader),
-  );
-  return {
-    openapi: '3.1.0',
-    info: { ...info, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
-    servers: [{ url: serverUrl }],
-    tags,
-    paths,
-    components: { schemas: Object.fromEntries(schemas), headers: Object.fromEntries(headers) },
-  };
-}
-
 /** The OpenAPI document of the gateway (contract part A). */
-export function gatewayDocument(): OpenApiDocument {
-  return documentOf({
-    part: 'gateway',
+export function gatewayDocument(given: Given<'gateway'>): OpenApiDocument {
+  return documentOf(listed('gateway', given), {
     info: {
       title: 'Fusegate',
       version: '0.4.0',
       description: 'Re-ranks search candidates by fusing BM25 with dense similarity.',
     },
     serverUrl: '/',
+    problem: problemType,
     tags: [
       { name: 'fuse', description: 'Re-ranking.' },
       { name: 'normalize', description: 'Text made findable.' },
@@ -257,9 +71,8 @@ export function gatewayDocument(): OpenApiDocument {
 }
 
 /** The OpenAPI document of the fragment door (contract part B) at an address. */
-export function doorDocument(serverUrl: string): OpenApiDocument {
-  return documentOf({
-    part: 'door',
+export function doorDocument(serverUrl: string, given: Given<'door'>): OpenApiDocument {
+  return documentOf(listed('door', given), {
     info: {
       title: 'Fusegate fragment door',
       version: '6.4',
@@ -268,6 +81,7 @@ export function doorDocument(serverUrl: string): OpenApiDocument {
         'recomputed. A fragment is not captured until a receipt id exists; fragments carry no private data.',
     },
     serverUrl,
+    problem: problemType,
     tags: [{ name: 'door', description: 'Fragments and their receipts.' }],
   });
 }

@@ -1,4 +1,8 @@
 /** `/unsubscribe` on the wire (contract, mail opt-out; RFC 8058 one-click). */
+import typia from 'typia';
+import { html, information, mebibyte, stored, type ResourceRoutes } from './route.js';
+import { getOther } from './schema/route.js';
+import { annotated, wireTypes } from './schema/wireType.js';
 
 /** Who opts out, and the proof that the link came from the operator. */
 export interface UnsubscribeQuery {
@@ -16,3 +20,49 @@ export interface UnsubscribeResponse {
   ok: true;
   unsubscribed: boolean;
 }
+
+const [query, unsubscribeResponseType] = wireTypes(
+  typia.json.schemas<[UnsubscribeQuery, UnsubscribeResponse]>(),
+);
+const unsubscribeQueryType = annotated(query, { defaults: unsubscribeDefaults });
+
+// Tokens under the secret of the example in docs/outreach.md.
+const unsubscribeQuery = 'e=ada%2Bnews%40example.com&t=20tyMpLC-2W9jIOCY-JjGt';
+const unsubscribed: UnsubscribeResponse = { ok: true, unsubscribed: true };
+
+/** The opt-out page and its button. */
+export const optoutRoutes = {
+  unsubscribePage: {
+    ...information,
+    tag: 'outreach',
+    path: '/unsubscribe',
+    summary: 'The opt-out page',
+    description: 'Shows a button that opts out; showing it changes nothing.',
+    parameters: { query: unsubscribeQueryType },
+    answers: { 200: { type: html, description: 'The page.' } },
+    unprocessable: true,
+    cors: false,
+    example: getOther(`/unsubscribe?${unsubscribeQuery}`, html),
+  },
+  unsubscribe: {
+    ...stored,
+    path: '/unsubscribe',
+    summary: 'Opt out with one click',
+    description:
+      'The target of RFC 8058 one-click links. The link decides, the body is not looked at. A token that ' +
+      'is not good changes nothing and is told by `unsubscribed: false`, with status 200.',
+    body: { kind: 'any', limit: mebibyte },
+    parameters: { query: unsubscribeQueryType },
+    answers: { 200: { schema: unsubscribeResponseType, description: 'Whether the address is opted out.' } },
+    cors: false,
+    example: {
+      request: {
+        method: 'POST',
+        path: `/unsubscribe?${unsubscribeQuery}`,
+        headers: { 'content-type': 'application/x-www-form-urlencoded' },
+        body: 'List-Unsubscribe=One-Click',
+      },
+      response: { status: 200, type: 'application/json', body: unsubscribed },
+    },
+  },
+} as const satisfies ResourceRoutes;

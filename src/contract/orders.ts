@@ -1,7 +1,9 @@
-/** BTC and Lightning checkout on the wire (contract, CreateOrderRequest; BIP 21, BOLT 11). */
-import type { tags } from 'typia';
-import type { Integer, MaxCodePoints } from './tags.js';
-import type { Rail, Tier } from './pricing.js';
+/** What orders of every rail have in common on the wire (contract, CreateOrderRequest). */
+import typia, { type tags } from 'typia';
+import { tiers, type Rail, type Tier } from './pricing.js';
+import { information, mebibyte, stored } from './route.js';
+import type { Integer, MaxCodePoints } from './schema/tags.js';
+import { annotated, bodyType, wireTypes } from './schema/wireType.js';
 
 /** An order for a tier's key. */
 export interface CreateOrderRequest {
@@ -12,29 +14,6 @@ export interface CreateOrderRequest {
   segment?: (string & MaxCodePoints<64>) | null;
   campaign?: (string & MaxCodePoints<64>) | null;
   event_id?: (string & MaxCodePoints<64>) | null;
-}
-
-/** Path of an on-chain order. */
-export interface BitcoinOrderPath {
-  order_id: string;
-}
-
-/** Path of a Lightning order. */
-export interface LightningOrderPath {
-  payment_hash: string;
-}
-
-/** Path of an order's page. */
-export interface BuyOrderPath {
-  rail: string;
-  /** What the rail knows the order by. */
-  order: string;
-}
-
-/** Query of the page that sells keys. */
-export interface BuyQuery {
-  /** The tier that is chosen already. */
-  tier?: string;
 }
 
 /** The claim token as a query parameter. */
@@ -78,52 +57,50 @@ export interface Order {
   key_status: KeyStatus;
 }
 
-/** An on-chain order. */
-export interface BitcoinOrder extends Order {
-  address: string;
-  /** BIP 21 URI; of an underpaid order for what is missing. */
-  bip21: string;
-  confirmations: number & Integer & tags.Minimum<0>;
-  confirmations_required: number & Integer & tags.Minimum<0>;
-}
+const [requestType, queryType, headersType] = wireTypes(
+  typia.json.schemas<[CreateOrderRequest, ClaimQuery, ClaimHeaders]>(),
+  { tier: tiers },
+);
 
-/** A Lightning order. */
-export interface LightningOrder extends Order {
-  /** 64 hex characters. */
-  payment_hash: string;
-  /** BOLT 11 invoice. */
-  bolt11: string;
-}
+const createOrderRequestType = bodyType(requestType, typia.createIs<CreateOrderRequest>());
 
-/** An on-chain order just made. */
-export interface BitcoinOrderCreated extends BitcoinOrder {
-  /** Proves who made the order; keep it. */
-  claim_token: string;
-}
+/** The claim token as a query parameter. */
+export const claimQueryType = annotated(queryType, { extensions: ['claim'] });
 
-/** A Lightning order just made. */
-export interface LightningOrderCreated extends LightningOrder {
-  /** Proves who made the order; keep it. */
-  claim_token: string;
-}
+/** The claim token as a header. */
+export const claimHeadersType = annotated(headersType, { extensions: ['x-claim-token'] });
 
-/** Whether one tier can be paid over Lightning now. */
-export interface LightningTierCapacity {
-  tier: Tier;
-  sat: number & Integer & tags.Minimum<0>;
-  can_receive: boolean;
-}
+/** What routes of the checkout that only show have in common. */
+export const checkout = {
+  ...information,
+  tag: 'checkout',
+  unprocessable: true,
+  problems: { 404: ['order_not_found'], 503: ['store_unavailable'] },
+} as const;
 
-/** What Lightning can receive now. */
-export interface LightningCapacityResponse {
-  configured: boolean;
-  ready: boolean;
-  /** Why not; null when ready. */
-  reason: string | null;
-  network: 'mainnet' | 'testnet' | 'signet' | 'regtest' | null;
-  /** Live inbound liquidity. */
-  inbound_sat: (number & Integer & tags.Minimum<0>) | null;
-  tiers: LightningTierCapacity[];
-  /** RFC 3339 UTC. */
-  checked_at: string | null;
-}
+/** What routes that make orders have in common. */
+export const ordered = {
+  ...stored,
+  tag: 'checkout',
+  body: { kind: 'json', schema: createOrderRequestType, other: 'none', limit: mebibyte },
+  limit: 'checkout',
+  problems: {
+    ...stored.problems,
+    429: ['rate_limited'],
+    503: [...stored.problems[503], 'rail_unavailable'],
+  },
+  headers: ['ratelimit', 'ratelimit-policy'],
+} as const;
+
+/** The body that orders a key, in examples. */
+export const orderRequest: CreateOrderRequest = {
+  tier: 'growth',
+  email: 'ada@example.com',
+  source: 'pricing',
+  segment: null,
+  campaign: null,
+  event_id: null,
+};
+
+/** A claim token, in examples. */
+export const claimToken = 'ct_4mJv2Tt9cYq0H8n3rXoWbK6sPZ1eLdUaGfQ7xVyIiBw';

@@ -1,6 +1,9 @@
 /** `GET /v1/pricing` and `POST /v1/quote` on the wire (contract, QuoteRequest; money in integer units). */
-import type { tags } from 'typia';
-import type { Integer } from './tags.js';
+import typia, { type tags } from 'typia';
+import { information, mebibyte, type ResourceRoutes } from './route.js';
+import { get, post } from './schema/route.js';
+import type { Integer } from './schema/tags.js';
+import { bodyType, wireTypes } from './schema/wireType.js';
 
 /** What is sold. */
 export const tiers = ['developer', 'growth', 'enterprise'] as const;
@@ -83,3 +86,105 @@ export interface PricingResponse {
   tiers: TierPrice[];
   rails: PaymentPath[];
 }
+
+const [requestType, quoteResponseType, pricingResponseType] = wireTypes(
+  typia.json.schemas<[QuoteRequest, QuoteResponse, PricingResponse]>(),
+  { tier: tiers, currency: currencies },
+);
+
+const quoteRequestType = bodyType(requestType, typia.createIs<QuoteRequest>());
+
+/** A price at 60,000 $ a bitcoin and 10 % more for fiat. */
+function dollars(amount_cents: number): FiatPrice {
+  return {
+    currency: 'usd',
+    amount_cents,
+    surcharge_bps: 1_000,
+    rate_cents: 6_000_000,
+    rate_source: 'coinbase, kraken',
+    rate_at: '2026-11-21T09:30:00.000Z',
+  };
+}
+
+const paymentPaths: PaymentPath[] = [
+  { rail: 'btc', ready: true, reason: null },
+  { rail: 'lightning', ready: true, reason: null },
+  { rail: 'card', ready: false, reason: 'Card payments are not configured on this server.' },
+];
+
+const pricing: PricingResponse = {
+  base_currency: 'BTC',
+  surcharge_bps: 1_000,
+  term_days: 30,
+  tiers: [
+    {
+      tier: 'developer',
+      btc: '0.00050000',
+      sat: 50_000,
+      fiat: dollars(3_300),
+      limits: { requests_per_minute: 600, characters_per_month: 50_000_000 },
+    },
+    {
+      tier: 'growth',
+      btc: '0.00250000',
+      sat: 250_000,
+      fiat: dollars(16_500),
+      limits: { requests_per_minute: 6_000, characters_per_month: 1_000_000_000 },
+    },
+    {
+      tier: 'enterprise',
+      btc: '0.02000000',
+      sat: 2_000_000,
+      fiat: dollars(132_000),
+      limits: { requests_per_minute: 60_000, characters_per_month: 20_000_000_000 },
+    },
+  ],
+  rails: paymentPaths,
+};
+
+const quoteResponse: QuoteResponse = {
+  tier: 'growth',
+  currency: 'fiat',
+  btc: '0.00250000',
+  sat: 250_000,
+  fiat: dollars(16_500),
+  fiat_reason: null,
+  term_days: 30,
+  payment_paths: paymentPaths,
+  valid_until: '2026-11-21T09:40:00.000Z',
+};
+
+/** GET /v1/pricing and POST /v1/quote. */
+export const pricingRoutes = {
+  pricing: {
+    ...information,
+    tag: 'checkout',
+    path: '/v1/pricing',
+    summary: 'What keys cost',
+    description:
+      'Prices in BTC, the surcharge and the price in US dollars at the present rate (null where there is ' +
+      'none that can be trusted), what each tier may use, and whether each way to pay can be used now.',
+    answers: { 200: { schema: pricingResponseType, description: 'The price list.' } },
+    example: get('/v1/pricing', pricing),
+  },
+  quote: {
+    ...information,
+    method: 'POST',
+    tag: 'checkout',
+    path: '/v1/quote',
+    summary: 'What one tier costs now',
+    description:
+      'Locks and stores nothing. A way to pay is `ready` only where it would take the money now; else the ' +
+      'reason is told.',
+    body: { kind: 'json', schema: quoteRequestType, other: 'none', limit: mebibyte },
+    answers: { 200: { schema: quoteResponseType, description: 'The quote.' } },
+    unprocessable: true,
+    problems: {
+      408: ['body_timeout'],
+      413: ['body_too_large'],
+      415: ['unsupported_encoding'],
+      503: ['overloaded'],
+    },
+    example: post('/v1/quote', { tier: 'growth', currency: 'fiat' }, quoteResponse),
+  },
+} as const satisfies ResourceRoutes;

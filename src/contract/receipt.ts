@@ -1,11 +1,25 @@
 /** `GET /receipt/{id}` on the wire (contract, receipts and their independent verification). */
-import type {
-  Canonicalization,
-  CryptographicVerification,
-  Fragment,
-  HashContract,
-  StoredFragmentIdentity,
+import typia from 'typia';
+import {
+  canonicalization,
+  contentDigest,
+  digests,
+  fragment,
+  hashScope,
+  identity,
+  payloadDigest,
+  receipt,
+  seal,
+  verification,
+  type Canonicalization,
+  type CryptographicVerification,
+  type Fragment,
+  type HashContract,
+  type StoredFragmentIdentity,
 } from './fragment.js';
+import { door, type ResourceRoutes } from './route.js';
+import { get } from './schema/route.js';
+import { wireTypes } from './schema/wireType.js';
 
 /** Path of a receipt. */
 export interface ReceiptPath {
@@ -33,3 +47,51 @@ export interface ReceiptResponse {
   /** Why the content is withheld; present only then. */
   withheld?: string;
 }
+
+const [receiptPathType, receiptResponseType] = wireTypes(
+  typia.json.schemas<[ReceiptPath, ReceiptResponse]>(),
+);
+
+/** The receipt, read again. */
+const receiptResponse: ReceiptResponse = {
+  receipt,
+  status: 'quarantined',
+  content_sha256: contentDigest,
+  submission_payload_sha256: digests.submission_payload_sha256,
+  canonical_payload_sha256: payloadDigest,
+  stored_envelope_sha256: seal,
+  hash_contract: 'fragment-receipt-hash-v2',
+  hash_scope: hashScope,
+  canonicalization,
+  stored_fragment_identity: identity,
+  cryptographic_verification: verification,
+  envelope: {
+    receipt,
+    received_at: '2026-11-21T09:30:00.000Z',
+    contract_version: '6.4',
+    hash_contract: 'fragment-receipt-hash-v2',
+    canonicalization: 'accepted-fields-json-v1',
+    unicode: '17.0.0',
+    kind: fragment.kind,
+    status: 'quarantined',
+    ...digests,
+  },
+  fragment,
+};
+
+/** GET /receipt/{id}. */
+export const receiptRoutes = {
+  receipt: {
+    ...door,
+    method: 'GET',
+    path: '/receipt/{id}',
+    summary: 'A receipt, read again and verified',
+    description: 'The stored fragment, its envelope and digests, recomputed from what was read back.',
+    body: { kind: 'none' },
+    parameters: { path: receiptPathType },
+    answers: { 200: { schema: receiptResponseType, description: 'The receipt.' } },
+    problems: { 404: ['receipt_not_found'], 503: ['store_unavailable'] },
+    headers: [],
+    example: get(`/receipt/${receipt}`, receiptResponse),
+  },
+} as const satisfies ResourceRoutes;

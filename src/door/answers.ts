@@ -2,7 +2,7 @@
 import { jsonAnswer, problemAnswer, storeUnavailable } from '../contract/answer.js';
 import type { DreamSubmitted } from '../contract/dream.js';
 import type { Answer } from '../contract/exchange.js';
-import { kinds } from '../contract/explore.js';
+import { kinds } from '../contract/exploration.js';
 import type { FragmentDigests, ReceiptStatus, StoredFragmentIdentity } from '../contract/fragment.js';
 import type { Accepted, Receipt, Received, Submitted } from './submit.js';
 

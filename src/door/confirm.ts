@@ -1,12 +1,13 @@
 /** `POST /dream_confirm` and `GET /dream_confirm` (contract, fragment door, states and transitions). */
 import { jsonAnswer, problemAnswer, storeUnavailable, unprocessable } from '../contract/answer.js';
-import type {
-  DreamConfirmRequest,
-  DreamConfirmResponse,
-  DreamConfirmStateResponse,
+import {
+  isRecovery,
+  tokenFault,
+  type DreamConfirmRequest,
+  type DreamConfirmResponse,
+  type DreamConfirmStateResponse,
 } from '../contract/dream.js';
 import type { Answer, Handler } from '../contract/exchange.js';
-import { isRecovery, tokenFault } from '../contract/rules.js';
 import { findBinding } from '../store/fragments.js';
 import {
   digestsOf,

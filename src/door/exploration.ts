@@ -1,5 +1,5 @@
 /** Exploration as one process runs it: the file of vectors, its writer where this is it, and the index. */
-import type { Embedding } from '../contract/explore.js';
+import type { Embedding } from '../contract/exploration.js';
 import type { Vectors } from '../native/index.js';
 import type { Store } from '../store/store.js';
 import type { Clock } from '../system/clock.js';

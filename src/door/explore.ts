@@ -1,8 +1,8 @@
 /** What the exploration routes share: the state they answer from, cards of fragments, work done in turn. */
 import { problemAnswer } from '../contract/answer.js';
 import type { RouteRequest } from '../contract/exchange.js';
-import type { Embedding, Exploration, FragmentCard, FragmentNode } from '../contract/explore.js';
-import { type ValidationError, valueError } from '../contract/validation.js';
+import type { Embedding, Exploration, FragmentCard, FragmentNode } from '../contract/exploration.js';
+import { type ValidationError, valueError } from '../contract/schema/validation.js';
 import type { Vectors } from '../native/index.js';
 import type { Reading, Store } from '../store/store.js';
 import type { Randomness } from '../system/randomness.js';

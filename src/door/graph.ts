@@ -1,14 +1,14 @@
 /** `GET /graph` as data and `GET /graph/fragments` (contract, Exploration), page by page. */
 import { jsonAnswer, storeUnavailable, unprocessable } from '../contract/answer.js';
 import type { Handler, RouteRequest } from '../contract/exchange.js';
+import { kinds } from '../contract/exploration.js';
 import {
-  exploreDefaults,
-  kinds,
+  graphDefaults,
   type FragmentsResponse,
   type GraphEdge,
   type GraphResponse,
-} from '../contract/explore.js';
-import { type ValidationError, valueError } from '../contract/validation.js';
+} from '../contract/graph.js';
+import { type ValidationError, valueError } from '../contract/schema/validation.js';
 import type { FragmentFilter, FragmentSelection, Neighbour } from '../native/index.js';
 import type { Unavailable } from '../store/store.js';
 import {
@@ -68,7 +68,7 @@ export function graph(parts: ExploreParts): Handler {
   return async ({ query }) => {
     const start = readPage(parts, query);
     if ('loc' in start) return unprocessable([start]);
-    const page = await graphPage(parts, start, numberOf(query['limit'], exploreDefaults.graph.limit));
+    const page = await graphPage(parts, start, numberOf(query['limit'], graphDefaults.limit));
     return page === 'unavailable' ? storeUnavailable() : jsonAnswer(200, page);
   };
 }
@@ -137,7 +137,7 @@ export function graphFragments(parts: ExploreParts): Handler {
     const errors = ['loc' in start ? [start] : [], Array.isArray(filter) ? filter : []].flat();
     if ('loc' in start || Array.isArray(filter)) return unprocessable(errors);
     const { asOf, from } = start;
-    const limit = numberOf(query['limit'], exploreDefaults.graph.limit);
+    const limit = numberOf(query['limit'], graphDefaults.limit);
     // One more tells whether there is a next page.
     const selected = await selectVisible(parts, asOf, filter, { from, most: limit + 1 });
     if (selected === 'unavailable') return storeUnavailable();

@@ -1,10 +1,10 @@
 /** `POST /harvest` (contract, fragment door): every shard marker of a pasted reply, each on its own. */
 import { jsonAnswer, storeUnavailable } from '../contract/answer.js';
-import type { DreamRequest } from '../contract/dream.js';
+import { dreamRequestType, type DreamRequest } from '../contract/dream.js';
 import type { Handler } from '../contract/exchange.js';
 import type { HarvestItem, HarvestRequest, HarvestResponse } from '../contract/harvest.js';
-import { checkBody } from '../contract/validate.js';
-import type { ValidationError } from '../contract/validation.js';
+import { checkBody } from '../contract/schema/validate.js';
+import type { ValidationError } from '../contract/schema/validation.js';
 import type { ShardMarker } from '../native/index.js';
 import type { Unavailable } from '../store/store.js';
 import { digestsOf, statusOf, warningField } from './answers.js';
@@ -26,7 +26,7 @@ function fieldsOf(marker: ShardMarker, mind: string | null | undefined): GivenFr
   const fields = Object.entries({ title, content, mechanism, test, kind }).filter(
     ([, it]) => it !== undefined,
   );
-  const checked = checkBody('DreamRequest', Object.fromEntries(fields));
+  const checked = checkBody(dreamRequestType, Object.fromEntries(fields));
   if (!checked.ok) return { error: checked.errors.map(sentence).join('; ') };
   return { ...(checked.value satisfies DreamRequest), visitor: mind };
 }

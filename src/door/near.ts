@@ -1,8 +1,9 @@
 /** `GET /graph/near` (contract, Exploration): the fragments nearest to a fragment or a text. */
 import { jsonAnswer, storeUnavailable, unprocessable } from '../contract/answer.js';
 import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
-import { exploreDefaults, type NearFragment, type NearResponse } from '../contract/explore.js';
-import { type ValidationError, valueError } from '../contract/validation.js';
+import type { NearFragment } from '../contract/exploration.js';
+import { nearDefaults, type NearResponse } from '../contract/near.js';
+import { type ValidationError, valueError } from '../contract/schema/validation.js';
 import type { Neighbour } from '../native/index.js';
 import { findFragment } from '../store/fragments.js';
 import type { Store } from '../store/store.js';
@@ -97,7 +98,7 @@ export function near(parts: ExploreParts): Handler {
     const vector =
       receipt === undefined ? parts.embedText(text ?? '') : await vectorOfReceipt(parts, receipt);
     if (!(vector instanceof Uint8Array)) return vector;
-    const k = numberOf(query['k'], exploreDefaults.near.k);
+    const k = numberOf(query['k'], nearDefaults.k);
     const present = query['as_of'] === undefined;
     const except = receipt === undefined ? receipts : new Set([...receipts, receipt]);
     const { search: made, found } = await searchVisible(parts, { asOf, vector, most: k, present, except });

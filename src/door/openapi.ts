@@ -2,6 +2,7 @@
 import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
 import { doorDocument } from '../contract/openapi.js';
 import { contains, parseNetwork, unmapped } from '../system/network.js';
+import { how } from './how.js';
 
 /** How the door's address is known. */
 export interface DoorAddress {
@@ -35,12 +36,12 @@ function answer(bytes: string, headers: Readonly<Record<string, string>>): Answe
 /** Answers with the document; where no address is configured, with the one that the request came by. */
 export function doorOpenapi({ publicUrl, trustedProxies }: DoorAddress): Handler {
   if (publicUrl !== null) {
-    const bytes = JSON.stringify(doorDocument(publicUrl));
+    const bytes = JSON.stringify(doorDocument(publicUrl, { how }));
     return () => answer(bytes, {});
   }
   const networks = trustedProxies.flatMap((text) => parseNetwork(text) ?? []);
   const isTrusted = (peer: Uint8Array): boolean => networks.some((network) => contains(network, peer));
-  const document = doorDocument('/');
+  const document = doorDocument('/', { how });
   return (request) => {
     const url = originOf(request, isTrusted);
     // http sets Vary itself, for Origin; Host decides, too.

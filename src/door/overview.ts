@@ -1,14 +1,9 @@
 /** `GET /focus` and `GET /leaderboard` (contract, Exploration): where fragments are few, whose are many. */
 import { jsonAnswer, storeUnavailable, unprocessable } from '../contract/answer.js';
 import type { Handler } from '../contract/exchange.js';
-import {
-  kinds,
-  type FocusKind,
-  type FocusRegion,
-  type FocusResponse,
-  type LeaderboardEntry,
-  type LeaderboardResponse,
-} from '../contract/explore.js';
+import { kinds } from '../contract/exploration.js';
+import type { FocusKind, FocusRegion, FocusResponse } from '../contract/focus.js';
+import type { LeaderboardEntry, LeaderboardResponse } from '../contract/leaderboard.js';
 import type { FragmentRegion, VisitorStanding } from '../native/index.js';
 import { cardsOf, frame, readAsOf, type ExploreParts } from './explore.js';
 import { publicFragment } from './publicFragment.js';

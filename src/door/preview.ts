@@ -1,9 +1,8 @@
 /** `GET /dream_get` (contract, fragment door): what a submission would store. Nothing is stored. */
 import { jsonAnswer, unprocessable } from '../contract/answer.js';
-import type { DreamPreviewResponse } from '../contract/dream.js';
+import { emptyFields, type DreamPreviewResponse } from '../contract/dream.js';
 import type { Handler } from '../contract/exchange.js';
 import type { Fragment } from '../contract/fragment.js';
-import { emptyFields } from '../contract/rules.js';
 import { warningField } from './answers.js';
 import type { Previews } from './previews.js';
 import { accept, timeText, type Accepted, type SealFragment } from './submit.js';

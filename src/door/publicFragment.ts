@@ -1,5 +1,5 @@
 /** What exploration may show of a stored fragment: the one place where its content becomes public. */
-import type { FragmentCard } from '../contract/explore.js';
+import type { FragmentCard } from '../contract/exploration.js';
 import { findFragment } from '../store/fragments.js';
 import { findWithheld } from '../store/notices.js';
 import type { Reading, Store } from '../store/store.js';

@@ -2,7 +2,7 @@
  * Keeps the machine's file of vectors up to the log of fragments: one process at a time, whichever got the
  * lock, reads what is new and appends it. The file is a cache: where it does not fit the log it is made anew.
  */
-import { kinds } from '../contract/explore.js';
+import { kinds } from '../contract/exploration.js';
 import type { ExploredFragment, VectorsState } from '../native/index.js';
 import { decodeReceipt, findFragment } from '../store/fragments.js';
 import type { LogEntry, Store, Unavailable } from '../store/store.js';

@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto';
 import { jsonAnswer, storeUnavailable, unprocessable } from '../contract/answer.js';
 import type { Answer, Handler } from '../contract/exchange.js';
-import { exploreDefaults, type WalkResponse } from '../contract/explore.js';
+import { walkDefaults, type WalkResponse } from '../contract/walk.js';
 import { frame, numberOf, readAsOf, type ExploreParts } from './explore.js';
 import { searchVisible, shown, vectorOfReceipt } from './near.js';
 
@@ -97,7 +97,7 @@ export function walk(parts: ExploreParts): Handler {
     const hidden = await parts.hidden();
     if (hidden.kind === 'unavailable') return storeUnavailable();
     const way: Walk = { seed, asOf, hidden: hidden.value.receipts, steps: [] };
-    const most = numberOf(query['steps'], exploreDefaults.walk.steps);
+    const most = numberOf(query['steps'], walkDefaults.steps);
     const refused = await parts.inTurn(() => wander(parts, way, query['from'], most));
     if (refused !== undefined) return refused;
     const steps = await shown(parts.store, way.steps);

@@ -1,13 +1,18 @@
 /** A route of the contract made servable: its parameters and body are checked before its handler runs. */
 import type { Access } from '../access/admission.js';
 import { unprocessable } from '../contract/answer.js';
-import { checkMediaType, isForm, readBody, readForm, type CheckJson } from '../contract/body.js';
+import { checkMediaType, isForm, readBody, readForm, type CheckJson } from '../contract/schema/body.js';
 import type { Handler } from '../contract/exchange.js';
-import type { Handlers, Route as ContractRoute, RouteId } from '../contract/routes.js';
-import { routeList } from '../contract/routes.js';
-import { shapeNamed, type FieldShape } from '../contract/shape.js';
-import { checkBody, checkParameters, type Checked, type ParameterPlace } from '../contract/validate.js';
-import type { ValidationError } from '../contract/validation.js';
+import { routeList, type Handlers, type Route as ContractRoute, type RouteId } from '../contract/routes.js';
+import { fieldsOf, type FieldShape } from '../contract/schema/shape.js';
+import {
+  checkBody,
+  checkParameters,
+  type Checked,
+  type ParameterPlace,
+} from '../contract/schema/validate.js';
+import type { ValidationError } from '../contract/schema/validation.js';
+import type { WireType } from '../contract/schema/wireType.js';
 import { refusalPage } from '../pages/refusal.js';
 import { parseQuery } from './parameters.js';
 import type { RequestChecks, ServedRoute } from './routes.js';
@@ -15,17 +20,14 @@ import type { RequestChecks, ServedRoute } from './routes.js';
 /** One set of a route's parameters. */
 interface DeclaredSet {
   readonly place: ParameterPlace;
-  readonly name: NonNullable<ContractRoute['parameters'][ParameterPlace]>;
+  readonly type: WireType;
   readonly fields: readonly FieldShape[];
 }
 
 function declaredSets(route: ContractRoute): DeclaredSet[] {
   return (['path', 'query', 'header'] as const).flatMap((place) => {
-    const name = route.parameters[place];
-    if (name === undefined) return [];
-    const shape = shapeNamed(name);
-    if (shape.kind !== 'object') throw new Error(`${name} is not a set of parameters`);
-    return [{ place, name, fields: shape.fields }];
+    const type = route.parameters[place];
+    return type === undefined ? [] : [{ place, type, fields: fieldsOf(type) }];
   });
 }
 
@@ -35,10 +37,10 @@ function isFree({ required, shape }: FieldShape): boolean {
 }
 
 /** A check of one set's values, or undefined when every value passes. */
-function checkSet({ place, name, fields }: DeclaredSet): Check | undefined {
+function checkSet({ place, type, fields }: DeclaredSet): Check | undefined {
   if (fields.every(isFree)) return undefined;
   return (request) => {
-    const result = checkParameters(name, place, (parameter) => {
+    const result = checkParameters(type, place, (parameter) => {
       if (place !== 'header') return request[place][parameter];
       const value = request.header(parameter);
       return value === '' ? undefined : value;

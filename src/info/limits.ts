@@ -2,26 +2,15 @@
 import { UNKNOWN_KEYS_PER_MINUTE } from '../access/admission.js';
 import type { Tiers } from '../access/tiers.js';
 import { jsonAnswer } from '../contract/answer.js';
-import { MAX_NESTING } from '../contract/body.js';
 import type { Handler } from '../contract/exchange.js';
-import type { LimitsResponse, RateLimit } from '../contract/info.js';
-import { bodyLimits, fieldLimits } from '../contract/limits.js';
+import { limitsOf, type RateLimit } from '../contract/limits.js';
 import { tiers as tierNames, type TierLimits } from '../contract/pricing.js';
-import type { RouteLimit } from '../contract/routes.js';
-import { MAX_ERRORS, MAX_INPUT_BYTES } from '../contract/validation.js';
+import { routeList, type RouteLimit } from '../contract/routes.js';
 import { embedDocs } from '../search/embedMode.js';
 
 /** Answers with the limits of the routes and types, and with the `rates` that this installation enforces. */
 export function limits(rates: readonly RateLimit[]): Handler {
-  const body: LimitsResponse = {
-    bodies: bodyLimits(),
-    fields: fieldLimits(),
-    rates: [...rates],
-    json_nesting: MAX_NESTING,
-    validation_errors: MAX_ERRORS,
-    validation_input_bytes: MAX_INPUT_BYTES,
-  };
-  const answer = jsonAnswer(200, body);
+  const answer = jsonAnswer(200, limitsOf(routeList, rates));
   return () => answer;
 }
 

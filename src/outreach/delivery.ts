@@ -1,19 +1,12 @@
 /** The delivery models and interest in them (contract, DeliveryInterestRequest): a catalogue, not a shop. */
 import { jsonAnswer, storeUnavailable } from '../contract/answer.js';
-import type {
-  DeliveryInterestRequest,
-  DeliveryInterestResponse,
-  DeliveryModel,
-  DeliveryModelsResponse,
-} from '../contract/delivery.js';
-import { catalogue } from '../contract/deliveryCatalogue.js';
+import type { DeliveryInterestRequest, DeliveryInterestResponse } from '../contract/delivery.js';
 import type { Answer, Handler } from '../contract/exchange.js';
 import { appendInterest } from '../store/interests.js';
+import { deliveryCatalogue } from './catalogue.js';
 import { entryId, timeText, type StoringParts } from './leads.js';
 
-const models: readonly DeliveryModel[] = catalogue;
-const modelsBody: DeliveryModelsResponse = { models: [...models] };
-const modelsAnswer = jsonAnswer(200, modelsBody);
+const modelsAnswer = jsonAnswer(200, deliveryCatalogue);
 
 /** Answers with the catalogue. */
 export function deliveryModels(): Answer {

@@ -1,10 +1,9 @@
 /** The handlers of POST /v1/audit and GET /v1/audit/stacks: nothing of what is audited is kept. */
 import { jsonAnswer, unprocessable } from '../contract/answer.js';
-import type { AuditStacksResponse } from '../contract/audit.js';
-import { stacks, verticals } from '../contract/auditStacks.js';
 import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
 import type { Clock } from '../system/clock.js';
 import { answerAudit, type AuditAnswer, type AuditParts } from '../text/auditAnswer.js';
+import { auditStacksResponse } from '../text/stacks.js';
 import { reportPage } from './auditReport.js';
 
 /** What the handler needs. */
@@ -34,7 +33,4 @@ export function audit(parts: AuditHandlerParts): (request: RouteRequest) => Answ
 }
 
 /** Answers GET /v1/audit/stacks. */
-export const auditStacks: Handler = () => {
-  const body: AuditStacksResponse = { stacks: [...stacks], verticals: [...verticals.keys()] };
-  return jsonAnswer(200, body);
-};
+export const auditStacks: Handler = () => jsonAnswer(200, auditStacksResponse);

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { AuditExample, AuditIssue, AuditResponse, AuditRoiLine, AuditShare } from '../contract/audit.js';
-import { stacks } from '../contract/auditStacks.js';
+import { stacks } from '../text/stacks.js';
 import { grouped, percent } from '../text/audit.js';
 import { escapeHtml } from './page.js';
 

@@ -5,13 +5,9 @@
 import type { PickUpCard } from '../checkout/cardRoutes.js';
 import { btcText } from '../checkout/money.js';
 import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
-import type {
-  BitcoinOrder,
-  BitcoinOrderCreated,
-  CreateOrderRequest,
-  LightningOrder,
-  LightningOrderCreated,
-} from '../contract/orders.js';
+import type { BitcoinOrder, BitcoinOrderCreated } from '../contract/bitcoin.js';
+import type { LightningOrder, LightningOrderCreated } from '../contract/lightning.js';
+import type { CreateOrderRequest } from '../contract/orders.js';
 import type { CardOrderCreated } from '../contract/card.js';
 import {
   tiers as tierNames,

@@ -5,9 +5,9 @@
 import { prefers } from '../contract/accept.js';
 import { storeUnavailable, unprocessable } from '../contract/answer.js';
 import type { Answer, Handler } from '../contract/exchange.js';
-import type { FragmentCard, FragmentNode, NearFragment } from '../contract/explore.js';
-import { type ValidationError, valueError } from '../contract/validation.js';
-import { codePoints } from '../contract/explain.js';
+import type { FragmentCard, FragmentNode, NearFragment } from '../contract/exploration.js';
+import { type ValidationError, valueError } from '../contract/schema/validation.js';
+import { codePoints } from '../contract/schema/explain.js';
 import { cardsOf, cursorAt, readPage, type ExploreParts, type PageStart } from '../door/explore.js';
 import { searchVisible, shown } from '../door/near.js';
 import { escapeHtml, page } from './page.js';

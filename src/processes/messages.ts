@@ -2,7 +2,7 @@
 import type { Tiers } from '../access/tiers.js';
 import type { InstalledModel } from '../models/embedder.js';
 import type { EmbedAnswer, EmbedQuestion } from '../models/messages.js';
-import type { Configuration } from '../system/configuration.js';
+import type { Configuration } from '../configuration.js';
 import type { Metric } from '../system/metrics.js';
 
 /** From the parent to a worker. */

@@ -1,7 +1,7 @@
 /** The parent process: takes the folder and the port, runs the workers, ends them all. */
 import type { Server as MetricsServer } from 'node:http';
 import type { InstalledModel } from '../models/embedder.js';
-import type { Configuration } from '../system/configuration.js';
+import type { Configuration } from '../configuration.js';
 import { EmbedderProcess } from './embedder.js';
 import { takeDataFolder, type LockFile } from './folder.js';
 import { createScrape, serveMetrics } from './metrics.js';

@@ -3,7 +3,7 @@ import { fork, type ChildProcess } from 'node:child_process';
 import type { Tiers } from '../access/tiers.js';
 import type { InstalledModel } from '../models/embedder.js';
 import type { Clock, Timer } from '../system/clock.js';
-import type { Configuration } from '../system/configuration.js';
+import type { Configuration } from '../configuration.js';
 import type { Log } from '../system/log.js';
 import { countersOf, type Metric } from '../system/metrics.js';
 import type { EmbedderProcess } from './embedder.js';

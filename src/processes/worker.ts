@@ -3,7 +3,7 @@ import type { Tiers } from '../access/tiers.js';
 import type { Server } from '../http/server.js';
 import type { Embedder } from '../models/embedder.js';
 import { remoteEmbedder, type RemoteEmbedder } from '../models/remoteEmbedder.js';
-import type { Configuration } from '../system/configuration.js';
+import type { Configuration } from '../configuration.js';
 import type { ToParent, ToWorker } from './messages.js';
 import { watchVitals } from './vitals.js';
 

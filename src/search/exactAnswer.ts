@@ -1,10 +1,10 @@
 /** The exact path of POST /v1/fuse: validates a body and answers it from its values. */
 import { problemAnswer, unprocessable } from '../contract/answer.js';
-import { type CheckJson, readBody } from '../contract/body.js';
+import { type CheckJson, readBody } from '../contract/schema/body.js';
 import type { Answer } from '../contract/exchange.js';
-import type { FuseDoc, FuseRequest } from '../contract/fuse.js';
-import { checkBody, type ServerFaults } from '../contract/validate.js';
-import { tooManyItems, valueError } from '../contract/validation.js';
+import { fuseRequestType, type FuseDoc, type FuseRequest } from '../contract/fuse.js';
+import { checkBody, type ServerFaults } from '../contract/schema/validate.js';
+import { tooManyItems, valueError } from '../contract/schema/validation.js';
 import type { ComputedScores, ModelChoice } from './embedMode.js';
 import { fuseExact, type ScoredRequest } from './exact.js';
 
@@ -101,7 +101,7 @@ export function unusableEntities(sentence: string): Answer {
 export function answerExactly(request: ExactRequest, parts: ExactParts): ExactOutcome {
   const read = readBody(request.body, parts.checkJson);
   if (!read.ok) return { answer: unprocessable(read.errors) };
-  const checked = checkBody('FuseRequest', read.value, (value) => embedFaults(value, request));
+  const checked = checkBody(fuseRequestType, read.value, (value) => embedFaults(value, request));
   if (!checked.ok) return { answer: unprocessable(checked.errors) };
   const ready = scored(checked.value, request.computed);
   if (ready === undefined) return unscored(checked.value, request);

@@ -38,9 +38,15 @@ export const unfinishedCopyKey = recordKey('state', Buffer.from('unfinished copy
 export function parseStoreUrl(
   text: string,
 ): { readonly location: StoreLocation } | { readonly wrong: string } {
-  const folder = /^lmdb:(.+)$/s.exec(text)?.[1];
+  const folder = /^lmdb:([^\0]+)$/.exec(text)?.[1];
   if (folder !== undefined) return { location: { kind: 'lmdb', folder: resolve(folder) } };
-  if (!/^postgres(ql)?:/.test(text)) return { wrong: 'must be lmdb:<folder> or postgres://…' };
+  if (!/^postgres(ql)?:\/\/./.test(text) || !URL.canParse(text)) {
+    return {
+      wrong:
+        'must be lmdb:<folder>, such as lmdb:./data/store, or postgres://user:password@host:port/database ' +
+        'with %-escapes for special characters',
+    };
+  }
   const parsed = parsePostgresUrl(text);
   return 'wrong' in parsed ? parsed : { location: { kind: 'postgres', address: parsed.address } };
 }

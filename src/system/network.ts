@@ -49,3 +49,10 @@ export function contains(network: Network, address: Uint8Array): boolean {
   if (network.bytes.length !== address.length) return false;
   return network.bytes.every((byte, at) => byte === ((address[at] ?? 0) & mask(network.prefixBits, at)));
 }
+
+const loopbackHost = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
+
+/** Whether a URL's host name is this machine. */
+export function isLoopback(hostname: string): boolean {
+  return loopbackHost.test(hostname);
+}

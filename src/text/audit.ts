@@ -2,17 +2,18 @@
  * POST /v1/audit as data: what was found in the records, with intervals, what the named search engine makes
  * of it, and what it is worth in the caller's numbers. Nothing of it is kept.
  */
-import type {
-  AuditHeadline,
-  AuditIssue,
-  AuditIssueId,
-  AuditResponse,
-  AuditShare,
-  AuditStack,
-  FreeAuditRequest,
+import {
+  auditDefaults,
+  auditIssueTitles,
+  type AuditHeadline,
+  type AuditIssue,
+  type AuditIssueId,
+  type AuditResponse,
+  type AuditShare,
+  type AuditStack,
+  type FreeAuditRequest,
 } from '../contract/audit.js';
-import { auditDefaults, auditIssueTitles } from '../contract/audit.js';
-import { stacks, verticals } from '../contract/auditStacks.js';
+import { stacks, verticals } from './stacks.js';
 import type { AuditFindings } from '../native/index.js';
 import { roi, roiAssumptions } from './roi.js';
 import { wilson } from './wilson.js';

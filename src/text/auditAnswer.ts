@@ -1,9 +1,13 @@
 /** A FreeAuditRequest's body to its report: read, checked, cut into records and audited. */
-import type { AuditResponse, FreeAuditRequest } from '../contract/audit.js';
-import { auditDefaults } from '../contract/audit.js';
-import { type CheckJson, readBody } from '../contract/body.js';
-import { checkBody } from '../contract/validate.js';
-import { type ValidationError, valueError } from '../contract/validation.js';
+import {
+  auditDefaults,
+  freeAuditRequestType,
+  type AuditResponse,
+  type FreeAuditRequest,
+} from '../contract/audit.js';
+import { type CheckJson, readBody } from '../contract/schema/body.js';
+import { checkBody } from '../contract/schema/validate.js';
+import { type ValidationError, valueError } from '../contract/schema/validation.js';
 import type { AuditOutcome } from '../native/index.js';
 import { auditReport } from './audit.js';
 
@@ -36,7 +40,7 @@ function outcomeOf(request: FreeAuditRequest, parts: AuditParts, threads: number
 export function answerAudit(body: Uint8Array, parts: AuditParts, threads: number): AuditAnswer {
   const read = readBody(body, parts.checkJson);
   if (!read.ok) return { errors: read.errors };
-  const checked = checkBody('FreeAuditRequest', read.value);
+  const checked = checkBody(freeAuditRequestType, read.value);
   if (!checked.ok) return { errors: checked.errors };
   const request = checked.value;
   const { findings, text, fault } = outcomeOf(request, parts, threads);

@@ -3,10 +3,11 @@
  * validated here, and what turns out to be valid goes back to it written plainly, so that every text is
  * repaired by the same code.
  */
-import { type CheckJson, readBody } from '../contract/body.js';
+import { normalizeRequestType } from '../contract/normalize.js';
+import { type CheckJson, readBody } from '../contract/schema/body.js';
 import type { Answer, RouteRequest } from '../contract/exchange.js';
-import { checkBody } from '../contract/validate.js';
-import { type ValidationError, valueError } from '../contract/validation.js';
+import { checkBody } from '../contract/schema/validate.js';
+import { type ValidationError, valueError } from '../contract/schema/validation.js';
 import type { NormalizeResult } from '../native/index.js';
 import { BufferPool } from '../system/bufferPool.js';
 
@@ -55,7 +56,7 @@ const tooMuch: Readonly<Record<number, string>> = {
 function writtenPlainly(body: Uint8Array, checkJson: CheckJson): { plain: Buffer } | { answer: Answer } {
   const read = readBody(body, checkJson);
   if (!read.ok) return { answer: refused(read.errors) };
-  const checked = checkBody('NormalizeRequest', read.value);
+  const checked = checkBody(normalizeRequestType, read.value);
   if (!checked.ok) return { answer: refused(checked.errors) };
   return { plain: Buffer.from(JSON.stringify(checked.value)) };
 }

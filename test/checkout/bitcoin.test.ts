@@ -8,7 +8,7 @@ import type { Chain } from '../../src/checkout/chain.js';
 import type { FoundOutput } from '../../src/checkout/orders.js';
 import { readTiers, type Tiers } from '../../src/access/tiers.js';
 import type { RouteRequest } from '../../src/contract/exchange.js';
-import type { BitcoinOrder } from '../../src/contract/orders.js';
+import type { BitcoinOrder } from '../../src/contract/bitcoin.js';
 import { native } from '../../src/native/addon.js';
 import { findKeyById } from '../../src/store/keys.js';
 import { acquireLease, releaseLease } from '../../src/store/leases.js';

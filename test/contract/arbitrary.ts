@@ -1,6 +1,6 @@
 /** Values that nearly fit a shape: right, at a bound, just over it, or of another type. */
 import fc from 'fast-check';
-import type { Shape } from '../../src/contract/shape.js';
+import type { Shape } from '../../src/contract/schema/shape.js';
 
 const junk: fc.Arbitrary<unknown> = fc.oneof(
   fc.constantFrom<unknown[]>(null, true, false, 0, 1, -1, 5, 5.5, 1e300, '', 'x', '5', 'true', '1e3'),

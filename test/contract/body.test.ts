@@ -2,9 +2,15 @@
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { type CheckJson, type OtherMediaType, checkMediaType, readBody } from '../../src/contract/body.js';
-import { checkBody } from '../../src/contract/validate.js';
-import type { ValidationError } from '../../src/contract/validation.js';
+import { fuseRequestType } from '../../src/contract/fuse.js';
+import {
+  type CheckJson,
+  type OtherMediaType,
+  checkMediaType,
+  readBody,
+} from '../../src/contract/schema/body.js';
+import { checkBody } from '../../src/contract/schema/validate.js';
+import type { ValidationError } from '../../src/contract/schema/validation.js';
 import { native } from '../../src/native/addon.js';
 import { checkJson } from '../reference/json.js';
 
@@ -30,7 +36,7 @@ const checks: Record<string, CheckJson> = { oracle: checkJson, native: (body) =>
 function errorsOf(bytes: Uint8Array, check: CheckJson): readonly ValidationError[] {
   const read = readBody(bytes, check);
   if (!read.ok) return read.errors;
-  const checked = checkBody('FuseRequest', read.value);
+  const checked = checkBody(fuseRequestType, read.value);
   return checked.ok ? [] : checked.errors;
 }
 

@@ -4,13 +4,12 @@ import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import fc from 'fast-check';
-import { examples } from '../../src/contract/examples.js';
-import { doorDocument, gatewayDocument } from '../../src/contract/openapi.js';
 import { routeList } from '../../src/contract/routes.js';
-import { shapeNamed } from '../../src/contract/shape.js';
-import { checkBody, validators } from '../../src/contract/validate.js';
+import { checkBody } from '../../src/contract/schema/validate.js';
 import { nearly } from './arbitrary.js';
 import { documents } from './documents.js';
+import { door as doorDocument, examples, gateway } from './examples.js';
+import { bodyNamed, bodyShape } from './routeTypes.js';
 import { assertFits, fits } from './schemaCheck.js';
 
 interface Operation {
@@ -27,7 +26,7 @@ interface Document {
   components: { schemas: Record<string, { properties?: Record<string, Record<string, unknown>> }> };
 }
 
-const document = JSON.parse(JSON.stringify(gatewayDocument())) as Document;
+const document = JSON.parse(JSON.stringify(gateway())) as Document;
 const door = JSON.parse(JSON.stringify(doorDocument('https://door.example'))) as Document;
 const parts = { gateway: document, door } as const;
 
@@ -107,8 +106,8 @@ test('FuseRequest says types, defaults, allowed values and extensions as the con
 
 test('a JSON Schema validator with the document takes the same FuseRequests as the server', () => {
   fc.assert(
-    fc.property(nearly(shapeNamed('FuseRequest')), (value) => {
-      assert.equal(fits(value, 'FuseRequest'), validators.FuseRequest(value));
+    fc.property(nearly(bodyShape('FuseRequest')), (value) => {
+      assert.equal(fits(value, 'FuseRequest'), bodyNamed('FuseRequest').is(value));
     }),
     { numRuns: 2000, seed: 20261121 },
   );

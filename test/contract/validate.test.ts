@@ -2,17 +2,17 @@
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import type { RequestBodies } from '../../src/contract/schemas.js';
-import { shapeNamed } from '../../src/contract/shape.js';
-import { checkBody, checkParameters, explainBody, validators } from '../../src/contract/validate.js';
+import { nearQueryType } from '../../src/contract/near.js';
+import { checkBody, checkParameters, explainBody } from '../../src/contract/schema/validate.js';
 import { nearly } from './arbitrary.js';
+import { bodyNamed, bodyShape, bodyTypes } from './routeTypes.js';
 
-const names = Object.keys(validators) as (keyof RequestBodies)[];
+const names = [...bodyTypes.keys()];
 
 /** Whether both say the same; the verdict. */
-function verdict(name: keyof RequestBodies, value: unknown): boolean {
-  const accepted = validators[name](value);
-  const errors = explainBody(name, value);
+function verdict(name: string, value: unknown): boolean {
+  const accepted = bodyNamed(name).is(value);
+  const errors = explainBody(bodyNamed(name), value);
   assert.equal(accepted, errors.length === 0, `${name}: ${JSON.stringify(errors)}`);
   return accepted;
 }
@@ -21,7 +21,7 @@ for (const name of names) {
   test(`${name}: validator and interpreter agree`, () => {
     const verdicts = { accepted: 0, refused: 0 };
     fc.assert(
-      fc.property(nearly(shapeNamed(name)), (value) => {
+      fc.property(nearly(bodyShape(name)), (value) => {
         verdicts[verdict(name, value) ? 'accepted' : 'refused']++;
       }),
       { numRuns: 2000, seed: 20261121 },
@@ -38,8 +38,8 @@ for (const name of names) {
 
 const doc = { id: 'a', text: 'b', dense_score: 1 };
 
-function errorsOf(name: keyof RequestBodies, value: unknown) {
-  const checked = checkBody(name, value);
+function errorsOf(name: string, value: unknown) {
+  const checked = checkBody(bodyNamed(name), value);
   return checked.ok ? [] : checked.errors;
 }
 
@@ -124,7 +124,8 @@ test('rules across fields come only when nothing else is wrong', () => {
 });
 
 test('parameters are read as the type they declare', () => {
-  const near = (k: string) => checkParameters('NearQuery', 'query', (name) => (name === 'k' ? k : undefined));
+  const near = (k: string) =>
+    checkParameters(nearQueryType, 'query', (name) => (name === 'k' ? k : undefined));
   assert.deepEqual(near('5'), { ok: true, value: { k: 5 } });
   for (const [k, type] of [
     ['', 'int_type'],

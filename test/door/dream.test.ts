@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { DreamResponse } from '../../src/contract/dream.js';
 import type { ReceiptResponse } from '../../src/contract/receipt.js';
-import { shapeNamed } from '../../src/contract/shape.js';
 import { canonicalJson } from '../../src/door/verify.js';
 import { native } from '../../src/native/addon.js';
 import { visitEntries } from '../../src/store/entries.js';
 import { decodeReceipt } from '../../src/store/fragments.js';
+import { bodyShape } from '../contract/routeTypes.js';
 import { newUnitId, openTestStore } from '../outreach/fixture.js';
 import { placesOf, startDoor, type DoorAnswer } from './fixture.js';
 
@@ -200,7 +200,7 @@ describe('an idempotency key', () => {
 });
 
 describe('bounds', () => {
-  const shape = shapeNamed('DreamRequest');
+  const shape = bodyShape('DreamRequest');
   const fields = shape.kind === 'object' ? shape.fields : [];
   for (const { name, shape: field } of fields) {
     const max = field.kind === 'string' ? field.max : 0;

@@ -2,16 +2,13 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { describe, test } from 'node:test';
-import type {
-  FocusResponse,
-  FragmentsResponse,
-  GraphResponse,
-  LeaderboardResponse,
-  NearResponse,
-  WalkResponse,
-} from '../../src/contract/explore.js';
+import type { FocusResponse } from '../../src/contract/focus.js';
+import type { FragmentsResponse, GraphResponse } from '../../src/contract/graph.js';
+import type { LeaderboardResponse } from '../../src/contract/leaderboard.js';
+import type { NearResponse } from '../../src/contract/near.js';
+import type { WalkResponse } from '../../src/contract/walk.js';
+import { examples } from '../contract/examples.js';
 import { exploreExamples } from './exploreReference.js';
-import { examples } from '../../src/contract/examples.js';
 import { openTestStore } from '../outreach/fixture.js';
 import { exchange, head } from '../http/raw.js';
 import { embedding, explored, placesOf, startDoor, startTestExploration } from './fixture.js';

@@ -1,7 +1,7 @@
 /** A server of the fragment door alone, on a store and previews of its own. */
 import { join } from 'node:path';
 import { after } from 'node:test';
-import type { ValidationError } from '../../src/contract/validation.js';
+import type { ValidationError } from '../../src/contract/schema/validation.js';
 import { routeList } from '../../src/contract/routes.js';
 import { doorHandlers, type DoorRouteId } from '../../src/door/handlers.js';
 import { textEmbedding } from '../../src/door/embedding.js';

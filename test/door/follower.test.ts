@@ -4,7 +4,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { loadHnsw, readState } from '../../src/door/nearestIndex.js';
 import type { ExplorationProcess } from '../../src/door/exploration.js';
-import type { NearResponse } from '../../src/contract/explore.js';
+import type { NearResponse } from '../../src/contract/near.js';
 import { systemClock } from '../../src/system/clock.js';
 import { openTestStore } from '../outreach/fixture.js';
 import { fill, receiptOf } from './fill.js';

@@ -1,13 +1,10 @@
 /** A withheld fragment is found by no filter and no nearness that would tell of its content. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type {
-  FragmentsResponse,
-  GraphResponse,
-  LeaderboardResponse,
-  NearResponse,
-  WalkResponse,
-} from '../../src/contract/explore.js';
+import type { FragmentsResponse, GraphResponse } from '../../src/contract/graph.js';
+import type { LeaderboardResponse } from '../../src/contract/leaderboard.js';
+import type { NearResponse } from '../../src/contract/near.js';
+import type { WalkResponse } from '../../src/contract/walk.js';
 import { keepNotice } from '../../src/store/notices.js';
 import { exchange, head } from '../http/raw.js';
 import { newUnitId, openTestStore } from '../outreach/fixture.js';

@@ -11,6 +11,7 @@ import { exactOffLoop } from '../../src/search/offLoop.js';
 import { noModels } from '../search/embedding.js';
 import { MemoryKeys, openTiers, shippedTiers, testAccess, type TestAccessParts } from '../access/fixture.js';
 import { startServer } from './fixture.js';
+import { bodyNamed } from '../contract/routeTypes.js';
 import { exchange, head, post, RawClient, type RawResponse } from './raw.js';
 import { text } from './routes.js';
 
@@ -26,7 +27,7 @@ const leads = {
   method: 'POST',
   path: '/leads',
   limit: 'leads',
-  body: { kind: 'json', schema: 'QuoteRequest', other: 'none', limit: 1000 },
+  body: { kind: 'json', schema: bodyNamed('QuoteRequest'), other: 'none', limit: 1000 },
   cors: true,
 } as const satisfies Route & { id: string };
 

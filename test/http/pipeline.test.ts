@@ -7,6 +7,7 @@ import { routes, type Route } from '../../src/contract/routes.js';
 import { servedRoute } from '../../src/http/pipeline.js';
 import { native } from '../../src/native/addon.js';
 import { openTiers, testAccess } from '../access/fixture.js';
+import { bodyNamed, parametersNamed } from '../contract/routeTypes.js';
 import { startServer } from './fixture.js';
 import { exchange, head, post, type RawResponse } from './raw.js';
 
@@ -21,7 +22,7 @@ function seen(request: RouteRequest): Answer {
 const base: Route = {
   ...routes.health,
   method: 'POST',
-  body: { kind: 'json', schema: 'QuoteRequest', other: 'none', limit: 1000 },
+  body: { kind: 'json', schema: bodyNamed('QuoteRequest'), other: 'none', limit: 1000 },
 };
 
 const served = [
@@ -30,14 +31,14 @@ const served = [
     ...base,
     id: 'dream',
     path: '/dream',
-    body: { kind: 'json', schema: 'DreamRequest', other: 'none', limit: 1000 },
-    parameters: { header: 'DreamHeaders' },
+    body: { kind: 'json', schema: bodyNamed('DreamRequest'), other: 'none', limit: 1000 },
+    parameters: { header: parametersNamed('DreamHeaders') },
   },
   {
     ...base,
     id: 'confirm',
     path: '/confirm',
-    body: { kind: 'raw', schema: 'DreamConfirmRequest', other: 'form', limit: 1000 },
+    body: { kind: 'raw', schema: bodyNamed('DreamConfirmRequest'), other: 'form', limit: 1000 },
   },
   {
     ...base,
@@ -45,7 +46,7 @@ const served = [
     method: 'GET',
     path: '/card',
     body: { kind: 'none' },
-    parameters: { query: 'CardStatusQuery' },
+    parameters: { query: parametersNamed('CardStatusQuery') },
   },
 ] as const satisfies readonly (Route & { id: string })[];
 

@@ -5,14 +5,8 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Answer } from '../../src/contract/exchange.js';
-import { examples } from '../../src/contract/examples.js';
-import type {
-  LimitsResponse,
-  PrivacyResponse,
-  ReadyResponse,
-  VersionResponse,
-} from '../../src/contract/info.js';
-import { gatewayDocument } from '../../src/contract/openapi.js';
+import type { PrivacyResponse, ReadyResponse, VersionResponse } from '../../src/contract/info.js';
+import type { LimitsResponse } from '../../src/contract/limits.js';
 import { type RouteId, routes } from '../../src/contract/routes.js';
 import { banner, health } from '../../src/info/banner.js';
 import { limits, rateLimits } from '../../src/info/limits.js';
@@ -24,6 +18,7 @@ import { native } from '../../src/native/addon.js';
 import { storedData } from '../../src/store/retention.js';
 import type { Store } from '../../src/store/store.js';
 import { systemClock } from '../../src/system/clock.js';
+import { examples, gateway } from '../contract/examples.js';
 import { shippedTiers } from '../access/fixture.js';
 import { assertFits } from '../contract/schemaCheck.js';
 
@@ -113,7 +108,7 @@ test('openapi.json is the document', async () => {
   const answer = await (openapi() as unknown as Ignoring)();
   assert.ok('bytes' in answer.body && typeof answer.body.bytes === 'string');
   assert.equal(answer.body.type, 'application/json');
-  assert.deepEqual(JSON.parse(answer.body.bytes), JSON.parse(JSON.stringify(gatewayDocument())));
+  assert.deepEqual(JSON.parse(answer.body.bytes), JSON.parse(JSON.stringify(gateway())));
 });
 
 test('ready says what is not, and leaves nothing in the data folder', async () => {

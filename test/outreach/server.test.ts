@@ -1,11 +1,11 @@
 /** The outreach routes and commands end to end: the compiled program, its processes, its store, over HTTP. */
+import { bodyShape } from '../contract/routeTypes.js';
 import assert from 'node:assert/strict';
 import { AsyncResource } from 'node:async_hooks';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { shapeNamed } from '../../src/contract/shape.js';
 import { exchange, head, post, RawClient, type RawResponse } from '../http/raw.js';
 import { run, temporaryFolder, type Running } from '../processes/run.js';
 import { evilDestinations } from '../vectors/destinations.js';
@@ -80,7 +80,7 @@ describe('leads and interests', () => {
     ['/v1/delivery-interest', 'DeliveryInterestRequest', { email: 'a@b', delivery_model: 'oem_embedded' }],
   ] as const) {
     test(`${name}: every bound below, at and above, in code points`, async () => {
-      const shape = shapeNamed(name);
+      const shape = bodyShape(name);
       assert.ok(shape.kind === 'object');
       let bounded = 0;
       for (const field of shape.fields) {

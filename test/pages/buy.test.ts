@@ -13,7 +13,7 @@ import { Bitcoin } from '../../src/checkout/bitcoin.js';
 import { bitcoinOrder, createBitcoinOrder } from '../../src/checkout/bitcoinRoutes.js';
 import { pricing } from '../../src/checkout/pricing.js';
 import type { Answer, Handler } from '../../src/contract/exchange.js';
-import type { BitcoinOrder } from '../../src/contract/orders.js';
+import type { BitcoinOrder } from '../../src/contract/bitcoin.js';
 import { native } from '../../src/native/addon.js';
 import { buyPages } from '../../src/pages/buy.js';
 import { pageFile } from '../../src/pages/page.js';

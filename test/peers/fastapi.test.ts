@@ -2,11 +2,10 @@
 import { after, before, test } from 'node:test';
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import type { ParameterSets, RequestBodies } from '../../src/contract/schemas.js';
-import { shapeNamed } from '../../src/contract/shape.js';
-import { type ParameterPlace, checkBody, checkParameters, validators } from '../../src/contract/validate.js';
-import { MAX_ERRORS, type ValidationError } from '../../src/contract/validation.js';
+import { type ParameterPlace, checkBody, checkParameters } from '../../src/contract/schema/validate.js';
+import { MAX_ERRORS, type ValidationError } from '../../src/contract/schema/validation.js';
 import { nearly } from '../contract/arbitrary.js';
+import { bodyNamed, bodyShape, bodyTypes, parametersNamed } from '../contract/routeTypes.js';
 import { type Peer, startPeer } from './fastapi.js';
 import { findPython } from './python.js';
 
@@ -22,7 +21,7 @@ after(() => {
 });
 
 const seed = 20261121;
-const names = Object.keys(validators) as (keyof RequestBodies)[];
+const names = [...bodyTypes.keys()];
 
 /** Rules that the models do not declare: pydantic would name them otherwise or not at all. */
 const undeclared = (error: ValidationError) =>
@@ -51,8 +50,8 @@ function compare(
   assert.deepEqual(declared.map(words).sort(), theirs.errors.map(words).sort(), sent);
 }
 
-async function compareBody(name: keyof RequestBodies, body: string): Promise<boolean> {
-  const checked = checkBody(name, JSON.parse(body));
+async function compareBody(name: string, body: string): Promise<boolean> {
+  const checked = checkBody(bodyNamed(name), JSON.parse(body));
   const headers = { 'content-type': 'application/json' };
   const theirs = await peer.ask({ method: 'POST', path: `/${name}`, headers, body });
   compare(`${name} ${body.slice(0, 2000)}`, checked.ok ? [] : checked.errors, theirs);
@@ -61,7 +60,7 @@ async function compareBody(name: keyof RequestBodies, body: string): Promise<boo
 
 for (const name of names) {
   test(`${name}: FastAPI refuses the same bodies for the same reasons`, { skip }, async () => {
-    const values = fc.sample(nearly(shapeNamed(name)), { numRuns: 1000, seed });
+    const values = fc.sample(nearly(bodyShape(name)), { numRuns: 1000, seed });
     const junk = fc.sample(fc.jsonValue({ maxDepth: 2 }), { numRuns: 50, seed });
     let accepted = 0;
     for (const value of [...values, ...junk]) {
@@ -77,7 +76,7 @@ test('FastAPI answers an empty body alike', { skip }, async () => {
 });
 
 interface Asked {
-  set: keyof ParameterSets;
+  set: string;
   from: ParameterPlace;
   values: readonly Record<string, string>[];
 }
@@ -102,7 +101,7 @@ const parameters: readonly Asked[] = [
 for (const { set, from, values } of parameters) {
   test(`${set}: FastAPI refuses the same parameters`, { skip }, async () => {
     for (const value of values) {
-      const checked = checkParameters(set, from, (name) => value[name]);
+      const checked = checkParameters(parametersNamed(set), from, (name) => value[name]);
       const sent = from === 'query' ? { query: new URLSearchParams(value).toString() } : { headers: value };
       const theirs = await peer.ask({ method: 'GET', path: `/${set}`, ...sent });
       compare(`${set} ${JSON.stringify(value)}`, checked.ok ? [] : checked.errors, theirs);

@@ -1,7 +1,7 @@
 /** Speaks to the FastAPI peer: one Python process, JSON lines over its standard streams. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
-import type { ValidationError } from '../../src/contract/validation.js';
+import type { ValidationError } from '../../src/contract/schema/validation.js';
 import { projectRoot } from './python.js';
 
 /** What the peer is asked. */

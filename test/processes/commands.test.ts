@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import type { LimitsResponse } from '../../src/contract/info.js';
+import type { LimitsResponse } from '../../src/contract/limits.js';
 import { exchange, head, post } from '../http/raw.js';
 import { run, temporaryFolder, until, type Running } from './run.js';
 

@@ -11,7 +11,7 @@ import { runEmbedder } from '../../src/processes/embedderProcess.js';
 import { runParent } from '../../src/processes/parent.js';
 import { runWorker } from '../../src/processes/worker.js';
 import { systemClock } from '../../src/system/clock.js';
-import { readConfiguration, type Configuration } from '../../src/system/configuration.js';
+import { readConfiguration, type Configuration } from '../../src/configuration.js';
 import { createLog } from '../../src/system/log.js';
 import { systemRandomness } from '../../src/system/randomness.js';
 import { openTiers } from '../access/fixture.js';

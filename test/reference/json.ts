@@ -1,5 +1,5 @@
 /** Strict JSON (RFC 8259), checked the obvious way: the oracle of the native check. */
-import type { JsonReason } from '../../src/contract/body.js';
+import type { JsonReason } from '../../src/contract/schema/body.js';
 
 /** Where (byte offset) and why bytes are refused. */
 export interface Refusal {

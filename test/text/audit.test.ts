@@ -11,15 +11,15 @@ import {
   type AuditStacksResponse,
   type FreeAuditRequest,
 } from '../../src/contract/audit.js';
-import { examples } from '../../src/contract/examples.js';
 import type { Answer } from '../../src/contract/exchange.js';
 import { routes } from '../../src/contract/routes.js';
-import type { HTTPValidationError } from '../../src/contract/validation.js';
+import type { HTTPValidationError } from '../../src/contract/schema/validation.js';
 import { servedRoute } from '../../src/http/pipeline.js';
 import { native } from '../../src/native/addon.js';
 import { audit, auditStacks } from '../../src/pages/audit.js';
 import { auditOffLoop } from '../../src/text/auditOffLoop.js';
 import { wilson } from '../../src/text/wilson.js';
+import { examples } from '../contract/examples.js';
 import { testAccess } from '../access/fixture.js';
 import { startServer } from '../http/fixture.js';
 import { exchange, head, post } from '../http/raw.js';

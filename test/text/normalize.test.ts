@@ -5,13 +5,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { examples } from '../../src/contract/examples.js';
 import type { Answer, RouteRequest } from '../../src/contract/exchange.js';
 import type { NormalizeRequest, NormalizeResponse } from '../../src/contract/normalize.js';
 import { routes } from '../../src/contract/routes.js';
 import { servedRoute } from '../../src/http/pipeline.js';
 import { native } from '../../src/native/addon.js';
 import { LOOP_BODY_LIMIT, normalizeHandler } from '../../src/text/normalize.js';
+import { examples } from '../contract/examples.js';
 import { MemoryKeys, shippedTiers, testAccess } from '../access/fixture.js';
 import { startServer } from '../http/fixture.js';
 import { exchange, head, post } from '../http/raw.js';

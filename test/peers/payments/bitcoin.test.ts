@@ -6,11 +6,8 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import type {
-  BitcoinOrder,
-  BitcoinOrderCreated,
-  LightningOrderCreated,
-} from '../../../src/contract/orders.js';
+import type { BitcoinOrder, BitcoinOrderCreated } from '../../../src/contract/bitcoin.js';
+import type { LightningOrderCreated } from '../../../src/contract/lightning.js';
 import type { ReadyResponse } from '../../../src/contract/info.js';
 import { readAccount } from '../../../src/checkout/addresses.js';
 import { visitOrders, type OrderRecord } from '../../../src/store/orders.js';

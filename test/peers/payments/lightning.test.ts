@@ -10,7 +10,7 @@ import type {
   LightningCapacityResponse,
   LightningOrder,
   LightningOrderCreated,
-} from '../../../src/contract/orders.js';
+} from '../../../src/contract/lightning.js';
 import { exchange, head, post, type RawResponse } from '../../http/raw.js';
 import { findOrderAt } from '../../../src/store/orders.js';
 import { storeAt } from '../../store/open.js';

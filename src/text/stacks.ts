@@ -2,7 +2,12 @@
  * What search engines do by default to the issues of an audit, each claim with where it is documented: the
  * vendors' own pages, the Unicode annexes they follow, and the card of the model that ships.
  */
-import { auditIssues, type AuditIssueId, type AuditStack } from './audit.js';
+import {
+  auditIssues,
+  type AuditIssueId,
+  type AuditStack,
+  type AuditStacksResponse,
+} from '../contract/audit.js';
 
 /** A claim and its source. */
 type Claim = readonly [consequence: string, source: string];
@@ -332,3 +337,9 @@ export const verticals: ReadonlyMap<string, string> = new Map([
   ['manufacturing', 'part numbers with typographic dashes and invisible characters, units'],
   ['custom', 'the issues with the largest shares above'],
 ]);
+
+/** The answer of GET /v1/audit/stacks: what this installation knows. */
+export const auditStacksResponse: AuditStacksResponse = {
+  stacks: [...stacks],
+  verticals: [...verticals.keys()],
+};

@@ -1,24 +1,18 @@
 /** Turns a generated schema into a component of the OpenAPI document (OpenAPI 3.1.0, Schema Object). */
-import { type Annotation, annotations } from './annotations.js';
-import { inOrder } from './literals.js';
-import { type JsonSchema, schemaOf } from './schemas.js';
-import { referenced } from './shape.js';
-import { closedBodies } from './validate.js';
+import { isNull, referenced, type JsonSchema } from './jsonSchema.js';
+import { plainType, type FieldNotes, type WireType } from './wireType.js';
 
 /** A Schema Object of the document. */
 export type SchemaObject = Readonly<Record<string, unknown>>;
 
 type Reader = (schema: JsonSchema) => SchemaObject;
 
-const isNull = (schema: JsonSchema) => schema.type === 'null';
-
 /** Allowed values as one `enum`, null among them when it is allowed. */
 function enumeration(values: readonly unknown[], nullable: boolean): SchemaObject {
-  const ordered = inOrder(values);
-  if (ordered.length === 1 && !nullable) return { const: ordered[0] };
-  const isText = ordered.every((value) => typeof value === 'string');
+  if (values.length === 1 && !nullable) return { const: values[0] };
+  const isText = values.every((value) => typeof value === 'string');
   const type = nullable ? ['string', 'null'] : 'string';
-  return { ...(isText ? { type } : {}), enum: nullable ? [...ordered, null] : ordered };
+  return { ...(isText ? { type } : {}), enum: nullable ? [...values, null] : values };
 }
 
 function alternatives(schemas: readonly JsonSchema[], read: Reader): SchemaObject {
@@ -39,22 +33,22 @@ function alternatives(schemas: readonly JsonSchema[], read: Reader): SchemaObjec
   return { anyOf: nullable ? [...parts, { type: 'null' }] : parts };
 }
 
-function reference(name: string, read: Reader, meet: (name: string) => void): SchemaObject {
-  const target = schemaOf(name);
+function reference(type: WireType, read: Reader, meet: (type: WireType) => void): SchemaObject {
+  const { name, schema: target } = type;
   if (Object.keys(target.properties ?? {}).length === 0) {
     const { description, ...rest } = read(target);
     return description === undefined || target.type === undefined ? rest : { description, ...rest };
   }
-  meet(name);
+  meet(type);
   return { $ref: `#/components/schemas/${name}` };
 }
 
-function fields(schema: JsonSchema, annotation: Annotation | undefined, read: Reader): SchemaObject {
+function fields(schema: JsonSchema, notes: FieldNotes | undefined, read: Reader): SchemaObject {
   const entries = Object.entries(schema.properties ?? {}).map(([name, property]) => {
-    const value = annotation?.defaults[name];
+    const value = notes?.defaults[name];
     const added = {
       ...(value === undefined ? {} : { default: value }),
-      ...(annotation?.extensions.includes(name) === true ? { 'x-extension': true } : {}),
+      ...(notes?.extensions.includes(name) === true ? { 'x-extension': true } : {}),
     };
     return [name, { ...read(property), ...added }] as const;
   });
@@ -63,7 +57,7 @@ function fields(schema: JsonSchema, annotation: Annotation | undefined, read: Re
 
 function object(
   schema: JsonSchema,
-  annotation: Annotation | undefined,
+  notes: FieldNotes | undefined,
   closed: boolean,
   read: Reader,
 ): SchemaObject {
@@ -73,27 +67,27 @@ function object(
   }
   return {
     type: 'object',
-    properties: fields(schema, annotation, read),
+    properties: fields(schema, notes, read),
     ...(required.length === 0 ? {} : { required }),
     ...(closed ? { additionalProperties: false } : {}),
   };
 }
 
-/**
- * The component of a wire type. `meet` is told of every component it refers to.
- */
-export function componentOf(name: string, meet: (name: string) => void): SchemaObject {
-  const annotation = (annotations as Readonly<Record<string, Annotation | undefined>>)[name];
+/** The component of a wire type. `meet` is told of every type it refers to. */
+export function componentOf(type: WireType, meet: (type: WireType) => void): SchemaObject {
+  const { components, closed } = type;
   const shapeOf = (schema: JsonSchema, top: boolean): SchemaObject => {
     const inner: Reader = (part) => shapeOf(part, false);
     const { description, $ref, oneOf, items, ...rest } = schema;
     const said = description === undefined ? {} : { description };
-    if ($ref !== undefined) return { ...reference(referenced($ref), inner, meet), ...said };
+    if ($ref !== undefined) {
+      return { ...reference(plainType(referenced($ref), components), inner, meet), ...said };
+    }
     if (oneOf !== undefined) return { ...said, ...alternatives(oneOf, inner) };
     if (schema.const !== undefined) return { ...said, const: schema.const };
     if (items !== undefined) return { ...said, ...rest, items: inner(items) };
     if (schema.type !== 'object') return { ...said, ...rest };
-    return { ...said, ...object(schema, top ? annotation : undefined, top && closedBodies.has(name), inner) };
+    return { ...said, ...object(schema, top ? type : undefined, top && closed, inner) };
   };
-  return shapeOf(schemaOf(name), true);
+  return shapeOf(type.schema, true);
 }

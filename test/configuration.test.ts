@@ -7,11 +7,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, describe, test } from 'node:test';
-import {
-  installedModelsFolder,
-  readConfiguration,
-  renderConfiguration,
-} from '../../src/system/configuration.js';
+import { readConfiguration, settings } from '../src/configuration.js';
+import { installedModelsFolder } from '../src/models/settings.js';
+import { renderSettings } from '../src/system/settings.js';
 
 const linux = { platform: 'linux', cores: 4 } as const;
 
@@ -559,5 +557,5 @@ test('names that are nearly ours are named, others are not', () => {
 });
 
 test('docs/configuration.md is what the table makes', () => {
-  assert.equal(readFileSync('docs/configuration.md', 'utf8'), renderConfiguration());
+  assert.equal(readFileSync('docs/configuration.md', 'utf8'), renderSettings(settings));
 });

@@ -1,5 +1,10 @@
 /** The catalogue of delivery models (contract, What the service does, 7): by agreement, not for sale. */
-import type { DeliveryModel, DeliveryModelId } from './delivery.js';
+import {
+  deliveryModelIds,
+  type DeliveryModel,
+  type DeliveryModelId,
+  type DeliveryModelsResponse,
+} from '../contract/delivery.js';
 
 /** What every entry says alike: a human scopes it, and no price is final. */
 const byAgreement = {
@@ -73,6 +78,6 @@ const entries: Readonly<Record<DeliveryModelId, Entry>> = {
 };
 
 /** The three entries, in the contract's order. */
-export const catalogue: readonly DeliveryModel[] = (
-  ['dedicated_byoc', 'self_hosted_appliance', 'oem_embedded'] as const
-).map((id) => ({ delivery_model: id, ...entries[id], ...byAgreement }));
+export const deliveryCatalogue: DeliveryModelsResponse = {
+  models: deliveryModelIds.map((id) => ({ delivery_model: id, ...entries[id], ...byAgreement })),
+};

@@ -1,6 +1,6 @@
 /** A generated JSON Schema read into the few shapes the contract uses; an unknown one stops the start. */
-import { inOrder } from './literals.js';
-import { type JsonSchema, schemaOf } from './schemas.js';
+import { componentNamed, isNull, referenced, type Components, type JsonSchema } from './jsonSchema.js';
+import type { WireType } from './wireType.js';
 
 /** One field of an object. */
 export interface FieldShape {
@@ -22,50 +22,43 @@ export type Shape = { readonly nullable: boolean } & (
   | { readonly kind: 'object'; readonly fields: readonly FieldShape[] }
 );
 
-const prefix = '#/components/schemas/';
-
-/** Name of the component a reference points to. */
-export function referenced(reference: string): string {
-  if (!reference.startsWith(prefix)) throw new Error(`A reference outside the components: ${reference}`);
-  return reference.slice(prefix.length);
-}
-
 function nullableOf(shape: Shape): Shape {
   return { ...shape, nullable: true };
 }
 
 /** Alternatives: null beside one other makes that nullable; literals beside each other are one literal. */
-function alternatives(schemas: readonly JsonSchema[]): Shape {
-  const shapes = schemas.filter((schema) => schema.type !== 'null').map(shapeOf);
+function alternatives(schemas: readonly JsonSchema[], components: Components): Shape {
+  const shapes = schemas.filter((schema) => !isNull(schema)).map((schema) => read(schema, components));
   const literals = shapes.flatMap((shape) => (shape.kind === 'literal' ? shape.values : []));
   const [only] = shapes;
   if (only === undefined) throw new Error('A schema that allows nothing but null');
   let shape: Shape = { kind: 'union', shapes, nullable: false };
   if (shapes.length === 1) shape = only;
   else if (shapes.every(({ kind }) => kind === 'literal')) {
-    shape = { kind: 'literal', values: inOrder(literals), nullable: shapes.some(({ nullable }) => nullable) };
+    shape = { kind: 'literal', values: literals, nullable: shapes.some(({ nullable }) => nullable) };
   }
   return shapes.length < schemas.length ? nullableOf(shape) : shape;
 }
 
-function objectShape(schema: JsonSchema): Shape {
+function objectShape(schema: JsonSchema, components: Components): Shape {
   const { properties = {}, required = [], additionalProperties } = schema;
   if (typeof additionalProperties === 'object') {
     if (Object.keys(properties).length > 0) throw new Error('An object with both fields and a map');
-    return { kind: 'map', values: shapeOf(additionalProperties), nullable: false };
+    return { kind: 'map', values: read(additionalProperties, components), nullable: false };
   }
   const fields = Object.entries(properties).map(([name, property]) => ({
     name,
     required: required.includes(name),
-    shape: shapeOf(property),
+    shape: read(property, components),
   }));
   return { kind: 'object', fields, nullable: false };
 }
 
 /** The shape of a generated schema. */
-export function shapeOf(schema: JsonSchema): Shape {
-  if (schema.$ref !== undefined) return shapeOf(schemaOf(referenced(schema.$ref)));
-  if (schema.oneOf !== undefined) return alternatives(schema.oneOf);
+function read(schema: JsonSchema, components: Components): Shape {
+  const { $ref, oneOf } = schema;
+  if ($ref !== undefined) return read(componentNamed(components, referenced($ref)), components);
+  if (oneOf !== undefined) return alternatives(oneOf, components);
   if (schema.const !== undefined) return { kind: 'literal', values: [schema.const], nullable: false };
   switch (schema.type) {
     case undefined:
@@ -85,7 +78,7 @@ export function shapeOf(schema: JsonSchema): Shape {
       return { kind: schema.type, min, max, nullable: false };
     }
     case 'array': {
-      const items = shapeOf(schema.items ?? {});
+      const items = read(schema.items ?? {}, components);
       return {
         kind: 'list',
         items,
@@ -95,17 +88,24 @@ export function shapeOf(schema: JsonSchema): Shape {
       };
     }
     case 'object':
-      return objectShape(schema);
+      return objectShape(schema, components);
     default:
       throw new Error(`A schema type the contract does not know: ${schema.type}`);
   }
 }
 
-const shapes = new Map<string, Shape>();
+const shapes = new WeakMap<JsonSchema, Shape>();
 
-/** The shape of a wire type by name. */
-export function shapeNamed(name: string): Shape {
-  let shape = shapes.get(name);
-  if (shape === undefined) shapes.set(name, (shape = shapeOf(schemaOf(name))));
+/** The shape of a wire type. */
+export function shapeOf({ schema, components }: WireType): Shape {
+  let shape = shapes.get(schema);
+  if (shape === undefined) shapes.set(schema, (shape = read(schema, components)));
   return shape;
+}
+
+/** The fields of a set of parameters. */
+export function fieldsOf(type: WireType): readonly FieldShape[] {
+  const shape = shapeOf(type);
+  if (shape.kind !== 'object') throw new Error(`${type.name} is not a set of parameters`);
+  return shape.fields;
 }

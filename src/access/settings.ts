@@ -1,0 +1,61 @@
+/** Settings of access: tiers, callers without a key, and whose word about an address is taken. */
+import { parseNetwork } from '../system/network.js';
+import type { Parsed, Settings } from '../system/settings.js';
+import {
+  integerOrNull,
+  mostCharactersPerMonth,
+  mostRequestsPerMinute,
+  parsePath,
+} from '../system/settingValues.js';
+
+function parseProxies(text: string): Parsed<readonly string[]> {
+  const value = text === '' ? [] : text.split(',').map((network) => network.trim());
+  if (value.every((network) => parseNetwork(network) !== undefined)) return { value };
+  return {
+    wrong:
+      'must be IP addresses and networks separated by commas, such as 10.0.0.0/8,2001:db8::/32, ' +
+      'with no bit set behind the prefix',
+  };
+}
+
+/** Who may call, and how often. */
+export const accessSettings = {
+  /** Addresses and networks (CIDR) whose word about a client's address is taken. */
+  trustedProxies: {
+    name: 'TRUSTED_PROXIES',
+    type: 'addresses and networks, by commas',
+    fallback: '',
+    fallbackShown: 'none',
+    meaning:
+      'Proxies whose `X-Forwarded-For` or `Forwarded` tells the client’s address, as in ' +
+      '`10.0.0.0/8,2001:db8::/32`. Of all others these fields are not read.',
+    parse: parseProxies,
+  },
+  /** Absolute path of the file of tiers; null: the one that ships. */
+  tiersFile: {
+    name: 'TIERS_FILE',
+    type: 'path',
+    fallback: '',
+    fallbackShown: 'the file that ships',
+    meaning: 'JSON file of the tiers: their limits and prices. [keys.md](keys.md) shows it.',
+    parse: parsePath,
+  },
+  /** Requests a minute without a key, by address; 0: no limit; null: as the file of tiers says. */
+  anonymousRequestsPerMinute: {
+    name: 'ANONYMOUS_REQUESTS_PER_MINUTE',
+    type: `whole number, 0 to ${mostRequestsPerMinute}`,
+    fallback: '',
+    fallbackShown: 'the tiers’ (60)',
+    meaning: 'Requests a minute that an address has without a key; 0 is no limit.',
+    parse: integerOrNull(mostRequestsPerMinute),
+  },
+  /** Characters a month without a key, by address; 0: no limit; null: as the file of tiers says. */
+  anonymousCharactersPerMonth: {
+    name: 'ANONYMOUS_CHARACTERS_PER_MONTH',
+    type: `whole number, 0 to ${mostCharactersPerMonth}`,
+    fallback: '',
+    fallbackShown: 'the tiers’ (1000000)',
+    meaning: 'Characters a month (30 days) that an address has without a key; 0 is no limit.',
+    parse: integerOrNull(mostCharactersPerMonth),
+  },
+} as const satisfies Settings;

@@ -1,0 +1,209 @@
+/** Settings of payments on chain and over Lightning: the chain, the account, and the nodes. */
+import { X509Certificate } from 'node:crypto';
+import type { Parsed, Settings, ValuesOf } from '../system/settings.js';
+import { fileOrNull, integer, oneOf, parseText } from '../system/settingValues.js';
+
+/** The Bitcoin networks. */
+const bitcoinNetworks = ['mainnet', 'testnet', 'signet', 'regtest'] as const;
+
+/** A Bitcoin network. */
+export type BitcoinNetwork = (typeof bitcoinNetworks)[number];
+
+/** What tells of the chain. */
+export type BitcoinChain = BtcdChain | EsploraChain | LndAccountChain;
+
+/** An Esplora server. */
+export interface EsploraChain {
+  readonly kind: 'esplora';
+  /** Of its API, without a slash at the end. */
+  readonly url: string;
+}
+
+/** A watch-only account of the LND that LND_REST_URL names. */
+export interface LndAccountChain {
+  readonly kind: 'lnd';
+  /** Its name; null: the one whose key is BTC_XPUB. */
+  readonly account: string | null;
+}
+
+/** btcd's JSON-RPC over HTTPS. */
+export interface BtcdChain {
+  readonly kind: 'btcd';
+  /** `https://host:port` */
+  readonly url: string;
+  readonly user: string;
+  readonly password: string;
+  /** The node's certificate, PEM; null: one that the system trusts. */
+  readonly certificate: string | null;
+}
+
+/** The text of a certificate in PEM (RFC 7468). */
+function certificateText(bytes: Buffer): string | undefined {
+  try {
+    new X509Certificate(bytes);
+    return bytes.toString();
+  } catch {
+    return undefined;
+  }
+}
+
+/** `esplora+https://host/path`, `lnd`, `lnd:account` or {@link parseBtcd}. */
+function parseChain(text: string): Parsed<BitcoinChain | null> {
+  if (text === '') return { value: null };
+  if (text === 'lnd') return { value: { kind: 'lnd', account: null } };
+  const [, account] = /^lnd:([\w.-]{1,64})$/.exec(text) ?? [];
+  if (account !== undefined) return { value: { kind: 'lnd', account } };
+  const [, esplora] = /^esplora\+(https?:\/\/[^?#]+?)\/*$/.exec(text) ?? [];
+  if (esplora !== undefined && URL.canParse(esplora)) return { value: { kind: 'esplora', url: esplora } };
+  if (text.startsWith('btcd+')) return parseBtcd(text);
+  return { wrong: 'must be btcd+https://…, esplora+https://…, lnd or lnd:ACCOUNT' };
+}
+
+/** `btcd+https://user:password@host:port?cert=FILE`. */
+function parseBtcd(text: string): Parsed<BitcoinChain> {
+  const wrong = 'must be btcd+https://user:password@host:port, with ?cert=FILE for a certificate of its own';
+  const whole = /^btcd\+(https:\/\/.+)$/.exec(text)?.[1];
+  if (whole === undefined || !URL.canParse(whole)) return { wrong };
+  const { origin, username, password, pathname, searchParams, hash } = new URL(whole);
+  const names = [...searchParams.keys()];
+  if (username === '' || password === '' || pathname !== '/' || hash !== '') return { wrong };
+  if (names.some((name) => name !== 'cert')) return { wrong };
+  const certificate = fileOrNull('a certificate in PEM', certificateText)(searchParams.get('cert') ?? '');
+  if ('wrong' in certificate) return { wrong: `names as cert what ${certificate.wrong}` };
+  const [user, secret] = [username, password].map(decodeURIComponent);
+  if (user === undefined || secret === undefined) return { wrong };
+  return { value: { kind: 'btcd', url: origin, user, password: secret, certificate: certificate.value } };
+}
+
+function parseHttpsUrl(text: string): Parsed<string | null> {
+  if (text === '') return { value: null };
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const plain = url?.protocol === 'https:' && url.href === `${url.origin}/`;
+  return plain
+    ? { value: url.origin }
+    : { wrong: 'must be https://<host>:<port>, such as https://127.0.0.1:8080' };
+}
+
+function parseMacaroon(text: string): Parsed<string | null> {
+  if (text === '') return { value: null };
+  return /^([0-9a-f]{2}){32,}$/i.test(text)
+    ? { value: text }
+    : { wrong: 'must be a macaroon in hexadecimal' };
+}
+
+/** The account, the chain and the nodes. */
+export const nodeSettings = {
+  /** The chain that Bitcoin and Lightning payments are on. */
+  btcNetwork: {
+    name: 'BTC_NETWORK',
+    type: bitcoinNetworks.join(', '),
+    fallback: 'mainnet',
+    meaning: 'The chain that payments are on. A node on another one is not used.',
+    parse: oneOf(bitcoinNetworks),
+  },
+  /** Extended public key of the account that addresses are derived from; null: no on-chain payments. */
+  btcXpub: {
+    name: 'BTC_XPUB',
+    type: 'zpub, vpub, xpub or tpub',
+    fallback: '',
+    fallbackShown: 'none: no on-chain payments',
+    meaning:
+      'Extended public key of the BIP 84 account that receives on-chain payments ' +
+      '([checkout.md](checkout.md)). Use an account of its own: addresses are given out one by one, from ' +
+      'its first.',
+    parse: parseText,
+  },
+  /** Depth at which a payment counts. */
+  btcConfirmations: {
+    name: 'BTC_CONFIRMATIONS',
+    type: 'whole number, 1 to 100',
+    fallback: '2',
+    meaning: 'Depth at which an on-chain payment counts.',
+    parse: integer(1, 100),
+  },
+  /** The node that tells of the chain; null: none. Its password is a secret. */
+  btcChain: {
+    name: 'BTC_CHAIN',
+    type:
+      '`btcd+https://user:password@host:port?cert=FILE`, `esplora+https://host/api`, `lnd` ' +
+      'or `lnd:ACCOUNT`',
+    fallback: '',
+    fallbackShown: 'none',
+    meaning:
+      'What tells of payments: btcd with `--txindex --addrindex`, an Esplora server, or a watch-only ' +
+      'account of the LND that LND_REST_URL names, imported from BTC_XPUB: by its name, or by its key.',
+    parse: parseChain,
+    secret: true,
+  },
+  /** Most on-chain orders at once that are not paid for; 0: no limit. */
+  maxUnpaidOrders: {
+    name: 'MAX_UNPAID_ORDERS',
+    type: 'whole number, 0 to 1000000',
+    fallback: '500',
+    meaning: 'On-chain orders at once that may wait for their payment; 0 is no limit.',
+    parse: integer(0, 1_000_000),
+  },
+  /** LND's REST interface, `https://host:port`; null: no Lightning payments. */
+  lndRestUrl: {
+    name: 'LND_REST_URL',
+    type: '`https://<host>:<port>`',
+    fallback: '',
+    fallbackShown: 'none: no Lightning payments',
+    meaning: 'REST interface of the LND node that receives Lightning payments ([checkout.md](checkout.md)).',
+    parse: parseHttpsUrl,
+  },
+  /** LND's certificate, PEM; null: not set. */
+  lndTlsCert: {
+    name: 'LND_TLS_CERT',
+    type: 'path',
+    fallback: '',
+    fallbackShown: 'none',
+    meaning: 'LND’s certificate (`tls.cert`). Only a node that shows this very one is spoken to.',
+    parse: fileOrNull('a certificate in PEM', certificateText),
+  },
+  /** LND's macaroon in hex; null: not set. A secret. */
+  lndMacaroonHex: {
+    name: 'LND_MACAROON_HEX',
+    type: 'hexadecimal',
+    fallback: '',
+    fallbackShown: 'none',
+    meaning: 'The macaroon for LND; [checkout.md](checkout.md) shows how to bake one that cannot spend.',
+    parse: parseMacaroon,
+    secret: true,
+  },
+  /** The same, read from LND's own file; null: not set. A secret. */
+  lndMacaroonPath: {
+    name: 'LND_MACAROON_PATH',
+    type: 'path',
+    fallback: '',
+    fallbackShown: 'none',
+    meaning: 'Or the path of the file that LND’s tools wrote it to.',
+    parse: fileOrNull('a macaroon', (bytes) => (bytes.byteLength < 32 ? undefined : bytes.toString('hex'))),
+  },
+} as const satisfies Settings;
+
+/** Their values. */
+export type NodeValues = ValuesOf<typeof nodeSettings>;
+
+/** What is wrong between the variables of LND: all of it is needed, or nothing. */
+export function lndErrors(values: Partial<NodeValues>): string[] {
+  const { lndRestUrl, lndTlsCert, lndMacaroonHex, lndMacaroonPath } = values;
+  if ([lndRestUrl, lndTlsCert, lndMacaroonHex, lndMacaroonPath].includes(undefined)) return [];
+  const macaroons = [lndMacaroonHex, lndMacaroonPath].filter((each) => each !== null).length;
+  if (lndRestUrl === null && lndTlsCert === null && macaroons === 0) return [];
+  const missing = [
+    ...(lndRestUrl === null ? ['LND_REST_URL'] : []),
+    ...(lndTlsCert === null ? ['LND_TLS_CERT'] : []),
+    ...(macaroons === 0 ? ['LND_MACAROON_HEX or LND_MACAROON_PATH'] : []),
+  ];
+  if (macaroons > 1) return ['Set LND_MACAROON_HEX or LND_MACAROON_PATH, not both.'];
+  return missing.length === 0 ? [] : [`Lightning payments also need ${missing.join(', ')}.`];
+}
+
+/** What is wrong between the variables of on-chain payments: both are needed, or none. */
+export function chainErrors({ btcXpub, btcChain, lndRestUrl }: Partial<NodeValues>): string[] {
+  if (btcChain?.kind === 'lnd' && lndRestUrl === null) return ['BTC_CHAIN lnd also needs LND_REST_URL.'];
+  if (btcXpub === undefined || btcChain === undefined || (btcXpub === null) === (btcChain === null))
+    return [];
+  return [`On-chain payments also need ${btcXpub === null ? 'BTC_XPUB' : 'BTC_CHAIN'}.`];
+}

@@ -1,0 +1,63 @@
+/** The setting of where the price of a bitcoin comes from. */
+import { isLoopback } from '../system/network.js';
+import type { Parsed, Settings } from '../system/settings.js';
+
+/** A page that tells the price of a bitcoin in US dollars, at a JSON Pointer (RFC 6901). */
+export interface RateUrl {
+  readonly name: string;
+  readonly url: string;
+  readonly pointer: string;
+}
+
+/** A fixed price, or two pages that must agree. */
+export type RateSource =
+  | { readonly kind: 'fixed'; readonly cents: number }
+  | { readonly kind: 'urls'; readonly urls: readonly [RateUrl, RateUrl] };
+
+/** Pages that are known by name. */
+const knownRates: Readonly<Record<string, string>> = {
+  coinbase: 'https://api.coinbase.com/v2/prices/BTC-USD/spot#/data/amount',
+  kraken: 'https://api.kraken.com/0/public/Ticker?pair=XBTUSD#/result/XXBTZUSD/c/0',
+  bitstamp: 'https://www.bitstamp.net/api/v2/ticker/btcusd/#/last',
+};
+
+/** A page by its name, or by its URL with the pointer as fragment. */
+function rateUrl(text: string): RateUrl | undefined {
+  const whole = knownRates[text] ?? text;
+  const [url = '', pointer = ''] = whole.split(/#(.*)/s);
+  if (!URL.canParse(url) || !/^\/./.test(pointer)) return undefined;
+  const { protocol, hostname, host } = new URL(url);
+  if (protocol !== 'https:' && !(protocol === 'http:' && isLoopback(hostname))) return undefined;
+  return { name: whole === text ? host : text, url, pointer };
+}
+
+function parseRateSource(text: string): Parsed<RateSource> {
+  const [, dollars, fraction = ''] = /^fixed:(\d{1,9})(?:\.(\d{2}))?$/.exec(text) ?? [];
+  if (dollars !== undefined && Number(dollars) > 0) {
+    return { value: { kind: 'fixed', cents: Number(dollars) * 100 + Number(fraction) } };
+  }
+  const [first, second, ...more] = text.split(',').map((item) => rateUrl(item.trim()));
+  if (first !== undefined && second !== undefined && more.length === 0 && first.url !== second.url) {
+    return { value: { kind: 'urls', urls: [first, second] } };
+  }
+  const names = Object.keys(knownRates).join(', ');
+  return {
+    wrong:
+      'must be fixed:<US dollars>, or two different sources by a comma: ' +
+      `${names}, or https://…#/json/pointer`,
+  };
+}
+
+/** Where the price of a bitcoin comes from. */
+export const rateSettings = {
+  /** Where the price of a bitcoin in US cents comes from. */
+  rateSource: {
+    name: 'RATE_SOURCE',
+    type: '`fixed:<US dollars>`, or two sources by a comma',
+    fallback: 'coinbase,kraken',
+    meaning:
+      'Where the price of a bitcoin comes from: fixed, or two of `coinbase`, `kraken`, `bitstamp` or ' +
+      '`https://…#/json/pointer`, which must agree within 2 %. They are asked when a price is asked for.',
+    parse: parseRateSource,
+  },
+} as const satisfies Settings;

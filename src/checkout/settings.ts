@@ -1,0 +1,40 @@
+/** Settings of the checkout, those of its rails among them, in the order of the page. */
+import type { Settings, ValuesOf } from '../system/settings.js';
+import { perMinute } from '../system/settingValues.js';
+import { cardErrors, cardSettings } from './cardSettings.js';
+import { chainErrors, lndErrors, nodeSettings } from './nodeSettings.js';
+import { rateSettings } from './rateSettings.js';
+
+/** What the checkout can be told. */
+export const checkoutSettings = {
+  ...rateSettings,
+  /** Orders a minute, by address; 0: no limit. */
+  checkoutRequestsPerMinute: perMinute(
+    'CHECKOUT_REQUESTS_PER_MINUTE',
+    10,
+    'Orders a minute that an address may make; 0 is no limit.',
+  ),
+  ...nodeSettings,
+  ...cardSettings,
+  /** Whether a Lightning order's key is handed out only to those who show its claim token. */
+  lightningClaim: {
+    name: 'LIGHTNING_CLAIM',
+    type: 'optional, required',
+    fallback: 'optional',
+    meaning:
+      'Whether a Lightning order’s key is handed out only to polls that carry its claim token. Every node ' +
+      'on the route of a payment knows its payment hash.',
+    parse: (text) =>
+      text === 'optional' || text === 'required'
+        ? { value: text === 'required' }
+        : { wrong: 'must be optional or required' },
+  },
+} as const satisfies Settings;
+
+/** Their values. */
+export type CheckoutValues = ValuesOf<typeof checkoutSettings>;
+
+/** What is wrong between them: a way to pay has all that it needs, or nothing. */
+export function checkoutErrors(values: Partial<CheckoutValues>): string[] {
+  return [...lndErrors(values), ...chainErrors(values), ...cardErrors(values)];
+}

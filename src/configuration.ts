@@ -1,0 +1,68 @@
+/** The configuration: the settings of every part, in the order of docs/configuration.md. */
+import { accessSettings } from './access/settings.js';
+import { checkoutErrors, checkoutSettings } from './checkout/settings.js';
+import { doorSettings } from './door/settings.js';
+import {
+  listenSettings,
+  metricsSettings,
+  publicSettings,
+  samePorts,
+  workerSettings,
+} from './http/settings.js';
+import { modelSettings } from './models/settings.js';
+import { leadSettings, outreachSettings } from './outreach/settings.js';
+import { dataFolderOf, missingSecret, storeSettings } from './store/settings.js';
+import { logSettings } from './system/logSettings.js';
+import {
+  readSettings,
+  type Environment,
+  type Machine,
+  type Settings,
+  type ValuesOf,
+} from './system/settings.js';
+import { textSettings } from './text/settings.js';
+
+/** Every setting. */
+export const settings = {
+  ...listenSettings,
+  ...workerSettings,
+  ...storeSettings,
+  ...publicSettings,
+  ...outreachSettings,
+  ...metricsSettings,
+  ...logSettings,
+  ...accessSettings,
+  ...leadSettings,
+  ...textSettings,
+  ...modelSettings,
+  ...checkoutSettings,
+  ...doorSettings,
+} as const satisfies Settings;
+
+/** Everything that the operator can set, checked. */
+export interface Configuration extends ValuesOf<typeof settings> {
+  /** Absolute path of the folder for everything Fusegate keeps outside the store. */
+  readonly dataFolder: string;
+}
+
+/** What reading the environment came to: a configuration with warnings, or every error at once. */
+export type ConfigurationResult =
+  | { readonly configuration: Configuration; readonly warnings: readonly string[] }
+  | {
+      readonly errors: readonly string[];
+      readonly warnings: readonly string[];
+      /** What could be read, for whoever has more to say of it. */
+      readonly partial: Partial<Configuration>;
+    };
+
+/** Reads and checks the environment; see {@link readSettings}. */
+export function readConfiguration(environment: Environment, machine: Machine): ConfigurationResult {
+  const { values, errors: unread, warnings } = readSettings(settings, environment, machine);
+  const { storeUrl } = values;
+  const partial = storeUrl === undefined ? values : { ...values, dataFolder: dataFolderOf(storeUrl) };
+  const errors = [...unread, ...samePorts(values), ...missingSecret(values), ...checkoutErrors(values)];
+  // Without an error every setting has been read.
+  return errors.length > 0
+    ? { errors, warnings, partial }
+    : { configuration: partial as Configuration, warnings };
+}

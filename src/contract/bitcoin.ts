@@ -1,0 +1,115 @@
+/** On-chain checkout on the wire (contract, CreateOrderRequest; BIP 21). */
+import typia, { type tags } from 'typia';
+import {
+  checkout,
+  claimHeadersType,
+  claimQueryType,
+  claimToken,
+  ordered,
+  orderRequest,
+  type Order,
+} from './orders.js';
+import { tiers } from './pricing.js';
+import type { ResourceRoutes } from './route.js';
+import { get, getOther, post } from './schema/route.js';
+import type { Integer } from './schema/tags.js';
+import { wireTypes } from './schema/wireType.js';
+
+/** Path of an on-chain order. */
+export interface BitcoinOrderPath {
+  order_id: string;
+}
+
+/** An on-chain order. */
+export interface BitcoinOrder extends Order {
+  address: string;
+  /** BIP 21 URI; of an underpaid order for what is missing. */
+  bip21: string;
+  confirmations: number & Integer & tags.Minimum<0>;
+  confirmations_required: number & Integer & tags.Minimum<0>;
+}
+
+/** An on-chain order just made. */
+export interface BitcoinOrderCreated extends BitcoinOrder {
+  /** Proves who made the order; keep it. */
+  claim_token: string;
+}
+
+const [bitcoinOrderPathType, bitcoinOrderType, bitcoinOrderCreatedType] = wireTypes(
+  typia.json.schemas<[BitcoinOrderPath, BitcoinOrder, BitcoinOrderCreated]>(),
+  { tier: tiers },
+);
+
+/** The first address of the account in BIP 84, "Test vectors". */
+const address = 'bc1qcr8te4kr609gcawutmrza0j4xv80jy8z306fyu';
+const onChainPath = '/v1/checkout/btc/hq5vbd2gkzx3yodu7rnwtc4maq';
+
+const bitcoinOrder: BitcoinOrder = {
+  order_id: 'hq5vbd2gkzx3yodu7rnwtc4maq',
+  rail: 'btc',
+  tier: 'growth',
+  status: 'seen',
+  network: 'mainnet',
+  btc: '0.00250000',
+  sat: 250_000,
+  received_sat: 250_000,
+  missing_sat: 0,
+  overpaid_sat: 0,
+  late: false,
+  created_at: '2026-11-21T09:30:00.000Z',
+  expires_at: '2026-11-21T10:30:00.000Z',
+  status_url: onChainPath,
+  qr_url: `${onChainPath}/qr.svg`,
+  api_key: null,
+  key_status: 'none',
+  address,
+  bip21: `bitcoin:${address}?amount=0.00250000`,
+  confirmations: 1,
+  confirmations_required: 2,
+};
+
+const bitcoinCreated: BitcoinOrderCreated = {
+  ...bitcoinOrder,
+  status: 'pending',
+  received_sat: 0,
+  missing_sat: 250_000,
+  confirmations: 0,
+  claim_token: claimToken,
+};
+
+/** Orders paid on chain. */
+export const bitcoinRoutes = {
+  createBitcoinOrder: {
+    ...ordered,
+    path: '/v1/checkout/btc',
+    summary: 'Order a key, paid on chain',
+    description:
+      'Gives a fresh address, which no other order ever has, and the tier’s price. `claim_token` proves ' +
+      'who made the order: keep it, and send it with the polls as `X-Claim-Token`.',
+    answers: { 200: { schema: bitcoinOrderCreatedType, description: 'The order is on disk.' } },
+    problems: { ...ordered.problems, 503: [...ordered.problems[503], 'rail_busy'] },
+    example: post('/v1/checkout/btc', orderRequest, bitcoinCreated),
+  },
+  bitcoinOrder: {
+    ...checkout,
+    path: '/v1/checkout/btc/{order_id}',
+    summary: 'Poll an on-chain order',
+    description:
+      'Shows the order and what is known of its payment, unconfirmed included. The first poll after it is ' +
+      'confirmed carries the key, once: `api_key` with `key_status` `revealed_now`. Once a poll carried ' +
+      'the claim token, only such polls reveal it.',
+    parameters: { path: bitcoinOrderPathType, query: claimQueryType, header: claimHeadersType },
+    answers: { 200: { schema: bitcoinOrderType, description: 'The order.' } },
+    acts: true,
+    example: get(onChainPath, bitcoinOrder, { 'x-claim-token': claimToken }),
+  },
+  bitcoinQr: {
+    ...checkout,
+    path: '/v1/checkout/btc/{order_id}/qr.svg',
+    summary: 'An on-chain order’s payment as a QR code',
+    description: 'Encodes the BIP 21 URI: `bitcoin:`, address and amount.',
+    parameters: { path: bitcoinOrderPathType },
+    answers: { 200: { type: 'image/svg+xml; charset=utf-8', description: 'The QR code.' } },
+    example: getOther(`${onChainPath}/qr.svg`, 'image/svg+xml; charset=utf-8'),
+  },
+} as const satisfies ResourceRoutes;

@@ -1,0 +1,99 @@
+/** The pages that sell keys: `/buy` and a page for each order. */
+import typia from 'typia';
+import { paymentHash } from './lightning.js';
+import { claimQueryType, claimToken, ordered } from './orders.js';
+import { html, information, plainText, stored, type ResourceRoutes } from './route.js';
+import { getOther } from './schema/route.js';
+import { annotated, wireTypes } from './schema/wireType.js';
+
+/** Path of an order's page. */
+export interface BuyOrderPath {
+  rail: string;
+  /** What the rail knows the order by. */
+  order: string;
+}
+
+/** Query of the page that sells keys. */
+export interface BuyQuery {
+  /** The tier that is chosen already. */
+  tier?: string;
+}
+
+const [buyOrderPathType, query] = wireTypes(typia.json.schemas<[BuyOrderPath, BuyQuery]>());
+const buyQueryType = annotated(query, { extensions: ['tier'] });
+
+/** The pages that sell keys. */
+export const buyRoutes = {
+  buyPage: {
+    ...information,
+    tag: 'checkout',
+    path: '/buy',
+    summary: 'A page that sells keys',
+    description: 'Tiers, prices and the ways to pay that are ready; for people.',
+    parameters: { query: buyQueryType },
+    answers: { 200: { type: html, description: 'The page.' } },
+    unprocessable: true,
+    cors: false,
+    example: getOther('/buy?tier=growth', html),
+  },
+  buy: {
+    ...ordered,
+    path: '/buy',
+    summary: 'Order by the form of that page',
+    description:
+      'Leads to the page of the order, or shows it where it is paid by card; a choice that is missing ' +
+      'shows the form again.',
+    body: { kind: 'any', limit: 16_384 },
+    answers: {
+      200: { type: html, description: 'A card order with the way to pay, or the form with what is missing.' },
+      303: { type: plainText, description: 'The way to the order.' },
+      429: { type: html, description: 'The page of too many orders; `Retry-After` says when to try again.' },
+    },
+    problems: { ...stored.problems, 503: ordered.problems[503] },
+    headers: [...ordered.headers, 'location'],
+    unprocessable: true,
+    cors: false,
+    example: {
+      request: {
+        method: 'POST',
+        path: '/buy',
+        headers: { 'content-type': 'application/x-www-form-urlencoded' },
+        body: 'tier=growth&rail=lightning&email=',
+      },
+      response: { status: 303, type: plainText },
+    },
+  },
+  buyOrder: {
+    ...information,
+    tag: 'checkout',
+    path: '/buy/{rail}/{order}',
+    summary: 'The page of an order',
+    description: 'How to pay, and what became of it. Showing it changes nothing.',
+    parameters: { path: buyOrderPathType, query: claimQueryType },
+    answers: {
+      200: { type: html, description: 'The page.' },
+      404: { type: html, description: 'There is no such order.' },
+    },
+    unprocessable: true,
+    cors: false,
+    example: getOther(`/buy/lightning/${paymentHash}?claim=${claimToken}`, html),
+  },
+  buyReveal: {
+    ...stored,
+    tag: 'checkout',
+    path: '/buy/{rail}/{order}',
+    summary: 'Show an order’s key',
+    description: 'What the page’s button does: hands out the key, once, to who carries the claim token.',
+    body: { kind: 'any', limit: 1_024 },
+    parameters: { path: buyOrderPathType, query: claimQueryType },
+    answers: {
+      200: { type: html, description: 'The page, with the key.' },
+      404: { type: html, description: 'There is no such order.' },
+    },
+    cors: false,
+    example: {
+      request: { method: 'POST', path: `/buy/lightning/${paymentHash}?claim=${claimToken}` },
+      response: { status: 200, type: html },
+    },
+  },
+} as const satisfies ResourceRoutes;

@@ -1,0 +1,102 @@
+/** What a route of the contract says of itself, and what many of them have in common. */
+import type { ProblemCode } from './problem.js';
+import type { DescribedRoute, Example } from './schema/route.js';
+
+/** One route of a resource. */
+export interface ResourceRoute extends DescribedRoute {
+  /** Which address serves it: `gateway` is contract part A, `door` part B. */
+  readonly part: 'gateway' | 'door';
+  /** Whether every address serves it, whatever its part. */
+  readonly everywhere?: boolean;
+  readonly tag: 'fuse' | 'normalize' | 'audit' | 'checkout' | 'outreach' | 'information' | 'door';
+  /** `public`: no key is looked at. `key`: an `X-API-Key` may come and decides the limits. */
+  readonly access: 'public' | 'key';
+  /** The limit by address that counts requests to a public route; none where absent. */
+  readonly limit?: string;
+  readonly problems: Readonly<Record<number, readonly ProblemCode[]>>;
+  /** Request header fields that the handler reads besides its parameters, in lower case. */
+  readonly reads?: readonly string[];
+  /** Whether pages of other origins may read the answers. */
+  readonly cors: boolean;
+  /** Whether a GET changes something; HEAD and prefetches must not reach its action. */
+  readonly acts: boolean;
+  /** Where it shows what another part of the program says, a function of that. */
+  readonly example: Example | ((given: never) => Example);
+}
+
+/** The routes of a resource, by id. */
+export type ResourceRoutes = Readonly<Record<string, ResourceRoute>>;
+
+/** Bytes. */
+export const mebibyte = 1024 * 1024;
+
+/** The media type of pages. */
+export const html = 'text/html; charset=utf-8';
+
+/** The media type of what only a program's log would show. */
+export const plainText = 'text/plain; charset=utf-8';
+
+/** What most information routes have in common. */
+export const information = {
+  method: 'GET',
+  part: 'gateway',
+  tag: 'information',
+  body: { kind: 'none' },
+  parameters: {},
+  access: 'public',
+  unprocessable: false,
+  problems: {},
+  headers: [],
+  cors: true,
+  acts: false,
+  documented: true,
+} as const;
+
+/** Every problem of a route whose callers may bring a key and whose body the handler reads. */
+export const keyedProblems = {
+  401: ['invalid_api_key', 'key_expired', 'key_revoked', 'key_suspended'],
+  408: ['body_timeout'],
+  413: ['body_too_large'],
+  415: ['unsupported_encoding'],
+  429: ['rate_limited'],
+} as const;
+
+/** What routes that store a JSON body have in common. */
+export const stored = {
+  method: 'POST',
+  part: 'gateway',
+  tag: 'outreach',
+  parameters: {},
+  access: 'public',
+  unprocessable: true,
+  problems: {
+    408: ['body_timeout'],
+    413: ['body_too_large'],
+    415: ['unsupported_encoding'],
+    503: ['overloaded', 'store_unavailable'],
+  },
+  headers: [],
+  cors: true,
+  acts: false,
+  documented: true,
+} as const;
+
+/** What routes that store what a stranger sends have besides. */
+export const storedFromStrangers = {
+  ...stored,
+  limit: 'leads',
+  problems: { ...stored.problems, 429: ['rate_limited'] },
+  headers: ['ratelimit', 'ratelimit-policy'],
+} as const;
+
+/** What the routes of the fragment door have in common. */
+export const door = {
+  part: 'door',
+  tag: 'door',
+  access: 'public',
+  parameters: {},
+  unprocessable: true,
+  cors: true,
+  acts: false,
+  documented: true,
+} as const;

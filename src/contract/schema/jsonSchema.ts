@@ -1,0 +1,82 @@
+/** JSON Schemas (2020-12) as the compiler generates them from types; their allowed values put in order. */
+
+/** The JSON Schema keywords the generator emits; anything else stops the start when a shape is read. */
+export interface JsonSchema {
+  readonly $ref?: string;
+  readonly oneOf?: readonly JsonSchema[];
+  readonly type?: string;
+  readonly const?: unknown;
+  readonly description?: string;
+  readonly title?: string;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly items?: JsonSchema;
+  readonly minItems?: number;
+  readonly maxItems?: number;
+  readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly required?: readonly string[];
+  readonly additionalProperties?: JsonSchema | boolean;
+}
+
+/** Schemas by name, to which others refer as `#/components/schemas/<name>`. */
+export type Components = Readonly<Record<string, JsonSchema>>;
+
+/** Allowed values by the name of the field that takes them, in the order of their declaration. */
+export type FieldValues = Readonly<Record<string, readonly string[]>>;
+
+const prefix = '#/components/schemas/';
+
+/** Name of the component a reference points to. */
+export function referenced(reference: string): string {
+  if (!reference.startsWith(prefix)) throw new Error(`A reference outside the components: ${reference}`);
+  return reference.slice(prefix.length);
+}
+
+/** The component of a name. */
+export function componentNamed(components: Components, name: string): JsonSchema {
+  const schema = components[name];
+  if (schema === undefined) throw new Error(`No schema was generated for ${name}`);
+  return schema;
+}
+
+/** Whether a schema allows null alone. */
+export function isNull(schema: JsonSchema): boolean {
+  return schema.type === 'null';
+}
+
+/** Literals beside each other in the order of their declaration, else by name; other schemas as they are. */
+function sorted(schemas: readonly JsonSchema[], field: string, values: FieldValues): readonly JsonSchema[] {
+  const literals = schemas.filter((schema) => !isNull(schema));
+  if (literals.length < 2 || literals.some((schema) => schema.const === undefined)) return schemas;
+  const names = literals.map((schema) => String(schema.const));
+  const order = values[field] ?? [...names].sort();
+  const fits = order.length === names.length && names.every((name) => order.includes(name));
+  if (!fits) throw new Error(`The field ${field} allows ${names.join(', ')}, not ${order.join(', ')}`);
+  const place = (schema: JsonSchema): number => order.indexOf(String(schema.const));
+  return [...literals.sort((a, b) => place(a) - place(b)), ...schemas.filter(isNull)];
+}
+
+/**
+ * A schema whose allowed values are in order, within its fields, too. The generator gives them in the order
+ * in which the compiler met them first, which changes with the files it reads.
+ */
+export function inOrder(schema: JsonSchema, values: FieldValues, field = ''): JsonSchema {
+  const { oneOf, items, properties, additionalProperties } = schema;
+  const inner = (part: JsonSchema): JsonSchema => inOrder(part, values, field);
+  const fields = Object.entries(properties ?? {});
+  return {
+    ...schema,
+    ...(oneOf === undefined ? {} : { oneOf: sorted(oneOf.map(inner), field, values) }),
+    ...(items === undefined ? {} : { items: inner(items) }),
+    ...(properties === undefined
+      ? {}
+      : {
+          properties: Object.fromEntries(fields.map(([name, part]) => [name, inOrder(part, values, name)])),
+        }),
+    ...(typeof additionalProperties === 'object'
+      ? { additionalProperties: inner(additionalProperties) }
+      : {}),
+  };
+}

@@ -1,0 +1,102 @@
+/** A route as the OpenAPI document describes it, and its example. */
+import type { OtherMediaType } from './body.js';
+import type { ParameterPlace } from './validate.js';
+import type { BodyType, WireType } from './wireType.js';
+
+/** How a request's body reaches the handler. */
+export type RouteBody =
+  | { readonly kind: 'none' }
+  | {
+      /** The handler gets the bytes, whatever they are and whatever media type names them. */
+      readonly kind: 'any';
+      readonly limit: number;
+    }
+  | {
+      /**
+       * `json`: checked before the handler runs, which gets the value as `input`. `raw`: the handler gets the
+       * bytes and checks them itself; only the media type is checked before.
+       */
+      readonly kind: 'json' | 'raw';
+      readonly schema: BodyType;
+      /** Media type taken besides JSON. */
+      readonly other: OtherMediaType;
+      /** Bytes; a longer body is refused before it is read. */
+      readonly limit: number;
+    };
+
+/** The body of a documented answer: JSON of a type, or a media type. */
+export type RouteAnswer =
+  | {
+      readonly schema: WireType;
+      readonly description: string;
+      /** Other media types that `Accept` may ask for. */
+      readonly also?: readonly string[];
+    }
+  | { readonly type: string; readonly description: string };
+
+/** Header fields an answer may carry besides those that all do. */
+export type AnswerHeader =
+  'server-timing' | 'ratelimit' | 'ratelimit-policy' | 'location' | 'idempotent-replayed';
+
+/** A request and the answer it gets. */
+export interface Example {
+  readonly request: {
+    readonly method: 'GET' | 'POST';
+    readonly path: string;
+    readonly headers?: Readonly<Record<string, string>>;
+    readonly body?: unknown;
+  };
+  readonly response: {
+    readonly status: number;
+    readonly type: string;
+    /** The JSON body; absent where the body is not JSON of a fixed shape. */
+    readonly body?: unknown;
+  };
+}
+
+/** What the document needs of a route. */
+export interface DescribedRoute {
+  readonly method: 'GET' | 'POST';
+  /** Path template; `{name}` stands for one segment. */
+  readonly path: string;
+  /** Heading in the reference page. */
+  readonly tag: string;
+  /** Shown beside the path. */
+  readonly summary: string;
+  /** Markdown. */
+  readonly description: string;
+  readonly body: RouteBody;
+  readonly parameters: { readonly [Place in ParameterPlace]?: WireType };
+  /** Answers by status, problems and 422 left out. */
+  readonly answers: Readonly<Record<number, RouteAnswer>>;
+  /** Whether a 422 is declared. */
+  readonly unprocessable: boolean;
+  /** Every problem code the route may send, by status. */
+  readonly problems: Readonly<Record<number, readonly string[]>>;
+  readonly headers: readonly AnswerHeader[];
+  /** Whether the document lists it. */
+  readonly documented: boolean;
+}
+
+const json = 'application/json';
+
+/** A GET that is answered with a JSON body. */
+export function get(path: string, body: unknown, headers?: Readonly<Record<string, string>>): Example {
+  return {
+    request: { method: 'GET', path, ...(headers === undefined ? {} : { headers }) },
+    response: { status: 200, type: json, body },
+  };
+}
+
+/** A POST of a JSON body that is answered with another. */
+export function post(path: string, request: unknown, response: unknown): Example {
+  return {
+    request: { method: 'POST', path, headers: { 'content-type': json }, body: request },
+    response: { status: 200, type: json, body: response },
+  };
+}
+
+/** A GET whose answer's body is not shown. */
+export function getOther(path: string, type: string, status = 200): Example {
+  return { request: { method: 'GET', path }, response: { status, type } };
+}

@@ -1,0 +1,80 @@
+/** Types of the wire at run time: the schema that is generated of each, and what a schema cannot say. */
+import {
+  componentNamed,
+  inOrder,
+  referenced,
+  type Components,
+  type FieldValues,
+  type JsonSchema,
+} from './jsonSchema.js';
+import type { ValidationError } from './validation.js';
+
+/** What is said of a type's fields besides their schemas. */
+export interface FieldNotes {
+  /** Value of a field that is left out. */
+  readonly defaults: Readonly<Record<string, string | number | boolean>>;
+  /** Fields beyond the contract's. */
+  readonly extensions: readonly string[];
+  /** Sentences that follow what a 422 says of a text of the wrong length, by field. */
+  readonly lengthHints: Readonly<Record<string, string>>;
+}
+
+/** A type of the wire: a request's or an answer's JSON, or a set of parameters. */
+export interface WireType extends FieldNotes {
+  /** Its name in the documents. */
+  readonly name: string;
+  readonly schema: JsonSchema;
+  /** The types that its schema refers to, and itself. */
+  readonly components: Components;
+  /** Whether a field that it does not declare is an error. */
+  readonly closed: boolean;
+}
+
+/** The type of a request's JSON body. */
+export interface BodyType<Value = unknown> extends WireType {
+  /** The compiled yes-or-no validator. */
+  readonly is: (value: unknown) => value is Value;
+  /** Rules across fields, which a schema cannot say, for a value that fits it. */
+  rules(value: Value): readonly ValidationError[];
+}
+
+/** What the generator makes of types: a schema of each, all of them references, and what they refer to. */
+interface Generated<Types extends readonly unknown[]> {
+  readonly schemas: readonly object[];
+  readonly components: { readonly schemas?: object };
+  readonly __types?: Types | undefined;
+}
+
+/** A type of which nothing is known but its schema. */
+export function plainType(name: string, components: Components): WireType {
+  const schema = componentNamed(components, name);
+  return { name, schema, components, defaults: {}, extensions: [], lengthHints: {}, closed: false };
+}
+
+/** The types that schemas were generated of, in their order. `values`: see {@link FieldValues}. */
+export function wireTypes<Types extends readonly unknown[]>(
+  generated: Generated<Types>,
+  values: FieldValues = {},
+): { readonly [At in keyof Types]: WireType } {
+  const found = Object.entries((generated.components.schemas ?? {}) as Components);
+  const components = Object.fromEntries(found.map(([name, schema]) => [name, inOrder(schema, values)]));
+  const types = generated.schemas.map((schema: JsonSchema) => {
+    if (schema.$ref === undefined) throw new Error('A type without a name');
+    return plainType(referenced(schema.$ref), components);
+  });
+  return types as unknown as { readonly [At in keyof Types]: WireType };
+}
+
+/** A type with what is said of its fields. */
+export function annotated(type: WireType, notes: Partial<FieldNotes>): WireType {
+  return { ...type, ...notes };
+}
+
+/** The type of a body, with its compiled validator. */
+export function bodyType<Value>(
+  type: WireType,
+  is: (value: unknown) => value is Value,
+  more: Partial<FieldNotes & Pick<BodyType<Value>, 'closed' | 'rules'>> = {},
+): BodyType<Value> {
+  return { ...type, is, rules: () => [], ...more };
+}

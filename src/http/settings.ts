@@ -1,0 +1,120 @@
+/** Settings of the server: where it listens, and where clients reach it. */
+import { isLoopback } from '../system/network.js';
+import type { Parsed, Settings, ValuesOf } from '../system/settings.js';
+import { integer } from '../system/settingValues.js';
+
+function parseDoorPort(text: string): Parsed<number | null> {
+  return text === '' ? { value: null } : integer(0, 65_535)(text);
+}
+
+function parseHost(text: string): Parsed<string> {
+  if (/^[A-Za-z0-9.:_%-]+$/.test(text)) return { value: text };
+  return {
+    wrong: 'must be an IP address or host name without scheme, port or brackets, such as 0.0.0.0 or ::',
+  };
+}
+
+function parsePublicUrl(text: string): Parsed<string | null> {
+  if (text === '') return { value: null };
+  const wrong =
+    'must be https://<host> without a path (http only for this machine), such as https://example.com';
+  if (!URL.canParse(text)) return { wrong };
+  const url = new URL(text);
+  const plain = url.href === `${url.origin}/` && /^https?:$/.test(url.protocol);
+  const safe = url.protocol === 'https:' || isLoopback(url.hostname);
+  return plain && safe ? { value: url.origin } : { wrong };
+}
+
+/** Where it listens. */
+export const listenSettings = {
+  /** TCP port that the workers share; 0 takes a free one. */
+  port: {
+    name: 'PORT',
+    type: 'port, 0 to 65535',
+    fallback: '8080',
+    meaning: 'TCP port that Fusegate listens on; 0 takes a free one and prints it.',
+    parse: integer(0, 65_535),
+  },
+  /** TCP port of the fragment door; 0 takes a free one; null: it shares `port`. */
+  doorPort: {
+    name: 'DOOR_PORT',
+    type: 'port, 0 to 65535',
+    fallback: '',
+    fallbackShown: 'none: the door is on PORT',
+    meaning:
+      'TCP port that the fragment door is moved to ([door.md](door.md)); 0 takes a free one and prints it.',
+    parse: parseDoorPort,
+  },
+  /** Address that the server listens on. */
+  host: {
+    name: 'HOST',
+    type: 'IP address or host name',
+    fallback: '127.0.0.1',
+    meaning: 'Address that Fusegate listens on. `0.0.0.0` and `::` are every address of the machine.',
+    parse: parseHost,
+  },
+} as const satisfies Settings;
+
+/** The processes that serve. */
+export const workerSettings = {
+  /** Count of worker processes. */
+  workers: {
+    name: 'WORKERS',
+    type: 'whole number, 1 to 256',
+    fallback: ({ platform, cores }) => (platform === 'darwin' ? '1' : String(Math.min(cores, 256))),
+    fallbackShown: 'the machine’s cores; 1 on macOS',
+    meaning: 'Worker processes that share the port.',
+    parse: integer(1, 256),
+  },
+} as const satisfies Settings;
+
+/** Where clients reach it. */
+export const publicSettings = {
+  /** Origin that clients see, such as `https://example.com`; null: not known. */
+  publicUrl: {
+    name: 'PUBLIC_URL',
+    type: '`https://<host>`; `http://` only for this machine',
+    fallback: '',
+    fallbackShown: 'none',
+    meaning: 'Where clients reach Fusegate. Opt-out and click links and card payments need it.',
+    parse: parsePublicUrl,
+  },
+  /** Origin at which clients see the fragment door; null: not known. */
+  publicDoorUrl: {
+    name: 'PUBLIC_DOOR_URL',
+    type: '`https://<host>`; `http://` only for this machine',
+    fallback: '',
+    fallbackShown: 'PUBLIC_URL where the door shares its port, else none',
+    meaning: 'Where clients reach the fragment door; its OpenAPI description names it.',
+    parse: parsePublicUrl,
+  },
+} as const satisfies Settings;
+
+/** Where its metrics are. */
+export const metricsSettings = {
+  /** Port of the summed metrics; 0 is off. */
+  metricsPort: {
+    name: 'METRICS_PORT',
+    type: 'port, 0 to 65535',
+    fallback: '0',
+    meaning: 'Port, on HOST, of `GET /metrics` (Prometheus text, summed over the workers); 0 is off.',
+    parse: integer(0, 65_535),
+  },
+} as const satisfies Settings;
+
+/** The ports. */
+type PortValues = ValuesOf<typeof listenSettings & typeof metricsSettings>;
+
+/** A sentence for each port that two variables name. */
+export function samePorts({ port, doorPort, metricsPort }: Partial<PortValues>): string[] {
+  const named = [
+    ['PORT', port],
+    ['DOOR_PORT', doorPort ?? 0],
+    ['METRICS_PORT', metricsPort],
+  ] as const;
+  return named.flatMap(([name, given], index) => {
+    const other = named.slice(0, index).find(([, earlier]) => earlier === given);
+    if (given === undefined || given === 0 || other === undefined) return [];
+    return [`${name} must differ from ${other[0]}; both are ${given}.`];
+  });
+}

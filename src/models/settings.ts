@@ -1,0 +1,88 @@
+/** Settings of embedding models. */
+import { join } from 'node:path';
+import type { Settings, ValuesOf } from '../system/settings.js';
+import { integer, parsePath, parseText, parseYes } from '../system/settingValues.js';
+
+/** Which models there are, and what they may use. */
+export const modelSettings = {
+  /** Absolute path of the folder of installed models; null: `models` in the data folder. */
+  modelsFolder: {
+    name: 'MODELS_DIR',
+    type: 'path',
+    fallback: '',
+    fallbackShown: '`models` in the data folder',
+    meaning: 'Folder of the models that `fusegate models add` installs ([models.md](models.md)).',
+    parse: parsePath,
+  },
+  /** Id of the model for requests that name none; null: by what is installed. */
+  embedModel: {
+    name: 'EMBED_MODEL',
+    type: 'id of an installed model',
+    fallback: '',
+    fallbackShown: '`bge-base-en-v1.5` if installed, else `all-MiniLM-L6-v2`',
+    meaning: 'Model for requests that name none.',
+    parse: parseText,
+  },
+  /** Threads that make one text's vector. */
+  embedThreads: {
+    name: 'EMBED_THREADS',
+    type: 'whole number, 1 to 256',
+    fallback: '1',
+    meaning:
+      'Threads that make a text’s vector. They run at low priority, in one process for all workers; more ' +
+      'than half of the cores slow everything else.',
+    parse: integer(1, 256),
+  },
+  /** Texts that may wait for the embedder. */
+  embedQueue: {
+    name: 'EMBED_QUEUE',
+    type: 'whole number, 1 to 100000',
+    fallback: '4000',
+    meaning: 'Texts that may wait for their vectors; a request that finds more waiting gets 429.',
+    parse: integer(1, 100_000),
+  },
+  /** How long a request's texts may take, waiting included (ms). */
+  embedDeadlineMs: {
+    name: 'EMBED_DEADLINE_MS',
+    type: 'whole number, 100 to 600000',
+    fallback: '30000',
+    meaning: 'How long all vectors of a request may take, waiting included, before it gets 503 (ms).',
+    parse: integer(100, 600_000),
+  },
+  /** Whether the embedder and its model are loaded at start. */
+  embedPreload: {
+    name: 'EMBED_PRELOAD',
+    type: 'no, yes',
+    fallback: 'no',
+    meaning: 'Whether the model for requests that name none is loaded at start, not by the first request.',
+    parse: parseYes,
+  },
+  /** Size of the cache of embeddings (MiB); 0: there is none. */
+  embedCacheMb: {
+    name: 'EMBED_CACHE_MB',
+    type: 'whole number, 0 to 1048576',
+    fallback: '256',
+    meaning:
+      'Size of the file of the data folder that keeps computed vectors (MiB): about 640 texts each, by a ' +
+      'model of 384 dimensions. It is taken whole at the first start; 0 keeps none.',
+    parse: integer(0, 1_048_576),
+  },
+  /** Whether the store keeps computed vectors, too. */
+  embedCacheStore: {
+    name: 'EMBED_CACHE_STORE',
+    type: 'no, yes',
+    fallback: 'no',
+    meaning:
+      'Whether computed vectors are kept in the store, too, so that machines that share it compute a text ' +
+      'once: about 1.6 kB a text with a model of 384 dimensions, 30 to 60 days after it was last asked for.',
+    parse: parseYes,
+  },
+} as const satisfies Settings;
+
+/** Absolute path of the folder that models are installed into. */
+export function installedModelsFolder({
+  modelsFolder,
+  dataFolder,
+}: Pick<ValuesOf<typeof modelSettings>, 'modelsFolder'> & { readonly dataFolder: string }): string {
+  return modelsFolder ?? join(dataFolder, 'models');
+}

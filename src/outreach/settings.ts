@@ -1,0 +1,56 @@
+/** Settings of leads, clicks and counted links. */
+import type { Parsed, Settings } from '../system/settings.js';
+import { integer, perMinute } from '../system/settingValues.js';
+
+/** A host as a browser writes it (IDNA, lower case), with its port; undefined when it is none. */
+function canonicalHost(text: string): string | undefined {
+  if (/[/?#@\\\s]/.test(text) || !URL.canParse(`https://${text}`)) return undefined;
+  return new URL(`https://${text}`).host;
+}
+
+function parseHosts(text: string): Parsed<readonly string[]> {
+  const hosts = text.split(',').map((item) => item.trim());
+  const canonical = hosts.filter((host) => host !== '').map(canonicalHost);
+  const value = canonical.filter((host) => host !== undefined);
+  if (value.length === canonical.length) return { value };
+  return { wrong: 'must be host names separated by commas, such as example.com,shop.example.com:8443' };
+}
+
+/** Where links may lead, and how long records are kept. */
+export const outreachSettings = {
+  /** Hosts (with the port where it is not the scheme's own) that click links may lead to unsigned. */
+  clickHosts: {
+    name: 'CLICK_HOSTS',
+    type: 'host names separated by commas',
+    fallback: '',
+    fallbackShown: 'none',
+    meaning: 'Hosts that `/c/{token}` may lead to without a valid token; a port is part of the name.',
+    parse: parseHosts,
+  },
+  /** How long clicks are kept (days); 0: for ever. */
+  clicksRetentionDays: {
+    name: 'CLICKS_RETENTION_DAYS',
+    type: 'whole number, 0 to 36500',
+    fallback: '90',
+    meaning: 'Days that clicks are kept; 0 is for ever.',
+    parse: integer(0, 36_500),
+  },
+  /** How long leads and interests are kept (days); 0: until they are forgotten. */
+  leadsRetentionDays: {
+    name: 'LEADS_RETENTION_DAYS',
+    type: 'whole number, 0 to 36500',
+    fallback: '0',
+    meaning: 'Days that leads and interests are kept; 0 is until they are forgotten.',
+    parse: integer(0, 36_500),
+  },
+} as const satisfies Settings;
+
+/** How often an address may write. */
+export const leadSettings = {
+  /** Leads and delivery interests a minute, by address; 0: no limit. */
+  leadsPerMinute: perMinute(
+    'LEADS_PER_MINUTE',
+    10,
+    'Leads and delivery interests a minute that an address may send; 0 is no limit.',
+  ),
+} as const satisfies Settings;

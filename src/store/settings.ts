@@ -1,0 +1,58 @@
+/** Settings of the store: where it is, and what its tokens and keys are derived from. */
+import { dirname, resolve } from 'node:path';
+import { parseSecrets } from '../system/masterSecret.js';
+import type { Parsed, Settings, ValuesOf } from '../system/settings.js';
+import { parseStoreUrl } from './open.js';
+
+/** A store's URL with the folder of an LMDB store made absolute. */
+function parseUrl(text: string): Parsed<string> {
+  const parsed = parseStoreUrl(text);
+  if ('wrong' in parsed) return parsed;
+  const { location } = parsed;
+  return { value: location.kind === 'lmdb' ? `lmdb:${location.folder}` : text };
+}
+
+function parseMasterSecrets(text: string): Parsed<readonly string[]> {
+  return text === '' ? { value: [] } : parseSecrets(text);
+}
+
+/** The store and the secrets that fit it. */
+export const storeSettings = {
+  /** Where the store is: `lmdb:` and an absolute folder, or a `postgres://` URL. May hold a password. */
+  storeUrl: {
+    name: 'STORE_URL',
+    type: '`lmdb:<folder>` or `postgres://…`',
+    fallback: 'lmdb:./data/store',
+    meaning:
+      'Where the store is ([store.md](store.md)). The folder that holds an LMDB store, and `./data` with ' +
+      'PostgreSQL, is the data folder: what Fusegate keeps besides the store lies there, and one server ' +
+      'at a time may use it.',
+    parse: parseUrl,
+    secret: true,
+  },
+  /** The master secrets, the newest first; empty: they lie in a file of the data folder. */
+  masterSecrets: {
+    name: 'MASTER_SECRET',
+    type: 'secrets of 32 to 256 visible ASCII characters, separated by commas',
+    fallback: '',
+    fallbackShown: 'the file `master-secret` of the data folder, made at the first start',
+    meaning:
+      'What tokens and keys are derived from. The first makes new ones, the others still verify those made ' +
+      'before; see [operating.md](operating.md).',
+    parse: parseMasterSecrets,
+    secret: true,
+  },
+} as const satisfies Settings;
+
+type StoreValues = ValuesOf<typeof storeSettings>;
+
+/** The folder that holds an LMDB store's, and `./data` with any other store. */
+export function dataFolderOf(storeUrl: string): string {
+  return storeUrl.startsWith('lmdb:') ? dirname(storeUrl.slice('lmdb:'.length)) : resolve('data');
+}
+
+/** What is wrong between them: machines that share a store need the same secret. */
+export function missingSecret({ storeUrl, masterSecrets }: Partial<StoreValues>): string[] {
+  if (storeUrl === undefined || storeUrl.startsWith('lmdb:') || masterSecrets?.length !== 0) return [];
+  return ['MASTER_SECRET must be set where STORE_URL is postgres://…: every node needs the same one.'];
+}

@@ -1,0 +1,79 @@
+/** Kinds of values that settings of several parts have: numbers, choices, paths, limits. */
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { Parsed, Setting } from './settings.js';
+
+/** The largest number of requests a minute that a limit counts exactly. */
+export const mostRequestsPerMinute = 1_000_000;
+
+/** The largest number of characters a month that a limit can hold. */
+export const mostCharactersPerMonth = 1_000_000_000_000;
+
+/** A parser of whole decimal numbers from `least` to `most`. */
+export function integer(least: number, most: number): (text: string) => Parsed<number> {
+  return (text) => {
+    const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
+    if (value >= least && value <= most) return { value };
+    return { wrong: `must be a whole number from ${least} to ${most}` };
+  };
+}
+
+/** A parser of whole numbers up to `most`, in which no text is null. */
+export function integerOrNull(most: number): (text: string) => Parsed<number | null> {
+  return (text) => {
+    if (text === '') return { value: null };
+    const value = /^\d{1,13}$/.test(text) ? Number(text) : Number.NaN;
+    return value <= most ? { value } : { wrong: `must be a whole number from 0 to ${most}` };
+  };
+}
+
+/** A parser of one of several words. */
+export function oneOf<Word extends string>(words: readonly Word[]): (text: string) => Parsed<Word> {
+  return (text) => {
+    const value = words.find((word) => word === text);
+    return value === undefined ? { wrong: `must be one of ${words.join(', ')}` } : { value };
+  };
+}
+
+/** Reads `no` or `yes`. */
+export function parseYes(text: string): Parsed<boolean> {
+  return text === 'no' || text === 'yes' ? { value: text === 'yes' } : { wrong: 'must be no or yes' };
+}
+
+/** Reads any text; none is null. */
+export function parseText(text: string): Parsed<string | null> {
+  return { value: text === '' ? null : text };
+}
+
+/** Reads a path and makes it absolute; none is null. */
+export function parsePath(text: string): Parsed<string | null> {
+  return { value: text === '' ? null : resolve(text) };
+}
+
+/** A parser of paths whose file is read; `take` makes a value of its bytes, undefined: it is no such file. */
+export function fileOrNull(
+  what: string,
+  take: (bytes: Buffer) => string | undefined,
+): (text: string) => Parsed<string | null> {
+  return (text) => {
+    if (text === '') return { value: null };
+    try {
+      const value = take(readFileSync(text));
+      return value === undefined ? { wrong: `must be the path of ${what}` } : { value };
+    } catch (error) {
+      const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+      return { wrong: `must be the path of ${what}, which cannot be read (${code})` };
+    }
+  };
+}
+
+/** A limit by the minute and address; 0: no limit. */
+export function perMinute(name: string, fallback: number, meaning: string): Setting<number> {
+  return {
+    name,
+    type: `whole number, 0 to ${mostRequestsPerMinute}`,
+    fallback: String(fallback),
+    meaning,
+    parse: integer(0, mostRequestsPerMinute),
+  };
+}

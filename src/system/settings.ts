@@ -1,0 +1,131 @@
+/** Settings: environment variables, declared by the parts that use them, read and checked at start. */
+import { readFileSync } from 'node:fs';
+import { lookalikes } from './lookalikes.js';
+
+/** Facts about the machine that defaults depend on. */
+export interface Machine {
+  /** `process.platform`. */
+  readonly platform: NodeJS.Platform;
+  /** Cores that this process may use. */
+  readonly cores: number;
+}
+
+/** A value, or the sentence that says what is wrong with it and what to set. */
+export type Parsed<Value> = { readonly value: Value } | { readonly wrong: string };
+
+/** One variable: how the page describes it and how its text becomes a value. */
+export interface Setting<Value> {
+  readonly name: string;
+  /** The kind of value, as the page shows it. */
+  readonly type: string;
+  /** The default as the operator would write it; it may depend on the machine. */
+  readonly fallback: string | ((machine: Machine) => string);
+  /** The default as the page shows it; {@link Setting.fallback}'s value where absent. */
+  readonly fallbackShown?: string;
+  readonly meaning: string;
+  readonly parse: (text: string) => Parsed<Value>;
+  /** Whether its value is never shown, and may come from the file that `NAME_FILE` names. */
+  readonly secret?: true;
+}
+
+/** The settings of a part, by the names of their values. */
+export type Settings = Readonly<Record<string, Setting<unknown>>>;
+
+/** The checked values of settings. */
+export type ValuesOf<Of extends Settings> = {
+  readonly [Key in keyof Of]: Of[Key] extends Setting<infer Value> ? Value : never;
+};
+
+/** The process' environment. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** What reading settings came to. */
+export interface ReadSettings<Of extends Settings> {
+  /** Every value, where there is no error; else those that could be read. */
+  readonly values: Partial<ValuesOf<Of>>;
+  readonly errors: readonly string[];
+  readonly warnings: readonly string[];
+}
+
+function fallbackOf({ fallback }: Setting<unknown>, machine: Machine): string {
+  return typeof fallback === 'string' ? fallback : fallback(machine);
+}
+
+/** A variable's text, `''` when it is not set; a secret's may lie in the file that `NAME_FILE` names. */
+function givenText({ name, secret }: Setting<unknown>, environment: Environment): Parsed<string> {
+  const value = environment[name] ?? '';
+  const file = secret === true ? (environment[`${name}_FILE`] ?? '') : '';
+  if (file === '') return { value };
+  if (value !== '') return { wrong: `Set ${name} or ${name}_FILE, not both.` };
+  try {
+    return { value: readFileSync(file, 'utf8').trim() || ' ' };
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+    return { wrong: `${name}_FILE ${JSON.stringify(file)} cannot be read (${code}).` };
+  }
+}
+
+/** The value of one setting, or the whole sentence about it. */
+function readSetting(setting: Setting<unknown>, environment: Environment, machine: Machine): Parsed<unknown> {
+  const given = givenText(setting, environment);
+  if ('wrong' in given) return given;
+  const text = given.value === '' ? fallbackOf(setting, machine) : given.value;
+  const parsed = setting.parse(text);
+  if ('value' in parsed) return parsed;
+  const shown = setting.secret === true ? '' : `; it is ${JSON.stringify(text)}`;
+  return { wrong: `${setting.name} ${parsed.wrong}${shown}.` };
+}
+
+/** Every name that is read for settings. */
+function namesOf(settings: Settings): string[] {
+  return Object.values(settings).flatMap(({ name, secret }) =>
+    secret === true ? [name, `${name}_FILE`] : [name],
+  );
+}
+
+/**
+ * Reads and checks settings. An empty variable counts as one not set. Every error is listed, each a sentence
+ * that names the variable and what to set; so is a name that looks like ours but is not.
+ */
+export function readSettings<Of extends Settings>(
+  settings: Of,
+  environment: Environment,
+  machine: Machine,
+): ReadSettings<Of> {
+  const errors: string[] = [];
+  const values: Record<string, unknown> = {};
+  for (const [key, setting] of Object.entries(settings)) {
+    const read = readSetting(setting, environment, machine);
+    if ('wrong' in read) errors.push(read.wrong);
+    else values[key] = read.value;
+  }
+  const warnings = lookalikes(Object.keys(environment), namesOf(settings));
+  return { values: values as Partial<ValuesOf<Of>>, errors, warnings };
+}
+
+/** The page `docs/configuration.md`, made from settings. */
+export function renderSettings(settings: Settings): string {
+  const rows = Object.values(settings).map((setting) => {
+    const { name, type, meaning } = setting;
+    const fallback = setting.fallbackShown ?? `\`${fallbackOf(setting, { platform: 'linux', cores: 1 })}\``;
+    return `| \`${name}\` | ${type} | ${fallback} | ${meaning} |`;
+  });
+  const secretNames = Object.values(settings)
+    .filter(({ secret }) => secret === true)
+    .map(({ name }) => `\`${name}_FILE\``);
+  return [
+    '# Configuration',
+    '',
+    'Fusegate is configured by environment variables, all optional. They are checked at start; every',
+    'error is listed at once. An empty variable counts as one that is not set. A variable whose name is',
+    'nearly one of these is not read, and a warning says so. Secrets are never shown.',
+    '',
+    'What holds a secret may lie in a file instead: set one of these to its path.',
+    `${secretNames.join(', ')}.`,
+    '',
+    '| variable | type | default | meaning |',
+    '| --- | --- | --- | --- |',
+    ...rows,
+    '',
+  ].join('\n');
+}

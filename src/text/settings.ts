@@ -1,0 +1,13 @@
+/** Settings of audits. */
+import type { Settings } from '../system/settings.js';
+import { perMinute } from '../system/settingValues.js';
+
+/** How often an address may audit. */
+export const textSettings = {
+  /** Audits a minute that an address may make; 0: no limit. */
+  auditsPerMinute: perMinute(
+    'AUDITS_PER_MINUTE',
+    6,
+    'Audits a minute that an address may make; 0 is no limit.',
+  ),
+} as const satisfies Settings;
