@@ -1,16 +1,11 @@
 /** Composition root: builds the parts, binds the handlers to them and hands both to a command. */
-import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { availableParallelism, hostname } from 'node:os';
-import { join } from 'node:path';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
-import type { Configuration } from './configuration.js';
-import { createAccess, keyTiers, type Access } from './access/admission.js';
-import { KeyChanges, storedKeys, storedUsage } from './access/stored.js';
-import { readTiers, type Tiers } from './access/tiers.js';
+import { readTiers } from './access/tiers.js';
 import { readAccount } from './checkout/addresses.js';
 import { addressSentence } from './checkout/freshAddresses.js';
-import { startCheckout, type Checkout } from './checkout/checkout.js';
 import { addAudit, type AuditCommandParts } from './commands/audit.js';
 import { addBackup } from './commands/backup.js';
 import { addClick } from './commands/click.js';
@@ -20,10 +15,10 @@ import { addForget } from './commands/forget.js';
 import { addKeys, type KeysParts } from './commands/keys.js';
 import { addModels } from './commands/models.js';
 import { addNormalize, type NormalizeCommandParts } from './commands/normalize.js';
-import { addOrders } from './commands/orders.js';
-import { addReceipts } from './commands/receipts.js';
 import { addOptout } from './commands/optout.js';
+import { addOrders } from './commands/orders.js';
 import { embedderCommand, runProgram, workerCommand } from './commands/program.js';
+import { addReceipts } from './commands/receipts.js';
 import {
   serve,
   type ServeOrder,
@@ -31,377 +26,40 @@ import {
   type ServeParts,
   type TiersConfiguration,
 } from './commands/serve.js';
-import { readLines, terminal, writeOutput } from './commands/terminal.js';
-import type { OpenedStore } from './commands/withStore.js';
 import { storeCopy } from './commands/storeCopy.js';
-import type { Handlers, RouteLimit } from './contract/routes.js';
-import { graph } from './door/graph.js';
-import { doorHandlers } from './door/handlers.js';
-import { exploringMethod, exploringModel, textEmbedding, type TextEmbedding } from './door/embedding.js';
-import { startExploration, type ExplorationProcess } from './door/exploration.js';
+import { readLines, terminal, writeOutput } from './commands/terminal.js';
+import { prepareFolder } from './compose/folder.js';
+import {
+  notInstalled,
+  wrongModelName,
+  shippedModels,
+  findModels,
+  unlistedModels,
+  openSession,
+  tryModel,
+} from './compose/models.js';
+import { getPage, buildServer } from './compose/server.js';
+import { openExistingStore } from './compose/stores.js';
+import type { Configuration } from './configuration.js';
+import { exploringMethod, exploringModel } from './door/embedding.js';
 import { loadHnsw } from './door/nearestIndex.js';
-import { createPreviews } from './door/previews.js';
-import { servedRoutes } from './http/pipeline.js';
-import { createServer, type Server } from './http/server.js';
-import { banner, health } from './info/banner.js';
-import { limits, rateLimits } from './info/limits.js';
-import { openapi } from './info/openapi.js';
-import { privacy } from './info/privacy.js';
-import { dataFolderCheck, nativeModuleCheck, ready, storeCheck } from './info/ready.js';
-import { SERVICE_VERSION, version } from './info/version.js';
-import type { Embedder, InstalledModel } from './models/embedder.js';
-import { defaultModel, modelNames, readModels, type FoundModels } from './models/modelFolder.js';
-import type { SessionResult } from './models/session.js';
-import { installedModelsFolder } from './models/settings.js';
-import { removeEmbeddings, storedEmbedder } from './models/storedEmbeddings.js';
+import { SERVICE_VERSION } from './info/version.js';
+import { defaultModel } from './models/modelFolder.js';
 import { native } from './native/addon.js';
-import { click } from './outreach/click.js';
-import { ClickLog } from './outreach/clickLog.js';
-import { deliveryInterest, deliveryModels } from './outreach/delivery.js';
-import { leads } from './outreach/leads.js';
-import { optoutState, unsubscribe } from './outreach/optout.js';
-import { graphForAll } from './pages/graph.js';
-import { audit, auditStacks } from './pages/audit.js';
-import { buyPages } from './pages/buy.js';
-import { docsHandlers } from './pages/docs.js';
-import { pageFile } from './pages/page.js';
-import { unsubscribePage } from './pages/unsubscribe.js';
-import { takeDataFolder } from './processes/folder.js';
 import { runEmbedder } from './processes/embedderProcess.js';
+import { takeDataFolder } from './processes/folder.js';
 import { runParent } from './processes/parent.js';
 import { runWorker } from './processes/worker.js';
-import { denseModel, openEmbedMode, type EmbedMode } from './search/embedMode.js';
-import { fuseHandler } from './search/fuse.js';
-import { exactOffLoop } from './search/offLoop.js';
-import { missingStore, openStore, parseStoreUrl } from './store/open.js';
-import { removeExpired, storedData } from './store/retention.js';
-import { openSecrets } from './store/secrets.js';
 import type { Reading, Store } from './store/store.js';
-import { startSweep, type SweepParts } from './store/sweep.js';
-import { removeRates } from './store/rates.js';
-import { unitIds } from './store/unitId.js';
-import { removeOldUsage } from './store/usage.js';
-import { auditOffLoop } from './text/auditOffLoop.js';
-import { normalizeHandler } from './text/normalize.js';
-import { derive } from './system/masterSecret.js';
 import { systemClock } from './system/clock.js';
-import { createLog, type Log } from './system/log.js';
-import { systemRandomness, type Randomness } from './system/randomness.js';
+import { createLog } from './system/log.js';
+import { systemRandomness } from './system/randomness.js';
 
 /** How long requests in flight are waited for when told to stop (ms). */
 const drainMs = 10_000;
 
-/**
- * Opens the store and the secrets that fit it. `randomness`: makes the first secret where there is none,
- * which is left to the operator where several machines share a store.
- */
-async function openStoreAndSecrets(
-  { storeUrl, dataFolder, masterSecrets }: Configuration,
-  log: Log,
-  randomness: Randomness | undefined,
-): Promise<OpenedStore | { readonly refused: string }> {
-  const parts = { clock: systemClock, randomness: systemRandomness, log };
-  const opened = await openStore(storeUrl, parts);
-  if (opened.kind === 'unavailable') return { refused: opened.reason };
-  const { store } = opened;
-  const newUnitId = unitIds(systemClock, systemRandomness);
-  const sources = { configured: masterSecrets, dataFolder, randomness };
-  const found = await openSecrets(store, newUnitId, sources);
-  if ('secrets' in found) return { store, newUnitId, secrets: found.secrets };
-  await store.close();
-  return found;
-}
-
-/** The file of the data folder that holds the machine's limits. */
-const limitsFile = (dataFolder: string): string => join(dataFolder, 'limits');
-
-/** The file of the data folder that holds the machine's previews of fragments. */
-const previewsFile = (dataFolder: string): string => join(dataFolder, 'previews');
-
-/** The file of the data folder that holds the vectors of the fragments. */
-const vectorsFile = (dataFolder: string): string => join(dataFolder, 'vectors');
-
-/** The file of the data folder that holds the vectors of texts that models have computed. */
-const embeddingsFile = (dataFolder: string): string => join(dataFolder, 'embeddings');
-
-/** What the files of the data folder are made for. */
-interface FolderParts {
-  readonly configuration: Configuration;
-  readonly models: readonly InstalledModel[];
-  readonly method: string;
-  readonly log: Log;
-}
-
-/** Makes what the workers need in the data folder, which is locked. @throws Error when it cannot. */
-function prepareFolder({ configuration, models, method, log }: FolderParts): void {
-  const { dataFolder, embedCacheMb } = configuration;
-  native.createLimits(limitsFile(dataFolder), systemRandomness(16));
-  native.createPreviews(previewsFile(dataFolder));
-  if (!native.prepareVectors(vectorsFile(dataFolder), method)) {
-    log.info({ method }, 'fragments get new vectors: those of the file were made in another way');
-  }
-  const dimensions = models.filter(({ kind }) => kind === 'onnx').map(({ dimension }) => dimension);
-  prepareEmbeddings(embeddingsFile(dataFolder), embedCacheMb, Math.max(1, ...dimensions), log);
-}
-
-/** Makes the cache of embeddings, or leaves none behind: without one texts are computed each time. */
-function prepareEmbeddings(file: string, megabytes: number, dimension: number, log: Log): void {
-  if (megabytes === 0) {
-    rmSync(file, { force: true });
-    return;
-  }
-  try {
-    native.prepareEmbeddings(file, megabytes * 2 ** 20, dimension);
-  } catch (error) {
-    rmSync(file, { force: true });
-    const reason = error instanceof Error ? error.message : String(error);
-    log.warn({ file, megabytes, reason }, 'computed vectors are not kept: EMBED_CACHE_MB does not fit here');
-  }
-}
-
-/** Requests a minute and address of the routes that have such a limit. */
-function routeLimits(configuration: Configuration): Readonly<Record<RouteLimit, number>> {
-  return {
-    audits: configuration.auditsPerMinute,
-    leads: configuration.leadsPerMinute,
-    checkout: configuration.checkoutRequestsPerMinute,
-    submissions: configuration.doorSubmissionsPerMinute,
-    previews: configuration.previewsPerMinute,
-  };
-}
-
-function buildAccess(configuration: Configuration, tiers: Tiers, opened: OpenedStore, log: Log): Access {
-  const { store, newUnitId, secrets } = opened;
-  // The oldest secret: usage stays what it is when a new one is put before it.
-  const oldest = secrets.at(-1) ?? secrets[0];
-  return createAccess({
-    native: new native.Access(limitsFile(configuration.dataFolder), keyTiers(tiers)),
-    hashKey: native.hashKey,
-    tiers,
-    routeLimits: routeLimits(configuration),
-    trustedProxies: configuration.trustedProxies,
-    keys: storedKeys(store),
-    usage: storedUsage(store, newUnitId, (subject) =>
-      derive(oldest, 'usage', Buffer.from(subject).toString('hex')),
-    ),
-    clock: systemClock,
-    log,
-  });
-}
-
-/** Threads of one audit in a worker: an audit is free, and must not keep other requests waiting. */
-const auditThreads = 2;
-
-/** How long a source of rates has for its answer (ms). */
-const rateMs = 3_000;
-
-/** Gets a page; rejects where its status is not 200 or it takes too long. */
-async function getPage(url: string): Promise<string> {
-  const response = await fetch(url, { signal: AbortSignal.timeout(rateMs), redirect: 'error' });
-  if (response.status !== 200) throw new Error(`status ${response.status}`);
-  return response.text();
-}
-
-/** Follows the fragments of the store, so that they can be explored. */
-function exploration(
-  { dataFolder }: Configuration,
-  { store }: OpenedStore,
-  embedding: TextEmbedding,
-  log: Log,
-): ExplorationProcess {
-  const file = vectorsFile(dataFolder);
-  return startExploration({
-    store,
-    vectorsFile: file,
-    vectors: new native.Vectors(file, embedding.method),
-    textEmbedding: embedding,
-    visitorId: native.visitorId,
-    takeLock: () => native.lockFile(`${file}.lock`, String(process.pid)) === null,
-    clock: systemClock,
-    randomness: systemRandomness,
-    log,
-  });
-}
-
-/** The fragment door's handlers. */
-function door(
-  configuration: Configuration,
-  opened: OpenedStore,
-  { explore }: ExplorationProcess,
-): ReturnType<typeof doorHandlers> {
-  const { dataFolder, doorPort, publicUrl, publicDoorUrl, trustedProxies } = configuration;
-  const previews = createPreviews(new native.Previews(previewsFile(dataFolder)), systemClock);
-  const address = publicDoorUrl ?? (doorPort === null ? publicUrl : null);
-  return doorHandlers({
-    ...opened,
-    clock: systemClock,
-    sealFragment: native.sealFragment,
-    findShards: native.findShards,
-    previews,
-    address: { publicUrl: address, trustedProxies },
-    explore,
-  });
-}
-
-/** The models as POST /v1/fuse has them. */
-function embedModeOf({ embedModel, dataFolder }: Configuration, embedder: Embedder): EmbedMode {
-  const fallback = defaultModel(embedder.models, embedModel)?.id;
-  const file = embeddingsFile(dataFolder);
-  return openEmbedMode({ ...native, embedder, fallback, cacheFile: existsSync(file) ? file : null });
-}
-
-/** Every route's handler, bound to its parts. */
-function handlers(
-  configuration: Configuration,
-  tiers: Tiers,
-  opened: OpenedStore,
-  clicks: ClickLog,
-  checkout: Checkout,
-  explorer: ExplorationProcess,
-  embedMode: EmbedMode,
-): Handlers {
-  const { store, secrets } = opened;
-  const storing = { ...opened, clock: systemClock };
-  const checks = [
-    dataFolderCheck(configuration.dataFolder),
-    storeCheck(store, systemClock),
-    nativeModuleCheck(native.version, SERVICE_VERSION),
-  ];
-  return {
-    fuse: fuseHandler({ ...native, answerExactlyOffLoop: exactOffLoop(), embedMode }),
-    ...checkout.handlers,
-    normalize: normalizeHandler(native),
-    audit: audit({ ...native, clock: systemClock, auditOffLoop: auditOffLoop(auditThreads) }),
-    auditStacks,
-    leads: leads(storing),
-    deliveryModels,
-    deliveryInterest: deliveryInterest(storing),
-    ...buyPages(checkout.handlers, checkout.pickUpCard),
-    unsubscribePage: unsubscribePage(optoutState(opened)),
-    unsubscribe: unsubscribe(storing),
-    click: click({
-      ...configuration,
-      secrets,
-      clock: systemClock,
-      record: (each) => clicks.record(each),
-    }),
-    ...door(configuration, opened, explorer),
-    graph: graphForAll(explorer.explore, graph(explorer.explore)),
-    banner,
-    health,
-    ready: ready(checks, checkout.warnings),
-    version: version({ native: native.version(), unicode: native.unicodeVersion() }),
-    privacy: privacy(storedData(configuration)),
-    limits: limits(rateLimits(tiers, routeLimits(configuration))),
-    openapi: openapi(),
-    ...docsHandlers(),
-    pageFile: pageFile(),
-  };
-}
-
-/** How long the store may take with what is left for it, before the process ends without it (ms). */
-const lastFlushMs = 3_000;
-
 /** How long the doctor waits for the server's answer (ms). */
 const askMs = 5_000;
-
-const dayMs = 86_400_000;
-
-/** Past rates are kept as long as a card session may end after it was made, and some days. */
-const keptRatesDays = 8;
-
-/** Removes what is older than it is kept; the usage of past months, which is all read for it, once a day. */
-function expiry(
-  configuration: Configuration,
-  { store, newUnitId }: OpenedStore,
-): SweepParts['removeExpired'] {
-  let usageMs = -Infinity;
-  return async () => {
-    const nowMs = systemClock.wallMs();
-    const rates = await removeRates(store, newUnitId, nowMs - keptRatesDays * dayMs);
-    if (rates.kind === 'unavailable') return rates;
-    const vectors = await removeEmbeddings(store, nowMs);
-    if (vectors.kind === 'unavailable') return vectors;
-    const expired = await removeExpired(store, configuration, nowMs);
-    if (expired.kind === 'unavailable' || systemClock.monotonicMs() - usageMs < dayMs) return expired;
-    usageMs = systemClock.monotonicMs();
-    const usage = await removeOldUsage(store, newUnitId, nowMs);
-    return usage.kind === 'unavailable' ? usage : { kind: 'read', value: expired.value + usage.value };
-  };
-}
-
-/** @throws Error with the sentence that says why a worker cannot serve */
-async function buildServer(configuration: Configuration, tiers: Tiers, embedder: Embedder): Promise<Server> {
-  const log = createLog(configuration.logLevel);
-  const opened = await openStoreAndSecrets(configuration, log, systemRandomness);
-  if ('refused' in opened) throw new Error(opened.refused);
-  const clicks = new ClickLog({ ...opened, clock: systemClock, log });
-  const access = buildAccess(configuration, tiers, opened, log);
-  const keyChanges = new KeyChanges(opened.store, systemClock, access);
-  const holder = `${hostname()} ${process.pid}`;
-  const sweep = startSweep({
-    ...opened,
-    clock: systemClock,
-    log,
-    holder,
-    removeExpired: expiry(configuration, opened),
-  });
-  const checkout = startCheckout({
-    ...opened,
-    configuration,
-    tiers,
-    clock: systemClock,
-    randomness: systemRandomness,
-    keyFormat: native,
-    log,
-    holder,
-    getPage,
-  });
-  const stored = storedEmbedder(embedder, { ...opened, clock: systemClock, log });
-  const embedMode = embedModeOf(configuration, configuration.embedCacheStore ? stored : embedder);
-  const explorer = exploration(configuration, opened, textEmbedding(embedder.models, embedMode.dense), log);
-  const bound = handlers(configuration, tiers, opened, clicks, checkout, explorer, embedMode);
-  const pipeline = { checkJson: native.checkJson, access };
-  const isMoved = configuration.doorPort !== null;
-  const server = createServer({
-    routes: servedRoutes(bound, pipeline, isMoved ? ['gateway'] : ['gateway', 'door']),
-    doorRoutes: isMoved ? servedRoutes(bound, pipeline, ['door']) : [],
-    clock: systemClock,
-    log,
-    randomness: systemRandomness,
-  });
-  keyChanges.start();
-  return {
-    listen: server.listen,
-    metrics: () => [server, clicks, access, explorer, embedMode, stored].flatMap((part) => part.metrics()),
-    async drain(timeoutMs) {
-      const drained = await server.drain(timeoutMs);
-      keyChanges.stop();
-      const parts = [sweep.stop(), checkout.stop(), explorer.stop(), clicks.close(), access.close()];
-      const last = Promise.all([...parts, stored.settled()]).then(() => opened.store.close());
-      await Promise.race([last, systemClock.sleep(lastFlushMs)]);
-      return drained;
-    },
-  };
-}
-
-/** Opens the store of a server that has run before; the commands make none. */
-async function openExistingStore(
-  configuration: Configuration,
-): Promise<OpenedStore | { readonly refused: string }> {
-  const parsed = parseStoreUrl(configuration.storeUrl);
-  const missing = 'wrong' in parsed ? undefined : missingStore(parsed.location);
-  if (missing?.kind === 'unreadable') return { refused: missing.reason };
-  if (missing !== undefined) {
-    return { refused: `${missing.reason} Start the server once, or set STORE_URL as it has it.` };
-  }
-  return openStoreAndSecrets(configuration, createLog('silent'), undefined);
-}
-
-function notInstalled(id: string, installed: readonly string[]): string {
-  const ids = installed.join(', ');
-  return `EMBED_MODEL names ${id}, which is not installed (installed: ${ids}). See fusegate models add -h.`;
-}
 
 /** What is wrong with the key that addresses are derived from. */
 function wrongAccount({ btcXpub, btcNetwork }: Partial<Configuration>): string[] {
@@ -419,82 +77,10 @@ function addressSentenceOf(
   return read !== undefined && 'account' in read ? addressSentence(store, read.account) : undefined;
 }
 
-/** What is wrong with the model that EMBED_MODEL names, told by the names of folders alone. */
-async function wrongModelName(partial: Partial<Configuration>): Promise<string[]> {
-  const { embedModel, modelsFolder, dataFolder } = partial;
-  if (embedModel === undefined || embedModel === null) return [];
-  if (modelsFolder === undefined || dataFolder === undefined) return [];
-  const folders = [installedModelsFolder({ modelsFolder, dataFolder }), shippedModels];
-  try {
-    const ids = new Set((await Promise.all(folders.map(modelNames))).flat());
-    return ids.has(embedModel) ? [] : [notInstalled(embedModel, [...ids])];
-  } catch {
-    // A folder that cannot be listed is told of when it is read.
-    return [];
-  }
-}
-
 /** Why a server does not start whose files are not whole. */
 const exploringMissing =
   `The model ${exploringModel}, which comes with Fusegate and exploring fragments needs, is not whole. ` +
   'Install Fusegate again.';
-
-/** The folder of the models that ship. */
-const shippedModels = fileURLToPath(new URL('../../models', import.meta.url));
-
-/** The sentence that says why a static model cannot be used; undefined where it can, and for others. */
-function wrongStatic(model: InstalledModel): string | undefined {
-  if (model.kind !== 'static') return undefined;
-  try {
-    new native.DenseModels([denseModel(model)]);
-    return undefined;
-  } catch (error) {
-    return `${error instanceof Error ? error.message : String(error)}.`;
-  }
-}
-
-/** Reads every model that is installed or ships. @throws Error where a folder cannot be listed */
-async function findModels(configuration: Configuration): Promise<FoundModels> {
-  const { models, refused } = await readModels([installedModelsFolder(configuration), shippedModels]);
-  const tried = models.map((model) => ({ model, wrong: wrongStatic(model) }));
-  return {
-    models: tried.flatMap(({ model, wrong }) => (wrong === undefined ? [model] : [])),
-    refused: [
-      ...refused,
-      ...tried.flatMap(({ model: { id }, wrong }) => (wrong === undefined ? [] : [{ id, wrong }])),
-    ],
-  };
-}
-
-/** The sentence that says why a folder of models cannot be listed. @throws what is no such reason */
-function unlistedModels(error: unknown, { modelsFolder }: Configuration): { readonly reason: string } {
-  if (!(error instanceof Error && 'code' in error && 'path' in error)) throw error;
-  const setting = modelsFolder === null ? 'STORE_URL to a path in a folder' : 'MODELS_DIR to a folder';
-  const reason = `${String(error.path)} cannot be listed (${String(error.code)})`;
-  return { reason: `${reason}. Set ${setting} that this user may read and write.` };
-}
-
-/** Loads a model in this process; the runtime is loaded with the first. */
-async function openSession(model: InstalledModel, threads: number): Promise<SessionResult> {
-  let session: typeof import('./models/session.js');
-  try {
-    session = await import('./models/session.js');
-  } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    return { wrong: `ONNX Runtime cannot be loaded here (${why}), so that no ONNX model can be run.` };
-  }
-  const openTokenizer = (json: Uint8Array, maxTokens: number) => new native.SubwordTokenizer(json, maxTokens);
-  return session.openSession(model, { threads, openTokenizer });
-}
-
-/** Loads a model and tries it out; the sentence that says what is wrong with it. */
-async function tryModel(model: InstalledModel): Promise<string | undefined> {
-  if (model.kind !== 'onnx') return wrongStatic(model);
-  const opened = await openSession(model, 1);
-  if ('wrong' in opened) return opened.wrong;
-  await opened.session.close();
-  return undefined;
-}
 
 /** Runs the parent of the workers and of the embedder, which are this same program. */
 async function serveInProcesses(order: ServeOrder): Promise<ServeOutcome> {

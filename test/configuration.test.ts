@@ -357,6 +357,16 @@ test('a PostgreSQL store, from the variable or from a file, is never shown', () 
     /^STORE_URL_FILE .* cannot be read \(ENOENT\)/,
   );
   assert.doesNotMatch(errorsOf({ STORE_URL: 'postgres://me:secret@d b/x' }), /secret/);
+  for (const [query, wrong] of [
+    ['ssl=on', 'has a parameter it does not know; known are host, '],
+    ['sslmode=sometimes', 'has an sslmode that is none of disable, '],
+    ['sslmode=require&sslrootcert=none.pem', 'names a certificate or key file that cannot be read'],
+  ]) {
+    const said = errorsOf({ STORE_URL: `${url}?${query}`, MASTER_SECRET, PORT: 'x' });
+    assert.ok(said.startsWith('PORT must be a whole number'), said);
+    assert.ok(said.includes(`STORE_URL ${wrong}`), said);
+    assert.ok(!said.includes('me:secret'), said);
+  }
   rmSync(folder, { recursive: true });
 });
 

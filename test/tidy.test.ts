@@ -20,6 +20,7 @@ const steps: readonly (readonly string[])[] = [
   ['http'],
   ['configuration.ts'],
   ['processes', 'commands'],
+  ['compose'],
   ['main.ts'],
 ];
 

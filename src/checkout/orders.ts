@@ -354,14 +354,14 @@ function cardRefunded(order: CardOrder, totalCents: bigint): Transition {
 /** How long an expired on-chain order is looked after: money may still come (ms). */
 const watchAfterExpiryMs = 30 * 86_400_000;
 
-/** Depth from which a confirmed payment is final. */
+/** Depth from which a confirmed payment is final, where the order requires no more. */
 const finalDepth = 6;
 
 /** Whether something may still happen to an on-chain order that only the chain can tell. */
 export function isWatched(order: BtcOrder, nowMs: number): boolean {
   if (order.status === 'expired') return nowMs < order.expiresAtMs + watchAfterExpiryMs;
   if (order.status !== 'confirmed') return true;
-  return confirmations(order) < Math.max(finalDepth, order.confirmationsRequired);
+  return confirmations(order) < finalDepth;
 }
 
 /** Time from an order's end to the first look-up after it; to each later one it is twice as long (ms). */

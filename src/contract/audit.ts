@@ -260,8 +260,8 @@ function issue(id: AuditIssueId, { stacks }: AuditStacksResponse): AuditIssue {
   };
 }
 
-/** What is found in them. */
-const auditResponse = (stacks: AuditStacksResponse): AuditResponse => ({
+/** What is found in them besides issues. */
+const report: Omit<AuditResponse, 'issues'> = {
   records: 4,
   headline: {
     share: 0.5,
@@ -271,7 +271,6 @@ const auditResponse = (stacks: AuditStacksResponse): AuditResponse => ({
       '50.0 % of the records (2 of 4; 95 % interval 15.0 % to 85.0 %) hold words that a ' +
       'plain-word query cannot match today and normalization makes findable.',
   },
-  issues: auditIssues.map((id) => issue(id, stacks)),
   stack: 'elasticsearch',
   vertical: 'retail',
   surface: 'records',
@@ -342,7 +341,13 @@ const auditResponse = (stacks: AuditStacksResponse): AuditResponse => ({
   text:
     'Café crème, 250 g\nHiking boots <b>waterproof</b>, questions to ada@example.com\nTent ' +
     'for 2 persons\nSleeping bag, 3 seasons',
-});
+};
+
+/** What is found in them. */
+function auditResponse(stacks: AuditStacksResponse): AuditResponse {
+  const { records, headline, ...rest } = report;
+  return { records, headline, issues: auditIssues.map((id) => issue(id, stacks)), ...rest };
+}
 
 /** POST /v1/audit and GET /v1/audit/stacks. */
 export const auditRoutes = {

@@ -1,20 +1,12 @@
 /** The OpenAPI documents of the gateway and of the fragment door, and the examples that they show. */
 import typia from 'typia';
 import type { Problem } from './problem.js';
-import { routeList, routes, type RouteId } from './routes.js';
+import { routeList, type routes, type Part, type RouteOf } from './routes.js';
 import { documentOf, type OpenApiDocument } from './schema/document.js';
 import type { Example } from './schema/route.js';
 import { wireTypes } from './schema/wireType.js';
 
 const [problemType] = wireTypes(typia.json.schemas<[Problem]>());
-
-/** An address that serves routes. */
-type Part = (typeof routes)[RouteId]['part'];
-
-/** Ids of a part's routes. */
-type RouteOf<Of extends Part> = {
-  readonly [Id in RouteId]: (typeof routes)[Id]['part'] extends Of ? Id : never;
-}[RouteId];
 
 /** The examples of a part that need to be given something. */
 type Needy<Of extends Part> = Extract<(typeof routes)[RouteOf<Of>]['example'], (given: never) => Example>;

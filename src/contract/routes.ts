@@ -60,6 +60,14 @@ export const routes = {
 /** Every route's id. */
 export type RouteId = keyof typeof routes;
 
+/** An address that serves routes. */
+export type Part = (typeof routes)[RouteId]['part'];
+
+/** Ids of a part's routes. */
+export type RouteOf<Of extends Part> = {
+  readonly [Id in RouteId]: (typeof routes)[Id]['part'] extends Of ? Id : never;
+}[RouteId];
+
 /** A limit by address that some routes have, besides or in place of a key's. */
 export type RouteLimit = Extract<(typeof routes)[RouteId], { readonly limit: string }>['limit'];
 

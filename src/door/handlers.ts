@@ -1,5 +1,5 @@
 /** The handlers of the fragment door's routes (contract, part B), bound to their parts. */
-import type { Handlers } from '../contract/routes.js';
+import type { Handlers, RouteOf } from '../contract/routes.js';
 import { confirm, confirmState } from './confirm.js';
 import { dream } from './dream.js';
 import type { ExploreParts } from './explore.js';
@@ -21,25 +21,8 @@ export interface DoorParts extends HarvestParts {
   readonly explore: ExploreParts;
 }
 
-/** Ids of the fragment door's routes. */
-export type DoorRouteId =
-  | 'dream'
-  | 'dreamPreview'
-  | 'dreamConfirmState'
-  | 'dreamConfirm'
-  | 'harvest'
-  | 'receipt'
-  | 'near'
-  | 'walk'
-  | 'graph'
-  | 'graphFragments'
-  | 'focus'
-  | 'leaderboard'
-  | 'how'
-  | 'doorOpenapi';
-
 /** The handler of each of the door's routes. */
-export function doorHandlers(parts: DoorParts): Pick<Handlers, DoorRouteId> {
+export function doorHandlers(parts: DoorParts): Pick<Handlers, RouteOf<'door'>> {
   return {
     dream: dream(parts),
     dreamPreview: preview(parts),

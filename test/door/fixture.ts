@@ -2,8 +2,8 @@
 import { join } from 'node:path';
 import { after } from 'node:test';
 import type { ValidationError } from '../../src/contract/schema/validation.js';
-import { routeList } from '../../src/contract/routes.js';
-import { doorHandlers, type DoorRouteId } from '../../src/door/handlers.js';
+import { routeList, type RouteOf } from '../../src/contract/routes.js';
+import { doorHandlers } from '../../src/door/handlers.js';
 import { textEmbedding } from '../../src/door/embedding.js';
 import { startExploration, type ExplorationProcess } from '../../src/door/exploration.js';
 import { createPreviews } from '../../src/door/previews.js';
@@ -172,7 +172,7 @@ export async function startDoor({ store, routeLimits, limits, ...rest }: DoorOpt
   const routes = routeList
     .filter((route) => route.part === 'door' || route.everywhere === true)
     .map((route) => {
-      const id = route.id as DoorRouteId | 'pageFile';
+      const id = route.id as RouteOf<'door'> | 'pageFile';
       return servedRoute(route, { ...handlers, ...pages }[id], parts);
     });
   const { port } = await startServer({ routes, ...(limits === undefined ? {} : { limits }) });

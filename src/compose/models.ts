@@ -1,0 +1,87 @@
+/** The installed models and those that ship, found, checked and loaded. */
+import { fileURLToPath } from 'node:url';
+import type { Configuration } from '../configuration.js';
+import type { InstalledModel } from '../models/embedder.js';
+import { modelNames, readModels, type FoundModels } from '../models/modelFolder.js';
+import type { SessionResult } from '../models/session.js';
+import { installedModelsFolder } from '../models/settings.js';
+import { native } from '../native/addon.js';
+import { denseModel } from '../search/embedMode.js';
+
+/** The sentence about a model that EMBED_MODEL names and nobody has installed. */
+export function notInstalled(id: string, installed: readonly string[]): string {
+  const ids = installed.join(', ');
+  return `EMBED_MODEL names ${id}, which is not installed (installed: ${ids}). See fusegate models add -h.`;
+}
+
+/** What is wrong with the model that EMBED_MODEL names, told by the names of folders alone. */
+export async function wrongModelName(partial: Partial<Configuration>): Promise<string[]> {
+  const { embedModel, modelsFolder, dataFolder } = partial;
+  if (embedModel === undefined || embedModel === null) return [];
+  if (modelsFolder === undefined || dataFolder === undefined) return [];
+  const folders = [installedModelsFolder({ modelsFolder, dataFolder }), shippedModels];
+  try {
+    const ids = new Set((await Promise.all(folders.map(modelNames))).flat());
+    return ids.has(embedModel) ? [] : [notInstalled(embedModel, [...ids])];
+  } catch {
+    // A folder that cannot be listed is told of when it is read.
+    return [];
+  }
+}
+
+/** The folder of the models that ship. */
+export const shippedModels = fileURLToPath(new URL('../../../models', import.meta.url));
+
+/** The sentence that says why a static model cannot be used; undefined where it can, and for others. */
+function wrongStatic(model: InstalledModel): string | undefined {
+  if (model.kind !== 'static') return undefined;
+  try {
+    new native.DenseModels([denseModel(model)]);
+    return undefined;
+  } catch (error) {
+    return `${error instanceof Error ? error.message : String(error)}.`;
+  }
+}
+
+/** Reads every model that is installed or ships. @throws Error where a folder cannot be listed */
+export async function findModels(configuration: Configuration): Promise<FoundModels> {
+  const { models, refused } = await readModels([installedModelsFolder(configuration), shippedModels]);
+  const tried = models.map((model) => ({ model, wrong: wrongStatic(model) }));
+  return {
+    models: tried.flatMap(({ model, wrong }) => (wrong === undefined ? [model] : [])),
+    refused: [
+      ...refused,
+      ...tried.flatMap(({ model: { id }, wrong }) => (wrong === undefined ? [] : [{ id, wrong }])),
+    ],
+  };
+}
+
+/** The sentence that says why a folder of models cannot be listed. @throws what is no such reason */
+export function unlistedModels(error: unknown, { modelsFolder }: Configuration): { readonly reason: string } {
+  if (!(error instanceof Error && 'code' in error && 'path' in error)) throw error;
+  const setting = modelsFolder === null ? 'STORE_URL to a path in a folder' : 'MODELS_DIR to a folder';
+  const reason = `${String(error.path)} cannot be listed (${String(error.code)})`;
+  return { reason: `${reason}. Set ${setting} that this user may read and write.` };
+}
+
+/** Loads a model in this process; the runtime is loaded with the first. */
+export async function openSession(model: InstalledModel, threads: number): Promise<SessionResult> {
+  let session: typeof import('../models/session.js');
+  try {
+    session = await import('../models/session.js');
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    return { wrong: `ONNX Runtime cannot be loaded here (${why}), so that no ONNX model can be run.` };
+  }
+  const openTokenizer = (json: Uint8Array, maxTokens: number) => new native.SubwordTokenizer(json, maxTokens);
+  return session.openSession(model, { threads, openTokenizer });
+}
+
+/** Loads a model and tries it out; the sentence that says what is wrong with it. */
+export async function tryModel(model: InstalledModel): Promise<string | undefined> {
+  if (model.kind !== 'onnx') return wrongStatic(model);
+  const opened = await openSession(model, 1);
+  if ('wrong' in opened) return opened.wrong;
+  await opened.session.close();
+  return undefined;
+}

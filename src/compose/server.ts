@@ -1,0 +1,253 @@
+/** A worker: its parts, the handlers bound to them, and the server that they make. */
+import { existsSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { createAccess, keyTiers, type Access } from '../access/admission.js';
+import { KeyChanges, storedKeys, storedUsage } from '../access/stored.js';
+import type { Tiers } from '../access/tiers.js';
+import { startCheckout, type Checkout } from '../checkout/checkout.js';
+import type { OpenedStore } from '../commands/withStore.js';
+import type { Configuration } from '../configuration.js';
+import type { Handlers, RouteLimit } from '../contract/routes.js';
+import { textEmbedding, type TextEmbedding } from '../door/embedding.js';
+import { startExploration, type ExplorationProcess } from '../door/exploration.js';
+import { graph } from '../door/graph.js';
+import { doorHandlers } from '../door/handlers.js';
+import { createPreviews } from '../door/previews.js';
+import { servedRoutes } from '../http/pipeline.js';
+import { createServer, type Server } from '../http/server.js';
+import { banner, health } from '../info/banner.js';
+import { limits, rateLimits } from '../info/limits.js';
+import { openapi } from '../info/openapi.js';
+import { privacy } from '../info/privacy.js';
+import { dataFolderCheck, nativeModuleCheck, ready, storeCheck } from '../info/ready.js';
+import { SERVICE_VERSION, version } from '../info/version.js';
+import type { Embedder } from '../models/embedder.js';
+import { defaultModel } from '../models/modelFolder.js';
+import { storedEmbedder } from '../models/storedEmbeddings.js';
+import { native } from '../native/addon.js';
+import { click } from '../outreach/click.js';
+import { ClickLog } from '../outreach/clickLog.js';
+import { deliveryInterest, deliveryModels } from '../outreach/delivery.js';
+import { leads } from '../outreach/leads.js';
+import { optoutState, unsubscribe } from '../outreach/optout.js';
+import { audit, auditStacks } from '../pages/audit.js';
+import { buyPages } from '../pages/buy.js';
+import { docsHandlers } from '../pages/docs.js';
+import { graphForAll } from '../pages/graph.js';
+import { pageFile } from '../pages/page.js';
+import { unsubscribePage } from '../pages/unsubscribe.js';
+import { openEmbedMode, type EmbedMode } from '../search/embedMode.js';
+import { fuseHandler } from '../search/fuse.js';
+import { exactOffLoop } from '../search/offLoop.js';
+import { storedData } from '../store/retention.js';
+import { startSweep } from '../store/sweep.js';
+import { systemClock } from '../system/clock.js';
+import { createLog, type Log } from '../system/log.js';
+import { derive } from '../system/masterSecret.js';
+import { systemRandomness } from '../system/randomness.js';
+import { auditOffLoop } from '../text/auditOffLoop.js';
+import { normalizeHandler } from '../text/normalize.js';
+import { limitsFile, previewsFile, vectorsFile, embeddingsFile } from './folder.js';
+import { openStoreAndSecrets, expiry } from './stores.js';
+
+/** Requests a minute and address of the routes that have such a limit. */
+function routeLimits(configuration: Configuration): Readonly<Record<RouteLimit, number>> {
+  return {
+    audits: configuration.auditsPerMinute,
+    leads: configuration.leadsPerMinute,
+    checkout: configuration.checkoutRequestsPerMinute,
+    submissions: configuration.doorSubmissionsPerMinute,
+    previews: configuration.previewsPerMinute,
+  };
+}
+
+function buildAccess(configuration: Configuration, tiers: Tiers, opened: OpenedStore, log: Log): Access {
+  const { store, newUnitId, secrets } = opened;
+  // The oldest secret: usage stays what it is when a new one is put before it.
+  const oldest = secrets.at(-1) ?? secrets[0];
+  return createAccess({
+    native: new native.Access(limitsFile(configuration.dataFolder), keyTiers(tiers)),
+    hashKey: native.hashKey,
+    tiers,
+    routeLimits: routeLimits(configuration),
+    trustedProxies: configuration.trustedProxies,
+    keys: storedKeys(store),
+    usage: storedUsage(store, newUnitId, (subject) =>
+      derive(oldest, 'usage', Buffer.from(subject).toString('hex')),
+    ),
+    clock: systemClock,
+    log,
+  });
+}
+
+/** Threads of one audit in a worker: an audit is free, and must not keep other requests waiting. */
+const auditThreads = 2;
+
+/** How long a source of rates has for its answer (ms). */
+const rateMs = 3_000;
+
+/** Gets a page; rejects where its status is not 200 or it takes too long. */
+export async function getPage(url: string): Promise<string> {
+  const response = await fetch(url, { signal: AbortSignal.timeout(rateMs), redirect: 'error' });
+  if (response.status !== 200) throw new Error(`status ${response.status}`);
+  return response.text();
+}
+
+/** Follows the fragments of the store, so that they can be explored. */
+function exploration(
+  { dataFolder }: Configuration,
+  { store }: OpenedStore,
+  embedding: TextEmbedding,
+  log: Log,
+): ExplorationProcess {
+  const file = vectorsFile(dataFolder);
+  return startExploration({
+    store,
+    vectorsFile: file,
+    vectors: new native.Vectors(file, embedding.method),
+    textEmbedding: embedding,
+    visitorId: native.visitorId,
+    takeLock: () => native.lockFile(`${file}.lock`, String(process.pid)) === null,
+    clock: systemClock,
+    randomness: systemRandomness,
+    log,
+  });
+}
+
+/** The fragment door's handlers. */
+function door(
+  configuration: Configuration,
+  opened: OpenedStore,
+  { explore }: ExplorationProcess,
+): ReturnType<typeof doorHandlers> {
+  const { dataFolder, doorPort, publicUrl, publicDoorUrl, trustedProxies } = configuration;
+  const previews = createPreviews(new native.Previews(previewsFile(dataFolder)), systemClock);
+  const address = publicDoorUrl ?? (doorPort === null ? publicUrl : null);
+  return doorHandlers({
+    ...opened,
+    clock: systemClock,
+    sealFragment: native.sealFragment,
+    findShards: native.findShards,
+    previews,
+    address: { publicUrl: address, trustedProxies },
+    explore,
+  });
+}
+
+/** The models as POST /v1/fuse has them. */
+function embedModeOf({ embedModel, dataFolder }: Configuration, embedder: Embedder): EmbedMode {
+  const fallback = defaultModel(embedder.models, embedModel)?.id;
+  const file = embeddingsFile(dataFolder);
+  return openEmbedMode({ ...native, embedder, fallback, cacheFile: existsSync(file) ? file : null });
+}
+
+/** Every route's handler, bound to its parts. */
+function handlers(
+  configuration: Configuration,
+  tiers: Tiers,
+  opened: OpenedStore,
+  clicks: ClickLog,
+  checkout: Checkout,
+  explorer: ExplorationProcess,
+  embedMode: EmbedMode,
+): Handlers {
+  const { store, secrets } = opened;
+  const storing = { ...opened, clock: systemClock };
+  const checks = [
+    dataFolderCheck(configuration.dataFolder),
+    storeCheck(store, systemClock),
+    nativeModuleCheck(native.version, SERVICE_VERSION),
+  ];
+  return {
+    fuse: fuseHandler({ ...native, answerExactlyOffLoop: exactOffLoop(), embedMode }),
+    ...checkout.handlers,
+    normalize: normalizeHandler(native),
+    audit: audit({ ...native, clock: systemClock, auditOffLoop: auditOffLoop(auditThreads) }),
+    auditStacks,
+    leads: leads(storing),
+    deliveryModels,
+    deliveryInterest: deliveryInterest(storing),
+    ...buyPages(checkout.handlers, checkout.pickUpCard),
+    unsubscribePage: unsubscribePage(optoutState(opened)),
+    unsubscribe: unsubscribe(storing),
+    click: click({
+      ...configuration,
+      secrets,
+      clock: systemClock,
+      record: (each) => clicks.record(each),
+    }),
+    ...door(configuration, opened, explorer),
+    graph: graphForAll(explorer.explore, graph(explorer.explore)),
+    banner,
+    health,
+    ready: ready(checks, checkout.warnings),
+    version: version({ native: native.version(), unicode: native.unicodeVersion() }),
+    privacy: privacy(storedData(configuration)),
+    limits: limits(rateLimits(tiers, routeLimits(configuration))),
+    openapi: openapi(),
+    ...docsHandlers(),
+    pageFile: pageFile(),
+  };
+}
+
+/** How long the store may take with what is left for it, before the process ends without it (ms). */
+const lastFlushMs = 3_000;
+
+/** @throws Error with the sentence that says why a worker cannot serve */
+export async function buildServer(
+  configuration: Configuration,
+  tiers: Tiers,
+  embedder: Embedder,
+): Promise<Server> {
+  const log = createLog(configuration.logLevel);
+  const opened = await openStoreAndSecrets(configuration, log, systemRandomness);
+  if ('refused' in opened) throw new Error(opened.refused);
+  const clicks = new ClickLog({ ...opened, clock: systemClock, log });
+  const access = buildAccess(configuration, tiers, opened, log);
+  const keyChanges = new KeyChanges(opened.store, systemClock, access);
+  const holder = `${hostname()} ${process.pid}`;
+  const sweep = startSweep({
+    ...opened,
+    clock: systemClock,
+    log,
+    holder,
+    removeExpired: expiry(configuration, opened),
+  });
+  const checkout = startCheckout({
+    ...opened,
+    configuration,
+    tiers,
+    clock: systemClock,
+    randomness: systemRandomness,
+    keyFormat: native,
+    log,
+    holder,
+    getPage,
+  });
+  const stored = storedEmbedder(embedder, { ...opened, clock: systemClock, log });
+  const embedMode = embedModeOf(configuration, configuration.embedCacheStore ? stored : embedder);
+  const explorer = exploration(configuration, opened, textEmbedding(embedder.models, embedMode.dense), log);
+  const bound = handlers(configuration, tiers, opened, clicks, checkout, explorer, embedMode);
+  const pipeline = { checkJson: native.checkJson, access };
+  const isMoved = configuration.doorPort !== null;
+  const server = createServer({
+    routes: servedRoutes(bound, pipeline, isMoved ? ['gateway'] : ['gateway', 'door']),
+    doorRoutes: isMoved ? servedRoutes(bound, pipeline, ['door']) : [],
+    clock: systemClock,
+    log,
+    randomness: systemRandomness,
+  });
+  keyChanges.start();
+  return {
+    listen: server.listen,
+    metrics: () => [server, clicks, access, explorer, embedMode, stored].flatMap((part) => part.metrics()),
+    async drain(timeoutMs) {
+      const drained = await server.drain(timeoutMs);
+      keyChanges.stop();
+      const parts = [sweep.stop(), checkout.stop(), explorer.stop(), clicks.close(), access.close()];
+      const last = Promise.all([...parts, stored.settled()]).then(() => opened.store.close());
+      await Promise.race([last, systemClock.sleep(lastFlushMs)]);
+      return drained;
+    },
+  };
+}

@@ -1,0 +1,73 @@
+/** The store and the secrets that fit it, and what is removed from it in time. */
+import type { OpenedStore } from '../commands/withStore.js';
+import type { Configuration } from '../configuration.js';
+import { removeEmbeddings } from '../models/storedEmbeddings.js';
+import { missingStore, openStore, parseStoreUrl } from '../store/open.js';
+import { removeRates } from '../store/rates.js';
+import { removeExpired } from '../store/retention.js';
+import { openSecrets } from '../store/secrets.js';
+import type { SweepParts } from '../store/sweep.js';
+import { unitIds } from '../store/unitId.js';
+import { removeOldUsage } from '../store/usage.js';
+import { systemClock } from '../system/clock.js';
+import { createLog, type Log } from '../system/log.js';
+import { systemRandomness, type Randomness } from '../system/randomness.js';
+
+/**
+ * Opens the store and the secrets that fit it. `randomness`: makes the first secret where there is none,
+ * which is left to the operator where several machines share a store.
+ */
+export async function openStoreAndSecrets(
+  { storeUrl, dataFolder, masterSecrets }: Configuration,
+  log: Log,
+  randomness: Randomness | undefined,
+): Promise<OpenedStore | { readonly refused: string }> {
+  const parts = { clock: systemClock, randomness: systemRandomness, log };
+  const opened = await openStore(storeUrl, parts);
+  if (opened.kind === 'unavailable') return { refused: opened.reason };
+  const { store } = opened;
+  const newUnitId = unitIds(systemClock, systemRandomness);
+  const sources = { configured: masterSecrets, dataFolder, randomness };
+  const found = await openSecrets(store, newUnitId, sources);
+  if ('secrets' in found) return { store, newUnitId, secrets: found.secrets };
+  await store.close();
+  return found;
+}
+
+/** Opens the store of a server that has run before; the commands make none. */
+export async function openExistingStore(
+  configuration: Configuration,
+): Promise<OpenedStore | { readonly refused: string }> {
+  const parsed = parseStoreUrl(configuration.storeUrl);
+  const missing = 'wrong' in parsed ? undefined : missingStore(parsed.location);
+  if (missing?.kind === 'unreadable') return { refused: missing.reason };
+  if (missing !== undefined) {
+    return { refused: `${missing.reason} Start the server once, or set STORE_URL as it has it.` };
+  }
+  return openStoreAndSecrets(configuration, createLog('silent'), undefined);
+}
+
+const dayMs = 86_400_000;
+
+/** Past rates are kept as long as a card session may end after it was made, and some days. */
+const keptRatesDays = 8;
+
+/** Removes what is older than it is kept; the usage of past months, which is all read for it, once a day. */
+export function expiry(
+  configuration: Configuration,
+  { store, newUnitId }: OpenedStore,
+): SweepParts['removeExpired'] {
+  let usageMs = -Infinity;
+  return async () => {
+    const nowMs = systemClock.wallMs();
+    const rates = await removeRates(store, newUnitId, nowMs - keptRatesDays * dayMs);
+    if (rates.kind === 'unavailable') return rates;
+    const vectors = await removeEmbeddings(store, nowMs);
+    if (vectors.kind === 'unavailable') return vectors;
+    const expired = await removeExpired(store, configuration, nowMs);
+    if (expired.kind === 'unavailable' || systemClock.monotonicMs() - usageMs < dayMs) return expired;
+    usageMs = systemClock.monotonicMs();
+    const usage = await removeOldUsage(store, newUnitId, nowMs);
+    return usage.kind === 'unavailable' ? usage : { kind: 'read', value: expired.value + usage.value };
+  };
+}
