@@ -410,7 +410,7 @@ export async function poll(
   });
   if (outcome.kind === 'unavailable') return outcome;
   if (outcome.kind === 'absent') throw new Error(`Order ${order.id} is gone`);
-  if (raw.key === null || outcome.kind === 'unchanged') return shown(parts, outcome.order);
+  if (raw.key === null) return shown(parts, outcome.order);
   return { kind: 'polled', order: outcome.order, apiKey: raw.key, keyStatus: 'revealed_now' };
 }
 
