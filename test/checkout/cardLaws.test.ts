@@ -159,6 +159,8 @@ describe('a session made here', () => {
     const { tier, email, source, segment, campaign, eventId, termDays } = order;
     assert.deepEqual({ tier, email, source, segment, campaign, eventId }, { ...wish });
     assert.equal(termDays, 30);
+    const { network, addressIndex, confirmationsRequired } = order;
+    assert.deepEqual([network, addressIndex, confirmationsRequired], [null, null, 0]);
   });
 
   test('is not made where a payment would not be settled, or there is no price', async () => {
@@ -188,6 +190,13 @@ describe('a session made here', () => {
     });
     assert.match(shop.said(), /^warn: Stripe made no session .*the session has no address/);
     assert.equal(stripe.sessions.length, before + 1);
+  });
+
+  test('under an id that an order has already makes no second order', async () => {
+    const { order } = await ordered();
+    stripe.nextId = order.place;
+    await assert.rejects(rail().create(wish), /^Error: Stripe gave a session id twice$/);
+    assert.deepEqual(valueOf(await findOrderAt(shop.book.store, 'card', order.place)), order);
   });
 
   test('has no rate by the time it is made: no order', async () => {
@@ -270,13 +279,14 @@ describe('what a session must have paid', () => {
     for (const more of [
       { totalCents: 1n },
       { payment: 'no_payment_required', totalCents: 0n, intent: null },
+      { payment: 'no_payment_required', totalCents: null, intent: null },
     ] as const) {
       const [strictly, leniently] = [await paidHere(more), await paidHere(more)];
       assert.equal(await result(about(strictly)), 'mismatch');
       assert.deepEqual(await stateOf(strictly), ['open', 'none']);
       assert.equal(await result(about(leniently), lenient), 'minted');
       assert.deepEqual(await stateOf(leniently), ['paid', 'active']);
-      assert.equal((await orderAt(leniently))?.paid, Number(more.totalCents));
+      assert.equal((await orderAt(leniently))?.paid, Number(more.totalCents ?? 0));
     }
     const euros = await paidHere({ currency: 'eur' });
     assert.equal(await result(about(euros), lenient), 'mismatch', 'euros are no discount');
@@ -383,6 +393,7 @@ describe('a session made elsewhere', () => {
     assert.equal(await result(about(paidSession({ ...later, totalCents: price }))), 'mismatch');
     rate = { cents: 6_000_000n, source: 'fixed', atMs: 0 };
     assert.equal(await result(about(paidSession({ ...later, totalCents: price }))), 'minted');
+    assert.equal(await result(about(paidSession({ ...later, totalCents: 1_650n }))), 'minted');
   });
 
   test('is of the tier of the one price that it sold, where prices are mapped', async () => {
@@ -417,6 +428,9 @@ describe('a session made elsewhere', () => {
       assert.equal(await stateOf(session), undefined);
     }
     assert.equal((await settle([['price_a', 1]], { currency: 'eur' })).came, 'mismatch');
+    const one = paidSession({ totalCents: 1n });
+    stripe.sold.set(one.id, [['price_a', 1]]);
+    assert.equal(await result(about(one), rail({ prices: { price_a: 'growth' } })), 'minted');
     // What cannot be asked now is no mismatch: the event comes again.
     const session = paidSession();
     const what = about(session);
@@ -430,8 +444,11 @@ describe('a session made elsewhere', () => {
     shop.beforeCommits.push(async () => {
       assert.equal(await result(about(session), aside()), 'minted');
     });
-    assert.equal(await result(about(session, 'paid later')), 'duplicate');
+    const second = about(session, 'paid later');
+    assert.equal(await result(second), 'duplicate');
     assert.deepEqual(await stateOf(session), ['paid', 'active']);
+    const noted = valueOf(await findCardEvent(shop.book.store, second.id));
+    assert.deepEqual([noted?.result, noted?.about], ['duplicate', session.id]);
   });
 });
 
@@ -566,6 +583,89 @@ describe('refunds and disputes', () => {
     assert.equal(await result(about(session)), 'duplicate');
   });
 
+  test('of which a store that fails at any one operation loses none and repeats none', async () => {
+    const begin = async () => {
+      const session = await minted();
+      return { session, what: refund(session.intent, 100n) };
+    };
+    await shop.eachFault(
+      begin,
+      ({ what }) => rail().settle(what),
+      async ({ session, what }) => {
+        await result(what);
+        assert.deepEqual(await shop.ledger((await orderAt(session))?.id ?? ''), [3_300, -100]);
+      },
+    );
+    const waiting = async () => {
+      const session = paidSession();
+      const returned = refund(session.intent, price);
+      assert.equal(await result(returned), 'recorded');
+      return { session, payment: about(session) };
+    };
+    await shop.eachFault(
+      waiting,
+      ({ payment }) => rail().settle(payment),
+      async ({ session, payment }) => {
+        await result(payment);
+        assert.deepEqual(await stateOf(session), ['refunded', 'revoked']);
+        assert.deepEqual(await shop.ledger((await orderAt(session))?.id ?? ''), [3_300, -3_300]);
+        assert.equal(await held(session), 0);
+      },
+    );
+    // The same of an event that is held, of one that comes again, and of one that nobody cares for.
+    const early = () => Promise.resolve({ session: paidSession(), id: random() });
+    await shop.eachFault(early, ({ session, id }) => rail().settle(refund(session.intent, 1n, { id })));
+    const known = async () => {
+      const session = paidSession({ payment: 'unpaid' });
+      const what = refund(session.intent, 1n);
+      await result(what);
+      return { what };
+    };
+    await shop.eachFault(known, ({ what }) => rail().settle(what));
+    await shop.eachFault(early, () => rail().settle(event({ kind: 'other' })));
+    const over = async () => {
+      const session = await minted();
+      await result(dispute(session.intent, `dp_of_${session.id}`, 'lost'));
+      return { session, what: dispute(session.intent, `dp_of_${session.id}`, 'begun') };
+    };
+    await shop.eachFault(
+      over,
+      ({ what }) => rail().settle(what),
+      async ({ session, what }) => {
+        await result(what);
+        assert.deepEqual(await stateOf(session), ['revoked', 'revoked']);
+      },
+    );
+    const ended = async () => {
+      const session = paidSession();
+      const dp = `dp_of_${session.id}`;
+      const same = { createdAtMs: shop.time.nowMs };
+      await result(dispute(session.intent, dp, 'won', { ...same, id: `evt_a_${random()}` }));
+      await result(dispute(session.intent, dp, 'begun', { ...same, id: `evt_b_${random()}` }));
+      return { session, payment: about(session) };
+    };
+    await shop.eachFault(
+      ended,
+      ({ payment }) => rail().settle(payment),
+      async ({ session, payment }) => {
+        await result(payment);
+        assert.deepEqual([await stateOf(session), await held(session)], [['paid', 'active'], 0]);
+      },
+    );
+  });
+
+  test('nothing that concerns no key is told to the operator, whatever its mode', async () => {
+    const live = event({ kind: 'other' }, { live: true });
+    assert.equal(await result(live), 'ignored');
+    assert.deepEqual(valueOf(await findCardEvent(shop.book.store, live.id)), {
+      ...{ id: live.id, type: 'other', about: '', result: 'ignored', reason: null },
+      atMs: shop.time.nowMs,
+    });
+    assert.equal(await result(about(paidSession(), 'expired')), 'ignored');
+    assert.equal(await result(refund(`pi_${random()}`, 1n)), 'recorded');
+    assert.equal(shop.said(), '');
+  });
+
   test('nothing is taken while the store does not answer, and all of it when it does', async () => {
     const session = await paidHere();
     const all = [about(session), refund(session.intent, 1n), event({ kind: 'other' })];
@@ -583,7 +683,7 @@ describe('refunds and disputes', () => {
     }
     const results = [];
     for (const each of all) results.push(await result(each));
-    assert.equal(results[0], 'minted');
+    assert.deepEqual(results, ['minted', 'recorded', 'duplicate'], 'the last was written, and not answered');
     assert.equal((await orderAt(session))?.refunded, 1);
   });
 });

@@ -43,12 +43,14 @@ async function paid(subject: RailSubject): Promise<MadeOrder> {
 }
 
 /** The only key of an order is in use, its money is in the ledger once, and nobody was handed the key. */
-async function hasItsKey({ shop, price, paidStatus }: RailSubject, { id }: OrderRecord): Promise<void> {
+async function hasItsKey({ name, shop, price, paidStatus }: RailSubject, { id }: OrderRecord): Promise<void> {
   const { status, key, keyId, late } = await shop.stored(id);
   assert.deepEqual([status, key, late], [paidStatus, 'active', false]);
+  assert.match(keyId ?? '', /^key_[0-9a-f]{20}$/);
   const keys = (await shop.keys(id)).map((each) => [each.id, each.tier, each.status]);
   assert.deepEqual(keys, [[keyId, 'developer', 'active']]);
-  assert.deepEqual(await shop.ledger(id), [price]);
+  const entries = (await shop.entries(id)).map(({ unit, change, status: at }) => [unit, change, at]);
+  assert.deepEqual(entries, [[name === 'card' ? 'cent' : 'sat', price, paidStatus]]);
 }
 
 function failing(shop: Shop, failure: 'not written' | 'written' | undefined): void {
@@ -63,7 +65,9 @@ export function railConformance(subject: RailSubject): void {
     test('an order is on disk, unpaid and without a key, before it is shown', async () => {
       const { order, claimToken } = await created(subject);
       assert.deepEqual(await shop.stored(order.id), order);
-      assert.equal(order.rail, name);
+      const { rail, late, seed, claimHash, createdAtMs } = order;
+      assert.deepEqual([rail, late, createdAtMs], [name, false, shop.time.nowMs]);
+      assert.deepEqual([seed?.length, claimHash.length], [32, 32]);
       assert.match(claimToken, /^ct_[\w-]{43}$/);
       assert.deepEqual(
         [order.key, order.keyId, order.revealedAtMs, order.claimed],
@@ -155,6 +159,7 @@ export function railConformance(subject: RailSubject): void {
         assert.equal((await shop.polled(order.id, { claim: stranger })).apiKey, null);
       }
       assert.equal((await shop.polled(order.id, { claim })).keyStatus, 'revealed_now');
+      assert.equal((await shop.stored(order.id)).claimed, true, 'for good');
       const demanded = await paid(subject);
       const { id } = demanded.order;
       assert.equal((await shop.polled(id, { claimRequired: true })).apiKey, null);

@@ -21,8 +21,14 @@ import type { OrderEvent } from '../../src/checkout/orders.js';
 import type { Answer, Handler, RouteRequest } from '../../src/contract/exchange.js';
 import { native } from '../../src/native/addon.js';
 import { visitKeys, type KeyRecord } from '../../src/store/keys.js';
-import { decodeLedger, findOrder, visitOrders, type OrderRecord } from '../../src/store/orders.js';
-import type { Store } from '../../src/store/store.js';
+import {
+  decodeLedger,
+  findOrder,
+  visitOrders,
+  type LedgerEntry,
+  type OrderRecord,
+} from '../../src/store/orders.js';
+import type { Store, Unavailable } from '../../src/store/store.js';
 import type { Clock } from '../../src/system/clock.js';
 import { systemRandomness } from '../../src/system/randomness.js';
 import { FailingStore, newUnitId, openTestStore, request } from '../outreach/fixture.js';
@@ -67,13 +73,30 @@ const drafts = {
   card: { network: null, cents: 3_300, confirmationsRequired: 0, lifeMs: 1_860_000 },
 } as const;
 
-/** A store whose next commits wait for what happens before them. */
-function withHooks(store: Store, hooks: (() => Promise<void>)[]): Store {
+/** What a store does between its users and itself. */
+interface Between {
+  /** What happens before the next commits, one each. */
+  readonly beforeCommits: (() => Promise<void>)[];
+  /** Operations until one fails, once; undefined: none does. */
+  untilFault: number | undefined;
+}
+
+function withFaults(store: Store, between: Between): Store {
+  const unavailable: Unavailable = { kind: 'unavailable', reason: 'told to fail' };
+  const fails = (): boolean => {
+    if (between.untilFault === undefined) return false;
+    between.untilFault -= 1;
+    if (between.untilFault >= 0) return false;
+    between.untilFault = undefined;
+    return true;
+  };
   return {
     ...store,
+    get: (space, key) => (fails() ? Promise.resolve(unavailable) : store.get(space, key)),
+    scan: (space, range) => (fails() ? Promise.resolve(unavailable) : store.scan(space, range)),
     async commit(unit) {
-      await hooks.shift()?.();
-      return store.commit(unit);
+      await between.beforeCommits.shift()?.();
+      return fails() ? unavailable : store.commit(unit);
     },
   };
 }
@@ -92,16 +115,18 @@ export class Shop {
   readonly book: BookParts & { readonly clock: Clock };
   /** What happens before the next commits, one each; it may use {@link Shop.aside}. */
   readonly beforeCommits: (() => Promise<void>)[] = [];
+  untilFault: number | undefined;
   /** The same store, past {@link Shop.beforeCommits}. */
   readonly aside: BookParts & { readonly clock: Clock };
 
   private constructor(store: Store) {
     this.failing = new FailingStore(store);
-    const { clock } = this.time;
+    // Clocks have fractions; what is on disk has none.
+    const clock: Clock = { ...this.time.clock, wallMs: () => this.time.nowMs + 0.5 };
     const parts = { newUnitId, clock, randomness: systemRandomness, keyFormat: native };
     const secrets = ['a-secret-of-the-tests-that-opens-nothing'] as const;
     this.aside = { ...parts, secrets, store };
-    this.book = { ...this.aside, store: withHooks(this.failing.seen, this.beforeCommits) };
+    this.book = { ...this.aside, store: withFaults(this.failing.seen, this) };
   }
 
   static async open(): Promise<Shop> {
@@ -115,6 +140,27 @@ export class Shop {
   /** What the operator was told since this was asked last. */
   said(): string {
     return this.told.splice(0).join('\n');
+  }
+
+  /**
+   * Lets every operation of the store fail that a piece of work does, one in each run of it; each run begins
+   * with `begin`. A run whose fault met it must say that the store does not answer; `then` looks at what is.
+   */
+  async eachFault<Begun>(
+    begin: () => Promise<Begun>,
+    work: (begun: Begun) => Promise<{ readonly kind: string }>,
+    then: (begun: Begun) => Promise<void> = () => Promise.resolve(),
+  ): Promise<number> {
+    for (let at = 0; ; at += 1) {
+      const begun = await begin();
+      this.untilFault = at;
+      const { kind } = await work(begun);
+      const met = this.untilFault === undefined;
+      this.untilFault = undefined;
+      assert.equal(kind === 'unavailable', met, `operation ${at}: ${kind}`);
+      await then(begun);
+      if (!met) return at;
+    }
   }
 
   /** An order of a rail, made here; its price is 50,000 sat or 3,300 cents. */
@@ -156,13 +202,15 @@ export class Shop {
     return found.filter(({ origin }) => origin === id);
   }
 
+  /** What the ledger has of an order. */
+  async entries(id: string): Promise<LedgerEntry[]> {
+    const entries = valueOf(await this.aside.store.read('ledger', { after: 0, limit: 100_000 }));
+    return entries.map(({ value }) => decodeLedger(value)).filter(({ orderId }) => orderId === id);
+  }
+
   /** What moved in the ledger for an order. */
   async ledger(id: string): Promise<number[]> {
-    const entries = valueOf(await this.aside.store.read('ledger', { after: 0, limit: 100_000 }));
-    return entries
-      .map(({ value }) => decodeLedger(value))
-      .filter(({ orderId }) => orderId === id)
-      .map(({ change }) => change);
+    return (await this.entries(id)).map(({ change }) => change);
   }
 
   /** Polls an order as it is on disk, without a claim token unless told. */

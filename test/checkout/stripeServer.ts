@@ -25,6 +25,8 @@ export class StripeServer {
   up = true;
   /** Whether a session has an address to pay at: one of another `ui_mode` has none. */
   hosted = true;
+  /** The id of the next session; undefined: a new one. */
+  nextId: string | undefined;
   readonly sessions: MadeSession[] = [];
   /** What sessions made elsewhere sold: ids of prices, each with a quantity. */
   readonly sold = new Map<string, readonly (readonly [string, number])[]>();
@@ -74,7 +76,8 @@ export class StripeServer {
   private create(body: string, idempotencyKey: string): Told {
     const before = this.byIdempotencyKey.get(idempotencyKey);
     if (before !== undefined) return { status: 200, json: before };
-    const id = `cs_test_${systemRandomness(12).toString('hex')}`;
+    const id = this.nextId ?? `cs_test_${systemRandomness(12).toString('hex')}`;
+    this.nextId = undefined;
     this.sessions.push({ id, form: Object.fromEntries(new URLSearchParams(body)) });
     const address = this.hosted ? `https://checkout.stripe.com/c/pay/${id}` : null;
     const json = { id, object: 'checkout.session', url: address };
