@@ -71,7 +71,7 @@ describe('a key', () => {
     assert.equal(under.kind === 'made' && under.order.secretId, secretId(rotated.secrets[0]));
   });
 
-  test('that is replaced after a restore is as usable as the one before, and ends when it would', async () => {
+  test('replaced after a restore is as usable as the one before, and ends when it would', async () => {
     const { order } = await shop.make('card');
     await shop.happened(order.id, paidByCard);
     await shop.happened(order.id, { kind: 'card disputed' });
@@ -253,14 +253,13 @@ describe('a store that fails at any one operation', () => {
       assert.equal(keys.filter(({ status }) => status === 'active').length, 1);
     });
     await shop.eachFault(make, async ({ order }) => {
-      const { id: _, ...rest } = draftOf(order);
       const id = newOrderId(shop.book.randomness);
-      return makeOrder(shop.book, { ...rest, id, place: id });
+      return makeOrder(shop.book, { ...draftOf(order), id, place: id });
     });
   });
 });
 
-test('a lost key is replaced by one that lasts as long, and of which nothing can be derived again', async () => {
+test('a lost key is replaced by one that lasts as long, and cannot be derived again', async () => {
   const { order, claimToken } = await shop.make('lightning');
   await shop.happened(order.id, settled);
   const first = await keyOf(order);

@@ -21,7 +21,7 @@ import type {
 } from '../../src/contract/orders.js';
 import type { Problem } from '../../src/contract/problem.js';
 import { acquireLease, releaseLease } from '../../src/store/leases.js';
-import type { OrderRecord } from '../../src/store/orders.js';
+import { visitOpenOrders, type OrderRecord } from '../../src/store/orders.js';
 import { request } from '../outreach/fixture.js';
 import { channel, LndServer } from './lndServer.js';
 import { call, jsonOf, pricedWish, Shop, tiers, wish } from './shop.js';
@@ -72,11 +72,12 @@ describe('an order over Lightning', () => {
     assert.deepEqual(await shop.stored(order.id), order);
     assert.match(order.place, /^[0-9a-f]{64}$/);
     assert.match(order.reference ?? '', /^lnbcrt500u1/);
-    const { network, sat, status, open, expiresAtMs, createdAtMs, addressIndex } = order;
+    const { network, sat, status, open, expiresAtMs, createdAtMs } = order;
     assert.deepEqual(
-      [network, sat, status, open, expiresAtMs - createdAtMs, addressIndex],
-      ['regtest', 50_000, 'pending', true, 900_000, null],
+      [network, sat, status, open, expiresAtMs - createdAtMs],
+      ['regtest', 50_000, 'pending', true, 900_000],
     );
+    assert.deepEqual([order.addressIndex, order.confirmationsRequired, order.paid], [null, 0, 0]);
     const { memo, expiry } = node.wishes.at(-1) ?? {};
     assert.deepEqual([memo, expiry], [`Fusegate developer, order ${order.id}`, '900']);
     assert.equal(shop.said(), '');
@@ -165,6 +166,15 @@ describe('an order over Lightning', () => {
     assert.equal(await refusal(rail({}, { certificate: other.place.certificate })), reason);
   });
 
+  test('of a payment hash that an order has already is an error, and no second order', async () => {
+    const preimage = Buffer.alloc(32, 9);
+    node.nextPreimage = preimage;
+    const order = await ordered();
+    node.nextPreimage = preimage;
+    await assert.rejects(rail().create(pricedWish), /^Error: LND gave a payment hash twice$/);
+    assert.deepEqual(await shop.stored(order.id), order);
+  });
+
   test('that may not have been written is not shown', async () => {
     shop.failing.failure = 'not written';
     const made = await rail().create(pricedWish);
@@ -247,18 +257,21 @@ describe('looking orders up', () => {
   test('reconcile asks of every open order, and of none that is done', async () => {
     const lightning = rail();
     await lightning.reconcile();
-    const [paid, open, done] = [await ordered(), await ordered(), await ordered()];
+    const [paid, unpaid, done] = [await ordered(), await ordered(), await ordered()];
     node.settle(done.place);
     await lightning.refresh(done);
     node.settle(paid.place);
     const before = node.count(`/v1/invoice/${done.place}`);
+    let open = 0;
+    await visitOpenOrders(shop.aside.store, 'lightning', () => Promise.resolve(void (open += 1)));
     const looked = await lightning.reconcile();
+    assert.equal(looked, open);
     assert.deepEqual(
-      [(await shop.stored(paid.id)).status, (await shop.stored(open.id)).status],
+      [(await shop.stored(paid.id)).status, (await shop.stored(unpaid.id)).status],
       ['settled', 'pending'],
     );
     assert.equal(node.count(`/v1/invoice/${done.place}`), before);
-    assert.equal(await lightning.reconcile(), (looked ?? 0) - 1);
+    assert.equal(await lightning.reconcile(), open - 1);
   });
 
   test('an invoice that LND has no more does not stop the others', async () => {

@@ -1,7 +1,7 @@
 /**
  * A thin LND for the tests: of its REST interface (LND API reference) what the checkout asks, over HTTPS with
- * a certificate of its own and a macaroon. Amounts are strings, unknown invoices 404, a wrong macaroon 500, as
- * LND has it; test/peers/payments has the real one.
+ * a certificate of its own and a macaroon. Amounts are strings, unknown invoices 404, a wrong macaroon 500,
+ * as LND has it; test/peers/payments has the real one.
  */
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
@@ -56,6 +56,8 @@ export class LndServer {
   up = true;
   /** What the invoice is that it makes where another was asked for. */
   instead: Partial<InvoiceWish> = {};
+  /** The preimage of the next invoice; undefined: a new one. */
+  nextPreimage: Buffer | undefined;
   readonly asked: Asked[] = [];
   /** Bodies of what it was asked to make invoices of. */
   readonly wishes: Readonly<Record<string, string>>[] = [];
@@ -158,7 +160,8 @@ export class LndServer {
   private add(wish: Readonly<Record<string, string>>): object {
     this.wishes.push(wish);
     const { memo = '', value = '0', expiry = '3600' } = wish;
-    const preimage = systemRandomness(32);
+    const preimage = this.nextPreimage ?? systemRandomness(32);
+    this.nextPreimage = undefined;
     const madeAtS = Math.floor(this.nowMs() / 1_000);
     const asked = { prefix: 'bcrt', sat: BigInt(value), paymentHash: hashOf(preimage) } as const;
     const bolt11 = invoice({ ...asked, memo, expiryS: Number(expiry), madeAtS, ...this.instead });

@@ -10,6 +10,10 @@ test('cents are rounded up, never down', () => {
   assert.equal(centsOf(50_000n, 6_000_000n, 1_000n), 3_300n);
   assert.equal(centsOf(1n, 1n, 0n), 1n);
   assert.equal(centsOf(0n, 6_000_000n, 1_000n), 0n);
+  // 10,001 times this rate is 1 over a multiple of 10^12: the smallest part of a cent there is.
+  const [rate, whole] = [99990001n, 1n];
+  assert.equal(rate * 10_001n, whole * 10n ** 12n + 1n);
+  assert.equal(centsOf(1n, rate, 1n), whole + 1n);
   for (let sat = 1n; sat < 10n ** 15n; sat = sat * 7n + 3n) {
     for (const bps of [0n, 1n, 1_000n, 9_999n]) {
       const cents = centsOf(sat, 6_718_733n, bps);
@@ -182,7 +186,7 @@ describe('the rate', () => {
     const { rates, time } = sources(prices);
     await rates.current();
     delete prices.b;
-    time.ms = 599_000;
+    time.ms = 599_999;
     const aged = await rates.current();
     assert.equal('atMs' in aged && aged.atMs, 0);
     time.ms = 600_000;
@@ -198,6 +202,36 @@ describe('the rate', () => {
     const { rates, time } = sources({ a: 60_000, b: 60_000 });
     for (time.ms = 0; time.ms < 60_000; time.ms += 1_000) await rates.current();
     assert.equal(time.asked, 4);
+    time.ms = 59_999;
+    await rates.current();
+    assert.equal(time.asked, 4);
+    time.ms = 60_000;
+    await rates.current();
+    assert.equal(time.asked, 6);
+  });
+
+  test('is not waited for by a buyer who can be shown one', async () => {
+    let nowMs = 0;
+    const waiting: (() => void)[] = [];
+    const get = (): Promise<string> =>
+      nowMs === 0
+        ? Promise.resolve('[60000]')
+        : new Promise((answer) => waiting.push(() => answer('[61000]')));
+    const clock = { wallMs: () => nowMs, monotonicMs: () => nowMs };
+    const urls = [
+      { name: 'a', url: 'https://x.example/a', pointer: '/0' },
+      { name: 'b', url: 'https://x.example/b', pointer: '/0' },
+    ] as const;
+    const rates = createRates({ kind: 'urls', urls }, { clock, get });
+    await rates.current();
+    nowMs = 30_000;
+    const shown = await rates.current();
+    assert.equal('cents' in shown && shown.cents, 6_000_000n);
+    assert.equal(waiting.length, 2, 'the sources were asked all the same');
+    for (const answer of waiting) answer();
+    await new Promise((settle) => setImmediate(settle));
+    const next = await rates.current();
+    assert.equal('cents' in next && next.cents, 6_100_000n);
   });
 
   test('may be fixed', async () => {

@@ -97,6 +97,10 @@ describe('the state of an order', () => {
     assert.notEqual(partly, paid);
     assert.equal(step(partly, { kind: 'card refunded', totalCents: 1_000n }), partly);
     assert.equal(step(partly, { kind: 'card refunded', totalCents: 999n }), partly, 'totals only grow');
+    const invoice: OrderEvent = { kind: 'invoice', state: 'canceled', paidSat: 0n, settledAtMs: null };
+    const canceled = step((await begun('lightning')).state, invoice);
+    assert.equal(canceled.status, 'expired');
+    assert.equal(step(canceled, invoice), canceled);
     for (const rail of ['card', 'lightning', 'btc'] as const) {
       const shown: Order = { ...(await begun(rail)).state, key: 'active', revealed: true };
       assert.equal(step(shown, { kind: 'reveal' }), shown);

@@ -67,7 +67,7 @@ test('the price list has every tier with its price and limits, and the rails as 
   );
 });
 
-test('a quote is of one tier, asks the rails for it, and holds for ten minutes from its rate on', async () => {
+test('a quote is of one tier, asks the rails for it, and holds ten minutes from its rate on', async () => {
   const from = parts();
   assert.deepEqual(await quoted(from, 'growth'), {
     ...{ tier: 'growth', currency: 'fiat', btc: '0.00250000', sat: 250_000, fiat: dollars(18_477) },

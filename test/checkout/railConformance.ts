@@ -121,7 +121,7 @@ export function railConformance(subject: RailSubject): void {
     });
 
     for (const failure of ['not written', 'written'] as const) {
-      test(`a payment that was ${failure} while the store failed is told again, and makes one key`, async () => {
+      test(`a payment that was ${failure} while the store failed makes one key later`, async () => {
         const { order } = await created(subject);
         subject.pay(order);
         failing(shop, failure);

@@ -77,18 +77,18 @@ const drafts = {
 interface Between {
   /** What happens before the next commits, one each. */
   readonly beforeCommits: (() => Promise<void>)[];
-  /** Operations until one fails, once; undefined: none does. */
-  untilFault: number | undefined;
+  /** An operation that fails once: after how many others, and whether it did; undefined: none does. */
+  fault: { left: number; met: boolean } | undefined;
 }
 
 function withFaults(store: Store, between: Between): Store {
   const unavailable: Unavailable = { kind: 'unavailable', reason: 'told to fail' };
   const fails = (): boolean => {
-    if (between.untilFault === undefined) return false;
-    between.untilFault -= 1;
-    if (between.untilFault >= 0) return false;
-    between.untilFault = undefined;
-    return true;
+    const { fault } = between;
+    if (fault === undefined || fault.met) return false;
+    fault.left -= 1;
+    fault.met = fault.left < 0;
+    return fault.met;
   };
   return {
     ...store,
@@ -115,7 +115,7 @@ export class Shop {
   readonly book: BookParts & { readonly clock: Clock };
   /** What happens before the next commits, one each; it may use {@link Shop.aside}. */
   readonly beforeCommits: (() => Promise<void>)[] = [];
-  untilFault: number | undefined;
+  fault: { left: number; met: boolean } | undefined;
   /** The same store, past {@link Shop.beforeCommits}. */
   readonly aside: BookParts & { readonly clock: Clock };
 
@@ -153,13 +153,13 @@ export class Shop {
   ): Promise<number> {
     for (let at = 0; ; at += 1) {
       const begun = await begin();
-      this.untilFault = at;
+      const fault = { left: at, met: false };
+      this.fault = fault;
       const { kind } = await work(begun);
-      const met = this.untilFault === undefined;
-      this.untilFault = undefined;
-      assert.equal(kind === 'unavailable', met, `operation ${at}: ${kind}`);
+      this.fault = undefined;
+      assert.equal(kind === 'unavailable', fault.met, `operation ${at}: ${kind}`);
       await then(begun);
-      if (!met) return at;
+      if (!fault.met) return at;
     }
   }
 
