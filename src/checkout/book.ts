@@ -71,9 +71,8 @@ const base32 = 'abcdefghijklmnopqrstuvwxyz234567';
 
 /** A new order's id: 128 random bits. */
 export function newOrderId(randomness: Randomness): string {
-  let bits = 0n;
-  for (const byte of randomness(16)) bits = (bits << 8n) | BigInt(byte);
-  bits <<= 2n; // 130 bits: 26 times five.
+  // 130 bits: 26 times five.
+  const bits = BigInt(`0x${randomness(16).toString('hex')}`) << 2n;
   return Array.from({ length: 26 }, (_, at) => base32[Number((bits >> BigInt(125 - 5 * at)) & 31n)]).join('');
 }
 
@@ -131,6 +130,12 @@ export async function makeOrder(
   return outcome.kind === 'done' ? made : { kind: 'taken' };
 }
 
+/** The price of a card order. @throws Error where it has none: nothing must be enough for it */
+export function centsAskedFor({ id, cents }: OrderRecord): bigint {
+  if (cents === null) throw new Error(`Order ${id} has no price in cents`);
+  return BigInt(cents);
+}
+
 /** The state that decides, of a record. */
 export function stateOf(record: OrderRecord): Order {
   const { expiresAtMs, late, key } = record;
@@ -162,7 +167,7 @@ export function stateOf(record: OrderRecord): Order {
       return {
         ...any,
         rail: 'card',
-        price: BigInt(record.cents ?? 0),
+        price: centsAskedFor(record),
         status: record.status as CardStatus,
         paidCents: BigInt(record.paid),
         refundedCents: BigInt(record.refunded),
@@ -201,10 +206,9 @@ function withState(record: OrderRecord, state: Order, nowMs: number): OrderRecor
   }
 }
 
-/** Whether the order must be looked after. Cards are told by webhooks alone. */
+/** Whether the order must be looked after. Cards, which webhooks alone tell of, are never pending. */
 function isOpen(state: Order, nowMs: number): boolean {
-  if (state.rail === 'btc') return isWatched(state, nowMs);
-  return state.rail === 'lightning' && state.status === 'pending';
+  return state.rail === 'btc' ? isWatched(state, nowMs) : state.status === 'pending';
 }
 
 /** Derives an order's raw key; its seed must be there. */
@@ -279,8 +283,8 @@ function ledgerOf(before: Order, after: Order, orderId: string, atMs: number): L
 export interface Along {
   /** Operations that take effect with it, and only with it; they are made anew where another was first. */
   readonly also: (record: OrderRecord) => readonly Operation[];
-  /** What the order's network knows the payment by, from now on. */
-  readonly reference?: string;
+  /** What the order's network knows the payment by, from now on; null: as before. */
+  readonly reference?: string | null;
   /** Told what became of the key; the last call counts. */
   readonly told?: (effect: KeyEffect | undefined) => void;
 }
@@ -316,7 +320,7 @@ export async function happenSince(
     },
     parts.fence,
   );
-  return moved === undefined || outcome.kind === 'unavailable' ? outcome : { kind: 'moved', order: moved };
+  return moved === undefined ? outcome : { kind: 'moved', order: moved };
 }
 
 /** What an order becomes by an event. */
@@ -373,10 +377,9 @@ function reveals(order: OrderRecord, { claim, claimRequired, mayAct }: PollWish)
   return claim === '' ? !order.claimed && !claimRequired : isClaim(order, claim);
 }
 
-/** What a buyer is told of the key. `record`: its own, which the operator may have ended by itself. */
-function keyStatusOf({ key, revealedAtMs }: OrderRecord, record: KeyRecord | undefined): KeyStatus {
-  if (key === 'revoked' || record?.status === 'revoked') return 'revoked';
-  if (key === 'suspended' || record?.status === 'suspended') return 'suspended';
+/** What a buyer is told of the key, which follows its order, or was ended by the operator. */
+function keyStatusOf({ revealedAtMs }: OrderRecord, key: KeyRecord | undefined): KeyStatus {
+  if (key?.status === 'revoked' || key?.status === 'suspended') return key.status;
   return revealedAtMs === null ? 'none' : 'already_revealed';
 }
 
@@ -415,7 +418,7 @@ export async function poll(
   });
   if (outcome.kind === 'unavailable') return outcome;
   if (outcome.kind === 'absent') throw new Error(`Order ${order.id} is gone`);
-  if (raw.key === null || outcome.kind === 'unchanged') return shown(parts, outcome.order);
+  if (raw.key === null) return shown(parts, outcome.order);
   return { kind: 'polled', order: outcome.order, apiKey: raw.key, keyStatus: 'revealed_now' };
 }
 

@@ -24,7 +24,7 @@ import { ratesSince } from '../store/rates.js';
 import type { Operation, Reading, Unavailable } from '../store/store.js';
 import type { Clock } from '../system/clock.js';
 import type { Log } from '../system/log.js';
-import { draftOrder, happen, makeOrder, newOrderId } from './book.js';
+import { centsAskedFor, draftOrder, happen, makeOrder, newOrderId } from './book.js';
 import type { BookParts, MadeOrder, NewOrder } from './book.js';
 import type { CardEvent, CardSession, CardSubject } from './cardEvents.js';
 import { centsOf } from './money.js';
@@ -80,8 +80,7 @@ function settled(result: CardWebhookResponse['result']): Settled {
 
 /** The rail of one process. */
 export class Card {
-  private readinessAtMs = -Infinity;
-  private known: Promise<Readiness> | undefined;
+  private known: { readonly atMs: number; readonly readiness: Promise<Readiness> } | undefined;
 
   constructor(private readonly parts: CardParts) {}
 
@@ -97,11 +96,10 @@ export class Card {
     const rate = await rates.current();
     if ('reason' in rate) return { ready: false, reason: rate.reason };
     const nowMs = clock.monotonicMs();
-    if (this.known === undefined || nowMs - this.readinessAtMs >= knownMs) {
-      this.readinessAtMs = nowMs;
-      this.known = stripe.check();
+    if (this.known === undefined || nowMs - this.known.atMs >= knownMs) {
+      this.known = { atMs: nowMs, readiness: stripe.check() };
     }
-    return this.known;
+    return this.known.readiness;
   }
 
   /** Makes a session and the order for it, which is on disk before the buyer learns where to pay. */
@@ -194,18 +192,17 @@ export class Card {
     { what, session }: Extract<CardSubject, { kind: 'session' }>,
   ): Promise<Settled> {
     const { store } = this.parts;
-    let found = await findOrderAt(store, 'card', session.id);
+    const found = await findOrderAt(store, 'card', session.id);
     if (found.kind === 'unavailable') return found;
+    let order = found.value;
     const paid = what === 'paid later' || (what === 'completed' && session.payment !== 'unpaid');
-    if (found.value === undefined) {
+    if (order === undefined) {
       if (!paid) return this.note(event, session.id, 'ignored', null);
       const adopted = await this.adopt(session);
       if (adopted.kind === 'unavailable') return adopted;
       if (adopted.kind === 'mismatch') return this.note(event, session.id, 'mismatch', adopted.reason);
-      found = { kind: 'read', value: adopted.order };
+      ({ order } = adopted);
     }
-    const order = found.value;
-    if (order === undefined) throw new Error('An order that was made is not there');
     if (!paid) return this.unpaid(event, order, what);
     const wrong = this.fault(order, session);
     if (wrong !== undefined) return this.note(event, session.id, 'mismatch', wrong);
@@ -237,7 +234,7 @@ export class Card {
       return allowDiscounts ? undefined : 'Nothing was paid, and STRIPE_ALLOW_DISCOUNTS is no.';
     }
     if (session.currency !== 'usd') return otherCurrency(session);
-    const price = BigInt(order.cents ?? 0);
+    const price = centsAskedFor(order);
     const total = session.totalCents ?? 0n;
     if (total >= price || allowDiscounts) return undefined;
     return `It paid ${total} cents of ${price}.`;
@@ -340,7 +337,7 @@ export class Card {
     let effect: KeyEffect | undefined;
     const marks = marksOf(event.subject);
     const outcome = await happen(this.parts, order.id, what, {
-      ...(intent === null ? {} : { reference: intent }),
+      reference: intent,
       told: (key) => (effect = key),
       also: (record) => {
         const result = resultOf(what, effect);
@@ -350,15 +347,9 @@ export class Card {
       },
     });
     if (outcome.kind === 'unavailable') return outcome;
-    if (outcome.kind === 'refused') return this.refused(event, about);
+    // The event was seen meanwhile; or its dispute ended before it began, and it changes nothing.
+    if (outcome.kind === 'refused') return this.note(event, about, 'recorded', null);
     return settled(resultOf(what, effect));
-  }
-
-  /** The event was seen meanwhile, or its dispute ended before it began. */
-  private async refused(event: CardEvent, about: string): Promise<Settled> {
-    const seen = await findCardEvent(this.parts.store, event.id);
-    if (seen.kind === 'unavailable') return seen;
-    return seen.value === undefined ? this.note(event, about, 'recorded', null) : settled('duplicate');
   }
 
   /** Lets the events happen that came before the order of their payment intent was known. */

@@ -99,7 +99,7 @@ function disputeOf(type: string, object: Members): CardSubject {
 }
 
 function subjectOf(type: string, object: Members): CardSubject {
-  if (type in sessionEvents) {
+  if (Object.hasOwn(sessionEvents, type)) {
     const session = sessionOf(object);
     const what = sessionEvents[type as keyof typeof sessionEvents];
     return session === undefined ? other : { kind: 'session', what, session };

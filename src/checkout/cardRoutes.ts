@@ -17,7 +17,7 @@ import { findOrderAt, type OrderRecord } from '../store/orders.js';
 import type { Reading } from '../store/store.js';
 import type { Clock } from '../system/clock.js';
 import { checkoutAnswer, orderNotFound, pollWish, railUnavailable } from './answers.js';
-import { poll, type BookParts, type Polled } from './book.js';
+import { centsAskedFor, poll, type BookParts, type Polled } from './book.js';
 import type { Card } from './card.js';
 import { readCardEvent } from './cardEvents.js';
 import { fiatPrice } from './pricing.js';
@@ -56,7 +56,7 @@ export function createCardOrder({ card }: CardRoutesParts): Handler<CreateOrderR
       session_id: order.place,
       checkout_url: url,
       tier: input.tier,
-      amount_cents: order.cents ?? 0,
+      amount_cents: Number(centsAskedFor(order)),
       currency: 'usd',
       expires_at: new Date(order.expiresAtMs).toISOString(),
       claim_token: claimToken,

@@ -60,8 +60,7 @@ export interface RailUnavailable {
 
 /** The rail of one process. */
 export class Lightning {
-  private liquidityAtMs = -Infinity;
-  private known: Promise<Liquidity> | undefined;
+  private known: { readonly atMs: number; readonly liquidity: Promise<Liquidity> } | undefined;
   private readonly looking = new Map<string, { readonly atMs: number; readonly done: Promise<unknown> }>();
 
   constructor(private readonly parts: LightningParts) {}
@@ -69,11 +68,10 @@ export class Lightning {
   /** What can be received now; looked at every few seconds at most. */
   liquidity(): Promise<Liquidity> {
     const nowMs = this.parts.clock.monotonicMs();
-    if (this.known === undefined || nowMs - this.liquidityAtMs >= knownMs) {
-      this.liquidityAtMs = nowMs;
-      this.known = this.look();
+    if (this.known === undefined || nowMs - this.known.atMs >= knownMs) {
+      this.known = { atMs: nowMs, liquidity: this.look() };
     }
-    return this.known;
+    return this.known.liquidity;
   }
 
   /** Whether an amount can be received now. */
@@ -172,11 +170,9 @@ export class Lightning {
     const { lnd, clock } = this.parts;
     const checkedAtMs = clock.wallMs();
     const [info, inbound] = await Promise.all([lnd.info(), lnd.inbound()]);
-    const failed = info.kind === 'failed' ? info : inbound.kind === 'failed' ? inbound : undefined;
-    if (failed !== undefined || info.kind === 'failed' || inbound.kind === 'failed') {
-      const reason = failed === undefined ? 'LND does not answer' : this.told(failed);
-      return { inboundSat: null, network: null, reason, checkedAtMs };
-    }
+    const unknown = { inboundSat: null, network: null, checkedAtMs } as const;
+    if (info.kind === 'failed') return { ...unknown, reason: this.told(info) };
+    if (inbound.kind === 'failed') return { ...unknown, reason: this.told(inbound) };
     const reason = this.faultOf(info.value);
     return { inboundSat: inbound.value, network: info.value.network, reason, checkedAtMs };
   }

@@ -29,6 +29,6 @@ export function btcText(sat: bigint): string {
 export function centsIn(dollars: string): bigint | undefined {
   const [, whole, fraction = ''] = /^(\d{1,9})(?:\.(\d+))?$/.exec(dollars) ?? [];
   if (whole === undefined) return undefined;
-  const cents = BigInt(whole) * 100n + BigInt(fraction.padEnd(2, '0').slice(0, 2));
+  const cents = BigInt(whole) * 100n + BigInt(`${fraction}00`.slice(0, 2));
   return cents > 0n ? cents : undefined;
 }

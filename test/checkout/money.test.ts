@@ -10,6 +10,10 @@ test('cents are rounded up, never down', () => {
   assert.equal(centsOf(50_000n, 6_000_000n, 1_000n), 3_300n);
   assert.equal(centsOf(1n, 1n, 0n), 1n);
   assert.equal(centsOf(0n, 6_000_000n, 1_000n), 0n);
+  // 10,001 times this rate is 1 over a multiple of 10^12: the smallest part of a cent there is.
+  const [rate, whole] = [99990001n, 1n];
+  assert.equal(rate * 10_001n, whole * 10n ** 12n + 1n);
+  assert.equal(centsOf(1n, rate, 1n), whole + 1n);
   for (let sat = 1n; sat < 10n ** 15n; sat = sat * 7n + 3n) {
     for (const bps of [0n, 1n, 1_000n, 9_999n]) {
       const cents = centsOf(sat, 6_718_733n, bps);
@@ -39,6 +43,13 @@ test('dollars are read exactly', () => {
     ['1e5', undefined],
     ['NaN', undefined],
     ['67,187', undefined],
+    ['1.999', 199n],
+    ['1.', undefined],
+    ['.5', undefined],
+    [' 1', undefined],
+    ['1 ', undefined],
+    ['999999999', 99_999_999_900n],
+    ['1000000000', undefined],
   ] as const) {
     assert.equal(centsIn(text), cents, text);
   }
@@ -47,8 +58,10 @@ test('dollars are read exactly', () => {
 /** Two sources whose prices the test sets; undefined does not answer. */
 function sources(prices: { a?: unknown; b?: unknown }) {
   const time = { ms: 0, asked: 0 };
+  const kept: unknown[] = [];
   const parts: RateParts = {
     clock: { wallMs: () => time.ms, monotonicMs: () => time.ms },
+    keep: (rate) => kept.push(rate),
     get(url) {
       time.asked += 1;
       const found = url.endsWith('a') ? prices.a : prices.b;
@@ -60,7 +73,7 @@ function sources(prices: { a?: unknown; b?: unknown }) {
     { name: 'a', url: 'https://x.example/a', pointer: '/data/amount' },
     { name: 'b', url: 'https://x.example/b', pointer: '/~0~1/0/last' },
   ] as const;
-  return { time, rates: createRates({ kind: 'urls', urls }, parts) };
+  return { time, kept, rates: createRates({ kind: 'urls', urls }, parts) };
 }
 
 describe('the rate', () => {
@@ -82,12 +95,98 @@ describe('the rate', () => {
     assert.ok('cents' in (await sources({ a: 60_000, b: 61_200 }).rates.current()));
   });
 
+  test('is the lower of two, whichever of them says it', async () => {
+    for (const [a, b] of [
+      [60_000, 61_200],
+      [61_200, 60_000],
+    ]) {
+      const rate = await sources({ a, b }).rates.current();
+      assert.equal('cents' in rate && rate.cents, 6_000_000n);
+    }
+    for (const prices of [
+      { a: '60000', b: '61200.01' },
+      { a: '61200.01', b: '60000' },
+    ]) {
+      const rate = await sources(prices).rates.current();
+      assert.equal('reason' in rate && rate.reason, 'No rate: the two sources differ by more than 2 %.');
+    }
+    const same = await sources({ a: 1, b: 1 }).rates.current();
+    assert.equal('cents' in same && same.cents, 100n);
+  });
+
+  test('ends at once where the sources begin to differ, however fresh it is', async () => {
+    const prices: { a?: number; b?: number } = { a: 60_000, b: 60_000 };
+    const { rates, time, kept } = sources(prices);
+    await rates.current();
+    prices.b = 70_000;
+    time.ms = 30_000;
+    await rates.current(); // Asks; who has a rate does not wait.
+    await new Promise((settle) => setImmediate(settle));
+    const differing = await rates.current();
+    assert.match('reason' in differing ? differing.reason : 'a rate', /differ by more than 2 %/);
+    prices.a = 70_000;
+    time.ms = 60_000;
+    const again = await rates.current();
+    assert.equal('cents' in again && again.cents, 7_000_000n);
+    assert.deepEqual(kept, [
+      { cents: 6_000_000n, atMs: 0, stays: false },
+      { cents: 7_000_000n, atMs: 60_000, stays: false },
+    ]);
+  });
+
+  test('stays in force while a source is silent, as long as it may be used', async () => {
+    const prices: { a?: number; b?: number } = { a: 60_000, b: 60_000 };
+    const { rates, time } = sources(prices);
+    await rates.current();
+    delete prices.a;
+    time.ms = 30_000;
+    await rates.current();
+    await new Promise((settle) => setImmediate(settle));
+    const still = await rates.current();
+    assert.equal('cents' in still && still.atMs, 0);
+  });
+
+  test('is nothing but a price at the very place that is named', async () => {
+    const get = (text: string) =>
+      createRates({ kind: 'urls', urls: places }, { clock, get: () => Promise.resolve(text) });
+    const clock = { wallMs: () => 0, monotonicMs: () => 0 };
+    const places = [
+      { name: 'a', url: 'https://x.example/a', pointer: '/a~1b/m~0n' },
+      { name: 'b', url: 'https://x.example/b', pointer: '' },
+    ] as const;
+    for (const text of [
+      '5',
+      '"5"',
+      '{"a/b":{"m~n":5}}',
+      '{"a/b":null}',
+      '{"a/b":"text"}',
+      'not JSON',
+      '[5]',
+    ]) {
+      const rate = await get(text).current();
+      const both = text === '5' || text === '"5"';
+      const expected = both || text.includes('m~n') ? (both ? 'a' : 'b') : 'a and b';
+      assert.equal('reason' in rate && rate.reason, `No rate: ${expected} gave no price.`, text);
+    }
+    const inherited = [
+      { name: 'a', url: 'https://x.example/a', pointer: '/length' },
+      { name: 'b', url: 'https://x.example/b', pointer: '/toString/length' },
+    ] as const;
+    const of = createRates(
+      { kind: 'urls', urls: inherited },
+      { clock, get: () => Promise.resolve('"text"') },
+    );
+    assert.equal('reason' in (await of.current()), true);
+    const none = createRates({ kind: 'urls', urls: inherited }, { clock, get: () => Promise.resolve('{}') });
+    assert.equal('reason' in (await none.current()), true);
+  });
+
   test('is used for ten minutes after the sources have gone, and no longer', async () => {
     const prices: { a?: number; b?: number } = { a: 60_000, b: 60_000 };
     const { rates, time } = sources(prices);
     await rates.current();
     delete prices.b;
-    time.ms = 599_000;
+    time.ms = 599_999;
     const aged = await rates.current();
     assert.equal('atMs' in aged && aged.atMs, 0);
     time.ms = 600_000;
@@ -103,14 +202,46 @@ describe('the rate', () => {
     const { rates, time } = sources({ a: 60_000, b: 60_000 });
     for (time.ms = 0; time.ms < 60_000; time.ms += 1_000) await rates.current();
     assert.equal(time.asked, 4);
+    time.ms = 59_999;
+    await rates.current();
+    assert.equal(time.asked, 4);
+    time.ms = 60_000;
+    await rates.current();
+    assert.equal(time.asked, 6);
+  });
+
+  test('is not waited for by a buyer who can be shown one', async () => {
+    let nowMs = 0;
+    const waiting: (() => void)[] = [];
+    const get = (): Promise<string> =>
+      nowMs === 0
+        ? Promise.resolve('[60000]')
+        : new Promise((answer) => waiting.push(() => answer('[61000]')));
+    const clock = { wallMs: () => nowMs, monotonicMs: () => nowMs };
+    const urls = [
+      { name: 'a', url: 'https://x.example/a', pointer: '/0' },
+      { name: 'b', url: 'https://x.example/b', pointer: '/0' },
+    ] as const;
+    const rates = createRates({ kind: 'urls', urls }, { clock, get });
+    await rates.current();
+    nowMs = 30_000;
+    const shown = await rates.current();
+    assert.equal('cents' in shown && shown.cents, 6_000_000n);
+    assert.equal(waiting.length, 2, 'the sources were asked all the same');
+    for (const answer of waiting) answer();
+    await new Promise((settle) => setImmediate(settle));
+    const next = await rates.current();
+    assert.equal('cents' in next && next.cents, 6_100_000n);
   });
 
   test('may be fixed', async () => {
     const clock = { wallMs: () => 7, monotonicMs: () => 7 };
+    const kept: unknown[] = [];
     const rates = createRates(
       { kind: 'fixed', cents: 6_000_000 },
-      { clock, get: () => Promise.reject(new Error()) },
+      { clock, get: () => Promise.reject(new Error()), keep: (rate) => kept.push(rate) },
     );
     assert.deepEqual(await rates.current(), { cents: 6_000_000n, source: 'fixed', atMs: 7 });
+    assert.deepEqual(kept, [{ cents: 6_000_000n, atMs: 7, stays: true }]);
   });
 });

@@ -1,0 +1,363 @@
+/** Laws of the book of orders: of keys and what they end with, of polls at once, of master secrets. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { revokeKey } from '../../src/access/issue.js';
+import {
+  happen,
+  makeOrder,
+  newOrderId,
+  poll,
+  reissueOrderKey,
+  replaceUnrevealedKey,
+  type BookParts,
+  type MadeOrder,
+} from '../../src/checkout/book.js';
+import type { OrderEvent } from '../../src/checkout/orders.js';
+import { native } from '../../src/native/addon.js';
+import { changeOrder, type OrderRecord } from '../../src/store/orders.js';
+import type { KeyRecord } from '../../src/store/keys.js';
+import { secretId } from '../../src/system/masterSecret.js';
+import { Shop } from './shop.js';
+
+const shop = await Shop.open();
+const day = 86_400_000;
+const settled: OrderEvent = { kind: 'invoice', state: 'settled', paidSat: 50_000n, settledAtMs: 1 };
+const paidByCard: OrderEvent = { kind: 'card paid', cents: 3_300n };
+
+/** The only key of an order; fails where it has none, or another. */
+async function keyOf({ id }: OrderRecord): Promise<KeyRecord> {
+  const [key, ...more] = await shop.keys(id);
+  assert.ok(key !== undefined && more.length === 0);
+  return key;
+}
+
+function isKey(raw: string | null, key: KeyRecord): boolean {
+  return native.hashKey(raw ?? '')?.equals(Buffer.from(key.hash)) === true;
+}
+
+describe('a key', () => {
+  test('lasts the days that were sold, from its payment on; 0 days are without end', async () => {
+    const lasting = async (termDays: number): Promise<number | null> => {
+      const { order } = await shop.make('lightning', { termDays });
+      shop.time.nowMs += 5_000;
+      await shop.happened(order.id, settled);
+      const key = await keyOf(order);
+      assert.equal(key.issuedAtMs, shop.time.nowMs);
+      return key.expiresAtMs === null ? null : key.expiresAtMs - key.issuedAtMs;
+    };
+    assert.equal(await lasting(30), 30 * day);
+    assert.equal(await lasting(1), day);
+    assert.equal(await lasting(0), null);
+  });
+
+  test('of an order that was made under the master secret before is the one that is handed out', async () => {
+    const [old] = shop.book.secrets;
+    const rotated: BookParts = { ...shop.book, secrets: ['a-new-secret-of-the-tests-0123456789', old] };
+    // Minted before the secret was replaced, or after; handed out by a process that knows both, or one.
+    for (const [minting, showing] of [
+      [shop.book, rotated],
+      [rotated, shop.book],
+      [rotated, rotated],
+    ] as const) {
+      const { order } = await shop.make('lightning');
+      assert.equal((await happen(minting, order.id, settled)).kind, 'changed');
+      const { apiKey } = await shop.polled(order.id, {}, showing);
+      assert.ok(isKey(apiKey, await keyOf(order)));
+      assert.equal((await shop.stored(order.id)).secretId, secretId(old));
+    }
+    // The new secret signs what is ordered from now on.
+    const { order: next } = await shop.make('lightning');
+    const under = await makeOrder(rotated, { ...draftOf(next), id: `${next.id}x`, place: 'another' });
+    assert.equal(under.kind === 'made' && under.order.secretId, secretId(rotated.secrets[0]));
+  });
+
+  test('replaced after a restore is as usable as the one before, and ends when it would', async () => {
+    const { order } = await shop.make('card');
+    await shop.happened(order.id, paidByCard);
+    await shop.happened(order.id, { kind: 'card disputed' });
+    const first = await keyOf(order);
+    shop.time.nowMs += day;
+    const outcome = await changeOrder(shop.book.store, shop.book.newUnitId, order.id, (record) =>
+      Promise.resolve({ kind: 'read', value: replaceUnrevealedKey(shop.book, record, first) }),
+    );
+    assert.equal(outcome.kind, 'changed');
+    const { keyId, keyGeneration } = await shop.stored(order.id);
+    const [ended, second] = (await shop.keys(order.id)).toSorted((a) => (a.id === first.id ? -1 : 1));
+    assert.deepEqual([second?.id, keyGeneration, ended?.id], [keyId, 1, first.id]);
+    assert.deepEqual([ended?.status, ended?.reason], ['revoked', `replaced by ${keyId ?? ''}`]);
+    assert.notDeepEqual(second?.hash, first.hash);
+    const { status, issuedAtMs, expiresAtMs } = first;
+    assert.deepEqual(
+      [second?.status, second?.issuedAtMs, second?.expiresAtMs],
+      [status, issuedAtMs, expiresAtMs],
+    );
+    assert.equal(status, 'suspended');
+    await shop.happened(order.id, { kind: 'card dispute won' });
+    const { apiKey } = await shop.polled(order.id);
+    assert.ok(second !== undefined && isKey(apiKey, second));
+  });
+});
+
+test('a key that the operator ended before a restore is not replaced', async () => {
+  const { order } = await shop.make('card');
+  await shop.happened(order.id, paidByCard);
+  const { id } = await keyOf(order);
+  await revokeKey({ ...shop.book, clock: shop.time.clock }, id, 'misuse');
+  const record = await shop.stored(order.id);
+  const next = { ...record, keyGeneration: 1 };
+  assert.deepEqual(replaceUnrevealedKey(shop.book, record, await keyOf(order)), { to: next });
+  // Nor is one that was not made yet; only what it will be derived from is another.
+  assert.deepEqual(replaceUnrevealedKey(shop.book, record, undefined), { to: next });
+});
+
+describe('a key that cannot be made', () => {
+  test('is not made: its master secret is gone, its seed is erased, or its form is another', async () => {
+    const { order } = await shop.make('lightning');
+    const other: BookParts = { ...shop.book, secrets: ['a-secret-that-is-not-the-one-it-was-made-of'] };
+    await assert.rejects(happen(other, order.id, settled), /^Error: The key of order \w+ is erased$/);
+    const formless: BookParts = { ...shop.book, keyFormat: { ...native, hashKey: () => null } };
+    await assert.rejects(happen(formless, order.id, settled), /not of the form of keys/);
+    assert.deepEqual([(await shop.stored(order.id)).status, await shop.keys(order.id)], ['pending', []]);
+    await shop.happened(order.id, settled);
+    await shop.polled(order.id);
+    const shown = await shop.stored(order.id);
+    const key = await keyOf(order);
+    assert.throws(() => replaceUnrevealedKey(shop.book, shown, key), /is erased$/);
+  });
+
+  test('is not looked for in vain: an order whose key is not there is an error', async () => {
+    const { order } = await shop.make('card');
+    await shop.happened(order.id, paidByCard);
+    const record = await shop.stored(order.id);
+    await changeOrder(shop.book.store, shop.book.newUnitId, order.id, () =>
+      Promise.resolve({ kind: 'read', value: { to: { ...record, keyId: 'key_gone' } } }),
+    );
+    const disputed = happen(shop.book, order.id, { kind: 'card disputed' });
+    await assert.rejects(disputed, /^Error: The key of order \w+ is not there$/);
+  });
+
+  test('whose order has no price is no reason to give it away', async () => {
+    const { order } = await shop.make('card', { cents: null });
+    await assert.rejects(happen(shop.book, order.id, { kind: 'card paid', cents: 0n }), /no price in cents$/);
+    assert.deepEqual(await shop.keys(order.id), []);
+  });
+});
+
+test('an id or a place that is taken makes no order', async () => {
+  const { order } = await shop.make('lightning');
+  for (const more of [{ place: 'a place of its own' }, { id: 'a'.repeat(26) }]) {
+    const again = await makeOrder(shop.book, { ...draftOf(order), ...more });
+    assert.equal(again.kind, 'taken');
+  }
+  assert.deepEqual(await shop.stored(order.id), order);
+});
+
+test('an id is of 16 random bytes', () => {
+  assert.equal(
+    newOrderId((count) => Buffer.alloc(count, 255)),
+    `${'7'.repeat(25)}4`,
+  );
+  assert.equal(
+    newOrderId((count) => Buffer.alloc(count, count)),
+    'caibaeaqcaibaeaqcaibaeaqca',
+  );
+});
+
+test('a key says why it cannot be used, and no more once it can', async () => {
+  const { order } = await shop.make('card');
+  await shop.happened(order.id, paidByCard);
+  const state = async (): Promise<unknown[]> => {
+    const { status, reason, changedAtMs, issuedAtMs } = await keyOf(order);
+    return [status, reason, changedAtMs - issuedAtMs];
+  };
+  assert.deepEqual(await state(), ['active', null, 0]);
+  shop.time.nowMs += 1;
+  await shop.happened(order.id, { kind: 'card disputed' });
+  assert.deepEqual(await state(), ['suspended', 'the payment is disputed', 1]);
+  shop.time.nowMs += 1;
+  await shop.happened(order.id, { kind: 'card dispute won' });
+  assert.deepEqual(await state(), ['active', null, 2]);
+  await shop.happened(order.id, { kind: 'card refunded', totalCents: 3_300n });
+  assert.deepEqual(await state(), ['revoked', 'the payment was refunded', 2]);
+  assert.deepEqual(
+    (await shop.entries(order.id)).map(({ unit, change, status, atMs }) => [
+      unit,
+      change,
+      status,
+      shop.time.nowMs - atMs,
+    ]),
+    [
+      ['cent', 3_300, 'paid', 2],
+      ['cent', -3_300, 'refunded', 0],
+    ],
+  );
+});
+
+describe('a store that fails at any one operation', () => {
+  const make = async (): Promise<MadeOrder> => shop.make('card');
+  const mint = async (): Promise<MadeOrder> => {
+    const made = await shop.make('card');
+    await shop.happened(made.order.id, paidByCard);
+    return made;
+  };
+
+  test('makes an event unavailable, which has its effect once when it happens again', async () => {
+    const happening =
+      (event: OrderEvent) =>
+      ({ order }: MadeOrder) =>
+        happen(shop.book, order.id, event);
+    const count = await shop.eachFault(make, happening(paidByCard), async ({ order }) => {
+      await shop.happened(order.id, paidByCard);
+      assert.equal((await keyOf(order)).status, 'active');
+      assert.deepEqual(await shop.ledger(order.id), [3_300]);
+    });
+    assert.equal(count, 2);
+    const disputed: OrderEvent = { kind: 'card disputed' };
+    const more = await shop.eachFault(mint, happening(disputed), async ({ order }) => {
+      await shop.happened(order.id, disputed);
+      assert.equal((await keyOf(order)).status, 'suspended');
+    });
+    assert.equal(more, 4);
+  });
+
+  test('makes a poll unavailable, and the next hands the key out', async () => {
+    const asked = { claimRequired: false, mayAct: true };
+    const polling = async ({ order: { id }, claimToken: claim }: MadeOrder) =>
+      poll(shop.book, await shop.stored(id), { ...asked, claim });
+    let handedOut = 0;
+    await shop.eachFault(mint, polling, async ({ order, claimToken: claim }) => {
+      const { seed } = await shop.stored(order.id);
+      if (seed === null) handedOut += 1;
+      const { keyStatus } = await shop.polled(order.id, { claim });
+      assert.equal(keyStatus, seed === null ? 'already_revealed' : 'revealed_now');
+    });
+    assert.equal(handedOut, 1, 'the run without a fault');
+    const quiet = async ({ order: { id } }: MadeOrder) =>
+      poll(shop.book, await shop.stored(id), { ...asked, claim: '', mayAct: false });
+    assert.equal(await shop.eachFault(mint, quiet), 2);
+    // Once all is said, a poll with the token asks no more of the store.
+    const over = async (): Promise<MadeOrder> => {
+      const made = await mint();
+      await shop.polled(made.order.id, { claim: made.claimToken });
+      return made;
+    };
+    assert.equal(await shop.eachFault(over, polling), 2);
+  });
+
+  test('makes a lost key stay lost until it is made anew, once', async () => {
+    const reissuing = ({ order, claimToken }: MadeOrder) => reissueOrderKey(shop.book, order.id, claimToken);
+    await shop.eachFault(mint, reissuing, async ({ order, claimToken }) => {
+      const again = await reissueOrderKey(shop.book, order.id, claimToken);
+      assert.equal(again.kind, 'reissued');
+      const keys = await shop.keys(order.id);
+      assert.equal(keys.filter(({ status }) => status === 'active').length, 1);
+    });
+    await shop.eachFault(make, async ({ order }) => {
+      const id = newOrderId(shop.book.randomness);
+      return makeOrder(shop.book, { ...draftOf(order), id, place: id });
+    });
+  });
+});
+
+test('a lost key is replaced by one that lasts as long, and cannot be derived again', async () => {
+  const { order, claimToken } = await shop.make('lightning');
+  await shop.happened(order.id, settled);
+  const first = await keyOf(order);
+  const before = await shop.stored(order.id);
+  shop.time.nowMs += day;
+  const again = await reissueOrderKey(shop.book, order.id, claimToken);
+  if (again.kind !== 'reissued') assert.fail(again.kind);
+  const { issuedAtMs, expiresAtMs, status, origin } = again.key;
+  assert.deepEqual([issuedAtMs, expiresAtMs], [shop.time.nowMs, first.expiresAtMs]);
+  assert.deepEqual([status, origin], ['active', order.id]);
+  const after = await shop.stored(order.id);
+  assert.deepEqual(again.order, after);
+  assert.deepEqual(
+    [after.keyId, after.keyGeneration, after.seed, after.revealedAtMs],
+    [again.key.id, before.keyGeneration + 1, null, shop.time.nowMs],
+  );
+  const ended = (await shop.keys(order.id)).find(({ id }) => id === first.id);
+  const reason = `replaced by ${again.key.id}`;
+  assert.deepEqual([ended?.status, ended?.reason, ended?.changedAtMs], ['revoked', reason, shop.time.nowMs]);
+  // A key that the operator ended is not made anew.
+  await revokeKey({ ...shop.book, clock: shop.time.clock }, again.key.id, 'misuse');
+  assert.equal((await reissueOrderKey(shop.book, order.id, claimToken)).kind, 'without key');
+});
+
+/** What an order was wished as. */
+function draftOf({ createdAtMs, expiresAtMs, ...order }: OrderRecord): Parameters<typeof makeOrder>[1] {
+  const { rail, tier, network, sat, cents, rateCents, termDays, email, source, segment } = order;
+  const { campaign, eventId, reference, addressIndex, confirmationsRequired, id, place } = order;
+  return {
+    ...{ rail, tier, network, sat, cents, rateCents, termDays, email, source, segment },
+    ...{ campaign, eventId, reference, addressIndex, confirmationsRequired, id, place },
+    lifeMs: expiresAtMs - createdAtMs,
+  };
+}
+
+describe('polls at once', () => {
+  test('of one with the claim token and one without it, one carries the key', async () => {
+    const { order, claimToken } = await shop.make('lightning');
+    await shop.happened(order.id, settled);
+    let first: string | null = null;
+    // The one without the token is first on disk, while the other has made up its mind.
+    shop.beforeCommits.push(async () => {
+      first = (await shop.polled(order.id, {}, shop.aside)).apiKey;
+    });
+    const second = await shop.polled(order.id, { claim: claimToken });
+    assert.ok(isKey(first, await keyOf(order)));
+    assert.deepEqual([second.apiKey, second.keyStatus], [null, 'already_revealed']);
+    assert.equal((await shop.stored(order.id)).claimed, true);
+  });
+
+  test('of two without the token, the second finds it handed out', async () => {
+    const { order } = await shop.make('lightning');
+    await shop.happened(order.id, settled);
+    let first: string | null = null;
+    shop.beforeCommits.push(async () => {
+      first = (await shop.polled(order.id, {}, shop.aside)).apiKey;
+    });
+    const before = shop.failing.commits;
+    const second = await shop.polled(order.id);
+    assert.ok(isKey(first, await keyOf(order)));
+    assert.deepEqual([second.apiKey, second.keyStatus], [null, 'already_revealed']);
+    assert.equal(shop.failing.commits, before + 1, 'what changes nothing is not written again');
+  });
+
+  test('of an order that is not there are an error', async () => {
+    const { order, claimToken: claim } = await shop.make('lightning');
+    const asked = { claim, claimRequired: false, mayAct: true };
+    await assert.rejects(poll(shop.book, { ...order, id: 'gone' }, asked), /^Error: Order gone is gone$/);
+  });
+
+  test('a claim that comes between shuts those out that carry none', async () => {
+    const { order, claimToken } = await shop.make('lightning');
+    await shop.happened(order.id, { kind: 'time' });
+    await shop.happened(order.id, settled);
+    const unpaid = await shop.make('lightning');
+    const read = await shop.stored(unpaid.order.id);
+    await shop.happened(unpaid.order.id, settled);
+    await shop.polled(order.id, { claim: claimToken });
+    // This one read the order before it was settled; what is on disk decides.
+    const late = await poll(shop.book, read, { claim: '', claimRequired: false, mayAct: true });
+    assert.equal(late.kind === 'polled' && late.apiKey, null);
+    assert.notEqual((await shop.polled(unpaid.order.id, { claim: unpaid.claimToken })).apiKey, null);
+  });
+
+  test('a write whose answer was lost hands nothing out, and nobody is told twice', async () => {
+    const { order } = await shop.make('lightning');
+    await shop.happened(order.id, settled);
+    const asked = { claim: '', claimRequired: false, mayAct: true };
+    const record = await shop.stored(order.id);
+    for (const failure of ['not written', 'written'] as const) {
+      shop.failing.failure = failure;
+      shop.failing.failReads = false;
+      assert.equal((await poll(shop.book, record, asked)).kind, 'unavailable');
+      shop.failing.failure = undefined;
+      shop.failing.failReads = true;
+      const { seed } = await shop.stored(order.id);
+      assert.equal(seed === null, failure === 'written');
+    }
+    assert.equal((await shop.polled(order.id)).keyStatus, 'already_revealed');
+  });
+});

@@ -1,0 +1,889 @@
+/**
+ * Laws of card payments, on a real store and over a processor that speaks as Stripe's API does
+ * (stripeServer.ts): what a session must have paid, in which order events apply, and that none is lost.
+ */
+import assert from 'node:assert/strict';
+import { beforeEach, describe, test } from 'node:test';
+import Stripe from 'stripe';
+import { Card, type CardParts, type MadeCardOrder } from '../../src/checkout/card.js';
+import type { CardEvent, CardSession, CardSubject } from '../../src/checkout/cardEvents.js';
+import {
+  cardOrder,
+  cardStatus,
+  cardWebhook,
+  cardWebhookStatus,
+  createCardOrder,
+  pickUpCard,
+  type CardRoutesParts,
+} from '../../src/checkout/cardRoutes.js';
+import type { Rate } from '../../src/checkout/rates.js';
+import { StripeClient } from '../../src/checkout/stripe.js';
+import type {
+  CardOrderCreated,
+  CardPickupResponse,
+  CardStatusResponse,
+  CardWebhookResponse,
+  CardWebhookStatusResponse,
+} from '../../src/contract/card.js';
+import type { Answer } from '../../src/contract/exchange.js';
+import type { Problem } from '../../src/contract/problem.js';
+import { findCardEvent, findOrderOfIntent, heldEvents, lastEventMs } from '../../src/store/cardEvents.js';
+import { findOrderAt, type OrderRecord } from '../../src/store/orders.js';
+import { keepRate } from '../../src/store/rates.js';
+import { systemRandomness } from '../../src/system/randomness.js';
+import { request } from '../outreach/fixture.js';
+import { newUnitId } from '../store/open.js';
+import { valueOf } from '../store/subject.js';
+import { call, jsonOf, Shop, tiers, wish } from './shop.js';
+import { StripeServer } from './stripeServer.js';
+
+const shop = await Shop.open();
+const stripe = await StripeServer.start();
+/** 50,000 sat at 60,000 US dollars a BTC and a surcharge of 10 %. */
+const price = 3_300n;
+const minute = 60_000;
+
+let rate: Rate = { reason: 'There is no rate.' };
+
+function rail(more: Partial<CardParts> = {}): Card {
+  const settings = { webhookReady: true, publicUrl: 'https://keys.example', prices: {} };
+  const client = new StripeClient({ secretKey: stripe.secretKey, apiBase: stripe.apiBase });
+  return new Card({
+    ...shop.book,
+    ...settings,
+    ...{ stripe: client, tiers, rates: { current: () => Promise.resolve(rate) }, allowDiscounts: false },
+    ...{ log: shop.log, ...more },
+  });
+}
+
+/** The same process, whose commits are not waited for by {@link Shop.beforeCommits}. */
+const aside = (): Card => rail({ store: shop.aside.store });
+
+beforeEach(() => {
+  shop.time.nowMs += 86_400_000;
+  rate = { cents: 6_000_000n, source: 'fixed', atMs: shop.time.nowMs };
+  stripe.up = true;
+  stripe.hosted = true;
+  shop.said();
+});
+
+const random = (): string => systemRandomness(8).toString('hex');
+
+async function ordered(card = rail()): Promise<MadeCardOrder> {
+  const made = await card.create(wish);
+  if (made.kind !== 'card order') assert.fail(JSON.stringify(made));
+  return made;
+}
+
+/** A session that was paid; without an order of ours unless told. */
+function paidSession(more: Partial<CardSession> = {}): CardSession {
+  const money = { payment: 'paid', totalCents: price, currency: 'usd' } as const;
+  const id = `cs_test_${random()}`;
+  return { id, ...money, intent: `pi_${random()}`, tier: 'developer', createdAtMs: shop.time.nowMs, ...more };
+}
+
+function event(subject: CardSubject, more: Partial<CardEvent> = {}): CardEvent {
+  const id = `evt_${random()}`;
+  return { id, type: subject.kind, live: false, createdAtMs: shop.time.nowMs, subject, ...more };
+}
+
+type What = Extract<CardSubject, { kind: 'session' }>['what'];
+
+const about = (session: CardSession, what: What = 'completed', more: Partial<CardEvent> = {}): CardEvent =>
+  event({ kind: 'session', what, session }, more);
+const refund = (intent: string | null, cents: bigint, more: Partial<CardEvent> = {}): CardEvent =>
+  event({ kind: 'refund', intent: intent ?? '', cents }, more);
+const dispute = (
+  intent: string | null,
+  id: string,
+  what: 'begun' | 'won' | 'lost',
+  more: Partial<CardEvent> = {},
+): CardEvent => event({ kind: 'dispute', intent: intent ?? '', dispute: id, what }, more);
+
+async function result(what: CardEvent, card = rail()): Promise<CardWebhookResponse['result']> {
+  const outcome = await card.settle(what);
+  if (outcome.kind !== 'settled') assert.fail(outcome.reason);
+  return outcome.result;
+}
+
+/** Why an event gave no key, as it is recorded and as the operator was told. */
+async function reasonOf({ id }: CardEvent): Promise<string | null | undefined> {
+  const reason = valueOf(await findCardEvent(shop.book.store, id))?.reason;
+  if (reason) assert.ok(shop.said().includes(JSON.stringify(reason)), 'the operator was told');
+  return reason;
+}
+
+async function orderAt({ id }: CardSession): Promise<OrderRecord | undefined> {
+  return valueOf(await findOrderAt(shop.book.store, 'card', id));
+}
+
+/** Status and key of a session's order. */
+async function stateOf(session: CardSession): Promise<unknown> {
+  const order = await orderAt(session);
+  if (order === undefined) return undefined;
+  const keys = await shop.keys(order.id);
+  assert.ok(keys.length <= 1);
+  return [order.status, keys[0]?.status ?? 'none'];
+}
+
+/** The session of an order that was made here, paid; what is not said is as it must be. */
+async function paidHere(more: Partial<CardSession> = {}, card = rail()): Promise<CardSession> {
+  const { order } = await ordered(card);
+  return paidSession({ id: order.place, ...more });
+}
+
+describe('a session made here', () => {
+  test('is asked of the processor for the price in dollars, and its order is on disk', async () => {
+    const { order, url, claimToken } = await ordered();
+    assert.deepEqual(await shop.stored(order.id), order);
+    assert.deepEqual(url, `https://checkout.stripe.com/c/pay/${order.place}`);
+    assert.match(claimToken, /^ct_/);
+    const { id, form } = stripe.sessions.at(-1) ?? { id: '', form: {} };
+    assert.equal(id, order.place);
+    assert.deepEqual(form, {
+      ...{ mode: 'payment', client_reference_id: order.id, 'metadata[order_id]': order.id },
+      ...{ 'metadata[tier]': 'developer', 'payment_intent_data[metadata][order_id]': order.id },
+      ...{ 'payment_intent_data[metadata][tier]': 'developer', 'line_items[0][quantity]': '1' },
+      'line_items[0][price_data][currency]': 'usd',
+      'line_items[0][price_data][unit_amount]': '3300',
+      'line_items[0][price_data][product_data][name]': 'Fusegate API key, tier developer',
+      expires_at: String(Math.floor((shop.time.nowMs + 1_860_000) / 1_000)),
+      success_url: 'https://keys.example/card/success?session_id={CHECKOUT_SESSION_ID}',
+      cancel_url: 'https://keys.example/buy',
+    });
+    const { rail: name, status, cents, rateCents, sat, expiresAtMs, open, reference } = order;
+    assert.deepEqual(
+      [name, status, cents, rateCents, sat, expiresAtMs - order.createdAtMs, open, reference],
+      ['card', 'open', 3_300, 6_000_000, 50_000, 1_860_000, false, null],
+    );
+    const { tier, email, source, segment, campaign, eventId, termDays } = order;
+    assert.deepEqual({ tier, email, source, segment, campaign, eventId }, { ...wish });
+    assert.equal(termDays, 30);
+    const { network, addressIndex, confirmationsRequired } = order;
+    assert.deepEqual([network, addressIndex, confirmationsRequired], [null, null, 0]);
+  });
+
+  test('is not made where a payment would not be settled, or there is no price', async () => {
+    const before = stripe.sessions.length;
+    const refusal = async (card = rail()): Promise<string> => {
+      const made = await card.create(wish);
+      assert.ok(made.kind === 'rail unavailable', made.kind);
+      assert.deepEqual(await card.check(), { ready: false, reason: made.reason });
+      return made.reason;
+    };
+    assert.match(
+      await refusal(rail({ webhookReady: false })),
+      /cannot be settled: the webhook has no secret/,
+    );
+    assert.match(await refusal(rail({ publicUrl: null })), /PUBLIC_URL/);
+    rate = { reason: 'The sources differ.' };
+    assert.equal(await refusal(), 'The sources differ.');
+    rate = { cents: 1n, source: 'fixed', atMs: 0 };
+    stripe.up = false;
+    assert.match(await refusal(), /does not take the server’s key/);
+    stripe.up = true;
+    stripe.hosted = false;
+    const made = await rail().create(wish);
+    assert.deepEqual(made, {
+      kind: 'rail unavailable',
+      reason: 'The card processor made no session.',
+    });
+    assert.match(shop.said(), /^warn: Stripe made no session .*the session has no address/);
+    assert.equal(stripe.sessions.length, before + 1);
+  });
+
+  test('under an id that an order has already makes no second order', async () => {
+    const { order } = await ordered();
+    stripe.nextId = order.place;
+    await assert.rejects(rail().create(wish), /^Error: Stripe gave a session id twice$/);
+    assert.deepEqual(valueOf(await findOrderAt(shop.book.store, 'card', order.place)), order);
+  });
+
+  test('has no rate by the time it is made: no order', async () => {
+    const rates: readonly Rate[] = [rate, { reason: 'It has gone.' }];
+    let asked = 0;
+    const current = (): Promise<Rate> => Promise.resolve(rates[Math.min(asked++, 1)] ?? rate);
+    const made = await rail({ rates: { current } }).create(wish);
+    assert.deepEqual(made, { kind: 'rail unavailable', reason: 'It has gone.' });
+  });
+
+  test('that may not be on disk is not shown', async () => {
+    shop.failing.failure = 'not written';
+    const made = await rail().create(wish);
+    shop.failing.failure = undefined;
+    assert.equal(made.kind, 'unavailable');
+  });
+
+  test('asks the processor twice a minute at most whether it is there', async () => {
+    const card = rail();
+    const asked = (): number => stripe.asked.filter((each) => each.includes('limit=1')).length;
+    const before = asked();
+    await Promise.all([card.check(), card.check()]);
+    shop.time.nowMs += 29_999;
+    stripe.up = false;
+    assert.deepEqual(await card.check(), { ready: true });
+    assert.equal(asked(), before + 1);
+    shop.time.nowMs += 1;
+    assert.equal((await card.check()).ready, false);
+    assert.equal(asked(), before + 2);
+  });
+});
+
+describe('what a session must have paid', () => {
+  test('the price, or more: one key, however often it is told', async () => {
+    for (const totalCents of [price, price + 1n]) {
+      const session = await paidHere({ totalCents });
+      const what = about(session);
+      assert.equal(await result(what), 'minted');
+      assert.equal(await result(what), 'duplicate');
+      assert.equal(await result(about(session, 'paid later')), 'duplicate');
+      assert.deepEqual(await stateOf(session), ['paid', 'active']);
+      const order = await orderAt(session);
+      assert.deepEqual(await shop.ledger(order?.id ?? ''), [Number(totalCents)]);
+      assert.equal(order?.reference, session.intent);
+      assert.equal(order.late, false);
+    }
+  });
+
+  test('what is less, in euros, free or not paid makes no key, and it is said why', async () => {
+    for (const [more, reason] of [
+      [{ totalCents: price - 1n }, 'It paid 3299 cents of 3300.'],
+      [{ totalCents: null }, 'It paid 0 cents of 3300.'],
+      [{ currency: 'eur' }, 'It was paid in eur, not in usd.'],
+      [{ currency: 'eur', totalCents: 10n * price }, 'It was paid in eur, not in usd.'],
+      [{ currency: null }, 'It was paid in no currency, not in usd.'],
+      [
+        { payment: 'no_payment_required', totalCents: 0n, intent: null },
+        'Nothing was paid, and STRIPE_ALLOW_DISCOUNTS is no.',
+      ],
+      [
+        { payment: 'no_payment_required', totalCents: price },
+        'Nothing was paid, and STRIPE_ALLOW_DISCOUNTS is no.',
+      ],
+    ] as const) {
+      const session = await paidHere(more);
+      const what = about(session);
+      assert.equal(await result(what), 'mismatch', reason);
+      assert.equal(await reasonOf(what), reason);
+      assert.deepEqual(await stateOf(session), ['open', 'none']);
+    }
+    const session = await paidHere({ payment: 'unpaid' });
+    const later = about(session, 'paid later');
+    assert.equal(await result(later), 'mismatch');
+    assert.equal(await reasonOf(later), 'The session is not paid.');
+    assert.deepEqual(await stateOf(session), ['open', 'none']);
+  });
+
+  test('a discounted total mints only where the operator allows discounts', async () => {
+    const lenient = rail({ allowDiscounts: true });
+    for (const more of [
+      { totalCents: 1n },
+      { payment: 'no_payment_required', totalCents: 0n, intent: null },
+      { payment: 'no_payment_required', totalCents: null, intent: null },
+    ] as const) {
+      const [strictly, leniently] = [await paidHere(more), await paidHere(more)];
+      assert.equal(await result(about(strictly)), 'mismatch');
+      assert.deepEqual(await stateOf(strictly), ['open', 'none']);
+      assert.equal(await result(about(leniently), lenient), 'minted');
+      assert.deepEqual(await stateOf(leniently), ['paid', 'active']);
+      assert.equal((await orderAt(leniently))?.paid, Number(more.totalCents ?? 0));
+    }
+    const euros = await paidHere({ currency: 'eur' });
+    assert.equal(await result(about(euros), lenient), 'mismatch', 'euros are no discount');
+  });
+
+  test('an event of another mode than the key makes no key', async () => {
+    const session = await paidHere();
+    const live = about(session, 'completed', { live: true });
+    assert.equal(await result(live), 'mismatch');
+    assert.equal(await reasonOf(live), "The event is of live mode, the server's key is not.");
+    const liveKey = new StripeClient({ secretKey: 'sk_live_x', apiBase: stripe.apiBase });
+    const other = about(session);
+    assert.equal(await result(other, rail({ stripe: liveKey })), 'mismatch');
+    assert.equal(await reasonOf(other), "The event is of test mode, the server's key is not.");
+    const restricted = new StripeClient({ secretKey: 'rk_live_x', apiBase: stripe.apiBase });
+    assert.deepEqual([liveKey.live, restricted.live], [true, true]);
+    assert.deepEqual(await stateOf(session), ['open', 'none']);
+  });
+
+  test('what is on its way is pending; failed and expired sessions may still be paid, late', async () => {
+    for (const end of ['failed', 'expired'] as const) {
+      const session = await paidHere({ payment: 'unpaid' });
+      assert.equal(await result(about(session)), 'pending');
+      assert.deepEqual(await stateOf(session), ['open', 'none']);
+      assert.equal(await result(about(session, end)), 'recorded');
+      assert.deepEqual(await stateOf(session), [end, 'none']);
+      assert.equal(await result(about({ ...session, payment: 'paid' }, 'paid later')), 'minted');
+      assert.deepEqual(await stateOf(session), ['paid', 'active']);
+      assert.equal((await orderAt(session))?.late, true);
+    }
+  });
+});
+
+describe('a session made elsewhere', () => {
+  const took = (cents: bigint, atMs: number, stays = false): Promise<unknown> =>
+    keepRate(shop.aside.store, newUnitId, { cents, atMs, stays });
+
+  test('makes an order of the tier that it names, once', async () => {
+    for (const [tier, cents] of [
+      ['developer', 3_300n],
+      ['growth', 16_500n],
+      ['enterprise', 132_000n],
+    ] as const) {
+      const session = paidSession({ tier, totalCents: cents });
+      const all = [about(session), about(session, 'paid later'), about(session)];
+      const results = await Promise.all(all.map((each) => result(each)));
+      assert.deepEqual(results.toSorted(), ['duplicate', 'duplicate', 'minted']);
+      const order = await orderAt(session);
+      assert.deepEqual(
+        [order?.tier, order?.cents, order?.sat, order?.rateCents, order?.termDays, order?.email],
+        [tier, Number(cents), tiers[tier].price_sat, null, 30, null],
+      );
+      assert.deepEqual(await stateOf(session), ['paid', 'active']);
+      assert.deepEqual(await shop.ledger(order?.id ?? ''), [Number(cents)]);
+    }
+  });
+
+  test('makes none where it names no tier, paid another price, or in another currency', async () => {
+    for (const [more, reason] of [
+      [{ tier: null }, 'No order has this session, and it names no tier in metadata.tier.'],
+      [{ tier: 'anonymous' }, 'No order has this session, and it names no tier in metadata.tier.'],
+      [
+        { totalCents: price - 1n },
+        'It paid 3299 cents, which was no price of developer while it could be paid.',
+      ],
+      [
+        { totalCents: price + 1n },
+        'It paid 3301 cents, which was no price of developer while it could be paid.',
+      ],
+      [{ totalCents: null }, 'It paid 0 cents, which was no price of developer while it could be paid.'],
+      [{ currency: 'eur' }, 'It was paid in eur, not in usd.'],
+    ] as const) {
+      const session = paidSession(more);
+      const what = about(session);
+      assert.equal(await result(what), 'mismatch', reason);
+      assert.equal(await reasonOf(what), reason);
+      assert.equal(await stateOf(session), undefined);
+    }
+    for (const what of ['failed', 'expired'] as const) {
+      assert.equal(await result(about(paidSession(), what)), 'ignored');
+    }
+    assert.equal(await result(about(paidSession({ payment: 'unpaid' }))), 'ignored');
+  });
+
+  test('may have paid a price that was told ten minutes before it was made, and no older one', async () => {
+    const madeAtMs = shop.time.nowMs;
+    // Each is in force until the next: 1,100, 1,650 and 2,200 cents.
+    const taken = async (second: number): Promise<void> => {
+      await took(2_000_000n, second - 1);
+      await took(3_000_000n, second);
+      await took(4_000_000n, second + minute);
+    };
+    rate = { reason: 'There is none now.' };
+    await taken(madeAtMs - 600_000);
+    for (const cents of [1_100n, 1_650n, 2_200n]) {
+      const session = paidSession({ totalCents: cents, createdAtMs: madeAtMs });
+      assert.equal(await result(about(session)), 'minted', String(cents));
+    }
+    // A millisecond later the first was no longer in force ten minutes before.
+    const later = { createdAtMs: madeAtMs + 1 };
+    assert.equal(await result(about(paidSession({ ...later, totalCents: 1_100n }))), 'mismatch');
+    assert.equal(await result(about(paidSession({ ...later, totalCents: 1_650n }))), 'minted');
+    // What is in force now is a price, too.
+    assert.equal(await result(about(paidSession({ ...later, totalCents: price }))), 'mismatch');
+    rate = { cents: 6_000_000n, source: 'fixed', atMs: 0 };
+    assert.equal(await result(about(paidSession({ ...later, totalCents: price }))), 'minted');
+    assert.equal(await result(about(paidSession({ ...later, totalCents: 1_650n }))), 'minted');
+  });
+
+  test('is of the tier of the one price that it sold, where prices are mapped', async () => {
+    const card = rail({ prices: { price_a: 'growth', price_b: 'developer' } });
+    const settle = async (sold: readonly (readonly [string, number])[], more: Partial<CardSession> = {}) => {
+      const session = paidSession({ totalCents: 999n, tier: 'enterprise', ...more });
+      stripe.sold.set(session.id, sold);
+      const what = about(session);
+      return { session, what, came: await result(what, card) };
+    };
+    const bought = await settle([['price_a', 1]]);
+    assert.equal(bought.came, 'minted');
+    const { tier, cents } = (await orderAt(bought.session)) ?? {};
+    assert.deepEqual([tier, cents], ['growth', 999]);
+    const wrong = 'It is for something other than one price of STRIPE_PRICES.';
+    for (const sold of [
+      [],
+      [['price_c', 1]],
+      [['price_a', 2]],
+      [
+        ['price_a', 1],
+        ['price_b', 1],
+      ],
+      [
+        ['price_a', 1],
+        ['price_c', 1],
+      ],
+    ] as const) {
+      const { session, what, came } = await settle(sold);
+      assert.equal(came, 'mismatch', JSON.stringify(sold));
+      assert.equal(await reasonOf(what), wrong);
+      assert.equal(await stateOf(session), undefined);
+    }
+    assert.equal((await settle([['price_a', 1]], { currency: 'eur' })).came, 'mismatch');
+    const one = paidSession({ totalCents: 1n });
+    stripe.sold.set(one.id, [['price_a', 1]]);
+    assert.equal(await result(about(one), rail({ prices: { price_a: 'growth' } })), 'minted');
+    // What cannot be asked now is no mismatch: the event comes again.
+    const session = paidSession();
+    const what = about(session);
+    assert.equal((await card.settle(what)).kind, 'unavailable');
+    stripe.sold.set(session.id, [['price_b', 1]]);
+    assert.equal(await result(what, card), 'minted');
+  });
+
+  test('whose order another event makes meanwhile has one order and one key', async () => {
+    const session = paidSession();
+    shop.beforeCommits.push(async () => {
+      assert.equal(await result(about(session), aside()), 'minted');
+    });
+    const second = about(session, 'paid later');
+    assert.equal(await result(second), 'duplicate');
+    assert.deepEqual(await stateOf(session), ['paid', 'active']);
+    const noted = valueOf(await findCardEvent(shop.book.store, second.id));
+    assert.deepEqual([noted?.result, noted?.about], ['duplicate', session.id]);
+  });
+});
+
+describe('refunds and disputes', () => {
+  async function minted(): Promise<CardSession> {
+    const session = await paidHere();
+    assert.equal(await result(about(session)), 'minted');
+    return session;
+  }
+
+  const held = async ({ intent }: CardSession): Promise<number> =>
+    valueOf(await heldEvents(shop.book.store, intent ?? '')).length;
+
+  test('apply to the order of their payment, with one result each', async () => {
+    const session = await minted();
+    const { intent } = session;
+    const other = await minted();
+    assert.equal(await result(refund(intent, 1n)), 'recorded');
+    assert.equal(await result(dispute(intent, 'dp_1', 'begun')), 'suspended');
+    assert.deepEqual(await stateOf(session), ['disputed', 'suspended']);
+    assert.equal(await result(dispute(intent, 'dp_1', 'won')), 'recorded');
+    assert.deepEqual(await stateOf(session), ['paid', 'active']);
+    const all = refund(intent, price);
+    assert.equal(await result(all), 'revoked');
+    assert.equal(await result(all), 'duplicate');
+    assert.deepEqual(await stateOf(session), ['refunded', 'revoked']);
+    assert.deepEqual(await stateOf(other), ['paid', 'active']);
+    assert.deepEqual(await shop.ledger((await orderAt(session))?.id ?? ''), [3_300, -1, -3_299]);
+  });
+
+  test('held events apply in the order in which they happened', async () => {
+    // Ids are in the order against it, as the store would give them.
+    const session = paidSession();
+    const { intent } = session;
+    const at = (id: string, step: number): Partial<CardEvent> => ({
+      id: `evt_${id}_${random()}`,
+      createdAtMs: shop.time.nowMs + step,
+    });
+    const waiting = [
+      dispute(intent, `dp_${random()}`, 'begun', at('a', 3)),
+      dispute(intent, 'dp_first', 'begun', at('c', 1)),
+      dispute(intent, 'dp_first', 'won', at('b', 2)),
+    ];
+    for (const each of waiting) assert.equal(await result(each), 'recorded');
+    assert.equal(await held(session), 3);
+    assert.equal(await result(about(session)), 'minted');
+    assert.deepEqual(await stateOf(session), ['disputed', 'suspended']);
+    assert.equal(await held(session), 0);
+  });
+
+  test('what was held and changes nothing any more is let go of', async () => {
+    const session = paidSession();
+    const { intent } = session;
+    const same = { createdAtMs: shop.time.nowMs };
+    // Told of in the same second, the end first by its id.
+    await result(dispute(intent, 'dp_same', 'won', { ...same, id: `evt_a_${random()}` }));
+    await result(dispute(intent, 'dp_same', 'begun', { ...same, id: `evt_b_${random()}` }));
+    assert.equal(await result(about(session)), 'minted');
+    assert.deepEqual(await stateOf(session), ['paid', 'active']);
+    assert.equal(await held(session), 0);
+  });
+
+  test('a refund that comes while its payment is being settled is not lost', async () => {
+    const session = paidSession();
+    shop.beforeCommits.push(async () => {
+      assert.equal(await result(about(session), aside()), 'minted');
+    });
+    assert.equal(await result(refund(session.intent, price)), 'recorded');
+    assert.deepEqual(await stateOf(session), ['refunded', 'revoked']);
+    assert.equal(await held(session), 0);
+  });
+
+  test('an event whose answer was lost lets go of what was held when it comes again', async () => {
+    for (const again of ['the payment', 'the refund'] as const) {
+      const session = paidSession();
+      const [payment, returned] = [about(session), refund(session.intent, price)];
+      assert.equal(await result(returned), 'recorded');
+      // The order is made, its payment is noted, and then nothing can be written.
+      const free = (): Promise<void> => Promise.resolve();
+      const down = (): Promise<void> => {
+        shop.failing.failure = 'not written';
+        shop.failing.failReads = false;
+        return Promise.resolve();
+      };
+      shop.beforeCommits.push(free, free, down);
+      assert.equal((await rail().settle(payment)).kind, 'unavailable');
+      shop.failing.failure = undefined;
+      shop.failing.failReads = true;
+      assert.deepEqual(await stateOf(session), ['paid', 'active']);
+      assert.equal(await result(again === 'the payment' ? payment : returned), 'duplicate');
+      assert.deepEqual(await stateOf(session), ['refunded', 'revoked'], again);
+      assert.equal(await held(session), 0);
+    }
+  });
+
+  test('the same event twice at once has its effect once', async () => {
+    const session = await paidHere();
+    const what = about(session);
+    shop.beforeCommits.push(async () => {
+      assert.equal(await result(what, aside()), 'minted');
+    });
+    assert.equal(await result(what), 'duplicate');
+    const returned = refund(session.intent, 100n);
+    shop.beforeCommits.push(async () => {
+      assert.equal(await result(returned, aside()), 'recorded');
+    });
+    assert.equal(await result(returned), 'duplicate');
+    assert.deepEqual(await shop.ledger((await orderAt(session))?.id ?? ''), [3_300, -100]);
+    const unknown = refund(`pi_${random()}`, 1n);
+    shop.beforeCommits.push(async () => {
+      assert.equal(await result(unknown, aside()), 'recorded');
+    });
+    assert.equal(await result(unknown), 'duplicate');
+  });
+
+  test('a beginning that comes after its end changes nothing, and is noted', async () => {
+    const session = await minted();
+    const { intent } = session;
+    assert.equal(await result(dispute(intent, 'dp_over', 'won')), 'recorded');
+    const begun = dispute(intent, 'dp_over', 'begun');
+    assert.equal(await result(begun), 'recorded');
+    assert.deepEqual(await stateOf(session), ['paid', 'active']);
+    assert.equal(valueOf(await findCardEvent(shop.book.store, begun.id))?.result, 'recorded');
+    assert.equal(await result(begun), 'duplicate');
+  });
+
+  test('the payment is bound to its order once', async () => {
+    const session = await minted();
+    const order = await orderAt(session);
+    const bound = valueOf(await findOrderOfIntent(shop.book.store, session.intent ?? ''));
+    assert.equal(bound?.id, order?.id);
+    assert.equal(await result(about(session)), 'duplicate');
+  });
+
+  test('of which a store that fails at any one operation loses none and repeats none', async () => {
+    const begin = async () => {
+      const session = await minted();
+      return { session, what: refund(session.intent, 100n) };
+    };
+    await shop.eachFault(
+      begin,
+      ({ what }) => rail().settle(what),
+      async ({ session, what }) => {
+        await result(what);
+        assert.deepEqual(await shop.ledger((await orderAt(session))?.id ?? ''), [3_300, -100]);
+      },
+    );
+    const waiting = async () => {
+      const session = paidSession();
+      const returned = refund(session.intent, price);
+      assert.equal(await result(returned), 'recorded');
+      return { session, payment: about(session) };
+    };
+    await shop.eachFault(
+      waiting,
+      ({ payment }) => rail().settle(payment),
+      async ({ session, payment }) => {
+        await result(payment);
+        assert.deepEqual(await stateOf(session), ['refunded', 'revoked']);
+        assert.deepEqual(await shop.ledger((await orderAt(session))?.id ?? ''), [3_300, -3_300]);
+        assert.equal(await held(session), 0);
+      },
+    );
+    // The same of an event that is held, of one that comes again, and of one that nobody cares for.
+    const early = () => Promise.resolve({ session: paidSession(), id: random() });
+    await shop.eachFault(early, ({ session, id }) => rail().settle(refund(session.intent, 1n, { id })));
+    const known = async () => {
+      const session = paidSession({ payment: 'unpaid' });
+      const what = refund(session.intent, 1n);
+      await result(what);
+      return { what };
+    };
+    await shop.eachFault(known, ({ what }) => rail().settle(what));
+    await shop.eachFault(early, () => rail().settle(event({ kind: 'other' })));
+    const over = async () => {
+      const session = await minted();
+      await result(dispute(session.intent, `dp_of_${session.id}`, 'lost'));
+      return { session, what: dispute(session.intent, `dp_of_${session.id}`, 'begun') };
+    };
+    await shop.eachFault(
+      over,
+      ({ what }) => rail().settle(what),
+      async ({ session, what }) => {
+        await result(what);
+        assert.deepEqual(await stateOf(session), ['revoked', 'revoked']);
+      },
+    );
+    const ended = async () => {
+      const session = paidSession();
+      const dp = `dp_of_${session.id}`;
+      const same = { createdAtMs: shop.time.nowMs };
+      await result(dispute(session.intent, dp, 'won', { ...same, id: `evt_a_${random()}` }));
+      await result(dispute(session.intent, dp, 'begun', { ...same, id: `evt_b_${random()}` }));
+      return { session, payment: about(session) };
+    };
+    await shop.eachFault(
+      ended,
+      ({ payment }) => rail().settle(payment),
+      async ({ session, payment }) => {
+        await result(payment);
+        assert.deepEqual([await stateOf(session), await held(session)], [['paid', 'active'], 0]);
+      },
+    );
+  });
+
+  test('nothing that concerns no key is told to the operator, whatever its mode', async () => {
+    const live = event({ kind: 'other' }, { live: true });
+    assert.equal(await result(live), 'ignored');
+    assert.deepEqual(valueOf(await findCardEvent(shop.book.store, live.id)), {
+      ...{ id: live.id, type: 'other', about: '', result: 'ignored', reason: null },
+      atMs: shop.time.nowMs,
+    });
+    assert.equal(await result(about(paidSession(), 'expired')), 'ignored');
+    assert.equal(await result(refund(`pi_${random()}`, 1n)), 'recorded');
+    assert.equal(shop.said(), '');
+  });
+
+  test('nothing is taken while the store does not answer, and all of it when it does', async () => {
+    const session = await paidHere();
+    const all = [about(session), refund(session.intent, 1n), event({ kind: 'other' })];
+    for (const failure of ['not written', 'written'] as const) {
+      for (const failReads of [true, false]) {
+        for (const each of all) {
+          if (failure === 'written' && !failReads) continue;
+          shop.failing.failure = failure;
+          shop.failing.failReads = failReads;
+          assert.equal((await rail().settle(each)).kind, 'unavailable');
+          shop.failing.failure = undefined;
+          shop.failing.failReads = true;
+        }
+      }
+    }
+    const results = [];
+    for (const each of all) results.push(await result(each));
+    assert.deepEqual(results, ['minted', 'recorded', 'duplicate'], 'the last was written, and not answered');
+    assert.equal((await orderAt(session))?.refunded, 1);
+  });
+});
+
+describe('the card endpoints', () => {
+  const secret = 'whsec_of_the_tests_that_signs_nothing_else';
+
+  function routes(more: Partial<CardRoutesParts> = {}): CardRoutesParts {
+    const rates = { current: () => Promise.resolve(rate) };
+    return { ...shop.book, card: rail(), tiers, rates, webhookSecrets: [secret], ...more };
+  }
+
+  function signed(what: object, parts = routes()): Promise<Answer> {
+    const payload = JSON.stringify(what);
+    const timestamp = Math.floor(shop.time.nowMs / 1_000);
+    const header = Stripe.webhooks.generateTestHeaderString({ payload, secret, timestamp });
+    const fields = (name: string): string => (name === 'stripe-signature' ? header : '');
+    return call(cardWebhook(parts), { input: undefined, body: Buffer.from(payload), header: fields });
+  }
+
+  async function pickup(session: string, mayAct = true, parts = routes()): Promise<CardPickupResponse> {
+    const asked = { input: undefined, path: { session_id: session }, mayAct };
+    return jsonOf(await call(cardOrder(parts), asked)) as CardPickupResponse;
+  }
+
+  test('make a session, and say what it is', async () => {
+    const { eventId: event_id, ...input } = wish;
+    const made = await call(createCardOrder(routes()), { input: { ...input, event_id } });
+    const { session_id, claim_token, ...rest } = jsonOf(made) as CardOrderCreated;
+    assert.match(claim_token, /^ct_/);
+    const order = valueOf(await findOrderAt(shop.book.store, 'card', session_id));
+    assert.deepEqual(rest, {
+      ...{ checkout_url: `https://checkout.stripe.com/c/pay/${session_id}`, tier: 'developer' },
+      ...{ amount_cents: 3_300, currency: 'usd' },
+      expires_at: new Date(order?.expiresAtMs ?? 0).toISOString(),
+    });
+    assert.deepEqual(
+      [order?.email, order?.source, order?.segment, order?.campaign, order?.eventId],
+      [wish.email, wish.source, wish.segment, wish.campaign, wish.eventId],
+    );
+    const bare = await call(createCardOrder(routes()), { input: { tier: 'growth' as const } });
+    const { session_id: id, amount_cents } = jsonOf(bare) as CardOrderCreated;
+    const none = valueOf(await findOrderAt(shop.book.store, 'card', id));
+    assert.deepEqual(
+      [amount_cents, none?.email, none?.source, none?.segment, none?.campaign, none?.eventId],
+      [16_500, null, null, null, null, null],
+    );
+  });
+
+  test('sell nothing where the rail is not set up, not ready, or the store does not answer', async () => {
+    const input = { tier: 'developer' } as const;
+    const off = await call(createCardOrder(routes({ card: undefined })), { input });
+    assert.match((jsonOf(off, 503) as Problem).detail, /^Card payments are not configured on this server\. /);
+    stripe.up = false;
+    const down = await call(createCardOrder(routes()), { input });
+    assert.equal((jsonOf(down, 503) as Problem).code, 'rail_unavailable');
+    stripe.up = true;
+    shop.failing.failure = 'not written';
+    const made = await call(createCardOrder(routes()), { input });
+    shop.failing.failure = undefined;
+    assert.equal((jsonOf(made, 503) as Problem).code, 'store_unavailable');
+  });
+
+  test('say whether a tier can be paid, and for how much', async () => {
+    const status = async (query: Record<string, string>, parts = routes()): Promise<CardStatusResponse> =>
+      jsonOf(await call(cardStatus(parts), { input: undefined, query })) as CardStatusResponse;
+    const on = { rail: 'card', provider: 'stripe', configured: true, ready: true, reason: null } as const;
+    const more = { currency: 'usd', methods: ['card'], checkout_url: '/v1/checkout/card' };
+    assert.deepEqual(await status({}), { ...on, ...more, tier: 'growth', amount_cents: 16_500 });
+    assert.deepEqual(await status({ tier: 'enterprise' }), {
+      ...on,
+      ...more,
+      ...{ tier: 'enterprise', amount_cents: 132_000 },
+    });
+    rate = { reason: 'There is no rate.' };
+    const priceless = await status({});
+    assert.deepEqual(
+      [priceless.ready, priceless.reason, priceless.amount_cents, priceless.currency, priceless.checkout_url],
+      [false, 'There is no rate.', null, null, null],
+    );
+    assert.deepEqual(priceless.methods, ['card']);
+    const off = await status({}, routes({ card: undefined }));
+    assert.deepEqual(
+      [off.configured, off.ready, off.reason, off.methods],
+      [false, false, 'Card payments are not configured on this server.', []],
+    );
+  });
+
+  test('take events that are signed, and say what came of them', async () => {
+    const { order } = await ordered();
+    const created = Math.floor(shop.time.nowMs / 1_000);
+    const object = {
+      ...{ id: order.place, created, payment_status: 'paid', amount_total: 3_300, currency: 'usd' },
+      ...{ payment_intent: { id: `pi_${random()}` }, metadata: null },
+    };
+    const what = { id: `evt_${random()}`, type: 'checkout.session.completed', livemode: false, created };
+    const taken = async (more: object, parts = routes()): Promise<string> =>
+      (jsonOf(await signed({ ...what, data: { object }, ...more }, parts)) as CardWebhookResponse).result;
+    const off = await signed({}, routes({ card: undefined }));
+    assert.equal((jsonOf(off, 503) as Problem).code, 'webhook_not_configured');
+    const secretless = await signed({}, routes({ webhookSecrets: [] }));
+    assert.equal((jsonOf(secretless, 503) as Problem).code, 'webhook_not_configured');
+    const foreign = await signed({}, routes({ webhookSecrets: ['whsec_another'] }));
+    assert.equal((jsonOf(foreign, 400) as Problem).code, 'bad_signature');
+    shop.failing.failure = 'not written';
+    const lost = await signed({ ...what, data: { object } });
+    shop.failing.failure = undefined;
+    assert.equal((jsonOf(lost, 503) as Problem).code, 'store_unavailable');
+    assert.equal(await taken({}), 'minted');
+    assert.equal(await taken({}), 'duplicate');
+    assert.equal(await taken({ id: 'of a shape that is none' }), 'ignored');
+    assert.equal(valueOf(await lastEventMs(shop.book.store)), shop.time.nowMs);
+    const status = async (more: Partial<CardRoutesParts> = {}): Promise<CardWebhookStatusResponse> =>
+      jsonOf(await call(cardWebhookStatus(routes(more)), { input: undefined })) as CardWebhookStatusResponse;
+    assert.deepEqual(await status(), {
+      ...{ configured: true, secrets: 1, last_event_at: new Date(shop.time.nowMs).toISOString() },
+      ...{ ready: true, reason: null },
+    });
+    const bare = await status({ webhookSecrets: [] });
+    assert.deepEqual(
+      [bare.configured, bare.ready, bare.reason],
+      [false, false, 'The webhook has no secret.'],
+    );
+    const none = await status({ card: undefined });
+    assert.deepEqual(
+      [none.configured, none.ready, none.reason],
+      [false, false, 'Card payments are not configured on this server.'],
+    );
+    shop.failing.failure = 'not written';
+    const unread = await call(cardWebhookStatus(routes()), { input: undefined });
+    shop.failing.failure = undefined;
+    assert.equal((jsonOf(unread, 503) as Problem).code, 'store_unavailable');
+  });
+
+  test('show a buyer each state of a session, and the tier once it is decided', async () => {
+    const seen = async (session: CardSession): Promise<unknown[]> => {
+      const { status, tier, key_status } = await pickup(session.id, false);
+      return [status, tier, key_status];
+    };
+    const session = await paidHere();
+    assert.deepEqual(await seen(session), ['pending', null, 'none']);
+    await result(about(session));
+    assert.deepEqual(await seen(session), ['paid', 'developer', 'none']);
+    assert.equal((await pickup(session.id)).key_status, 'revealed_now');
+    assert.deepEqual(await seen(session), ['paid', 'developer', 'already_revealed']);
+    await result(dispute(session.intent, `dp_${random()}`, 'begun'));
+    assert.deepEqual(await seen(session), ['paid', 'developer', 'suspended']);
+    await result(refund(session.intent, price));
+    assert.deepEqual(await seen(session), ['refunded', 'developer', 'revoked']);
+    const lost = await paidHere();
+    await result(about(lost));
+    await result(dispute(lost.intent, `dp_${random()}`, 'lost'));
+    assert.deepEqual(await seen(lost), ['refunded', 'developer', 'revoked']);
+    for (const end of ['failed', 'expired'] as const) {
+      const ended = await paidHere();
+      await result(about(ended, end));
+      assert.deepEqual(await seen(ended), ['expired', 'developer', 'none']);
+    }
+  });
+
+  test('know no session that is not of Stripe’s form', async () => {
+    for (const id of [
+      '',
+      'cs_test_',
+      'cs_other_a',
+      ' cs_test_a',
+      'cs_test_a ',
+      `cs_test_${'a'.repeat(181)}`,
+    ]) {
+      const answer = await call(cardOrder(routes()), { input: undefined, path: { session_id: id } });
+      assert.equal((jsonOf(answer, 404) as Problem).code, 'order_not_found', id);
+    }
+    for (const id of ['cs_test_a', 'cs_live_A_1', `cs_test_${'a'.repeat(180)}`]) {
+      assert.equal((await pickup(id)).status, 'pending', id);
+    }
+    shop.failing.failure = 'not written';
+    const path = { session_id: 'cs_test_a' };
+    const unread = await call(cardOrder(routes()), { input: undefined, path });
+    const page = await pickUpCard(routes())(request({ input: undefined }), 'cs_test_a');
+    shop.failing.failure = undefined;
+    assert.equal((jsonOf(unread, 503) as Problem).code, 'store_unavailable');
+    assert.equal(page, undefined);
+  });
+
+  test('tell the page that a buyer comes back to when the key was handed out', async () => {
+    const session = await paidHere();
+    const look = pickUpCard(routes());
+    const asked = request({ input: undefined });
+    assert.equal((await look(asked, 'nonsense'))?.pickup.status, 'pending');
+    assert.equal((await look(asked, session.id))?.revealedAtMs, null);
+    await result(about(session));
+    const shown = await look(asked, session.id);
+    assert.deepEqual([shown?.pickup.key_status, shown?.revealedAtMs], ['revealed_now', shop.time.nowMs]);
+    const { order } = await ordered();
+    shop.time.nowMs += 1;
+    const again = await look(asked, session.id);
+    assert.deepEqual(
+      [again?.pickup.key_status, again?.revealedAtMs],
+      ['already_revealed', shop.time.nowMs - 1],
+    );
+    assert.equal((await look(asked, order.place))?.pickup.status, 'pending');
+  });
+});

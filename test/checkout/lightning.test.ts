@@ -1,0 +1,537 @@
+/**
+ * Lightning orders over an LND that speaks as its REST interface does (lndServer.ts): when one is made, when
+ * it is paid, and what a node that is wrong, behind, poor or gone comes to.
+ */
+import assert from 'node:assert/strict';
+import { beforeEach, describe, test } from 'node:test';
+import { Lightning, type LightningParts } from '../../src/checkout/lightning.js';
+import {
+  createLightningOrder,
+  lightningCapacity,
+  lightningOrder,
+  lightningQr,
+  type LightningRoutesParts,
+} from '../../src/checkout/lightningRoutes.js';
+import { Lnd } from '../../src/checkout/lnd.js';
+import type { Answer, RouteRequest } from '../../src/contract/exchange.js';
+import type {
+  LightningCapacityResponse,
+  LightningOrder,
+  LightningOrderCreated,
+} from '../../src/contract/orders.js';
+import type { Problem } from '../../src/contract/problem.js';
+import { acquireLease, releaseLease } from '../../src/store/leases.js';
+import { visitOpenOrders, type OrderRecord } from '../../src/store/orders.js';
+import { request } from '../outreach/fixture.js';
+import { channel, LndServer } from './lndServer.js';
+import { call, jsonOf, pricedWish, Shop, tiers, wish } from './shop.js';
+
+const shop = await Shop.open();
+const node = await LndServer.start(() => shop.time.nowMs);
+const price = 50_000n;
+
+/** The rail of one process. */
+function rail(more: Partial<LightningParts> = {}, place: Partial<LndServer['place']> = {}): Lightning {
+  const lnd = new Lnd({ ...node.place, ...place }, shop.book.clock);
+  return new Lightning({ ...shop.book, lnd, network: 'regtest', log: shop.log, ...more });
+}
+
+/** Whatever was asked of the node may be asked again. */
+function later(ms = 60_000): void {
+  shop.time.nowMs += ms;
+}
+
+beforeEach(() => {
+  later();
+  node.up = true;
+  node.network = 'regtest';
+  node.syncedToChain = true;
+  node.channels = [channel(10_000_000)];
+  node.instead = {};
+  shop.said();
+});
+
+async function ordered(lightning = rail()): Promise<OrderRecord> {
+  const made = await lightning.create(pricedWish);
+  if (made.kind !== 'made') assert.fail(JSON.stringify(made));
+  return made.order;
+}
+
+/** Why no order is made; and none is. */
+async function refusal(lightning = rail()): Promise<string> {
+  const before = (await shop.orders()).length;
+  const made = await lightning.create(pricedWish);
+  assert.equal((await shop.orders()).length, before);
+  assert.ok(made.kind === 'rail unavailable', made.kind);
+  return made.reason;
+}
+
+describe('an order over Lightning', () => {
+  test('is an invoice of the node for the price, that ends when the order does', async () => {
+    const order = await ordered();
+    assert.deepEqual(await shop.stored(order.id), order);
+    assert.match(order.place, /^[0-9a-f]{64}$/);
+    assert.match(order.reference ?? '', /^lnbcrt500u1/);
+    const { network, sat, status, open, expiresAtMs, createdAtMs } = order;
+    assert.deepEqual(
+      [network, sat, status, open, expiresAtMs - createdAtMs],
+      ['regtest', 50_000, 'pending', true, 900_000],
+    );
+    assert.deepEqual([order.addressIndex, order.confirmationsRequired, order.paid], [null, 0, 0]);
+    const { memo, expiry } = node.wishes.at(-1) ?? {};
+    assert.deepEqual([memo, expiry], [`Fusegate developer, order ${order.id}`, '900']);
+    assert.equal(shop.said(), '');
+  });
+
+  test('an invoice for another amount, hash or network is never shown', async () => {
+    for (const [instead, said] of [
+      [{ sat: price - 1n }, 'it has another amount'],
+      [{ sat: price + 1n }, 'it has another amount'],
+      [{ paymentHash: Buffer.alloc(32, 7) }, 'it has another payment hash'],
+      [{ prefix: 'bc' }, 'it is not of regtest'],
+      [{ prefix: 'xx' }, 'Unknown coin'],
+    ] as const) {
+      node.instead = instead;
+      later();
+      assert.equal(await refusal(), 'The Lightning node made an invoice that does not fit.');
+      assert.match(shop.said(), new RegExp(`^error: LND made an invoice .*${said}`));
+    }
+  });
+
+  test('of each network has an invoice of that network', async () => {
+    for (const [network, prefix] of [
+      ['mainnet', 'bc'],
+      ['testnet', 'tb'],
+      ['signet', 'tbs'],
+      ['regtest', 'bcrt'],
+    ] as const) {
+      node.network = network;
+      node.instead = { prefix };
+      later();
+      const order = await ordered(rail({ network }));
+      assert.deepEqual([order.network, order.reference?.startsWith(`ln${prefix}500u1`)], [network, true]);
+    }
+  });
+
+  test('is not made on a node of another network, one that is behind, or one without channels', async () => {
+    node.network = 'testnet';
+    assert.equal(await refusal(), 'The Lightning node is on testnet, not on regtest.');
+    node.network = 'regtest';
+    node.syncedToChain = false;
+    assert.equal(await refusal(), 'The Lightning node is catching up with the chain.');
+    node.syncedToChain = true;
+    node.channels = [];
+    assert.equal(await refusal(), 'The Lightning node has no active channel.');
+    node.channels = [channel(10_000_000, { active: false })];
+    assert.equal(await refusal(), 'The Lightning node has no active channel.');
+  });
+
+  test('is not made for more than can be received', async () => {
+    // 1,000 sat are the other side's reserve, and twice the fee is its to keep where it opened the channel.
+    const fees = { initiator: false, commit_fee: '500' };
+    for (const [channels, inbound] of [
+      [[channel(51_000)], 50_000],
+      [[channel(50_999)], 49_999],
+      [[channel(52_000, fees)], 50_000],
+      [[channel(51_999, fees)], 49_999],
+      [[channel(26_000), channel(26_000)], 50_000],
+      [[channel(51_000, { active: false }), channel(31_000)], 30_000],
+      [[channel(500), channel(51_000)], 50_000],
+    ] as const) {
+      node.channels = channels;
+      later();
+      const lightning = rail();
+      assert.equal((await lightning.liquidity()).inboundSat, BigInt(inbound));
+      const reason = `The node can receive ${inbound} sat over Lightning now, not 50000.`;
+      if (inbound < 50_000) assert.equal(await refusal(lightning), reason);
+      else assert.equal((await ordered(lightning)).sat, 50_000);
+    }
+  });
+
+  test('is not made on a node that does not answer, or does not know the server', async () => {
+    const reason = 'The Lightning node does not answer.';
+    node.up = false;
+    assert.equal(await refusal(), reason);
+    node.up = true;
+    later();
+    const working = rail();
+    await working.liquidity();
+    node.up = false;
+    assert.equal(await refusal(working), reason, 'it went after it was looked at');
+    node.up = true;
+    shop.said();
+    assert.equal(await refusal(rail({}, { macaroon: 'ab'.repeat(40) })), reason);
+    assert.match(shop.said(), /^warn: the Lightning node cannot be used .*LND says: verification failed/);
+    const other = await LndServer.start(() => shop.time.nowMs);
+    assert.equal(await refusal(rail({}, { certificate: other.place.certificate })), reason);
+  });
+
+  test('of a payment hash that an order has already is an error, and no second order', async () => {
+    const preimage = Buffer.alloc(32, 9);
+    node.nextPreimage = preimage;
+    const order = await ordered();
+    node.nextPreimage = preimage;
+    await assert.rejects(rail().create(pricedWish), /^Error: LND gave a payment hash twice$/);
+    assert.deepEqual(await shop.stored(order.id), order);
+  });
+
+  test('that may not have been written is not shown', async () => {
+    shop.failing.failure = 'not written';
+    const made = await rail().create(pricedWish);
+    shop.failing.failure = undefined;
+    assert.equal(made.kind, 'unavailable');
+  });
+});
+
+describe('what LND says of an invoice', () => {
+  test('settled: one key and one entry, however often it is asked', async () => {
+    const order = await ordered();
+    const lightning = rail();
+    node.become(order.place, 'ACCEPTED');
+    await lightning.refresh(order);
+    assert.equal((await shop.stored(order.id)).status, 'pending', 'held is not settled');
+    node.settle(order.place);
+    later();
+    await lightning.refresh(order);
+    const after = await shop.stored(order.id);
+    assert.deepEqual(
+      [after.status, after.paid, after.late, after.open, after.key],
+      ['settled', 50_000, false, false, 'active'],
+    );
+    later();
+    await lightning.refresh(order);
+    await rail().reconcile();
+    assert.equal((await shop.keys(order.id)).length, 1);
+    assert.deepEqual(await shop.ledger(order.id), [50_000]);
+  });
+
+  test('settled for less than the price: nothing', async () => {
+    const order = await ordered();
+    node.settle(order.place, { sat: price - 1n });
+    await rail().reconcile();
+    const after = await shop.stored(order.id);
+    assert.deepEqual([after.status, after.key, after.open], ['pending', 'none', true]);
+    assert.deepEqual(await shop.ledger(order.id), []);
+    node.settle(order.place, { sat: price + 1n });
+    await rail().reconcile();
+    assert.deepEqual((await shop.stored(order.id)).paid, 50_001);
+  });
+
+  test('settled after the end of the order: late, and paid all the same', async () => {
+    const [early, late] = [await ordered(), await ordered()];
+    // LND has whole seconds.
+    node.settle(early.place, { atMs: early.expiresAtMs - 1_000 });
+    node.settle(late.place, { atMs: late.expiresAtMs });
+    later(3_600_000);
+    await rail().reconcile();
+    const facts = async ({ id }: OrderRecord): Promise<unknown[]> => {
+      const { status, late: isLate, key } = await shop.stored(id);
+      return [status, isLate, key];
+    };
+    assert.deepEqual(await facts(early), ['settled', false, 'active']);
+    assert.deepEqual(await facts(late), ['settled', true, 'active']);
+  });
+
+  test('canceled: the order has ended, and is looked up no more', async () => {
+    const order = await ordered();
+    node.become(order.place, 'CANCELED');
+    const lightning = rail();
+    await lightning.refresh(order);
+    const after = await shop.stored(order.id);
+    assert.deepEqual([after.status, after.key, after.open], ['expired', 'none', false]);
+    const asked = node.count(`/v1/invoice/${order.place}`);
+    later();
+    await lightning.refresh(after);
+    assert.equal(node.count(`/v1/invoice/${order.place}`), asked);
+  });
+
+  test('only LND ends an order: its time alone does not', async () => {
+    const order = await ordered();
+    later(86_400_000);
+    await rail().refresh(order);
+    assert.equal((await shop.stored(order.id)).status, 'pending');
+  });
+});
+
+describe('looking orders up', () => {
+  test('reconcile asks of every open order, and of none that is done', async () => {
+    const lightning = rail();
+    await lightning.reconcile();
+    const [paid, unpaid, done] = [await ordered(), await ordered(), await ordered()];
+    node.settle(done.place);
+    await lightning.refresh(done);
+    node.settle(paid.place);
+    const before = node.count(`/v1/invoice/${done.place}`);
+    let open = 0;
+    await visitOpenOrders(shop.aside.store, 'lightning', () => Promise.resolve(void (open += 1)));
+    const looked = await lightning.reconcile();
+    assert.equal(looked, open);
+    assert.deepEqual(
+      [(await shop.stored(paid.id)).status, (await shop.stored(unpaid.id)).status],
+      ['settled', 'pending'],
+    );
+    assert.equal(node.count(`/v1/invoice/${done.place}`), before);
+    assert.equal(await lightning.reconcile(), open - 1);
+  });
+
+  test('an invoice that LND has no more does not stop the others', async () => {
+    const gone = await ordered();
+    node.forget(gone.place);
+    const orders = [await ordered(), await ordered()];
+    for (const { place } of orders) node.settle(place);
+    assert.notEqual(await rail().reconcile(), undefined);
+    for (const { id } of orders) assert.equal((await shop.stored(id)).status, 'settled');
+    assert.equal((await shop.stored(gone.id)).status, 'pending');
+    assert.match(shop.said(), /unable to locate invoice/);
+  });
+
+  test('a node that is gone changes nothing, and it is said that not all were looked up', async () => {
+    const order = await ordered();
+    node.settle(order.place);
+    node.up = false;
+    const lightning = rail();
+    assert.equal(await lightning.reconcile(), undefined);
+    await lightning.refresh(order);
+    assert.equal((await shop.stored(order.id)).status, 'pending');
+    node.up = true;
+    shop.failing.failure = 'not written';
+    shop.failing.failReads = false;
+    assert.equal(await lightning.reconcile(), undefined);
+    shop.failing.failure = undefined;
+    shop.failing.failReads = true;
+    assert.notEqual(await lightning.reconcile(), undefined);
+    assert.equal((await shop.stored(order.id)).status, 'settled');
+  });
+
+  test('who lost the lease of the work changes nothing any more', async () => {
+    const order = await ordered();
+    const name = 'orders lightning';
+    const taken = await acquireLease(shop.book, name, 'one', 60_000);
+    if (taken.kind !== 'held') assert.fail(taken.kind);
+    const fence = { lease: name, token: taken.lease.record.token };
+    await releaseLease(shop.book, taken.lease);
+    node.settle(order.place);
+    assert.equal(await rail().reconcile(fence), undefined);
+    assert.equal((await shop.stored(order.id)).status, 'pending');
+    const again = await acquireLease(shop.book, name, 'two', 60_000);
+    if (again.kind !== 'held') assert.fail(again.kind);
+    await rail().reconcile({ lease: name, token: again.lease.record.token });
+    assert.equal((await shop.stored(order.id)).status, 'settled');
+  });
+
+  test('polls at once ask LND once, polls after half a second again', async () => {
+    const [order, other] = [await ordered(), await ordered()];
+    const lightning = rail();
+    const asked = (): number => node.count(`/v1/invoice/${order.place}`);
+    await Promise.all(Array.from({ length: 50 }, () => lightning.refresh(order)));
+    assert.equal(asked(), 1);
+    later(499);
+    await lightning.refresh(order);
+    assert.equal(asked(), 1);
+    await lightning.refresh(other);
+    later(1);
+    node.settle(order.place);
+    await Promise.all([lightning.refresh(order), lightning.refresh(order)]);
+    assert.equal(asked(), 2);
+    assert.equal((await shop.stored(order.id)).status, 'settled', 'both wait for the answer');
+  });
+
+  test('what the node says of itself is asked every three seconds at most', async () => {
+    const lightning = rail();
+    const before = node.count('/v1/getinfo');
+    await Promise.all([lightning.liquidity(), lightning.canReceive(1n)]);
+    later(2_999);
+    const known = await lightning.liquidity();
+    assert.equal(Math.floor(known.checkedAtMs), shop.time.nowMs - 2_999);
+    assert.equal(node.count('/v1/getinfo'), before + 1);
+    later(1);
+    assert.equal(Math.floor((await lightning.liquidity()).checkedAtMs), shop.time.nowMs);
+    assert.equal(node.count('/v1/getinfo'), before + 2);
+    const priced = lightning.check((tier) => (tier === undefined ? 1n : 10_000_000n));
+    assert.deepEqual(await priced(undefined), { ready: true });
+    assert.equal((await priced('growth')).ready, false);
+  });
+});
+
+describe('the Lightning endpoints', () => {
+  const path = '/v1/checkout/lightning';
+
+  function routes(more: Partial<LightningRoutesParts> = {}): LightningRoutesParts {
+    return { ...shop.book, lightning: rail(), tiers, claimRequired: false, ...more };
+  }
+
+  async function order(parts = routes()): Promise<LightningOrderCreated> {
+    const { eventId: event_id, ...input } = wish;
+    return jsonOf(
+      await call(createLightningOrder(parts), { input: { ...input, event_id } }),
+    ) as LightningOrderCreated;
+  }
+
+  function asking(hash: string, more: Partial<RouteRequest> = {}): RouteRequest {
+    return request({ input: undefined, path: { payment_hash: hash }, ...more });
+  }
+
+  async function show(parts: LightningRoutesParts, hash: string, more: Partial<RouteRequest> = {}) {
+    return jsonOf(await lightningOrder(parts)(asking(hash, more))) as LightningOrder;
+  }
+
+  const problemOf = (answer: Answer, status: number): Problem => jsonOf(answer, status) as Problem;
+
+  test('make an order that says all of itself', async () => {
+    const made = await order();
+    const { claim_token, payment_hash, bolt11, order_id, created_at, expires_at, ...rest } = made;
+    assert.match(claim_token, /^ct_[\w-]{43}$/);
+    const stored = await shop.stored(order_id);
+    assert.deepEqual([stored.place, stored.reference], [payment_hash, bolt11]);
+    assert.deepEqual(
+      [created_at, expires_at],
+      [stored.createdAtMs, stored.expiresAtMs].map((ms) => new Date(ms).toISOString()),
+    );
+    assert.deepEqual(rest, {
+      ...{ rail: 'lightning', tier: 'developer', status: 'pending', network: 'regtest' },
+      ...{ btc: '0.00050000', sat: 50_000, received_sat: 0, missing_sat: 50_000, overpaid_sat: 0 },
+      ...{ late: false, status_url: `${path}/${payment_hash}`, qr_url: `${path}/${payment_hash}/qr.svg` },
+      ...{ api_key: null, key_status: 'none' },
+    });
+    const { email, source, segment, campaign, eventId, termDays, cents, rateCents } = stored;
+    assert.deepEqual({ tier: stored.tier, email, source, segment, campaign, eventId }, { ...wish });
+    assert.deepEqual([termDays, cents, rateCents], [30, null, null]);
+    const bare = await call(createLightningOrder(routes()), { input: { tier: 'growth' as const } });
+    const { sat, order_id: bareId } = jsonOf(bare) as LightningOrderCreated;
+    assert.equal(sat, 250_000);
+    const none = await shop.stored(bareId);
+    assert.deepEqual(
+      [none.email, none.source, none.segment, none.campaign, none.eventId],
+      [null, null, null, null, null],
+    );
+  });
+
+  test('hand the key out to the first poll that may act, and say what was received', async () => {
+    const parts = routes();
+    const made = await order(parts);
+    node.settle(made.payment_hash, { sat: price + 7n });
+    const asked = node.asked.length;
+    const quiet = await show(parts, made.payment_hash, { mayAct: false });
+    assert.deepEqual([quiet.status, quiet.api_key, node.asked.length], ['pending', null, asked]);
+    const gone = await show(parts, made.payment_hash, { aborted: () => true });
+    assert.deepEqual([gone.status, gone.api_key], ['settled', null], 'nobody would get it');
+    const first = await show(parts, made.payment_hash);
+    assert.deepEqual(
+      [first.status, first.key_status, first.received_sat, first.missing_sat, first.overpaid_sat],
+      ['settled', 'revealed_now', 50_007, 0, 7],
+    );
+    assert.match(first.api_key ?? '', /^fg_/);
+    const second = await show(parts, made.payment_hash);
+    assert.deepEqual([second.api_key, second.key_status], [null, 'already_revealed']);
+    const answer = await lightningOrder(parts)(asking(made.payment_hash));
+    assert.deepEqual(answer.headers, {
+      ...{ 'cache-control': 'no-store', 'referrer-policy': 'no-referrer', 'x-robots-tag': 'noindex' },
+    });
+  });
+
+  test('take the claim token from the header or the query, and demand it where they must', async () => {
+    const strict = routes({ claimRequired: true });
+    for (const by of ['header', 'query'] as const) {
+      const { payment_hash: hash, claim_token: claim } = await order(strict);
+      node.settle(hash);
+      assert.equal((await show(strict, hash)).api_key, null);
+      const token: Partial<RouteRequest> =
+        by === 'query'
+          ? { query: { claim } }
+          : { header: (name) => (name === 'x-claim-token' ? claim : ''), query: { claim: 'ct_another' } };
+      assert.equal((await show(strict, hash, token)).key_status, 'revealed_now', by);
+    }
+  });
+
+  test('show what was paid after the rail was switched off, and sell nothing', async () => {
+    const made = await order();
+    node.settle(made.payment_hash);
+    await rail().reconcile();
+    const off = routes({ lightning: undefined });
+    assert.equal((await show(off, made.payment_hash)).key_status, 'revealed_now');
+    const refused = await call(createLightningOrder(off), { input: { tier: 'developer' as const } });
+    assert.deepEqual(problemOf(refused, 503), {
+      detail: 'Lightning payments are not configured on this server. Nothing was ordered or charged.',
+      code: 'rail_unavailable',
+    });
+    assert.equal(refused.headers?.['retry-after'], '30');
+  });
+
+  test('know no order of an unknown or malformed hash, nor of another rail', async () => {
+    const onChain = await shop.make('btc', { place: 'ab'.repeat(32) });
+    for (const hash of ['', 'x', '00'.repeat(32), '00'.repeat(31), onChain.order.place, 'AB'.repeat(32)]) {
+      for (const handler of [lightningOrder(routes()), lightningQr(routes())]) {
+        const answer = await handler(asking(hash));
+        assert.equal(problemOf(answer, 404).code, 'order_not_found', hash);
+      }
+    }
+  });
+
+  test('say 503 while the store does not answer', async () => {
+    const made = await order();
+    shop.failing.failure = 'not written';
+    const answers = [
+      await lightningOrder(routes())(asking(made.payment_hash)),
+      await lightningQr(routes())(asking(made.payment_hash)),
+      await call(createLightningOrder(routes()), { input: { tier: 'developer' as const } }),
+    ];
+    shop.failing.failure = undefined;
+    for (const answer of answers) assert.equal(problemOf(answer, 503).code, 'store_unavailable');
+    node.up = false;
+    later();
+    const down = await call(createLightningOrder(routes()), { input: { tier: 'developer' as const } });
+    assert.match(problemOf(down, 503).detail, /^The Lightning node does not answer\. Nothing was ordered/);
+  });
+
+  test('draw an invoice as a QR code', async () => {
+    const made = await order();
+    const { status, body, headers } = await lightningQr(routes())(
+      asking(made.payment_hash, { mayAct: false }),
+    );
+    assert.deepEqual([status, headers?.['cache-control']], [200, 'no-store']);
+    assert.ok('bytes' in body && body.type === 'image/svg+xml; charset=utf-8');
+    assert.match(body.bytes.toString(), /^<svg /);
+    const other = await order();
+    const second = await lightningQr(routes())(asking(other.payment_hash));
+    assert.ok('bytes' in second.body && second.body.bytes !== body.bytes);
+  });
+
+  test('say which tiers can be paid now', async () => {
+    node.channels = [channel(251_000)];
+    const parts = routes();
+    const capacity = async (): Promise<LightningCapacityResponse> =>
+      jsonOf(await call(lightningCapacity(parts), { input: undefined })) as LightningCapacityResponse;
+    const able = (found: LightningCapacityResponse): boolean[] => found.tiers.map((tier) => tier.can_receive);
+    const first = await capacity();
+    assert.deepEqual(
+      [first.configured, first.ready, first.reason, first.network, first.inbound_sat, able(first)],
+      [true, true, null, 'regtest', 250_000, [true, true, false]],
+    );
+    assert.deepEqual(
+      first.tiers.map(({ tier, sat }) => [tier, sat]),
+      [
+        ['developer', 50_000],
+        ['growth', 250_000],
+        ['enterprise', 2_000_000],
+      ],
+    );
+    assert.equal(first.checked_at, new Date(shop.time.nowMs).toISOString());
+    node.network = 'signet';
+    later();
+    const wrong = await capacity();
+    assert.deepEqual(
+      [wrong.ready, wrong.reason, wrong.network, wrong.inbound_sat, able(wrong)],
+      [false, 'The Lightning node is on signet, not on regtest.', 'signet', 250_000, [false, false, false]],
+    );
+    node.up = false;
+    later();
+    const down = await capacity();
+    assert.deepEqual(
+      [down.ready, down.reason, down.network, down.inbound_sat, able(down)],
+      [false, 'The Lightning node does not answer.', null, null, [false, false, false]],
+    );
+    const off = await call(lightningCapacity(routes({ lightning: undefined })), { input: undefined });
+    const { configured, ready, checked_at } = jsonOf(off) as LightningCapacityResponse;
+    assert.deepEqual([configured, ready, checked_at], [false, false, null]);
+  });
+});

@@ -1,0 +1,128 @@
+/** The suite of all rails (railConformance.ts): on chain, over Lightning, by card. */
+import assert from 'node:assert/strict';
+import { Bitcoin } from '../../src/checkout/bitcoin.js';
+import { Card } from '../../src/checkout/card.js';
+import type { CardEvent } from '../../src/checkout/cardEvents.js';
+import { Lightning } from '../../src/checkout/lightning.js';
+import { Lnd } from '../../src/checkout/lnd.js';
+import { StripeClient } from '../../src/checkout/stripe.js';
+import type { MadeOrder } from '../../src/checkout/book.js';
+import { LndServer } from './lndServer.js';
+import { railConformance, type RailSubject } from './railConformance.js';
+import { account, pricedWish, Shop, tiers, wish } from './shop.js';
+import { StripeServer } from './stripeServer.js';
+import { Dice, SimulatedChain } from './world.js';
+
+/** Time in which a rail asks its network anew. */
+const later = 60_000;
+
+type Made = Awaited<ReturnType<RailSubject['create']>>;
+
+/** What came of a wish, in the words of the suite. */
+function toldOf(made: MadeOrder | { readonly kind: string; readonly reason?: string }): Made {
+  if ('order' in made) return made;
+  if (made.kind === 'unavailable') return 'store unavailable';
+  assert.equal(made.kind, 'rail unavailable');
+  return { refused: made.reason ?? '' };
+}
+
+async function onChain(): Promise<RailSubject> {
+  const shop = await Shop.open();
+  const simulated = new SimulatedChain(new Dice(5), shop.time);
+  const { chain } = simulated;
+  const network: typeof chain.network = () =>
+    simulated.up ? chain.network() : Promise.resolve({ kind: 'failed', reason: 'it is down' });
+  const parts = { account, confirmationsRequired: 2, maxUnpaidOrders: 0, log: shop.log };
+  const rail = new Bitcoin({ ...shop.book, ...parts, chain: { ...chain, network } });
+  return {
+    ...{ name: 'btc', shop, price: 50_000, paidStatus: 'confirmed' },
+    async create() {
+      shop.time.nowMs += later;
+      return toldOf(await rail.create(pricedWish));
+    },
+    pay({ place }) {
+      simulated.pay(place, 50_000n);
+      simulated.mine();
+      simulated.mine();
+    },
+    async learn(order) {
+      shop.time.nowMs += later;
+      await rail.refresh(order);
+      return true;
+    },
+    reconcile: async () => (await rail.reconcile()) !== undefined,
+    setUp: (up) => (simulated.up = up),
+  };
+}
+
+async function lightning(): Promise<RailSubject> {
+  const shop = await Shop.open();
+  const node = await LndServer.start(() => shop.time.nowMs);
+  const lnd = new Lnd(node.place, shop.book.clock);
+  const rail = new Lightning({ ...shop.book, lnd, network: 'regtest', log: shop.log });
+  return {
+    ...{ name: 'lightning', shop, price: 50_000, paidStatus: 'settled' },
+    async create() {
+      shop.time.nowMs += later;
+      return toldOf(await rail.create(pricedWish));
+    },
+    pay: ({ place }) => node.settle(place),
+    async learn(order) {
+      shop.time.nowMs += later;
+      await rail.refresh(order);
+      return true;
+    },
+    reconcile: async () => (await rail.reconcile()) !== undefined,
+    setUp: (up) => (node.up = up),
+  };
+}
+
+async function card(): Promise<RailSubject> {
+  const shop = await Shop.open();
+  const stripe = await StripeServer.start();
+  const client = new StripeClient({ secretKey: stripe.secretKey, apiBase: stripe.apiBase });
+  const rate = { cents: 6_000_000n, source: 'fixed', atMs: 0 };
+  const rail = new Card({
+    ...shop.book,
+    ...{ stripe: client, tiers, rates: { current: () => Promise.resolve(rate) }, webhookReady: true },
+    ...{ publicUrl: 'https://keys.example', prices: {}, allowDiscounts: false, log: shop.log },
+  });
+  /** Events that were sent, and what is not taken yet: the processor sends that again. */
+  const sent = new Map<string, CardEvent>();
+  const untaken = new Set<CardEvent>();
+  const deliver = async (event: CardEvent): Promise<boolean> => {
+    const { kind } = await rail.settle(event);
+    if (kind === 'settled') untaken.delete(event);
+    return kind === 'settled';
+  };
+  return {
+    ...{ name: 'card', shop, price: 3_300, paidStatus: 'paid' },
+    async create() {
+      shop.time.nowMs += later;
+      const made = await rail.create(wish);
+      return toldOf(made.kind === 'card order' ? { ...made, kind: 'made' } : made);
+    },
+    pay({ id, place }) {
+      const money = { payment: 'paid', totalCents: 3_300n, currency: 'usd', intent: `pi_${id}` } as const;
+      const session = { id: place, ...money, tier: 'developer', createdAtMs: shop.time.nowMs };
+      const event: CardEvent = {
+        ...{ id: `evt_${id}`, type: 'checkout.session.completed', live: false },
+        ...{ createdAtMs: shop.time.nowMs, subject: { kind: 'session', what: 'completed', session } },
+      };
+      sent.set(id, event);
+      untaken.add(event);
+    },
+    async learn({ id }) {
+      const event = sent.get(id);
+      return event === undefined || deliver(event);
+    },
+    async reconcile() {
+      const taken = [];
+      for (const event of [...untaken]) taken.push(await deliver(event));
+      return !taken.includes(false);
+    },
+    setUp: (up) => (stripe.up = up),
+  };
+}
+
+for (const subject of [await onChain(), await lightning(), await card()]) railConformance(subject);

@@ -1,0 +1,107 @@
+/**
+ * A thin Stripe for the tests: of its API (Stripe API reference, Checkout Sessions) what the checkout asks,
+ * with its errors and its idempotency keys. Events are delivered by the tests themselves.
+ */
+import { createServer, type IncomingMessage, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { after } from 'node:test';
+import { systemRandomness } from '../../src/system/randomness.js';
+
+/** A session that was made, and the form that made it. */
+export interface MadeSession {
+  readonly id: string;
+  readonly form: Readonly<Record<string, string>>;
+}
+
+interface Told {
+  readonly status: number;
+  readonly json: unknown;
+}
+
+/** An account at the processor. */
+export class StripeServer {
+  readonly secretKey = `sk_test_${systemRandomness(12).toString('hex')}`;
+  /** Whether its key is taken. */
+  up = true;
+  /** Whether a session has an address to pay at: one of another `ui_mode` has none. */
+  hosted = true;
+  /** The id of the next session; undefined: a new one. */
+  nextId: string | undefined;
+  readonly sessions: MadeSession[] = [];
+  /** What sessions made elsewhere sold: ids of prices, each with a quantity. */
+  readonly sold = new Map<string, readonly (readonly [string, number])[]>();
+  readonly asked: string[] = [];
+  private readonly server: Server;
+  private readonly byIdempotencyKey = new Map<string, unknown>();
+
+  private constructor() {
+    this.server = createServer((request, response) => {
+      void this.answer(request).then(({ status, json }) => {
+        response.writeHead(status, { 'content-type': 'application/json', 'request-id': 'req_1' });
+        response.end(JSON.stringify(json));
+      });
+    });
+  }
+
+  /** Starts it; it ends with the tests. */
+  static async start(): Promise<StripeServer> {
+    const stripe = new StripeServer();
+    await new Promise<void>((listening) => stripe.server.listen(0, '127.0.0.1', listening));
+    after(() => {
+      stripe.server.closeAllConnections();
+      stripe.server.close();
+    });
+    return stripe;
+  }
+
+  get apiBase(): string {
+    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
+  }
+
+  private async answer(request: IncomingMessage): Promise<Told> {
+    const { method = '', url = '', headers } = request;
+    let body = '';
+    for await (const chunk of request) body += String(chunk);
+    this.asked.push(`${method} ${url}`);
+    if (!this.up || headers.authorization !== `Bearer ${this.secretKey}`) {
+      return { status: 401, json: { error: { type: 'invalid_request_error', message: 'Invalid API Key' } } };
+    }
+    const { pathname } = new URL(url, 'http://localhost');
+    const [, session] = /^\/v1\/checkout\/sessions\/(\w+)\/line_items$/.exec(pathname) ?? [];
+    if (session !== undefined) return this.lineItems(session);
+    if (pathname !== '/v1/checkout/sessions') return missing(pathname);
+    return method === 'POST' ? this.create(body, String(headers['idempotency-key'])) : list([], pathname);
+  }
+
+  private create(body: string, idempotencyKey: string): Told {
+    const before = this.byIdempotencyKey.get(idempotencyKey);
+    if (before !== undefined) return { status: 200, json: before };
+    const id = this.nextId ?? `cs_test_${systemRandomness(12).toString('hex')}`;
+    this.nextId = undefined;
+    this.sessions.push({ id, form: Object.fromEntries(new URLSearchParams(body)) });
+    const address = this.hosted ? `https://checkout.stripe.com/c/pay/${id}` : null;
+    const json = { id, object: 'checkout.session', url: address };
+    this.byIdempotencyKey.set(idempotencyKey, json);
+    return { status: 200, json };
+  }
+
+  private lineItems(session: string): Told {
+    const sold = this.sold.get(session);
+    if (sold === undefined) return missing(session);
+    const items = sold.map(([id, quantity]) => ({
+      object: 'item',
+      price: { id, object: 'price' },
+      quantity,
+    }));
+    return list(items, `/v1/checkout/sessions/${session}/line_items`);
+  }
+}
+
+function list(data: readonly object[], url: string): Told {
+  return { status: 200, json: { object: 'list', data, has_more: false, url } };
+}
+
+function missing(name: string): Told {
+  const error = { type: 'invalid_request_error', code: 'resource_missing', message: `No such: ${name}` };
+  return { status: 404, json: { error } };
+}
