@@ -18,7 +18,7 @@ import type {
   LightningCapacityResponse,
   LightningOrder,
   LightningOrderCreated,
-} from '../../src/contract/orders.js';
+} from '../../src/contract/lightning.js';
 import type { Problem } from '../../src/contract/problem.js';
 import { acquireLease, releaseLease } from '../../src/store/leases.js';
 import { visitOpenOrders, type OrderRecord } from '../../src/store/orders.js';

@@ -36,7 +36,10 @@ function outputs(
   }[],
 ): OrderEvent {
   const whole = { txid: 'ab'.repeat(32), vout: 0, sat: price, confirmations: 2, atMs: null };
-  return { kind: 'outputs', outputs: told.map((each) => ({ ...whole, ...each })) };
+  const outputs = told.map((each) => ({ ...whole, ...each }));
+  // In a block after the order, unless in none.
+  const placed = outputs.map((each) => ({ ...each, height: each.confirmations === 0 ? null : 1 }));
+  return { kind: 'outputs', outputs: placed };
 }
 
 describe('the state of an order', () => {
@@ -82,7 +85,10 @@ describe('the state of an order', () => {
       const event = outputs([{ ...first, ...other }]);
       const { order } = transition(before, event, at);
       assert.ok(order.rail === 'btc' && event.kind === 'outputs');
-      assert.deepEqual(order.outputs, event.outputs);
+      assert.deepEqual(
+        order.outputs,
+        event.outputs.map(({ height: _, ...output }) => output),
+      );
     }
     const gone = transition(before, outputs([]), at).order;
     assert.deepEqual([gone.status, gone.rail === 'btc' && gone.outputs.length], ['pending', 0]);
@@ -147,7 +153,9 @@ class Rail {
   }
 
   static async open(): Promise<Rail> {
-    return new Rail(await Shop.open());
+    const rail = new Rail(await Shop.open());
+    assert.equal(await rail.process().begin(), 0);
+    return rail;
   }
 
   get view(): Chain {
@@ -175,8 +183,8 @@ class Rail {
 
   /** As a store is that knows of fewer addresses than were given out. */
   async setNext(next: number): Promise<void> {
-    const { bytes } = valueOf(await nextAddressIndex(this.shop.aside.store, account.digest));
-    const operations = [takeIndexes(account.digest, bytes, next)];
+    const before = valueOf(await nextAddressIndex(this.shop.aside.store, account.digest));
+    const operations = [takeIndexes(account.digest, before, next)];
     assert.equal((await this.shop.aside.store.commit({ id: newUnitId(), operations })).kind, 'done');
   }
 

@@ -34,6 +34,7 @@ async function onChain(): Promise<RailSubject> {
     simulated.up ? chain.network() : Promise.resolve({ kind: 'failed', reason: 'it is down' });
   const parts = { account, confirmationsRequired: 2, maxUnpaidOrders: 0, log: shop.log };
   const rail = new Bitcoin({ ...shop.book, ...parts, chain: { ...chain, network } });
+  assert.equal(await rail.begin(), 0);
   return {
     ...{ name: 'btc', shop, price: 50_000, paidStatus: 'confirmed' },
     async create() {

@@ -109,6 +109,7 @@ export class Shop {
   readonly told: string[] = [];
   readonly log = {
     debug: () => undefined,
+    info: () => undefined,
     warn: (fields: object, message?: string) => this.tell('warn', fields, message),
     error: (fields: object, message?: string) => this.tell('error', fields, message),
   };

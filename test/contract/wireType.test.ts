@@ -1,4 +1,4 @@
-/** Types of the wire read from generated schemas: the order of allowed values, names, and clashes of names. */
+/** Types of the wire read from generated schemas: order of allowed values, names, clashes of names. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { documentOf, type ListedRoute } from '../../src/contract/schema/document.js';
