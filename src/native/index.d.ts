@@ -451,11 +451,11 @@ export interface Neighbour {
 }
 
 /**
- * Answers a NormalizeRequest's bytes into `out`, which must not overlap them. Returns the answer's length
- * and sets `facts[0]` to the characters it counts for; or returns -1 (left to the exact path), -2 or -3
- * (glosses that take longer than the event loop should wait), or minus the room that `out` must have.
+ * Answers a NormalizeRequest's bytes into `out`, which must not overlap them, and sets `facts` to the answer's
+ * length (written, or needed) and the characters that it counts for. `LongText` and `LongForm` mean here that
+ * the glosses take longer than the event loop should wait.
  */
-export declare function normalize(body: Uint8Array, out: Uint8Array, facts: Float64Array): number
+export declare function normalize(body: Uint8Array, out: Uint8Array, facts: Float64Array): NormalizeOutcome
 
 /**
  * Does what [`normalize`] does in the thread pool, for what would hold up the event loop. `body` must
@@ -475,12 +475,25 @@ export interface NormalizedText {
   tooLong: boolean
 }
 
+/** What became of a NormalizeRequest's bytes. */
+export declare enum NormalizeOutcome {
+  /** The answer was written. */
+  Written = 0,
+  /** It needs more room. */
+  NeedsRoom = 1,
+  /** They are no valid request. */
+  Invalid = 2,
+  /** The glosses make the text too long. */
+  LongText = 3,
+  /** A surface form is too long for the text. */
+  LongForm = 4,
+}
+
 /** What [`normalize_async`] did. */
 export interface NormalizeResult {
-  /**
-   * Bytes of the answer; -1: left to the exact path, -2: the glosses make the text too long, -3: the
-   * longest surface form is too long for it.
-   */
+  /** What became of the body; never `NeedsRoom`. */
+  outcome: NormalizeOutcome
+  /** Bytes of the answer. */
   length: number
   /** Characters it counts for. */
   characters: number
