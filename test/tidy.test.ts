@@ -196,6 +196,22 @@ describe('tidy', () => {
     assert.deepEqual(strays, []);
   });
 
+  test('no test uses a fixed port, where another program may listen', () => {
+    // These read settings and addresses, and connect to none.
+    const reading = [/^test\/system\/configuration\.test\.ts$/, /^test\/outreach\/destination\.test\.ts$/];
+    const fixed = /(?:127\.0\.0\.1|localhost|\[::1\]):[1-9]\d*|\bPORT: '?[1-9]|\bport: [1-9]|\.listen\([1-9]/;
+    const checked = files.filter(
+      (file) => file.startsWith('test/') && !reading.some((name) => name.test(file)),
+    );
+    const found = checked.flatMap((file) => {
+      const lines = readFileSync(join(root, file), 'utf8').split('\n');
+      return lines.flatMap((line, at) => (fixed.test(line) ? [`${file}:${at + 1}`] : []));
+    });
+    assert.deepEqual(found, []);
+    assert.ok(checked.length > 100);
+    assert.doesNotMatch(readFileSync(join(root, '.ci/run'), 'utf8'), /PORT=[1-9]/);
+  });
+
   test('every file is imported or run', () => {
     const used = new Set(files.flatMap(importedFiles));
     const dead = files.filter((file) => !used.has(file) && !entryPoints.some((entry) => entry.test(file)));
