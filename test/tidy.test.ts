@@ -213,6 +213,16 @@ describe('tidy', () => {
     assert.doesNotMatch(readFileSync(join(root, '.ci/run'), 'utf8'), /PORT=[1-9]/);
   });
 
+  test('what is generated, and what nothing else compiles, is looked after by continuous integration', () => {
+    const script = readFileSync(join(root, '.ci/run'), 'utf8');
+    const generators = readdirSync(join(root, 'native/core/examples')).filter((name) =>
+      name.endsWith('_tables.rs'),
+    );
+    assert.ok(generators.length > 2);
+    for (const name of generators) assert.ok(script.includes(`--example ${name.replace('.rs', '')}`), name);
+    assert.match(script, /cargo check .*--manifest-path native\/core\/fuzz\/Cargo\.toml/);
+  });
+
   test('every file is imported or run', () => {
     const used = new Set(files.flatMap(importedFiles));
     const dead = files.filter((file) => !used.has(file) && !entryPoints.some((entry) => entry.test(file)));
