@@ -12,7 +12,7 @@ import { BufferPool } from '../system/bufferPool.js';
 /** What the native module does for this handler. */
 export interface NormalizeParts {
   readonly checkJson: CheckJson;
-  /** Answers `body` into `out` and sets `facts` to length and characters; see the native module's declaration. */
+  /** Answers `body` into `out`, sets `facts` to length and characters; see the native module. */
   readonly normalize: (body: Uint8Array, out: Uint8Array, facts: Float64Array) => NormalizeOutcome;
   /** The same in the thread pool, with wider bounds for glosses. */
   readonly normalizeAsync: (body: Buffer, out: Buffer) => Promise<NormalizeResult>;

@@ -476,13 +476,14 @@ impl<'a> Scanner<'a> {
         })
     }
 
-    /// Reads an object of which `names` are known, in ASCII: `value` is given a name's place among them and reads
-    /// its value. Unknown members are stepped over. Of a repeated member the last counts (as in ECMAScript's
-    /// JSON.parse), so that `value` must forget what it read for the same name before, and a value that it
-    /// finds unfit is stepped over and held against the object only where none follows that fits.
+    /// Reads an object of which `names` are known, in ASCII: `value` is given a name's place among them and
+    /// reads its value. Unknown members are stepped over. Of a repeated member the last counts (as in
+    /// ECMAScript's JSON.parse), so that `value` must forget what it read for the same name before, and a
+    /// value that it finds unfit is stepped over and held against the object only where none follows that
+    /// fits.
     ///
-    /// `inside`: how many arrays and objects are open within it, itself included. Returns the bits of the names
-    /// that were met.
+    /// `inside`: how many arrays and objects are open within it, itself included. Returns the bits of the
+    /// names that were met.
     ///
     /// # Errors
     /// Another value, what is no JSON, or a member of which the last value is unfit.
@@ -511,8 +512,8 @@ impl<'a> Scanner<'a> {
         if unfit == 0 { Ok(met) } else { Err(Unfit) }
     }
 
-    /// Reads an object of any names whose values are strings; the places of both go to `pairs`, repeated names
-    /// included. `inside` as for [`Scanner::members`], and as there the last value of a name counts.
+    /// Reads an object of any names whose values are strings; the places of both go to `pairs`, repeated
+    /// names included. `inside` as for [`Scanner::members`], and as there the last value of a name counts.
     ///
     /// # Errors
     /// Another value, what is no JSON, or a name of which the last value is no string.

@@ -1,7 +1,7 @@
 //! Which vector instructions the CPU has, found once for every function that is compiled for some of them.
 //!
-//! Each such function takes the [`Path`] to go. A path can only be had where the CPU has all of its instructions,
-//! which is what makes the calls sound; tests go every path that the machine has.
+//! Each such function takes the [`Path`] to go. A path can only be had where the CPU has all of its
+//! instructions, which is what makes the calls sound; tests go every path that the machine has.
 
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
@@ -98,8 +98,8 @@ mod tests {
         }
     }
 
-    /// A CPU that lacks one of a level's instructions takes none of it: `avx2` alone is not enough for functions
-    /// that are compiled for `bmi1` and `popcnt`, too.
+    /// A CPU that lacks one of a level's instructions takes none of it: `avx2` alone is not enough for
+    /// functions that are compiled for `bmi1` and `popcnt`, too.
     #[cfg(target_arch = "x86_64")]
     #[test]
     fn what_is_compiled_for_a_level_is_what_the_level_asks_for() {

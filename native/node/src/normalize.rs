@@ -45,9 +45,9 @@ fn told(outcome: Outcome) -> (NormalizeOutcome, f64, f64) {
     }
 }
 
-/// Answers a NormalizeRequest's bytes into `out`, which must not overlap them, and sets `facts` to the answer's
-/// length (written, or needed) and the characters that it counts for. `LongText` and `LongForm` mean here that
-/// the glosses take longer than the event loop should wait.
+/// Answers a NormalizeRequest's bytes into `out`, which must not overlap them, and sets `facts` to the
+/// answer's length (written, or needed) and the characters that it counts for. `LongText` and `LongForm` mean
+/// here that the glosses take longer than the event loop should wait.
 #[napi]
 pub fn normalize(
     body: &[u8],
