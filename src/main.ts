@@ -69,7 +69,7 @@ import { runParent } from './processes/parent.js';
 import { runWorker } from './processes/worker.js';
 import { denseModel, openEmbedMode, type EmbedMode } from './search/embedMode.js';
 import { fuseHandler } from './search/fuse.js';
-import { exactOffLoop } from './search/offLoop.js';
+import { refusalOffLoop } from './search/refusalOffLoop.js';
 import { missingStore, openStore, parseStoreUrl } from './store/open.js';
 import { removeExpired, storedData } from './store/retention.js';
 import { openSecrets } from './store/secrets.js';
@@ -265,7 +265,7 @@ function handlers(
     nativeModuleCheck(native.version, SERVICE_VERSION),
   ];
   return {
-    fuse: fuseHandler({ ...native, answerExactlyOffLoop: exactOffLoop(), embedMode }),
+    fuse: fuseHandler({ ...native, refusalOffLoop: refusalOffLoop(), embedMode }),
     ...checkout.handlers,
     normalize: normalizeHandler(native),
     audit: audit({ ...native, clock: systemClock, auditOffLoop: auditOffLoop(auditThreads) }),

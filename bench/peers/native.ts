@@ -28,14 +28,17 @@ function normalized(body: Uint8Array): Uint8Array {
   return out.subarray(0, facts[0]);
 }
 
+const fuser = new native.Fuser(new native.DenseModels([]));
+
 function fused(body: Uint8Array): Uint8Array {
-  const length = native.fuse(body, out, facts);
-  if (length < -2) {
-    out = new Uint8Array(-length);
+  const { FuseOutcome: outcomes } = native;
+  const outcome = fuser.fuse(body, out, facts, 0);
+  if (outcome === outcomes.NeedsRoom) {
+    out = new Uint8Array(facts[0] ?? 0);
     return fused(body);
   }
-  if (length < 0) throw new Error(`the fast path does not take this body (${length})`);
-  return out.subarray(0, length);
+  if (outcome !== outcomes.Written) throw new Error(`the body is refused (${outcome})`);
+  return out.subarray(0, facts[0]);
 }
 
 /** Answers once; the bytes are good until the next answer. */

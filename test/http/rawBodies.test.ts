@@ -1,6 +1,6 @@
 /**
- * Routes that take their body as raw bytes: however a body is written (names escaped, repeated or unknown), the
- * handler answers what the parsed value gets from the contract's validator.
+ * Routes that take their body as raw bytes: however a body is written (names escaped, repeated or unknown),
+ * the handler answers what the parsed value gets from the contract's validator.
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -12,7 +12,7 @@ import { checkBody } from '../../src/contract/validate.js';
 import { native } from '../../src/native/addon.js';
 import { audit } from '../../src/pages/audit.js';
 import { fuseHandler } from '../../src/search/fuse.js';
-import { exactOffLoop } from '../../src/search/offLoop.js';
+import { refusalOffLoop } from '../../src/search/refusalOffLoop.js';
 import { auditOffLoop } from '../../src/text/auditOffLoop.js';
 import { normalizeHandler } from '../../src/text/normalize.js';
 import { nearly } from '../contract/arbitrary.js';
@@ -23,7 +23,7 @@ type Raw = 'FuseRequest' | 'NormalizeRequest' | 'FreeAuditRequest';
 
 /** The handler of each schema that comes raw. */
 const handlers: Readonly<Record<Raw, (request: RouteRequest) => Answer | Promise<Answer>>> = {
-  FuseRequest: fuseHandler({ ...native, answerExactlyOffLoop: exactOffLoop(), embedMode: staticMode() }),
+  FuseRequest: fuseHandler({ ...native, refusalOffLoop: refusalOffLoop(), embedMode: staticMode() }),
   NormalizeRequest: normalizeHandler(native),
   FreeAuditRequest: audit({
     ...{ ...native, clock: { wallMs: () => 0 }, auditOffLoop: auditOffLoop(1) },
@@ -42,7 +42,7 @@ async function answerTo(schema: Raw, body: string | Uint8Array): Promise<Answere
   return { status: answer.status, value };
 }
 
-/** What only the server finds wrong with a value that fits the schema: rules on what a text is, and on models. */
+/** Places of errors that only the server finds: what a text is, and which models there are. */
 const byServer = new Set(['body.text', 'body.embed_model']);
 
 function assertAnswered(schema: Raw, body: Uint8Array, { status, value }: Answered): boolean {
