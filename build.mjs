@@ -76,6 +76,7 @@ function buildNative() {
       'build',
       '--release',
       '--no-js',
+      '--no-const-enum',
       '--manifest-path',
       'native/node/Cargo.toml',
       '--output-dir',

@@ -60,6 +60,7 @@ const FULL_TARGET_DOCS = 100;
 
 /** Least ratio of requests a second to FastAPI + rank_bm25. */
 function fastapiTarget({ kind, docs }: Body): number | null {
+  if (kind === 'written') return 40;
   if (kind !== 'ascii') return null;
   return docs >= FULL_TARGET_DOCS ? 60 : 48;
 }
@@ -71,7 +72,7 @@ function echoTarget({ kind }: Body): number | null {
 
 /** Least rate (GB/s of body) of the native core. */
 function nativeTarget({ kind }: Body): number | null {
-  return { ascii: 0.8, cjk: 0.25, escapes: 0.25, unicode: null }[kind];
+  return { ascii: 0.8, cjk: 0.25, escapes: 0.25, unicode: null, written: null }[kind];
 }
 
 function judge(value: Spread, target: number | null, better: 'more' | 'less'): Judged {

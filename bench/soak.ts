@@ -52,12 +52,12 @@ function mix(): Kind[] {
     requestBytes('/v1/fuse', body, headers);
   const broken = ten.slice(0, -2);
   const wrongTypes = bytes('{"query":1,"docs":[{"id":1},{"text":2},"x"],"top_k":0}');
-  const exactPath = bytes('{"\\u0071uery":"a","docs":[{"id":"1","text":"a","dense_score":1}]}');
+  const escapedName = bytes('{"\\u0071uery":"a","docs":[{"id":"1","text":"a","dense_score":1}]}');
   return [
     { name: 'good, 10 docs', share: 60, bytes: fuse(ten), outcome: 200 },
     { name: 'good, 100 docs', share: 6, bytes: fuse(hundred), outcome: 200 },
     { name: 'good, escapes', share: 2, bytes: fuse(escapes), outcome: 200 },
-    { name: 'good, exact path', share: 2, bytes: fuse(exactPath), outcome: 200 },
+    { name: 'good, an escaped name', share: 2, bytes: fuse(escapedName), outcome: 200 },
     { name: 'bad, broken JSON', share: 7, bytes: fuse(broken), outcome: 422 },
     { name: 'bad, wrong types', share: 7, bytes: fuse(wrongTypes), outcome: 422 },
     { name: 'bad, wrong path', share: 3, bytes: requestBytes('/v1/nothing', ten), outcome: 404 },

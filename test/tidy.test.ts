@@ -54,8 +54,9 @@ const entryPoints = [
   /^test\/mutants\/run\.ts$/,
   /^test\/store\/(peer|workload|bareLmdb|promise)\.ts$/,
   /^(bench|test)\/peers\//,
-  // Rewrites the generated documents.
+  // Rewrite the generated documents, and the oracle's table.
   /^test\/contract\/writeDocuments\.ts$/,
+  /^test\/reference\/writeUnicode\.ts$/,
 ];
 
 function filesUnder(folder: string): string[] {
@@ -205,6 +206,32 @@ describe('tidy', () => {
         .map((name) => `${file} imports ${name}`);
     });
     assert.deepEqual(strays, []);
+  });
+
+  test('no test uses a fixed port, where another program may listen', () => {
+    // These read settings and addresses, and connect to none.
+    const reading = [/^test\/configuration\.test\.ts$/, /^test\/outreach\/destination\.test\.ts$/];
+    const fixed = /(?:127\.0\.0\.1|localhost|\[::1\]):[1-9]\d*|\bPORT: '?[1-9]|\bport: [1-9]|\.listen\([1-9]/;
+    const checked = files.filter(
+      (file) => file.startsWith('test/') && !reading.some((name) => name.test(file)),
+    );
+    const found = checked.flatMap((file) => {
+      const lines = readFileSync(join(root, file), 'utf8').split('\n');
+      return lines.flatMap((line, at) => (fixed.test(line) ? [`${file}:${at + 1}`] : []));
+    });
+    assert.deepEqual(found, []);
+    assert.ok(checked.length > 100);
+    assert.doesNotMatch(readFileSync(join(root, '.ci/run'), 'utf8'), /PORT=[1-9]/);
+  });
+
+  test('what is generated, and what nothing else compiles, is looked after by continuous integration', () => {
+    const script = readFileSync(join(root, '.ci/run'), 'utf8');
+    const generators = readdirSync(join(root, 'native/core/examples')).filter((name) =>
+      name.endsWith('_tables.rs'),
+    );
+    assert.ok(generators.length > 2);
+    for (const name of generators) assert.ok(script.includes(`--example ${name.replace('.rs', '')}`), name);
+    assert.match(script, /cargo check .*--manifest-path native\/core\/fuzz\/Cargo\.toml/);
   });
 
   test('every file is imported or run', () => {

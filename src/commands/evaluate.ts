@@ -6,9 +6,9 @@ import { InvalidArgumentError, Option, type Command } from 'commander';
 import { tokenizers } from '../contract/fuse.js';
 import type { Embedder, InstalledModel } from '../models/embedder.js';
 import { localEmbedder, type OpenSession } from '../models/localEmbedder.js';
-import type { DenseModels, GatheredTexts } from '../native/index.js';
+import type { DenseModels, FuseOutcome, Fuser, PendingFuse } from '../native/index.js';
 import { openEmbedMode, type EmbedMode } from '../search/embedMode.js';
-import { rankQuery, type EvaluationParts, type QueryRankings } from '../search/evaluate.js';
+import { ask, rankQuery, type EvaluationParts, type QueryRankings } from '../search/evaluate.js';
 import type { Progress } from '../store/copy.js';
 import { readCollection, type Collection } from './collection.js';
 import { evaluationOf, renderEvaluation } from './evaluation.js';
@@ -18,6 +18,8 @@ import { progressOn } from './progress.js';
 /** What the command needs from the outside. */
 export interface EvaluateParts {
   readonly DenseModels: typeof DenseModels;
+  readonly Fuser: typeof Fuser;
+  readonly FuseOutcome: typeof FuseOutcome;
   readonly prepareEmbeddings: (path: string, bytes: number, dimension: number) => void;
   readonly openSession: OpenSession;
   readonly write: (text: string) => Promise<void>;
@@ -46,27 +48,20 @@ function cacheBytes({ docs, queries }: Collection, { dimension }: InstalledModel
 }
 
 /** Brings vectors, or throws the reason why there are none. */
-function bringer(mode: EmbedMode, reason: () => string): (gathered: GatheredTexts) => Promise<void> {
+function bringer(mode: EmbedMode, reason: () => string): (pending: PendingFuse) => Promise<void> {
   const { signal } = new AbortController();
-  return async (gathered) => {
-    const refused = await mode.bring(gathered, signal);
+  return async (pending) => {
+    const refused = await mode.bring(pending, signal);
     if (refused !== undefined) throw new Error(reason());
   };
 }
 
 /** Embeds every doc, so that ranking finds their vectors. */
-async function embedDocs(
-  { dense, model, bring }: EvaluationParts,
-  { docs }: Collection,
-  progress: Progress,
-): Promise<void> {
+async function embedDocs(parts: EvaluationParts, { docs }: Collection, progress: Progress): Promise<void> {
   for (let from = 0; from < docs.length; from += STEP) {
     progress('embedding', from, docs.length);
-    const texts = docs.slice(from, from + STEP).map(({ text }) => text);
-    const gathered = dense.gather(model, '', texts, []);
-    if (typeof gathered === 'string') throw new Error(gathered);
-    await bring(gathered);
-    gathered.release();
+    const texts = docs.slice(from, from + STEP).map(({ id, text }) => ({ id, text }));
+    await ask(parts, { query: '', docs: texts, embed_model: parts.model, return_text: false });
   }
   progress('embedding', docs.length, docs.length);
 }
@@ -100,9 +95,11 @@ async function rankCollection(
   try {
     const cacheFile = join(folder, 'embeddings');
     parts.prepareEmbeddings(cacheFile, cacheBytes(collection, model), model.dimension);
-    const mode = openEmbedMode({ DenseModels: parts.DenseModels, embedder, fallback: model.id, cacheFile });
+    const mode = openEmbedMode({ ...parts, embedder, fallback: model.id, cacheFile });
     const bring = bringer(mode, () => wrong);
-    const ranking = { dense: mode.dense, model: model.id, tokenizer, candidates, bring };
+    const { fuser } = mode;
+    const { FuseOutcome } = parts;
+    const ranking = { fuser, FuseOutcome, model: model.id, tokenizer, candidates, bring };
     if (model.kind === 'onnx') await embedDocs(ranking, collection, display.progress);
     return await rankAll(ranking, collection, display.progress);
   } finally {

@@ -29,7 +29,10 @@ export interface ModelsCommandParts extends Pick<
   readonly clock: InstallParts['clock'];
   readonly lockFile: InstallParts['lockFile'];
   readonly tryModel: InstallParts['tryModel'];
-  readonly evaluation: Pick<EvaluateParts, 'DenseModels' | 'prepareEmbeddings' | 'openSession' | 'writeFile'>;
+  readonly evaluation: Pick<
+    EvaluateParts,
+    'DenseModels' | 'Fuser' | 'FuseOutcome' | 'prepareEmbeddings' | 'openSession' | 'writeFile'
+  >;
   /** Where progress is shown. */
   readonly progressTo: NodeJS.WriteStream;
 }

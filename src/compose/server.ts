@@ -38,7 +38,7 @@ import { pageFile } from '../pages/page.js';
 import { unsubscribePage } from '../pages/unsubscribe.js';
 import { openEmbedMode, type EmbedMode } from '../search/embedMode.js';
 import { fuseHandler } from '../search/fuse.js';
-import { exactOffLoop } from '../search/offLoop.js';
+import { refusalOffLoop } from '../search/refusalOffLoop.js';
 import { storedData } from '../store/retention.js';
 import { startSweep } from '../store/sweep.js';
 import { systemClock } from '../system/clock.js';
@@ -159,7 +159,7 @@ function handlers(
     nativeModuleCheck(native.version, SERVICE_VERSION),
   ];
   return {
-    fuse: fuseHandler({ ...native, answerExactlyOffLoop: exactOffLoop(), embedMode }),
+    fuse: fuseHandler({ ...native, refusalOffLoop: refusalOffLoop(), embedMode }),
     ...checkout.handlers,
     normalize: normalizeHandler(native),
     audit: audit({ ...native, clock: systemClock, auditOffLoop: auditOffLoop(auditThreads) }),

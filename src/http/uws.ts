@@ -23,12 +23,24 @@ function cLibrary(): string {
   return process.platform === 'linux' ? 'a C library other than glibc (musl?)' : process.platform;
 }
 
+/** What Fusegate runs on. */
+const supported =
+  'Node 20, or Node 22 or newer, on Linux with glibc (Node 24 and newer: glibc 2.38) or on macOS, ' +
+  'x64 or arm64';
+
 /**
  * Loads the newer of the two published versions that this machine can run: 20.69 (Node 22, 24, 26; glibc >=
  * 2.38), else 20.51 (Node 18, 20, 22, 23; glibc >= 2.27). `builds` names their packages.
- * @throws Error with one sentence that names Node's version, the C library and the architecture.
+ * @throws Error with one sentence that names Node's version, the C library and the architecture; on Windows,
+ *   which Fusegate does not support though there are builds for it, one that says so.
  */
-export function loadUws(builds: readonly string[] = ['uws-24', 'uws-20']): Uws {
+export function loadUws(
+  builds: readonly string[] = ['uws-24', 'uws-20'],
+  platform: string = process.platform,
+): Uws {
+  if (platform === 'win32') {
+    throw new Error(`Fusegate does not run on Windows: it needs ${supported}. WSL 2 is such a Linux.`);
+  }
   process.env['UWS_HTTP_MAX_HEADERS_SIZE'] = String(maxHeadBytes);
   const require = createRequire(import.meta.url);
   for (const name of builds) {
@@ -40,7 +52,6 @@ export function loadUws(builds: readonly string[] = ['uws-24', 'uws-20']): Uws {
   }
   throw new Error(
     `No build of uWebSockets.js fits Node ${process.versions.node} with ${cLibrary()} on ${process.arch}. ` +
-      'Fusegate needs Node 20, or Node 22 or newer, on Linux with glibc (Node 24 and newer: glibc 2.38), ' +
-      'macOS or Windows, x64 or arm64; after changing Node run npm install again.',
+      `Fusegate needs ${supported}; after changing Node run npm install again.`,
   );
 }

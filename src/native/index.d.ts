@@ -45,16 +45,6 @@ export declare class Access {
   raiseUsage(subject: Uint8Array, monthStartMs: number, total: number, micros: number): void
 }
 
-/** What `DenseModels.fuseAsync` came to. */
-export declare class DenseAttempt {
-  /** As `DenseModels.fuse` returns it. */
-  get length(): number
-  /** Characters it counts for. */
-  get characters(): number
-  /** What a length of -3 waits for. Throws where there is none. */
-  takeGathered(): GatheredTexts
-}
-
 /** The installed models as fusion needs them. */
 export declare class DenseModels {
   /**
@@ -62,21 +52,6 @@ export declare class DenseModels {
    * file that `prepareEmbeddings` made. Throws when one cannot be opened.
    */
   constructor(models: Array<DenseModel>, fallback?: string | undefined | null, cache?: string | undefined | null)
-  /**
-   * Answers as `fuse` does, and computes the scores where a doc lacks one; at most `mostDocs` docs are
-   * given to a model. Returns what `fuse` returns, or -3: `takeGathered` then has the texts whose vectors
-   * are missing.
-   */
-  fuse(body: Uint8Array, out: Uint8Array, facts: Float64Array, mostDocs: number): number
-  /** What the last `fuse` that returned -3 on this thread waits for. Throws where there is none. */
-  takeGathered(): GatheredTexts
-  /** Does what `fuse` does in the thread pool; see `fuseAsync`. */
-  fuseAsync(body: Buffer, out: Buffer, mostDocs: number): Promise<DenseAttempt>
-  /**
-   * The texts of a request that was read elsewhere. `model`: its id; `entities`: pairs of a surface form,
-   * not empty, and its substitute. Returns the sentence that says why `entities` cannot be used instead.
-   */
-  gather(model: string, query: string, texts: Array<string>, entities: Array<Array<string>>): GatheredTexts | string
   /** What the cache was asked for. */
   lookups(): Lookups
   /**
@@ -94,6 +69,38 @@ export declare class FileAudit {
   step(threads: number): Promise<FileAuditStep>
   /** What was found so far; null before the first step. */
   findings(): AuditFindings | null
+}
+
+/** What a request in the thread pool came to. */
+export declare class FuseAttempt {
+  /** What became of it. */
+  get outcome(): FuseOutcome
+  /** Bytes of the answer: written, or needed. */
+  get length(): number
+  /** Characters it counts for. */
+  get characters(): number
+  /** What `Pending` stands for. Throws where there is nothing. */
+  takePending(): PendingFuse
+}
+
+/** Answers FuseRequests. One that waits is kept until it is taken, or until another takes its place. */
+export declare class Fuser {
+  /** `models`: what computes the dense scores of docs that come without one. */
+  constructor(models: DenseModels)
+  /**
+   * Answers a request's bytes into `out`, which must not overlap them, and sets `facts` to the answer's
+   * length (written, or needed) and the characters that it counts for. A model is given at most `mostDocs`
+   * docs. `Pending`: `takePending` has the request.
+   */
+  fuse(body: Uint8Array, out: Uint8Array, facts: Float64Array, mostDocs: number): FuseOutcome
+  /** What the last `fuse` that came to `Pending` left. Throws where there is none. */
+  takePending(): PendingFuse
+  /**
+   * Does what `fuse` does in the thread pool, for bodies that would hold up the event loop. `out` must not
+   * be read until the promise settles; `body` must not change until then, nor before what is pending is
+   * released. They must not overlap.
+   */
+  fuseAsync(body: Buffer, out: Buffer, mostDocs: number): Promise<FuseAttempt>
 }
 
 /** One process's place at the gate. No call waits: what cannot be had now is false, and may be tried again. */
@@ -116,14 +123,16 @@ export declare class Gate {
 }
 
 /**
- * The texts of one request, some of whose vectors may be missing. It holds memory that the engine does not
+ * A request that was read, some of whose vectors may be missing. It holds memory that the engine does not
  * know of: `release` gives it back. Every other call throws from then on.
  */
-export declare class GatheredTexts {
+export declare class PendingFuse {
   /** Gives its memory back. It may be called again. */
   release(): void
   /** Id of the model. */
   get model(): string
+  /** Most bytes that its answer can take. */
+  get room(): number
   /** The texts whose vectors are missing, all different, as the model is given them (UTF-8). */
   missing(): Array<Buffer>
   /**
@@ -136,14 +145,13 @@ export declare class GatheredTexts {
    * their places in `missing`, ascending. False, and nothing is taken, where they do not fit.
    */
   keep(places: Array<number>, vectors: Float32Array, truncated: Array<boolean>): boolean
-  /** Whether the model read only the beginning of a text. */
-  get truncated(): boolean
-  /** The docs' scores in order, once nothing is missing. */
-  scores(): Float64Array
-  /** Answers the body that this was gathered of as `fuse` does, once nothing is missing. */
-  fuse(body: Uint8Array, out: Uint8Array, facts: Float64Array): number
-  /** Does what `fuse` does in the thread pool; see `fuseAsync`. */
-  fuseAsync(body: Buffer, out: Buffer): Promise<FuseResult>
+  /** Answers it into `out` as `Fuser.fuse` does. Throws where vectors are missing. */
+  answer(out: Uint8Array, facts: Float64Array): FuseOutcome
+  /**
+   * Does what `answer` does in the thread pool, where it goes: it counts as released. `out` must have
+   * `room`.
+   */
+  answerAsync(out: Buffer): Promise<FuseAttempt>
 }
 
 /** Previews, shared by all processes that open the same file; the oldest go when the file is full. */
@@ -306,6 +314,9 @@ export interface DenseModel {
   documentPrefix?: string
 }
 
+/** The sentence that says why an outcome's `entity_map` cannot be applied; null for other outcomes. */
+export declare function entitiesRefusal(outcome: FuseOutcome): string | null
+
 /** A fragment to be explored. */
 export interface ExploredFragment {
   /** Its position in the log of fragments. */
@@ -371,25 +382,22 @@ export interface FragmentSelection {
   places: Array<FragmentPlace>
 }
 
-/**
- * Answers a FuseRequest's bytes into `out`, which must not overlap them. Returns the answer's length and
- * sets `facts[0]` to the characters it counts for; or returns -1 (left to the exact path), -2 (a doc lacks
- * its dense score), or minus the room that `out` must have.
- */
-export declare function fuse(body: Uint8Array, out: Uint8Array, facts: Float64Array): number
-
-/**
- * Does what [`fuse`] does in the thread pool, for bodies that would hold up the event loop. `body` must not
- * change and `out` must not be read until the promise settles; they must not overlap.
- */
-export declare function fuseAsync(body: Buffer, out: Buffer): Promise<FuseResult>
-
-/** What [`fuse`] returns and sets, from another thread. */
-export interface FuseResult {
-  /** As [`fuse`] returns it. */
-  length: number
-  /** Characters it counts for. */
-  characters: number
+/** What became of a FuseRequest's bytes. */
+export declare enum FuseOutcome {
+  /** The answer was written. */
+  Written = 0,
+  /** It may need more room. */
+  NeedsRoom = 1,
+  /** The request was read; it waits for vectors that are computed elsewhere, or for room alone. */
+  Pending = 2,
+  /** They are no valid request, it has more docs than a model is given, or it names no installed model. */
+  Invalid = 3,
+  /** The keys of `entity_map` are too long in all. */
+  LongEntities = 4,
+  /** `entity_map` makes the texts too long. */
+  LongTexts = 5,
+  /** The search for the keys of `entity_map` would take too long. */
+  LongSearch = 6,
 }
 
 /** A surface form and its gloss. */
@@ -429,9 +437,6 @@ export interface KindCount {
  */
 export declare function lockFile(path: string, text: string): string | null
 
-/** Natural logarithm as the fast path takes it: the same bits on every platform and version of Node. */
-export declare function logarithm(value: number): number
-
 /** Texts that were looked up in the cache of embeddings by this process. */
 export interface Lookups {
   /** Found. */
@@ -451,11 +456,11 @@ export interface Neighbour {
 }
 
 /**
- * Answers a NormalizeRequest's bytes into `out`, which must not overlap them. Returns the answer's length
- * and sets `facts[0]` to the characters it counts for; or returns -1 (left to the exact path), -2 or -3
- * (glosses that take longer than the event loop should wait), or minus the room that `out` must have.
+ * Answers a NormalizeRequest's bytes into `out`, which must not overlap them, and sets `facts` to the
+ * answer's length (written, or needed) and the characters that it counts for. `LongText` and `LongForm` mean
+ * here that the glosses take longer than the event loop should wait.
  */
-export declare function normalize(body: Uint8Array, out: Uint8Array, facts: Float64Array): number
+export declare function normalize(body: Uint8Array, out: Uint8Array, facts: Float64Array): NormalizeOutcome
 
 /**
  * Does what [`normalize`] does in the thread pool, for what would hold up the event loop. `body` must
@@ -475,12 +480,25 @@ export interface NormalizedText {
   tooLong: boolean
 }
 
+/** What became of a NormalizeRequest's bytes. */
+export declare enum NormalizeOutcome {
+  /** The answer was written. */
+  Written = 0,
+  /** It needs more room. */
+  NeedsRoom = 1,
+  /** They are no valid request. */
+  Invalid = 2,
+  /** The glosses make the text too long. */
+  LongText = 3,
+  /** A surface form is too long for the text. */
+  LongForm = 4,
+}
+
 /** What [`normalize_async`] did. */
 export interface NormalizeResult {
-  /**
-   * Bytes of the answer; -1: left to the exact path, -2: the glosses make the text too long, -3: the
-   * longest surface form is too long for it.
-   */
+  /** What became of the body; never `NeedsRoom`. */
+  outcome: NormalizeOutcome
+  /** Bytes of the answer. */
   length: number
   /** Characters it counts for. */
   characters: number

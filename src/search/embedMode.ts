@@ -5,20 +5,11 @@
 import { problemAnswer } from '../contract/answer.js';
 import type { Answer } from '../contract/exchange.js';
 import type { Embedded, Embedder, InstalledModel } from '../models/embedder.js';
-import type { DenseModel, DenseModels, GatheredTexts } from '../native/index.js';
+import type { DenseModel, DenseModels, Fuser, PendingFuse } from '../native/index.js';
 import { single, type Metric } from '../system/metrics.js';
 
 /** Most docs of a request that a model is given. */
 export const embedDocs = { anonymous: 50, keyed: 1_000 } as const;
-
-/** Scores that a model computed, for the exact path. */
-export interface ComputedScores {
-  /** In the order of the docs. */
-  readonly scores: Float64Array;
-  readonly model: string;
-  /** Whether the model read only the beginning of the query or of a text. */
-  readonly truncated: boolean;
-}
 
 /** Which models a request may name. */
 export interface ModelChoice {
@@ -32,12 +23,14 @@ export interface ModelChoice {
 export interface EmbedMode {
   readonly choice: ModelChoice;
   readonly dense: DenseModels;
+  /** Answers requests by these models. */
+  readonly fuser: Fuser;
   /**
    * Brings the vectors that are missing, and keeps them. Undefined when all are there, else what is answered;
    * the vectors that were made until then are kept all the same, so that another try gets further. A text's
    * vector does not depend on who else asks.
    */
-  readonly bring: (gathered: GatheredTexts, signal: AbortSignal) => Promise<Answer | undefined>;
+  readonly bring: (pending: PendingFuse, signal: AbortSignal) => Promise<Answer | undefined>;
   readonly metrics: () => Metric[];
 }
 
@@ -48,8 +41,9 @@ export interface EmbedModeParts {
   readonly fallback: string | undefined;
   /** The file of embeddings, which must have been prepared; null: none are kept. */
   readonly cacheFile: string | null;
-  /** The native module's models. */
+  /** The native module's models, and what answers by them. */
   readonly DenseModels: typeof DenseModels;
+  readonly Fuser: typeof Fuser;
 }
 
 function later(
@@ -105,19 +99,19 @@ export function openEmbedMode(parts: EmbedModeParts): EmbedMode {
   return {
     choice: { installed, fallback },
     dense,
-    async bring(gathered, signal) {
-      const missing = gathered.missing();
+    fuser: new parts.Fuser(dense),
+    async bring(pending, signal) {
+      const missing = pending.missing();
       if (missing.length === 0) return undefined;
-      const model = embedder.models.find(({ id }) => id === gathered.model);
-      if (model === undefined)
-        throw new Error(`Texts were gathered for ${gathered.model}, which is not there`);
+      const model = embedder.models.find(({ id }) => id === pending.model);
+      if (model === undefined) throw new Error(`A request waits for ${pending.model}, which is not there`);
       const outcome = await embedder.embed(model, missing, signal);
       if ('some' in outcome) {
         const { places, vectors, truncated } = outcome.some;
-        gathered.keep([...places], vectors, [...truncated]);
+        pending.keep([...places], vectors, [...truncated]);
       }
       if (outcome.kind !== 'vectors') return refusal(outcome, model.id);
-      const taken = gathered.complete(outcome.vectors, [...outcome.truncated]);
+      const taken = pending.complete(outcome.vectors, [...outcome.truncated]);
       return taken ? undefined : embedFailed(model.id);
     },
     metrics() {

@@ -2,9 +2,8 @@
  * A test collection ranked as POST /v1/fuse ranks it: each query over the whole collection, and over its best
  * candidates as one request. The same native calls answer.
  */
-import type { FuseResponse } from '../contract/fuse.js';
-import type { DenseModels, GatheredTexts } from '../native/index.js';
-import type { Tokenizer } from './tokenize.js';
+import type { FuseRequest, FuseResponse } from '../contract/fuse.js';
+import type { FuseOutcome, Fuser, PendingFuse } from '../native/index.js';
 
 /** A doc or a query. */
 export interface CollectionText {
@@ -23,13 +22,14 @@ export type Rankings = Readonly<Record<Leg, readonly number[]>>;
 
 /** What a collection is ranked by. */
 export interface EvaluationParts {
-  readonly dense: DenseModels;
+  readonly fuser: Fuser;
+  readonly FuseOutcome: typeof FuseOutcome;
   readonly model: string;
-  readonly tokenizer: Tokenizer;
+  readonly tokenizer: NonNullable<FuseRequest['tokenizer']>;
   /** Docs of a query that make its request. */
   readonly candidates: number;
   /** Brings the vectors that are missing. @throws Error where it cannot */
-  readonly bring: (gathered: GatheredTexts) => Promise<void>;
+  readonly bring: (pending: PendingFuse) => Promise<void>;
 }
 
 /** Rankings of one query. */
@@ -41,17 +41,36 @@ export interface QueryRankings {
 }
 
 let out = Buffer.alloc(1 << 20);
-const facts = new Float64Array(1);
+const facts = new Float64Array(2);
 
-/** Answers a body with the scores that were gathered for it. @throws Error where the body is refused */
-function fused(gathered: GatheredTexts, body: Buffer): FuseResponse {
-  let length = gathered.fuse(body, out, facts);
-  if (length < -3) {
-    out = Buffer.alloc(-length);
-    length = gathered.fuse(body, out, facts);
+/** A request of the evaluation: any number of docs, those without scores scored by the model. */
+type Asked = Pick<EvaluationParts, 'fuser' | 'FuseOutcome' | 'bring'>;
+
+/** Answers a request that waits. @throws Error where a model brings no vectors */
+async function brought({ bring }: Asked, pending: PendingFuse): Promise<void> {
+  try {
+    await bring(pending);
+    if (pending.room > out.length) out = Buffer.alloc(pending.room);
+    pending.answer(out, facts);
+  } finally {
+    pending.release();
   }
-  if (length < 0) throw new Error(`a request of the evaluation was refused (${length})`);
-  return JSON.parse(out.toString('utf8', 0, length)) as FuseResponse;
+}
+
+/** Answers a request. @throws Error where it is refused, or a model brings no vectors */
+export async function ask(parts: Asked, request: FuseRequest): Promise<FuseResponse> {
+  const { fuser, FuseOutcome: outcomes } = parts;
+  const body = Buffer.from(JSON.stringify(request));
+  const { length } = request.docs;
+  let outcome = fuser.fuse(body, out, facts, length);
+  if (outcome === outcomes.NeedsRoom) {
+    out = Buffer.alloc(facts[0] ?? 0);
+    outcome = fuser.fuse(body, out, facts, length);
+  }
+  if (outcome === outcomes.Pending) await brought(parts, fuser.takePending());
+  else if (outcome !== outcomes.Written)
+    throw new Error(`a request of the evaluation was refused (${outcome})`);
+  return JSON.parse(out.toString('utf8', 0, facts[0])) as FuseResponse;
 }
 
 /** Places by a rank that each result tells. */
@@ -63,21 +82,19 @@ function byRank({ results }: FuseResponse, rank: 'bm25_rank' | 'dense_rank'): nu
 
 /** The rankings of the docs at some places. */
 async function rank(
-  { dense, model, tokenizer, bring }: EvaluationParts,
+  parts: EvaluationParts,
   query: string,
   docs: readonly CollectionText[],
   places: readonly number[],
 ): Promise<Rankings> {
-  const texts = places.map((place) => docs[place]?.text ?? '');
-  const gathered = dense.gather(model, query, texts, []);
-  if (typeof gathered === 'string') throw new Error(gathered);
-  await bring(gathered);
-  const request = { query, tokenizer, explain: true, return_text: false };
-  const listed = places.map((place, at) => ({ id: String(place), text: texts[at] ?? '' }));
-  const answer = (method: 'rrf' | 'maxnorm'): FuseResponse =>
-    fused(gathered, Buffer.from(JSON.stringify({ ...request, method, docs: listed })));
-  const [rrf, maxnorm] = [answer('rrf'), answer('maxnorm')];
-  gathered.release();
+  const { model, tokenizer } = parts;
+  const asked = { query, tokenizer, explain: true, return_text: false };
+  const listed = places.map((place) => ({ id: String(place), text: docs[place]?.text ?? '' }));
+  const rrf = await ask(parts, { ...asked, method: 'rrf', embed_model: model, docs: listed });
+  // The same scores once more: numbers come back from JSON as they were.
+  const scores = new Map(rrf.results.map(({ id, dense_score: score }) => [id, score]));
+  const scored = listed.map((doc) => ({ ...doc, dense_score: scores.get(doc.id) ?? null }));
+  const maxnorm = await ask(parts, { ...asked, method: 'maxnorm', docs: scored });
   const order = ({ results }: FuseResponse): number[] => results.map(({ id }) => Number(id));
   return {
     bm25: byRank(rrf, 'bm25_rank'),

@@ -55,7 +55,7 @@ function readSecrets(path: string): SecretsResult | undefined {
     throw error;
   }
   try {
-    if ((fstatSync(file).mode & 0o077) !== 0 && process.platform !== 'win32') {
+    if ((fstatSync(file).mode & 0o077) !== 0) {
       return { refused: `The master secret ${path} can be read by others. Run: chmod 600 ${path}` };
     }
     const parsed = parseSecrets(readFileSync(file, 'utf8'));

@@ -1,23 +1,23 @@
 /**
- * The handler of POST /v1/normalize: the body's bytes to the native module. What that does not take is
- * validated here, and what turns out to be valid goes back to it written plainly, so that every text is
- * repaired by the same code.
+ * The handler of POST /v1/normalize: the body's bytes to the native module, which answers every valid one. Of
+ * the others the contract's validator says why they are refused.
  */
 import { normalizeRequestType } from '../contract/normalize.js';
 import { type CheckJson, readBody } from '../contract/schema/body.js';
 import type { Answer, RouteRequest } from '../contract/exchange.js';
 import { checkBody } from '../contract/schema/validate.js';
 import { type ValidationError, valueError } from '../contract/schema/validation.js';
-import type { NormalizeResult } from '../native/index.js';
+import type { NormalizeOutcome, NormalizeResult } from '../native/index.js';
 import { BufferPool } from '../system/bufferPool.js';
 
 /** What the native module does for this handler. */
 export interface NormalizeParts {
   readonly checkJson: CheckJson;
-  /** Answers `body` into `out`, sets `facts[0]` to its characters; see the native module's declaration. */
-  readonly normalize: (body: Uint8Array, out: Uint8Array, facts: Float64Array) => number;
+  /** Answers `body` into `out`, sets `facts` to length and characters; see the native module. */
+  readonly normalize: (body: Uint8Array, out: Uint8Array, facts: Float64Array) => NormalizeOutcome;
   /** The same in the thread pool, with wider bounds for glosses. */
   readonly normalizeAsync: (body: Buffer, out: Buffer) => Promise<NormalizeResult>;
+  readonly NormalizeOutcome: typeof NormalizeOutcome;
 }
 
 /**
@@ -26,11 +26,6 @@ export interface NormalizeParts {
  * make longer than 64 KiB, or many steps of the search for them, leaves the event loop however short it is.
  */
 export const LOOP_BODY_LIMIT = 32 * 1024;
-
-/** What the native module returns instead of a length. */
-const DECLINED = -1;
-const LONG_TEXT = -2;
-const LONG_FORM = -3;
 
 const JSON_TYPE = 'application/json';
 
@@ -44,60 +39,57 @@ function refused(errors: readonly ValidationError[]): Answer {
   return { status: 422, body: { json: { detail: errors } }, charge: 0 };
 }
 
-/** What glosses may make of a request's text, and its longest form times the text; see the native module. */
-const tooMuch: Readonly<Record<number, string>> = {
-  [LONG_TEXT]: 'they make the text longer than 8388608 bytes; send shorter glosses, or the text in parts',
-  [LONG_FORM]:
-    'the bytes of the longest surface form times those of the text are over 268435456; ' +
-    'send shorter forms, or the text in parts',
-};
-
-/** Validates what the fast path left: the 422 that names every error, or the request's bytes written anew. */
-function writtenPlainly(body: Uint8Array, checkJson: CheckJson): { plain: Buffer } | { answer: Answer } {
-  const read = readBody(body, checkJson);
-  if (!read.ok) return { answer: refused(read.errors) };
-  const checked = checkBody(normalizeRequestType, read.value);
-  if (!checked.ok) return { answer: refused(checked.errors) };
-  return { plain: Buffer.from(JSON.stringify(checked.value)) };
+/** Glosses that make too much of a request's text; the native module has the bounds. */
+function refusedGlosses(sentence: string): Answer {
+  return refused([valueError(['body', 'chinese_glosses'], sentence, undefined)]);
 }
 
-/** The fast path takes every valid request that is written plainly. */
-function mustBeAnswered<Answered>(answer: Answered | undefined): Answered {
-  if (answer === undefined) throw new Error('the fast path leaves a valid request written plainly');
-  return answer;
+const longText = 'they make the text longer than 8388608 bytes; send shorter glosses, or the text in parts';
+const longForm =
+  'the bytes of the longest surface form times those of the text are over 268435456; ' +
+  'send shorter forms, or the text in parts';
+
+/** The 422 that names every error of an invalid body. */
+function explained(body: Uint8Array, checkJson: CheckJson): Answer {
+  const read = readBody(body, checkJson);
+  if (!read.ok) return refused(read.errors);
+  const checked = checkBody(normalizeRequestType, read.value);
+  if (checked.ok) throw new Error('the native module refuses a valid NormalizeRequest');
+  return refused(checked.errors);
 }
 
 /** Makes the handler. */
 export function normalizeHandler(parts: NormalizeParts): (request: RouteRequest) => Answer | Promise<Answer> {
+  const { NormalizeOutcome: outcomes, checkJson } = parts;
   // Reused from request to request: http has sent or copied an answer's bytes when it calls again.
   let out = new Uint8Array(LOOP_ROOM);
-  const facts = new Float64Array(1);
+  const facts = new Float64Array(2);
   const pool = new BufferPool(POOLED_BYTES);
 
-  /** 'long': its glosses are for the thread pool. */
-  function onLoop(body: Uint8Array): Answer | 'long' | undefined {
+  /** Undefined: its glosses are for the thread pool. */
+  function onLoop(body: Uint8Array): Answer | undefined {
     if (out.length > LOOP_ROOM) out = new Uint8Array(LOOP_ROOM);
-    let length = parts.normalize(body, out, facts);
-    if (length < LONG_FORM) {
-      out = new Uint8Array(-length);
-      length = parts.normalize(body, out, facts);
+    let outcome = parts.normalize(body, out, facts);
+    if (outcome === outcomes.NeedsRoom) {
+      out = new Uint8Array(facts[0] ?? 0);
+      outcome = parts.normalize(body, out, facts);
     }
-    if (length < DECLINED) return 'long';
-    if (length === DECLINED) return undefined;
-    return { status: 200, body: { bytes: out.subarray(0, length), type: JSON_TYPE }, charge: facts[0] ?? 0 };
+    if (outcome === outcomes.Invalid) return explained(body, checkJson);
+    if (outcome !== outcomes.Written) return undefined;
+    const bytes = out.subarray(0, facts[0]);
+    return { status: 200, body: { bytes, type: JSON_TYPE }, charge: facts[1] ?? 0 };
   }
 
-  async function offLoop(body: Uint8Array): Promise<Answer | undefined> {
+  /** Answers a body that nobody else holds. */
+  async function offLoop(body: Uint8Array): Promise<Answer> {
     const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
     const room = pool.take(3 * bytes.byteLength);
-    const { length, characters, beside } = await parts.normalizeAsync(bytes, room);
+    const { outcome, length, characters, beside } = await parts.normalizeAsync(bytes, room);
     const release = (): void => pool.give(room);
-    if (length < 0 || beside != null) release();
-    if (length === DECLINED) return undefined;
-    const sentence = tooMuch[length];
-    if (sentence !== undefined) {
-      return refused([valueError(['body', 'chinese_glosses'], sentence, undefined)]);
-    }
+    if (outcome !== outcomes.Written || beside != null) release();
+    if (outcome === outcomes.Invalid) return explained(body, checkJson);
+    if (outcome === outcomes.LongText) return refusedGlosses(longText);
+    if (outcome === outcomes.LongForm) return refusedGlosses(longForm);
     const answer =
       beside == null
         ? { bytes: room.subarray(0, length), type: JSON_TYPE, release }
@@ -105,22 +97,8 @@ export function normalizeHandler(parts: NormalizeParts): (request: RouteRequest)
     return { status: 200, body: answer, charge: characters };
   }
 
-  /** A body that nobody else holds. */
-  async function anywhere(body: Uint8Array): Promise<Answer> {
-    const answer = await offLoop(body);
-    if (answer !== undefined) return answer;
-    const written = writtenPlainly(body, parts.checkJson);
-    return 'answer' in written ? written.answer : mustBeAnswered(await offLoop(written.plain));
-  }
-
   return (request) => {
-    if (request.body.length > LOOP_BODY_LIMIT) return anywhere(request.retain());
-    const answer = onLoop(request.body);
-    if (answer === 'long') return anywhere(request.retain());
-    if (answer !== undefined) return answer;
-    const written = writtenPlainly(request.body, parts.checkJson);
-    if ('answer' in written) return written.answer;
-    const again = mustBeAnswered(onLoop(written.plain));
-    return again === 'long' ? anywhere(written.plain) : again;
+    if (request.body.length > LOOP_BODY_LIMIT) return offLoop(request.retain());
+    return onLoop(request.body) ?? offLoop(request.retain());
   };
 }

@@ -7,8 +7,12 @@ import { fileURLToPath } from 'node:url';
 import { readAccount } from '../../src/checkout/addresses.js';
 import { takeIndexes } from '../../src/store/orders.js';
 import { unfinishedCopyKey } from '../../src/store/open.js';
+import { closedPort } from '../processes/ports.js';
 import { run, temporaryFolder } from '../processes/run.js';
 import { engineAt, newUnitId, storeAt } from '../store/open.js';
+
+/** Where nothing answers: the doctor asks the port of the settings, where another program may be. */
+const closed = String(await closedPort());
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 
@@ -25,7 +29,7 @@ interface Report {
 
 /** What the doctor says, by subject, as `level: text`. */
 async function doctor(environment: Readonly<Record<string, string>>): Promise<Map<string, string>> {
-  const command = run(main, ['doctor', '--json'], environment);
+  const command = run(main, ['doctor', '--json'], { PORT: closed, ...environment });
   const { code } = await command.ended();
   const { ready, findings } = JSON.parse(command.output) as Report;
   assert.equal(code, ready ? 0 : 1);
@@ -50,13 +54,13 @@ async function serving(
 
 test('before the first start, while it serves, and after', async () => {
   const { STORE_URL } = fresh();
-  const early = await doctor({ STORE_URL, PORT: '1' });
+  const early = await doctor({ STORE_URL });
   assert.match(early.get('index') ?? '', /^(ok: hnswlib-node is there|note: hnswlib-node cannot be loaded)/);
   assert.match(early.get('models') ?? '', /^ok: .*; all-MiniLM-L6-v2 for requests that name none, tried\.$/);
   assert.match(early.get('store') ?? '', /^note: There is no store in .+ The first start makes it\.$/);
   assert.match(
     early.get('server') ?? '',
-    /^note: Nothing answers at http:\/\/127\.0\.0\.1:1: it does not run\.$/,
+    new RegExp(`^note: Nothing answers at http://127\\.0\\.0\\.1:${closed}: it does not run\\.$`),
   );
   await serving({ STORE_URL }, async (PORT) => {
     const found = await doctor({ STORE_URL, PORT, HOST: '0.0.0.0', PUBLIC_URL: 'https://example.com' });
@@ -96,11 +100,15 @@ test('says each thing that keeps the server from its work', async () => {
   await expect(unreadable, 'store', /^problem: The store in .+ cannot be read \(ELOOP\)/);
   await expect(unreadable, 'data folder', /^problem: .+ cannot be written/);
   await expect({ PORT: 'http' }, 'settings', /^problem: PORT must be a whole number/);
-  const account = { BTC_XPUB: 'abc', BTC_CHAIN: 'esplora+http://127.0.0.1:1' };
+  const account = { BTC_XPUB: 'abc', BTC_CHAIN: `esplora+http://127.0.0.1:${closed}` };
   await expect(account, 'settings', /^problem: BTC_XPUB must be an extended public key/);
   await expect({ TIERS_FILE: join(folder, 'none') }, 'tiers', /^problem: TIERS_FILE .+ cannot be read/);
-  const postgres = { STORE_URL: 'postgres://nobody@127.0.0.1:1/none', MASTER_SECRET: 's'.repeat(32) };
-  await expect(postgres, 'store', /^problem: PostgreSQL at 127\.0\.0\.1:1 does not answer/);
+  const postgres = { STORE_URL: `postgres://nobody@127.0.0.1:${closed}/none`, MASTER_SECRET: 's'.repeat(32) };
+  await expect(
+    postgres,
+    'store',
+    new RegExp(`^problem: PostgreSQL at 127\\.0\\.0\\.1:${closed} does not answer`),
+  );
   await expect(
     { MASTER_SECRET: 's'.repeat(32) },
     'secret',
@@ -126,7 +134,7 @@ test('says each thing that keeps the server from its work', async () => {
 
 test('a person reads a table and a verdict', async () => {
   const { STORE_URL } = fresh();
-  const command = run(main, ['doctor'], { STORE_URL, STORE_URI: 'x', PORT: '1' });
+  const command = run(main, ['doctor'], { STORE_URL, STORE_URI: 'x', PORT: closed });
   assert.equal((await command.ended()).code, 0);
   assert.match(command.output, /^ok {7}program {6}Fusegate \d/m);
   assert.match(command.output, /^note {5}settings {5}STORE_URI is not read; did you mean STORE_URL\?$/m);
@@ -140,7 +148,7 @@ test('where the addresses of on-chain orders stand', async () => {
   };
   const BTC_XPUB = vectors.find(({ network }) => network === 'mainnet')?.account_public ?? '';
   const url = fresh().STORE_URL;
-  const onChain = { BTC_XPUB, BTC_CHAIN: 'esplora+https://127.0.0.1:1/api' };
+  const onChain = { BTC_XPUB, BTC_CHAIN: 'esplora+https://esplora.invalid/api' };
   await serving({ STORE_URL }, async () => {
     const found = await doctor({ STORE_URL, PORT: '0', ...onChain });
     assert.match(found.get('addresses') ?? '', /^ok: No on-chain address was given out yet; the first start/);

@@ -7,6 +7,7 @@ import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { InstalledModel } from '../../src/models/embedder.js';
 import { copiedModel, shippedFolder } from '../models/fixture.js';
+import { closedPort } from '../processes/ports.js';
 import { run, temporaryFolder } from '../processes/run.js';
 import { startHub, type Hub } from './hub.js';
 
@@ -24,6 +25,9 @@ const files: Readonly<Record<string, Buffer | string>> = {
   'sentence_bert_config.json': JSON.stringify({ max_seq_length: 256 }),
 };
 
+/** An address at which nothing answers. */
+const nobodyThere = `http://127.0.0.1:${await closedPort()}`;
+
 /** An operator with a folder of models. */
 class Operator {
   readonly folder = temporaryFolder();
@@ -37,7 +41,7 @@ class Operator {
     const environment = {
       STORE_URL: `lmdb:${this.folder}/store`,
       MODELS_DIR: this.models,
-      HF_ENDPOINT: this.hub?.address ?? 'http://127.0.0.1:4',
+      HF_ENDPOINT: this.hub?.address ?? nobodyThere,
     };
     const command = run(main, ['models', ...args], environment);
     const { code } = await command.ended();
@@ -198,7 +202,7 @@ describe('models add', () => {
     const operator = new Operator();
     const nobody = await operator.fusegate('add', 'acme/tiny');
     assert.match(nobody.output, /could not be read to its end \(.*ECONNREFUSED/);
-    const closed = await operator.fusegate('add', 'http://127.0.0.1:4/x', '--id', 'closed');
+    const closed = await operator.fusegate('add', `${nobodyThere}/x`, '--id', 'closed');
     assert.match(closed.output, /ECONNREFUSED.*\nNothing was installed\.\n$/s);
     assert.deepEqual(operator.left(), []);
   });

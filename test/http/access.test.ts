@@ -7,7 +7,7 @@ import { routes, type Route } from '../../src/contract/routes.js';
 import { servedRoute } from '../../src/http/pipeline.js';
 import { native } from '../../src/native/addon.js';
 import { fuseHandler } from '../../src/search/fuse.js';
-import { exactOffLoop } from '../../src/search/offLoop.js';
+import { refusalOffLoop } from '../../src/search/refusalOffLoop.js';
 import { noModels } from '../search/embedding.js';
 import { MemoryKeys, openTiers, shippedTiers, testAccess, type TestAccessParts } from '../access/fixture.js';
 import { startServer } from './fixture.js';
@@ -17,7 +17,7 @@ import { text } from './routes.js';
 
 const path = '/v1/fuse';
 const good = '{"query":"a","docs":[{"id":"1","text":"a b","dense_score":1}]}';
-const handler = fuseHandler({ ...native, answerExactlyOffLoop: exactOffLoop(), embedMode: noModels() });
+const handler = fuseHandler({ ...native, refusalOffLoop: refusalOffLoop(), embedMode: noModels() });
 const limits = { bodyWindowMs: 100, sweepMs: 20, bodyBytes: 1 << 20 };
 
 /** A public route with a limit by address. */

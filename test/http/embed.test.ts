@@ -7,7 +7,7 @@ import { servedRoute } from '../../src/http/pipeline.js';
 import { native } from '../../src/native/addon.js';
 import type { EmbedMode } from '../../src/search/embedMode.js';
 import { fuseHandler, LOOP_BODY_LIMIT } from '../../src/search/fuse.js';
-import { exactOffLoop } from '../../src/search/offLoop.js';
+import { refusalOffLoop } from '../../src/search/refusalOffLoop.js';
 import { MemoryKeys, openTiers, testAccess } from '../access/fixture.js';
 import { shippedModel, startEmbedder, until } from '../models/fixture.js';
 import { near } from '../reference/agreement.js';
@@ -23,7 +23,7 @@ const path = '/v1/fuse';
 
 /** The port of a server whose models are these. */
 async function serve(embedMode: EmbedMode): Promise<number> {
-  const handler = fuseHandler({ ...native, answerExactlyOffLoop: exactOffLoop(), embedMode });
+  const handler = fuseHandler({ ...native, refusalOffLoop: refusalOffLoop(), embedMode });
   const parts = { checkJson: native.checkJson, access };
   const { port } = await startServer({
     routes: [servedRoute({ ...routes.fuse, id: 'fuse' }, handler, parts)],
@@ -130,7 +130,7 @@ describe('the model that ships', () => {
     assert.equal(mapped.results[0]?.text, 'the 🥾 is dry');
   });
 
-  test('a body that only the exact path reads, and bodies too long for the event loop', async () => {
+  test('a body with escaped names, and bodies too long for the event loop', async () => {
     const plain = body(await send(request));
     const escaped = writeBody(request, { ...plainStyle, escapedNames: 0.5 });
     assert.deepEqual(body(await exchange(port, post(path, escaped))), plain);

@@ -5,7 +5,7 @@ import { Agent, request as httpRequest } from 'node:http';
 
 import { native } from '../../src/native/addon.js';
 import { fuseHandler } from '../../src/search/fuse.js';
-import { exactOffLoop } from '../../src/search/offLoop.js';
+import { refusalOffLoop } from '../../src/search/refusalOffLoop.js';
 import { staticMode } from '../search/embedding.js';
 import { routeList } from '../../src/contract/routes.js';
 import { servedRoute } from '../../src/http/pipeline.js';
@@ -16,7 +16,7 @@ import { openTiers, testAccess } from '../access/fixture.js';
 import { startServer } from './fixture.js';
 
 const access = testAccess({ tiers: openTiers() });
-const handler = fuseHandler({ ...native, answerExactlyOffLoop: exactOffLoop(), embedMode: staticMode() });
+const handler = fuseHandler({ ...native, refusalOffLoop: refusalOffLoop(), embedMode: staticMode() });
 
 /** Posts a body in pieces, with its length or in the chunked coding; resolves to status and text. */
 function post(

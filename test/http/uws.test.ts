@@ -60,10 +60,20 @@ describe('uWebSockets.js answers by itself', () => {
 });
 
 test('where no native build fits, one sentence names Node, the C library and the architecture', () => {
-  const wanted = new RegExp(
-    `Node ${process.versions.node} with .*(glibc|musl|darwin|win32).* on ${process.arch}`,
-  );
+  const wanted = new RegExp(`Node ${process.versions.node} with .*(glibc|musl|darwin).* on ${process.arch}`);
   assert.throws(() => loadUws(['no-such-build']), wanted);
+});
+
+test('Windows is not supported, as README says, whatever builds there are', () => {
+  assert.throws(
+    () => loadUws(undefined, 'win32'),
+    /^Error: Fusegate does not run on Windows: it needs .*Linux/,
+  );
+  assert.match(readFileSync('README.md', 'utf8'), /does not run on Windows/);
+  assert.throws(
+    () => loadUws(['no-such-build']),
+    (error: Error) => !error.message.includes('Windows'),
+  );
 });
 
 test('98 header fields are taken', async () => {

@@ -45,12 +45,14 @@ const plainRequest = fuseRequest.map((request): ReferenceRequest => {
   return { ...request, docs, weights: { bm25: 1, dense: 1 }, top_k: null };
 });
 
+const fuser = new native.Fuser(new native.DenseModels([]));
+
 /** The service's results in the order of the request's documents. */
 function serviceResults(request: ReferenceRequest): ReferenceResponse['results'] {
-  const out = new Uint8Array(1 << 20);
-  const length = native.fuse(writeBody(request, plainStyle), out, new Float64Array(1));
-  assert.ok(length > 0);
-  const answer = JSON.parse(new TextDecoder().decode(out.subarray(0, length))) as ReferenceResponse;
+  const [out, facts] = [new Uint8Array(1 << 20), new Float64Array(2)];
+  const outcome = fuser.fuse(writeBody(request, plainStyle), out, facts, 0);
+  assert.equal(outcome, native.FuseOutcome.Written);
+  const answer = JSON.parse(new TextDecoder().decode(out.subarray(0, facts[0]))) as ReferenceResponse;
   return [...answer.results].sort((left, right) => Number(left.id) - Number(right.id));
 }
 

@@ -7,6 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { LimitsResponse } from '../../src/contract/limits.js';
 import { exchange, head, post } from '../http/raw.js';
+import { closedPort } from './ports.js';
 import { run, temporaryFolder, until, type Running } from './run.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
@@ -55,7 +56,7 @@ test('serve lists the errors of other files and of keys with them', async () => 
   const refused = fusegate(['serve'], {
     BTC_NETWORK: 'regtest',
     BTC_XPUB: 'abc',
-    BTC_CHAIN: 'esplora+http://127.0.0.1:1',
+    BTC_CHAIN: `esplora+http://127.0.0.1:${await closedPort()}`,
     PORT: 'foo',
     TIERS_FILE: '/nofile',
     EMBED_MODEL: 'foo',

@@ -1,11 +1,11 @@
 /** The embedder among a server's processes: one for all workers, at low priority, gone with its parent. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { createServer } from 'node:net';
 import { constants, getPriority } from 'node:os';
 import { describe, test } from 'node:test';
 import { exchange, head } from '../http/raw.js';
 import { listening, lives, runServer, until, type Running } from './run.js';
+import { freePort } from './ports.js';
 
 async function embed(port: number, texts: number): Promise<string> {
   return (await exchange(port, head('GET', `/embed?texts=${texts}`))).body.toString();
@@ -29,16 +29,6 @@ async function only(server: Running): Promise<number> {
 async function metric(port: number, name: string): Promise<number> {
   const scraped = (await exchange(port, head('GET', '/metrics'))).body.toString();
   return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(scraped)?.[1]);
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer().on('error', reject);
-    probe.listen(0, '127.0.0.1', () => {
-      const address = probe.address();
-      probe.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
-    });
-  });
 }
 
 /** Starts a server whose metrics can be read. */

@@ -4,8 +4,10 @@
  *
  * Orders of summation, where the last bits depend on them: a document's BM25 score adds its query terms in
  * order of their first occurrence in the query, `count in query * idf * tf part` each; a fused score is the
- * BM25 part plus the dense part, each part weight * (score / largest absolute score).
+ * BM25 part plus the dense part, each part weight * (score / largest absolute score). So an answer is the
+ * service's to the last bit.
  */
+import { logarithm } from './logarithm.js';
 import { foldText, isWordCharacter } from './unicode.js';
 
 /** A request whose documents all have a dense score. */
@@ -46,17 +48,23 @@ export interface ReferenceResult extends ReferenceDoc {
   readonly explain?: Explanation;
 }
 
-/** The service words `message` as it likes; what must be in it is the remedy, where there is one. */
 export interface ReferenceWarning {
-  readonly code: 'lexical_leg_empty' | 'dense_leg_flat';
+  readonly code: 'lexical_leg_empty' | 'dense_leg_flat' | 'truncated_input';
   readonly message: string;
+}
+
+/** Who computed the dense scores, where the caller did not. */
+export interface ReferenceModel {
+  readonly model: string;
+  /** Whether it read only the beginning of the query or of a text. */
+  readonly truncated: boolean;
 }
 
 export interface ReferenceResponse {
   readonly query: string;
   readonly method: string;
   readonly tokenizer: string;
-  readonly dense_source: 'caller';
+  readonly dense_source: string;
   readonly results: readonly ReferenceResult[];
   readonly warnings?: readonly ReferenceWarning[];
 }
@@ -93,7 +101,7 @@ export function bm25(query: readonly string[], docs: readonly string[][], k1: nu
   if (averageLength === 0) return docs.map(() => 0);
   const terms = Array.from(new Set(query), (term) => {
     const df = docs.filter((tokens) => tokens.includes(term)).length;
-    const idf = Math.log(1 + (docs.length - df + 0.5) / (df + 0.5));
+    const idf = logarithm(1 + (docs.length - df + 0.5) / (df + 0.5));
     return { term, weight: occurrences(term, query) * idf };
   });
   return docs.map((tokens) => {
@@ -143,24 +151,40 @@ function explanations(request: ReferenceRequest, lexical: number[], dense: numbe
   });
 }
 
-const UNSPACED_SCRIPTS = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]/u;
+/** The blocks of Han, kana and Hangul. */
+const UNSPACED_SCRIPTS = new RegExp(
+  '[\\u1100-\\u11ff\\u2e80-\\u2fdf\\u3005-\\u3007\\u3021-\\u3029\\u3038-\\u303b\\u3040-\\u30ff' +
+    '\\u3130-\\u318f\\u31f0-\\u31ff\\u3400-\\u4dbf\\u4e00-\\u9fff\\ua960-\\ua97f\\uac00-\\ud7ff' +
+    '\\uf900-\\ufaff\\uff66-\\uffdc\\u{1aff0}-\\u{1b16f}\\u{20000}-\\u{3ffff}]',
+  'u',
+);
 
 function matchesNothing({ query, docs, tokenizer = 'ws' }: ReferenceRequest): boolean {
   const terms = new Set(tokenize(query, tokenizer));
   return !docs.some((doc) => tokenize(doc.text, tokenizer).some((token) => terms.has(token)));
 }
 
-function warningsOf(request: ReferenceRequest): ReferenceWarning[] {
+function warningsOf(request: ReferenceRequest, computed: ReferenceModel | undefined): ReferenceWarning[] {
   const warnings: ReferenceWarning[] = [];
   if (matchesNothing(request)) {
     const ngramHelps =
       request.tokenizer !== 'ngram' && request.docs.some((doc) => UNSPACED_SCRIPTS.test(doc.text));
-    const message = ngramHelps ? 'no match: try ngram' : 'no match';
+    const remedy = ngramHelps
+      ? ' The texts hold Chinese, Japanese or Korean, which ws does not split into words: ' +
+        'try tokenizer ngram.'
+      : '';
+    const message = `No document contains a term of the query: every bm25_score is 0.${remedy}`;
     warnings.push({ code: 'lexical_leg_empty', message });
   }
   const [first, ...others] = request.docs;
   if (others.length > 0 && others.every((doc) => doc.dense_score === first?.dense_score)) {
-    warnings.push({ code: 'dense_leg_flat', message: 'all dense scores are equal' });
+    const message = 'All dense scores are equal: they do not change the order.';
+    warnings.push({ code: 'dense_leg_flat', message });
+  }
+  if (computed?.truncated === true) {
+    const message =
+      'The model read only the beginning of the query or of a text: they are longer than it takes.';
+    warnings.push({ code: 'truncated_input', message });
   }
   return warnings;
 }
@@ -180,8 +204,13 @@ export function lexicalScores(request: ReferenceRequest): number[] {
  * Answers a request.
  *
  * @param lexical BM25 scores in input order; given to see what follows from another's scores.
+ * @param computed who made the dense scores; nobody: the caller did.
  */
-export function fuse(request: ReferenceRequest, lexical = lexicalScores(request)): ReferenceResponse {
+export function fuse(
+  request: ReferenceRequest,
+  lexical = lexicalScores(request),
+  computed?: ReferenceModel,
+): ReferenceResponse {
   const { query, docs, method = 'maxnorm', tokenizer = 'ws' } = request;
   const dense = docs.map((doc) => doc.dense_score);
   const explained = explanations(request, lexical, dense);
@@ -197,12 +226,12 @@ export function fuse(request: ReferenceRequest, lexical = lexicalScores(request)
     ...(request.explain === true ? { explain: explained[at] } : {}),
   }));
   results.sort((left, right) => left.rank - right.rank);
-  const warnings = warningsOf(request);
+  const warnings = warningsOf(request, computed);
   const answer = {
     query,
     method,
     tokenizer,
-    dense_source: 'caller',
+    dense_source: computed === undefined ? 'caller' : `model:${computed.model}`,
     results: results.slice(0, request.top_k ?? docs.length),
     ...(warnings.length > 0 ? { warnings } : {}),
   };

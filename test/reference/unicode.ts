@@ -1,87 +1,83 @@
-/** Unicode 17.0 for the oracle: full case folding (CaseFolding.txt, C + F) and general categories L, N, M. */
-import { existsSync, readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
-import { gunzipSync } from 'node:zlib';
-import { fold, isWord } from '../../src/search/unicode.js';
+/**
+ * Unicode 17.0 for the oracle: full case folding (CaseFolding.txt, statuses C and F) and general categories
+ * L, N and M, from `test/vectors/unicode-17.0.json`, which {@link tableOf} makes of Unicode's own files.
+ */
+import { readFileSync } from 'node:fs';
 
-const VERSION = '17.0';
-
-/** Folder of the Unicode Character Database, which lies beside the project and not in it. */
-const database = new URL(`../../../../shared/data/unicode/${VERSION}/`, import.meta.url);
-
-/** A database file's lines without comments, fields trimmed; `undefined` where the file is absent. */
-function databaseRows(name: string): string[][] | undefined {
-  const path = fileURLToPath(new URL(`${name}.txt.gz`, database));
-  if (!existsSync(path)) return undefined;
-  return gunzipSync(new Uint8Array(readFileSync(path)))
-    .toString('utf8')
-    .split('\n')
-    .map((line) => line.replace(/#.*/, '').trim())
-    .filter((line) => line !== '')
-    .map((line) => line.split(';').map((field) => field.trim()));
+/** The table as it lies in its file; code points are hexadecimal. */
+export interface UnicodeTable {
+  readonly version: string;
+  /** Ranges of general category L, N or M, as `first-last`. */
+  readonly words: readonly string[];
+  /** Characters that change, as `character:fold`, the fold's characters joined by `-`. */
+  readonly folds: readonly string[];
 }
 
-function codePoints(field: string): number[] {
-  return field.split(' ').map((hex) => Number.parseInt(hex, 16));
+/** The version of the table. */
+export const version = '17.0.0';
+
+/** Where the table lies. */
+export const tableFile = new URL('../../../test/vectors/unicode-17.0.json', import.meta.url);
+
+const hex = (code: number): string => code.toString(16);
+const code = (text: string): number => Number.parseInt(text, 16);
+
+/** The fields of a Unicode data file's lines. */
+function fieldsOf(text: string): string[][] {
+  const lines = text.split('\n').map((line) => line.replace(/#.*/, '').trim());
+  return lines.filter((line) => line !== '').map((line) => line.split(';').map((field) => field.trim()));
 }
 
-/** Folds of the characters that change, by character. */
-function foldsOf(rows: string[][]): Map<string, string> {
-  const folds = new Map<string, string>();
-  for (const [source = '', status = '', target = ''] of rows) {
-    if (status !== 'C' && status !== 'F') continue;
-    folds.set(String.fromCodePoint(...codePoints(source)), String.fromCodePoint(...codePoints(target)));
-  }
-  return folds;
+/** Ranges of the code points of a set, in hexadecimal. */
+function rangesOf(codes: ReadonlySet<number>): string[] {
+  const sorted = [...codes].sort((left, right) => left - right);
+  const firsts = sorted.filter((one) => !codes.has(one - 1));
+  const lasts = sorted.filter((one) => !codes.has(one + 1));
+  return firsts.map((first, at) => `${hex(first)}-${hex(lasts[at] ?? first)}`);
 }
 
-/** Code points of general category L, N or M by the database's ranges. */
-function wordCharactersOf(rows: string[][]): Set<number> {
-  const found = new Set<number>();
-  for (const [range = '', category = ''] of rows) {
+/** The table of the texts of CaseFolding.txt and DerivedGeneralCategory.txt. */
+export function tableOf(caseFolding: string, generalCategory: string): UnicodeTable {
+  const words = new Set<number>();
+  for (const [range = '', category = ''] of fieldsOf(generalCategory)) {
     if (!/^[LNM]/.test(category)) continue;
     const [first = '', last = first] = range.split('..');
-    for (let point = Number.parseInt(first, 16); point <= Number.parseInt(last, 16); point++)
-      found.add(point);
+    for (let point = code(first); point <= code(last); point++) words.add(point);
   }
-  return found;
+  const folds = fieldsOf(caseFolding)
+    .filter(([, status = '']) => ['C', 'F'].includes(status))
+    .map(
+      ([from = '', , to = '']) =>
+        `${hex(code(from))}:${to
+          .split(' ')
+          .map((part) => hex(code(part)))
+          .join('-')}`,
+    );
+  return { version, words: rangesOf(words), folds };
 }
 
-/** Says that the oracle leans on the table that it is there to check. */
-function lean(file: string): void {
-  console.log(
-    `No ${file}.txt of Unicode ${VERSION} beside the project: the oracle takes the service's own table.`,
-  );
-}
+const table = JSON.parse(readFileSync(tableFile, 'utf8')) as UnicodeTable;
 
-function foldByService(text: string): string {
-  return Array.from(text, (character) => fold(character)).join('');
-}
+const wordCharacters = new Set(
+  table.words.flatMap((range) => {
+    const [first = 0, last = 0] = range.split('-').map(code);
+    return Array.from({ length: last - first + 1 }, (_, at) => first + at);
+  }),
+);
 
-function isWordByService(character: string): boolean {
-  return isWord(character.codePointAt(0) ?? -1);
-}
+const folds = new Map(
+  table.folds.map((fold) => {
+    const [from = '', to = ''] = fold.split(':');
+    return [String.fromCodePoint(code(from)), String.fromCodePoint(...to.split('-').map(code))];
+  }),
+);
 
 /** Full case folding of a text (no Turkic rules, no normalisation). */
-export const foldText: (text: string) => string = (() => {
-  const rows = databaseRows('CaseFolding');
-  if (rows === undefined) {
-    lean('CaseFolding');
-    return foldByService;
-  }
-  const folds = foldsOf(rows);
-  return (text: string) => Array.from(text, (character) => folds.get(character) ?? character).join('');
-})();
+export function foldText(text: string): string {
+  return Array.from(text, (character) => folds.get(character) ?? character).join('');
+}
 
 /** Whether a character (one code point) is of general category L, N or M. */
-export const isWordCharacter: (character: string) => boolean = (() => {
-  if (process.versions.unicode === VERSION)
-    return (character: string) => /^[\p{L}\p{N}\p{M}]$/u.test(character);
-  const rows = databaseRows('DerivedGeneralCategory');
-  if (rows === undefined) {
-    lean('DerivedGeneralCategory');
-    return isWordByService;
-  }
-  const found = wordCharactersOf(rows);
-  return (character: string) => found.has(character.codePointAt(0) ?? -1);
-})();
+export function isWordCharacter(character: string): boolean {
+  return wordCharacters.has(character.codePointAt(0) ?? -1);
+}

@@ -25,7 +25,7 @@ const share = fc.constantFrom(0, 0, 0.05, 0.5, 1);
 export const style: fc.Arbitrary<Style> = fc.record({
   seed: fc.integer({ min: 1, max: 0x7ffffffe }),
   escaped: share,
-  escapedNames: fc.constantFrom(0, 0, 0, 0.05),
+  escapedNames: fc.constantFrom(0, 0, 0.05, 1),
   spaced: share,
   extra: fc.constantFrom(0, 0, 0.3),
   repeated: fc.constantFrom(0, 0, 0.2),
@@ -63,9 +63,12 @@ const IGNORED: readonly [unknown, ...unknown[]] = [
   ...[[], {}, [[[]], { a: [1, 'x'] }], { id: 'no', text: 'no', docs: [{ dense_score: 9 }] }],
 ];
 
-const UNKNOWN_NAMES = ['x', '', 'Query', 'dense_scores', '__proto__', '日本', 'ids'] as const;
+const UNKNOWN_NAMES = [
+  ...(['x', '', 'Query', 'dense_scores', '__proto__', '日本', 'ids', 'toString'] as const),
+  ...(['x"y', '\\', 'text\n', '\u0000', 'docs/', 'query\ud83d\ude00'] as const),
+] as const;
 const WHITE_SPACE = [' ', '\t', '\n', '\r', '  \n'] as const;
-const ENUMERATED = new Set(['method', 'tokenizer']);
+const ENUMERATED = new Set(['method', 'tokenizer', 'mode', 'format', 'use_case', 'surface']);
 const SHORT_ESCAPES = new Map<string, string>([
   ...([
     ['"', '\\"'],
@@ -108,9 +111,12 @@ function writeNumber(value: number, { spaced }: Style, dice: Dice): string {
   return dice.pick([plain, exponential, exponential.toUpperCase(), ...whole]);
 }
 
+/** Members whose own members may have any names. */
+const DICTIONARIES = new Set(['entity_map', 'chinese_glosses']);
+
 /** How a member's value is written: enumerated values as names are, and no unknown names among any names. */
 function styleInside(name: string, style: Style): Style {
-  if (name === 'entity_map') return { ...style, extra: 0 };
+  if (DICTIONARIES.has(name)) return { ...style, extra: 0 };
   return ENUMERATED.has(name) ? { ...style, escaped: style.escapedNames } : style;
 }
 

@@ -1,49 +1,48 @@
 /**
- * The paths of POST /v1/fuse (the native one on the event loop and in the thread pool, the exact one, and the
- * handler that chooses) against the recorded answers and, on random bodies, against the oracle.
+ * POST /v1/fuse (the native module on the event loop and in the thread pool, and the handler over it) against
+ * the recorded answers and, on random bodies, against the oracle, to the last bit.
  */
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import type { Answer } from '../../src/contract/exchange.js';
 import { native } from '../../src/native/addon.js';
-import { fuseExact } from '../../src/search/exact.js';
-import type { ScoredRequest } from '../../src/search/exact.js';
 import { LOOP_BODY_LIMIT, fuseHandler } from '../../src/search/fuse.js';
-import { exactOffLoop } from '../../src/search/offLoop.js';
+import { refusalOffLoop } from '../../src/search/refusalOffLoop.js';
 import { answered, requestWith, staticMode } from './embedding.js';
 import { assertAgrees } from '../reference/agreement.js';
-import type { ReferenceRequest } from '../reference/fuse.js';
+import { fuse, type ReferenceRequest } from '../reference/fuse.js';
 import { fuseVectors } from '../vectors/fuse.js';
 import { plainStyle, style, writeBody } from './bodies.js';
 import { fuseRequest } from './requests.js';
 
-const handler = fuseHandler({ ...native, answerExactlyOffLoop: exactOffLoop(), embedMode: staticMode() });
+const embedMode = staticMode();
+const { fuser } = embedMode;
+const outcomes = native.FuseOutcome;
+const handler = fuseHandler({ ...native, refusalOffLoop: refusalOffLoop(), embedMode });
 let out = new Uint8Array(64);
-const facts = new Float64Array(1);
+const facts = new Float64Array(2);
 
 function parse(bytes: Uint8Array): unknown {
   return JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes));
 }
 
-/** The fast path's answer parsed, `undefined` where it leaves the body to the exact path. */
-function fastAnswer(body: Uint8Array): unknown {
+/** The native module's answer parsed: it takes every valid body. */
+function nativeAnswer(body: Uint8Array): unknown {
   const before = body.slice();
-  let length = native.fuse(body, out, facts);
-  if (length < -2) {
-    out = new Uint8Array(-length);
-    length = native.fuse(body, out, facts);
+  let outcome = fuser.fuse(body, out, facts, 50);
+  if (outcome === outcomes.NeedsRoom) {
+    out = new Uint8Array(facts[0] ?? 0);
+    outcome = fuser.fuse(body, out, facts, 50);
   }
   assert.deepEqual(body, before, 'a body is read only');
-  if (length === -1) return undefined;
-  assert.ok(length > 0, `fuse returned ${length}`);
-  return parse(out.subarray(0, length));
+  assert.equal(outcome, outcomes.Written);
+  return parse(out.subarray(0, facts[0]));
 }
 
-/** The exact path's answer as its bytes would be read. */
-function exactAnswer(request: ReferenceRequest): unknown {
-  const scored: ScoredRequest = JSON.parse(JSON.stringify(request)) as ScoredRequest;
-  return JSON.parse(JSON.stringify(fuseExact(scored, native.logarithm)));
+/** The oracle's answer to the request as its bytes would be read. */
+function expectedAnswer(request: ReferenceRequest): unknown {
+  return fuse(JSON.parse(JSON.stringify(request)) as ReferenceRequest);
 }
 
 /** A handler's answer parsed; it must be a 200. */
@@ -60,45 +59,39 @@ function codePoints(request: ReferenceRequest): number {
 test('every path gives the recorded answers', async () => {
   for (const { id, request } of fuseVectors()) {
     const body = writeBody(request, plainStyle);
-    const fast = fastAnswer(body);
-    assert.ok(fast !== undefined, id);
-    assertAgrees(request, fast);
-    assert.equal(facts[0], codePoints(request), id);
-    assert.deepEqual(exactAnswer(request), fast, id);
+    const answer = nativeAnswer(body);
+    assertAgrees(request, answer);
+    assert.equal(facts[1], codePoints(request), id);
+    assert.deepEqual(answer, expectedAnswer(request), id);
     const room = Buffer.alloc(1 << 20);
-    const pooled = await native.fuseAsync(Buffer.from(body), room);
-    assert.deepEqual(parse(room.subarray(0, pooled.length)), fast, id);
-    assert.equal(pooled.characters, facts[0], id);
-    assert.ok((await native.fuseAsync(Buffer.from(body), Buffer.alloc(0))).length < -2, id);
+    const pooled = await fuser.fuseAsync(Buffer.from(body), room, 50);
+    assert.equal(pooled.outcome, outcomes.Written, id);
+    assert.deepEqual(parse(room.subarray(0, pooled.length)), answer, id);
+    assert.equal(pooled.characters, facts[1], id);
+    const cramped = await fuser.fuseAsync(Buffer.from(body), Buffer.alloc(0), 50);
+    assert.equal(cramped.outcome, outcomes.NeedsRoom, id);
+    assert.ok(cramped.length >= pooled.length, id);
   }
 });
 
-test('fast path = exact path = oracle on random requests, however they are written', () => {
-  let taken = 0;
-  const numRuns = 4000;
+test('native = oracle on random requests, however they are written', () => {
   fc.assert(
     fc.property(fuseRequest, style, (request, how) => {
-      const exact = exactAnswer(request);
-      assertAgrees(request, exact);
-      const fast = fastAnswer(writeBody(request, how));
-      const mustTake = how.escapedNames === 0 && how.repeated === 0;
-      assert.ok(fast !== undefined || !mustTake, 'left to the exact path');
-      if (fast === undefined) return;
-      taken++;
-      // To the last bit: which path answers must not show.
-      assert.deepEqual(fast, exact);
-      assert.equal(facts[0], codePoints(request));
+      const expected = expectedAnswer(request);
+      assertAgrees(request, expected);
+      // To the last bit: how a body is written must not show.
+      assert.deepEqual(nativeAnswer(writeBody(request, how)), expected);
+      assert.equal(facts[1], codePoints(request));
     }),
-    { seed: 20_260_102, numRuns },
+    { seed: 20_260_102, numRuns: 4000 },
   );
-  assert.ok(taken > numRuns / 3, `${taken} of ${numRuns} taken`);
 });
 
-test('the handler answers what no path may change: every valid body, and its charge', async () => {
+test('the handler answers every valid body, and charges it', async () => {
   await fc.assert(
     fc.asyncProperty(fuseRequest, style, async (request, how) => {
       const answer = await handler(requestWith(writeBody(request, how)));
-      assert.deepEqual(bodyOf(answer), exactAnswer(request));
+      assert.deepEqual(bodyOf(answer), expectedAnswer(request));
       assert.equal(answer.charge, codePoints(request));
     }),
     { seed: 20_260_103, numRuns: 1000 },
@@ -113,12 +106,28 @@ test('a body too long for the event loop gets the same answer from the pool', as
     text: `${vector.request.docs[at % 5]?.text ?? ''} ${at} ${'fox '.repeat(at % 7)}`,
     dense_score: Math.sin(at),
   }));
-  for (const escapedNames of [0, 0.01]) {
+  for (const escapedNames of [0, 0.01, 1]) {
     const request: ReferenceRequest = { ...vector.request, docs };
     const body = writeBody(request, { ...plainStyle, escapedNames });
     assert.ok(body.length > LOOP_BODY_LIMIT, `${body.length} bytes`);
     const answer = await handler(requestWith(body));
     assertAgrees(request, bodyOf(answer));
     assert.equal(answer.charge, codePoints(request));
+  }
+});
+
+test('a wrong body is explained, however long it is', async () => {
+  const docs = (count: number): object[] =>
+    Array.from({ length: count }, (_, at) => ({ id: String(at), text: 'fox '.repeat(60), dense_score: at }));
+  for (const count of [1, 2_000]) {
+    const body = writeBody({ query: 'fox', docs: [...docs(count), { id: 5, text: 'x' }] }, plainStyle);
+    assert.equal(body.length > LOOP_BODY_LIMIT, count > 1);
+    const answer = await handler(requestWith(body));
+    assert.deepEqual([answer.status, answer.charge], [422, 0]);
+    const { detail } = answered(answer) as { detail: { type: string; loc: unknown[] }[] };
+    assert.deepEqual(
+      detail.map(({ type, loc }) => [type, loc]),
+      [['string_type', ['body', 'docs', count, 'id']]],
+    );
   }
 });

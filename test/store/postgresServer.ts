@@ -10,12 +10,12 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import postgres from 'postgres';
 import { peersRequired } from '../peers/required.js';
+import { freePort } from '../processes/ports.js';
 
 /** Where Debian puts the programs of each version, newest last; those of the PATH come after. */
 function programs(): string | undefined {
@@ -51,16 +51,6 @@ export function giveToServer(path: string): void {
   const user = serverUser();
   chmodSync(path, 0o600);
   if (user !== undefined) chownSync(path, user.uid, user.gid);
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer().on('error', reject);
-    probe.listen(0, '127.0.0.1', () => {
-      const address = probe.address();
-      probe.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
-    });
-  });
 }
 
 const password = 'p:@/ss?w%rd';

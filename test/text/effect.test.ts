@@ -8,7 +8,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { native } from '../../src/native/addon.js';
-import { tokenize } from '../../src/search/tokenize.js';
+import { tokenize } from '../reference/fuse.js';
 import { projectRoot } from '../peers/python.js';
 
 const folder = join(projectRoot, '../shared/data/cranfield');

@@ -1,4 +1,4 @@
-//! Throughput of the fast path on one core: `cargo run --release --example throughput -- BODY.json …`
+//! Throughput of POST /v1/fuse on one core: `cargo run --release --example throughput -- BODY.json …`
 //! Bodies whose docs have no dense score get them by the static model that ships.
 
 use std::path::Path;
@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use fusegate_core::dense::{Model, Models};
-use fusegate_core::fuse::{Computed, Dense, Outcome, Workspace};
+use fusegate_core::fuse::{Embedding, Outcome, Workspace};
 
 fn main() -> std::io::Result<()> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models/static-256");
     let model = Model::open_static("static-256".to_owned(), [0; 32], &folder)?;
     let models = Arc::new(Models::new(vec![model], Some(0), None));
-    let computed = Computed {
+    let embedding = Embedding {
         models: &models,
         most_docs: usize::MAX,
     };
@@ -23,8 +23,7 @@ fn main() -> std::io::Result<()> {
         let mut times: Vec<f64> = (0..(400 << 20) / body.len())
             .map(|_| {
                 let start = Instant::now();
-                let outcome =
-                    workspace.fuse(std::hint::black_box(&body), &mut out, Dense::Computed(&computed));
+                let outcome = workspace.fuse(std::hint::black_box(&body), &mut out, embedding);
                 assert!(matches!(outcome, Outcome::Written { .. }), "{path}: {outcome:?}");
                 start.elapsed().as_secs_f64()
             })

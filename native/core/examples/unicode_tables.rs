@@ -1,4 +1,4 @@
-//! Generates the Unicode tables of both languages from ICU4X's compiled data (UAX #44, CaseFolding C + F):
+//! Generates the Unicode tables from ICU4X's compiled data (UAX #44, CaseFolding C + F):
 //! `cargo run -p fusegate-core --example unicode_tables` from the project's root.
 
 use std::fmt::Write as _;
@@ -70,71 +70,6 @@ fn rust(words: &[bool], folds: &[(u32, Vec<u32>)]) -> String {
     out + "];\n"
 }
 
-/// A list of numbers as base-36 differences, which keeps the file small and is read in one pass.
-fn deltas(values: impl Iterator<Item = u32>) -> String {
-    let mut last = 0;
-    let digits = |mut n: u32| {
-        let mut text = Vec::new();
-        loop {
-            text.push(char::from_digit(n % 36, 36).expect("a digit"));
-            n /= 36;
-            if n == 0 {
-                return text.iter().rev().collect::<String>();
-            }
-        }
-    };
-    let parts: Vec<String> = values
-        .map(|value| {
-            let text = digits(value - last);
-            last = value;
-            text
-        })
-        .collect();
-    parts.join(" ")
-}
-
-fn quoted_lines(name: &str, text: &str) -> String {
-    let mut lines: Vec<String> = vec![String::new()];
-    for word in text.split_inclusive(' ') {
-        let last = lines.last_mut().expect("a line");
-        if last.len() + word.len() > 100 {
-            lines.push(word.to_owned());
-        } else {
-            last.push_str(word);
-        }
-    }
-    let body = lines
-        .iter()
-        .map(|line| format!("  '{line}'"))
-        .collect::<Vec<_>>()
-        .join(" +\n");
-    format!("export const {name} =\n{body};\n")
-}
-
-fn typescript(words: &[bool], folds: &[(u32, Vec<u32>)]) -> String {
-    let edges = (0..words.len()).filter(|&at| words[at] != (at > 0 && words[at - 1]));
-    let to = folds
-        .iter()
-        .map(|(_, to)| {
-            to.iter()
-                .map(|code| format!("{code:x}"))
-                .collect::<Vec<_>>()
-                .join("-")
-        })
-        .collect::<Vec<_>>()
-        .join(" ");
-    format!(
-        "/**\n * Unicode categories and case folding (UAX #44).\n * {HEADER}\n */\n\
-         export const unicodeVersion = '{VERSION}';\n\
-         /** Code points at which membership in L, N or M changes; base-36 differences. */\n{}\
-         /** Code points that full case folding changes; base-36 differences. */\n{}\
-         /** What each of them folds to: hexadecimal code points joined by `-`. */\n{}",
-        quoted_lines("wordEdges", &deltas(edges.map(|at| at as u32))),
-        quoted_lines("foldFrom", &deltas(folds.iter().map(|(code, _)| *code))),
-        quoted_lines("foldTo", &to),
-    )
-}
-
 fn main() -> std::io::Result<()> {
     let categories = CodePointMapData::<GeneralCategory>::new();
     let mapper = CaseMapper::new();
@@ -144,6 +79,5 @@ fn main() -> std::io::Result<()> {
         .filter(|&code| words[code as usize])
         .filter_map(|code| Some((code, fold(&mapper, code)?)))
         .collect();
-    std::fs::write("native/core/src/unicode_tables.rs", rust(&words, &folds))?;
-    std::fs::write("src/search/unicodeTables.ts", typescript(&words, &folds))
+    std::fs::write("native/core/src/unicode_tables.rs", rust(&words, &folds))
 }

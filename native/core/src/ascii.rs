@@ -3,37 +3,41 @@
 //!
 //! The filter is the shuffle lookup of packed multi-substring search (as in Hyperscan's Teddy).
 
+use crate::simd::{Level, Path};
 use crate::terms::{Hits, Terms};
 
 #[cfg(target_arch = "x86_64")]
-pub(crate) mod avx2;
+mod avx2;
 #[cfg(target_arch = "x86_64")]
-pub(crate) mod avx512;
+mod avx512;
 
 /// Counts the `ws` tokens of the ASCII text `bytes[start..end]` that are terms; returns how many tokens there
 /// are in all. What lies around the text is read at most, never counted.
 pub fn count_ws_ascii(bytes: &[u8], start: usize, end: usize, terms: &Terms, hits: &mut Hits) -> usize {
-    #[cfg(target_arch = "x86_64")]
-    {
-        if avx512::available() {
-            // SAFETY: the CPU has what the function is compiled for, as just found.
-            return unsafe { avx512::count_ws_ascii(bytes, start, end, terms, hits) };
-        }
-        if avx2::available() {
-            // SAFETY: as above.
-            return unsafe { avx2::count_ws_ascii(bytes, start, end, terms, hits) };
-        }
-    }
-    portable_count(bytes, start, end, terms, hits)
+    count_by(Path::best(), bytes, (start, end), terms, hits)
 }
 
-pub(crate) fn portable_count(
+/// [`count_ws_ascii`] by a path of one's choice.
+#[inline]
+pub(crate) fn count_by(
+    path: Path,
     bytes: &[u8],
-    start: usize,
-    end: usize,
+    (start, end): (usize, usize),
     terms: &Terms,
     hits: &mut Hits,
 ) -> usize {
+    match path.level() {
+        // SAFETY: the path proves that the CPU has what the function is compiled for.
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512Vbmi2 => unsafe { avx512::count_ws_ascii(bytes, start, end, terms, hits) },
+        // SAFETY: as above.
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 | Level::Avx2 => unsafe { avx2::count_ws_ascii(bytes, start, end, terms, hits) },
+        Level::Portable => portable_count(bytes, start, end, terms, hits),
+    }
+}
+
+fn portable_count(bytes: &[u8], start: usize, end: usize, terms: &Terms, hits: &mut Hits) -> usize {
     let mut tokens = 0;
     let mut at = start;
     while at < end {

@@ -3,6 +3,8 @@
 //! Stricter than the RFC where the RFC leaves a choice: UTF-8 only, no byte order mark, no lone surrogates,
 //! no number beyond finite binary64, nesting of at most [`MAX_DEPTH`]. Ignored members are held to the same.
 
+use std::collections::HashMap;
+
 use crate::scan;
 
 /// Arrays and objects may stand this deep in one another.
@@ -51,6 +53,16 @@ impl Reason {
             Reason::Infinity => "Infinity",
             Reason::Depth => "nesting over 128",
         }
+    }
+}
+
+/// A value that is not what its reader asks for; whether it is JSON at all shows when it is skipped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unfit;
+
+impl From<Refusal> for Unfit {
+    fn from(_: Refusal) -> Self {
+        Unfit
     }
 }
 
@@ -413,6 +425,163 @@ impl<'a> Scanner<'a> {
         }
     }
 
+    /// Reads an array, or with braces for `brackets` an object, and hands each place where an item begins to
+    /// `item`, which reads it.
+    ///
+    /// # Errors
+    /// Another value, or what `item` says.
+    #[inline]
+    fn items(
+        &mut self,
+        brackets: [u8; 2],
+        mut item: impl FnMut(&mut Self) -> Result<(), Unfit>,
+    ) -> Result<(), Unfit> {
+        self.expect(brackets[0])?;
+        self.skip_space();
+        if self.take(brackets[1]) {
+            return Ok(());
+        }
+        loop {
+            item(self)?;
+            self.skip_space();
+            if !self.take(b',') {
+                break;
+            }
+            self.skip_space();
+        }
+        Ok(self.expect(brackets[1])?)
+    }
+
+    /// Reads an array, each item by `item`.
+    ///
+    /// # Errors
+    /// Another value, or what `item` says.
+    #[inline]
+    pub fn array(&mut self, item: impl FnMut(&mut Self) -> Result<(), Unfit>) -> Result<(), Unfit> {
+        self.items(*b"[]", item)
+    }
+
+    /// Reads an object of any names: `value` is given each member's name and reads its value.
+    ///
+    /// # Errors
+    /// Another value, or what `value` says.
+    #[inline]
+    pub fn dictionary(
+        &mut self,
+        mut value: impl FnMut(&mut Self, Span) -> Result<(), Unfit>,
+    ) -> Result<(), Unfit> {
+        self.items(*b"{}", |scanner| {
+            let name = scanner.key()?;
+            value(scanner, name)
+        })
+    }
+
+    /// Reads an object of which `names` are known, in ASCII: `value` is given a name's place among them and
+    /// reads its value. Unknown members are stepped over. Of a repeated member the last counts (as in
+    /// ECMAScript's JSON.parse), so that `value` must forget what it read for the same name before, and a
+    /// value that it finds unfit is stepped over and held against the object only where none follows that
+    /// fits.
+    ///
+    /// `inside`: how many arrays and objects are open within it, itself included. Returns the bits of the
+    /// names that were met.
+    ///
+    /// # Errors
+    /// Another value, what is no JSON, or a member of which the last value is unfit.
+    #[inline]
+    pub fn members<const COUNT: usize>(
+        &mut self,
+        names: &[&[u8]; COUNT],
+        inside: usize,
+        mut value: impl FnMut(&mut Self, usize) -> Result<(), Unfit>,
+    ) -> Result<u32, Unfit> {
+        let (mut met, mut unfit) = (0, 0);
+        self.dictionary(|scanner, name| {
+            let Some(place) = scanner.place(name, names) else {
+                return Ok(scanner.skip_value(inside)?);
+            };
+            let (start, bit) = (scanner.at, 1 << place);
+            met |= bit;
+            unfit &= !bit;
+            if value(scanner, place).is_err() {
+                unfit |= bit;
+                scanner.at = start;
+                scanner.skip_value(inside)?;
+            }
+            Ok(())
+        })?;
+        if unfit == 0 { Ok(met) } else { Err(Unfit) }
+    }
+
+    /// Reads an object of any names whose values are strings; the places of both go to `pairs`, repeated
+    /// names included. `inside` as for [`Scanner::members`], and as there the last value of a name counts.
+    ///
+    /// # Errors
+    /// Another value, what is no JSON, or a name of which the last value is no string.
+    pub fn pairs(&mut self, inside: usize, pairs: &mut Vec<(Span, Span)>) -> Result<(), Unfit> {
+        // Names whose value is no string, and how many pairs came before.
+        let mut unfit = Vec::new();
+        pairs.clear();
+        self.dictionary(|scanner, name| {
+            let start = scanner.at;
+            match scanner.string() {
+                Ok(value) => pairs.push((name, value)),
+                Err(_) => {
+                    scanner.at = start;
+                    scanner.skip_value(inside)?;
+                    unfit.push((name, pairs.len()));
+                }
+            }
+            Ok(())
+        })?;
+        if unfit.is_empty() {
+            return Ok(());
+        }
+        let plain = |name: Span| {
+            let mut text = Vec::new();
+            unescape(self.bytes(name), &mut text);
+            text
+        };
+        let last: HashMap<Vec<u8>, usize> = (0..pairs.len()).map(|at| (plain(pairs[at].0), at)).collect();
+        let follows = |&(name, before)| last.get(&plain(name)).is_some_and(|&at| at >= before);
+        if unfit.iter().all(follows) {
+            Ok(())
+        } else {
+            Err(Unfit)
+        }
+    }
+
+    /// Place of a string that was read among words of ASCII.
+    #[inline]
+    pub fn place(&self, text: Span, words: &[&[u8]]) -> Option<usize> {
+        let bytes = self.bytes(text);
+        if text.escaped {
+            return words.iter().position(|word| means(bytes, word));
+        }
+        words.iter().position(|word| *word == bytes)
+    }
+
+    /// Reads a boolean.
+    ///
+    /// # Errors
+    /// Another value.
+    pub fn boolean(&mut self) -> Result<bool, Unfit> {
+        let value = self.peek() == Some(b't');
+        self.literal(if value { b"true" } else { b"false" })?;
+        Ok(value)
+    }
+
+    /// Steps over `null` when it comes next, and says whether it did.
+    ///
+    /// # Errors
+    /// What begins like it and is no JSON.
+    pub fn null(&mut self) -> Result<bool, Unfit> {
+        let null = self.peek() == Some(b'n');
+        if null {
+            self.literal(b"null")?;
+        }
+        Ok(null)
+    }
+
     /// Reads a member's name and steps over its colon and the white space around it.
     ///
     /// # Errors
@@ -445,6 +614,22 @@ fn unit(digits: &[u8; 4]) -> Option<u32> {
     let [first, second, third, fourth] = digits.map(|digit| u32::from(HEX[usize::from(digit)]));
     let unit = first << 12 | second << 8 | third << 4 | fourth;
     ((first | second | third | fourth) < 16).then_some(unit)
+}
+
+/// Whether a checked string stands for `word`, which is ASCII.
+fn means(mut text: &[u8], word: &[u8]) -> bool {
+    for &byte in word {
+        let (code, length) = match text.first() {
+            Some(b'\\') => escaped(text),
+            Some(&plain) => (u32::from(plain), 1),
+            None => return false,
+        };
+        if code != u32::from(byte) {
+            return false;
+        }
+        text = &text[length..];
+    }
+    text.is_empty()
 }
 
 /// Appends the characters of a checked string to `out` as UTF-8, escapes resolved (RFC 8259 section 7).
@@ -496,5 +681,119 @@ fn escaped(text: &[u8]) -> (u32, usize) {
         Some(b't') => (0x9, 2),
         Some(&byte) => (u32::from(byte), 2),
         None => (u32::from(b'\\'), 1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::{Map, Value};
+
+    const NAMES: [&[u8]; 3] = [b"a", b"text", b"b"];
+
+    /// Members as [`Scanner::members`] reads them: the last number of each known name.
+    fn numbers(body: &[u8]) -> Option<[Option<f64>; 3]> {
+        let mut read = [None; 3];
+        let mut scanner = Scanner::new(body).ok()?;
+        let members = scanner.members(&NAMES, 1, |scanner, place| {
+            read[place] = None;
+            read[place] = Some(scanner.number()?);
+            Ok(())
+        });
+        let met = members.ok()?;
+        scanner.end().ok()?;
+        for (place, value) in read.iter().enumerate() {
+            assert_eq!(value.is_some(), met >> place & 1 == 1);
+        }
+        Some(read)
+    }
+
+    /// The same by serde_json, which lets the last member of a name win, too.
+    fn naive_numbers(body: &[u8]) -> Option<[Option<f64>; 3]> {
+        let members: Map<String, Value> = serde_json::from_slice(body).ok()?;
+        let number = |name: &[u8]| match members.get(std::str::from_utf8(name).ok()?) {
+            None => Some(None),
+            Some(value) => value.as_f64().map(Some),
+        };
+        Some([number(NAMES[0])?, number(NAMES[1])?, number(NAMES[2])?])
+    }
+
+    fn pairs_of(body: &[u8]) -> Option<Vec<(String, String)>> {
+        let mut pairs = Vec::new();
+        let mut scanner = Scanner::new(body).ok()?;
+        scanner.pairs(1, &mut pairs).ok()?;
+        scanner.end().ok()?;
+        let text = |span: Span| {
+            let mut text = Vec::new();
+            unescape(&body[span.start..span.end], &mut text);
+            String::from_utf8(text).expect("checked text")
+        };
+        Some(
+            pairs
+                .into_iter()
+                .map(|(name, value)| (text(name), text(value)))
+                .collect(),
+        )
+    }
+
+    fn object() -> impl Strategy<Value = String> {
+        let names = prop::sample::select(vec![
+            "a",
+            "b",
+            "text",
+            "\\u0061",
+            "te\\u0078t",
+            "\\u0062",
+            "x\\\"y",
+            "\\\\",
+            "",
+            "tex",
+            "texts",
+            "\\u0000",
+        ]);
+        let values = prop::sample::select(vec![
+            "1",
+            "2.5",
+            "-3e1",
+            "\"a\"",
+            "\"\\n\"",
+            "null",
+            "[]",
+            "{\"a\":1}",
+            "[{\"a\":[]}]",
+            "true",
+        ]);
+        let members = prop::collection::vec((names, values), 0..6).prop_map(|members| {
+            let written: Vec<String> = members
+                .iter()
+                .map(|(name, value)| format!("\"{name}\" : {value}"))
+                .collect();
+            format!("{{{}}}", written.join(","))
+        });
+        // Now and then cut off.
+        (members, prop::option::weighted(0.1, 0usize..40)).prop_map(|(text, cut)| match cut {
+            Some(at) => text.chars().take(at).collect(),
+            None => text,
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(5000))]
+        #[test]
+        fn members_are_those_of_serde_json(body in object()) {
+            prop_assert_eq!(numbers(body.as_bytes()), naive_numbers(body.as_bytes()));
+        }
+
+        #[test]
+        fn pairs_are_those_of_serde_json(body in object()) {
+            let naive = serde_json::from_str::<std::collections::HashMap<String, String>>(&body).ok();
+            let naive = naive.or_else(|| {
+                // serde_json refuses a map for a value that a later one replaces.
+                let members: Map<String, Value> = serde_json::from_str(&body).ok()?;
+                members.into_iter().map(|(name, value)| Some((name, value.as_str()?.to_owned()))).collect()
+            });
+            prop_assert_eq!(pairs_of(body.as_bytes()).map(|pairs| pairs.into_iter().collect()), naive);
+        }
     }
 }

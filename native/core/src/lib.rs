@@ -27,6 +27,7 @@ pub mod regions;
 pub mod request;
 mod scan;
 pub mod shards;
+mod simd;
 pub mod static_model;
 pub mod subwords;
 pub mod terms;

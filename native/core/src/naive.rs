@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::canonical::{Fragment, KINDS};
+use crate::simd::Path;
 use crate::terms::{Bigrams, Hits, Terms};
 use crate::tokenize;
 use crate::unicode::{Kind, folded, kind};
@@ -80,14 +81,10 @@ pub fn assert_same_counts(query: &str, text: &str, offset: usize) {
         buffer.extend_from_slice(b"\"a");
         let total = crate::ascii::count_ws_ascii(&buffer, start, end, &terms, &mut hits);
         assert_eq!((drained(&mut hits), total), expected, "ws by blocks");
-        #[cfg(target_arch = "x86_64")]
-        if crate::ascii::avx2::available() {
-            // SAFETY: the CPU has what the function is compiled for, as just found.
-            let total = unsafe { crate::ascii::avx2::count_ws_ascii(&buffer, start, end, &terms, &mut hits) };
-            assert_eq!((drained(&mut hits), total), expected, "ws by blocks, AVX2");
+        for path in Path::all() {
+            let total = crate::ascii::count_by(path, &buffer, (start, end), &terms, &mut hits);
+            assert_eq!((drained(&mut hits), total), expected, "ws by {path:?}");
         }
-        let total = crate::ascii::portable_count(&buffer, start, end, &terms, &mut hits);
-        assert_eq!((drained(&mut hits), total), expected, "ws, portable");
     }
 
     let mut pairs = Bigrams::default();

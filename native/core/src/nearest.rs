@@ -3,6 +3,7 @@
 
 use std::cmp::Ordering;
 
+use crate::simd::{Level, Path};
 use crate::static_model::{DIMENSION, Vector};
 
 /// Vectors that are looked at together.
@@ -79,20 +80,27 @@ fn compare_avx2(query: &Vector, square: u32, vectors: &[Vector], squares: &[u32]
     compare_with(query, square, vectors, squares, out);
 }
 
-/// As [`compare_with`], by the best that the CPU has.
-fn compare(query: &Vector, square: u32, vectors: &[Vector], squares: &[u32], out: &mut [f64; BLOCK]) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        if is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("avx512vl") {
-            // SAFETY: the CPU has what the function is compiled for, as just found.
-            return unsafe { compare_avx512(query, square, vectors, squares, out) };
+/// As [`compare_with`], by a path of the CPU.
+fn compare(
+    path: Path,
+    (query, square): (&Vector, u32),
+    vectors: &[Vector],
+    squares: &[u32],
+    out: &mut [f64; BLOCK],
+) {
+    match path.level() {
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512Vbmi2 | Level::Avx512 => {
+            // SAFETY: the path proves that the CPU has what the function is compiled for.
+            unsafe { compare_avx512(query, square, vectors, squares, out) }
         }
-        if is_x86_feature_detected!("avx2") {
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2 => {
             // SAFETY: as above.
-            return unsafe { compare_avx2(query, square, vectors, squares, out) };
+            unsafe { compare_avx2(query, square, vectors, squares, out) }
         }
+        Level::Portable => compare_with(query, square, vectors, squares, out),
     }
-    compare_with(query, square, vectors, squares, out);
 }
 
 /// The best few of what was offered.
@@ -133,7 +141,7 @@ impl Best {
         if self.most == 0 || square == 0 {
             return;
         }
-        compare(query, square, vectors, squares, &mut similarities);
+        compare(Path::best(), (query, square), vectors, squares, &mut similarities);
         for (index, &similarity) in (first..).zip(&similarities[..vectors.len()]) {
             if similarity > self.least {
                 self.offer(Neighbour { index, similarity });
@@ -216,13 +224,9 @@ mod tests {
             let (mut plain, mut fast) = ([0.0; BLOCK], [0.0; BLOCK]);
             for query in &all {
                 compare_with(query, square(query), &all, &squares, &mut plain);
-                compare(query, square(query), &all, &squares, &mut fast);
-                prop_assert_eq!(plain[..all.len()].to_vec(), fast[..all.len()].to_vec());
-                #[cfg(target_arch = "x86_64")]
-                if is_x86_feature_detected!("avx2") {
-                    // SAFETY: the CPU has what the function is compiled for, as just found.
-                    unsafe { compare_avx2(query, square(query), &all, &squares, &mut fast) };
-                    prop_assert_eq!(plain[..all.len()].to_vec(), fast[..all.len()].to_vec());
+                for path in Path::all() {
+                    compare(path, (query, square(query)), &all, &squares, &mut fast);
+                    prop_assert_eq!(plain[..all.len()].to_vec(), fast[..all.len()].to_vec(), "{:?}", path);
                 }
             }
         }

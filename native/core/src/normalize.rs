@@ -18,7 +18,7 @@ use crate::{normalize_tables, unicode};
 use edits::{Edit, Edits};
 use gloss::{Bounds, Glosses, Place, Refused};
 use properties::Kind;
-use request::{Options, Reader};
+use request::Options;
 
 /// Version of the CLDR names, such as `48.2.0`.
 pub const CLDR_VERSION: &str = normalize_tables::CLDR_VERSION;
@@ -38,12 +38,13 @@ pub enum Mode {
 }
 
 impl Mode {
+    /// Every mode.
+    pub const ALL: [Mode; 3] = [Mode::Augment, Mode::Replace, Mode::Repair];
+
     /// The mode of a name, if it is one.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
-        [Mode::Augment, Mode::Replace, Mode::Repair]
-            .into_iter()
-            .find(|mode| mode.name() == name)
+        Mode::ALL.into_iter().find(|mode| mode.name() == name)
     }
 
     /// Its name on the wire.
@@ -113,7 +114,7 @@ fn checked(bytes: &[u8]) -> &str {
     simdutf8::basic::from_utf8(bytes).unwrap_or_default()
 }
 
-/// What the fast path made of a body.
+/// What became of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// The answer was written: its length, and how many characters the request counts for.
@@ -123,8 +124,8 @@ pub enum Outcome {
         /// Code points of the text.
         characters: u64,
     },
-    /// Something in it is for the exact path.
-    Declined,
+    /// It is no valid request.
+    Invalid,
     /// The glosses are over the bounds.
     Refused(Refused),
     /// The answer needs more room; it waits in [`Workspace::take_answer`].
@@ -149,13 +150,13 @@ const KEPT_BYTES: usize = 4 << 20;
 impl Workspace {
     /// Answers `body` into `out`.
     pub fn normalize(&mut self, body: &[u8], out: &mut [u8], bounds: Bounds) -> Outcome {
-        let Ok(options) = Reader::read(body) else {
-            return Outcome::Declined;
+        let Ok(options) = request::read(body) else {
+            return Outcome::Invalid;
         };
         self.answer.clear();
         let outcome = match self.write(body, &options, bounds) {
             Ok(Some(characters)) => self.copied(out, characters),
-            Ok(None) => Outcome::Declined,
+            Ok(None) => Outcome::Invalid,
             Err(refused) => Outcome::Refused(refused),
         };
         if matches!(outcome, Outcome::NeedsRoom { .. }) {

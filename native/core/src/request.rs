@@ -1,12 +1,8 @@
 //! Reading a FuseRequest out of its bytes in one pass, without building values: places of strings and
-//! numbers.
-//!
-//! What is valid but unusual (a repeated or escaped member name) is left to the exact path, and
-//! so is everything invalid: it names the errors.
+//! numbers. Every valid one is read, however it is written; what is wrong with an invalid one is for others
+//! to say.
 
-use Stopped::Declined;
-
-use crate::json::{Refusal, Scanner, Span};
+use crate::json::{Scanner, Span, Unfit};
 
 /// How the two lists become one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +21,9 @@ pub enum Tokenizer {
     /// Character bigrams inside those runs.
     Ngram,
 }
+
+const METHODS: [(&[u8], Method); 2] = [(b"maxnorm", Method::MaxNorm), (b"rrf", Method::Rrf)];
+const TOKENIZERS: [(&[u8], Tokenizer); 2] = [(b"ws", Tokenizer::Ws), (b"ngram", Tokenizer::Ngram)];
 
 /// One candidate document.
 #[derive(Debug, Clone, Copy)]
@@ -68,21 +67,6 @@ pub struct Options {
     pub embed_model: Option<Span>,
 }
 
-/// Why reading ended before the body did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stopped {
-    /// The exact path must look at the body.
-    Declined,
-    /// A doc has no dense score, whatever the rest of the body is.
-    Unscored,
-}
-
-impl From<Refusal> for Stopped {
-    fn from(_: Refusal) -> Self {
-        Declined
-    }
-}
-
 const NOWHERE: Span = Span {
     start: usize::MAX,
     end: usize::MAX,
@@ -119,281 +103,152 @@ pub struct Lists {
     pub entities: Vec<(Span, Span)>,
 }
 
-/// What a doc without a dense score means to the reader.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unscored {
-    /// Reading ends there: [`Stopped::Unscored`].
-    Stops,
-    /// It is noted.
-    Noted,
-}
+const NAMES: [&[u8]; 13] = [
+    b"query",
+    b"docs",
+    b"method",
+    b"tokenizer",
+    b"top_k",
+    b"weights",
+    b"k1",
+    b"b",
+    b"rrf_k",
+    b"return_text",
+    b"explain",
+    b"embed_model",
+    b"entity_map",
+];
+/// The bits of `query` and `docs`.
+const REQUIRED: u32 = 0b11;
+
+const DOC_NAMES: [&[u8]; 3] = [b"id", b"text", b"dense_score"];
+/// The bits of `id` and `text`.
+const DOC_REQUIRED: u32 = 0b11;
 
 /// Reads `body`; what it lists goes to `lists`.
 ///
 /// # Errors
-/// [`Stopped::Declined`] for whatever the exact path must look at.
-pub fn read(body: &[u8], lists: &mut Lists, unscored: Unscored) -> Result<Options, Stopped> {
+/// It is invalid.
+pub fn read(body: &[u8], lists: &mut Lists) -> Result<Options, Unfit> {
     lists.docs.clear();
     lists.entities.clear();
-    let mut reader = Reader {
-        body,
-        scanner: Scanner::new(body)?,
-        options: Options::default(),
-        lists,
-        unscored,
+    let mut options = Options::default();
+    let mut scanner = Scanner::new(body)?;
+    scanner.skip_space();
+    let met = scanner.members(&NAMES, 1, |scanner, place| {
+        match NAMES[place] {
+            b"query" => options.query = scanner.string()?,
+            b"docs" => options.all_dense = documents(scanner, &mut lists.docs)?,
+            b"method" => options.method = word(scanner, &METHODS)?,
+            b"tokenizer" => options.tokenizer = word(scanner, &TOKENIZERS)?,
+            b"top_k" => options.top_k = top_k(scanner)?,
+            b"weights" => (options.bm25_weight, options.dense_weight) = weights(scanner)?,
+            b"k1" => options.k1 = number(scanner, 0.0, f64::MAX)?,
+            b"b" => options.b = number(scanner, 0.0, 1.0)?,
+            b"rrf_k" => options.rrf_k = number(scanner, 1.0, 1e6)?,
+            b"return_text" => options.return_text = scanner.boolean()?,
+            b"explain" => options.explain = scanner.boolean()?,
+            b"embed_model" => options.embed_model = Some(scanner.string()?),
+            _ => entity_map(scanner, &mut lists.entities)?,
+        }
+        Ok(())
+    })?;
+    scanner.end()?;
+    let complete = met & REQUIRED == REQUIRED && !lists.docs.is_empty();
+    if complete { Ok(options) } else { Err(Unfit) }
+}
+
+/// Reads the docs; whether each has a dense score.
+fn documents(scanner: &mut Scanner, docs: &mut Vec<Doc>) -> Result<bool, Unfit> {
+    let mut all_dense = true;
+    docs.clear();
+    scanner.array(|scanner| {
+        let (doc, dense) = document(scanner)?;
+        all_dense &= dense;
+        docs.push(doc);
+        Ok(())
+    })?;
+    Ok(all_dense)
+}
+
+/// Reads a doc; whether it has a dense score.
+#[inline]
+fn document(scanner: &mut Scanner) -> Result<(Doc, bool), Unfit> {
+    let (mut id, mut text, mut dense) = (NOWHERE, NOWHERE, None);
+    let met = scanner.members(&DOC_NAMES, 3, |scanner, place| {
+        match DOC_NAMES[place] {
+            b"id" => id = scanner.string()?,
+            b"text" => text = scanner.string()?,
+            // Adding 0 turns -0 into 0, which is what the answer must say.
+            _ if !scanner.null()? => dense = Some(scanner.number()? + 0.0),
+            _ => dense = None,
+        }
+        Ok(())
+    })?;
+    if met & DOC_REQUIRED != DOC_REQUIRED {
+        return Err(Unfit);
+    }
+    let doc = Doc {
+        id,
+        text,
+        dense: dense.unwrap_or(0.0),
     };
-    reader.scanner.skip_space();
-    let mut seen = 0;
-    reader.object(|reader, name| reader.member(name, &mut seen))?;
-    reader.scanner.end()?;
-    let complete = reader.options.query != NOWHERE && !reader.lists.docs.is_empty();
-    if complete {
-        Ok(reader.options)
+    Ok((doc, dense.is_some()))
+}
+
+/// Reads a string that is one of a closed list.
+fn word<T: Copy, const COUNT: usize>(scanner: &mut Scanner, known: &[(&[u8], T); COUNT]) -> Result<T, Unfit> {
+    let text = scanner.string()?;
+    let place = scanner.place(text, &known.each_ref().map(|(word, _)| *word));
+    place.map(|place| known[place].1).ok_or(Unfit)
+}
+
+fn number(scanner: &mut Scanner, least: f64, most: f64) -> Result<f64, Unfit> {
+    let value = scanner.number()?;
+    if (least..=most).contains(&value) {
+        Ok(value + 0.0)
     } else {
-        Err(Declined)
+        Err(Unfit)
     }
 }
 
-struct Reader<'a, 'd> {
-    body: &'a [u8],
-    scanner: Scanner<'a>,
-    options: Options,
-    lists: &'d mut Lists,
-    unscored: Unscored,
+fn top_k(scanner: &mut Scanner) -> Result<usize, Unfit> {
+    if scanner.null()? {
+        return Ok(usize::MAX);
+    }
+    let value = number(scanner, 1.0, f64::MAX)?;
+    // Saturates: no request has that many docs.
+    if value.fract() == 0.0 {
+        Ok(value as usize)
+    } else {
+        Err(Unfit)
+    }
 }
 
-/// Notes that a member was met; a second time is for the exact path, where the last one wins.
-fn once(seen: &mut u32, bit: u32) -> Result<(), Stopped> {
-    if *seen & (1 << bit) != 0 {
-        return Err(Declined);
+fn entity_map(scanner: &mut Scanner, entities: &mut Vec<(Span, Span)>) -> Result<(), Unfit> {
+    entities.clear();
+    if scanner.null()? {
+        return Ok(());
     }
-    *seen |= 1 << bit;
-    Ok(())
+    scanner.pairs(2, entities)?;
+    let empty = entities.iter().any(|(form, _)| form.start == form.end);
+    if empty { Err(Unfit) } else { Ok(()) }
 }
 
-impl<'a> Reader<'a, '_> {
-    /// Reads an object of known names and hands each of them to `member`, which reads the value.
-    #[inline]
-    fn object(
-        &mut self,
-        mut member: impl FnMut(&mut Self, &'a [u8]) -> Result<(), Stopped>,
-    ) -> Result<(), Stopped> {
-        self.dictionary(|reader, name| {
-            if name.escaped {
-                return Err(Declined);
-            }
-            member(reader, &reader.body[name.start..name.end])
-        })
-    }
-
-    /// Reads an object of any names.
-    #[inline]
-    fn dictionary(
-        &mut self,
-        mut member: impl FnMut(&mut Self, Span) -> Result<(), Stopped>,
-    ) -> Result<(), Stopped> {
-        self.scanner.expect(b'{')?;
-        self.scanner.skip_space();
-        if self.scanner.take(b'}') {
-            return Ok(());
-        }
-        loop {
-            let name = self.scanner.key()?;
-            member(self, name)?;
-            self.scanner.skip_space();
-            if !self.scanner.take(b',') {
-                break;
-            }
-            self.scanner.skip_space();
-        }
-        Ok(self.scanner.expect(b'}')?)
-    }
-
-    fn member(&mut self, name: &[u8], seen: &mut u32) -> Result<(), Stopped> {
-        const NAMES: [&[u8]; 13] = [
-            b"query",
-            b"docs",
-            b"method",
-            b"tokenizer",
-            b"top_k",
-            b"weights",
-            b"k1",
-            b"b",
-            b"rrf_k",
-            b"return_text",
-            b"explain",
-            b"embed_model",
-            b"entity_map",
-        ];
-        let Some(place) = NAMES.iter().position(|known| *known == name) else {
-            return Ok(self.scanner.skip_value(1)?);
-        };
-        once(seen, place as u32)?;
-        match name {
-            b"query" => self.options.query = self.scanner.string()?,
-            b"docs" => self.documents()?,
-            b"method" => {
-                self.options.method = match self.word()? {
-                    b"maxnorm" => Method::MaxNorm,
-                    b"rrf" => Method::Rrf,
-                    _ => return Err(Declined),
-                }
-            }
-            b"tokenizer" => {
-                self.options.tokenizer = match self.word()? {
-                    b"ws" => Tokenizer::Ws,
-                    b"ngram" => Tokenizer::Ngram,
-                    _ => return Err(Declined),
-                }
-            }
-            b"top_k" => self.top_k()?,
-            b"weights" => self.weights()?,
-            b"k1" => self.options.k1 = self.number(0.0, f64::MAX)?,
-            b"b" => self.options.b = self.number(0.0, 1.0)?,
-            b"rrf_k" => self.options.rrf_k = self.number(1.0, 1e6)?,
-            b"return_text" => self.options.return_text = self.boolean()?,
-            b"explain" => self.options.explain = self.boolean()?,
-            b"embed_model" => self.options.embed_model = Some(self.scanner.string()?),
-            _ => self.entity_map()?,
-        }
+/// Reads both weights, and scales them to a sum of 1.
+fn weights(scanner: &mut Scanner) -> Result<(f64, f64), Unfit> {
+    const WEIGHTS: [&[u8]; 2] = [b"bm25", b"dense"];
+    let mut weights = [0.0; 2];
+    let met = scanner.members(&WEIGHTS, 2, |scanner, place| {
+        weights[place] = number(scanner, 0.0, f64::MAX)?;
         Ok(())
+    })?;
+    let [bm25, dense] = weights;
+    let larger = bm25.max(dense);
+    if met != 0b11 || larger == 0.0 {
+        return Err(Unfit);
     }
-
-    fn documents(&mut self) -> Result<(), Stopped> {
-        self.scanner.expect(b'[')?;
-        self.scanner.skip_space();
-        if self.scanner.take(b']') {
-            return Ok(());
-        }
-        loop {
-            self.document()?;
-            self.scanner.skip_space();
-            if !self.scanner.take(b',') {
-                break;
-            }
-            self.scanner.skip_space();
-        }
-        Ok(self.scanner.expect(b']')?)
-    }
-
-    #[inline]
-    fn document(&mut self) -> Result<(), Stopped> {
-        let (mut id, mut text, mut dense) = (NOWHERE, NOWHERE, None);
-        let mut seen = 0;
-        self.object(|reader, name| {
-            match name {
-                b"id" => {
-                    once(&mut seen, 0)?;
-                    id = reader.scanner.string()?;
-                }
-                b"text" => {
-                    once(&mut seen, 1)?;
-                    text = reader.scanner.string()?;
-                }
-                b"dense_score" => {
-                    once(&mut seen, 2)?;
-                    match reader.scanner.peek() {
-                        Some(b'n') => reader.scanner.literal(b"null")?,
-                        // Adding 0 turns -0 into 0, which is what the answer must say.
-                        _ => dense = Some(reader.scanner.number()? + 0.0),
-                    }
-                }
-                _ => reader.scanner.skip_value(3)?,
-            }
-            Ok(())
-        })?;
-        if id == NOWHERE || text == NOWHERE {
-            return Err(Declined);
-        }
-        if dense.is_none() && self.unscored == Unscored::Stops {
-            return Err(Stopped::Unscored);
-        }
-        self.options.all_dense &= dense.is_some();
-        self.lists.docs.push(Doc {
-            id,
-            text,
-            dense: dense.unwrap_or(0.0),
-        });
-        Ok(())
-    }
-
-    /// A string without escapes, as its bytes.
-    fn word(&mut self) -> Result<&'a [u8], Stopped> {
-        let span = self.scanner.string()?;
-        if span.escaped {
-            Err(Declined)
-        } else {
-            Ok(&self.body[span.start..span.end])
-        }
-    }
-
-    fn number(&mut self, least: f64, most: f64) -> Result<f64, Stopped> {
-        let value = self.scanner.number()?;
-        if (least..=most).contains(&value) {
-            Ok(value + 0.0)
-        } else {
-            Err(Declined)
-        }
-    }
-
-    fn boolean(&mut self) -> Result<bool, Stopped> {
-        let value = self.scanner.peek() == Some(b't');
-        self.scanner.literal(if value { b"true" } else { b"false" })?;
-        Ok(value)
-    }
-
-    fn top_k(&mut self) -> Result<(), Stopped> {
-        if self.scanner.peek() == Some(b'n') {
-            return Ok(self.scanner.literal(b"null")?);
-        }
-        let value = self.number(1.0, f64::MAX)?;
-        if value.fract() != 0.0 {
-            return Err(Declined);
-        }
-        // Saturates: no request has that many docs.
-        self.options.top_k = value as usize;
-        Ok(())
-    }
-
-    fn entity_map(&mut self) -> Result<(), Stopped> {
-        if self.scanner.peek() == Some(b'n') {
-            return Ok(self.scanner.literal(b"null")?);
-        }
-        self.dictionary(|reader, form| {
-            let substitute = reader.scanner.string()?;
-            reader.lists.entities.push((form, substitute));
-            if form.start == form.end {
-                Err(Declined)
-            } else {
-                Ok(())
-            }
-        })
-    }
-
-    fn weights(&mut self) -> Result<(), Stopped> {
-        let (mut bm25, mut dense, mut seen) = (f64::NAN, f64::NAN, 0);
-        self.object(|reader, name| {
-            match name {
-                b"bm25" => {
-                    once(&mut seen, 0)?;
-                    bm25 = reader.number(0.0, f64::MAX)?;
-                }
-                b"dense" => {
-                    once(&mut seen, 1)?;
-                    dense = reader.number(0.0, f64::MAX)?;
-                }
-                _ => reader.scanner.skip_value(2)?,
-            }
-            Ok(())
-        })?;
-        let larger = bm25.max(dense);
-        if bm25.is_nan() || dense.is_nan() || larger == 0.0 {
-            return Err(Declined);
-        }
-        // Scaled by the larger before summing, so that the sum cannot overflow.
-        let (bm25, dense) = (bm25 / larger, dense / larger);
-        self.options.bm25_weight = bm25 / (bm25 + dense);
-        self.options.dense_weight = dense / (bm25 + dense);
-        Ok(())
-    }
+    // Scaled by the larger before summing, so that the sum cannot overflow.
+    let (bm25, dense) = (bm25 / larger, dense / larger);
+    Ok((bm25 / (bm25 + dense), dense / (bm25 + dense)))
 }

@@ -1,13 +1,24 @@
 //! Finding the bytes that end a plain stretch of a JSON string (RFC 8259 section 7), 64 at a time where the
 //! CPU can.
 
+#[cfg(target_arch = "x86_64")]
+use crate::simd::Level;
+use crate::simd::Path;
+
 /// First offset from `at` on at which a string cannot go on plainly (a quote, a backslash, a control
 /// character, or the end of `bytes`), and whether all bytes before it are ASCII.
 #[inline]
 pub fn string_stop(bytes: &[u8], at: usize) -> (usize, bool) {
+    string_stop_by(Path::best(), bytes, at)
+}
+
+/// [`string_stop`] by a path of one's choice.
+#[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables))]
+#[inline]
+fn string_stop_by(path: Path, bytes: &[u8], at: usize) -> (usize, bool) {
     #[cfg(target_arch = "x86_64")]
-    if std::is_x86_feature_detected!("avx2") {
-        // SAFETY: the CPU has AVX2, as just found.
+    if path.level() >= Level::Avx2 {
+        // SAFETY: the path proves that the CPU has what the function is compiled for.
         return unsafe { avx2::string_stop(bytes, at) };
     }
     portable_string_stop(bytes, at)
@@ -130,11 +141,17 @@ mod tests {
             at in 0usize..300,
         ) {
             let at = at.min(bytes.len());
-            prop_assert_eq!(string_stop(&bytes, at), naive_string_stop(&bytes, at));
-            prop_assert_eq!(portable_string_stop(&bytes, at), naive_string_stop(&bytes, at));
+            let expected = naive_string_stop(&bytes, at);
+            for path in Path::all() {
+                prop_assert_eq!(string_stop_by(path, &bytes, at), expected, "{:?}", path);
+            }
             bytes.retain(|&byte| byte >= 0x20 && byte != b'"' && byte != b'\\');
             let at = at.min(bytes.len());
-            prop_assert_eq!(string_stop(&bytes, at), naive_string_stop(&bytes, at));
+            let expected = naive_string_stop(&bytes, at);
+            for path in Path::all() {
+                prop_assert_eq!(string_stop_by(path, &bytes, at), expected, "{:?}", path);
+            }
+            prop_assert_eq!(string_stop(&bytes, at), expected);
         }
     }
 }

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use memmap2::Mmap;
 
+use crate::simd::{self, Level};
 use crate::wordpiece::Vocabulary;
 
 /// Numbers of a vector.
@@ -86,18 +87,20 @@ impl StaticModel {
     }
 
     fn sum(&self, pieces: &[u32]) -> Sums {
+        sum_by(simd::Path::best(), self.rows(), pieces)
+    }
+}
+
+/// Sums the rows of pieces by a path of the CPU.
+fn sum_by(path: simd::Path, rows: &[Vector], pieces: &[u32]) -> Sums {
+    match path.level() {
+        // SAFETY: the path proves that the CPU has what the function is compiled for.
         #[cfg(target_arch = "x86_64")]
-        {
-            if is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("avx512vl") {
-                // SAFETY: the CPU has what the function is compiled for, as just found.
-                return unsafe { sum_avx512(self.rows(), pieces) };
-            }
-            if is_x86_feature_detected!("avx2") {
-                // SAFETY: as above.
-                return unsafe { sum_avx2(self.rows(), pieces) };
-            }
-        }
-        sum_portable(self.rows(), pieces)
+        Level::Avx512Vbmi2 | Level::Avx512 => unsafe { sum_avx512(rows, pieces) },
+        // SAFETY: as above.
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2 => unsafe { sum_avx2(rows, pieces) },
+        Level::Portable => sum_portable(rows, pieces),
     }
 }
 
@@ -195,16 +198,8 @@ mod tests {
                 std::array::from_fn(|at| if at % 3 == row { numbers[row].max(-127) } else { at as i8 })
             }).collect();
             let expected = naive(&rows, &pieces);
-            prop_assert_eq!(sum_portable(&rows, &pieces), expected);
-            #[cfg(target_arch = "x86_64")]
-            if is_x86_feature_detected!("avx2") {
-                // SAFETY: the CPU has it, as just found.
-                prop_assert_eq!(unsafe { sum_avx2(&rows, &pieces) }, expected);
-            }
-            #[cfg(target_arch = "x86_64")]
-            if is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("avx512vl") {
-                // SAFETY: as above.
-                prop_assert_eq!(unsafe { sum_avx512(&rows, &pieces) }, expected);
+            for path in simd::Path::all() {
+                prop_assert_eq!(sum_by(path, &rows, &pieces), expected, "{:?}", path);
             }
         }
     }

@@ -9,7 +9,7 @@ use fusegate_core::audit::naive::assert_audited;
 use fusegate_core::audit::records::Format;
 use fusegate_core::canonical::Fragment;
 use fusegate_core::dense::{Model, Models};
-use fusegate_core::fuse::{Computed, Dense, Outcome, Workspace};
+use fusegate_core::fuse::{Embedding, Outcome, Workspace};
 use fusegate_core::normalize::{self, Mode};
 use fusegate_core::{json, naive, shards};
 
@@ -93,7 +93,8 @@ fn answers_are_json() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models/static-256");
     let model = Model::open_static("static-256".to_owned(), [0; 32], &folder).expect("the model");
     let models = Arc::new(Models::new(vec![model], Some(0), None));
-    let computed = Computed {
+    let none = Arc::new(Models::new(Vec::new(), None, None));
+    let embedding = Embedding {
         models: &models,
         most_docs: 50,
     };
@@ -101,8 +102,10 @@ fn answers_are_json() {
     let (mut scored, mut computed_here) = (0, 0);
     let mut out = vec![0; 1 << 20];
     for body in bytes("fuse") {
-        let needs = workspace.fuse(&body, &mut out, Dense::Caller) == Outcome::NeedsModel;
-        let outcome = workspace.fuse(&body, &mut out, Dense::Computed(&computed));
+        let models = &none;
+        let unaided = Embedding { models, ..embedding };
+        let needs = workspace.fuse(&body, &mut out, unaided) == Outcome::Invalid;
+        let outcome = workspace.fuse(&body, &mut out, embedding);
         if let Outcome::Written { length, .. } = outcome {
             serde_json::from_slice::<serde_json::Value>(&out[..length]).expect("an answer in JSON");
             *(if needs { &mut computed_here } else { &mut scored }) += 1;

@@ -15,50 +15,62 @@ thread_local! {
     static WORKSPACE: RefCell<Workspace> = RefCell::default();
 }
 
-/// The fast path left the body to the exact one.
-const DECLINED: f64 = -1.0;
-/// The glosses make the text too long.
-const LONG_TEXT: f64 = -2.0;
-/// A surface form is too long for the text.
-const LONG_FORM: f64 = -3.0;
-
-fn code(outcome: Outcome) -> f64 {
-    match outcome {
-        Outcome::Written { length, .. } => length as f64,
-        Outcome::Declined => DECLINED,
-        Outcome::Refused(Refused::Text) => LONG_TEXT,
-        Outcome::Refused(Refused::Forms) => LONG_FORM,
-        Outcome::NeedsRoom { length, .. } => -(length as f64),
-    }
-}
-
-fn characters(outcome: Outcome) -> f64 {
-    match outcome {
-        Outcome::Written { characters, .. } | Outcome::NeedsRoom { characters, .. } => characters as f64,
-        _ => 0.0,
-    }
-}
-
-/// Answers a NormalizeRequest's bytes into `out`, which must not overlap them. Returns the answer's length
-/// and sets `facts[0]` to the characters it counts for; or returns -1 (left to the exact path), -2 or -3
-/// (glosses that take longer than the event loop should wait), or minus the room that `out` must have.
+/// What became of a NormalizeRequest's bytes.
 #[napi]
-pub fn normalize(body: &[u8], mut out: Uint8ArraySlice<'_>, mut facts: Float64ArraySlice<'_>) -> f64 {
+pub enum NormalizeOutcome {
+    /// The answer was written.
+    Written,
+    /// It needs more room.
+    NeedsRoom,
+    /// They are no valid request.
+    Invalid,
+    /// The glosses make the text too long.
+    LongText,
+    /// A surface form is too long for the text.
+    LongForm,
+}
+
+/// An outcome, the answer's bytes (written, or room for them needed), and the characters that it counts for.
+fn told(outcome: Outcome) -> (NormalizeOutcome, f64, f64) {
+    match outcome {
+        Outcome::Written { length, characters } => {
+            (NormalizeOutcome::Written, length as f64, characters as f64)
+        }
+        Outcome::NeedsRoom { length, characters } => {
+            (NormalizeOutcome::NeedsRoom, length as f64, characters as f64)
+        }
+        Outcome::Invalid => (NormalizeOutcome::Invalid, 0.0, 0.0),
+        Outcome::Refused(Refused::Text) => (NormalizeOutcome::LongText, 0.0, 0.0),
+        Outcome::Refused(Refused::Forms) => (NormalizeOutcome::LongForm, 0.0, 0.0),
+    }
+}
+
+/// Answers a NormalizeRequest's bytes into `out`, which must not overlap them, and sets `facts` to the
+/// answer's length (written, or needed) and the characters that it counts for. `LongText` and `LongForm` mean
+/// here that the glosses take longer than the event loop should wait.
+#[napi]
+pub fn normalize(
+    body: &[u8],
+    mut out: Uint8ArraySlice<'_>,
+    mut facts: Float64ArraySlice<'_>,
+) -> NormalizeOutcome {
     // SAFETY: the caller keeps `out` apart from `body`; no JavaScript runs before this function returns, so
     // nothing else reads or writes either array meanwhile.
     let (out, facts) = unsafe { (out.as_mut(), facts.as_mut()) };
     let outcome = WORKSPACE.with_borrow_mut(|workspace| workspace.normalize(body, out, Bounds::BRIEF));
-    if let Some(fact) = facts.first_mut() {
-        *fact = characters(outcome);
+    let (outcome, length, characters) = told(outcome);
+    if let [first, second, ..] = facts {
+        (*first, *second) = (length, characters);
     }
-    code(outcome)
+    outcome
 }
 
 /// What [`normalize_async`] did.
 #[napi(object)]
 pub struct NormalizeResult {
-    /// Bytes of the answer; -1: left to the exact path, -2: the glosses make the text too long, -3: the
-    /// longest surface form is too long for it.
+    /// What became of the body; never `NeedsRoom`.
+    pub outcome: NormalizeOutcome,
+    /// Bytes of the answer.
     pub length: f64,
     /// Characters it counts for.
     pub characters: f64,
@@ -85,12 +97,15 @@ impl Task for NormalizeTask {
     }
 
     fn resolve(&mut self, _: Env, (outcome, beside): Self::Output) -> Result<Self::JsValue> {
-        let length = beside
-            .as_ref()
-            .map_or_else(|| code(outcome), |answer| answer.len() as f64);
+        let (outcome, length, characters) = told(outcome);
+        let outcome = match outcome {
+            NormalizeOutcome::NeedsRoom => NormalizeOutcome::Written,
+            other => other,
+        };
         Ok(NormalizeResult {
+            outcome,
             length,
-            characters: characters(outcome),
+            characters,
             beside: beside.map(Buffer::from),
         })
     }

@@ -12,6 +12,7 @@ import type {
 } from '../../../src/contract/card.js';
 import type { Problem } from '../../../src/contract/problem.js';
 import { exchange, head, post, type RawResponse } from '../../http/raw.js';
+import { closedPort } from '../../processes/ports.js';
 import { run, temporaryFolder, type Running } from '../../processes/run.js';
 import { nodesSkip, PaymentNodes } from './nodes.js';
 
@@ -120,7 +121,8 @@ describe('card', { skip: nodesSkip, timeout: 300_000 }, () => {
   });
 
   test('a key that Stripe does not take, or no Stripe: an honest 503 and ready: false', async () => {
-    for (const more of [{ STRIPE_SECRET_KEY: 'sk_live_wrong' }, { STRIPE_API_BASE: 'http://127.0.0.1:9' }]) {
+    const nobodyThere = `http://127.0.0.1:${await closedPort()}`;
+    for (const more of [{ STRIPE_SECRET_KEY: 'sk_live_wrong' }, { STRIPE_API_BASE: nobodyThere }]) {
       await restart(more);
       const found = await status();
       assert.deepEqual([found.configured, found.ready, found.checkout_url], [true, false, null]);

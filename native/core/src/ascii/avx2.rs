@@ -91,14 +91,6 @@ fn look(bytes: &[u8], at: usize, end: usize, tables: &Tables) -> Block {
     }
 }
 
-/// Whether the CPU has what [`count_ws_ascii`] is compiled for.
-pub(crate) fn available() -> bool {
-    std::is_x86_feature_detected!("avx2")
-        && std::is_x86_feature_detected!("bmi1")
-        && std::is_x86_feature_detected!("bmi2")
-        && std::is_x86_feature_detected!("popcnt")
-}
-
 /// As [`super::count_ws_ascii`].
 #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
 pub(crate) fn count_ws_ascii(

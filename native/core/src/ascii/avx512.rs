@@ -5,15 +5,6 @@ use std::arch::x86_64::*;
 use super::{Block, Places, count_blocks, low_bits};
 use crate::terms::{Filter, Hits, Terms};
 
-/// Whether the CPU has what [`count_ws_ascii`] is compiled for.
-pub(crate) fn available() -> bool {
-    std::is_x86_feature_detected!("avx512bw")
-        && std::is_x86_feature_detected!("avx512vbmi2")
-        && std::is_x86_feature_detected!("bmi1")
-        && std::is_x86_feature_detected!("bmi2")
-        && std::is_x86_feature_detected!("popcnt")
-}
-
 /// The filter's tables in registers.
 struct Tables {
     low: [__m512i; 3],

@@ -1,21 +1,11 @@
-//! Reading a NormalizeRequest out of its bytes. What is invalid, repeated or escaped among the names of its
-//! members is left to the exact path, which names the errors.
+//! Reading a NormalizeRequest out of its bytes: every valid one, however it is written. What is wrong with an
+//! invalid one is for others to say.
 
 use super::Mode;
-use crate::json::{Refusal, Scanner, Span, unescape};
+use crate::json::{Scanner, Span, Unfit, unescape};
 
 /// Changes that are listed where the request names no other number.
 pub const MAX_CHANGES: usize = 1000;
-
-/// Why the fast path leaves a body to the exact one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Declined;
-
-impl From<Refusal> for Declined {
-    fn from(_: Refusal) -> Self {
-        Declined
-    }
-}
 
 /// What the body says, defaults filled in.
 #[derive(Debug)]
@@ -34,139 +24,85 @@ pub struct Options {
     pub include_skeleton: bool,
 }
 
-/// A body on its way to being read.
-pub struct Reader<'a> {
-    body: &'a [u8],
-    scanner: Scanner<'a>,
-}
+const NAMES: [&[u8]; 6] = [
+    b"text",
+    b"mode",
+    b"chinese_glosses",
+    b"contextual",
+    b"max_changes",
+    b"include_skeleton",
+];
 
-impl<'a> Reader<'a> {
-    /// Reads `body`.
-    ///
-    /// # Errors
-    /// [`Declined`] for whatever the exact path must look at.
-    pub fn read(body: &'a [u8]) -> Result<Options, Declined> {
-        let mut reader = Reader {
-            body,
-            scanner: Scanner::new(body)?,
-        };
-        let mut options = Options {
-            text: Span {
-                start: 0,
-                end: 0,
-                escaped: false,
-                ascii: true,
-            },
-            mode: Mode::Augment,
-            glosses: Vec::new(),
-            contextual: true,
-            max_changes: MAX_CHANGES,
-            include_skeleton: false,
-        };
-        let mut seen = 0;
-        reader.scanner.skip_space();
-        reader.object(|reader, name| {
-            if name.escaped {
-                return Err(Declined);
-            }
-            let name = &reader.body[name.start..name.end];
-            reader.member(name, &mut seen, &mut options)
-        })?;
-        reader.scanner.end()?;
-        // The text's bit.
-        if seen & 1 == 0 { Err(Declined) } else { Ok(options) }
-    }
-
-    /// Reads an object and hands each member's name to `member`, which reads the value.
-    fn object(
-        &mut self,
-        mut member: impl FnMut(&mut Self, Span) -> Result<(), Declined>,
-    ) -> Result<(), Declined> {
-        self.scanner.expect(b'{')?;
-        self.scanner.skip_space();
-        if self.scanner.take(b'}') {
-            return Ok(());
-        }
-        loop {
-            let name = self.scanner.key()?;
-            member(self, name)?;
-            self.scanner.skip_space();
-            if !self.scanner.take(b',') {
-                break;
-            }
-            self.scanner.skip_space();
-        }
-        Ok(self.scanner.expect(b'}')?)
-    }
-
-    fn member(&mut self, name: &[u8], seen: &mut u32, options: &mut Options) -> Result<(), Declined> {
-        const NAMES: [&[u8]; 6] = [
-            b"text",
-            b"mode",
-            b"chinese_glosses",
-            b"contextual",
-            b"max_changes",
-            b"include_skeleton",
-        ];
-        let Some(place) = NAMES.iter().position(|known| *known == name) else {
-            return Ok(self.scanner.skip_value(1)?);
-        };
-        // Of a repeated member the last counts, which the exact path sees to.
-        if *seen & 1 << place != 0 {
-            return Err(Declined);
-        }
-        *seen |= 1 << place;
-        match place {
-            0 => options.text = self.scanner.string()?,
-            1 => options.mode = self.mode()?,
-            2 => self.glosses(&mut options.glosses)?,
-            3 => options.contextual = self.boolean()?,
-            4 => options.max_changes = self.count()?,
-            _ => options.include_skeleton = self.boolean()?,
+/// Reads a body.
+///
+/// # Errors
+/// It is invalid. How long the text is remains to be seen.
+pub fn read(body: &[u8]) -> Result<Options, Unfit> {
+    let mut options = Options {
+        text: Span {
+            start: 0,
+            end: 0,
+            escaped: false,
+            ascii: true,
+        },
+        mode: Mode::Augment,
+        glosses: Vec::new(),
+        contextual: true,
+        max_changes: MAX_CHANGES,
+        include_skeleton: false,
+    };
+    let mut scanner = Scanner::new(body)?;
+    scanner.skip_space();
+    let met = scanner.members(&NAMES, 1, |scanner, place| {
+        match NAMES[place] {
+            b"text" => options.text = scanner.string()?,
+            b"mode" => options.mode = mode(scanner)?,
+            b"chinese_glosses" => glosses(scanner, &mut options.glosses)?,
+            b"contextual" => options.contextual = scanner.boolean()?,
+            b"max_changes" => options.max_changes = count(scanner)?,
+            _ => options.include_skeleton = scanner.boolean()?,
         }
         Ok(())
-    }
+    })?;
+    scanner.end()?;
+    // The text's bit.
+    if met & 1 == 0 { Err(Unfit) } else { Ok(options) }
+}
 
-    fn mode(&mut self) -> Result<Mode, Declined> {
-        let span = self.scanner.string()?;
-        match &self.body[span.start..span.end] {
-            b"augment" => Ok(Mode::Augment),
-            b"replace" => Ok(Mode::Replace),
-            b"repair" => Ok(Mode::Repair),
-            _ => Err(Declined),
-        }
-    }
+fn mode(scanner: &mut Scanner) -> Result<Mode, Unfit> {
+    let name = scanner.string()?;
+    let names = Mode::ALL.map(|mode| mode.name().as_bytes());
+    let place = scanner.place(name, &names).ok_or(Unfit)?;
+    Ok(Mode::ALL[place])
+}
 
-    fn text(&self, span: Span) -> String {
-        let mut bytes = Vec::new();
-        unescape(&self.body[span.start..span.end], &mut bytes);
-        // The scanner has checked the encoding and the escapes.
-        String::from_utf8(bytes).unwrap_or_default()
-    }
+fn text(scanner: &Scanner, span: Span) -> String {
+    let mut bytes = Vec::new();
+    unescape(scanner.bytes(span), &mut bytes);
+    // The scanner has checked the encoding and the escapes.
+    String::from_utf8(bytes).unwrap_or_default()
+}
 
-    fn glosses(&mut self, glosses: &mut Vec<(String, String)>) -> Result<(), Declined> {
-        if self.scanner.peek() == Some(b'n') {
-            return Ok(self.scanner.literal(b"null")?);
-        }
-        self.object(|reader, name| {
-            let word = reader.scanner.string()?;
-            glosses.push((reader.text(name), reader.text(word)));
-            Ok(())
-        })
+fn glosses(scanner: &mut Scanner, glosses: &mut Vec<(String, String)>) -> Result<(), Unfit> {
+    glosses.clear();
+    if scanner.null()? {
+        return Ok(());
     }
+    let mut pairs = Vec::new();
+    scanner.pairs(2, &mut pairs)?;
+    glosses.extend(
+        pairs
+            .into_iter()
+            .map(|(form, word)| (text(scanner, form), text(scanner, word))),
+    );
+    Ok(())
+}
 
-    fn boolean(&mut self) -> Result<bool, Declined> {
-        let value = self.scanner.peek() == Some(b't');
-        self.scanner.literal(if value { b"true" } else { b"false" })?;
-        Ok(value)
+fn count(scanner: &mut Scanner) -> Result<usize, Unfit> {
+    let value = scanner.number()?;
+    if value < 0.0 || value.fract() != 0.0 {
+        return Err(Unfit);
     }
-
-    fn count(&mut self) -> Result<usize, Declined> {
-        let value = self.scanner.number()?;
-        if value < 0.0 || value.fract() != 0.0 {
-            return Err(Declined);
-        }
-        // Saturates: no text has that many changes.
-        Ok(value as usize)
-    }
+    // Saturates: no text has that many changes.
+    Ok(value as usize)
 }

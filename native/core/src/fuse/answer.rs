@@ -1,0 +1,153 @@
+//! Writing the answer: ids and texts are copied through as they came.
+
+use super::{Source, Workspace, with_text};
+use crate::dense::MODEL_ID_BYTES;
+use crate::json::Span;
+use crate::request::{Doc, Lists, Method, Options, Tokenizer};
+use crate::unicode;
+
+const LEXICAL_EMPTY: &[u8] = b"{\"code\":\"lexical_leg_empty\",\"message\":\"\
+No document contains a term of the query: every bm25_score is 0.\"}";
+const LEXICAL_EMPTY_CJK: &[u8] = b"{\"code\":\"lexical_leg_empty\",\"message\":\"\
+No document contains a term of the query: every bm25_score is 0. The texts hold Chinese, Japanese or Korean, \
+which ws does not split into words: try tokenizer ngram.\"}";
+const DENSE_FLAT: &[u8] = b"{\"code\":\"dense_leg_flat\",\"message\":\"\
+All dense scores are equal: they do not change the order.\"}";
+const TRUNCATED: &[u8] = b"{\"code\":\"truncated_input\",\"message\":\"\
+The model read only the beginning of the query or of a text: they are longer than it takes.\"}";
+
+/// Most bytes that the answer can take.
+pub(super) fn room(options: &Options, lists: &Lists) -> usize {
+    const NUMBER: usize = 25;
+    const RESULT: usize = 80 + 3 * NUMBER + 10;
+    const EXPLAIN: usize = 110 + 4 * NUMBER + 20;
+    const REST: usize = 1024 + MODEL_ID_BYTES;
+    let each = RESULT + if options.explain { EXPLAIN } else { 0 };
+    let strings = |doc: &Doc| {
+        let text = if options.return_text {
+            doc.text.end - doc.text.start
+        } else {
+            0
+        };
+        doc.id.end - doc.id.start + text
+    };
+    let query = options.query.end - options.query.start;
+    REST + query + lists.docs.len() * each + lists.docs.iter().map(strings).sum::<usize>()
+}
+
+impl Workspace {
+    /// Whether no doc matched a term, and whether the dense scores tell no doc from another.
+    fn warnings(&self) -> (bool, bool) {
+        let lexical_empty = self.matches.is_empty();
+        let first = self.lists.docs[0].dense;
+        let dense_flat = self.lists.docs.len() > 1 && self.lists.docs.iter().all(|doc| doc.dense == first);
+        (lexical_empty, dense_flat)
+    }
+
+    pub(super) fn write(&self, body: &[u8], options: &Options, source: &Source, out: &mut [u8]) -> usize {
+        let mut writer = Writer { out, at: 0 };
+        let copied = |span: Span| &body[span.start..span.end];
+        writer.raw(b"{\"query\":\"");
+        writer.raw(copied(options.query));
+        writer.raw(match options.method {
+            Method::MaxNorm => b"\",\"method\":\"maxnorm\",\"tokenizer\":\"" as &[u8],
+            Method::Rrf => b"\",\"method\":\"rrf\",\"tokenizer\":\"",
+        });
+        writer.raw(match options.tokenizer {
+            Tokenizer::Ws => b"ws\",\"dense_source\":\"" as &[u8],
+            Tokenizer::Ngram => b"ngram\",\"dense_source\":\"",
+        });
+        match &source.model {
+            None => writer.raw(b"caller"),
+            Some(model) => {
+                writer.raw(b"model:");
+                writer.raw(model.as_bytes());
+            }
+        }
+        writer.raw(b"\",\"results\":[");
+        for (rank, &(_, place)) in self.order.iter().take(options.top_k).enumerate() {
+            let place = place as usize;
+            let doc = &self.lists.docs[place];
+            writer.raw(if rank == 0 { b"{\"id\":\"" } else { b",{\"id\":\"" });
+            writer.raw(copied(doc.id));
+            writer.raw(b"\",\"text\":\"");
+            if options.return_text {
+                writer.raw(copied(doc.text));
+            }
+            writer.number(b"\",\"dense_score\":", doc.dense);
+            writer.number(b",\"bm25_score\":", self.bm25[place]);
+            writer.number(b",\"fused_score\":", self.fused[place].score);
+            writer.number(b",\"rank\":", (rank + 1) as f64);
+            if options.explain {
+                self.write_explain(place, &mut writer);
+            }
+            writer.raw(b"}");
+        }
+        writer.raw(b"]");
+        self.write_warnings(body, options, source, &mut writer);
+        writer.raw(b"}");
+        writer.at
+    }
+
+    fn write_explain(&self, place: usize, writer: &mut Writer<'_>) {
+        let fused = &self.fused[place];
+        writer.number(b",\"explain\":{\"bm25_norm\":", fused.bm25_norm);
+        writer.number(b",\"dense_norm\":", fused.dense_norm);
+        writer.number(b",\"bm25_part\":", fused.bm25_part);
+        writer.number(b",\"dense_part\":", fused.dense_part);
+        writer.number(b",\"bm25_rank\":", f64::from(self.bm25_ranks[place]));
+        writer.number(b",\"dense_rank\":", f64::from(self.dense_ranks[place]));
+        writer.raw(b"}");
+    }
+
+    fn write_warnings(&self, body: &[u8], options: &Options, source: &Source, writer: &mut Writer<'_>) {
+        let (lexical_empty, dense_flat) = self.warnings();
+        let mut separator: &[u8] = b",\"warnings\":[";
+        let mut warn = |warning: &[u8]| {
+            writer.raw(separator);
+            writer.raw(warning);
+            separator = b",";
+        };
+        if lexical_empty {
+            let cjk = options.tokenizer == Tokenizer::Ws
+                && self.lists.docs.iter().any(|doc| has_cjk(body, doc.text));
+            warn(if cjk { LEXICAL_EMPTY_CJK } else { LEXICAL_EMPTY });
+        }
+        if dense_flat {
+            warn(DENSE_FLAT);
+        }
+        if source.truncated {
+            warn(TRUNCATED);
+        }
+        if separator == b"," {
+            writer.raw(b"]");
+        }
+    }
+}
+
+fn has_cjk(body: &[u8], span: Span) -> bool {
+    with_text(body, span, &mut Vec::new(), |text, range, ascii| {
+        !ascii && String::from_utf8_lossy(&text[range]).chars().any(unicode::is_cjk)
+    })
+}
+
+/// Writes into room that was made large enough before.
+struct Writer<'a> {
+    out: &'a mut [u8],
+    at: usize,
+}
+
+impl Writer<'_> {
+    #[inline]
+    fn raw(&mut self, bytes: &[u8]) {
+        self.out[self.at..self.at + bytes.len()].copy_from_slice(bytes);
+        self.at += bytes.len();
+    }
+
+    /// A member's beginning and its number as ECMAScript's Number::toString writes it.
+    #[inline]
+    fn number(&mut self, before: &[u8], value: f64) {
+        self.raw(before);
+        self.raw(ryu_js::Buffer::new().format_finite(value).as_bytes());
+    }
+}

@@ -1,0 +1,116 @@
+//! Scores and ranks: BM25 of what was counted, both lists fused, and their order.
+//!
+//! A BM25 score is the sum over the query's terms, in order of first occurrence, of weight * tf / (tf +
+//! norm).
+
+use super::Workspace;
+use crate::bm25;
+use crate::request::{Method, Options};
+
+/// One doc's scores.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Fused {
+    pub(super) bm25_norm: f64,
+    pub(super) dense_norm: f64,
+    pub(super) bm25_part: f64,
+    pub(super) dense_part: f64,
+    pub(super) score: f64,
+}
+
+impl Workspace {
+    pub(super) fn score(&mut self, options: &Options) {
+        let docs = self.lists.docs.len();
+        let tokens: usize = self.lengths.iter().map(|&(_, length)| length).sum();
+        let average = tokens as f64 / docs as f64;
+        let mut weights = std::mem::take(&mut self.term_weights);
+        weights.clear();
+        let counts = self.frequencies(options).iter().zip(&self.document_frequencies);
+        weights.extend(counts.map(|(&in_query, &in_docs)| bm25::term_weight(in_query, in_docs, docs)));
+        self.bm25.clear();
+        let mut start = 0;
+        for &(end, length) in &self.lengths {
+            let norm = bm25::length_norm(options.k1, options.b, length, average);
+            let score = self.matches[start..end]
+                .iter()
+                .fold(0.0, |score, &(term, count)| {
+                    let count = f64::from(count);
+                    score + weights[term as usize] * (count / (count + norm))
+                });
+            self.bm25.push(score);
+            start = end;
+        }
+        self.term_weights = weights;
+    }
+
+    pub(super) fn combine(&mut self, options: &Options) {
+        let largest_bm25 = self
+            .bm25
+            .iter()
+            .fold(0.0, |largest: f64, score| largest.max(score.abs()));
+        let largest_dense = self
+            .lists
+            .docs
+            .iter()
+            .fold(0.0, |largest: f64, doc| largest.max(doc.dense.abs()));
+        let normalized = |score: f64, largest: f64| if largest == 0.0 { 0.0 } else { score / largest };
+        let ranked = options.method == Method::Rrf || options.explain;
+        if ranked {
+            ranks(self.bm25.iter().copied(), &mut self.order, &mut self.bm25_ranks);
+            ranks(
+                self.lists.docs.iter().map(|doc| doc.dense),
+                &mut self.order,
+                &mut self.dense_ranks,
+            );
+        }
+        self.fused.clear();
+        for (place, (doc, &bm25)) in self.lists.docs.iter().zip(&self.bm25).enumerate() {
+            let bm25_norm = normalized(bm25, largest_bm25);
+            let dense_norm = normalized(doc.dense, largest_dense);
+            let (bm25_part, dense_part) = match options.method {
+                Method::MaxNorm => (options.bm25_weight * bm25_norm, options.dense_weight * dense_norm),
+                Method::Rrf => {
+                    let part = |weight: f64, rank: u32| 2.0 * weight / (options.rrf_k + f64::from(rank));
+                    (
+                        part(options.bm25_weight, self.bm25_ranks[place]),
+                        part(options.dense_weight, self.dense_ranks[place]),
+                    )
+                }
+            };
+            let score = bm25_part + dense_part;
+            self.fused.push(Fused {
+                bm25_norm,
+                dense_norm,
+                bm25_part,
+                dense_part,
+                score,
+            });
+        }
+    }
+
+    pub(super) fn sort(&mut self) {
+        sort_descending(self.fused.iter().map(|fused| fused.score), &mut self.order);
+    }
+}
+
+/// Sorts (score, place) by descending score, equal ones by ascending place, into `order`. No score is NaN or
+/// -0.
+fn sort_descending(scores: impl Iterator<Item = f64>, order: &mut Vec<(u64, u32)>) {
+    order.clear();
+    order.extend(scores.enumerate().map(|(place, score)| {
+        // Maps the order of numbers, turned round, to the order of integers.
+        let bits = (score + 0.0).to_bits();
+        let ascending = if bits >> 63 == 1 { !bits } else { bits | 1 << 63 };
+        (!ascending, place as u32)
+    }));
+    order.sort_unstable();
+}
+
+/// Ranks from 1 by descending score, ties by place.
+fn ranks(scores: impl Iterator<Item = f64>, order: &mut Vec<(u64, u32)>, ranks: &mut Vec<u32>) {
+    sort_descending(scores, order);
+    ranks.clear();
+    ranks.resize(order.len(), 0);
+    for (rank, &(_, place)) in order.iter().enumerate() {
+        ranks[place as usize] = rank as u32 + 1;
+    }
+}

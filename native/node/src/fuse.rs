@@ -1,0 +1,364 @@
+//! Binding of `fusegate_core::fuse`.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use fusegate_core::dense::{Gathered, Models};
+use fusegate_core::entity_map::Refused;
+use fusegate_core::fuse::{Embedding, Outcome, Pending, Workspace};
+use napi::bindgen_prelude::{
+    AsyncTask, Buffer, Error, Float32Array, Float64ArraySlice, Result, Uint8ArraySlice,
+};
+use napi::{Env, Task};
+use napi_derive::napi;
+
+use crate::dense::DenseModels;
+
+thread_local! {
+    static WORKSPACE: RefCell<Workspace> = RefCell::default();
+}
+
+/// What became of a FuseRequest's bytes.
+#[napi]
+pub enum FuseOutcome {
+    /// The answer was written.
+    Written,
+    /// It may need more room.
+    NeedsRoom,
+    /// The request was read; it waits for vectors that are computed elsewhere, or for room alone.
+    Pending,
+    /// They are no valid request, it has more docs than a model is given, or it names no installed model.
+    Invalid,
+    /// The keys of `entity_map` are too long in all.
+    LongEntities,
+    /// `entity_map` makes the texts too long.
+    LongTexts,
+    /// The search for the keys of `entity_map` would take too long.
+    LongSearch,
+}
+
+/// The sentence that says why an outcome's `entity_map` cannot be applied; null for other outcomes.
+#[napi]
+pub fn entities_refusal(outcome: FuseOutcome) -> Option<String> {
+    let refused = match outcome {
+        FuseOutcome::LongEntities => Refused::Keys,
+        FuseOutcome::LongTexts => Refused::Texts,
+        FuseOutcome::LongSearch => Refused::Search,
+        _ => return None,
+    };
+    Some(refused.text())
+}
+
+/// An outcome by name, the answer's bytes (written, or room for them needed), and the characters that it
+/// counts for.
+fn told(outcome: Outcome) -> (FuseOutcome, f64, f64) {
+    match outcome {
+        Outcome::Written { length, characters } => (FuseOutcome::Written, length as f64, characters as f64),
+        Outcome::NeedsRoom(room) => (FuseOutcome::NeedsRoom, room as f64, 0.0),
+        Outcome::Pending => (FuseOutcome::Pending, 0.0, 0.0),
+        Outcome::Invalid => (FuseOutcome::Invalid, 0.0, 0.0),
+        Outcome::Entities(Refused::Keys) => (FuseOutcome::LongEntities, 0.0, 0.0),
+        Outcome::Entities(Refused::Texts) => (FuseOutcome::LongTexts, 0.0, 0.0),
+        Outcome::Entities(Refused::Search) => (FuseOutcome::LongSearch, 0.0, 0.0),
+    }
+}
+
+/// An outcome by name; its numbers go to `facts`.
+fn tell(outcome: Outcome, facts: &mut [f64]) -> FuseOutcome {
+    let (outcome, length, characters) = told(outcome);
+    if let [first, second, ..] = facts {
+        (*first, *second) = (length, characters);
+    }
+    outcome
+}
+
+/// Answers FuseRequests. One that waits is kept until it is taken, or until another takes its place.
+#[napi]
+pub struct Fuser {
+    models: Arc<Models>,
+    pending: Option<PendingFuse>,
+}
+
+#[napi]
+impl Fuser {
+    /// `models`: what computes the dense scores of docs that come without one.
+    #[napi(constructor)]
+    pub fn new(models: &DenseModels) -> Self {
+        Self {
+            models: models.inner.clone(),
+            pending: None,
+        }
+    }
+
+    /// Answers a request's bytes into `out`, which must not overlap them, and sets `facts` to the answer's
+    /// length (written, or needed) and the characters that it counts for. A model is given at most `mostDocs`
+    /// docs. `Pending`: `takePending` has the request.
+    #[napi]
+    pub fn fuse(
+        &mut self,
+        body: &[u8],
+        mut out: Uint8ArraySlice<'_>,
+        mut facts: Float64ArraySlice<'_>,
+        most_docs: u32,
+    ) -> FuseOutcome {
+        // SAFETY: the caller keeps `out` apart from `body`; no JavaScript runs before this function returns,
+        // so nothing else reads or writes either array meanwhile.
+        let (out, facts) = unsafe { (out.as_mut(), facts.as_mut()) };
+        let embedding = Embedding {
+            models: &self.models,
+            most_docs: most_docs as usize,
+        };
+        let outcome = WORKSPACE.with_borrow_mut(|workspace| {
+            let outcome = workspace.fuse(body, out, embedding);
+            if outcome == Outcome::Pending {
+                let body = Body::Copied(body.into());
+                self.pending = workspace
+                    .take_pending()
+                    .map(|pending| PendingFuse::new(pending, body));
+            }
+            outcome
+        });
+        tell(outcome, facts)
+    }
+
+    /// What the last `fuse` that came to `Pending` left. Throws where there is none.
+    #[napi]
+    pub fn take_pending(&mut self) -> Result<PendingFuse> {
+        self.pending
+            .take()
+            .ok_or_else(|| Error::from_reason("nothing is pending"))
+    }
+
+    /// Does what `fuse` does in the thread pool, for bodies that would hold up the event loop. `out` must not
+    /// be read until the promise settles; `body` must not change until then, nor before what is pending is
+    /// released. They must not overlap.
+    #[napi(ts_return_type = "Promise<FuseAttempt>")]
+    pub fn fuse_async(&self, body: Buffer, out: Buffer, most_docs: u32) -> AsyncTask<FuseTask> {
+        AsyncTask::new(FuseTask {
+            models: self.models.clone(),
+            body: Some(body),
+            out,
+            most_docs: most_docs as usize,
+        })
+    }
+}
+
+/// What a request in the thread pool came to.
+#[napi]
+pub struct FuseAttempt {
+    outcome: Outcome,
+    pending: Option<PendingFuse>,
+}
+
+#[napi]
+impl FuseAttempt {
+    /// What became of it.
+    #[napi(getter)]
+    pub fn outcome(&self) -> FuseOutcome {
+        told(self.outcome).0
+    }
+
+    /// Bytes of the answer: written, or needed.
+    #[napi(getter)]
+    pub fn length(&self) -> f64 {
+        told(self.outcome).1
+    }
+
+    /// Characters it counts for.
+    #[napi(getter)]
+    pub fn characters(&self) -> f64 {
+        told(self.outcome).2
+    }
+
+    /// What `Pending` stands for. Throws where there is nothing.
+    #[napi]
+    pub fn take_pending(&mut self) -> Result<PendingFuse> {
+        self.pending
+            .take()
+            .ok_or_else(|| Error::from_reason("nothing is pending"))
+    }
+}
+
+/// A request on its way through the thread pool.
+pub struct FuseTask {
+    models: Arc<Models>,
+    body: Option<Buffer>,
+    out: Buffer,
+    most_docs: usize,
+}
+
+impl Task for FuseTask {
+    type Output = (Outcome, Option<Pending>);
+    type JsValue = FuseAttempt;
+
+    fn compute(&mut self) -> Result<Self::Output> {
+        let embedding = Embedding {
+            models: &self.models,
+            most_docs: self.most_docs,
+        };
+        let body: &[u8] = self.body.as_deref().unwrap_or_default();
+        Ok(WORKSPACE.with_borrow_mut(|workspace| {
+            let outcome = workspace.fuse(body, &mut self.out, embedding);
+            (outcome, workspace.take_pending())
+        }))
+    }
+
+    fn resolve(&mut self, _: Env, (outcome, pending): Self::Output) -> Result<Self::JsValue> {
+        let body = self.body.take().map(Body::Shared);
+        let pending = pending
+            .zip(body)
+            .map(|(pending, body)| PendingFuse::new(pending, body));
+        Ok(FuseAttempt { outcome, pending })
+    }
+}
+
+/// The bytes of a request that waits.
+enum Body {
+    /// Its own.
+    Copied(Box<[u8]>),
+    /// JavaScript's.
+    Shared(Buffer),
+}
+
+impl AsRef<[u8]> for Body {
+    fn as_ref(&self) -> &[u8] {
+        match self {
+            Body::Copied(bytes) => bytes,
+            Body::Shared(bytes) => bytes,
+        }
+    }
+}
+
+struct Waiting {
+    pending: Pending,
+    body: Body,
+}
+
+impl Waiting {
+    fn answer(&mut self, out: &mut [u8]) -> Outcome {
+        let Self { pending, body } = self;
+        WORKSPACE.with_borrow_mut(|workspace| workspace.answer_pending(pending, body.as_ref(), out))
+    }
+}
+
+/// A request that was read, some of whose vectors may be missing. It holds memory that the engine does not
+/// know of: `release` gives it back. Every other call throws from then on.
+#[napi]
+pub struct PendingFuse {
+    waiting: Option<Waiting>,
+}
+
+impl PendingFuse {
+    fn new(pending: Pending, body: Body) -> Self {
+        Self {
+            waiting: Some(Waiting { pending, body }),
+        }
+    }
+
+    fn waiting(&self) -> Result<&Waiting> {
+        self.waiting.as_ref().ok_or_else(released)
+    }
+
+    fn gathered_mut(&mut self) -> Result<&mut Gathered> {
+        let waiting = self.waiting.as_mut().ok_or_else(released)?;
+        Ok(waiting.pending.gathered_mut())
+    }
+
+    fn whole(&self) -> Result<()> {
+        if self.waiting()?.pending.gathered().missing().next().is_some() {
+            return Err(Error::from_reason("vectors are missing"));
+        }
+        Ok(())
+    }
+}
+
+fn released() -> Error {
+    Error::from_reason("released before")
+}
+
+#[napi]
+impl PendingFuse {
+    /// Gives its memory back. It may be called again.
+    #[napi]
+    pub fn release(&mut self) {
+        self.waiting = None;
+    }
+
+    /// Id of the model.
+    #[napi(getter)]
+    pub fn model(&self) -> Result<String> {
+        Ok(self.waiting()?.pending.gathered().model().id().to_owned())
+    }
+
+    /// Most bytes that its answer can take.
+    #[napi(getter)]
+    pub fn room(&self) -> Result<f64> {
+        Ok(self.waiting()?.pending.room() as f64)
+    }
+
+    /// The texts whose vectors are missing, all different, as the model is given them (UTF-8).
+    #[napi]
+    pub fn missing(&self) -> Result<Vec<Buffer>> {
+        let texts = self.waiting()?.pending.gathered().missing();
+        Ok(texts.map(|text| text.as_bytes().to_vec().into()).collect())
+    }
+
+    /// Takes the missing vectors, one behind the other, and whether the model read only the beginning of each
+    /// text; they are kept for later requests. False where they do not fit, or are not finite.
+    #[napi]
+    pub fn complete(&mut self, vectors: Float32Array, truncated: Vec<bool>) -> Result<bool> {
+        Ok(self.gathered_mut()?.complete(&vectors, &truncated))
+    }
+
+    /// Takes some of the missing vectors, as `complete` takes all; the others are missing still. `places`:
+    /// their places in `missing`, ascending. False, and nothing is taken, where they do not fit.
+    #[napi]
+    pub fn keep(&mut self, places: Vec<u32>, vectors: Float32Array, truncated: Vec<bool>) -> Result<bool> {
+        let places: Vec<usize> = places.iter().map(|&place| place as usize).collect();
+        Ok(self.gathered_mut()?.keep(&places, &vectors, &truncated))
+    }
+
+    /// Answers it into `out` as `Fuser.fuse` does. Throws where vectors are missing.
+    #[napi]
+    pub fn answer(
+        &mut self,
+        mut out: Uint8ArraySlice<'_>,
+        mut facts: Float64ArraySlice<'_>,
+    ) -> Result<FuseOutcome> {
+        self.whole()?;
+        // SAFETY: `out` is no body, and no JavaScript runs before this function returns, so that nothing else
+        // reads or writes either array meanwhile.
+        let (out, facts) = unsafe { (out.as_mut(), facts.as_mut()) };
+        let waiting = self.waiting.as_mut().ok_or_else(released)?;
+        Ok(tell(waiting.answer(out), facts))
+    }
+
+    /// Does what `answer` does in the thread pool, where it goes: it counts as released. `out` must have
+    /// `room`.
+    #[napi(ts_return_type = "Promise<FuseAttempt>")]
+    pub fn answer_async(&mut self, out: Buffer) -> Result<AsyncTask<AnswerTask>> {
+        self.whole()?;
+        let waiting = self.waiting.take().ok_or_else(released)?;
+        Ok(AsyncTask::new(AnswerTask { waiting, out }))
+    }
+}
+
+/// A request with its scores on its way through the thread pool.
+pub struct AnswerTask {
+    waiting: Waiting,
+    out: Buffer,
+}
+
+impl Task for AnswerTask {
+    type Output = Outcome;
+    type JsValue = FuseAttempt;
+
+    fn compute(&mut self) -> Result<Self::Output> {
+        Ok(self.waiting.answer(&mut self.out))
+    }
+
+    fn resolve(&mut self, _: Env, outcome: Self::Output) -> Result<Self::JsValue> {
+        let pending = None;
+        Ok(FuseAttempt { outcome, pending })
+    }
+}

@@ -1,0 +1,59 @@
+/** The answer to a body of POST /v1/fuse that the native module refused: a 422, or that there is no model. */
+import { problemAnswer, unprocessable } from '../contract/answer.js';
+import { type CheckJson, readBody } from '../contract/schema/body.js';
+import type { Answer } from '../contract/exchange.js';
+import { fuseRequestType, type FuseDoc, type FuseRequest } from '../contract/fuse.js';
+import { checkBody, type ServerFaults } from '../contract/schema/validate.js';
+import { tooManyItems, valueError } from '../contract/schema/validation.js';
+import type { ModelChoice } from './embedMode.js';
+
+/** A body that was not answered, and what is known of embed mode for it. */
+export interface RefusedRequest {
+  readonly body: Uint8Array;
+  readonly choice: ModelChoice;
+  /** Most docs that a model is given. */
+  readonly mostDocs: number;
+}
+
+function hasScore(doc: FuseDoc): doc is FuseDoc & { dense_score: number } {
+  return typeof doc.dense_score === 'number';
+}
+
+const noModel: Answer = problemAnswer(
+  503,
+  'no_model',
+  'A doc has no dense_score, and this server has no embedding model: send one with every doc.',
+);
+
+/** What embed mode finds wrong with a request. */
+function embedFaults(request: FuseRequest, { choice, mostDocs }: RefusedRequest): ServerFaults {
+  const { docs, embed_model: named } = request;
+  const model = docs.every(hasScore) ? undefined : (named ?? choice.fallback);
+  if (model === undefined) return { limits: [], values: [] };
+  const sentence = `${JSON.stringify(model)} is not installed; installed: ${choice.installed.join(', ')}`;
+  const known = choice.installed.includes(model);
+  return {
+    limits: docs.length > mostDocs ? [tooManyItems(['body', 'docs'], docs, mostDocs)] : [],
+    values: known ? [] : [valueError(['body', 'embed_model'], sentence, model)],
+  };
+}
+
+/** What is answered where `entity_map` cannot be applied. */
+export function unusableEntities(sentence: string): Answer {
+  return unprocessable([valueError(['body', 'entity_map'], sentence, undefined)]);
+}
+
+/**
+ * The 422 that names every error, or the 503 of a server without models.
+ * @throws Error where nothing is wrong: the native module answers every valid request
+ */
+export function refusalOf(request: RefusedRequest, checkJson: CheckJson): Answer {
+  const read = readBody(request.body, checkJson);
+  if (!read.ok) return unprocessable(read.errors);
+  const checked = checkBody(fuseRequestType, read.value, (value) => embedFaults(value, request));
+  if (!checked.ok) return unprocessable(checked.errors);
+  const { docs, embed_model: named } = checked.value;
+  const needsModel = !docs.every(hasScore) && named === undefined;
+  if (needsModel && request.choice.fallback === undefined) return noModel;
+  throw new Error('the native module refuses a valid FuseRequest');
+}

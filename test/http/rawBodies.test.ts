@@ -1,0 +1,151 @@
+/**
+ * Routes that take their body as raw bytes: however a body is written (names escaped, repeated or unknown),
+ * the handler answers what the parsed value gets from the contract's validator.
+ */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import type { Answer, RouteRequest } from '../../src/contract/exchange.js';
+import { routeList } from '../../src/contract/routes.js';
+import { freeAuditRequestType } from '../../src/contract/audit.js';
+import { fuseRequestType } from '../../src/contract/fuse.js';
+import { normalizeRequestType } from '../../src/contract/normalize.js';
+import { shapeOf } from '../../src/contract/schema/shape.js';
+import { checkBody } from '../../src/contract/schema/validate.js';
+import { native } from '../../src/native/addon.js';
+import { audit } from '../../src/pages/audit.js';
+import { fuseHandler } from '../../src/search/fuse.js';
+import { refusalOffLoop } from '../../src/search/refusalOffLoop.js';
+import { auditOffLoop } from '../../src/text/auditOffLoop.js';
+import { normalizeHandler } from '../../src/text/normalize.js';
+import { nearly } from '../contract/arbitrary.js';
+import { style, writeBody } from '../search/bodies.js';
+import { answered, requestWith, staticMode } from '../search/embedding.js';
+
+type Raw = 'FuseRequest' | 'NormalizeRequest' | 'FreeAuditRequest';
+
+const types = {
+  FuseRequest: fuseRequestType,
+  NormalizeRequest: normalizeRequestType,
+  FreeAuditRequest: freeAuditRequestType,
+} as const;
+
+/** The handler of each schema that comes raw. */
+const handlers: Readonly<Record<Raw, (request: RouteRequest) => Answer | Promise<Answer>>> = {
+  FuseRequest: fuseHandler({ ...native, refusalOffLoop: refusalOffLoop(), embedMode: staticMode() }),
+  NormalizeRequest: normalizeHandler(native),
+  FreeAuditRequest: audit({
+    ...{ ...native, clock: { wallMs: () => 0 }, auditOffLoop: auditOffLoop(1) },
+  }),
+};
+
+interface Answered {
+  readonly status: number;
+  readonly value: unknown;
+}
+
+async function answerTo(schema: Raw, body: string | Uint8Array): Promise<Answered> {
+  const answer = await handlers[schema](requestWith(Buffer.from(body)));
+  const value = answered(answer);
+  if ('bytes' in answer.body) answer.body.release?.();
+  return { status: answer.status, value };
+}
+
+/** Places of errors that only the server finds: what a text is, and which models there are. */
+const byServer = new Set(['body.text', 'body.embed_model']);
+
+function assertAnswered(schema: Raw, body: Uint8Array, { status, value }: Answered): boolean {
+  const text = Buffer.from(body).toString();
+  const checked = checkBody<unknown>(types[schema], JSON.parse(text));
+  if (status === 200) {
+    assert.ok(checked.ok, text);
+    return true;
+  }
+  assert.equal(status, 422, text);
+  const { detail } = value as { detail: { type: string; loc: unknown[] }[] };
+  const mine = ({ type, loc }: (typeof detail)[number]): boolean =>
+    type === 'value_error' && byServer.has(loc.join('.'));
+  const expected: unknown = JSON.parse(JSON.stringify(checked.ok ? [] : checked.errors));
+  assert.deepEqual(
+    detail.filter((error) => !mine(error)),
+    expected,
+    text,
+  );
+  assert.ok(detail.length > 0, text);
+  return false;
+}
+
+test('every raw route is held to it', () => {
+  const raw = routeList.flatMap(({ body }) => (body.kind === 'raw' ? [body.schema.name] : []));
+  assert.deepEqual(raw.sort(), Object.keys(handlers).sort());
+});
+
+for (const schema of Object.keys(handlers) as Raw[]) {
+  test(`${schema}: any value, written in any way`, async () => {
+    let valid = 0;
+    await fc.assert(
+      fc.asyncProperty(nearly(shapeOf(types[schema])), style, async (value, how) => {
+        const body = writeBody(value, how);
+        valid += Number(assertAnswered(schema, body, await answerTo(schema, body)));
+      }),
+      { seed: 20_261_122, numRuns: 1_500 },
+    );
+    assert.ok(valid > 150, `${valid} valid`);
+  });
+}
+
+/** A valid body of each schema up to its closing brace, and its answer. */
+const plain: Readonly<Record<Raw, string>> = {
+  FuseRequest: '{"query":"a","docs":[{"id":"1","text":"a b","dense_score":1}],"entity_map":{"a":"b"}',
+  NormalizeRequest: '{"text":"a \u{201c}b\u{201d}","mode":"augment","chinese_glosses":{"b":"c"}',
+  FreeAuditRequest: '{"text":"a\\nb","format":"lines","include_html":false',
+};
+
+describe('names that need an escape, or stand twice', () => {
+  const unknown = ['x\\"y', '\\\\', '\\u0000', '\\/', '\\ud83d\\ude00', 'te\\u0078t ', '\\n', ''];
+  for (const schema of ['FuseRequest', 'NormalizeRequest'] as const) {
+    test(`${schema}: an unknown one changes nothing`, async () => {
+      const expected = await answerTo(schema, `${plain[schema]}}`);
+      assert.equal(expected.status, 200);
+      for (const name of unknown) {
+        for (const value of ['1', '"a"', '[{"x\\"y":[]}]', '{"text":5}']) {
+          const body = `${plain[schema]},"${name}":${value}}`;
+          assert.deepEqual(await answerTo(schema, body), expected, body);
+        }
+      }
+    });
+  }
+
+  test('of a repeated name the last value counts, right or wrong', async () => {
+    const wrong: Readonly<Record<Raw, string>> = {
+      FuseRequest: '{"docs":[{"id":1}],"query":[],"entity_map":{"":5},"k1":-1,"k1":1.5,"docs":5,',
+      NormalizeRequest: '{"text":5,"mode":"x","chinese_glosses":{"b":[]},"max_changes":1.5,"max_changes":9,',
+      FreeAuditRequest: '{"text":5,"format":"x","include_html":1,',
+    };
+    for (const schema of Object.keys(handlers) as Raw[]) {
+      const expected = await answerTo(schema, `${plain[schema]}}`);
+      assert.equal(expected.status, 200, schema);
+      const body = plain[schema].replace('{', wrong[schema]);
+      assert.deepEqual(await answerTo(schema, `${body}}`), expected, body);
+      const last = `${plain[schema]}${wrong[schema].replace('{', ',').slice(0, -1)}}`;
+      assert.equal((await answerTo(schema, last)).status, 422, last);
+    }
+  });
+
+  test('in a map of any names, too', async () => {
+    for (const [schema, name] of [
+      ['FuseRequest', 'entity_map'],
+      ['NormalizeRequest', 'chinese_glosses'],
+    ] as const) {
+      const body = (map: string): string => `${plain[schema]},"${name}":${map}}`;
+      const expected = await answerTo(schema, body('{"a":"z"}'));
+      assert.equal(expected.status, 200);
+      for (const map of ['{"a":5,"a":"z"}', '{"\\u0061":"y","a":[{}],"\\u0061":"z"}', '{"a":"y","a":"z"}']) {
+        assert.deepEqual(await answerTo(schema, body(map)), expected, map);
+      }
+      for (const map of ['{"a":"z","a":5}', '{"a":5,"b":"z"}', '{"a":5,"a":"z","\\u0061":5}']) {
+        assert.equal((await answerTo(schema, body(map))).status, 422, map);
+      }
+    }
+  });
+});
