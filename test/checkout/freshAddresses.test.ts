@@ -60,7 +60,7 @@ class World {
       ...book,
       ...{ clock: this.time.clock, account, chain: { ...this.simulated.chain, ...more } },
       ...{ confirmationsRequired: 2, maxUnpaidOrders: 0 },
-      log: { warn: say, info: say, debug: () => undefined } as never,
+      log: { warn: say, info: say, debug: () => undefined },
     });
   }
 
@@ -87,7 +87,7 @@ async function statusOf({ store }: BookParts, { id }: OrderRecord): Promise<stri
 
 async function keysIn({ store }: BookParts): Promise<string[]> {
   const origins: string[] = [];
-  await visitKeys(store, ({ origin }) => Promise.resolve(void origins.push(origin ?? '')));
+  await visitKeys(store, ({ origin }) => Promise.resolve(void origins.push(origin)));
   return origins;
 }
 

@@ -87,7 +87,9 @@ describe('the state of an order', () => {
       assert.ok(order.rail === 'btc' && event.kind === 'outputs');
       assert.deepEqual(
         order.outputs,
-        event.outputs.map(({ height: _, ...output }) => output),
+        event.outputs.map(({ txid, vout, sat, confirmations, atMs }) => {
+          return { txid, vout, sat, confirmations, atMs };
+        }),
       );
     }
     const gone = transition(before, outputs([]), at).order;
