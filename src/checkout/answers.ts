@@ -1,9 +1,9 @@
 /** What answers of the checkout have in common: never kept, never indexed, one 404 for unknown orders. */
 import { jsonAnswer } from '../contract/answer.js';
 import type { Answer, RouteRequest } from '../contract/exchange.js';
-import type { Order as OrderAnswer } from '../contract/orders.js';
+import type { KeyStatus, Order as OrderAnswer } from '../contract/orders.js';
 import type { Tier } from '../contract/pricing.js';
-import type { Problem } from '../contract/problem.js';
+import type { Problem, ProblemCode } from '../contract/problem.js';
 import type { OrderRecord } from '../store/orders.js';
 import { stateOf, type Polled, type PollWish } from './book.js';
 import { btcText } from './money.js';
@@ -22,10 +22,36 @@ export function checkoutAnswer(status: number, json: unknown): Answer {
   return { ...jsonAnswer(status, json), headers: checkoutHeaders };
 }
 
+/** A problem that the checkout answers. */
+export function checkoutProblem(status: number, code: ProblemCode, detail: string): Answer {
+  const problem: Problem = { detail, code };
+  return checkoutAnswer(status, problem);
+}
+
 /** What an unknown, a malformed and a foreign id get alike. */
 export function orderNotFound(): Answer {
-  const problem: Problem = { detail: 'There is no such order.', code: 'order_not_found' };
-  return checkoutAnswer(404, problem);
+  return checkoutProblem(404, 'order_not_found', 'There is no such order.');
+}
+
+/** Whether an order's price is covered for good: it asks for no more money. */
+export function isPaid({ status }: OrderRecord): boolean {
+  return status === 'confirmed' || status === 'settled';
+}
+
+/** The answer to whoever asks how to pay an order that is paid. */
+export function orderPaid(): Answer {
+  return checkoutProblem(
+    410,
+    'order_paid',
+    'This order is paid. Send no more money to it; poll it for its key.',
+  );
+}
+
+/** The sentence that goes with a key's status; null where there is nothing to do. */
+export function keyDetail(status: KeyStatus): string | null {
+  return status === 'claim_required'
+    ? 'The key waits for a poll with the claim token that the order’s creation answered (X-Claim-Token).'
+    : null;
 }
 
 /** What an order gets on a rail that cannot take the money now. */
@@ -44,6 +70,9 @@ export function pollWish(request: RouteRequest, claimRequired: boolean): PollWis
     mayAct: request.mayAct && !request.aborted(),
   };
 }
+
+/** A QR code as SVG, with the quiet zone of four modules that ISO/IEC 18004 asks for. */
+export const qrOptions = { type: 'svg', margin: 4 } as const;
 
 /** A QR code's answer. */
 export function svgAnswer(svg: string): Answer {
@@ -73,6 +102,7 @@ export function orderAnswer({ order, apiKey, keyStatus }: Polled, path: string):
     qr_url: `${path}/qr.svg`,
     api_key: apiKey,
     key_status: keyStatus,
+    key_detail: keyDetail(keyStatus),
   };
 }
 

@@ -9,7 +9,16 @@ import type { Problem } from '../contract/problem.js';
 import { findOrder, type OrderRecord } from '../store/orders.js';
 import type { Reading } from '../store/store.js';
 import { bip21 } from './addresses.js';
-import { checkoutAnswer, orderAnswer, orderNotFound, railUnavailable, svgAnswer } from './answers.js';
+import {
+  checkoutAnswer,
+  isPaid,
+  orderAnswer,
+  orderNotFound,
+  orderPaid,
+  qrOptions,
+  railUnavailable,
+  svgAnswer,
+} from './answers.js';
 import type { Bitcoin } from './bitcoin.js';
 import { stateOf, type BookParts, type Polled } from './book.js';
 import { amountDueSat, confirmations, receivedSat, type BtcOrder } from './orders.js';
@@ -43,7 +52,7 @@ function answerOf(polled: Polled): BitcoinOrder {
   return {
     ...orderAnswer(polled, `${path}/${order.id}`),
     address: order.place,
-    bip21: paymentUri(order),
+    bip21: isPaid(order) ? null : paymentUri(order),
     confirmations: confirmations(onChain(order)),
     confirmations_required: order.confirmationsRequired,
   };
@@ -79,7 +88,11 @@ export function createBitcoinOrder({ bitcoin, tiers }: BitcoinRoutesParts): Hand
     if (made.kind === 'rail busy') return railBusy();
     if (made.kind === 'unavailable') return storeUnavailable();
     const order = { kind: 'polled', order: made.order, apiKey: null, keyStatus: 'none' } as const;
-    const body: BitcoinOrderCreated = { ...answerOf(order), claim_token: made.claimToken };
+    const body: BitcoinOrderCreated = {
+      ...answerOf(order),
+      bip21: paymentUri(made.order),
+      claim_token: made.claimToken,
+    };
     return checkoutAnswer(200, body);
   };
 }
@@ -116,6 +129,7 @@ export function bitcoinQr(parts: BitcoinRoutesParts): Handler {
     const found = await storedOrder(parts, request);
     if (found.kind === 'unavailable') return storeUnavailable();
     if (found.value === undefined) return orderNotFound();
-    return svgAnswer(await qrCode(paymentUri(found.value), { type: 'svg', margin: 2 }));
+    if (isPaid(found.value)) return orderPaid();
+    return svgAnswer(await qrCode(paymentUri(found.value), qrOptions));
   };
 }

@@ -377,16 +377,21 @@ function reveals(order: OrderRecord, { claim, claimRequired, mayAct }: PollWish)
   return claim === '' ? !order.claimed && !claimRequired : isClaim(order, claim);
 }
 
-/** What a buyer is told of the key, which follows its order, or was ended by the operator. */
-function keyStatusOf({ revealedAtMs }: OrderRecord, key: KeyRecord | undefined): KeyStatus {
+/** The status of the key for a poll: it follows its order, or was ended by the operator. */
+function keyStatusOf(order: OrderRecord, key: KeyRecord | undefined, wish: PollWish): KeyStatus {
   if (key?.status === 'revoked' || key?.status === 'suspended') return key.status;
-  return revealedAtMs === null ? 'none' : 'already_revealed';
+  if (order.revealedAtMs !== null) return 'already_revealed';
+  return order.key === 'active' && !reveals(order, { ...wish, mayAct: true }) ? 'claim_required' : 'none';
 }
 
-async function shown({ store }: BookParts, order: OrderRecord): Promise<Polled | Unavailable> {
+async function shown(
+  { store }: BookParts,
+  order: OrderRecord,
+  wish: PollWish,
+): Promise<Polled | Unavailable> {
   const key = await findKeyById(store, order.keyId ?? '');
   if (key.kind === 'unavailable') return key;
-  return { kind: 'polled', order, apiKey: null, keyStatus: keyStatusOf(order, key.value) };
+  return { kind: 'polled', order, apiKey: null, keyStatus: keyStatusOf(order, key.value, wish) };
 }
 
 /**
@@ -399,7 +404,7 @@ export async function poll(
   wish: PollWish,
 ): Promise<Polled | Unavailable> {
   const claims = wish.mayAct && wish.claim !== '' && !order.claimed && isClaim(order, wish.claim);
-  if (!claims && !reveals(order, wish)) return shown(parts, order);
+  if (!claims && !reveals(order, wish)) return shown(parts, order, wish);
   const raw: { key: string | null } = { key: null };
   const outcome = await changeOrder(parts.store, parts.newUnitId, order.id, async (record) => {
     raw.key = null;
@@ -418,7 +423,7 @@ export async function poll(
   });
   if (outcome.kind === 'unavailable') return outcome;
   if (outcome.kind === 'absent') throw new Error(`Order ${order.id} is gone`);
-  if (raw.key === null) return shown(parts, outcome.order);
+  if (raw.key === null) return shown(parts, outcome.order, wish);
   return { kind: 'polled', order: outcome.order, apiKey: raw.key, keyStatus: 'revealed_now' };
 }
 

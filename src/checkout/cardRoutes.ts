@@ -1,6 +1,6 @@
 /** The card endpoints (contract, Checkout and Events): session, status, webhook, pickup, success page. */
 import type { Tiers } from '../access/tiers.js';
-import { problemAnswer, storeUnavailable } from '../contract/answer.js';
+import { storeUnavailable } from '../contract/answer.js';
 import {
   cardStatusDefaults,
   type CardOrderCreated,
@@ -16,7 +16,14 @@ import { lastEventMs } from '../store/cardEvents.js';
 import { findOrderAt, type OrderRecord } from '../store/orders.js';
 import type { Reading } from '../store/store.js';
 import type { Clock } from '../system/clock.js';
-import { checkoutAnswer, orderNotFound, pollWish, railUnavailable } from './answers.js';
+import {
+  checkoutAnswer,
+  checkoutProblem,
+  keyDetail,
+  orderNotFound,
+  pollWish,
+  railUnavailable,
+} from './answers.js';
 import { centsAskedFor, poll, type BookParts, type Polled } from './book.js';
 import type { Card } from './card.js';
 import { readCardEvent } from './cardEvents.js';
@@ -53,6 +60,7 @@ export function createCardOrder({ card }: CardRoutesParts): Handler<CreateOrderR
     if (made.kind === 'unavailable') return storeUnavailable();
     const { order, claimToken, url } = made;
     const body: CardOrderCreated = {
+      order_id: order.id,
       session_id: order.place,
       checkout_url: url,
       tier: input.tier,
@@ -98,7 +106,7 @@ export function cardWebhook(parts: CardRoutesParts): Handler {
   const { card, webhookSecrets, clock } = parts;
   return async (request): Promise<Answer> => {
     if (card === undefined || webhookSecrets.length === 0) {
-      return problemAnswer(
+      return checkoutProblem(
         503,
         'webhook_not_configured',
         'This server takes no card events: no secret is set.',
@@ -107,7 +115,7 @@ export function cardWebhook(parts: CardRoutesParts): Handler {
     const body = Buffer.from(request.body);
     const signed = verifiedEvent(body, request.header('stripe-signature'), webhookSecrets, clock.wallMs());
     if (signed === undefined) {
-      return problemAnswer(
+      return checkoutProblem(
         400,
         'bad_signature',
         'No secret of this server signed this body within 5 minutes.',
@@ -156,15 +164,20 @@ const shownStatus = {
 
 function pickupOf(session: string, polled: Polled | undefined): CardPickupResponse {
   if (polled === undefined) {
-    return { session_id: session, status: 'pending', tier: null, api_key: null, key_status: 'none' };
+    const none = { order_id: null, tier: null, api_key: null, key_status: 'none', key_detail: null } as const;
+    return { ...none, session_id: session, status: 'pending' };
   }
   const { order, apiKey, keyStatus } = polled;
+  const isOpen = order.status === 'open';
   return {
+    // Until it is paid an order looks like one that does not exist.
+    order_id: isOpen ? null : order.id,
     session_id: session,
     status: shownStatus[order.status as keyof typeof shownStatus],
-    tier: order.status === 'open' ? null : (order.tier as Tier),
+    tier: isOpen ? null : (order.tier as Tier),
     api_key: apiKey,
     key_status: keyStatus,
+    key_detail: keyDetail(keyStatus),
   };
 }
 

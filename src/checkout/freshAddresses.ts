@@ -84,12 +84,13 @@ export async function searchHistory(
 ): Promise<ChainAnswer<readonly number[]>> {
   const found: number[] = [];
   const end = (): number => Math.max(from, (found.at(-1) ?? -1) + 1) + maxUnusedInARow;
-  for (let at = from; at < end(); at += together) {
+  for (let at = from; at < end();) {
     progress(at - from, end() - from);
     const group = Array.from({ length: Math.min(together, end() - at) }, (_, each) => at + each);
     const used = await usedOf({ account, chain }, group);
     if (used.kind === 'failed') return used;
     found.push(...used.value);
+    at += group.length;
   }
   return { kind: 'answer', value: found };
 }

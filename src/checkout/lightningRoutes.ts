@@ -12,7 +12,16 @@ import type { CreateOrderRequest } from '../contract/orders.js';
 import { tiers as tierNames } from '../contract/pricing.js';
 import { findOrderAt, type OrderRecord } from '../store/orders.js';
 import type { Reading } from '../store/store.js';
-import { checkoutAnswer, orderAnswer, orderNotFound, railUnavailable, svgAnswer } from './answers.js';
+import {
+  checkoutAnswer,
+  isPaid,
+  orderAnswer,
+  orderNotFound,
+  orderPaid,
+  qrOptions,
+  railUnavailable,
+  svgAnswer,
+} from './answers.js';
 import type { BookParts, Polled } from './book.js';
 import type { Lightning, Network } from './lightning.js';
 import { pollRoute } from './pollRoute.js';
@@ -30,12 +39,18 @@ const notConfigured = 'Lightning payments are not configured on this server.';
 
 const path = '/v1/checkout/lightning';
 
+/** The invoice of an order. */
+function invoiceOf({ id, reference }: OrderRecord): string {
+  if (reference === null) throw new Error(`Lightning order ${id} has no invoice`);
+  return reference;
+}
+
 function answerOf(polled: Polled): LightningOrder {
-  const { place, reference } = polled.order;
+  const { place } = polled.order;
   return {
     ...orderAnswer(polled, `${path}/${place}`),
     payment_hash: place,
-    bolt11: reference ?? '',
+    bolt11: isPaid(polled.order) ? null : invoiceOf(polled.order),
   };
 }
 
@@ -59,7 +74,11 @@ export function createLightningOrder(parts: LightningRoutesParts): Handler<Creat
     if (made.kind === 'rail unavailable') return railUnavailable(made.reason);
     if (made.kind === 'unavailable') return storeUnavailable();
     const order = { kind: 'polled', order: made.order, apiKey: null, keyStatus: 'none' } as const;
-    const body: LightningOrderCreated = { ...answerOf(order), claim_token: made.claimToken };
+    const body: LightningOrderCreated = {
+      ...answerOf(order),
+      bolt11: invoiceOf(made.order),
+      claim_token: made.claimToken,
+    };
     return checkoutAnswer(200, body);
   };
 }
@@ -95,7 +114,8 @@ export function lightningQr(parts: LightningRoutesParts): Handler {
     const found = await storedOrder(parts, request);
     if (found.kind === 'unavailable') return storeUnavailable();
     if (found.value === undefined) return orderNotFound();
-    return svgAnswer(await qrCode(`lightning:${found.value.reference ?? ''}`, { type: 'svg', margin: 2 }));
+    if (isPaid(found.value)) return orderPaid();
+    return svgAnswer(await qrCode(`lightning:${invoiceOf(found.value)}`, qrOptions));
   };
 }
 

@@ -49,18 +49,23 @@ function bitcoinPrice(tiers: Tiers, tier: Tier): { btc: string; sat: number } {
 export function pricing({ tiers, rates, rails }: PricingParts): Handler {
   const { surcharge_bps, term_days } = tiers;
   return async () => {
-    const [rate, paths] = await Promise.all([rates.current(), paymentPaths(rails, undefined)]);
+    const [rate, paths, ...ofTiers] = await Promise.all([
+      rates.current(),
+      paymentPaths(rails, undefined),
+      ...tierNames.map((tier) => paymentPaths(rails, tier)),
+    ]);
     const body: PricingResponse = {
       base_currency: 'BTC',
       surcharge_bps,
       term_days,
-      tiers: tierNames.map((tier) => {
+      tiers: tierNames.map((tier, index) => {
         const { requests_per_minute, characters_per_month, price_sat } = tiers[tier];
         return {
           tier,
           ...bitcoinPrice(tiers, tier),
           fiat: fiatPrice(BigInt(price_sat), surcharge_bps, rate),
           limits: { requests_per_minute, characters_per_month },
+          payment_paths: ofTiers[index] ?? [],
         };
       }),
       rails: paths,

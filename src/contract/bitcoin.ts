@@ -23,14 +23,16 @@ export interface BitcoinOrderPath {
 /** An on-chain order. */
 export interface BitcoinOrder extends Order {
   address: string;
-  /** BIP 21 URI; of an underpaid order for what is missing. */
-  bip21: string;
+  /** BIP 21 URI; of an underpaid order for what is missing; null once it is confirmed. */
+  bip21: string | null;
   confirmations: number & Integer & tags.Minimum<0>;
   confirmations_required: number & Integer & tags.Minimum<0>;
 }
 
 /** An on-chain order just made. */
 export interface BitcoinOrderCreated extends BitcoinOrder {
+  /** BIP 21 URI. */
+  bip21: string;
   /** Proves who made the order; keep it. */
   claim_token: string;
 }
@@ -62,6 +64,7 @@ const bitcoinOrder: BitcoinOrder = {
   qr_url: `${onChainPath}/qr.svg`,
   api_key: null,
   key_status: 'none',
+  key_detail: null,
   address,
   bip21: `bitcoin:${address}?amount=0.00250000`,
   confirmations: 1,
@@ -70,6 +73,7 @@ const bitcoinOrder: BitcoinOrder = {
 
 const bitcoinCreated: BitcoinOrderCreated = {
   ...bitcoinOrder,
+  bip21: `bitcoin:${address}?amount=0.00250000`,
   status: 'pending',
   received_sat: 0,
   missing_sat: 250_000,
@@ -107,8 +111,9 @@ export const bitcoinRoutes = {
     ...checkout,
     path: '/v1/checkout/btc/{order_id}/qr.svg',
     summary: 'An on-chain order’s payment as a QR code',
-    description: 'Encodes the BIP 21 URI: `bitcoin:`, address and amount.',
+    description: 'Encodes the BIP 21 URI: `bitcoin:`, address and amount. 410 once the order is confirmed.',
     parameters: { path: bitcoinOrderPathType },
+    problems: { ...checkout.problems, 410: ['order_paid'] },
     answers: { 200: { type: 'image/svg+xml; charset=utf-8', description: 'The QR code.' } },
     example: getOther(`${onChainPath}/qr.svg`, 'image/svg+xml; charset=utf-8'),
   },

@@ -53,6 +53,8 @@ export interface CardStatusResponse {
 
 /** A card session made here. */
 export interface CardOrderCreated {
+  /** Names the order to its operator. */
+  order_id: string;
   session_id: string;
   checkout_url: string;
   tier: Tier;
@@ -84,12 +86,16 @@ export interface CardWebhookStatusResponse {
 
 /** Pickup of a card order. */
 export interface CardPickupResponse {
+  /** Names the order to its operator; null until it is paid. */
+  order_id: string | null;
   session_id: string;
   status: 'pending' | 'paid' | 'expired' | 'refunded';
   tier: Tier | null;
   /** The raw key, once, with `key_status` `revealed_now`; else null. */
   api_key: string | null;
   key_status: KeyStatus;
+  /** What to do to get the key, with `claim_required`; else null. */
+  key_detail: string | null;
 }
 
 const [statusQuery, cardOrderPathType, successQuery] = wireTypes(
@@ -116,6 +122,7 @@ const [
 const cardSession = 'cs_test_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0';
 
 const cardCreated: CardOrderCreated = {
+  order_id: 'hq5vbd2gkzx3yodu7rnwtc4maq',
   session_id: cardSession,
   checkout_url: `https://checkout.stripe.com/c/pay/${cardSession}`,
   tier: 'growth',
@@ -147,11 +154,13 @@ const cardWebhookStatus: CardWebhookStatusResponse = {
 };
 
 const cardPickup: CardPickupResponse = {
+  order_id: 'hq5vbd2gkzx3yodu7rnwtc4maq',
   session_id: cardSession,
   status: 'pending',
   tier: null,
   api_key: null,
   key_status: 'none',
+  key_detail: null,
 };
 
 /** A webhook's event, cut short; its signature is over these bytes. */

@@ -24,12 +24,14 @@ export interface LightningOrderPath {
 export interface LightningOrder extends Order {
   /** 64 hex characters. */
   payment_hash: string;
-  /** BOLT 11 invoice. */
-  bolt11: string;
+  /** BOLT 11 invoice; null once it is settled. */
+  bolt11: string | null;
 }
 
 /** A Lightning order just made. */
 export interface LightningOrderCreated extends LightningOrder {
+  /** BOLT 11 invoice. */
+  bolt11: string;
   /** Proves who made the order; keep it. */
   claim_token: string;
 }
@@ -84,11 +86,9 @@ const lightningOrder: LightningOrder = {
   qr_url: `/v1/checkout/lightning/${paymentHash}/qr.svg`,
   api_key: 'fg_rMsLLdgJvAYk16LZJjBycLdhSUboUx9_dTDOuRg3ZeU1iwCpL',
   key_status: 'revealed_now',
+  key_detail: null,
   payment_hash: paymentHash,
-  bolt11:
-    'lnbc2500u1pvjluezpp5qqqsyqcyq5rqwzqfqqqsyqcyq5rqwzqfqqqsyqcyq5rqwzqfqypqdq5xysxxatsyp3k7enxv4jsxqzpu' +
-    '9qrsgquk0rl77nj30yxdy8j9vdx85fkpmdla2087ne0xh8nhedh8w27kyke0lp53ut353s06fv3qfegext0eh0ymjpf39tuven0' +
-    '9sam30g4vgpfna3rh',
+  bolt11: null,
 };
 
 const lightningCreated: LightningOrderCreated = {
@@ -98,6 +98,11 @@ const lightningCreated: LightningOrderCreated = {
   missing_sat: 250_000,
   api_key: null,
   key_status: 'none',
+  key_detail: null,
+  bolt11:
+    'lnbc2500u1pvjluezpp5qqqsyqcyq5rqwzqfqqqsyqcyq5rqwzqfqqqsyqcyq5rqwzqfqypqdq5xysxxatsyp3k7enxv4jsxqzpu' +
+    '9qrsgquk0rl77nj30yxdy8j9vdx85fkpmdla2087ne0xh8nhedh8w27kyke0lp53ut353s06fv3qfegext0eh0ymjpf39tuven0' +
+    '9sam30g4vgpfna3rh',
   claim_token: claimToken,
 };
 
@@ -152,8 +157,9 @@ export const lightningRoutes = {
     ...checkout,
     path: '/v1/checkout/lightning/{payment_hash}/qr.svg',
     summary: 'A Lightning order’s invoice as a QR code',
-    description: 'Encodes `lightning:` and the invoice.',
+    description: 'Encodes `lightning:` and the invoice. 410 once the order is settled.',
     parameters: { path: lightningOrderPathType },
+    problems: { ...checkout.problems, 410: ['order_paid'] },
     answers: { 200: { type: 'image/svg+xml; charset=utf-8', description: 'The QR code.' } },
     example: getOther(`/v1/checkout/lightning/${paymentHash}/qr.svg`, 'image/svg+xml; charset=utf-8'),
   },

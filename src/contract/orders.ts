@@ -28,8 +28,9 @@ export interface ClaimHeaders {
   'x-claim-token'?: string;
 }
 
-/** Whether an order's key can be seen. */
-export type KeyStatus = 'none' | 'revealed_now' | 'already_revealed' | 'suspended' | 'revoked';
+/** Whether an order's key can be seen; `claim_required`: only a poll with the claim token gets it. */
+export type KeyStatus =
+  'none' | 'claim_required' | 'revealed_now' | 'already_revealed' | 'suspended' | 'revoked';
 
 /** What every order answers. */
 export interface Order {
@@ -55,6 +56,8 @@ export interface Order {
   /** The raw key, once, with `key_status` `revealed_now`; else null. */
   api_key: string | null;
   key_status: KeyStatus;
+  /** What to do to get the key, with `claim_required`; else null. */
+  key_detail: string | null;
 }
 
 const [requestType, queryType, headersType] = wireTypes(

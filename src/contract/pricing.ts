@@ -76,6 +76,8 @@ export interface TierPrice {
   sat: number & Integer & tags.Minimum<0>;
   fiat: FiatPrice | null;
   limits: TierLimits;
+  /** Each way to pay, for an order of this tier made now. */
+  payment_paths: PaymentPath[];
 }
 
 /** The price list. */
@@ -84,6 +86,7 @@ export interface PricingResponse {
   surcharge_bps: number & Integer & tags.Minimum<0>;
   term_days: number & Integer & tags.Minimum<0>;
   tiers: TierPrice[];
+  /** Each way to pay, whatever the tier. */
   rails: PaymentPath[];
 }
 
@@ -123,6 +126,7 @@ const pricing: PricingResponse = {
       sat: 50_000,
       fiat: dollars(3_300),
       limits: { requests_per_minute: 600, characters_per_month: 50_000_000 },
+      payment_paths: paymentPaths,
     },
     {
       tier: 'growth',
@@ -130,6 +134,7 @@ const pricing: PricingResponse = {
       sat: 250_000,
       fiat: dollars(16_500),
       limits: { requests_per_minute: 6_000, characters_per_month: 1_000_000_000 },
+      payment_paths: paymentPaths,
     },
     {
       tier: 'enterprise',
@@ -137,6 +142,7 @@ const pricing: PricingResponse = {
       sat: 2_000_000,
       fiat: dollars(132_000),
       limits: { requests_per_minute: 60_000, characters_per_month: 20_000_000_000 },
+      payment_paths: paymentPaths,
     },
   ],
   rails: paymentPaths,

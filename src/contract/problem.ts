@@ -17,6 +17,7 @@ export type ProblemCode =
   | 'unsupported_encoding'
   | 'store_unavailable'
   | 'order_not_found'
+  | 'order_paid'
   | 'rail_unavailable'
   | 'rail_busy'
   | 'bad_signature'

@@ -216,7 +216,9 @@ function cardOrderPage(order: CardOrderCreated): Answer {
 <p class="actions"><a class="button" href="${escapeHtml(url)}" rel="noreferrer">Pay by card</a></p>
 <p class="note">It can be paid until <time datetime="${ends}">${new Date(ends).toUTCString()}</time>.</p>
 <h2>Claim token</h2>
-<p>Keep it until you have the key: with it, the operator can replace a key that never reached you.</p>
+<p>Keep it until you have the key: with it and the order’s number, the operator can replace a key that never
+reached you.</p>
+<p class="note">Order <span class="mono">${order.order_id}</span></p>
 <p class="value">${escapeHtml(claim)}</p>
 <p class="actions">${copyButton(claim, 'claim token')}</p>
 </section>`;
@@ -266,8 +268,8 @@ function isPayable({ status, received_sat: received }: Shown): boolean {
 function payment(order: Shown): string {
   const isChain = 'address' in order;
   const [target, uri, what] = isChain
-    ? [order.address, order.bip21, 'address']
-    : [order.bolt11, `lightning:${order.bolt11}`, 'invoice'];
+    ? [order.address, order.bip21 ?? '', 'address']
+    : [order.bolt11 ?? '', `lightning:${order.bolt11 ?? ''}`, 'invoice'];
   const btc = btcText(BigInt(order.missing_sat));
   const ends = new Date(order.expires_at);
   const until =
@@ -299,6 +301,7 @@ function orderMain(order: Shown, action: string | undefined): string {
 <p class="note">It is shown once: have a place ready to keep it.</p>`;
   const key = {
     none: action === undefined ? refused : button,
+    claim_required: action === undefined ? refused : button,
     revealed_now: keyShown(order.api_key ?? '', order.tier),
     already_revealed: `<p>The key was handed out. Whoever lost it asks the operator, with the order’s
 number and the claim token in this page’s address.</p>`,
@@ -341,7 +344,7 @@ async function orderPage(parts: BuyParts, request: RouteRequest, asks: boolean):
   const order = jsonOf(answer) as Shown;
   const title = `Your order: ${stateOf(order).words}`;
   const paid = order.status === 'confirmed' || order.status === 'settled';
-  if (asks && paid && order.key_status === 'none') {
+  if (asks && paid && (order.key_status === 'none' || order.key_status === 'claim_required')) {
     // It stays as it is: what asks again shows the button in place of the reason.
     return page({ title, main: orderMain(order, undefined), styles: ['buy.css'] });
   }

@@ -169,8 +169,15 @@ describe('the on-chain endpoints', () => {
     world.outputs = [paid(price, 2)];
     await world.rail().reconcile();
     const off = { ...world.routes(), bitcoin: undefined };
-    assert.equal((await bitcoinQr(off)(request(order, true))).status, 200);
-    assert.equal((await show(off, order, false)).key_status, 'none');
+    // A payment request for what is paid would take money twice.
+    const code = await bitcoinQr(off)(request(order, true));
+    assert.equal(code.status, 410);
+    assert.deepEqual('json' in code.body && code.body.json, {
+      detail: 'This order is paid. Send no more money to it; poll it for its key.',
+      code: 'order_paid',
+    });
+    const waiting = await show(off, order, false);
+    assert.deepEqual([waiting.key_status, waiting.key_detail, waiting.bip21], ['none', null, null]);
     const first = await show(off, order);
     assert.deepEqual(
       [first.status, first.key_status, first.address],

@@ -159,8 +159,8 @@ describe('the claim token', () => {
     const { order, claimToken } = await made(parts);
     assert.equal((await polled(parts, order.id, { claim: claimToken })).keyStatus, 'none');
     await happened(parts, order.id, settled);
-    assert.deepEqual(await shown(parts, order.id, { claim: '' }), [null, 'none']);
-    assert.deepEqual(await shown(parts, order.id, { claim: 'ct_another' }), [null, 'none']);
+    assert.deepEqual(await shown(parts, order.id, { claim: '' }), [null, 'claim_required']);
+    assert.deepEqual(await shown(parts, order.id, { claim: 'ct_another' }), [null, 'claim_required']);
     const right = await polled(parts, order.id, { claim: claimToken });
     assert.equal(right.keyStatus, 'revealed_now');
     assert.deepEqual(await shown(parts, order.id, { claim: claimToken }), [null, 'already_revealed']);
@@ -170,7 +170,7 @@ describe('the claim token', () => {
     const parts = await book(context);
     const { order, claimToken } = await made(parts);
     await happened(parts, order.id, settled);
-    assert.deepEqual(await shown(parts, order.id, { claimRequired: true }), [null, 'none']);
+    assert.deepEqual(await shown(parts, order.id, { claimRequired: true }), [null, 'claim_required']);
     const right = await polled(parts, order.id, { claimRequired: true, claim: claimToken });
     assert.notEqual(right.apiKey, null);
   });
@@ -179,7 +179,7 @@ describe('the claim token', () => {
     const parts = await book(context);
     const { order } = await made(parts);
     await happened(parts, order.id, settled);
-    assert.deepEqual(await shown(parts, order.id, { claim: 'x'.repeat(10_000) }), [null, 'none']);
+    assert.deepEqual(await shown(parts, order.id, { claim: 'x'.repeat(10_000) }), [null, 'claim_required']);
     assert.notEqual((await polled(parts, order.id)).apiKey, null);
   });
 });

@@ -161,11 +161,8 @@ describe('card', () => {
   test('an event that is paid makes a key, which is picked up once', async () => {
     const made = session();
     assert.deepEqual(await pickup(made.id), {
-      session_id: made.id,
-      status: 'pending',
-      tier: null,
-      api_key: null,
-      key_status: 'none',
+      ...{ order_id: null, session_id: made.id, status: 'pending', tier: null },
+      ...{ api_key: null, key_status: 'none', key_detail: null },
     });
     const what = completed(made);
     assert.equal(await result(what), 'minted');

@@ -716,6 +716,7 @@ describe('the card endpoints', () => {
     assert.match(claim_token, /^ct_/);
     const order = valueOf(await findOrderAt(shop.book.store, 'card', session_id));
     assert.deepEqual(rest, {
+      order_id: order?.id,
       ...{ checkout_url: `https://checkout.stripe.com/c/pay/${session_id}`, tier: 'developer' },
       ...{ amount_cents: 3_300, currency: 'usd' },
       expires_at: new Date(order?.expiresAtMs ?? 0).toISOString(),

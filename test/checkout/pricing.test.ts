@@ -51,7 +51,7 @@ test('the price list has every tier with its price and limits, and the rails as 
     ...{ base_currency: 'BTC', surcharge_bps: 1_000, term_days: 30 },
     rails: [ready('btc'), ready('lightning'), card],
   });
-  assert.deepEqual(from.asked, [undefined]);
+  assert.deepEqual(from.asked, [undefined, 'developer', 'growth', 'enterprise']);
   // 50,000 sat are 33.593665 $, with 10 % more 36.9530315 $.
   const prices = [
     ['developer', '0.00050000', 50_000, 3_696],
@@ -62,7 +62,10 @@ test('the price list has every tier with its price and limits, and the rails as 
     listed,
     prices.map(([tier, btc, sat, cents]) => {
       const { requests_per_minute, characters_per_month } = tiers[tier];
-      return { tier, btc, sat, fiat: dollars(cents), limits: { requests_per_minute, characters_per_month } };
+      const limits = { requests_per_minute, characters_per_month };
+      const tooMuch = { rail: 'lightning', ready: false, reason: 'Too much for it.' };
+      const payment_paths = [ready('btc'), tier === 'enterprise' ? tooMuch : ready('lightning'), card];
+      return { tier, btc, sat, fiat: dollars(cents), limits, payment_paths };
     }),
   );
 });

@@ -128,7 +128,7 @@ describe('an order of the form', () => {
     await paid(id);
     for (const stranger of [undefined, '', 'ct_strangers']) {
       const { status, api_key: key, key_status } = await polled(id, stranger);
-      assert.deepEqual([status, key, key_status], ['confirmed', null, 'none'], stranger);
+      assert.deepEqual([status, key, key_status], ['confirmed', null, 'claim_required'], stranger);
     }
     assert.equal(keyOf(await shown(id, '', 'POST')), undefined);
     assert.match(await shown(id, claim), /Show my key/);
@@ -251,7 +251,8 @@ describe('in a browser', { skip: skipBrowser }, () => {
 
   test('a key that came over a slow line stays on the page of a card payment', async () => {
     let asked = 0;
-    const pickup = { session_id: 'cs_test_1', status: 'paid', tier: 'growth' } as const;
+    const order = { order_id: null, session_id: 'cs_test_1', key_detail: null } as const;
+    const pickup = { ...order, status: 'paid', tier: 'growth' } as const;
     pickups = () => {
       asked += 1;
       const told =

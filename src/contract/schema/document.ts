@@ -23,6 +23,7 @@ const statusMeanings: Readonly<Record<number, string>> = {
   404: 'There is no such thing, or it is not told that there is.',
   408: 'The body did not arrive in time.',
   409: 'It contradicts what is there.',
+  410: 'It is done with; `detail` says what to do.',
   413: 'The body is longer than its limit.',
   415: 'The body is compressed; send it as it is.',
   429: 'Too many requests, or too many characters this month; `Retry-After` says when to try again.',
