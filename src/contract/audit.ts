@@ -124,8 +124,8 @@ export interface AuditIssue extends AuditShare {
   examples: AuditExample[];
   /** What the named stack does with it. */
   consequence: string;
-  /** Where that is documented. */
-  source: string;
+  /** Address of the page that says so, or `measured here` where the project's tests run it; null: neither. */
+  source: string | null;
 }
 
 /** One line of the estimate; low and high are null where a number was not given. */
@@ -165,8 +165,8 @@ export interface AuditResponse {
 export interface StackConsequence {
   issue: string;
   consequence: string;
-  /** Where that is documented. */
-  source: string;
+  /** Address of the page that says so, or `measured here` where the project's tests run it; null: neither. */
+  source: string | null;
 }
 
 /** One search engine. */
