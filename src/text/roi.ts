@@ -117,8 +117,8 @@ export function roi(sample: Sample, useCase: UseCase, numbers: RoiNumbers): Audi
 /** What an estimate takes for granted, of records or of queries. */
 export function roiAssumptions(surface: string): string[] {
   return [
-    'The estimate multiplies your own numbers with both ends of the 95 % interval of the headline. It is no ' +
-      'forecast: what a found record is worth, only a test in your own search tells.',
+    'The estimate multiplies your own numbers with both ends of the 95 % interval of the headline. ' +
+      'It is no forecast: what a found record is worth, only a test in your own search tells.',
     surface === 'queries'
       ? 'Each query is taken to be asked as often as it stands among these. Where frequent ones were left ' +
         'out or stand once, the estimate is too high or too low.'

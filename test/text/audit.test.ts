@@ -304,7 +304,10 @@ test('an audit of queries speaks of queries', async () => {
 
 test('the headline is the stack’s own, and says so beside what the stack does', async () => {
   const share = async (text: string, stack?: string) => {
-    const { headline } = await audited({ records: Array.from({ length: 20 }, () => text), stack: stack ?? null });
+    const { headline } = await audited({
+      records: Array.from({ length: 20 }, () => text),
+      stack: stack ?? null,
+    });
     return [headline.share, headline.sentence] as const;
   };
   for (const [text, stack, expected] of [

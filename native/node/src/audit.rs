@@ -119,8 +119,8 @@ pub fn audit_records(records: Vec<String>, stack: String, include_text: bool, th
     outcome(&batches, None, &stack, include_text, threads)
 }
 
-/// Audits the records of a text as [`audit_records`] does. A `format` that is none of the audit's is found by the
-/// text itself.
+/// Audits the records of a text as [`audit_records`] does. A `format` that is none of the audit's is found by
+/// the text itself.
 #[napi]
 pub fn audit_text(
     text: String,

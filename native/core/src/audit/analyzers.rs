@@ -1,6 +1,6 @@
-//! What search engines make terms of by default, as far as it decides whether a word finds a text. The rules
-//! are those that docs/audit.md names with their sources; `test/peers/analyzers.test.ts` holds those of Lucene
-//! and PostgreSQL against the programs themselves.
+//! The terms that search engines make of a text by default, as far as they decide whether a word finds it.
+//! The rules are those that docs/audit.md names; `test/peers/analyzers.test.ts` holds those of Lucene and
+//! PostgreSQL against the programs themselves.
 
 use icu_casemap::CaseMapper;
 use icu_properties::props::{GeneralCategory, GeneralCategoryGroup, LineBreak, Script, WordBreak};
@@ -23,8 +23,8 @@ pub enum Analyzer {
     Alphanumeric,
     /// Runs of letters and numbers, lower-cased, English stop words left out of queries: Weaviate's `word`.
     Weaviate,
-    /// The words that BERT's normalizer and pre-tokenizer make, out of which a model's pieces are cut: engines
-    /// that hold vectors alone.
+    /// The words that BERT's normalizer and pre-tokenizer make, out of which a model's pieces are cut: for
+    /// engines that hold vectors alone.
     Bert,
     /// Lower-cased, without diacritics and apostrophes: Algolia.
     Algolia,
@@ -62,7 +62,7 @@ fn lowered(text: &str) -> String {
     text.chars().map(|c| CASES.simple_lowercase(c)).collect()
 }
 
-/// Without diacritics, which stay as marks of their own only where they are no part of a letter's decomposition.
+/// Canonically decomposed, without marks, lower-cased.
 fn plain(text: &str) -> String {
     text.nfd()
         .filter(|c| !is_mark(*c))
@@ -152,8 +152,8 @@ impl Analyzer {
     }
 }
 
-/// A segment of UAX #29 as charabia normalizes it, cut further at underscores, apostrophes, and between a small
-/// and a capital letter.
+/// A segment of UAX #29 as charabia normalizes it, cut further at underscores, apostrophes, and between a
+/// small and a capital letter.
 fn charabia(segment: &str, each: &mut impl FnMut(&[u8])) {
     let mut start = 0;
     let mut small = false;

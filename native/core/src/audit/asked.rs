@@ -205,8 +205,8 @@ impl Asked {
         });
     }
 
-    /// Looks for all words in a record before and after: whether one is found only after, and whether one that
-    /// is no name is.
+    /// Looks for all words in a record before and after: whether one is found only after, and whether one is
+    /// that is no name.
     pub fn gains(&mut self, before: &str, after: &str) -> (bool, bool) {
         self.look(before, BEFORE);
         self.look(after, AFTER);

@@ -165,7 +165,8 @@ fn secret_at(word: &str) -> Option<usize> {
     None
 }
 
-/// Where a provider's key begins in a word, what cannot be seen left out and lookalikes as what they look like.
+/// Where a provider's key begins in a word. Characters that cannot be seen are left out, and lookalikes count
+/// as what they look like.
 fn key_at(word: &str) -> Option<usize> {
     let visible = |(at, c): (usize, char)| (!properties(c).ignorable()).then(|| (at, plain(c).unwrap_or(c)));
     let (places, read): (Vec<usize>, Vec<char>) = word.char_indices().filter_map(visible).unzip();

@@ -130,7 +130,8 @@ struct Item<'a> {
 }
 
 /// The edits that gloss a repaired text, one pass from left to right: the caller's forms, the longest at each
-/// place; the plain spelling of words with super- and subscripts; and what CLDR names, where none of these is.
+/// place; the plain spelling of words with super- and subscripts; and what CLDR names, where none of these
+/// is.
 ///
 /// # Errors
 /// What is over the bounds; no more was done than they allow.

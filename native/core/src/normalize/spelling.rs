@@ -1,5 +1,5 @@
-//! Words with super- and subscripts as they are typed where there are none: H2O, CO2, m2, Ca2+. Mode `augment`
-//! puts that after the repaired word, which is then found by either.
+//! Words with super- and subscripts as they are typed where there are none: H2O, CO2, m2, Ca2+. Mode
+//! `augment` puts that after the repaired word, which is then found by either.
 
 use super::edits::Edits;
 use super::properties::{Kind, properties};
