@@ -273,8 +273,8 @@ export interface AuditOutcome {
 export declare function auditRecords(records: Array<string>, stack: string, includeText: boolean, threads: number): AuditOutcome
 
 /**
- * Audits the records of a text as [`audit_records`] does. A `format` that is none of the audit's is found by the
- * text itself.
+ * Audits the records of a text as [`audit_records`] does. A `format` that is none of the audit's is found by
+ * the text itself.
  */
 export declare function auditText(text: string, format: string, stack: string, includeText: boolean, threads: number): AuditOutcome
 

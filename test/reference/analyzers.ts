@@ -1,6 +1,6 @@
 /**
- * What the default analyzers of search engines make of a text, by their documented rules: the obvious reading,
- * for those that cannot be run beside the tests. docs/audit.md names where each rule is from.
+ * The terms that the default analyzers of search engines make of a text, by their documented rules: the
+ * obvious reading, for those that cannot be run beside the tests.
  */
 
 /** Terms of a text, and whether a query needs all of its own. */
@@ -27,7 +27,7 @@ function bert(text: string): string[] {
   return split(folded.replaceAll(/\p{Script=Han}/gu, ' $& '), /[\s\p{P}$+<=>^`|~]+/u);
 }
 
-/** Charabia's: words of UAX #29, cut at apostrophes and between small and capital letters, then decomposed. */
+/** Charabia's: words of UAX #29, cut at apostrophes and before inner capitals, then decomposed. */
 function charabia(text: string): string[] {
   const segments = Array.from(words.segment(text), ({ segment }) => segment);
   const cut = segments.flatMap((segment) => segment.split(/['’_.,:]|(?<=\p{Ll})(?=\p{Lu})/u));

@@ -51,7 +51,9 @@ const middle = (word: string, put: string): string => `${word.slice(0, 2)}${put}
 const mapped = (word: string, table: Readonly<Record<string, string>>): string =>
   Array.from(word, (c) => table[c] ?? c).join('');
 const lookAlike = { a: 'а', e: 'е', o: 'о', c: 'с', p: 'р' };
-const subscripts = Object.fromEntries(Array.from('0123456789', (c, at) => [c, String.fromCodePoint(0x2080 + at)]));
+const subscripts = Object.fromEntries(
+  Array.from('0123456789', (c, at) => [c, String.fromCodePoint(0x2080 + at)]),
+);
 const emoji: Readonly<Record<string, string>> = { rocket: '🚀', guitar: '🎸', umbrella: '☂️', pizza: '🍕' };
 
 const clean = (name: string, words: readonly string[]): Kind => ({
@@ -82,7 +84,12 @@ const kinds: readonly Kind[] = [
     share: 0.3,
     damage: (word) => Buffer.from(word).toString('latin1'),
   }),
-  mended({ name: 'zero-width spaces', words: english, share: 0.12, damage: (word) => middle(word, '\u200b') }),
+  mended({
+    name: 'zero-width spaces',
+    words: english,
+    share: 0.12,
+    damage: (word) => middle(word, '\u200b'),
+  }),
   mended({ name: 'soft hyphens', words: english, share: 0.4, damage: (word) => middle(word, '\u00ad') }),
   mended({
     name: 'Cyrillic lookalikes',
@@ -95,7 +102,8 @@ const kinds: readonly Kind[] = [
     name: 'fullwidth letters',
     words: english,
     share: 0.25,
-    damage: (word) => Array.from(word, (c) => String.fromCodePoint((c.codePointAt(0) ?? 0) + 0xfee0)).join(''),
+    damage: (word) =>
+      Array.from(word, (c) => String.fromCodePoint((c.codePointAt(0) ?? 0) + 0xfee0)).join(''),
   }),
   mended({
     name: 'ligatures',
@@ -141,7 +149,12 @@ const kinds: readonly Kind[] = [
   left({ name: 'lost bytes', words: english, share: 0.3, damage: (word) => middle(word, '\ufffd') }),
   left({ name: 'words run together', words: english, share: 0.3, damage: (word) => `${word}${word}` }),
   left({ name: 'words torn apart', words: english, share: 0.3, damage: (word) => middle(word, ' ') }),
-  left({ name: 'leetspeak', words: english, share: 0.3, damage: (word) => mapped(word, { a: '4', e: '3', o: '0', i: '1' }) }),
+  left({
+    name: 'leetspeak',
+    words: english,
+    share: 0.3,
+    damage: (word) => mapped(word, { a: '4', e: '3', o: '0', i: '1' }),
+  }),
   left({
     name: 'accents stripped',
     words: english,
@@ -154,10 +167,35 @@ const kinds: readonly Kind[] = [
     words: english,
     targets: ['Moskva', 'Kreml', 'Volga'],
     share: 0.3,
-    damage: (word) => mapped(word, { M: 'М', o: 'о', s: 'с', k: 'к', v: 'в', a: 'а', K: 'К', r: 'р', e: 'е', m: 'м', l: 'л', V: 'В', g: 'г' }),
+    damage: (word) =>
+      mapped(word, {
+        M: 'М',
+        o: 'о',
+        s: 'с',
+        k: 'к',
+        v: 'в',
+        a: 'а',
+        K: 'К',
+        r: 'р',
+        e: 'е',
+        m: 'м',
+        l: 'л',
+        V: 'В',
+        g: 'г',
+      }),
   }),
   left({ name: 'HTML inside words', words: english, share: 0.3, damage: (word) => middle(word, '<b></b>') }),
-  left({ name: 'other alphabets’ digits', words: english, targets: ['2024', '1984', '365'], share: 0.3, damage: (word) => mapped(word, Object.fromEntries(Array.from('0123456789', (c, at) => [c, String.fromCodePoint(0x660 + at)]))) }),
+  left({
+    name: 'other alphabets’ digits',
+    words: english,
+    targets: ['2024', '1984', '365'],
+    share: 0.3,
+    damage: (word) =>
+      mapped(
+        word,
+        Object.fromEntries(Array.from('0123456789', (c, at) => [c, String.fromCodePoint(0x660 + at)])),
+      ),
+  }),
   left({ name: 'spacing accents', words: english, share: 0.3, damage: (word) => middle(word, '¨') }),
 ];
 

@@ -113,11 +113,18 @@ impl Analyzer {
         let alphanumeric = |c: char| c.is_alphanumeric();
         match self {
             Analyzer::Ws => tokenize::ws(text.as_bytes(), &mut Vec::new(), each),
-            Analyzer::Standard => segments(text, |segment, is_word| {
-                if is_word {
-                    each(lowered(segment).as_bytes());
-                }
-            }),
+            Analyzer::Standard => {
+                let mut term = Vec::new();
+                segments(text, |segment, is_word| {
+                    if is_word && segment.is_ascii() {
+                        term.clear();
+                        term.extend(segment.bytes().map(|byte| byte.to_ascii_lowercase()));
+                        each(&term);
+                    } else if is_word {
+                        each(lowered(segment).as_bytes());
+                    }
+                });
+            }
             Analyzer::Postgres => postgres(text, &mut each),
             Analyzer::Alphanumeric => runs(text, alphanumeric, |run| each(run.to_lowercase().as_bytes())),
             Analyzer::Weaviate => {

@@ -93,12 +93,22 @@ impl Touched<'_> {
     }
 }
 
+/// Where the bit of a term's first byte and length stands.
+#[inline]
+fn shape(term: &[u8]) -> (usize, u64) {
+    let first = term.first().copied().unwrap_or(0);
+    let hash = usize::from(first).wrapping_mul(7) + term.len();
+    (hash >> 6 & 3, 1 << (hash & 63))
+}
+
 /// Words that are looked for in one record.
 #[derive(Debug, Default)]
 pub struct Asked {
     analyzer: Analyzer,
     /// The number of each term.
     terms: HashMap<Vec<u8>, usize>,
+    /// Bits of the first byte and length of the terms, which most terms of a text do not share.
+    shapes: [u64; 4],
     /// In which of the texts each term occurs, as bits.
     found: Vec<u8>,
     /// The terms of each word, one word after the other, each ended by [`END`].
@@ -123,6 +133,7 @@ impl Asked {
     /// Forgets the record before.
     pub fn clear(&mut self) {
         self.terms.clear();
+        self.shapes = [0; 4];
         self.found.clear();
         self.words.clear();
         self.names = 0;
@@ -132,6 +143,7 @@ impl Asked {
         let Asked {
             analyzer,
             terms,
+            shapes,
             found,
             words,
             ..
@@ -146,6 +158,8 @@ impl Asked {
                 Some(known) => *known,
                 None => {
                     terms.insert(term.to_vec(), next);
+                    let (place, bit) = shape(term);
+                    shapes[place] |= bit;
                     found.push(0);
                     next
                 }
@@ -195,10 +209,15 @@ impl Asked {
         let Asked {
             analyzer,
             terms,
+            shapes,
             found,
             ..
         } = self;
         analyzer.terms(text, |term| {
+            let (place, shape) = shape(term);
+            if shapes[place] & shape == 0 {
+                return;
+            }
             if let Some(number) = terms.get(term) {
                 found[*number] |= bit;
             }
