@@ -170,7 +170,7 @@ function auditParts(cores: number): Omit<AuditCommandParts, 'printError'> {
   return {
     clock: systemClock,
     cores,
-    openFile: (path, format) => new native.FileAudit(path, format),
+    openFile: (path, format, stack) => new native.FileAudit(path, format, stack),
     sizeOf: fileSize,
     writeFile: (path, text) => writeFileSync(path, text),
     versions: () => ({ unicode: native.unicodeVersion(), cldr: native.cldrVersion() }),

@@ -10,7 +10,7 @@ import {
 import type { AuditFindings, FileAuditStep } from '../native/index.js';
 import { reportPage } from '../pages/auditReport.js';
 import type { Clock } from '../system/clock.js';
-import { auditReport, type AuditContext, type Versions } from '../text/audit.js';
+import { auditReport, knownStack, type AuditContext, type Versions } from '../text/audit.js';
 import { progressOn } from './progress.js';
 
 /** An audit of one file, a part at a time. */
@@ -23,7 +23,7 @@ export interface FileAuditing {
 export interface AuditCommandParts {
   readonly clock: Pick<Clock, 'wallMs'>;
   readonly cores: number;
-  readonly openFile: (path: string, format: string) => FileAuditing;
+  readonly openFile: (path: string, format: string, stack: string) => FileAuditing;
   /** Bytes of a file. @throws Error with the reason where there is none that can be read */
   readonly sizeOf: (path: string) => number;
   /** @throws where the file cannot be written */
@@ -83,7 +83,7 @@ function unitOf(size: number): readonly [string, number] {
 /** Goes through the file; the findings, or the sentence that says why there are none. */
 async function auditFile(
   path: string,
-  { format }: GivenOptions,
+  { format, stack }: GivenOptions,
   parts: AuditCommandParts,
 ): Promise<AuditFindings | string> {
   let size: number;
@@ -94,7 +94,7 @@ async function auditFile(
   }
   const [unit, bytesOfUnit] = unitOf(size);
   const display = progressOn(parts.progressTo, unit);
-  const audit = parts.openFile(path, format);
+  const audit = parts.openFile(path, format, knownStack(stack).stack);
   for (;;) {
     const { bytes, more, fault } = await audit.step(parts.cores);
     if (fault != null) {
@@ -121,11 +121,11 @@ function writeReport(path: string, page: string, { writeFile, printError }: Audi
 
 const COLUMNS = 100;
 
-/** A sentence in lines. */
+/** A sentence in lines; a number and its unit stay together. */
 function wrapped(sentence: string): string {
   let column = 0;
   return sentence
-    .split(' ')
+    .split(/ (?!%)/)
     .map((word, at) => {
       const fits = column + word.length < COLUMNS;
       const gap = at === 0 ? '' : fits ? ' ' : '\n';

@@ -64,7 +64,7 @@ export declare class DenseModels {
 /** An audit of a file of any size, in bounded memory. */
 export declare class FileAudit {
   /** A file of which nothing was read. A `format` that is none of the audit's is found by the file itself. */
-  constructor(path: string, format: string)
+  constructor(path: string, format: string, stack: string)
   /** Looks at the next part of the file by so many threads, while what follows is read. One step at a time. */
   step(threads: number): Promise<FileAuditStep>
   /** What was found so far; null before the first step. */
@@ -240,10 +240,10 @@ export interface AuditFindings {
   records: number
   /** Their code points. */
   characters: number
-  /** Records whose `ws` tokens change under normalization. */
-  changed: number
-  /** Those of them whose tokens change under repair alone. */
-  repaired: number
+  /** Records of which a word, asked as people type it, is found only after normalization. */
+  gains: number
+  /** Those of them of which one is that is no name of an emoji or symbol. */
+  gainsOwn: number
   /** Records among which duplicates were counted. */
   sampled: number
   /** Every issue in the order of reports. */
@@ -274,14 +274,17 @@ export interface AuditOutcome {
   fault?: string
 }
 
-/** Audits a list of records by so many threads. */
-export declare function auditRecords(records: Array<string>, includeText: boolean, threads: number): AuditOutcome
+/**
+ * Audits a list of records by so many threads, judged by the default analyzer of a stack; one that is not
+ * known counts as `custom`.
+ */
+export declare function auditRecords(records: Array<string>, stack: string, includeText: boolean, threads: number): AuditOutcome
 
 /**
- * Audits the records of a text by so many threads. A `format` that is none of the audit's is found by the
- * text itself.
+ * Audits the records of a text as [`audit_records`] does. A `format` that is none of the audit's is found by
+ * the text itself.
  */
-export declare function auditText(text: string, format: string, includeText: boolean, threads: number): AuditOutcome
+export declare function auditText(text: string, format: string, stack: string, includeText: boolean, threads: number): AuditOutcome
 
 /** Checks strict JSON (RFC 8259, UTF-8 only); null when `body` passes. */
 export declare function checkJson(body: Uint8Array): JsonRefusal | null

@@ -131,10 +131,14 @@ ${found.map((issue) => issueRow(issue, end, things)).join('\n')}
 
 function issueDetail(issue: AuditIssue, engine: string): string {
   const { title, consequence, source, examples } = issue;
-  const host = new URL(source).hostname;
+  const link =
+    source?.startsWith('https:') === true
+      ? `\n<a href="${escapeHtml(source)}" rel="noreferrer">${new URL(source).hostname}</a>`
+      : source === null
+        ? ''
+        : ` (${escapeHtml(source)})`;
   return `<h3>${escapeHtml(title)}</h3>
-<p>${escapeHtml(engine)}: ${escapeHtml(consequence)}
-<a href="${escapeHtml(source)}" rel="noreferrer">${host}</a></p>
+<p>${escapeHtml(engine)}: ${escapeHtml(consequence)}${link}</p>
 ${examples
   .slice(0, SHOWN)
   .map((example) => exampleOf(example, issue.issue))
@@ -214,7 +218,7 @@ function head(report: AuditResponse, { company, wallMs }: ReportParts): string {
 <ul class="facts muted">${facts.map((fact) => `<li>${escapeHtml(fact)}</li>`).join('\n')}</ul>
 <section class="headline" aria-label="Headline">
 <p class="figure">${percent(headline.share)}</p>
-<p>${escapeHtml(headline.sentence)}</p>
+<p>${escapeHtml(headline.sentence).replaceAll(' %', '&nbsp;%')}</p>
 ${bar(headline, end)}
 <p class="axis muted"><span>0</span><span>${100 * end} %</span></p>
 </section>`;

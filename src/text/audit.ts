@@ -13,7 +13,7 @@ import {
   type AuditStack,
   type FreeAuditRequest,
 } from '../contract/audit.js';
-import { stacks, verticals } from './stacks.js';
+import { stacks, tolerantStacks, vectorStacks, verticals } from './stacks.js';
 import type { AuditFindings } from '../native/index.js';
 import { roi, roiAssumptions } from './roi.js';
 import { wilson } from './wilson.js';
@@ -54,37 +54,59 @@ export function grouped(count: number): string {
   return count.toLocaleString('en-US', { maximumFractionDigits: count < 10 ? 2 : 0 });
 }
 
-const FINDABLE = 'words that a plain-word query cannot match today and normalization makes findable.';
+/** What a record, or a query, is counted for. */
+const counted: Readonly<Record<string, string>> = {
+  records: 'words that a plain-word query cannot match today and normalization makes findable.',
+  queries: 'words that no plainly written record matches today and normalization makes match.',
+};
+
+/** What is said of records or queries of which none is counted. */
+const nothing: Readonly<Record<string, string>> = { records: 'findable', queries: 'match' };
 
 /** The headline of one record or query, which has no share worth the name. */
-function sentenceOfOne({ changed, repaired }: AuditFindings, interval: string, things: string): string {
+function sentenceOfOne({ gains, gainsOwn }: AuditFindings, interval: string, things: string): string {
   const one = things === 'queries' ? 'query' : 'record';
-  if (changed === 0) return `No gain: normalization changes no words of the one ${one} (${interval}).`;
-  const named = repaired === 0 ? ' Only the names of emoji and symbols come in.' : '';
-  return `The one ${one} (${interval}) holds ${FINDABLE}${named}`;
+  if (gains === 0) {
+    return `No gain: normalization makes no word of the one ${one} ${nothing[things] ?? ''} (${interval}).`;
+  }
+  const named = gainsOwn === 0 ? ' Only the names of emoji and symbols come in.' : '';
+  return `The one ${one} (${interval}) holds ${counted[things] ?? ''}${named}`;
 }
 
 function sentenceOf(found: AuditFindings, share: AuditShare, things: string): string {
-  const { records, changed, repaired } = found;
+  const { records, gains, gainsOwn } = found;
   const interval = `95 % interval ${percent(share.low)} to ${percent(share.high)}`;
   if (records === 0) return `There were no ${things} to audit.`;
   if (records === 1) return sentenceOfOne(found, interval, things);
   const all = grouped(records);
-  if (changed === 0) {
-    return `No gain: normalization changes the words of none of the ${all} ${things} (${interval}).`;
+  if (gains === 0) {
+    return (
+      `No gain: normalization makes a word ${nothing[things] ?? ''} in none of the ${all} ${things} ` +
+      `(${interval}).`
+    );
   }
-  const onlyNamed = changed - repaired;
+  const onlyNamed = gains - gainsOwn;
   const named =
     onlyNamed === 0 ? '' : ` In ${grouped(onlyNamed)} of them only the names of emoji and symbols come in.`;
   return (
-    `${percent(share.share)} of the ${things} (${grouped(changed)} of ${all}; ${interval}) hold ` +
-    `${FINDABLE}${named}`
+    `${percent(share.share)} of the ${things} (${grouped(gains)} of ${all}; ${interval}) hold ` +
+    `${counted[things] ?? ''}${named}`
   );
 }
 
-function headlineOf(found: AuditFindings, things: string): AuditHeadline {
-  const share = wilson(found.changed, found.records);
-  return { ...share, sentence: sentenceOf(found, share, things) };
+/** By whose rules the headline is judged, where a stack was named. */
+function judgedBy({ stack, name }: AuditStack): string {
+  if (stack === 'custom') return '';
+  if (vectorStacks.has(stack)) {
+    return ` ${name} matches vectors, not words: judged by the words that BERT’s normalizer makes.`;
+  }
+  return ` Judged by the rules of ${name}’s default analyzer.`;
+}
+
+function headlineOf(found: AuditFindings, things: string, stack: AuditStack): AuditHeadline {
+  const share = wilson(found.gains, found.records);
+  const judged = found.records === 0 ? '' : judgedBy(stack);
+  return { ...share, sentence: `${sentenceOf(found, share, things)}${judged}` };
 }
 
 function issuesOf(found: AuditFindings, { consequences }: AuditStack): AuditIssue[] {
@@ -125,6 +147,20 @@ function readingOf({ format, separator }: AuditFindings): string[] {
   ];
 }
 
+/** What is run to count a record or query. */
+function countedBy({ stack, things }: KnownContext): string {
+  const one = things === 'queries' ? 'query' : 'record';
+  const rules = vectorStacks.has(stack.stack)
+    ? 'the words that BERT’s normalizer makes'
+    : stack.stack === 'custom'
+      ? 'BM25 over the tokenizer ws of POST /v1/fuse'
+      : `the terms of ${stack.name}’s default analyzer (${stack.analyzer.replace(/\.$/, '')})`;
+  return (
+    `A ${one} counts where one of its words, asked as people type it, scores 0 as the ${one} is and above ` +
+    `0 after POST /v1/normalize (mode augment), by ${rules}.`
+  );
+}
+
 function assumptionsOf(found: AuditFindings, context: AuditContext, known: KnownContext): string[] {
   const { stack, vertical, things, hasRoi } = known;
   const unknown = [
@@ -140,8 +176,10 @@ function assumptionsOf(found: AuditFindings, context: AuditContext, known: Known
     `The ${things} are taken for a random sample of all of them: only then do the intervals hold for ` +
       `the rest.`,
     'Intervals are Wilson score intervals at 95 %, each figure for itself.',
-    'Counted with the tokenizer ws of POST /v1/fuse and the normalizer of POST /v1/normalize (mode ' +
-      'augment).',
+    countedBy(known),
+    ...(tolerantStacks.has(stack.stack)
+      ? [`Typo tolerance and prefix search, which ${stack.name} adds, may find more today.`]
+      : []),
     ...readingOf(found),
     ...(sampled
       ? [`Duplicates were counted among ${grouped(found.sampled)} ${things}, a sample by their texts.`]
@@ -149,7 +187,7 @@ function assumptionsOf(found: AuditFindings, context: AuditContext, known: Known
     'Over-long is told by the least number of word pieces that a text can have, so that some are not ' +
       'counted.',
     ...unknown,
-    ...(hasRoi ? roiAssumptions : []),
+    ...(hasRoi ? roiAssumptions(things) : []),
   ];
 }
 
@@ -159,12 +197,20 @@ function nextSteps(issues: readonly AuditIssue[], context: AuditContext, known: 
   const fixes = found.slice(0, 4).map(({ issue, title }) => `${title}: ${remedies[issue as AuditIssueId]}`);
   const prove =
     'Measure it: normalize a copy of the index and the queries, and compare what your own users click.';
-  const look = `Look first at ${verticals.get(known.vertical) ?? ''}.`;
+  const typical = verticals.get(known.vertical) ?? [];
+  const first = found.find(({ issue }) => typical.includes(issue as AuditIssueId));
+  const look =
+    first === undefined
+      ? []
+      : [
+          `Where texts are of the vertical ${known.vertical}, look first at: ${first.title} ` +
+            `(${grouped(first.count)} of ${grouped(first.of)}).`,
+        ];
   const numbers =
     'Send corpus_records_total and monthly_queries, and aov_usd or ticket_cost_usd, to see what it ' +
     'is worth.';
   return [
-    ...(fixes.length === 0 ? ['Nothing to repair was found in these records.'] : [...fixes, look, prove]),
+    ...(fixes.length === 0 ? ['Nothing to repair was found in these records.'] : [...fixes, ...look, prove]),
     ...(known.hasRoi ? [] : [numbers]),
     ...(context.surface === 'queries'
       ? ['Audit the records too: a query finds what both sides write alike.']
@@ -179,7 +225,8 @@ interface KnownContext {
   readonly hasRoi: boolean;
 }
 
-function knownStack(name: string | null | undefined): AuditStack {
+/** The stack of a name in any case of letters; `custom` where it is none or not known. */
+export function knownStack(name: string | null | undefined): AuditStack {
   const wanted = name?.toLowerCase() ?? 'custom';
   const found =
     stacks.find(({ stack }) => stack === wanted) ?? stacks.find(({ stack }) => stack === 'custom');
@@ -199,8 +246,9 @@ export function auditReport(
   const vertical = verticals.has(named) ? named : 'custom';
   const useCase = context.use_case ?? auditDefaults.use_case;
   const surface = context.surface ?? auditDefaults.surface;
-  const headline = headlineOf(found, surface);
-  const worth = found.records === 0 ? null : roi(headline, useCase, context);
+  const headline = headlineOf(found, surface, stack);
+  const sample = { share: headline, records: found.records, surface };
+  const worth = found.records === 0 ? null : roi(sample, useCase, context);
   const known: KnownContext = { stack, vertical, things: surface, hasRoi: worth !== null };
   const issues = issuesOf(found, stack);
   return {

@@ -9,13 +9,24 @@ import { type CheckJson, readBody } from '../contract/schema/body.js';
 import { checkBody } from '../contract/schema/validate.js';
 import { type ValidationError, valueError } from '../contract/schema/validation.js';
 import type { AuditOutcome } from '../native/index.js';
-import { auditReport } from './audit.js';
+import { auditReport, knownStack } from './audit.js';
 
 /** What the native module does for an audit. */
 export interface AuditParts {
   readonly checkJson: CheckJson;
-  readonly auditRecords: (records: string[], includeText: boolean, threads: number) => AuditOutcome;
-  readonly auditText: (text: string, format: string, includeText: boolean, threads: number) => AuditOutcome;
+  readonly auditRecords: (
+    records: string[],
+    stack: string,
+    includeText: boolean,
+    threads: number,
+  ) => AuditOutcome;
+  readonly auditText: (
+    text: string,
+    format: string,
+    stack: string,
+    includeText: boolean,
+    threads: number,
+  ) => AuditOutcome;
   readonly unicodeVersion: () => string;
   readonly cldrVersion: () => string;
 }
@@ -31,9 +42,10 @@ export type AuditAnswer =
 
 function outcomeOf(request: FreeAuditRequest, parts: AuditParts, threads: number): AuditOutcome {
   const includeText = request.include_text ?? auditDefaults.include_text;
-  if (request.records != null) return parts.auditRecords(request.records, includeText, threads);
+  const { stack } = knownStack(request.stack);
+  if (request.records != null) return parts.auditRecords(request.records, stack, includeText, threads);
   const format = request.format ?? auditDefaults.format;
-  return parts.auditText(request.text ?? '', format, includeText, threads);
+  return parts.auditText(request.text ?? '', format, stack, includeText, threads);
 }
 
 /** Audits a body by so many threads. */

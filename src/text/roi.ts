@@ -1,5 +1,5 @@
 /** What a share is worth, in the caller's own numbers: ranges with their formulas, and no promise. */
-import type { AuditRoiLine, AuditShare, FreeAuditRequest } from '../contract/audit.js';
+import type { AuditRoiLine, AuditShare, auditSurfaces, FreeAuditRequest } from '../contract/audit.js';
 
 /** A number that a line is made of. */
 type Given = 'corpus_records_total' | 'monthly_queries' | 'months_running' | 'aov_usd' | 'ticket_cost_usd';
@@ -9,8 +9,21 @@ export type RoiNumbers = Pick<FreeAuditRequest, Given>;
 
 type UseCase = NonNullable<FreeAuditRequest['use_case']>;
 
+/** Records from which an interval is narrow enough to multiply: at most 20 points from end to end. */
+const LEAST_RECORDS = 100;
+
+/** What was measured. */
+export interface Sample {
+  readonly share: AuditShare;
+  /** Records or queries looked at. */
+  readonly records: number;
+  readonly surface: (typeof auditSurfaces)[number];
+}
+
 interface Line {
   readonly line: string;
+  /** The line of an audit of queries; null: their share says nothing about it. */
+  readonly ofQueries?: string | null;
   readonly unit: string;
   /** The numbers that are multiplied with the share. */
   readonly factors: readonly Given[];
@@ -26,12 +39,14 @@ const PER_CENT = 0.01;
 const lines: readonly Line[] = [
   {
     line: 'Records that plain words do not find',
+    ofQueries: null,
     unit: 'records',
     factors: ['corpus_records_total'],
     formula: 'corpus_records_total × share',
   },
   {
     line: 'Queries a month that may miss what they look for',
+    ofQueries: 'Queries a month that miss plainly written records by a word',
     unit: 'queries a month',
     factors: ['monthly_queries'],
     formula: 'monthly_queries × share',
@@ -60,6 +75,7 @@ const lines: readonly Line[] = [
   },
   {
     line: 'Answers a month whose passage a keyword search may miss',
+    ofQueries: 'Answers a month whose question misses plainly written passages by a word',
     unit: 'answers a month',
     factors: ['monthly_queries'],
     formula: 'monthly_queries × share',
@@ -67,33 +83,48 @@ const lines: readonly Line[] = [
   },
 ];
 
-function worth(line: Line, share: AuditShare, numbers: RoiNumbers): AuditRoiLine {
-  const { formula, factors, constant = 1, unit } = line;
-  const missing = factors.filter((name) => numbers[name] == null);
-  const factor = factors.reduce((product, name) => product * (numbers[name] ?? 0), constant);
-  const head = { line: line.line, unit };
-  if (missing.length > 0) {
-    const reason = `${missing.join(' and ')} ${missing.length > 1 ? 'were' : 'was'} not given`;
-    return { ...head, low: null, high: null, formula, reason };
+/** Why a line has no figures; null where it has. */
+function reasonOf({ factors, ofQueries }: Line, { records, surface }: Sample, numbers: RoiNumbers) {
+  if (surface === 'queries' && ofQueries === null) {
+    return 'the share is one of queries; audit records for this line';
   }
-  return { ...head, low: factor * share.low, high: factor * share.high, formula, reason: null };
+  const missing = factors.filter((name) => numbers[name] == null);
+  if (missing.length > 0) {
+    return `${missing.join(' and ')} ${missing.length > 1 ? 'were' : 'was'} not given`;
+  }
+  if (records >= LEAST_RECORDS) return null;
+  return `at least ${LEAST_RECORDS} ${surface} are needed to carry it, these are ${records}`;
+}
+
+function worth(line: Line, sample: Sample, numbers: RoiNumbers): AuditRoiLine {
+  const { formula, factors, constant = 1, unit } = line;
+  const reason = reasonOf(line, sample, numbers);
+  const named = sample.surface === 'queries' ? (line.ofQueries ?? line.line) : line.line;
+  const head = { line: named, unit };
+  if (reason !== null) return { ...head, low: null, high: null, formula, reason };
+  const factor = factors.reduce((product, name) => product * (numbers[name] ?? 0), constant);
+  const { low, high } = sample.share;
+  return { ...head, low: factor * low, high: factor * high, formula, reason };
 }
 
 /** The estimate of a use case; null where none of its numbers was given. */
-export function roi(share: AuditShare, useCase: UseCase, numbers: RoiNumbers): AuditRoiLine[] | null {
+export function roi(sample: Sample, useCase: UseCase, numbers: RoiNumbers): AuditRoiLine[] | null {
   const mine = lines.filter(({ of }) => of === undefined || of.includes(useCase));
   const isGiven = mine.some(({ factors }) => factors.some((name) => numbers[name] != null));
-  return isGiven ? mine.map((line) => worth(line, share, numbers)) : null;
+  return isGiven ? mine.map((line) => worth(line, sample, numbers)) : null;
 }
 
-/** What an estimate takes for granted. */
-export const roiAssumptions: readonly string[] = [
-  'The estimate multiplies your own numbers with both ends of the 95 % interval of the headline. It is no ' +
-    'forecast: what a found record is worth, only a test in your own search tells.',
-  'Queries are taken to want affected records as often as others. Where your most wanted records are ' +
-    'cleaner ' +
-    'or worse than the rest, the estimate is too high or too low.',
-  'How many of these queries would have ended in an order or a ticket is not assumed: the lines say ' +
-    'what each ' +
-    '1 % of them is worth.',
-];
+/** What an estimate takes for granted, of records or of queries. */
+export function roiAssumptions(surface: string): string[] {
+  return [
+    'The estimate multiplies your own numbers with both ends of the 95 % interval of the headline. ' +
+      'It is no forecast: what a found record is worth, only a test in your own search tells.',
+    surface === 'queries'
+      ? 'Each query is taken to be asked as often as it stands among these. Where frequent ones were left ' +
+        'out or stand once, the estimate is too high or too low.'
+      : 'Queries are taken to want affected records as often as others. Where your most wanted records are ' +
+        'cleaner or worse than the rest, the estimate is too high or too low.',
+    'How many of these queries would have ended in an order or a ticket is not assumed: the lines say ' +
+      'what each 1 % of them is worth.',
+  ];
+}

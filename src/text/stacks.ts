@@ -1,6 +1,6 @@
 /**
- * What search engines do by default to the issues of an audit, each claim with where it is documented: the
- * vendors' own pages, the Unicode annexes they follow, and the card of the model that ships.
+ * What search engines do by default to the issues of an audit. A claim names a page only where the page says
+ * it; `measured here` is what the project's tests run, on the program or on the tokenizer itself.
  */
 import {
   auditIssues,
@@ -9,11 +9,11 @@ import {
   type AuditStacksResponse,
 } from '../contract/audit.js';
 
-/** A claim and its source. */
-type Claim = readonly [consequence: string, source: string];
+/** A claim and its source, if there is one. */
+type Claim = readonly [consequence: string, source: string | null];
 type Claims = Readonly<Record<AuditIssueId, Claim>>;
 
-/** What a family of engines does; `page` is where the engine says what its analyzer is made of. */
+/** An engine and what it does. */
 interface Engine {
   readonly stack: string;
   readonly name: string;
@@ -21,106 +21,107 @@ interface Engine {
   readonly claims: Claims;
 }
 
-const wordBoundaries = 'https://www.unicode.org/reports/tr29/#Default_Word_Boundaries';
-const categories = 'https://www.unicode.org/reports/tr44/#General_Category_Values';
-const lucene =
-  'https://lucene.apache.org/core/9_11_0/core/org/apache/lucene/analysis/standard/StandardTokenizer.html';
+const measured = 'measured here';
 const model = 'https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2';
 const bertNormalizer = 'https://huggingface.co/docs/tokenizers/api/normalizers';
 
 const tooLong: Claim = [
   'Keyword search reads all of it. An embedding model reads its beginning only: all-MiniLM-L6-v2 ' +
-    'stops after ' +
-    '256 word pieces, and what follows has no part in the vector.',
+    'stops after 256 word pieces, and what follows has no part in the vector.',
   model,
 ];
 
-const copies = (page: string): Pick<Claims, 'exact_duplicates' | 'normalized_duplicates' | 'empty'> => ({
+/** Copies and empty records, which every engine keeps as it keeps others. */
+const copies: Pick<Claims, 'exact_duplicates' | 'normalized_duplicates' | 'empty'> = {
   exact_duplicates: [
     'Stores every copy under its own id and returns each: copies take the places of other records unless ' +
       'the query groups them.',
-    page,
+    null,
   ],
   normalized_duplicates: [
     'Sees different texts, so that grouping by text does not put them together either.',
-    page,
+    null,
   ],
-  empty: ['Stores and counts it, but no term leads to it.', page],
-});
+  empty: ['Stores and counts it, but no term leads to it.', null],
+};
 
-/** An engine that makes terms of a text's words and lower-cases them, and does nothing else to a letter. */
-function words(page: string, grouping: string): Claims {
+/**
+ * An engine that makes terms of a text's words and lower-cases them, and does nothing else to a letter.
+ * `source`: where all of that is known from.
+ */
+function words(source: string | null): Claims {
   return {
-    mojibake: ['Indexes the broken characters: nothing in the analyzer undoes a wrong encoding.', page],
+    mojibake: ['Indexes the broken characters: nothing in the analyzer undoes a wrong encoding.', source],
     invisible_characters: [
       'Cuts the word at the character or keeps it inside: neither is the plain word.',
-      page,
+      source,
     ],
     mixed_script_confusables: [
       'Keeps every letter as it is: a Cyrillic а in a Latin word makes another term.',
-      page,
+      source,
     ],
     compatibility_forms: [
-      'Lower-cases only: fullwidth letters and superscripts stay characters of their own.',
-      page,
+      'Lower-cases only: ligatures and fullwidth letters stay characters of their own.',
+      source,
     ],
-    emoji_and_symbols: ['Drops what is no letter or number: an emoji is found by nothing.', page],
-    decomposed_accents: ['Does not compose: e with U+0301 is not the term that é is.', page],
-    control_characters: ['Ends the word at the character: both halves are terms, the word is not.', page],
-    html_residue: ['Makes terms of tag names and of the letters of character references.', page],
-    unsegmented_cjk: ['Makes one term of the whole run: only the same run finds it.', page],
+    emoji_and_symbols: ['Drops what is no letter or number: an emoji is found by nothing.', source],
+    decomposed_accents: ['Does not compose: e with U+0301 is not the term that é is.', source],
+    control_characters: ['Ends the word at the character: both halves are terms, the word is not.', source],
+    html_residue: ['Makes terms of tag names and of the letters of character references.', source],
+    unsegmented_cjk: ['Makes one term of the whole run: only the same run finds it.', source],
     over_long: tooLong,
-    ...copies(grouping),
+    ...copies,
   };
 }
 
 /** An engine on Lucene's StandardTokenizer and a lower-case filter (UAX #29). */
-function standard(page: string, grouping: string, html: string): Claims {
+function standard(): Claims {
   return {
-    ...words(page, grouping),
+    ...words(measured),
     invisible_characters: [
       'Keeps format characters such as U+00AD inside the term and ends the word at U+200B: neither is the ' +
         'plain word.',
-      wordBoundaries,
+      measured,
     ],
     emoji_and_symbols: [
       'Makes a term of each emoji and drops most symbols: the words of their names find neither.',
-      lucene,
+      measured,
+    ],
+    compatibility_forms: [
+      'Lower-cases only: ligatures and fullwidth letters stay characters of their own. Superscripts end ' +
+        'the word and are dropped.',
+      measured,
     ],
     html_residue: [
-      'Makes terms of tag names and references: the character filter that strips HTML is there, but ' +
-        'not in ' +
-        'the default analyzer.',
-      html,
+      'Makes terms of tag names and references: the character filter that strips HTML is no part of the ' +
+        'default analyzer.',
+      measured,
     ],
     unsegmented_cjk: [
       'Makes a term of each ideograph: a word is found, and with it every text that has its ' +
         'characters apart.',
-      lucene,
+      measured,
     ],
   };
 }
 
 /** A store of vectors: what a model of BERT's kind, such as the one that ships, does to the text before. */
-function vectors(page: string): Claims {
+function vectors(): Claims {
   return {
-    mojibake: [
-      'The model reads pieces of words that mean nothing: the vector drifts from the text’s.',
-      model,
-    ],
+    mojibake: ['The model reads pieces of words that mean nothing: the vector drifts from the text’s.', null],
     invisible_characters: [
       'Models with BERT’s normalizer drop them; others get pieces of a broken word.',
-      bertNormalizer,
+      null,
     ],
     mixed_script_confusables: [
       'The word falls into unknown pieces: its vector is not that of the plain word.',
-      model,
+      null,
     ],
     compatibility_forms: [
       'BERT’s normalizer does not fold them: fullwidth words fall into unknown pieces.',
-      bertNormalizer,
+      null,
     ],
-    emoji_and_symbols: ['Emoji that the vocabulary lacks are one and the same unknown piece.', model],
+    emoji_and_symbols: ['Emoji that the vocabulary lacks are one and the same unknown piece.', null],
     decomposed_accents: [
       'BERT’s normalizer strips accents, composed or not; models that keep case may not.',
       bertNormalizer,
@@ -128,23 +129,24 @@ function vectors(page: string): Claims {
     control_characters: ['BERT’s normalizer drops them.', bertNormalizer],
     html_residue: [
       'Tags take word pieces of the 256 and pull the vectors of all such records together.',
-      model,
+      null,
     ],
     unsegmented_cjk: [
       'BERT’s normalizer parts every ideograph: the vector is that of characters, in a model for ' +
-        'English of ' +
-        'little worth.',
+        'English of little worth.',
       bertNormalizer,
     ],
     over_long: ['The model stops after 256 word pieces: what follows has no part in the vector.', model],
-    ...copies(page),
+    ...copies,
   };
 }
 
-const elastic = 'https://www.elastic.co/guide/en/elasticsearch/reference/current';
-const opensearch = 'https://docs.opensearch.org/latest';
-const solr = 'https://solr.apache.org/guide/solr/latest';
-const postgresParsers = 'https://www.postgresql.org/docs/current/textsearch-parsers.html';
+/** What the vendor of an engine with an analyzer of its own does not say. */
+const unsaid: Pick<Claims, 'invisible_characters' | 'control_characters'> = {
+  invisible_characters: ['The vendor does not say: try one of the examples.', null],
+  control_characters: ['The vendor does not say: try one of the examples.', null],
+};
+
 const qdrant = 'https://qdrant.tech/documentation/concepts/indexing/';
 const weaviate = 'https://docs.weaviate.io/weaviate/tutorials/tokenization';
 const milvus = 'https://milvus.io/docs/standard-analyzer.md';
@@ -160,41 +162,29 @@ const engines: readonly Engine[] = [
     stack: 'elasticsearch',
     name: 'Elasticsearch',
     analyzer: 'standard: words by UAX #29, lower-cased.',
-    claims: standard(
-      `${elastic}/analysis-standard-analyzer.html`,
-      `${elastic}/collapse-search-results.html`,
-      `${elastic}/analysis-htmlstrip-charfilter.html`,
-    ),
+    claims: standard(),
   },
   {
     stack: 'opensearch',
     name: 'OpenSearch',
     analyzer: 'standard: words by UAX #29, lower-cased.',
-    claims: standard(
-      `${opensearch}/analyzers/supported-analyzers/standard/`,
-      `${opensearch}/search-plugins/searching-data/collapse-search/`,
-      `${opensearch}/analyzers/character-filters/html-character-filter/`,
-    ),
+    claims: standard(),
   },
   {
     stack: 'solr',
     name: 'Apache Solr',
     analyzer: 'text_general: words by UAX #29, stop words (none by default), lower-cased.',
-    claims: standard(
-      `${solr}/indexing-guide/tokenizers.html`,
-      `${solr}/query-guide/collapse-and-expand-results.html`,
-      `${solr}/indexing-guide/charfilterfactories.html`,
-    ),
+    claims: standard(),
   },
   {
     stack: 'postgres',
     name: 'PostgreSQL full-text search',
-    analyzer: 'the default parser and the configuration of the database’s language.',
+    analyzer: 'the default parser with the configuration simple; those of languages stem as well.',
     claims: {
-      ...words(postgresParsers, 'https://www.postgresql.org/docs/current/textsearch-controls.html'),
+      ...words(measured),
       html_residue: [
         'Knows tags and entities as types of their own, which the shipped configurations do not index.',
-        postgresParsers,
+        measured,
       ],
     },
   },
@@ -202,14 +192,15 @@ const engines: readonly Engine[] = [
     stack: 'pgvector',
     name: 'pgvector',
     analyzer: 'none: it stores vectors that a model made of the texts.',
-    claims: vectors('https://github.com/pgvector/pgvector'),
+    claims: vectors(),
   },
   {
     stack: 'qdrant',
     name: 'Qdrant',
     analyzer: 'word for full-text indexes: split at what is no letter or number, lower-cased, not folded.',
     claims: {
-      ...words(qdrant, 'https://qdrant.tech/documentation/concepts/hybrid-queries/'),
+      ...words(null),
+      html_residue: ['Splits at punctuation and special characters: tag names are terms.', qdrant],
       unsegmented_cjk: [
         'Makes one term of the whole run: the multilingual tokenizer, which cuts it, has to be chosen.',
         qdrant,
@@ -219,9 +210,10 @@ const engines: readonly Engine[] = [
   {
     stack: 'weaviate',
     name: 'Weaviate',
-    analyzer: 'word: split at what is no letter or number, lower-cased.',
+    analyzer: 'word: split at what is no letter or number, lower-cased, English stop words ignored.',
     claims: {
-      ...words(weaviate, 'https://docs.weaviate.io/weaviate/api/graphql/additional-operators'),
+      ...words(null),
+      html_residue: ['Keeps what is alphanumeric: tag names are terms.', weaviate],
       unsegmented_cjk: [
         'Makes one term of the whole run: gse, trigram or kagome tokenization has to be chosen.',
         weaviate,
@@ -233,29 +225,28 @@ const engines: readonly Engine[] = [
     name: 'Milvus',
     analyzer: 'standard: split at spaces and punctuation, lower-cased.',
     claims: {
-      ...words(milvus, 'https://milvus.io/docs/grouping-search.md'),
-      unsegmented_cjk: [
-        'Is not made for it: the vendor names analyzers with dictionaries for Chinese, Japanese and Korean.',
-        milvus,
-      ],
+      ...words(null),
+      html_residue: ['Splits at punctuation: tag names are terms.', milvus],
     },
   },
   {
     stack: 'pinecone',
     name: 'Pinecone',
     analyzer: 'none for dense indexes: they hold vectors that a model made of the texts.',
-    claims: vectors('https://docs.pinecone.io/guides/index-data/indexing-overview'),
+    claims: vectors(),
   },
   {
     stack: 'algolia',
     name: 'Algolia',
     analyzer:
-      'normalization that cannot be turned off: lower-cased, diacritics removed, words by separators.',
+      'normalization that cannot be turned off: lower-cased, diacritics and apostrophes removed, words by ' +
+      'separators.',
     claims: {
-      ...words(algolia, 'https://www.algolia.com/doc/api-reference/api-parameters/distinct/'),
-      compatibility_forms: ['The vendor names no compatibility folding: try one of the examples.', algolia],
+      ...words(null),
+      ...unsaid,
+      compatibility_forms: ['The vendor names no compatibility folding: try one of the examples.', null],
       decomposed_accents: ['Removes diacritics on both sides: the plain word finds it.', algolia],
-      unsegmented_cjk: ['Cuts words by dictionaries: what they lack is found by its characters.', algolia],
+      unsegmented_cjk: ['Cuts words by dictionaries: what they lack is found by its characters.', null],
     },
   },
   {
@@ -263,8 +254,10 @@ const engines: readonly Engine[] = [
     name: 'Typesense',
     analyzer: 'the locale en: special characters and European diacritics removed, lower-cased.',
     claims: {
-      ...words(typesense, 'https://typesense.org/docs/latest/api/search.html'),
-      compatibility_forms: ['The vendor names no compatibility folding: try one of the examples.', typesense],
+      ...words(null),
+      ...unsaid,
+      compatibility_forms: ['The vendor names no compatibility folding: try one of the examples.', null],
+      html_residue: ['Removes special characters: tag names run into the words beside them.', null],
       decomposed_accents: [
         'Removes European diacritics in the default locale; with another locale they are kept.',
         typesense,
@@ -278,8 +271,13 @@ const engines: readonly Engine[] = [
     analyzer:
       'charabia: words by script and language, compatibility decomposition, lower-cased, marks removed.',
     claims: {
-      ...words(charabia, 'https://www.meilisearch.com/docs/learn/relevancy/distinct_attribute'),
-      compatibility_forms: ['Decomposes them on both sides: the plain word finds them.', charabia],
+      ...words(null),
+      ...unsaid,
+      compatibility_forms: [
+        'Decomposes ligatures and fullwidth letters on both sides: the plain word finds them. Super- and ' +
+          'subscripts end the word before that.',
+        charabia,
+      ],
       decomposed_accents: [
         'Removes the marks of Latin letters on both sides: the plain word finds it.',
         charabia,
@@ -290,9 +288,11 @@ const engines: readonly Engine[] = [
   {
     stack: 'vespa',
     name: 'Vespa',
-    analyzer: 'OpenNLP linguistics: tokens and stems by detected language, English where it is not known.',
+    analyzer: 'OpenNLP linguistics: NFKC, accents dropped, tokens and stems by detected language.',
     claims: {
-      ...words(vespa, 'https://docs.vespa.ai/en/grouping.html'),
+      ...words(null),
+      ...unsaid,
+      compatibility_forms: ['Normalizes with NFKC on both sides: the plain word finds them.', null],
       decomposed_accents: [
         'Normalizes accents in text indexes by default: the plain word finds it.',
         'https://docs.vespa.ai/en/linguistics/linguistics.html',
@@ -307,9 +307,22 @@ const engines: readonly Engine[] = [
     stack: 'custom',
     name: 'Another engine, words by Unicode categories',
     analyzer: 'the tokenizer ws of POST /v1/fuse: runs of letters, numbers and marks, case-folded.',
-    claims: words(categories, categories),
+    claims: {
+      ...words(measured),
+      compatibility_forms: [
+        'Folds case alone, which opens ligatures: fullwidth letters and superscripts stay characters of ' +
+          'their own.',
+        measured,
+      ],
+    },
   },
 ];
+
+/** Engines that match vectors and no words. */
+export const vectorStacks: ReadonlySet<string> = new Set(['pgvector', 'pinecone']);
+
+/** Engines that also find what begins with a word or is a letter or two away from it. */
+export const tolerantStacks: ReadonlySet<string> = new Set(['algolia', 'typesense', 'meilisearch']);
 
 /** The search engines, for GET /v1/audit/stacks. */
 export const stacks: readonly AuditStack[] = engines.map(({ stack, name, analyzer, claims }) => ({
@@ -322,20 +335,20 @@ export const stacks: readonly AuditStack[] = engines.map(({ stack, name, analyze
   }),
 }));
 
-/** The lines of business, and what to look at first in each. */
-export const verticals: ReadonlyMap<string, string> = new Map([
-  ['retail', 'sizes, fractions and units in titles (½, ″, m²), and brand names with accents'],
-  ['marketplace', 'what sellers paste: HTML, emoji, letters that only look Latin'],
-  ['travel', 'names of places with accents, and texts that came through several encodings'],
-  ['media', 'titles in more than one script, and typographic characters of the newsroom'],
-  ['healthcare', 'units, superscripts and Greek letters in dosages and findings'],
-  ['legal', 'section signs, footnote numbers, and hyphenation that was pasted with the text'],
-  ['finance', 'currency signs, fractions and fullwidth figures of Asian markets'],
-  ['education', 'formulas, superscripts and accents that were typed as separate marks'],
-  ['public_sector', 'names with accents, and texts scanned or converted from old systems'],
-  ['software', 'HTML and escape sequences in tickets, and emoji in messages'],
-  ['manufacturing', 'part numbers with typographic dashes and invisible characters, units'],
-  ['custom', 'the issues with the largest shares above'],
+/** The lines of business, and the issues that texts of each are the first to look through for. */
+export const verticals: ReadonlyMap<string, readonly AuditIssueId[]> = new Map([
+  ['retail', ['compatibility_forms', 'decomposed_accents', 'mojibake']],
+  ['marketplace', ['html_residue', 'emoji_and_symbols', 'mixed_script_confusables', 'exact_duplicates']],
+  ['travel', ['mojibake', 'decomposed_accents']],
+  ['media', ['mojibake', 'mixed_script_confusables', 'html_residue']],
+  ['healthcare', ['compatibility_forms', 'mojibake']],
+  ['legal', ['compatibility_forms', 'invisible_characters', 'over_long']],
+  ['finance', ['emoji_and_symbols', 'compatibility_forms']],
+  ['education', ['compatibility_forms', 'decomposed_accents']],
+  ['public_sector', ['mojibake', 'decomposed_accents', 'control_characters']],
+  ['software', ['html_residue', 'control_characters', 'emoji_and_symbols']],
+  ['manufacturing', ['invisible_characters', 'compatibility_forms', 'normalized_duplicates']],
+  ['custom', []],
 ]);
 
 /** The answer of GET /v1/audit/stacks: what this installation knows. */

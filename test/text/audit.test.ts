@@ -136,8 +136,8 @@ test('500 empty records, one record, and records of nothing but controls', async
   assert.match(empty.headline.sentence, /^No gain: .* none of the 500 records/);
   const one = async (record: string, surface: 'records' | 'queries' = 'records') =>
     (await audited({ records: [record], surface })).headline.sentence;
-  assert.match(await one('a'), /^No gain: normalization changes no words of the one record \(95 % /);
-  assert.match(await one('cafÃ©', 'queries'), /^The one query \(95 % .*\) holds words .* findable\.$/);
+  assert.match(await one('a'), /^No gain: normalization makes no word of the one record findable \(95 % /);
+  assert.match(await one('cafÃ©', 'queries'), /^The one query \(95 % .*\) holds words .* match\.$/);
   assert.match(await one('a ❤️'), /^The one record .* Only the names of emoji and symbols come in\.$/);
   const controls = await audited({ records: ['\u0000\u0001', '\u0007', '\u001b[0m'] });
   assert.deepEqual(counts(controls), { control_characters: 3, empty: 2, normalized_duplicates: 1 });
@@ -220,7 +220,7 @@ test('unknown stacks and verticals count as custom, and the answer says so', asy
   assert.equal((await audited({ records: ['a'], stack: 'Elasticsearch' })).stack, 'elasticsearch');
 });
 
-test('every stack says what it does to every issue, with a source', () => {
+test('every stack says what it does to every issue; a source is a page, a measurement, or none', () => {
   const { stacks, verticals } = examples.auditStacks.response.body as AuditStacksResponse;
   assert.deepEqual(
     stacks.map(({ stack }) => stack),
@@ -236,7 +236,11 @@ test('every stack says what it does to every issue, with a source', () => {
       stack,
     );
     for (const { consequence, source } of consequences) {
-      assert.ok(consequence.length > 10 && new URL(source).protocol === 'https:', stack);
+      assert.ok(consequence.length > 10, stack);
+      assert.ok(
+        source === null || source === 'measured here' || new URL(source).protocol === 'https:',
+        stack,
+      );
     }
   }
   assert.ok(verticals.includes('retail') && verticals.includes('custom'));
@@ -265,8 +269,78 @@ test('the estimate is the caller’s numbers times the interval; a missing one l
     assert.ok(lines.every(({ low, reason }) => low === null && reason?.includes('not given')));
   }
   assert.equal((await audited({ records, use_case: 'rag', aov_usd: 80 })).roi, null);
+  // A sample that does not carry a line leaves it null, too.
+  const few = await audited({ records: records.slice(1), monthly_queries: 500, use_case: 'search' });
+  assert.deepEqual(
+    few.roi?.map(({ low, reason }) => [low, reason]),
+    [
+      [null, 'corpus_records_total was not given'],
+      [null, 'at least 100 records are needed to carry it, these are 99'],
+      [null, 'months_running was not given'],
+    ],
+  );
   const support = await audited({ records, use_case: 'support', ticket_cost_usd: 3, monthly_queries: 10 });
   assert.ok(support.roi?.every(({ formula }) => !formula.includes('aov_usd')));
+});
+
+test('an audit of queries speaks of queries', async () => {
+  const records = ['cafÃ©', ...Array.from({ length: 99 }, (_, at) => `plain ${at}`)];
+  const numbers = { corpus_records_total: 1000, monthly_queries: 500 };
+  const { roi, headline, assumptions } = await audited({ records, surface: 'queries', ...numbers });
+  assert.match(headline.sentence, /^1\.0 % of the queries \(1 of 100; .*no plainly written record matches/);
+  assert.deepEqual(
+    roi?.slice(0, 2).map(({ line, low, reason }) => [line, low, reason]),
+    [
+      [
+        'Records that plain words do not find',
+        null,
+        'the share is one of queries; audit records for this line',
+      ],
+      ['Queries a month that miss plainly written records by a word', 500 * headline.low, null],
+    ],
+  );
+  assert.ok(assumptions.some((each) => each.startsWith('Each query is taken to be asked as often')));
+});
+
+test('the headline is the stack’s own, and says so beside what the stack does', async () => {
+  const share = async (text: string, stack?: string) => {
+    const { headline } = await audited({
+      records: Array.from({ length: 20 }, () => text),
+      stack: stack ?? null,
+    });
+    return [headline.share, headline.sentence] as const;
+  };
+  for (const [text, stack, expected] of [
+    ['\uFB01ne print', undefined, 0],
+    ['\uFB01ne print', 'elasticsearch', 1],
+    ['cafe\u0301', 'elasticsearch', 1],
+    ['cafe\u0301', 'meilisearch', 0],
+    ['don’t', 'elasticsearch', 1],
+    ['don’t', 'postgres', 0],
+    ['H₂O and CO₂', undefined, 1],
+    ['\uFF54\uFF45\uFF4E\uFF54', 'vespa', 0],
+    ['TNFα and TGFβ1', 'elasticsearch', 0],
+    ['don´t', undefined, 0],
+  ] as const) {
+    const [found, sentence] = await share(text, stack);
+    assert.equal(found, expected, `${text}, ${stack ?? 'no stack'}: ${sentence}`);
+    assert.equal(sentence.includes('Judged by the rules of'), stack !== undefined);
+    assert.equal(sentence.startsWith('No gain: '), expected === 0);
+  }
+  assert.match(
+    (await share('ﬁne', 'pinecone'))[1],
+    /matches vectors, not words: judged by the words that BERT/,
+  );
+});
+
+test('a vertical speaks only of what was found', async () => {
+  const steps = async (records: string[], vertical: string) =>
+    (await audited({ records, vertical })).next_steps.filter((step) => step.includes('vertical'));
+  assert.deepEqual(await steps(['<b>x</b>', 'plain'], 'software'), [
+    'Where texts are of the vertical software, look first at: HTML residue (1 of 2).',
+  ]);
+  assert.deepEqual(await steps(['<b>x</b>', 'plain'], 'travel'), []);
+  assert.deepEqual(await steps(['plain'], 'software'), []);
 });
 
 test('examples show no personal data, at most five an issue', async () => {

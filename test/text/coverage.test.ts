@@ -41,7 +41,7 @@ const damages: readonly ((text: string) => string)[] = [
 ];
 
 function headline(records: string[]) {
-  const { findings } = native.auditRecords(records, false, 2);
+  const { findings } = native.auditRecords(records, 'custom', false, 2);
   assert.ok(findings != null);
   return auditReport(findings, {}, { unicode: '', cldr: '' }, null).headline;
 }

@@ -63,14 +63,19 @@ mod kind {
     pub const QUOTE: u8 = 7;
     pub const DASH: u8 = 8;
     pub const COMPATIBILITY: u8 = 9;
+    pub const ENCLOSED: u8 = 12;
 }
 
-const SINGLE_QUOTES: &str = "\u{2018}\u{2019}\u{201A}\u{201B}\u{2039}\u{203A}\u{2BC}";
+/// The acute accent with a width of its own (U+00B4, canonically also U+1FFD) is what is typed for an apostrophe.
+const SINGLE_QUOTES: &str = "\u{2018}\u{2019}\u{201A}\u{201B}\u{2039}\u{203A}\u{2BC}\u{B4}\u{1FFD}";
 const DOUBLE_QUOTES: &str = "\u{201C}\u{201D}\u{201E}\u{201F}\u{AB}\u{BB}";
 const DASHES: &str = "\u{2010}\u{2011}\u{2012}\u{2013}\u{2014}\u{2015}\u{2212}\u{2E3A}\u{2E3B}";
 
 /// U+FDFA and U+FDFB, whose decompositions are sentences.
 const LIGATURES_KEPT: [char; 2] = ['\u{FDFA}', '\u{FDFB}'];
+
+/// Signs whose compatibility forms are words: glued to a neighbour they would make another word of it.
+const SIGNS_OF_LETTERS: [char; 5] = ['\u{2116}', '\u{2120}', '\u{2121}', '\u{2122}', '\u{213B}'];
 
 /// Zero-width and bidirectional controls, soft hyphen, blank fillers and annotation marks.
 const INVISIBLE: &[std::ops::RangeInclusive<u32>] = &[
@@ -118,7 +123,10 @@ fn plain(c: char) -> Option<(&'static str, u8)> {
 
 /// A character's compatibility form with the plain forms of what is in it, NFKC throughout.
 fn repaired(c: char) -> String {
-    let mut text = nfkc(c.encode_utf8(&mut [0; 4]));
+    let mut text = match plain(c) {
+        Some((to, _)) => to.to_owned(),
+        None => nfkc(c.encode_utf8(&mut [0; 4])),
+    };
     loop {
         let fraction = within(FRACTIONS, c);
         let next: String = text
@@ -144,9 +152,19 @@ struct Properties {
 }
 
 impl Properties {
-    /// Whether only the compatibility decomposition changes the character.
+    /// Whether only the compatibility decomposition changes the character. Accents with a width of their own
+    /// stay: NFKC puts a space before the accent, which cuts a word and puts the accent on its second half.
     fn compatible(c: char) -> bool {
-        !LIGATURES_KEPT.contains(&c) && c.nfkd().ne(c.nfd())
+        !LIGATURES_KEPT.contains(&c) && c.nfkd().ne(c.nfd()) && !Self::spacing_accent(c)
+    }
+
+    /// Whether a character decomposes into a space with accents.
+    fn spacing_accent(c: char) -> bool {
+        let mut parts = c.nfkd();
+        parts.next() == Some(' ')
+            && parts
+                .next()
+                .is_some_and(|part| canonical_combining_class(part) != 0)
     }
 
     fn action(&self, c: char) -> u16 {
@@ -157,13 +175,14 @@ impl Properties {
             '\u{E0001}' | '\u{E0020}'..='\u{E007F}' => action::TAG,
             '\n' | '\t' => 0,
             '\u{85}' => action::MAP,
-            '\u{2044}' => action::SLASH,
+            '\u{2032}' | '\u{2044}' => action::SLASH,
             _ if c.is_control() => action::CONTROL,
             _ if within(INVISIBLE, c) => action::INVISIBLE,
             _ if within(SUPERSCRIPTS, c) => action::SUPERSCRIPT,
             _ if within(SUBSCRIPTS, c) => action::SUBSCRIPT,
             _ if within(FRACTIONS, c) => action::FRACTION,
             _ if within(ENCLOSED, c) && Self::compatible(c) => action::ENCLOSED,
+            _ if SIGNS_OF_LETTERS.contains(&c) => action::ENCLOSED,
             _ if (0xFF01..=0xFF60).contains(&code) && is_punctuation(c) => action::WIDE,
             _ if plain(c).is_some() || Self::compatible(c) => action::MAP,
             _ if is_nfc_quick(std::iter::once(c)) != IsNormalized::Yes => action::COMPOSE,
@@ -465,11 +484,13 @@ fn maps() -> Vec<(u32, String, u8)> {
         .filter(|&c| !LIGATURES_KEPT.contains(&c) && !within(INVISIBLE, c))
         .filter(|&c| plain(c).is_some() || Properties::compatible(c))
         .map(|c| {
-            (
-                u32::from(c),
-                repaired(c),
-                plain(c).map_or(kind::COMPATIBILITY, |(_, kind)| kind),
-            )
+            let otherwise = if within(ENCLOSED, c) {
+                kind::ENCLOSED
+            } else {
+                kind::COMPATIBILITY
+            };
+            let kind = plain(c).map_or(otherwise, |(_, kind)| kind);
+            (u32::from(c), repaired(c), kind)
         })
         .collect()
 }

@@ -1,6 +1,8 @@
 //! POST /v1/audit and `fusegate audit`: what in a set of records keeps plain words from finding them, counted
 //! with the tokenizer and the normalizer that search and repair with.
 
+pub mod analyzers;
+pub mod asked;
 pub mod copies;
 pub mod csv;
 mod detect;
@@ -17,6 +19,7 @@ mod tests;
 use std::io::Read;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use analyzers::Analyzer;
 use copies::{Copies, Seen};
 use examine::{Examiner, Verdict};
 use excerpt::{Example, example};
@@ -117,10 +120,10 @@ pub struct Findings {
     pub records: u64,
     /// Their code points.
     pub characters: u64,
-    /// Records whose `ws` tokens change under normalization.
-    pub changed: u64,
-    /// Those of them whose tokens change under repair alone.
-    pub repaired: u64,
+    /// Records of which a word, asked as people type it, is found only after normalization.
+    pub gains: u64,
+    /// Those of them of which one is that is no name of an emoji or symbol.
+    pub gains_own: u64,
     /// Records that show each issue; of copies, those among [`Findings::sampled`].
     pub counts: [u64; Issue::ALL.len()],
     /// Records among which copies were counted: all, or a sample by their texts.
@@ -134,8 +137,8 @@ impl Findings {
     fn then(&mut self, next: Findings) {
         self.records += next.records;
         self.characters += next.characters;
-        self.changed += next.changed;
-        self.repaired += next.repaired;
+        self.gains += next.gains;
+        self.gains_own += next.gains_own;
         for (sum, count) in self.counts.iter_mut().zip(next.counts) {
             *sum += count;
         }
@@ -155,17 +158,27 @@ struct Part {
 /// An audit on its way.
 #[derive(Debug, Default)]
 pub struct Audit {
+    analyzer: Analyzer,
     findings: Findings,
     copies: Copies,
 }
 
 impl Audit {
+    /// An audit that judges by the rules of an analyzer.
+    #[must_use]
+    pub fn new(analyzer: Analyzer) -> Self {
+        Audit {
+            analyzer,
+            ..Audit::default()
+        }
+    }
+
     /// Looks at the records that follow, by so many threads.
     pub fn add(&mut self, batches: &[Batch], threads: usize) {
         let next = AtomicUsize::new(0);
         let wanted = self.wanted();
         let work = || {
-            let mut examiner = Examiner::default();
+            let mut examiner = Examiner::new(self.analyzer);
             let mut done = Vec::new();
             loop {
                 let at = next.fetch_add(1, Ordering::Relaxed);
@@ -242,8 +255,8 @@ fn part(batch: &Batch, examiner: &mut Examiner, wanted: u16) -> Part {
 fn count(findings: &mut Findings, record: &str, verdict: &Verdict, wanted: u16) {
     findings.records += 1;
     findings.characters += crate::scan::code_points(record.as_bytes());
-    findings.changed += u64::from(verdict.changed);
-    findings.repaired += u64::from(verdict.repaired);
+    findings.gains += u64::from(verdict.gains);
+    findings.gains_own += u64::from(verdict.gains_own);
     if verdict.issues == 0 {
         return;
     }
@@ -269,10 +282,10 @@ pub struct TextAudit<R> {
 impl<R: Read + Send> TextAudit<R> {
     /// Begins with a text of which nothing was looked at.
     #[must_use]
-    pub fn new(records: Records<R>) -> Self {
+    pub fn new(records: Records<R>, analyzer: Analyzer) -> Self {
         TextAudit {
             records,
-            audit: Audit::default(),
+            audit: Audit::new(analyzer),
             current: Vec::new(),
         }
     }

@@ -9,6 +9,7 @@ pub mod properties;
 pub mod repair;
 pub mod request;
 pub mod skeleton;
+pub mod spelling;
 pub mod stream;
 
 use std::io::Write as _;
@@ -88,7 +89,11 @@ pub fn bounded_edits(
     let first = repair::text(text, contextual);
     let repaired = applied(text, &first);
     let middle = checked(&repaired);
-    let glossed = gloss::text(middle, place, glosses, bounds)?;
+    let spelled = match place {
+        Place::After => spelling::of(&first, text, middle),
+        Place::Instead => Vec::new(),
+    };
+    let glossed = gloss::text(middle, place, glosses, &spelled, bounds)?;
     if glossed.is_empty() {
         return Ok(first);
     }

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use fusegate_core::audit::analyzers::Analyzer;
 use fusegate_core::audit::records::{Batch, Fault, Format, Records};
 use fusegate_core::audit::{self, Audit, Findings, Issue, TextAudit};
 use napi::bindgen_prelude::AsyncTask;
@@ -36,10 +37,10 @@ pub struct AuditFindings {
     pub records: f64,
     /// Their code points.
     pub characters: f64,
-    /// Records whose `ws` tokens change under normalization.
-    pub changed: f64,
-    /// Those of them whose tokens change under repair alone.
-    pub repaired: f64,
+    /// Records of which a word, asked as people type it, is found only after normalization.
+    pub gains: f64,
+    /// Those of them of which one is that is no name of an emoji or symbol.
+    pub gains_own: f64,
     /// Records among which duplicates were counted.
     pub sampled: f64,
     /// Every issue in the order of reports.
@@ -67,8 +68,8 @@ fn findings_of(found: Findings, format: Option<(Format, Option<u8>)>) -> AuditFi
     AuditFindings {
         records: found.records as f64,
         characters: found.characters as f64,
-        changed: found.changed as f64,
-        repaired: found.repaired as f64,
+        gains: found.gains as f64,
+        gains_own: found.gains_own as f64,
         sampled: found.sampled as f64,
         issues: issues
             .map(|((issue, count), examples)| AuditIssueCount {
@@ -91,10 +92,11 @@ fn findings_of(found: Findings, format: Option<(Format, Option<u8>)>) -> AuditFi
 fn outcome(
     batches: &[Batch],
     format: Option<(Format, Option<u8>)>,
+    stack: &str,
     include_text: bool,
     threads: u32,
 ) -> AuditOutcome {
-    let mut made = Audit::default();
+    let mut made = Audit::new(Analyzer::of_stack(stack));
     made.add(batches, threads as usize);
     AuditOutcome {
         findings: Some(findings_of(made.findings(), format)),
@@ -109,23 +111,30 @@ pub fn cldr_version() -> String {
     fusegate_core::normalize::CLDR_VERSION.to_owned()
 }
 
-/// Audits a list of records by so many threads.
+/// Audits a list of records by so many threads, judged by the default analyzer of a stack; one that is not
+/// known counts as `custom`.
 #[napi]
-pub fn audit_records(records: Vec<String>, include_text: bool, threads: u32) -> AuditOutcome {
+pub fn audit_records(records: Vec<String>, stack: String, include_text: bool, threads: u32) -> AuditOutcome {
     let batches = audit::listed(records.iter().map(String::as_str));
-    outcome(&batches, None, include_text, threads)
+    outcome(&batches, None, &stack, include_text, threads)
 }
 
-/// Audits the records of a text by so many threads. A `format` that is none of the audit's is found by the
-/// text itself.
+/// Audits the records of a text as [`audit_records`] does. A `format` that is none of the audit's is found by
+/// the text itself.
 #[napi]
-pub fn audit_text(text: String, format: String, include_text: bool, threads: u32) -> AuditOutcome {
+pub fn audit_text(
+    text: String,
+    format: String,
+    stack: String,
+    include_text: bool,
+    threads: u32,
+) -> AuditOutcome {
     let cut = Records::open(text.as_bytes(), Format::named(&format)).and_then(|mut records| {
         let batches = audit::cut(&mut records)?;
         Ok((batches, (records.format(), records.separator())))
     });
     match cut {
-        Ok((batches, format)) => outcome(&batches, Some(format), include_text, threads),
+        Ok((batches, format)) => outcome(&batches, Some(format), &stack, include_text, threads),
         Err(fault) => AuditOutcome {
             findings: None,
             text: None,
@@ -150,6 +159,7 @@ pub struct FileAuditStep {
 pub struct FileAudit {
     path: String,
     format: Option<Format>,
+    analyzer: Analyzer,
     state: Arc<Mutex<Option<TextAudit<File>>>>,
 }
 
@@ -157,10 +167,11 @@ pub struct FileAudit {
 impl FileAudit {
     /// A file of which nothing was read. A `format` that is none of the audit's is found by the file itself.
     #[napi(constructor)]
-    pub fn new(path: String, format: String) -> Self {
+    pub fn new(path: String, format: String, stack: String) -> Self {
         FileAudit {
             path,
             format: Format::named(&format),
+            analyzer: Analyzer::of_stack(&stack),
             state: Arc::default(),
         }
     }
@@ -171,6 +182,7 @@ impl FileAudit {
         AsyncTask::new(StepTask {
             path: self.path.clone(),
             format: self.format,
+            analyzer: self.analyzer,
             state: Arc::clone(&self.state),
             threads: threads as usize,
         })
@@ -190,6 +202,7 @@ impl FileAudit {
 pub struct StepTask {
     path: String,
     format: Option<Format>,
+    analyzer: Analyzer,
     state: Arc<Mutex<Option<TextAudit<File>>>>,
     threads: usize,
 }
@@ -202,7 +215,7 @@ impl StepTask {
             None => {
                 let unreadable = |error: std::io::Error| Fault::Unreadable(error.to_string());
                 let file = File::open(&self.path).map_err(unreadable)?;
-                TextAudit::new(Records::open(file, self.format)?)
+                TextAudit::new(Records::open(file, self.format)?, self.analyzer)
             }
         };
         let audit = state.insert(audit);

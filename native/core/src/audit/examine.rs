@@ -2,10 +2,12 @@
 
 use siphasher::sip::SipHasher13;
 
+use super::analyzers::Analyzer;
+use super::asked::Asked;
 use super::{Issue, html};
+use crate::normalize::edits::Edits;
 use crate::normalize::properties::{Kind, properties};
-use crate::normalize::{Mode, edits, repair};
-use crate::tokenize;
+use crate::normalize::{Mode, edits, repair, spelling};
 
 /// Word pieces that the embedding model reads of a text: 256 less the two that mark its ends
 /// (all-MiniLM-L6-v2). A text has at least as many of them as words, and as Han characters.
@@ -19,10 +21,10 @@ const LONG_RUN: usize = 4;
 pub struct Verdict {
     /// Bits of [`Issue`]; copies are not among them.
     pub issues: u16,
-    /// Whether its `ws` tokens change under normalization (mode `augment`).
-    pub changed: bool,
-    /// Whether they change under repair alone.
-    pub repaired: bool,
+    /// Whether one of its words, asked as people type it, finds it only after normalization (mode `augment`).
+    pub gains: bool,
+    /// Whether one that is no name of an emoji or symbol does.
+    pub gains_own: bool,
     /// Hashes of the text and of the repaired text.
     pub texts: [u64; 2],
 }
@@ -47,9 +49,7 @@ pub fn issue_of(kind: Kind) -> Option<Issue> {
 pub struct Examiner {
     normalized: Vec<u8>,
     repaired: Vec<u8>,
-    before: Vec<u8>,
-    after: Vec<u8>,
-    token: Vec<u8>,
+    asked: Asked,
 }
 
 fn hash(text: &[u8]) -> u64 {
@@ -57,14 +57,23 @@ fn hash(text: &[u8]) -> u64 {
 }
 
 impl Examiner {
+    /// An examiner that judges by the rules of an analyzer.
+    #[must_use]
+    pub fn new(analyzer: Analyzer) -> Self {
+        Examiner {
+            asked: Asked::new(analyzer),
+            ..Examiner::default()
+        }
+    }
+
     /// Looks at a record.
     pub fn examine(&mut self, text: &str) -> Verdict {
         let source = text.as_bytes();
         let exact = hash(source);
         let mut verdict = Verdict {
             issues: 0,
-            changed: false,
-            repaired: false,
+            gains: false,
+            gains_own: false,
             texts: [exact, exact],
         };
         if html::find(text).is_some() {
@@ -96,16 +105,8 @@ impl Examiner {
         if kinds != 0 {
             self.normalized.clear();
             all.apply(source, &mut self.normalized);
-            words.tokens = survey(simdutf8::basic::from_utf8(&self.normalized).unwrap_or_default()).tokens;
-            tokens(source, &mut self.before, &mut self.token);
-            tokens(&self.normalized, &mut self.after, &mut self.token);
-            verdict.changed = self.before != self.after;
-            verdict.repaired = verdict.changed;
-            if kinds & (Kind::Emoji.bit() | Kind::Symbol.bit()) != 0 {
-                verdict.repaired = self.changed_by_repair(text);
-            } else {
-                std::mem::swap(&mut self.repaired, &mut self.normalized);
-            }
+            words.tokens = survey(checked(&self.normalized)).tokens;
+            self.look(text, &all, verdict);
             verdict.texts[1] = hash(&self.repaired);
         }
         if words.tokens == 0 {
@@ -119,17 +120,36 @@ impl Examiner {
         }
     }
 
-    /// Repairs a text into `repaired`; whether its tokens, which are in `before`, change.
-    fn changed_by_repair(&mut self, text: &str) -> bool {
-        let repairs = repair::text(text, true);
+    /// Asks for what the edits of a text, `all`, may make findable, and repairs it into `repaired`.
+    fn look(&mut self, text: &str, all: &Edits, verdict: &mut Verdict) {
+        let named = Kind::Emoji.bit() | Kind::Symbol.bit();
+        let glossed = named | Kind::Script.bit();
+        // Without glosses they are those of the repair.
+        let own;
+        let repairs = if all.list().iter().any(|edit| edit.kinds & glossed != 0) {
+            own = repair::text(text, true);
+            &own
+        } else {
+            all
+        };
         self.repaired.clear();
         repairs.apply(text.as_bytes(), &mut self.repaired);
-        if repairs.is_empty() {
-            return false;
+        let repaired = checked(&self.repaired);
+        self.asked.clear();
+        self.asked
+            .repaired(repairs, repaired, &spelling::of(repairs, text, repaired));
+        for edit in all.list().iter().filter(|edit| edit.kinds & named != 0) {
+            self.asked.named(checked(all.replacement(edit)));
         }
-        tokens(&self.repaired, &mut self.after, &mut self.token);
-        self.before != self.after
+        if !self.asked.is_empty() {
+            (verdict.gains, verdict.gains_own) = self.asked.gains(text, checked(&self.normalized));
+        }
     }
+}
+
+/// Edited text as text: edits put whole characters in place of whole characters.
+fn checked(bytes: &[u8]) -> &str {
+    simdutf8::basic::from_utf8(bytes).unwrap_or_default()
 }
 
 /// What the words of a text tell.
@@ -153,16 +173,6 @@ impl Words {
     fn pieces(&self) -> usize {
         self.tokens.max(self.han)
     }
-}
-
-/// Writes the `ws` tokens of a text, each with a mark after it.
-fn tokens(text: &[u8], out: &mut Vec<u8>, token: &mut Vec<u8>) {
-    out.clear();
-    tokenize::ws(text, token, |each| {
-        out.extend_from_slice(each);
-        // No byte of UTF-8.
-        out.push(0xFF);
-    });
 }
 
 /// Looks at the runs of letters, numbers and marks of a text, which its tokens are.

@@ -12,6 +12,51 @@ const SECRET: usize = 20;
 /// Makes a keycap of the digit before it.
 const KEYCAP: char = '\u{20E3}';
 
+/// What the keys of well-known providers begin with and how many more characters they have at least, as the
+/// providers and their secret scanners document them.
+const KEYS: [(&str, usize); 34] = [
+    ("AKIA", 16),
+    ("ASIA", 16),
+    ("AIza", 35),
+    ("ya29.", 20),
+    ("GOCSPX-", 20),
+    ("ghp_", 30),
+    ("gho_", 30),
+    ("ghu_", 30),
+    ("ghs_", 30),
+    ("ghr_", 30),
+    ("github_pat_", 22),
+    ("glpat-", 20),
+    ("xoxa-", 10),
+    ("xoxb-", 10),
+    ("xoxp-", 10),
+    ("xoxr-", 10),
+    ("xoxs-", 10),
+    ("xapp-", 10),
+    ("sk_live_", 10),
+    ("sk_test_", 10),
+    ("rk_live_", 10),
+    ("rk_test_", 10),
+    ("whsec_", 16),
+    ("sk-", 20),
+    ("npm_", 36),
+    ("pypi-", 16),
+    ("hf_", 30),
+    ("SG.", 20),
+    ("dop_v1_", 40),
+    ("shpat_", 32),
+    ("AGE-SECRET-KEY-", 20),
+    ("PMAK-", 20),
+    ("lin_api_", 20),
+    ("fg_", 40),
+];
+
+/// Bytes of the shortest key: `xoxa-` and 10 more.
+const SHORTEST_KEY: usize = 15;
+
+/// Length of an AWS secret access key, which nothing else marks.
+const AWS_SECRET: usize = 40;
+
 /// Characters from which a word that begins like JSON in base64 is taken for part of a token.
 const TOKEN_PART: usize = 12;
 
@@ -65,7 +110,7 @@ fn words(text: &str) -> Vec<Masked> {
             let word = &text[start..end];
             if let Some(label) = label(word) {
                 found.push(Masked { start, end, label });
-            } else if let Some(place) = secret_at(word) {
+            } else if let Some(place) = first(key_at(word), secret_at(word)) {
                 let (start, label) = (start + place, "[secret]");
                 found.push(Masked { start, end, label });
             }
@@ -73,6 +118,11 @@ fn words(text: &str) -> Vec<Masked> {
         }
     }
     found
+}
+
+/// The lesser of two places, where there is one.
+fn first(left: Option<usize>, right: Option<usize>) -> Option<usize> {
+    left.into_iter().chain(right).min()
 }
 
 /// What a word is called instead, if it must not be shown.
@@ -114,6 +164,45 @@ fn secret_at(word: &str) -> Option<usize> {
             start = None;
             (letters, digits, count) = (0, 0, 0);
         }
+    }
+    None
+}
+
+/// Where a provider's key begins in a word. Characters that cannot be seen are left out, and lookalikes count
+/// as what they look like.
+fn key_at(word: &str) -> Option<usize> {
+    // Most words are shorter than any key.
+    if word.len() < SHORTEST_KEY {
+        return None;
+    }
+    let visible = |(at, c): (usize, char)| (!properties(c).ignorable()).then(|| (at, plain(c).unwrap_or(c)));
+    let (places, read): (Vec<usize>, Vec<char>) = word.char_indices().filter_map(visible).unzip();
+    let of_key = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let begins = |from: usize, (prefix, rest): &(&str, usize)| {
+        let length = prefix.len();
+        read.len() >= from + length + rest
+            && prefix.chars().eq(read[from..from + length].iter().copied())
+            && read[from + length..].iter().take_while(|c| of_key(c)).count() >= *rest
+    };
+    let is_first = |from: &usize| *from == 0 || !read[from - 1].is_ascii_alphanumeric();
+    let mut firsts = (0..read.len()).filter(is_first);
+    let known = firsts.find(|from| KEYS.iter().any(|key| begins(*from, key)));
+    Some(places[known.or_else(|| aws_secret_at(&read))?])
+}
+
+/// Where 40 characters of base64 stand alone that have capital and small letters and digits (an AWS secret
+/// access key). Paths have full stops, hyphens or more of them.
+fn aws_secret_at(read: &[char]) -> Option<usize> {
+    let of_key = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '/' | '+');
+    let mut from = 0;
+    for run in read.split(|c| !of_key(c)) {
+        let has = |what: fn(&char) -> bool| run.iter().any(what);
+        let mixed =
+            has(char::is_ascii_uppercase) && has(char::is_ascii_lowercase) && has(char::is_ascii_digit);
+        if run.len() == AWS_SECRET && mixed {
+            return Some(from);
+        }
+        from += run.len() + 1;
     }
     None
 }
@@ -225,6 +314,17 @@ mod tests {
             ),
             ("token.sk_live\u{200B}_51H8aBc\u{AD}DeFgHiJkLmN", "token.[secret]"),
             ("token.ｓｋ_live_51Н8аBcDeFgHiJkLmN", "token.[secret]"),
+            ("id AKIAIOSFODNN7EXAMPLE end", "id [secret] end"),
+            (
+                "aws_access_key_id=AKIAIOSFODNN7EXAMPLE",
+                "aws_access_key_id=[secret]",
+            ),
+            ("A\u{200B}KIAIOSFODNN7EXAMPLE", "[secret]"),
+            ("wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "[secret]"),
+            ("ghp_abcdefghijklmnopqrstuvwxyzABCDEFGHIJ", "[secret]"),
+            ("xoxb-abcdefghij-klmnop", "[secret]"),
+            ("key sk-ant-abcdefghijklmnopqrst", "key [secret]"),
+            ("AIzaSyabcdefghijklmnopqrstuvwxyzABCDEFG", "[secret]"),
             ("5\u{FE0F}\u{20E3}5\u{20E3} 5\u{FE0F}\u{20E3}1234", "[number]"),
             ("⑤⑤⑤-⑤①②③", "[number]"),
             ("12345678\u{200B}", "[number]\u{200B}"),
@@ -245,6 +345,9 @@ mod tests {
             "com.example.package.Module1.Function2.Value3",
             "::",
             "12:30",
+            "AKIA is a prefix, and so is sk-",
+            "risk-averse, task-management-and-planning-tools",
+            "Documents/Reports/Quarterly/Figures/Final2/x",
         ] {
             assert_eq!(masked(text), text);
         }

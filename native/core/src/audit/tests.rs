@@ -1,6 +1,7 @@
 //! Audits of whole texts: how they are cut into records, what is refused and where, and that what is found is
 //! the obvious reading's.
 
+use crate::audit::analyzers::Analyzer;
 use crate::audit::examine::Examiner;
 use crate::audit::naive::{agrees, assert_audited};
 use crate::audit::records::{Fault, Format, Records};
@@ -174,19 +175,103 @@ fn every_issue_is_found() {
 }
 
 #[test]
-fn words_that_change_are_told_from_signs_that_do() {
+fn words_that_are_found_only_after_are_told() {
     let mut examiner = Examiner::default();
     let mut verdict = |text| {
         let found = examiner.examine(text);
-        (found.changed, found.repaired)
+        (found.gains, found.gains_own)
     };
-    assert_eq!(verdict("“quoted” — don’t"), (false, false));
+    assert_eq!(verdict("“quoted” — don’t don´t"), (false, false));
     assert_eq!(verdict("caf\u{65}\u{301}"), (true, true));
     // Case folding makes the same of a ligature.
     assert_eq!(verdict("ﬁne"), (false, false));
     assert_eq!(verdict("ｆine"), (true, true));
     assert_eq!(verdict("I ❤️ it"), (true, false));
     assert_eq!(verdict("ｆine ❤️"), (true, true));
+    // The word is there as it is typed, too.
+    assert_eq!(verdict("ｆine or fine"), (false, false));
+    assert_eq!(verdict("a heart, red: ❤️"), (false, false));
+    // Found by either half of it today.
+    assert_eq!(verdict("3\u{2044}4"), (false, false));
+    assert_eq!(verdict("H₂O"), (true, true));
+    assert_eq!(verdict("H₂O (H2O)"), (false, false));
+    assert_eq!(verdict("TNFα"), (false, false));
+    assert_eq!(verdict("10⁶ cells"), (true, true));
+    assert_eq!(verdict("Acme™"), (true, true));
+}
+
+#[test]
+fn each_stack_judges_by_its_own_analyzer() {
+    let gains = |stack: &str, text: &str| Examiner::new(Analyzer::of_stack(stack)).examine(text).gains;
+    for (text, by) in [
+        (
+            "ﬁne print",
+            &[
+                "elasticsearch",
+                "postgres",
+                "qdrant",
+                "weaviate",
+                "pinecone",
+                "algolia",
+                "typesense",
+            ][..],
+        ),
+        (
+            "cafe\u{301}",
+            &[
+                "custom",
+                "elasticsearch",
+                "postgres",
+                "qdrant",
+                "milvus",
+                "weaviate",
+            ],
+        ),
+        ("don’t", &["elasticsearch", "opensearch", "solr"]),
+        (
+            "p\u{430}ypal",
+            &[
+                "custom",
+                "solr",
+                "vespa",
+                "meilisearch",
+                "algolia",
+                "pgvector",
+                "milvus",
+            ],
+        ),
+        ("CO₂", &["custom", "elasticsearch", "postgres", "meilisearch"]),
+        (
+            "pass\u{200B}word",
+            &[
+                "custom",
+                "elasticsearch",
+                "postgres",
+                "milvus",
+                "weaviate",
+                "vespa",
+            ],
+        ),
+    ] {
+        for stack in by {
+            assert!(gains(stack, text), "{text} by {stack}");
+        }
+    }
+    for (text, by) in [
+        (
+            "cafe\u{301}",
+            &["meilisearch", "vespa", "algolia", "typesense", "pgvector"][..],
+        ),
+        ("ﬁne print", &["custom", "meilisearch", "vespa"]),
+        ("don’t", &["custom", "postgres", "qdrant", "weaviate"]),
+        ("pass\u{200B}word", &["pgvector", "pinecone"]),
+        ("CO₂", &["vespa"]),
+        ("ｔｈｅ", &["weaviate"]),
+    ] {
+        for stack in by {
+            assert!(!gains(stack, text), "{text} by {stack}");
+        }
+    }
 }
 
 #[test]
@@ -265,6 +350,15 @@ fn odd_text() -> impl Strategy<Value = String> {
         Just("word "),
         Just("\r\n"),
         Just("½"),
+        Just("₂"),
+        Just("²"),
+        Just("m"),
+        Just("’"),
+        Just("´"),
+        Just("™"),
+        Just("10"),
+        Just("⁻⁶"),
+        Just("heart"),
     ];
     prop::collection::vec(part, 0..24).prop_map(|parts| parts.concat())
 }

@@ -5,6 +5,7 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use super::edits::Edits;
 use super::properties::{Kind, properties};
 use super::repair;
+use super::spelling::Spelled;
 use crate::normalize_tables::{NAME_FIRSTS, NAMES};
 
 /// Where a gloss goes.
@@ -129,22 +130,45 @@ struct Item<'a> {
 }
 
 /// The edits that gloss a repaired text, one pass from left to right: the caller's forms, the longest at each
-/// place; and what CLDR names, where none of these is.
+/// place; the plain spelling of words with super- and subscripts; and what CLDR names, where none of these
+/// is.
 ///
 /// # Errors
 /// What is over the bounds; no more was done than they allow.
-pub fn text(source: &str, place: Place, glosses: Option<&Glosses>, bounds: Bounds) -> Result<Edits, Refused> {
+pub fn text(
+    source: &str,
+    place: Place,
+    glosses: Option<&Glosses>,
+    spelled: &[Spelled],
+    bounds: Bounds,
+) -> Result<Edits, Refused> {
     if glosses.is_some_and(|glosses| glosses.steps(source) > bounds.steps) {
         return Err(Refused::Forms);
     }
     let found = glosses.map(|glosses| glosses.find(source));
     let mut edits = Edits::default();
     let mut callers = found.into_iter().flatten().peekable();
+    let mut spelled = spelled.iter().peekable();
     let mut at = 0;
     loop {
-        let limit = callers.peek().map_or(source.len(), |item| item.start);
-        let item = match next_named(source, at, limit) {
+        let caller = callers.peek().map_or(source.len(), |item| item.start);
+        // A spelling that one of the caller's forms lies in or before is not given.
+        while spelled
+            .next_if(|word| word.start < at || word.start <= caller && caller < word.end)
+            .is_some()
+        {}
+        let spelling = spelled.peek().map_or(source.len(), |word| word.start);
+        let item = match next_named(source, at, caller.min(spelling)) {
             Some(item) => item,
+            None if spelling < caller => match spelled.next() {
+                Some(word) => Item {
+                    start: word.start,
+                    end: word.end,
+                    word: &word.plain,
+                    kind: Kind::Script,
+                },
+                None => break,
+            },
             None => match callers.next() {
                 Some(item) => item,
                 None => break,

@@ -3,7 +3,7 @@
 
 use super::edits::Edits;
 use super::mojibake;
-use super::properties::{Action, Kind, fraction_digit, latin, mapped, properties};
+use super::properties::{Action, Kind, fraction_digit, greek_symbol, latin, mapped, properties};
 use super::{Mode, edits, gloss::Glosses};
 use unicode_normalization::UnicodeNormalization;
 
@@ -60,6 +60,12 @@ fn spaced(line: &[char], at: usize) -> Option<String> {
         after(line, at).is_some_and(|c| !written_out(c) && clings(form(c).chars().next().unwrap_or(c)));
     let space = |wanted| if wanted { " " } else { "" };
     Some(format!("{}{}{}", space(led), mapped(c)?.0, space(followed)))
+}
+
+fn prime(line: &[char], at: usize) -> Option<String> {
+    let letter = |c: Option<&char>| c.is_some_and(|c| properties(*c).letter());
+    let before = at.checked_sub(1).and_then(|at| line.get(at));
+    (line[at] == '\u{2032}' && letter(before) && letter(line.get(at + 1))).then(|| "'".to_owned())
 }
 
 fn slash(line: &[char], at: usize) -> Option<String> {
@@ -196,7 +202,13 @@ fn confusable(line: &[char], at: usize) -> Option<String> {
         .filter(|known| !known.neutral() && (known.latin() || known.action() != Action::Confusable))
         .collect();
     let all_latin = !others.is_empty() && others.iter().all(|known| known.latin());
-    if all_latin {
+    let small_latin = |c: Option<&char>| {
+        c.is_some_and(|c| properties(*c).letter() && properties(*c).latin() && c.is_lowercase())
+    };
+    let led = line[..at].iter().rev().take(4).find(|c| !greek_symbol(**c));
+    let followed = line[at + 1..].iter().take(4).find(|c| !greek_symbol(**c));
+    let hides = small_latin(led) && small_latin(followed);
+    if all_latin && (hides || !greek_symbol(line[at])) {
         latin(line[at]).map(String::from)
     } else {
         None
@@ -229,7 +241,9 @@ fn repaired_line(line: &str, contextual: bool) -> String {
     if undone != line {
         return repaired_line(&undone, contextual);
     }
-    let rows: &[Row] = &[spaced, script, slash, wide, control, joiner, selector, tag, map];
+    let rows: &[Row] = &[
+        spaced, script, slash, prime, wide, control, joiner, selector, tag, map,
+    ];
     let chars: Vec<char> = line.chars().collect();
     // Each place as it stood before any row changed its neighbours.
     let chars = each(&chars, |line, at| rows.iter().find_map(|row| row(line, at)));

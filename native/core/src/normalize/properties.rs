@@ -31,11 +31,11 @@ pub enum Action {
     Subscript,
     /// Vulgar fraction.
     Fraction,
-    /// Enclosed alphanumeric, or enclosed CJK letter or month.
+    /// Enclosed alphanumeric, enclosed CJK letter or month, or a sign such as ™ that stands for letters.
     Enclosed,
     /// Fullwidth punctuation, which stays beside Han and kana.
     Wide,
-    /// The fraction slash.
+    /// The fraction slash, and the prime, which are other signs between digits or letters.
     Slash,
 }
 
@@ -159,6 +159,14 @@ pub fn fraction_digit(c: char) -> bool {
 #[must_use]
 pub fn latin(c: char) -> Option<char> {
     find(&tables::CONFUSABLES, u32::from(c), |entry| entry.0).map(|entry| entry.1)
+}
+
+/// Whether a letter is one of the small Greek letters that stand for themselves beside Latin ones, as in TNFα
+/// and PPARγ2. Omicron is not: it looks like o, and nobody writes it for its own sake.
+#[inline]
+#[must_use]
+pub fn greek_symbol(c: char) -> bool {
+    matches!(c, 'α'..='ω') && c != 'ο'
 }
 
 /// A character's prototype (UTS #39, confusables.txt).

@@ -5,7 +5,7 @@
 
 use super::edits::Edits;
 use super::mojibake;
-use super::properties::{Action, Kind, Properties, fraction_digit, latin, mapped, properties};
+use super::properties::{Action, Kind, Properties, fraction_digit, greek_symbol, latin, mapped, properties};
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::canonical_combining_class;
 
@@ -14,6 +14,9 @@ const ROUNDS: usize = 24;
 
 /// U+2044 FRACTION SLASH.
 const SLASH: char = '\u{2044}';
+
+/// U+2032 PRIME, typed for an apostrophe between letters.
+const PRIME: char = '\u{2032}';
 
 /// How many removable characters a joiner's neighbour may stand behind.
 const NEIGHBOUR_DISTANCE: usize = 4;
@@ -310,10 +313,14 @@ impl<'a> Round<'a> {
             Action::Tag => return self.tags(at),
             Action::Superscript | Action::Subscript => return self.script(at, known.action()),
             Action::Fraction => self.spaced(at, c, Kind::Fraction, Properties::digit),
-            Action::Enclosed => self.spaced(at, c, Kind::Enclosed, Properties::word),
+            Action::Enclosed => {
+                let (_, kind) = mapped(c).unwrap_or(("", Kind::Enclosed));
+                self.spaced(at, c, kind, Properties::word);
+            }
             Action::Wide if self.beside_han_or_kana(at, next) => self.waits = true,
             Action::Wide => self.map(at, c),
             Action::Slash if self.divides(at) => self.put(at, next, "/", Kind::Fraction, true),
+            Action::Slash if self.is_apostrophe(at, c) => self.put(at, next, "'", Kind::Quote, true),
             Action::Slash => {
                 self.waits = true;
                 self.odd |= mojibake::is_odd(c, known);
@@ -411,6 +418,7 @@ impl<'a> Round<'a> {
             if known.action() == Action::Confusable
                 && !known.latin()
                 && let Some(to) = latin(c)
+                && !stands_for_itself(line, at + place, c)
             {
                 self.map_letter(at + place, c, to);
             }
@@ -488,6 +496,12 @@ impl<'a> Round<'a> {
         self.line[at..].strip_prefix(SLASH).is_some_and(|after| {
             self.before(at).is_some_and(fraction_digit) && after.chars().next().is_some_and(fraction_digit)
         })
+    }
+
+    /// Whether a prime stands at `at`, between letters.
+    fn is_apostrophe(&self, at: usize, c: char) -> bool {
+        let letter = |c: Option<char>| c.is_some_and(|c| properties(c).letter());
+        c == PRIME && letter(self.before(at)) && letter(self.after(at + PRIME.len_utf8()))
     }
 
     /// What stands around the plain form of a run of superscripts or subscripts: as a numerator a space after
@@ -568,6 +582,17 @@ impl<'a> Round<'a> {
         counts(self.line[..at].chars().rev().take(64).find(|c| !passed(c)))
             || counts(self.line[next..].chars().take(64).find(|c| !passed(c)))
     }
+}
+
+/// Whether a letter is a small Greek one that is read as such: one that hides in a Latin word has small Latin
+/// letters on both sides.
+fn stands_for_itself(line: &str, at: usize, c: char) -> bool {
+    let hides = |neighbours: &mut dyn Iterator<Item = char>| {
+        let nearest = neighbours.take(NEIGHBOUR_DISTANCE).find(|c| !greek_symbol(*c));
+        nearest.is_some_and(|c| properties(c).letter() && properties(c).latin() && c.is_lowercase())
+    };
+    greek_symbol(c)
+        && !(hides(&mut line[..at].chars().rev()) && hides(&mut line[at + c.len_utf8()..].chars()))
 }
 
 /// What a word has besides letters that look like Latin ones.
@@ -718,6 +743,12 @@ mod tests {
         "→",
         "¨",
         "´",
+        "\u{1FFD}",
+        "΅",
+        "\u{2032}",
+        "№",
+        "α",
+        "γ",
         "\u{FDFA}",
         "¸",
         "º",
@@ -750,6 +781,36 @@ mod tests {
                 naive::assert_sound(&text, mode, contextual, None);
             }
         }
+    }
+
+    #[test]
+    fn a_word_is_made_no_worse() {
+        for (text, expected) in [
+            ("don´t, the dogs´ ´x´", "don't, the dogs' 'x'"),
+            ("don′t, 5′ 2″", "don't, 5′ 2′′"),
+            ("na¨ive ‗ ¸ ῀", "na¨ive ‗ ¸ ῀"),
+            ("Acme™ №5 5℠a", "Acme TM No 5 5 SM a"),
+        ] {
+            assert_eq!(naive::assert_sound(text, Mode::Repair, true, None), expected);
+        }
+    }
+
+    #[test]
+    fn greek_letters_that_are_symbols_stay() {
+        for (text, expected) in [
+            ("TNFα TGFβ1 IFNγ PPARγ2 αTocopherol 5αR1 TNFαR NFκB", None),
+            ("αβγ pαα αa", None),
+            ("pαypal bιtcoin pααl Gοοgle", Some("paypal bitcoin paal Google")),
+            ("hellο TNFο Αpple", Some("hello TNFo Apple")),
+            // The neighbour is Latin only after its own repair.
+            ("p\u{430}αypal", Some("paaypal")),
+            ("aαααααααααb", None),
+        ] {
+            let repaired = naive::assert_sound(text, Mode::Repair, true, None);
+            assert_eq!(repaired, expected.unwrap_or(text));
+        }
+        let long = "a".to_owned() + &"α".repeat(100_000) + "a";
+        assert_eq!(text(&long, true).list().len(), 0);
     }
 
     #[test]

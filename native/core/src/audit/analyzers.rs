@@ -1,0 +1,382 @@
+//! The terms that search engines make of a text by default, as far as they decide whether a word finds it.
+//! The rules are those that docs/audit.md names; `test/peers/analyzers.test.ts` holds those of Lucene and
+//! PostgreSQL against the programs themselves.
+
+use icu_casemap::CaseMapper;
+use icu_properties::props::{GeneralCategory, GeneralCategoryGroup, LineBreak, Script, WordBreak};
+use icu_properties::{CodePointMapData, CodePointMapDataBorrowed};
+use unicode_normalization::UnicodeNormalization;
+
+use crate::tokenize;
+
+/// The default analyzer of one or more engines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Analyzer {
+    /// The tokenizer `ws` of POST /v1/fuse.
+    #[default]
+    Ws,
+    /// Lucene's StandardTokenizer (UAX #29) and LowerCaseFilter: Elasticsearch, OpenSearch, Solr.
+    Standard,
+    /// PostgreSQL's default parser with the configuration `simple`.
+    Postgres,
+    /// Runs of what Rust calls alphanumeric, lower-cased: Qdrant's `word`, Milvus's `standard`.
+    Alphanumeric,
+    /// Runs of letters and numbers, lower-cased, English stop words left out of queries: Weaviate's `word`.
+    Weaviate,
+    /// The words that BERT's normalizer and pre-tokenizer make, out of which a model's pieces are cut: for
+    /// engines that hold vectors alone.
+    Bert,
+    /// Lower-cased, without diacritics and apostrophes: Algolia.
+    Algolia,
+    /// The same, cut at white space alone, what is no letter or number left out: Typesense.
+    Typesense,
+    /// UAX #29, then compatibility decomposition, lower case, marks left out: Meilisearch.
+    Charabia,
+    /// NFKC, lower case, accents dropped: Vespa.
+    Vespa,
+}
+
+/// Words that Weaviate's stop word preset `en` takes out of queries: Lucene's English ones.
+const STOP_WORDS: [&str; 33] = [
+    "a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "if", "in", "into", "is", "it", "no",
+    "not", "of", "on", "or", "such", "that", "the", "their", "then", "there", "these", "they", "this", "to",
+    "was", "will", "with",
+];
+
+const CATEGORIES: CodePointMapDataBorrowed<'static, GeneralCategory> = CodePointMapData::new();
+const BREAKS: CodePointMapDataBorrowed<'static, WordBreak> = CodePointMapData::new();
+const SCRIPTS: CodePointMapDataBorrowed<'static, Script> = CodePointMapData::new();
+const LINES: CodePointMapDataBorrowed<'static, LineBreak> = CodePointMapData::new();
+const CASES: icu_casemap::CaseMapperBorrowed<'static> = CaseMapper::new();
+
+fn is_in(c: char, group: GeneralCategoryGroup) -> bool {
+    group.contains(CATEGORIES.get(c))
+}
+
+fn is_mark(c: char) -> bool {
+    !c.is_ascii() && is_in(c, GeneralCategoryGroup::Mark)
+}
+
+/// Lower case one character at a time, as Java, Go and PostgreSQL have it.
+fn lowered(text: &str) -> String {
+    text.chars().map(|c| CASES.simple_lowercase(c)).collect()
+}
+
+/// Canonically decomposed, without marks, lower-cased.
+fn plain(text: &str) -> String {
+    text.nfd()
+        .filter(|c| !is_mark(*c))
+        .flat_map(char::to_lowercase)
+        .collect()
+}
+
+/// Calls `each` with every run of characters that belong to words.
+fn runs(text: &str, is_word: impl Fn(char) -> bool, each: impl FnMut(&str)) {
+    text.split(|c| !is_word(c))
+        .filter(|run| !run.is_empty())
+        .for_each(each);
+}
+
+impl Analyzer {
+    /// The analyzer of a stack of `GET /v1/audit/stacks`; `ws` for one that is not known.
+    #[must_use]
+    pub fn of_stack(name: &str) -> Self {
+        match name {
+            "elasticsearch" | "opensearch" | "solr" => Analyzer::Standard,
+            "postgres" => Analyzer::Postgres,
+            "pgvector" | "pinecone" => Analyzer::Bert,
+            "qdrant" | "milvus" => Analyzer::Alphanumeric,
+            "weaviate" => Analyzer::Weaviate,
+            "algolia" => Analyzer::Algolia,
+            "typesense" => Analyzer::Typesense,
+            "meilisearch" => Analyzer::Charabia,
+            "vespa" => Analyzer::Vespa,
+            _ => Analyzer::Ws,
+        }
+    }
+
+    /// Whether a query finds only what has all of its terms; else any of them is enough.
+    #[must_use]
+    pub fn needs_all(self) -> bool {
+        use Analyzer::{Algolia, Alphanumeric, Charabia, Postgres, Typesense};
+        matches!(self, Postgres | Alphanumeric | Algolia | Typesense | Charabia)
+    }
+
+    /// Whether a term is left out of queries.
+    #[must_use]
+    pub fn is_ignored(self, term: &[u8]) -> bool {
+        self == Analyzer::Weaviate && STOP_WORDS.iter().any(|word| word.as_bytes() == term)
+    }
+
+    /// Calls `each` with every term of a text.
+    pub fn terms(self, text: &str, mut each: impl FnMut(&[u8])) {
+        let alphanumeric = |c: char| c.is_alphanumeric();
+        match self {
+            Analyzer::Ws => tokenize::ws(text.as_bytes(), &mut Vec::new(), each),
+            Analyzer::Standard => {
+                let mut term = Vec::new();
+                segments(text, |segment, is_word| {
+                    if is_word && segment.is_ascii() {
+                        term.clear();
+                        term.extend(segment.bytes().map(|byte| byte.to_ascii_lowercase()));
+                        each(&term);
+                    } else if is_word {
+                        each(lowered(segment).as_bytes());
+                    }
+                });
+            }
+            Analyzer::Postgres => postgres(text, &mut each),
+            Analyzer::Alphanumeric => runs(text, alphanumeric, |run| each(run.to_lowercase().as_bytes())),
+            Analyzer::Weaviate => {
+                let word = GeneralCategoryGroup::Letter.union(GeneralCategoryGroup::Number);
+                runs(text, |c| is_in(c, word), |run| each(lowered(run).as_bytes()));
+            }
+            Analyzer::Bert => bert(text, &mut each),
+            Analyzer::Algolia => {
+                let text: String = text.chars().filter(|c| !matches!(c, '\'' | '\u{2019}')).collect();
+                runs(&plain(&text), alphanumeric, |run| each(run.as_bytes()));
+            }
+            Analyzer::Typesense => runs(
+                &plain(text),
+                |c| !c.is_whitespace(),
+                |run| {
+                    let term: String = run.chars().filter(|c| c.is_alphanumeric()).collect();
+                    if !term.is_empty() {
+                        each(term.as_bytes());
+                    }
+                },
+            ),
+            Analyzer::Charabia => segments(text, |segment, is_word| {
+                if is_word || segment.chars().next().is_some_and(alphanumeric) {
+                    charabia(segment, &mut each);
+                }
+            }),
+            Analyzer::Vespa => {
+                let text: String = text.nfkc().collect();
+                runs(&plain(&text), alphanumeric, |run| each(run.as_bytes()));
+            }
+        }
+    }
+}
+
+/// A segment of UAX #29 as charabia normalizes it, cut further at underscores, apostrophes, and between a
+/// small and a capital letter.
+fn charabia(segment: &str, each: &mut impl FnMut(&[u8])) {
+    let mut start = 0;
+    let mut small = false;
+    let mut cut = |part: &str| {
+        let folded: String = plain(&part.nfkd().collect::<String>());
+        let term: String = folded.chars().filter(|c| c.is_alphanumeric()).collect();
+        if !term.is_empty() {
+            each(term.as_bytes());
+        }
+    };
+    for (at, c) in segment.char_indices() {
+        let separates = matches!(c, '_' | '\'' | '\u{2019}' | '.' | ',' | ':');
+        if separates || small && c.is_uppercase() {
+            cut(&segment[start..at]);
+            start = at;
+        }
+        small = c.is_lowercase();
+    }
+    cut(&segment[start..]);
+}
+
+/// What PostgreSQL's parser tells apart, those of its types that the configuration `simple` indexes: runs of
+/// letters, digits and marks; of ASCII, also with full stops and slashes between (hosts, files, numbers).
+fn postgres(text: &str, each: &mut impl FnMut(&[u8])) {
+    let is_word = |c: char| {
+        let digit = CATEGORIES.get(c) == GeneralCategory::DecimalNumber;
+        c.is_ascii_alphanumeric() || !c.is_ascii() && (c.is_alphabetic() || digit || is_mark(c))
+    };
+    let bytes = text.as_bytes();
+    let ascii = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_alphanumeric);
+    let mut start = None;
+    let mut skipped = 0;
+    for (at, c) in text.char_indices().chain([(text.len(), ' ')]) {
+        if at < skipped {
+            continue;
+        }
+        let plain = start.is_some_and(|from: usize| text[from..at].is_ascii());
+        let joins = matches!(c, '.' | '/') && plain && at > 0 && ascii(at - 1) && ascii(at + 1);
+        if is_word(c) || joins {
+            start.get_or_insert(at);
+            continue;
+        }
+        if let Some(from) = start.take() {
+            each(lowered(&text[from..at]).as_bytes());
+        }
+        skipped = at + not_indexed(&text[at..]);
+    }
+}
+
+/// Length of the tag or entity that a text begins with; 0 where there is none.
+fn not_indexed(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let end = match bytes {
+        [b'<', b'a'..=b'z' | b'A'..=b'Z' | b'/', ..] => text.find('>'),
+        [b'&', b'a'..=b'z' | b'A'..=b'Z' | b'#', ..] => text
+            .find(|c: char| !c.is_ascii_alphanumeric() && c != '&' && c != '#')
+            .filter(|end| bytes[*end] == b';'),
+        _ => None,
+    };
+    end.map_or(0, |end| end + 1)
+}
+
+/// The words of BERT's normalizer (uncased) and pre-tokenizer.
+fn bert(text: &str, each: &mut impl FnMut(&[u8])) {
+    let other = GeneralCategoryGroup::Other;
+    let cleaned: String = text
+        .chars()
+        .filter(|c| c.is_whitespace() || *c != '\u{FFFD}' && !is_in(*c, other))
+        .collect();
+    let folded: String = cleaned
+        .nfd()
+        .filter(|c| CATEGORIES.get(*c) != GeneralCategory::NonspacingMark)
+        .flat_map(char::to_lowercase)
+        .collect();
+    let ends = |c: char| {
+        c.is_whitespace() || c.is_ascii_punctuation() || is_in(c, GeneralCategoryGroup::Punctuation)
+    };
+    runs(
+        &folded,
+        |c| !ends(c),
+        |run| {
+            let mut at = 0;
+            for (place, c) in run.char_indices().filter(|(_, c)| SCRIPTS.get(*c) == Script::Han) {
+                if at < place {
+                    each(&run.as_bytes()[at..place]);
+                }
+                at = place + c.len_utf8();
+                each(&run.as_bytes()[place..at]);
+            }
+            if at < run.len() {
+                each(&run.as_bytes()[at..]);
+            }
+        },
+    );
+}
+
+/// What a character is to [`segments`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Letter,
+    Hebrew,
+    Number,
+    Katakana,
+    Connector,
+    MidLetter,
+    MidNumber,
+    MidBoth,
+    Quote,
+    DoubleQuote,
+    /// Extend, Format or ZWJ: part of what it follows.
+    Extends,
+    /// Han or Hiragana: a term by itself.
+    Ideograph,
+    /// A script whose words only a dictionary tells: the whole run is one term.
+    Complex,
+    Other,
+}
+
+fn class(c: char) -> Class {
+    if c.is_ascii_alphabetic() {
+        return Class::Letter;
+    }
+    match BREAKS.get(c) {
+        WordBreak::ALetter => Class::Letter,
+        WordBreak::HebrewLetter => Class::Hebrew,
+        WordBreak::Numeric => Class::Number,
+        WordBreak::Katakana => Class::Katakana,
+        WordBreak::ExtendNumLet => Class::Connector,
+        WordBreak::MidLetter => Class::MidLetter,
+        WordBreak::MidNum => Class::MidNumber,
+        WordBreak::MidNumLet => Class::MidBoth,
+        WordBreak::SingleQuote => Class::Quote,
+        WordBreak::DoubleQuote => Class::DoubleQuote,
+        WordBreak::Extend | WordBreak::Format | WordBreak::ZWJ => Class::Extends,
+        _ if matches!(SCRIPTS.get(c), Script::Han | Script::Hiragana) => Class::Ideograph,
+        _ if LINES.get(c) == LineBreak::ComplexContext => Class::Complex,
+        _ => Class::Other,
+    }
+}
+
+/// Whether a character may stand between two of a word.
+fn is_mid(class: Class) -> bool {
+    use Class::{DoubleQuote, MidBoth, MidLetter, MidNumber, Quote};
+    matches!(class, MidLetter | MidNumber | MidBoth | Quote | DoubleQuote)
+}
+
+/// Whether a text goes on after a character of one class with one of the next (UAX #29, WB5 to WB13b).
+fn joined(last: Class, next: Class, after: Class) -> bool {
+    use Class::{
+        Complex, Connector, DoubleQuote, Hebrew, Katakana, Letter, MidBoth, MidLetter, MidNumber, Number,
+        Quote,
+    };
+    let letter = |class| matches!(class, Letter | Hebrew);
+    let counts = |class| matches!(class, Letter | Hebrew | Number);
+    match (last, next) {
+        (Katakana, Katakana) | (Complex, Complex) | (Hebrew, Quote) => true,
+        (Letter | Hebrew | Number, _) if counts(next) => true,
+        (Letter | Hebrew | Number | Katakana | Connector, Connector) => true,
+        (Connector, _) if counts(next) || next == Katakana => true,
+        (Letter | Hebrew, MidLetter | MidBoth | Quote) => letter(after),
+        (Hebrew, DoubleQuote) => after == Hebrew,
+        (Number, MidNumber | MidBoth | Quote) => after == Number,
+        // What stood between is passed: the check before has seen both sides.
+        (MidLetter | MidBoth | Quote, _) if letter(next) => true,
+        (DoubleQuote, Hebrew) | (MidNumber | MidBoth | Quote, Number) => true,
+        _ => false,
+    }
+}
+
+/// Calls `each` with every segment of UAX #29, and whether Lucene's StandardTokenizer makes a term of it.
+/// Emoji, of which it makes terms too, are none here: no word is asked so.
+fn segments(text: &str, mut each: impl FnMut(&str, bool)) {
+    let mut open: Option<(usize, Class, bool)> = None;
+    for (at, c) in text.char_indices() {
+        let next = class(c);
+        if next == Class::Extends && open.is_some() {
+            continue;
+        }
+        let joins = open.is_some_and(|(_, last, _)| {
+            let after = if is_mid(next) {
+                following(&text[at..])
+            } else {
+                Class::Other
+            };
+            joined(last, next, after)
+        });
+        let is_word = matches!(
+            next,
+            Class::Letter
+                | Class::Hebrew
+                | Class::Number
+                | Class::Katakana
+                | Class::Ideograph
+                | Class::Complex
+        );
+        open = match open {
+            Some((start, _, word)) if joins => Some((start, next, word || is_word)),
+            passed => {
+                if let Some((start, _, word)) = passed {
+                    each(&text[start..at], word);
+                }
+                // What joins two sides joins nothing where it stands first.
+                Some((at, if is_mid(next) { Class::Other } else { next }, is_word))
+            }
+        };
+    }
+    if let Some((start, _, word)) = open {
+        each(&text[start..], word);
+    }
+}
+
+/// The class of the character after the first one, what extends that passed over.
+fn following(text: &str) -> Class {
+    let classes = text.chars().skip(1).map(class);
+    classes
+        .into_iter()
+        .find(|class| *class != Class::Extends)
+        .unwrap_or(Class::Other)
+}
