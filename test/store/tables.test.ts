@@ -78,6 +78,7 @@ describe('kept records', () => {
       'clicks 1',
       'secrets 1',
       'orders 1',
+      'orders 2',
       'ledger 1',
     ];
     assert.deepEqual([...new Set(formats)].sort(), expected.sort());
