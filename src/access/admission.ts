@@ -16,9 +16,11 @@ import { noRateLimit, rateLimit, rateLimitPolicy } from './rateLimit.js';
 import {
   expiredKey,
   invalidKey,
+  overCrowd,
   overLookUps,
   overMinute,
   overMonth,
+  overNetwork,
   revokedKey,
   storeUnavailable,
   suspendedKey,
@@ -93,6 +95,9 @@ const outcomes = {
   expired: 7,
   revoked: 8,
   suspended: 9,
+  crowded: 10,
+  overNetwork: 11,
+  overCrowd: 12,
 } as const;
 
 /** What the native module sets: see its declaration. */
@@ -141,6 +146,7 @@ class ProcessAccess implements Access {
   private readonly anonymous: Limited;
   private readonly byRoute: Readonly<Record<RouteLimit, Limited>>;
   private uncounted = 0;
+  private crowded = 0;
 
   constructor(private readonly parts: AccessParts) {
     const { tiers, native, clock, usage, log, routeLimits } = parts;
@@ -183,7 +189,7 @@ class ProcessAccess implements Access {
   readonly limited = (limit: RouteLimit, head: Head): Admission => {
     const limited = this.byRoute[limit];
     if (limited.limits.requests_per_minute === 0) return unlimited;
-    const outcome = this.askForAddress(kinds[limit], this.addressOf(head), limited);
+    const outcome = this.askForAddress(kinds[limit], this.addressOf(head), limited, head.isHead());
     return this.decided(outcome, limited, nothing);
   };
 
@@ -206,6 +212,12 @@ class ProcessAccess implements Access {
       'fusegate_limits_uncounted_total',
       'Requests that passed uncounted because every slot for their limit was busy.',
       this.uncounted,
+    ),
+    single(
+      'counter',
+      'fusegate_limits_crowded_total',
+      'Requests of addresses that found every slot busy and shared one bucket, refused ones included.',
+      this.crowded,
     ),
   ];
 
@@ -242,7 +254,7 @@ class ProcessAccess implements Access {
     if (hash === null) return this.refused(invalidKey, address);
     const outcome = this.askForAddress(kinds.unknownKeys, address, lookUps);
     const told = this.decided(outcome, lookUps, nothing);
-    if (outcome === outcomes.overMinute) return { ...told, refusal: overLookUps(this.fact(facts.retry)) };
+    if (told.refusal !== undefined) return { ...told, refusal: overLookUps(this.fact(facts.retry)) };
     return this.keyring.lookUp(hash).then((found) => {
       if (found === 'none') return { ...told, refusal: invalidKey };
       this.parts.native.giveBack(kinds.unknownKeys, address, UNKNOWN_KEYS_PER_MINUTE);
@@ -254,7 +266,7 @@ class ProcessAccess implements Access {
   private refused(refusal: Answer, address: Uint8Array): Admission {
     const outcome = this.askForAddress(kinds.unknownKeys, address, lookUps);
     const told = this.decided(outcome, lookUps, nothing);
-    if (outcome === outcomes.admitted) {
+    if (told.refusal === undefined) {
       this.parts.native.giveBack(kinds.unknownKeys, address, UNKNOWN_KEYS_PER_MINUTE);
     }
     return { ...told, refusal };
@@ -302,7 +314,7 @@ class ProcessAccess implements Access {
   private loadAddressUsage(address: Uint8Array): Admission | Promise<Admission> {
     const subject = Buffer.concat([Uint8Array.of(kinds.anonymous), address]);
     const again = (): Admission =>
-      this.decideAnonymous(this.askForAddress(kinds.anonymous, address, this.anonymous), address);
+      this.decideAnonymous(this.askLoadedAddress(kinds.anonymous, address, this.anonymous), address);
     return this.loadUsage(subject, this.parts.clock.wallMs(), again);
   }
 
@@ -327,13 +339,29 @@ class ProcessAccess implements Access {
     });
   }
 
-  private askForAddress(kind: number, address: Uint8Array, { limits }: Limited): number {
+  private askForAddress(kind: number, address: Uint8Array, { limits }: Limited, isHead = false): number {
     const { native, clock } = this.parts;
     return native.admitAddress(
       kind,
       address,
       limits.requests_per_minute,
       limits.characters_per_month,
+      isHead,
+      clock.machineMicros(),
+      clock.wallMs(),
+      this.told,
+    );
+  }
+
+  /** Asks again once the usage is loaded: the networks of the address have counted the request already. */
+  private askLoadedAddress(kind: number, address: Uint8Array, { limits }: Limited): number {
+    const { native, clock } = this.parts;
+    return native.admitLoaded(
+      kind,
+      address,
+      limits.requests_per_minute,
+      limits.characters_per_month,
+      false,
       clock.machineMicros(),
       clock.wallMs(),
       this.told,
@@ -343,14 +371,18 @@ class ProcessAccess implements Access {
   /** Turns what the native module decided of limits into an admission. */
   private decided(outcome: number, limited: Limited, charge: Admission['charge']): Admission {
     if (outcome === outcomes.uncounted) this.uncounted += 1;
+    if (outcome === outcomes.crowded || outcome === outcomes.overCrowd) this.crowded += 1;
     const fields = limited.policy === '' ? '' : rateLimit(this.fact(facts.remaining), this.fact(facts.full));
-    const refusal = outcome < outcomes.overMinute ? undefined : this.refusal(outcome, limited);
+    const passes = outcome < outcomes.overMinute || outcome === outcomes.crowded;
+    const refusal = passes ? undefined : this.refusal(outcome, limited);
     return { refusal, rateLimit: fields, rateLimitPolicy: limited.policy, charge };
   }
 
   private refusal(outcome: number, { limits, who }: Limited): Answer {
     const retrySeconds = this.fact(facts.retry);
     if (outcome === outcomes.overMinute) return overMinute(limits.requests_per_minute, who, retrySeconds);
+    if (outcome === outcomes.overNetwork) return overNetwork(retrySeconds);
+    if (outcome === outcomes.overCrowd) return overCrowd(retrySeconds);
     const endMs = this.fact(facts.monthStart) + monthMs;
     return overMonth(limits.characters_per_month, who, endMs, retrySeconds);
   }

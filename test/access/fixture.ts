@@ -137,5 +137,6 @@ export function headFrom(
     field: (name) => lines(name)[0] ?? '',
     allOf: (name) => lines(name).join(', '),
     peer: () => Uint8Array.from(peer),
+    isHead: () => false,
   };
 }
