@@ -258,12 +258,13 @@ function handlers(
   checkout: Checkout,
   explorer: ExplorationProcess,
   embedMode: EmbedMode,
+  log: Log,
 ): Handlers {
   const { store, secrets } = opened;
   const storing = { ...opened, clock: systemClock };
   const checks = [
     dataFolderCheck(configuration.dataFolder),
-    storeCheck(store, systemClock),
+    storeCheck(store),
     nativeModuleCheck(native.version, SERVICE_VERSION),
   ];
   return {
@@ -288,7 +289,7 @@ function handlers(
     graph: graphForAll(explorer.explore, graph(explorer.explore)),
     banner,
     health,
-    ready: ready(checks, checkout.warnings),
+    ready: ready({ checks, warn: checkout.warnings, clock: systemClock, log }),
     version: version({ native: native.version(), unicode: native.unicodeVersion() }),
     privacy: privacy(storedData(configuration)),
     limits: limits(rateLimits(tiers, routeLimits(configuration))),
@@ -359,7 +360,7 @@ async function buildServer(configuration: Configuration, tiers: Tiers, embedder:
   const stored = storedEmbedder(embedder, { ...opened, clock: systemClock, log });
   const embedMode = embedModeOf(configuration, configuration.embedCacheStore ? stored : embedder);
   const explorer = exploration(configuration, opened, textEmbedding(embedder.models, embedMode.dense), log);
-  const bound = handlers(configuration, tiers, opened, clicks, checkout, explorer, embedMode);
+  const bound = handlers(configuration, tiers, opened, clicks, checkout, explorer, embedMode, log);
   const pipeline = { checkJson: native.checkJson, access };
   const isMoved = configuration.doorPort !== null;
   const server = createServer({

@@ -462,9 +462,9 @@ const health: HealthResponse = { status: 'ok' };
 const ready: ReadyResponse = {
   ready: true,
   checks: [
-    { check: 'data_folder', ok: true, reason: null },
-    { check: 'store', ok: true, reason: null },
-    { check: 'native_module', ok: true, reason: null },
+    { check: 'data_folder', ok: true, code: null, reason: null },
+    { check: 'store', ok: true, code: null, reason: null },
+    { check: 'native_module', ok: true, code: null, reason: null },
   ],
   warnings: [],
 };

@@ -19,7 +19,9 @@ export interface HealthResponse {
 export interface ReadyCheck {
   check: string;
   ok: boolean;
-  /** What is wrong; null when ok. */
+  /** What is wrong, for programs; null when ok. */
+  code: string | null;
+  /** What is wrong, as a sentence; null when ok. */
   reason: string | null;
 }
 

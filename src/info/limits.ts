@@ -45,7 +45,10 @@ const routeUnits: Readonly<Record<RouteLimit, string>> = {
   previews: 'previews of fragments a minute and address',
 };
 
-/** The limits by time of this installation; 0: none. Addresses count whole (IPv4) or by /64 (IPv6). */
+/**
+ * The limits by time of this installation; 0: none. Addresses count whole (IPv4) or by /64 (IPv6), and within
+ * their networks: a /24 or a /48 has 64 times as much as an address, a /56 eight times.
+ */
 export function rateLimits(tiers: Tiers, routeLimits: Readonly<Record<RouteLimit, number>>): RateLimit[] {
   const byRoute = Object.entries(routeUnits) as [RouteLimit, string][];
   return [
@@ -59,5 +62,12 @@ export function rateLimits(tiers: Tiers, routeLimits: Readonly<Record<RouteLimit
     { name: 'keyed.embed_docs', limit: embedDocs.keyed, unit: 'docs that a model scores, with a key' },
     { name: 'unknown_keys', limit: UNKNOWN_KEYS_PER_MINUTE, unit: 'unknown API keys a minute and address' },
     ...byRoute.map(([name, unit]) => ({ name, limit: routeLimits[name], unit })),
+    { name: 'network_48', limit: 64, unit: 'times the requests a minute of an address, for its /24 or /48' },
+    { name: 'network_56', limit: 8, unit: 'times the requests a minute of an address, for its /56' },
+    {
+      name: 'newcomers',
+      limit: 64,
+      unit: 'times the requests a minute of an address, for all that find no room',
+    },
   ];
 }
