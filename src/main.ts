@@ -84,6 +84,7 @@ import { normalizeHandler } from './text/normalize.js';
 import { derive } from './system/masterSecret.js';
 import { systemClock } from './system/clock.js';
 import { installedModelsFolder, type Configuration } from './system/configuration.js';
+import { DiskReserve } from './system/diskReserve.js';
 import { createLog, type Log } from './system/log.js';
 import { systemRandomness, type Randomness } from './system/randomness.js';
 
@@ -166,6 +167,8 @@ function routeLimits(configuration: Configuration): Readonly<Record<RouteLimit, 
     checkout: configuration.checkoutRequestsPerMinute,
     submissions: configuration.doorSubmissionsPerMinute,
     previews: configuration.previewsPerMinute,
+    markers: configuration.harvestMarkersPerMinute,
+    clicks: configuration.clicksPerMinute,
   };
 }
 
@@ -330,12 +333,24 @@ function expiry(
   };
 }
 
+/** What is kept of the disk that holds the data folder. */
+function diskReserve({ dataFolder, diskReserveMb }: Configuration, log: Log): DiskReserve {
+  const bytes = diskReserveMb === null ? null : diskReserveMb * 1_000_000;
+  return new DiskReserve({ folder: dataFolder, bytes, clock: systemClock, log });
+}
+
 /** @throws Error with the sentence that says why a worker cannot serve */
 async function buildServer(configuration: Configuration, tiers: Tiers, embedder: Embedder): Promise<Server> {
   const log = createLog(configuration.logLevel);
   const opened = await openStoreAndSecrets(configuration, log, systemRandomness);
   if ('refused' in opened) throw new Error(opened.refused);
-  const clicks = new ClickLog({ ...opened, clock: systemClock, log });
+  const reserve = diskReserve(configuration, log);
+  const clicks = new ClickLog({
+    ...opened,
+    clock: systemClock,
+    log,
+    isStorageReserved: reserve.isReserved,
+  });
   const access = buildAccess(configuration, tiers, opened, log);
   const keyChanges = new KeyChanges(opened.store, systemClock, access);
   const holder = `${hostname()} ${process.pid}`;
@@ -361,7 +376,7 @@ async function buildServer(configuration: Configuration, tiers: Tiers, embedder:
   const embedMode = embedModeOf(configuration, configuration.embedCacheStore ? stored : embedder);
   const explorer = exploration(configuration, opened, textEmbedding(embedder.models, embedMode.dense), log);
   const bound = handlers(configuration, tiers, opened, clicks, checkout, explorer, embedMode, log);
-  const pipeline = { checkJson: native.checkJson, access };
+  const pipeline = { checkJson: native.checkJson, access, isStorageReserved: reserve.isReserved };
   const isMoved = configuration.doorPort !== null;
   const server = createServer({
     routes: servedRoutes(bound, pipeline, isMoved ? ['gateway'] : ['gateway', 'door']),
@@ -377,6 +392,7 @@ async function buildServer(configuration: Configuration, tiers: Tiers, embedder:
     async drain(timeoutMs) {
       const drained = await server.drain(timeoutMs);
       keyChanges.stop();
+      reserve.stop();
       const parts = [sweep.stop(), checkout.stop(), explorer.stop(), clicks.close(), access.close()];
       const last = Promise.all([...parts, stored.settled()]).then(() => opened.store.close());
       await Promise.race([last, systemClock.sleep(lastFlushMs)]);

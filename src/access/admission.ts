@@ -43,8 +43,11 @@ export interface Admission {
 export interface Access {
   /** Decides about a request to a route that keys may call; a promise only when a store must be asked. */
   readonly keyed: (head: Head) => Admission | Promise<Admission>;
-  /** Decides about a request to a route with a limit by address. */
-  readonly limited: (limit: RouteLimit, head: Head) => Admission;
+  /**
+   * Decides about a request to a route with a limit by address. `counts`: a second one, under which what is
+   * charged counts; a request is refused while that has no room for one.
+   */
+  readonly limited: (limit: RouteLimit, head: Head, counts?: RouteLimit) => Admission;
   /** The record of the key with this SHA-256 changed; called within a second of the change. */
   readonly changed: (hash: Uint8Array) => void;
   /** Any key's record may have changed. */
@@ -112,6 +115,8 @@ const kinds = {
   submissions: 5,
   previews: 6,
   audits: 7,
+  clicks: 8,
+  markers: 9,
 } as const;
 
 const keyLength = 52;
@@ -161,6 +166,11 @@ class ProcessAccess implements Access {
       checkout: byAddress(routeLimits.checkout),
       submissions: byAddress(routeLimits.submissions),
       previews: byAddress(routeLimits.previews),
+      clicks: byAddress(routeLimits.clicks),
+      markers: limitedAs(
+        { requests_per_minute: routeLimits.markers, characters_per_month: 0 },
+        'an address on this path, where each marker counts as one',
+      ),
     };
     this.keyring = new Keyring(parts.keys, {
       know: (key) => this.know(key),
@@ -186,11 +196,23 @@ class ProcessAccess implements Access {
     return this.admitKey(key, () => this.addressOf(head));
   };
 
-  readonly limited = (limit: RouteLimit, head: Head): Admission => {
-    const limited = this.byRoute[limit];
-    if (limited.limits.requests_per_minute === 0) return unlimited;
-    const outcome = this.askForAddress(kinds[limit], this.addressOf(head), limited, head.isHead());
-    return this.decided(outcome, limited, nothing);
+  readonly limited = (limit: RouteLimit, head: Head, counts?: RouteLimit): Admission => {
+    if (counts === undefined) return this.byAddress(limit, head);
+    const second = this.byAddress(counts, head);
+    if (second.refusal !== undefined) return second;
+    const { requests_per_minute: perMinute } = this.byRoute[counts].limits;
+    const address = this.addressOf(head);
+    const first = this.byAddress(limit, head);
+    if (perMinute === 0) return first;
+    const { native, clock } = this.parts;
+    if (first.refusal !== undefined) {
+      native.giveBack(kinds[counts], address, perMinute);
+      return first;
+    }
+    // One is counted already.
+    const charge = (count: number): void =>
+      native.spend(kinds[counts], address, perMinute, count - 1, clock.machineMicros());
+    return { ...first, charge };
   };
 
   readonly changed = (hash: Uint8Array): void => this.keyring.changed(hash);
@@ -220,6 +242,13 @@ class ProcessAccess implements Access {
       this.crowded,
     ),
   ];
+
+  private byAddress(limit: RouteLimit, head: Head): Admission {
+    const limited = this.byRoute[limit];
+    if (limited.limits.requests_per_minute === 0) return unlimited;
+    const outcome = this.askForAddress(kinds[limit], this.addressOf(head), limited, head.isHead());
+    return this.decided(outcome, limited, nothing);
+  }
 
   /** Decides about a key. Its sender's address is asked for only where a store must be, and at once. */
   private admitKey(key: string, addressOf: () => Uint8Array): Admission | Promise<Admission> {

@@ -65,7 +65,10 @@ export interface Answer {
   readonly body: AnswerBody;
   /** Further header fields, names in lower case. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Characters (code points) that count against the caller's monthly limit; 0 on all but a 200. */
+  /**
+   * Characters (code points) that count against the caller's monthly limit, or what a route's second limit
+   * counts; 0 on all but a 200.
+   */
   readonly charge: number;
 }
 

@@ -16,6 +16,7 @@ export type ProblemCode =
   | 'body_timeout'
   | 'unsupported_encoding'
   | 'store_unavailable'
+  | 'storage_reserved'
   | 'order_not_found'
   | 'rail_unavailable'
   | 'rail_busy'

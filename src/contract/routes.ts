@@ -40,7 +40,7 @@ export type AnswerHeader =
   'server-timing' | 'ratelimit' | 'ratelimit-policy' | 'location' | 'idempotent-replayed';
 
 /** A limit by address that some routes have, besides or in place of a key's. */
-export type RouteLimit = 'audits' | 'leads' | 'checkout' | 'submissions' | 'previews';
+export type RouteLimit = 'audits' | 'leads' | 'checkout' | 'submissions' | 'markers' | 'previews' | 'clicks';
 
 /** One route. */
 export interface Route {
@@ -67,6 +67,10 @@ export interface Route {
   readonly access: 'public' | 'key';
   /** The limit by address that counts requests to a public route; none where absent. */
   readonly limit?: RouteLimit;
+  /** A second limit by address, which counts what an answer charges: a request alone does not tell it. */
+  readonly counts?: RouteLimit;
+  /** Whether it stores what a stranger sends: refused while little of the disk is left. */
+  readonly storesFromStrangers?: boolean;
   /** Answers by status, problems and 422 left out. */
   readonly answers: Readonly<Record<number, RouteAnswer>>;
   /** Whether a 422 is declared. */
@@ -84,7 +88,8 @@ export interface Route {
   readonly documented: boolean;
 }
 
-const MIB = 1024 * 1024;
+const KIB = 1024;
+const MIB = 1024 * KIB;
 
 /** What most information routes have in common. */
 const information = {
@@ -137,7 +142,12 @@ const stored = {
 const storedFromStrangers = {
   ...stored,
   limit: 'leads',
-  problems: { ...stored.problems, 429: ['rate_limited'] },
+  storesFromStrangers: true,
+  problems: {
+    ...stored.problems,
+    429: ['rate_limited'],
+    503: [...stored.problems[503], 'storage_reserved'],
+  },
   headers: ['ratelimit', 'ratelimit-policy'],
 } as const;
 
@@ -153,12 +163,13 @@ const checkout = {
 const ordered = {
   ...stored,
   tag: 'checkout',
-  body: { kind: 'json', schema: 'CreateOrderRequest', other: 'none', limit: MIB },
+  body: { kind: 'json', schema: 'CreateOrderRequest', other: 'none', limit: 16 * KIB },
   limit: 'checkout',
+  storesFromStrangers: true,
   problems: {
     ...stored.problems,
     429: ['rate_limited'],
-    503: [...stored.problems[503], 'rail_unavailable'],
+    503: [...stored.problems[503], 'storage_reserved', 'rail_unavailable'],
   },
   headers: ['ratelimit', 'ratelimit-policy'],
 } as const;
@@ -180,12 +191,13 @@ const submission = {
   ...door,
   method: 'POST',
   limit: 'submissions',
+  storesFromStrangers: true,
   problems: {
     408: ['body_timeout'],
     413: ['body_too_large'],
     415: ['unsupported_encoding'],
     429: ['rate_limited'],
-    503: ['overloaded', 'store_unavailable'],
+    503: ['overloaded', 'store_unavailable', 'storage_reserved'],
   },
   headers: ['ratelimit', 'ratelimit-policy'],
 } as const;
@@ -306,7 +318,7 @@ export const routes = {
     description:
       'Locks and stores nothing. A way to pay is `ready` only where it would take the money now; else the ' +
       'reason is told.',
-    body: { kind: 'json', schema: 'QuoteRequest', other: 'none', limit: MIB },
+    body: { kind: 'json', schema: 'QuoteRequest', other: 'none', limit: 16 * KIB },
     answers: { 200: { schema: 'QuoteResponse', description: 'The quote.' } },
     unprocessable: true,
     problems: {
@@ -475,7 +487,7 @@ export const routes = {
     description:
       'Leads to the page of the order, or shows it where it is paid by card; a choice that is missing ' +
       'shows the form again.',
-    body: { kind: 'any', limit: 16_384 },
+    body: { kind: 'any', limit: 16 * KIB },
     answers: {
       200: { type: html, description: 'A card order with the way to pay, or the form with what is missing.' },
       303: { type: 'text/plain; charset=utf-8', description: 'The way to the order.' },
@@ -521,7 +533,7 @@ export const routes = {
     description:
       'Appends the lead to durable storage: it is on disk before the answer leaves. No email is sent and ' +
       'nothing is provisioned.',
-    body: { kind: 'json', schema: 'LeadRequest', other: 'none', limit: MIB },
+    body: { kind: 'json', schema: 'LeadRequest', other: 'none', limit: 64 * KIB },
     answers: { 200: { schema: 'LeadResponse', description: 'The lead is on disk.' } },
   },
   deliveryModels: {
@@ -540,7 +552,7 @@ export const routes = {
     description:
       'Appends the interest to durable storage: it is on disk before the answer leaves. A human replies; ' +
       'no key, order or invoice comes of it.',
-    body: { kind: 'json', schema: 'DeliveryInterestRequest', other: 'none', limit: MIB },
+    body: { kind: 'json', schema: 'DeliveryInterestRequest', other: 'none', limit: 64 * KIB },
     answers: { 200: { schema: 'DeliveryInterestResponse', description: 'The interest is on disk.' } },
   },
   unsubscribePage: {
@@ -572,12 +584,14 @@ export const routes = {
     path: '/c/{token}',
     summary: 'Follow a counted link',
     description:
-      'Logs the click and redirects to `d` where the token was made for it, where it is a path of this ' +
-      'site, or where its host is one of the operator’s; else to `/`.',
+      'Redirects to `d` where the token was made for it, which is logged, where it is a path of this site, ' +
+      'or where its host is one of the operator’s; else to `/`.',
     parameters: { path: 'ClickPath', query: 'ClickQuery' },
     answers: { 302: { type: 'text/plain; charset=utf-8', description: 'The way to the destination.' } },
     unprocessable: true,
-    headers: ['location'],
+    limit: 'clicks',
+    problems: { 429: ['rate_limited'] },
+    headers: ['location', 'ratelimit', 'ratelimit-policy'],
     reads: ['user-agent', 'sec-purpose', 'purpose', 'x-moz'],
     cors: false,
     acts: true,
@@ -589,7 +603,7 @@ export const routes = {
     description:
       'Stores the abstraction and answers with a receipt whose every digest can be recomputed. The same ' +
       'content again gets the original receipt with status `duplicate`. Fragments must hold no private data.',
-    body: { kind: 'json', schema: 'DreamRequest', other: 'none', limit: MIB },
+    body: { kind: 'json', schema: 'DreamRequest', other: 'none', limit: 64 * KIB },
     parameters: { header: 'DreamHeaders' },
     answers: { 200: { schema: 'DreamResponse', description: 'The receipt; the fragment is on disk.' } },
     problems: { ...submission.problems, 409: ['idempotency_conflict'] },
@@ -629,7 +643,7 @@ export const routes = {
     description:
       'Stores the fragment of a preview. A repeated confirmation gets the original receipt. Send the ' +
       "preview's fields too once it has expired.",
-    body: { kind: 'json', schema: 'DreamConfirmRequest', other: 'form', limit: MIB },
+    body: { kind: 'json', schema: 'DreamConfirmRequest', other: 'form', limit: 64 * KIB },
     answers: {
       200: { schema: 'DreamConfirmResponse', description: 'The receipt; the fragment is on disk.' },
     },
@@ -644,6 +658,7 @@ export const routes = {
       'Reads every `<<SHARD>>{…}<</SHARD>>` in the text, each an object with title, content, kind, ' +
       'mechanism and test, and stores it. A marker that cannot be read is rejected and stops no other.',
     body: { kind: 'json', schema: 'HarvestRequest', other: 'none', limit: 2 * MIB },
+    counts: 'markers',
     answers: { 200: { schema: 'HarvestResponse', description: 'What became of each marker.' } },
   },
   receipt: {

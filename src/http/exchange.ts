@@ -30,6 +30,8 @@ export interface ServerState {
   readonly requestIds: RequestIds;
   readonly limits: ConnectionLimits;
   readonly bodies: BodyBudget;
+  /** Answers of 501 and above since they were last logged, by route and status. */
+  readonly failures: Map<string, number>;
   /** Exchanges whose body is still coming. */
   readonly receiving: Set<Exchange>;
   /** Exchanges whose answer waits for the client. */
@@ -458,9 +460,14 @@ export class Exchange implements RouteRequest {
     const { mounted, server, status, bytesIn, bytesOut } = this;
     mounted.meter.count(status, elapsedMs, bytesIn, bytesOut);
     this.release();
-    if (status < 500 && !server.log.debugging) return;
+    // Refusals that are part of the contract come by the thousand under attack: counted, and logged together.
+    if (status > 500) {
+      const name = `${mounted.route.id} ${status}`;
+      server.failures.set(name, (server.failures.get(name) ?? 0) + 1);
+    }
+    if (status !== 500 && !server.log.debugging) return;
     const fields = { requestId: this.id, route: mounted.route.id, status, ms: elapsedMs, bytesIn, bytesOut };
-    if (status >= 500) server.log.error(fields, 'request answered');
+    if (status === 500) server.log.error(fields, 'request answered');
     else server.log.debug(fields, 'request answered');
   }
 

@@ -37,6 +37,17 @@ export const overloaded = failure(
   { 'retry-after': '1' },
 );
 
+/** 503: what is left of the disk is for what was paid for. */
+export const storageReserved = failure(
+  503,
+  {
+    detail:
+      'The disk of this server is nearly full: the rest is kept for what was paid for. Try again later.',
+    code: 'storage_reserved',
+  },
+  { 'retry-after': '60' },
+);
+
 /** 405 for a path that knows only the methods of `allow` (`GET, HEAD`). */
 export function methodNotAllowed(allow: string): Answer {
   return failure(405, { detail: 'Method Not Allowed' }, { allow });

@@ -21,6 +21,8 @@ export interface ServerLimits extends ConnectionLimits {
   readonly bodyBytes: number;
   /** How often slow connections are looked for (ms). */
   readonly sweepMs: number;
+  /** How often answers of 501 and above are logged, together (ms). */
+  readonly reportMs: number;
 }
 
 /**
@@ -33,6 +35,7 @@ const defaultLimits: ServerLimits = {
   sendStallMs: 30_000,
   bodyBytes: 512 * 1024 * 1024,
   sweepMs: 1_000,
+  reportMs: 60_000,
 };
 
 /** What a server is made of. */
@@ -72,6 +75,7 @@ function createState(parts: ServerParts, limits: ServerLimits): ServerState {
     requestIds: createRequestIds(parts.randomness),
     limits,
     bodies: { held: 0, limit: limits.bodyBytes, pool: new BufferPool(pooledBytes) },
+    failures: new Map(),
     receiving: new Set(),
     sending: new Set(),
     inFlight: 0,
@@ -92,6 +96,7 @@ export function createServer(parts: ServerParts): Server {
   }) as [TemplatedApp, TemplatedApp];
   const sockets: ListenSocket[] = [];
   let sweep: Timer | undefined;
+  const report = parts.clock.every(limits.reportMs, () => reportFailures(state));
   return {
     async listen(host, port, doorPort) {
       const socket = await listenOn(app, host, port);
@@ -110,6 +115,8 @@ export function createServer(parts: ServerParts): Server {
       for (const socket of sockets.splice(0)) uws.us_listen_socket_close(socket);
       const drained = await idle(state, timeoutMs);
       sweep?.stop();
+      report.stop();
+      reportFailures(state);
       app.close();
       doorApp.close();
       return drained;
@@ -128,6 +135,13 @@ function sweepSlow(state: ServerState): void {
   const nowMs = state.clock.monotonicMs();
   for (const exchange of state.receiving) exchange.checkReceiving(nowMs);
   for (const exchange of state.sending) exchange.checkSending(nowMs);
+}
+
+/** Logs how many requests were answered with 501 and above since the last time, by route and status. */
+function reportFailures({ failures, log }: ServerState): void {
+  if (failures.size === 0) return;
+  log.warn({ answers: Object.fromEntries(failures) }, 'requests could not be served');
+  failures.clear();
 }
 
 /** How often a drain looks whether all is answered (ms). */

@@ -42,7 +42,9 @@ const routeUnits: Readonly<Record<RouteLimit, string>> = {
   leads: 'leads and delivery interests a minute and address',
   checkout: 'orders a minute and address',
   submissions: 'fragments, confirmations and harvests a minute and address; a harvest counts once',
+  markers: 'markers of harvests a minute and address',
   previews: 'previews of fragments a minute and address',
+  clicks: 'counted links followed a minute and address',
 };
 
 /**

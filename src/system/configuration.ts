@@ -103,6 +103,12 @@ export interface Configuration {
   readonly doorSubmissionsPerMinute: number;
   /** Previews of fragments a minute, by address; 0: no limit. */
   readonly previewsPerMinute: number;
+  /** Markers of harvests a minute, by address; 0: no limit. */
+  readonly harvestMarkersPerMinute: number;
+  /** Clicks a minute, by address; 0: no limit. */
+  readonly clicksPerMinute: number;
+  /** Megabytes of the disk that are kept for what was paid for; 0: none; null: by its size. */
+  readonly diskReserveMb: number | null;
 }
 
 /** The Bitcoin networks. */
@@ -805,6 +811,32 @@ const table: Table = {
     fallback: () => '60',
     meaning: 'Previews of fragments a minute that an address may ask for; 0 is no limit.',
     parse: integer(0, MOST_REQUESTS_PER_MINUTE),
+  },
+  harvestMarkersPerMinute: {
+    name: 'HARVEST_MARKERS_PER_MINUTE',
+    type: `whole number, 0 to ${MOST_REQUESTS_PER_MINUTE}`,
+    fallback: () => '300',
+    meaning:
+      'Markers of harvests a minute that an address may send; one harvest may hold more, and the next ' +
+      'waits until they are made up for; 0 is no limit.',
+    parse: integer(0, MOST_REQUESTS_PER_MINUTE),
+  },
+  clicksPerMinute: {
+    name: 'CLICKS_PER_MINUTE',
+    type: `whole number, 0 to ${MOST_REQUESTS_PER_MINUTE}`,
+    fallback: () => '600',
+    meaning: 'Counted links a minute that an address may follow; 0 is no limit.',
+    parse: integer(0, MOST_REQUESTS_PER_MINUTE),
+  },
+  diskReserveMb: {
+    name: 'DISK_RESERVE',
+    type: 'whole number of MB, 0 to 1000000',
+    fallback: () => '',
+    fallbackShown: '2 GiB, or 5 % of the disk where that is less',
+    meaning:
+      'What is kept of the disk that holds the data folder: with less left, leads, orders and fragments of ' +
+      'strangers are 503 `storage_reserved` and clicks are not stored; 0 keeps nothing.',
+    parse: integerOrNull(1_000_000),
   },
 };
 

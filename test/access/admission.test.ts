@@ -301,6 +301,26 @@ describe('addresses', () => {
     assert.ok(Number(crowded?.values[0]?.value) > 9_000);
   });
 
+  test('what one request turns out to hold counts under a second limit', () => {
+    const clock = new SetClock();
+    const access = testAccess({ clock, routeLimits: { submissions: 3, markers: 60 } });
+    const ask = (): Admission => access.limited('submissions', headFrom(peer), 'markers');
+    const large = ask();
+    large.charge(120);
+    const refused = told(ask());
+    assert.deepEqual([refused.status, refused.retryAfter, refused.policy], [429, '61', '"minute";q=60;w=60']);
+    clock.pass(61_000);
+    const fields = { limit: '"minute";r=2;t=20', policy: '"minute";q=3;w=60' };
+    assert.deepEqual(told(ask()), { status: 200, ...fields });
+    clock.pass(60_000);
+    for (let count = 0; count < 9; count += 1) ask();
+    assert.equal(
+      told(ask()).policy,
+      fields.policy,
+      'what the first limit refuses takes nothing from the second',
+    );
+  });
+
   test('HEAD counts a tenth', () => {
     const access = testAccess({ clock: new SetClock(), routeLimits: { previews: 1 } });
     const head = { ...headFrom(peer), isHead: () => true };

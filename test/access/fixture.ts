@@ -118,7 +118,10 @@ export function testAccess({ file = limitsFile(), routeLimits, ...given }: TestA
     native: new native.Access(file, keyTiers(tiers)),
     hashKey: native.hashKey,
     tiers,
-    routeLimits: { audits: 6, leads: 10, checkout: 10, submissions: 60, previews: 60, ...routeLimits },
+    routeLimits: {
+      ...{ audits: 6, leads: 10, checkout: 10, submissions: 60, previews: 60, markers: 300, clicks: 600 },
+      ...routeLimits,
+    },
     trustedProxies: [],
     keys: new MemoryKeys(),
     clock: systemClock,

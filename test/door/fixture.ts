@@ -164,7 +164,7 @@ export async function startDoor({ store, routeLimits, limits, ...rest }: DoorOpt
     explore,
   });
   const pages = { pageFile: pageFile(), graph: graphForAll(explore, handlers.graph) };
-  const none = { submissions: 0, previews: 0 };
+  const none = { submissions: 0, markers: 0, previews: 0 };
   const access = testAccess({ tiers: openTiers(), routeLimits: { ...none, ...routeLimits } });
   const parts = { checkJson: native.checkJson, access };
   const routes = routeList

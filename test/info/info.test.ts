@@ -83,6 +83,8 @@ test('limits follow the route table and the types', async () => {
     checkout: 10,
     submissions: 60,
     previews: 60,
+    markers: 300,
+    clicks: 600,
   });
   assert.deepEqual(
     rates.map(({ name, limit }) => [name, limit]),
@@ -102,7 +104,9 @@ test('limits follow the route table and the types', async () => {
       ['leads', 10],
       ['checkout', 10],
       ['submissions', 60],
+      ['markers', 300],
       ['previews', 60],
+      ['clicks', 600],
       ['network_48', 64],
       ['network_56', 8],
       ['newcomers', 64],

@@ -80,6 +80,9 @@ test('defaults', () => {
       lightningClaim: false,
       doorSubmissionsPerMinute: 60,
       previewsPerMinute: 60,
+      harvestMarkersPerMinute: 300,
+      clicksPerMinute: 600,
+      diskReserveMb: null,
       doorPort: null,
       publicDoorUrl: null,
     },
@@ -138,6 +141,9 @@ const everyVariable = {
   LIGHTNING_CLAIM: 'required',
   DOOR_SUBMISSIONS_PER_MINUTE: '5',
   PREVIEWS_PER_MINUTE: '0',
+  HARVEST_MARKERS_PER_MINUTE: '7',
+  CLICKS_PER_MINUTE: '0',
+  DISK_RESERVE: '500',
   DOOR_PORT: '8081',
   PUBLIC_DOOR_URL: 'https://Door.example',
 };
@@ -197,6 +203,9 @@ test('every value is read', () => {
     lightningClaim: true,
     doorSubmissionsPerMinute: 5,
     previewsPerMinute: 0,
+    harvestMarkersPerMinute: 7,
+    clicksPerMinute: 0,
+    diskReserveMb: 500,
     doorPort: 8081,
     publicDoorUrl: 'https://door.example',
   });
@@ -551,7 +560,8 @@ test('names that are nearly ours are named, others are not', () => {
       'LND_MACAROON_HEX_FILE, LND_MACAROON_PATH, STRIPE_SECRET_KEY, STRIPE_SECRET_KEY_FILE, ' +
       'STRIPE_WEBHOOK_SECRET, STRIPE_WEBHOOK_SECRET_FILE, STRIPE_PRICES, STRIPE_ALLOW_DISCOUNTS, ' +
       'STRIPE_API_BASE, LIGHTNING_CLAIM, ' +
-      'DOOR_SUBMISSIONS_PER_MINUTE, PREVIEWS_PER_MINUTE.',
+      'DOOR_SUBMISSIONS_PER_MINUTE, PREVIEWS_PER_MINUTE, HARVEST_MARKERS_PER_MINUTE, CLICKS_PER_MINUTE, ' +
+      'DISK_RESERVE.',
     'TRUSTED_PROXY is not read; did you mean TRUSTED_PROXIES?',
     'PROT is not read; did you mean PORT?',
     'STRIPE_SECRET is not read; did you mean STRIPE_SECRET_KEY?',
