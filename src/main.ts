@@ -384,6 +384,8 @@ async function buildServer(configuration: Configuration, tiers: Tiers, embedder:
     clock: systemClock,
     log,
     randomness: systemRandomness,
+    trustedProxies: configuration.trustedProxies,
+    limits: { maxConnections: configuration.maxConnections, workers: configuration.workers },
   });
   keyChanges.start();
   return {

@@ -74,6 +74,10 @@ export class Exchange implements RouteRequest {
 
   private readonly startedMs: number;
   private readonly crossOrigin: boolean;
+  /** Whether the body is chunked: what follows its end is never read as another request. */
+  private readonly chunked: boolean;
+  /** Whether the answer to a chunked request was put off. */
+  private deferred = false;
   private readonly headers: readonly string[];
   /** The Content-Length; -1 when the length is not known. */
   private declared = 0;
@@ -122,6 +126,7 @@ export class Exchange implements RouteRequest {
     const query = request.getQuery() as string | undefined;
     this.query = query === undefined || query === '' ? noParameters : parseQuery(query);
     this.crossOrigin = route.cors && request.getHeader('origin') !== '';
+    this.chunked = request.getHeader('transfer-encoding') !== '';
     this.headers = route.headers.length === 0 ? [] : route.headers.map((name) => request.getHeader(name));
     this.head = mounted.head;
     this.mayAct = !mounted.head && (!route.acts || !isPrefetch(request));
@@ -348,8 +353,31 @@ export class Exchange implements RouteRequest {
     this.write(answer, close || this.declared < 0 || this.declared > droppableBytes);
   }
 
+  /**
+   * Answers a chunked request in the next turn of the event loop. The parser reads on behind the body's end
+   * in the same read, whatever the answer says; a request that it finds there while this one is unanswered
+   * makes it close the connection.
+   */
+  private writeLater(answer: Answer, close: boolean): void {
+    this.watch();
+    this.answered = true;
+    this.deferred = true;
+    const { body } = answer;
+    const lent = 'bytes' in body && body.release === undefined && typeof body.bytes !== 'string';
+    const kept = lent ? { ...answer, body: { ...body, bytes: new Uint8Array(body.bytes) } } : answer;
+    setImmediate(() => {
+      if (this.gone) {
+        if ('bytes' in body) body.release?.();
+      } else this.cork(() => this.write(kept, close));
+    });
+  }
+
   private write(answer: Answer, close: boolean): void {
     if (this.gone) return;
+    if (this.chunked && !this.deferred) {
+      this.writeLater(answer, close);
+      return;
+    }
     const { mounted, server, admission } = this;
     const body = bodyOf(answer);
     this.releaseAnswer = 'bytes' in answer.body ? answer.body.release : undefined;
@@ -364,7 +392,7 @@ export class Exchange implements RouteRequest {
     this.answered = true;
     this.status = answer.status;
     if (answer.status !== 200) this.response.writeStatus(statusLine(answer.status));
-    this.send(lines, body, close || server.draining, elapsedMs);
+    this.send(lines, body, close || this.chunked || server.draining, elapsedMs);
   }
 
   /** Writes the header lines in one call (they follow the first one's value) and the body. */

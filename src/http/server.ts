@@ -4,6 +4,8 @@ import type { Clock, Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 import type { Metric } from '../system/metrics.js';
 import type { Randomness } from '../system/randomness.js';
+import { contains, parseNetwork } from '../system/network.js';
+import { affordable, Connections, descriptorLimit } from './connections.js';
 import { answerOptions } from './cors.js';
 import { Exchange, type ConnectionLimits, type MountedRoute, type ServerState } from './exchange.js';
 import { methodNotAllowed, notFound } from './failures.js';
@@ -21,6 +23,10 @@ export interface ServerLimits extends ConnectionLimits {
   readonly bodyBytes: number;
   /** How often slow connections are looked for (ms). */
   readonly sweepMs: number;
+  /** Connections of this worker; fewer where the process may not have as many descriptors. */
+  readonly maxConnections: number;
+  /** Workers that share the port. */
+  readonly workers: number;
   /** How often answers of 501 and above are logged, together (ms). */
   readonly reportMs: number;
 }
@@ -36,6 +42,8 @@ const defaultLimits: ServerLimits = {
   bodyBytes: 512 * 1024 * 1024,
   sweepMs: 1_000,
   reportMs: 60_000,
+  maxConnections: 8_192,
+  workers: 1,
 };
 
 /** What a server is made of. */
@@ -47,6 +55,8 @@ export interface ServerParts {
   readonly log: Log;
   readonly randomness: Randomness;
   readonly limits?: Partial<ServerLimits>;
+  /** Addresses and networks of proxies, each of which stands for many clients. */
+  readonly trustedProxies?: readonly string[];
 }
 
 /** A server that may listen. */
@@ -83,15 +93,30 @@ function createState(parts: ServerParts, limits: ServerLimits): ServerState {
   };
 }
 
+/** The limits of connections that this process can keep. */
+function boundConnections(parts: ServerParts, limits: ServerLimits): Connections {
+  const proxies = (parts.trustedProxies ?? []).flatMap((text) => parseNetwork(text) ?? []);
+  const descriptors = descriptorLimit();
+  const most = affordable(limits.maxConnections, descriptors);
+  if (most < limits.maxConnections) {
+    const { maxConnections } = limits;
+    parts.log.warn({ descriptors, most, maxConnections }, 'fewer connections than set: too few descriptors');
+  }
+  const isProxy = (address: Uint8Array): boolean => proxies.some((network) => contains(network, address));
+  return new Connections({ most, workers: limits.workers, isProxy }, parts.log);
+}
+
 /** Builds a server; it listens when told. @throws Error when no build of uWebSockets.js fits this machine. */
 export function createServer(parts: ServerParts): Server {
   const uws = loadUws();
   const limits = { ...defaultLimits, ...parts.limits };
   const state = createState(parts, limits);
   const meters: Meters = new Map();
+  const connections = boundConnections(parts, limits);
   const [app, doorApp] = [parts.routes, parts.doorRoutes ?? []].map((routes) => {
     const made = uws.App();
     mount(made, state, routes, meters);
+    connections.watch(made);
     return made;
   }) as [TemplatedApp, TemplatedApp];
   const sockets: ListenSocket[] = [];
@@ -102,12 +127,17 @@ export function createServer(parts: ServerParts): Server {
       const socket = await listenOn(app, host, port);
       if (socket === undefined) return undefined;
       sockets.push(socket);
+      connections.listensOn(uws.us_socket_local_port(socket));
       if (doorPort !== undefined) {
         const doorSocket = await listenOn(doorApp, host, doorPort);
         if (doorSocket === undefined) return undefined;
         sockets.push(doorSocket);
+        connections.listensOn(uws.us_socket_local_port(doorSocket));
       }
-      sweep = parts.clock.every(limits.sweepMs, () => sweepSlow(state));
+      sweep = parts.clock.every(limits.sweepMs, () => {
+        sweepSlow(state);
+        void connections.look();
+      });
       return uws.us_socket_local_port(socket);
     },
     drain: async (timeoutMs) => {
@@ -121,7 +151,10 @@ export function createServer(parts: ServerParts): Server {
       doorApp.close();
       return drained;
     },
-    metrics: () => httpMetrics([...meters.values()], state.bodies.held, state.inFlight),
+    metrics: () => [
+      ...httpMetrics([...meters.values()], state.bodies.held, state.inFlight),
+      ...connections.metrics(),
+    ],
   };
 }
 

@@ -107,6 +107,8 @@ export interface Configuration {
   readonly harvestMarkersPerMinute: number;
   /** Clicks a minute, by address; 0: no limit. */
   readonly clicksPerMinute: number;
+  /** Connections that a worker keeps open; one address has an eighth of them. */
+  readonly maxConnections: number;
   /** Megabytes of the disk that are kept for what was paid for; 0: none; null: by its size. */
   readonly diskReserveMb: number | null;
 }
@@ -827,6 +829,15 @@ const table: Table = {
     fallback: () => '600',
     meaning: 'Counted links a minute that an address may follow; 0 is no limit.',
     parse: integer(0, MOST_REQUESTS_PER_MINUTE),
+  },
+  maxConnections: {
+    name: 'MAX_CONNECTIONS',
+    type: 'whole number, 16 to 1000000',
+    fallback: () => '8192',
+    meaning:
+      'Connections that a worker keeps open, and fewer where it may not have as many descriptors; one ' +
+      'address, but a trusted proxy, has an eighth of them.',
+    parse: integer(16, 1_000_000),
   },
   diskReserveMb: {
     name: 'DISK_RESERVE',

@@ -128,6 +128,22 @@ describe('a signal to stop', () => {
     assert.equal(lives(pid), false);
   });
 
+  test('SIGUSR1 opens no inspector, in parent or worker', async () => {
+    const server = runServer();
+    const { port } = await listening(server);
+    const worker = await workerPid(port);
+    for (const pid of [server.pid, worker]) {
+      process.kill(pid, 'SIGUSR1');
+      // Caught by a handler of ours: bit 9 of the mask; the inspector's own thread would have blocked it.
+      const caught = /^SigCgt:\s*([0-9a-f]+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? '0';
+      assert.ok((BigInt(`0x${caught}`) >> 9n) & 1n);
+    }
+    assert.equal(await workerPid(port), worker);
+    server.child.kill('SIGTERM');
+    await server.ended();
+    assert.doesNotMatch(server.output, /Debugger|ws:\/\//);
+  });
+
   test('ends in bounded time', async () => {
     const server = runServer();
     const { port } = await listening(server);

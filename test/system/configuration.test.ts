@@ -82,6 +82,7 @@ test('defaults', () => {
       previewsPerMinute: 60,
       harvestMarkersPerMinute: 300,
       clicksPerMinute: 600,
+      maxConnections: 8192,
       diskReserveMb: null,
       doorPort: null,
       publicDoorUrl: null,
@@ -143,6 +144,7 @@ const everyVariable = {
   PREVIEWS_PER_MINUTE: '0',
   HARVEST_MARKERS_PER_MINUTE: '7',
   CLICKS_PER_MINUTE: '0',
+  MAX_CONNECTIONS: '99',
   DISK_RESERVE: '500',
   DOOR_PORT: '8081',
   PUBLIC_DOOR_URL: 'https://Door.example',
@@ -205,6 +207,7 @@ test('every value is read', () => {
     previewsPerMinute: 0,
     harvestMarkersPerMinute: 7,
     clicksPerMinute: 0,
+    maxConnections: 99,
     diskReserveMb: 500,
     doorPort: 8081,
     publicDoorUrl: 'https://door.example',
@@ -561,7 +564,7 @@ test('names that are nearly ours are named, others are not', () => {
       'STRIPE_WEBHOOK_SECRET, STRIPE_WEBHOOK_SECRET_FILE, STRIPE_PRICES, STRIPE_ALLOW_DISCOUNTS, ' +
       'STRIPE_API_BASE, LIGHTNING_CLAIM, ' +
       'DOOR_SUBMISSIONS_PER_MINUTE, PREVIEWS_PER_MINUTE, HARVEST_MARKERS_PER_MINUTE, CLICKS_PER_MINUTE, ' +
-      'DISK_RESERVE.',
+      'MAX_CONNECTIONS, DISK_RESERVE.',
     'TRUSTED_PROXY is not read; did you mean TRUSTED_PROXIES?',
     'PROT is not read; did you mean PORT?',
     'STRIPE_SECRET is not read; did you mean STRIPE_SECRET_KEY?',
