@@ -72,7 +72,10 @@ function build(folder: string): Subject {
     native: new native.Access(file, keyTiers(tiers())),
     hashKey: native.hashKey,
     tiers: tiers(),
-    routeLimits: { audits: 6, leads: 0, checkout: 0, submissions: 0, previews: 0, markers: 0, clicks: 0 },
+    routeLimits: {
+      ...{ audits: 6, leads: 0, checkout: 0, submissions: 0, previews: 0, markers: 0, clicks: 0 },
+      ...{ explorations: 0, polls: 0, pages: 0, cardEvents: 0 },
+    },
     trustedProxies: [],
     keys: { find: (hash) => Promise.resolve(records.get(Buffer.from(hash).toString('hex'))) },
     clock: systemClock,

@@ -169,6 +169,10 @@ function routeLimits(configuration: Configuration): Readonly<Record<RouteLimit, 
     previews: configuration.previewsPerMinute,
     markers: configuration.harvestMarkersPerMinute,
     clicks: configuration.clicksPerMinute,
+    explorations: configuration.explorationsPerMinute,
+    polls: configuration.pollsPerMinute,
+    pages: configuration.pagesPerMinute,
+    cardEvents: configuration.cardEventsPerMinute,
   };
 }
 

@@ -117,6 +117,10 @@ const kinds = {
   audits: 7,
   clicks: 8,
   markers: 9,
+  explorations: 10,
+  polls: 11,
+  pages: 12,
+  cardEvents: 13,
 } as const;
 
 const keyLength = 52;
@@ -167,6 +171,10 @@ class ProcessAccess implements Access {
       submissions: byAddress(routeLimits.submissions),
       previews: byAddress(routeLimits.previews),
       clicks: byAddress(routeLimits.clicks),
+      explorations: byAddress(routeLimits.explorations),
+      polls: byAddress(routeLimits.polls),
+      pages: byAddress(routeLimits.pages),
+      cardEvents: byAddress(routeLimits.cardEvents),
       markers: limitedAs(
         { requests_per_minute: routeLimits.markers, characters_per_month: 0 },
         'an address on this path, where each marker counts as one',

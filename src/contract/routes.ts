@@ -40,7 +40,18 @@ export type AnswerHeader =
   'server-timing' | 'ratelimit' | 'ratelimit-policy' | 'location' | 'idempotent-replayed';
 
 /** A limit by address that some routes have, besides or in place of a key's. */
-export type RouteLimit = 'audits' | 'leads' | 'checkout' | 'submissions' | 'markers' | 'previews' | 'clicks';
+export type RouteLimit =
+  | 'audits'
+  | 'leads'
+  | 'checkout'
+  | 'submissions'
+  | 'markers'
+  | 'previews'
+  | 'clicks'
+  | 'explorations'
+  | 'polls'
+  | 'pages'
+  | 'cardEvents';
 
 /** One route. */
 export interface Route {
@@ -107,6 +118,13 @@ const information = {
   documented: true,
 } as const;
 
+/** What routes have that people and their programs read, by address, often and cheaply. */
+const read = {
+  limit: 'pages',
+  problems: { 429: ['rate_limited'] },
+  headers: ['ratelimit', 'ratelimit-policy'],
+} as const;
+
 /** Every problem of a route whose callers may bring a key and whose body the handler reads. */
 const keyedProblems = {
   401: ['invalid_api_key', 'key_expired', 'key_revoked', 'key_suspended'],
@@ -156,7 +174,9 @@ const checkout = {
   ...information,
   tag: 'checkout',
   unprocessable: true,
-  problems: { 404: ['order_not_found'], 503: ['store_unavailable'] },
+  limit: 'polls',
+  problems: { 404: ['order_not_found'], 429: ['rate_limited'], 503: ['store_unavailable'] },
+  headers: ['ratelimit', 'ratelimit-policy'],
 } as const;
 
 /** What routes that make orders have in common. */
@@ -207,8 +227,9 @@ const exploration = {
   ...door,
   method: 'GET',
   body: { kind: 'none' },
-  problems: { 503: ['store_unavailable'] },
-  headers: [],
+  limit: 'explorations',
+  problems: { 429: ['rate_limited'], 503: ['overloaded', 'store_unavailable'] },
+  headers: ['ratelimit', 'ratelimit-policy'],
 } as const;
 
 const markdown = 'text/markdown; charset=utf-8';
@@ -308,6 +329,7 @@ export const routes = {
       'Prices in BTC, the surcharge and the price in US dollars at the present rate (null where there is ' +
       'none that can be trusted), what each tier may use, and whether each way to pay can be used now.',
     answers: { 200: { schema: 'PricingResponse', description: 'The price list.' } },
+    ...read,
   },
   quote: {
     ...information,
@@ -321,10 +343,12 @@ export const routes = {
     body: { kind: 'json', schema: 'QuoteRequest', other: 'none', limit: 16 * KIB },
     answers: { 200: { schema: 'QuoteResponse', description: 'The quote.' } },
     unprocessable: true,
+    ...read,
     problems: {
       408: ['body_timeout'],
       413: ['body_too_large'],
       415: ['unsupported_encoding'],
+      429: ['rate_limited'],
       503: ['overloaded'],
     },
   },
@@ -357,6 +381,7 @@ export const routes = {
     description: 'Encodes the BIP 21 URI: `bitcoin:`, address and amount.',
     parameters: { path: 'BitcoinOrderPath' },
     answers: { 200: { type: 'image/svg+xml; charset=utf-8', description: 'The QR code.' } },
+    limit: 'pages',
   },
   createLightningOrder: {
     ...ordered,
@@ -374,6 +399,7 @@ export const routes = {
     summary: 'Whether Lightning can receive a tier now',
     description: 'The node’s live inbound liquidity against the price of each tier.',
     answers: { 200: { schema: 'LightningCapacityResponse', description: 'What can be received.' } },
+    ...read,
   },
   lightningOrder: {
     ...checkout,
@@ -393,6 +419,7 @@ export const routes = {
     description: 'Encodes `lightning:` and the invoice.',
     parameters: { path: 'LightningOrderPath' },
     answers: { 200: { type: 'image/svg+xml; charset=utf-8', description: 'The QR code.' } },
+    limit: 'pages',
   },
   createCardOrder: {
     ...ordered,
@@ -414,6 +441,7 @@ export const routes = {
     parameters: { query: 'CardStatusQuery' },
     unprocessable: true,
     answers: { 200: { schema: 'CardStatusResponse', description: 'The rail.' } },
+    ...read,
   },
   cardWebhook: {
     ...stored,
@@ -431,8 +459,11 @@ export const routes = {
     problems: {
       ...stored.problems,
       400: ['bad_signature'],
+      429: ['rate_limited'],
       503: [...stored.problems[503], 'webhook_not_configured'],
     },
+    limit: 'cardEvents',
+    headers: ['ratelimit', 'ratelimit-policy'],
     cors: false,
   },
   cardWebhookStatus: {
@@ -442,7 +473,8 @@ export const routes = {
     summary: 'Whether card settlement can run',
     description: 'Tells nothing secret.',
     answers: { 200: { schema: 'CardWebhookStatusResponse', description: 'The settlement.' } },
-    problems: { 503: ['store_unavailable'] },
+    ...read,
+    problems: { ...read.problems, 503: ['store_unavailable'] },
   },
   cardOrder: {
     ...checkout,
@@ -468,6 +500,8 @@ export const routes = {
     unprocessable: true,
     cors: false,
     acts: true,
+    ...read,
+    limit: 'polls',
   },
   buyPage: {
     ...information,
@@ -479,6 +513,7 @@ export const routes = {
     answers: { 200: { type: html, description: 'The page.' } },
     unprocessable: true,
     cors: false,
+    ...read,
   },
   buy: {
     ...ordered,
@@ -511,6 +546,8 @@ export const routes = {
     },
     unprocessable: true,
     cors: false,
+    ...read,
+    limit: 'polls',
   },
   buyReveal: {
     ...stored,
@@ -525,6 +562,9 @@ export const routes = {
       404: { type: html, description: 'There is no such order.' },
     },
     cors: false,
+    limit: 'polls',
+    problems: { ...stored.problems, 429: ['rate_limited'] },
+    headers: ['ratelimit', 'ratelimit-policy'],
   },
   leads: {
     ...storedFromStrangers,
@@ -565,6 +605,7 @@ export const routes = {
     answers: { 200: { type: html, description: 'The page.' } },
     unprocessable: true,
     cors: false,
+    ...read,
   },
   unsubscribe: {
     ...stored,
@@ -682,7 +723,7 @@ export const routes = {
       'none whose similarity is not above 0. The answer names what made the vectors.',
     parameters: { query: 'NearQuery' },
     answers: { 200: { schema: 'NearResponse', description: 'The neighbours.' } },
-    problems: { 404: ['receipt_not_found'], 503: ['store_unavailable'] },
+    problems: { ...exploration.problems, 404: ['receipt_not_found'] },
   },
   walk: {
     ...exploration,
@@ -693,7 +734,7 @@ export const routes = {
       '`from`, `steps`, `seed` and `as_of` give the same walk. It ends early where nothing near is left.',
     parameters: { query: 'WalkQuery' },
     answers: { 200: { schema: 'WalkResponse', description: 'The walk.' } },
-    problems: { 404: ['receipt_not_found'], 503: ['store_unavailable'] },
+    problems: { ...exploration.problems, 404: ['receipt_not_found'] },
   },
   graph: {
     ...exploration,
@@ -741,7 +782,7 @@ export const routes = {
     unprocessable: false,
     reads: ['accept'],
     answers: { 200: { schema: 'HowResponse', description: 'The steps.', also: [markdown] } },
-    problems: {},
+    ...read,
   },
   doorOpenapi: {
     ...information,
@@ -813,6 +854,7 @@ export const routes = {
     description: 'Shows this description and sends requests from the browser.',
     answers: { 200: { type: html, description: 'The page.' } },
     cors: false,
+    ...read,
   },
   docsFile: {
     ...information,
@@ -823,6 +865,7 @@ export const routes = {
     answers: { 200: { type: 'text/javascript; charset=utf-8', description: 'The file.' } },
     cors: false,
     documented: false,
+    ...read,
   },
   pageFile: {
     ...information,
@@ -834,6 +877,7 @@ export const routes = {
     answers: { 200: { type: 'text/css; charset=utf-8', description: 'The file.' } },
     cors: false,
     documented: false,
+    ...read,
   },
 } as const satisfies Readonly<Record<string, Route>>;
 

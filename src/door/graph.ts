@@ -14,6 +14,7 @@ import type { Unavailable } from '../store/store.js';
 import {
   cardsOf,
   cursorAt,
+  exploringTooMuch,
   frame,
   nodeOf,
   numberOf,
@@ -22,6 +23,7 @@ import {
   type ExploreParts,
   type PageStart,
 } from './explore.js';
+import type { NotDone } from './workQueue.js';
 
 function edgesOf(receipts: readonly string[], links: readonly Neighbour[][]): GraphEdge[] {
   return links.flatMap((each, index) =>
@@ -38,11 +40,13 @@ async function graphPage(
   parts: ExploreParts,
   { asOf, from }: PageStart,
   limit: number,
-): Promise<GraphResponse | Unavailable['kind']> {
+  signal: AbortSignal,
+): Promise<GraphResponse | Unavailable['kind'] | NotDone> {
   const { store, vectors, embedding, inTurn } = parts;
   const to = Math.min(from + limit, vectors.count(asOf));
   const receipts = Array.from({ length: to - from }, (_, index) => vectors.receipt(from + index));
-  const links = await inTurn(() => vectors.links(asOf, from, to));
+  const links = await inTurn(() => vectors.links(asOf, from, to), signal);
+  if (links === 'busy') return links;
   const cards = await cardsOf(store, receipts);
   if (cards === 'unavailable') return cards;
   const made = frame(parts, asOf);
@@ -57,10 +61,14 @@ async function graphPage(
 
 /** Answers with the graph as data. */
 export function graph(parts: ExploreParts): Handler {
-  return async ({ query }) => {
+  return async (request) => {
+    const { query } = request;
+    const signal = request.signal();
     const start = readPage(parts, query);
     if ('loc' in start) return unprocessable([start]);
-    const page = await graphPage(parts, start, numberOf(query['limit'], exploreDefaults.graph.limit));
+    const limit = numberOf(query['limit'], exploreDefaults.graph.limit);
+    const page = await graphPage(parts, start, limit, signal);
+    if (page === 'busy') return exploringTooMuch;
     return page === 'unavailable' ? storeUnavailable() : jsonAnswer(200, page);
   };
 }
@@ -101,7 +109,9 @@ function filterOf(
 
 /** Lists fragments with their content. */
 export function graphFragments(parts: ExploreParts): Handler {
-  return async ({ query }) => {
+  return async (request) => {
+    const { query } = request;
+    const signal = request.signal();
     const start = readPage(parts, query);
     const filter = filterOf(parts, query);
     const errors = ['loc' in start ? [start] : [], Array.isArray(filter) ? filter : []].flat();
@@ -109,7 +119,12 @@ export function graphFragments(parts: ExploreParts): Handler {
     const { asOf, from } = start;
     const limit = numberOf(query['limit'], exploreDefaults.graph.limit);
     // One more tells whether there is a next page.
-    const { matching, places } = await parts.vectors.select(asOf, filter, from, limit + 1);
+    const selected = await parts.inShortTurn(
+      () => parts.vectors.select(asOf, filter, from, limit + 1),
+      signal,
+    );
+    if (selected === 'busy') return exploringTooMuch;
+    const { matching, places } = selected;
     const after = places[limit];
     const cards = await cardsOf(
       parts.store,

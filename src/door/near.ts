@@ -8,6 +8,7 @@ import { findFragment } from '../store/fragments.js';
 import type { Store } from '../store/store.js';
 import {
   cardsOf,
+  exploringTooMuch,
   frame,
   numberOf,
   readAsOf,
@@ -17,6 +18,7 @@ import {
 } from './explore.js';
 import { isReceiptId } from './receiptId.js';
 import { vectorText } from './vectorsFollower.js';
+import type { NotDone } from './workQueue.js';
 
 /** The vector of a stored fragment, or the answer that refuses. */
 export async function vectorOfReceipt(
@@ -51,6 +53,11 @@ function questionFault({ receipt, text }: RouteRequest['query']): ValidationErro
   return valueError(['query'], 'give receipt or text, one of them', null);
 }
 
+interface Found {
+  readonly search: NearResponse['search'];
+  readonly found: Neighbour[];
+}
+
 interface Search {
   readonly asOf: number;
   readonly vector: Uint8Array;
@@ -59,19 +66,24 @@ interface Search {
   readonly present: boolean;
 }
 
-async function search(
-  { vectors, candidates }: ExploreParts,
+function search(
+  { vectors, candidates, inShortTurn }: ExploreParts,
   { asOf, vector, most, present }: Search,
-): Promise<{ readonly search: NearResponse['search']; readonly found: Neighbour[] }> {
-  const named = present ? candidates(vector, most) : undefined;
-  if (named === undefined) return { search: 'exact', found: await vectors.nearest(asOf, vector, most) };
-  const found = await vectors.rescore(asOf, vector, most, named.places, named.from);
-  return { search: 'index', found };
+  signal: AbortSignal,
+): Promise<Found | NotDone> {
+  return inShortTurn(async () => {
+    const named = present ? candidates(vector, most) : undefined;
+    if (named === undefined) return { search: 'exact', found: await vectors.nearest(asOf, vector, most) };
+    const found = await vectors.rescore(asOf, vector, most, named.places, named.from);
+    return { search: 'index', found };
+  }, signal);
 }
 
 /** Finds neighbours: exactly, but among an index's candidates where there are very many fragments. */
 export function near(parts: ExploreParts): Handler {
-  return async ({ query }) => {
+  return async (request) => {
+    const { query } = request;
+    const signal = request.signal();
     const asOf = readAsOf(parts, query);
     const faults = [questionFault(query), typeof asOf === 'number' ? undefined : asOf];
     const errors = faults.filter((fault) => fault !== undefined);
@@ -82,7 +94,9 @@ export function near(parts: ExploreParts): Handler {
     if (!(vector instanceof Uint8Array)) return vector;
     const k = numberOf(query['k'], exploreDefaults.near.k);
     const present = query['as_of'] === undefined;
-    const { search: made, found } = await search(parts, { asOf, vector, most: k + 1, present });
+    const searched = await search(parts, { asOf, vector, most: k + 1, present }, signal);
+    if (searched === 'busy') return exploringTooMuch;
+    const { search: made, found } = searched;
     const others = found.filter((each) => each.receipt !== receipt).slice(0, k);
     const results = await shown(parts.store, others);
     if (results === 'unavailable') return storeUnavailable();

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import { jsonAnswer, storeUnavailable, unprocessable } from '../contract/answer.js';
 import type { Answer, Handler } from '../contract/exchange.js';
 import { exploreDefaults, type WalkResponse } from '../contract/explore.js';
-import { frame, numberOf, readAsOf, type ExploreParts } from './explore.js';
+import { exploringTooMuch, frame, numberOf, readAsOf, type ExploreParts } from './explore.js';
 import { shown, vectorOfReceipt } from './near.js';
 
 /** Neighbours among which a turn chooses. */
@@ -32,6 +32,8 @@ interface Walk {
   readonly seed: string;
   readonly asOf: number;
   readonly steps: Step[];
+  /** Its asker has gone. */
+  readonly signal: AbortSignal;
 }
 
 /** The next fragment: one of the nearest that the walk has not seen; undefined where there is none. */
@@ -65,7 +67,7 @@ async function wander(
   const vector = await vectorOfReceipt(parts, first);
   if (!(vector instanceof Uint8Array)) return vector;
   walk.steps.push({ receipt: first, similarity: 1, vector });
-  while (walk.steps.length < most) {
+  while (walk.steps.length < most && !walk.signal.aborted) {
     const step = await next(parts, walk);
     if (step === undefined) return undefined;
     if ('status' in step) return step;
@@ -76,13 +78,16 @@ async function wander(
 
 /** Walks. It ends early where nothing that is near is left. */
 export function walk(parts: ExploreParts): Handler {
-  return async ({ query }) => {
+  return async (request) => {
+    const { query } = request;
+    const signal = request.signal();
     const asOf = readAsOf(parts, query);
     if (typeof asOf !== 'number') return unprocessable([asOf]);
     const seed = query['seed'] ?? parts.randomness(seedBytes).toString('hex');
-    const way: Walk = { seed, asOf, steps: [] };
+    const way: Walk = { seed, asOf, steps: [], signal };
     const most = numberOf(query['steps'], exploreDefaults.walk.steps);
-    const refused = await parts.inTurn(() => wander(parts, way, query['from'], most));
+    const refused = await parts.inTurn(() => wander(parts, way, query['from'], most), signal);
+    if (refused === 'busy' || signal.aborted) return exploringTooMuch;
     if (refused !== undefined) return refused;
     const steps = await shown(parts.store, way.steps);
     if (steps === 'unavailable') return storeUnavailable();

@@ -45,6 +45,10 @@ const routeUnits: Readonly<Record<RouteLimit, string>> = {
   markers: 'markers of harvests a minute and address',
   previews: 'previews of fragments a minute and address',
   clicks: 'counted links followed a minute and address',
+  explorations: 'requests that explore fragments a minute and address',
+  polls: 'looks at an order a minute and address',
+  pages: 'quotes, prices and pages a minute and address',
+  cardEvents: 'card events a minute and address',
 };
 
 /**

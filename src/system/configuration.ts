@@ -107,6 +107,14 @@ export interface Configuration {
   readonly harvestMarkersPerMinute: number;
   /** Clicks a minute, by address; 0: no limit. */
   readonly clicksPerMinute: number;
+  /** Requests that explore fragments a minute, by address; 0: no limit. */
+  readonly explorationsPerMinute: number;
+  /** Looks at an order a minute, by address; 0: no limit. */
+  readonly pollsPerMinute: number;
+  /** Quotes, prices and pages a minute, by address; 0: no limit. */
+  readonly pagesPerMinute: number;
+  /** Events of the card processor a minute, by address; 0: no limit. */
+  readonly cardEventsPerMinute: number;
   /** Connections that a worker keeps open; one address has an eighth of them. */
   readonly maxConnections: number;
   /** Megabytes of the disk that are kept for what was paid for; 0: none; null: by its size. */
@@ -828,6 +836,34 @@ const table: Table = {
     type: `whole number, 0 to ${MOST_REQUESTS_PER_MINUTE}`,
     fallback: () => '600',
     meaning: 'Counted links a minute that an address may follow; 0 is no limit.',
+    parse: integer(0, MOST_REQUESTS_PER_MINUTE),
+  },
+  explorationsPerMinute: {
+    name: 'EXPLORATIONS_PER_MINUTE',
+    type: `whole number, 0 to ${MOST_REQUESTS_PER_MINUTE}`,
+    fallback: () => '300',
+    meaning: 'Requests a minute that explore fragments, by address; 0 is no limit.',
+    parse: integer(0, MOST_REQUESTS_PER_MINUTE),
+  },
+  pollsPerMinute: {
+    name: 'POLLS_PER_MINUTE',
+    type: `whole number, 0 to ${MOST_REQUESTS_PER_MINUTE}`,
+    fallback: () => '120',
+    meaning: 'Looks at an order a minute, by address; 0 is no limit.',
+    parse: integer(0, MOST_REQUESTS_PER_MINUTE),
+  },
+  pagesPerMinute: {
+    name: 'PAGES_PER_MINUTE',
+    type: `whole number, 0 to ${MOST_REQUESTS_PER_MINUTE}`,
+    fallback: () => '600',
+    meaning: 'Quotes, prices, QR codes and pages a minute, by address; 0 is no limit.',
+    parse: integer(0, MOST_REQUESTS_PER_MINUTE),
+  },
+  cardEventsPerMinute: {
+    name: 'CARD_EVENTS_PER_MINUTE',
+    type: `whole number, 0 to ${MOST_REQUESTS_PER_MINUTE}`,
+    fallback: () => '6000',
+    meaning: 'Events of the card processor a minute, by address; 0 is no limit.',
     parse: integer(0, MOST_REQUESTS_PER_MINUTE),
   },
   maxConnections: {

@@ -120,6 +120,7 @@ export function testAccess({ file = limitsFile(), routeLimits, ...given }: TestA
     tiers,
     routeLimits: {
       ...{ audits: 6, leads: 10, checkout: 10, submissions: 60, previews: 60, markers: 300, clicks: 600 },
+      ...{ explorations: 300, polls: 120, pages: 600, cardEvents: 6_000 },
       ...routeLimits,
     },
     trustedProxies: [],

@@ -85,6 +85,10 @@ test('limits follow the route table and the types', async () => {
     previews: 60,
     markers: 300,
     clicks: 600,
+    explorations: 300,
+    polls: 120,
+    pages: 600,
+    cardEvents: 6_000,
   });
   assert.deepEqual(
     rates.map(({ name, limit }) => [name, limit]),
@@ -107,6 +111,10 @@ test('limits follow the route table and the types', async () => {
       ['markers', 300],
       ['previews', 60],
       ['clicks', 600],
+      ['explorations', 300],
+      ['polls', 120],
+      ['pages', 600],
+      ['cardEvents', 6_000],
       ['network_48', 64],
       ['network_56', 8],
       ['newcomers', 64],

@@ -82,6 +82,10 @@ test('defaults', () => {
       previewsPerMinute: 60,
       harvestMarkersPerMinute: 300,
       clicksPerMinute: 600,
+      explorationsPerMinute: 300,
+      pollsPerMinute: 120,
+      pagesPerMinute: 600,
+      cardEventsPerMinute: 6000,
       maxConnections: 8192,
       diskReserveMb: null,
       doorPort: null,
@@ -144,6 +148,10 @@ const everyVariable = {
   PREVIEWS_PER_MINUTE: '0',
   HARVEST_MARKERS_PER_MINUTE: '7',
   CLICKS_PER_MINUTE: '0',
+  EXPLORATIONS_PER_MINUTE: '0',
+  POLLS_PER_MINUTE: '9',
+  PAGES_PER_MINUTE: '0',
+  CARD_EVENTS_PER_MINUTE: '0',
   MAX_CONNECTIONS: '99',
   DISK_RESERVE: '500',
   DOOR_PORT: '8081',
@@ -207,6 +215,10 @@ test('every value is read', () => {
     previewsPerMinute: 0,
     harvestMarkersPerMinute: 7,
     clicksPerMinute: 0,
+    explorationsPerMinute: 0,
+    pollsPerMinute: 9,
+    pagesPerMinute: 0,
+    cardEventsPerMinute: 0,
     maxConnections: 99,
     diskReserveMb: 500,
     doorPort: 8081,
@@ -564,6 +576,7 @@ test('names that are nearly ours are named, others are not', () => {
       'STRIPE_WEBHOOK_SECRET, STRIPE_WEBHOOK_SECRET_FILE, STRIPE_PRICES, STRIPE_ALLOW_DISCOUNTS, ' +
       'STRIPE_API_BASE, LIGHTNING_CLAIM, ' +
       'DOOR_SUBMISSIONS_PER_MINUTE, PREVIEWS_PER_MINUTE, HARVEST_MARKERS_PER_MINUTE, CLICKS_PER_MINUTE, ' +
+      'EXPLORATIONS_PER_MINUTE, POLLS_PER_MINUTE, PAGES_PER_MINUTE, CARD_EVENTS_PER_MINUTE, ' +
       'MAX_CONNECTIONS, DISK_RESERVE.',
     'TRUSTED_PROXY is not read; did you mean TRUSTED_PROXIES?',
     'PROT is not read; did you mean PORT?',
