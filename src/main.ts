@@ -41,7 +41,7 @@ import { startExploration, type ExplorationProcess } from './door/exploration.js
 import { loadHnsw } from './door/nearestIndex.js';
 import { createPreviews } from './door/previews.js';
 import { servedRoutes } from './http/pipeline.js';
-import { createServer, type Server } from './http/server.js';
+import { createServer, workerLimits, type Server } from './http/server.js';
 import { banner, health } from './info/banner.js';
 import { limits, rateLimits } from './info/limits.js';
 import { openapi } from './info/openapi.js';
@@ -299,7 +299,10 @@ function handlers(
     ready: ready({ checks, warn: checkout.warnings, clock: systemClock, log }),
     version: version({ native: native.version(), unicode: native.unicodeVersion() }),
     privacy: privacy(storedData(configuration)),
-    limits: limits(rateLimits(tiers, routeLimits(configuration))),
+    limits: limits([
+      ...rateLimits(tiers, routeLimits(configuration)),
+      ...workerLimits(configuration.maxConnections),
+    ]),
     openapi: openapi(),
     ...docsHandlers(),
     pageFile: pageFile(),

@@ -37,6 +37,8 @@ export interface Admission {
   readonly rateLimitPolicy: string;
   /** Adds the characters of a 200 to the caller's month. */
   readonly charge: (characters: number) => void;
+  /** The address of a caller without a key that is accepted; absent where there is one. */
+  readonly address?: Uint8Array;
 }
 
 /** The access of one process. */
@@ -128,7 +130,7 @@ const monthMs = 30 * 86_400_000;
 const statuses = ['active', 'suspended', 'revoked'] as const;
 const nothing = (): void => undefined;
 
-const unlimited: Admission = { refusal: undefined, ...noRateLimit, charge: nothing };
+const unlimited = { refusal: undefined, ...noRateLimit, charge: nothing } as const;
 
 /** Whom the limits are for, and how a 429 names them. */
 interface Limited {
@@ -253,9 +255,10 @@ class ProcessAccess implements Access {
 
   private byAddress(limit: RouteLimit, head: Head): Admission {
     const limited = this.byRoute[limit];
-    if (limited.limits.requests_per_minute === 0) return unlimited;
-    const outcome = this.askForAddress(kinds[limit], this.addressOf(head), limited, head.isHead());
-    return this.decided(outcome, limited, nothing);
+    const address = this.addressOf(head);
+    if (limited.limits.requests_per_minute === 0) return { ...unlimited, address };
+    const outcome = this.askForAddress(kinds[limit], address, limited, head.isHead());
+    return this.decided(outcome, limited, nothing, address);
   }
 
   /** Decides about a key. Its sender's address is asked for only where a store must be, and at once. */
@@ -318,7 +321,8 @@ class ProcessAccess implements Access {
 
   private admitAnonymous(address: Uint8Array): Admission | Promise<Admission> {
     const { limits } = this.anonymous;
-    if (limits.requests_per_minute === 0 && limits.characters_per_month === 0) return unlimited;
+    if (limits.requests_per_minute === 0 && limits.characters_per_month === 0)
+      return { ...unlimited, address };
     const outcome = this.askForAddress(kinds.anonymous, address, this.anonymous);
     if (outcome === outcomes.unloaded) return this.loadAddressUsage(address);
     return this.decideAnonymous(outcome, address);
@@ -326,15 +330,16 @@ class ProcessAccess implements Access {
 
   private decideAnonymous(outcome: number, address: Uint8Array): Admission {
     if (this.anonymous.limits.characters_per_month === 0) {
-      return this.decided(outcome, this.anonymous, nothing);
+      return this.decided(outcome, this.anonymous, nothing, address);
     }
     const { native, clock } = this.parts;
     const monthStartMs = this.fact(facts.monthStart);
-    return this.decided(outcome, this.anonymous, (characters) => {
+    const charge = (characters: number): void => {
       // Counted by a slot of its own, or, when there was none, not at all.
       if (monthStartMs === 0) return;
       native.chargeAddress(kinds.anonymous, address, monthStartMs, characters, clock.machineMicros());
-    });
+    };
+    return this.decided(outcome, this.anonymous, charge, address);
   }
 
   private loadKeyUsage(
@@ -406,13 +411,20 @@ class ProcessAccess implements Access {
   }
 
   /** Turns what the native module decided of limits into an admission. */
-  private decided(outcome: number, limited: Limited, charge: Admission['charge']): Admission {
+  private decided(
+    outcome: number,
+    limited: Limited,
+    charge: Admission['charge'],
+    address?: Uint8Array,
+  ): Admission {
     if (outcome === outcomes.uncounted) this.uncounted += 1;
     if (outcome === outcomes.crowded || outcome === outcomes.overCrowd) this.crowded += 1;
     const fields = limited.policy === '' ? '' : rateLimit(this.fact(facts.remaining), this.fact(facts.full));
     const passes = outcome < outcomes.overMinute || outcome === outcomes.crowded;
     const refusal = passes ? undefined : this.refusal(outcome, limited);
-    return { refusal, rateLimit: fields, rateLimitPolicy: limited.policy, charge };
+    const { policy: rateLimitPolicy } = limited;
+    if (address === undefined) return { refusal, rateLimit: fields, rateLimitPolicy, charge };
+    return { refusal, rateLimit: fields, rateLimitPolicy, charge, address };
   }
 
   private refusal(outcome: number, { limits, who }: Limited): Answer {

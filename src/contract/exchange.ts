@@ -54,6 +54,8 @@ export type AnswerBody =
       readonly bytes: Uint8Array | string;
       /** Called once, when http needs the bytes no more; until then they stay as they are. */
       readonly release?: () => void;
+      /** Whether the bytes never change: they are sent from where they lie, to however many at once. */
+      readonly immutable?: true;
       /** Media type with its charset. */
       readonly type: string;
     };

@@ -13,6 +13,7 @@ export type ProblemCode =
   | 'no_model'
   | 'overloaded'
   | 'body_too_large'
+  | 'answer_too_large'
   | 'body_timeout'
   | 'unsupported_encoding'
   | 'store_unavailable'

@@ -69,6 +69,8 @@ export interface Route {
   /** Markdown. */
   readonly description: string;
   readonly body: RouteBody;
+  /** Largest answer (bytes) to a caller without a key; any where absent. */
+  readonly keylessAnswerLimit?: number;
   readonly parameters: {
     readonly path?: keyof ParameterSets;
     readonly query?: keyof ParameterSets;
@@ -248,12 +250,14 @@ export const routes = {
       'request alone. Where a doc has no `dense_score`, an embedding model computes those of all docs: ' +
       'of 50 without a key, of 1,000 with one.',
     body: { kind: 'raw', schema: 'FuseRequest', other: 'none', limit: 32 * MIB },
+    keylessAnswerLimit: 64 * MIB,
     parameters: { header: 'KeyHeaders' },
     access: 'key',
     answers: { 200: { schema: 'FuseResponse', description: 'The re-ranked candidates.' } },
     unprocessable: true,
     problems: {
       ...keyedProblems,
+      413: [...keyedProblems[413], 'answer_too_large'],
       429: ['rate_limited', 'queue_full'],
       503: ['no_model', 'embed_timeout', 'embed_failed', 'overloaded', 'store_unavailable'],
     },

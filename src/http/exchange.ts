@@ -3,12 +3,21 @@ import type { Admission } from '../access/admission.js';
 import type { Answer, RouteRequest } from '../contract/exchange.js';
 import type { Clock } from '../system/clock.js';
 import type { Log } from '../system/log.js';
+import { unmapped } from '../system/network.js';
 import { bodyOf, fieldLines, lengthOf, limitLines, statusLine, timingLine } from './answer.js';
 import { BodyBuffer, type BodyBudget } from './body.js';
 import { crossOriginLines } from './cors.js';
-import { bodyTooLarge, internalError, overloaded, requestTimeout, unsupportedEncoding } from './failures.js';
+import {
+  answerTooLarge,
+  bodyTooLarge,
+  internalError,
+  overloaded,
+  requestTimeout,
+  unsupportedEncoding,
+} from './failures.js';
 import { RequestHead } from './head.js';
 import { isAcceptableRequestId, type RequestIds } from './identifiers.js';
+import { networkOf, type Holder, type MemoryBudget, type Shortage } from './memory.js';
 import type { RouteMeter } from './meters.js';
 import { noParameters, parseQuery, percentDecode, type Parameters } from './parameters.js';
 import type { ServedRoute } from './routes.js';
@@ -19,8 +28,9 @@ export interface ConnectionLimits {
   /** How long a body may take to bring {@link bodyWindowBytes} more (ms). */
   readonly bodyWindowMs: number;
   readonly bodyWindowBytes: number;
-  /** How long a client may take none of an answer's bytes (ms). */
-  readonly sendStallMs: number;
+  /** How long a client may take to take {@link sendWindowBytes} of an answer, while something waits (ms). */
+  readonly sendWindowMs: number;
+  readonly sendWindowBytes: number;
 }
 
 /** What all exchanges of one server share. */
@@ -30,6 +40,8 @@ export interface ServerState {
   readonly requestIds: RequestIds;
   readonly limits: ConnectionLimits;
   readonly bodies: BodyBudget;
+  /** Memory of answers that wait for their clients. */
+  readonly answers: MemoryBudget;
   /** Answers of 501 and above since they were last logged, by route and status. */
   readonly failures: Map<string, number>;
   /** Exchanges whose body is still coming. */
@@ -107,6 +119,14 @@ export class Exchange implements RouteRequest {
   private next: (() => void) | undefined;
   /** Ends when the connection goes; made when it is asked for. */
   private abortion: AbortController | undefined;
+  /** Whose memory this exchange holds, once it was asked. */
+  private heldAs: Holder;
+  private heldKnown = false;
+  /** Whether the answer's bytes never change, and are nobody's memory. */
+  private immutable = false;
+  /** When the rest of the answer began to wait, and how much of it was offered at the window's begin. */
+  private sendingSinceMs = 0;
+  private windowOffset = 0;
   /** Tells the answer's owner that its bytes are needed no more. */
   private releaseAnswer: (() => void) | undefined;
 
@@ -144,7 +164,7 @@ export class Exchange implements RouteRequest {
       this.body = new Uint8Array(this.body);
       this.borrowed = false;
       this.retained = this.body.byteLength;
-      this.server.bodies.held += this.retained;
+      this.server.bodies.memory.take(this.holder(), this.retained);
     }
     return this.body;
   }
@@ -240,7 +260,10 @@ export class Exchange implements RouteRequest {
     if (this.declared > route.bodyLimit) return bodyTooLarge(route.bodyLimit);
     const coding = request.getHeader('content-encoding');
     if (coding !== '' && coding.trim().toLowerCase() !== 'identity') return unsupportedEncoding;
-    if (this.server.bodies.held + this.declared > this.server.bodies.limit) return overloaded;
+    const { memory } = this.server.bodies;
+    // An announcement reserves nothing: one that cannot be kept is refused before it costs anything.
+    if (memory.isTight(this.declared) && memory.shortage(this.holder(), this.declared) !== undefined)
+      return overloaded;
     if (refuseMediaType === undefined) return undefined;
     const mediaType = request.getHeader('content-type');
     // An Origin decides only about a body without a type, also on routes that are not open to other origins.
@@ -276,7 +299,7 @@ export class Exchange implements RouteRequest {
   /** Expects a body in several pieces, and watches its pace. */
   private gather(): BodyBuffer {
     this.server.receiving.add(this);
-    return new BodyBuffer(this.server.bodies, this.mounted.route.bodyLimit, this.declared);
+    return new BodyBuffer(this.server.bodies, this.mounted.route.bodyLimit, this.declared, this.holder());
   }
 
   private refuseBody(reason: 'too_large' | 'overloaded'): void {
@@ -319,6 +342,20 @@ export class Exchange implements RouteRequest {
         this.cork(() => this.fail(error));
       },
     );
+  }
+
+  /**
+   * Whose memory the body and the answer are. A sender whose key is still looked up counts as one without; it
+   * stays what it was at first, so that what is given back is what was taken.
+   */
+  private holder(): Holder {
+    if (!this.heldKnown) {
+      this.heldKnown = true;
+      const { admission } = this;
+      const keyed = admission !== undefined && admission.address === undefined;
+      this.heldAs = keyed ? undefined : networkOf(admission?.address ?? unmapped(this.peer()));
+    }
+    return this.heldAs;
   }
 
   private settle(answer: Answer | undefined): void {
@@ -380,7 +417,18 @@ export class Exchange implements RouteRequest {
     }
     const { mounted, server, admission } = this;
     const body = bodyOf(answer);
-    this.releaseAnswer = 'bytes' in answer.body ? answer.body.release : undefined;
+    const given = 'bytes' in answer.body ? answer.body : undefined;
+    this.releaseAnswer = given?.release;
+    this.immutable = given?.immutable === true;
+    const { keylessAnswerLimit } = mounted.route;
+    if (keylessAnswerLimit < Infinity && admission?.address !== undefined) {
+      const bytes = lengthOf(body);
+      if (bytes > keylessAnswerLimit) {
+        this.releaseAnswer?.();
+        this.write(answerTooLarge(bytes, keylessAnswerLimit), close);
+        return;
+      }
+    }
     const elapsedMs = server.clock.monotonicMs() - this.startedMs;
     let lines = this.id + mounted.lines + fieldLines(answer);
     if (this.crossOrigin) lines += crossOriginLines;
@@ -429,11 +477,55 @@ export class Exchange implements RouteRequest {
     }
     this.unsentFrom = this.response.getWriteOffset();
     const rest = bytes.subarray(this.unsentFrom);
-    this.unsent = this.releaseAnswer === undefined ? new Uint8Array(rest) : rest;
     this.releaseBody();
+    if (!this.immutable && !this.makeRoom(rest.byteLength)) {
+      this.response.close();
+      return;
+    }
+    this.unsent = this.releaseAnswer === undefined && !this.immutable ? new Uint8Array(rest) : rest;
+    if (!this.immutable) this.server.answers.take(this.holder(), rest.byteLength);
     this.windowStartMs = this.server.clock.monotonicMs();
+    this.sendingSinceMs = this.windowStartMs;
+    this.windowOffset = this.unsentFrom;
     this.server.sending.add(this);
     this.response.onWritable(() => this.resume());
+  }
+
+  /**
+   * Makes room for an answer that waits: closes the slowest readers of whose part is used up. False when that
+   * is not enough.
+   */
+  private makeRoom(bytes: number): boolean {
+    const { answers } = this.server;
+    const holder = this.holder();
+    for (;;) {
+      const shortage = answers.shortage(holder, bytes);
+      if (shortage === undefined) return true;
+      const slowest = this.slowestReader(shortage);
+      if (slowest === undefined) return false;
+      slowest.response.close();
+    }
+  }
+
+  /** The slowest reader that has to go. Who has no key takes the room of nobody with one. */
+  private slowestReader(shortage: Shortage): Exchange | undefined {
+    const nowMs = this.server.clock.monotonicMs();
+    const readers = [...this.server.sending].filter(({ unsentBytes }) => unsentBytes > 0);
+    const keyless = readers.filter(({ heldAs }) => heldAs !== undefined);
+    let among = shortage === 'network' ? readers.filter(({ heldAs }) => heldAs === this.heldAs) : keyless;
+    if (among.length === 0 && this.heldAs === undefined) among = readers;
+    const slower = (a: Exchange, b: Exchange): Exchange =>
+      b.bytesPerMs(nowMs) < a.bytesPerMs(nowMs) ? b : a;
+    return among.length === 0 ? undefined : among.reduce(slower);
+  }
+
+  /** Bytes of an answer that wait in memory of this exchange's own. */
+  private get unsentBytes(): number {
+    return this.immutable ? 0 : this.unsent.byteLength;
+  }
+
+  private bytesPerMs(nowMs: number): number {
+    return (this.response.getWriteOffset() - this.unsentFrom) / Math.max(1, nowMs - this.sendingSinceMs);
   }
 
   /** Sends more of a large answer; false when the client still does not take all. */
@@ -441,7 +533,6 @@ export class Exchange implements RouteRequest {
     const offset = this.response.getWriteOffset();
     const [ok, done] = this.response.tryEnd(this.unsent.subarray(offset - this.unsentFrom), this.bytesOut);
     if (done) this.finish();
-    else if (this.response.getWriteOffset() > offset) this.windowStartMs = this.server.clock.monotonicMs();
     return ok;
   }
 
@@ -461,13 +552,20 @@ export class Exchange implements RouteRequest {
 
   /**
    * Offers more of a large answer, which also renews the server's own ten seconds for a slow client, and
-   * closes the connection of one that takes nothing; called about once a second. The offer comes first: a
+   * closes the connection of one that takes too little; called about once a second. The offer comes first: a
    * client is not to blame for a time in which this worker itself stood still.
    */
   checkSending(nowMs: number): void {
     this.cork(() => void this.resume());
     const { sending, limits } = this.server;
-    if (sending.has(this) && nowMs - this.windowStartMs >= limits.sendStallMs) this.response.close();
+    if (!sending.has(this) || nowMs - this.windowStartMs < limits.sendWindowMs) return;
+    const offset = this.response.getWriteOffset();
+    if (offset - this.windowOffset < limits.sendWindowBytes) {
+      this.response.close();
+      return;
+    }
+    this.windowStartMs = nowMs;
+    this.windowOffset = offset;
   }
 
   /** Learns when the connection goes; a response must not be touched afterwards. */
@@ -501,7 +599,10 @@ export class Exchange implements RouteRequest {
 
   private release(): void {
     this.server.inFlight -= 1;
-    if (this.unsent !== noBytes) this.server.sending.delete(this);
+    if (this.unsent !== noBytes) {
+      this.server.sending.delete(this);
+      if (!this.immutable) this.server.answers.give(this.heldAs, this.unsent.byteLength);
+    }
     this.unsent = noBytes;
     this.releaseAnswer?.();
     this.releaseAnswer = undefined;
@@ -511,7 +612,7 @@ export class Exchange implements RouteRequest {
   private releaseBody(): void {
     this.gathered?.release();
     this.gathered = undefined;
-    this.server.bodies.held -= this.retained;
+    this.server.bodies.memory.give(this.heldAs, this.retained);
     this.retained = 0;
     this.body = noBytes;
   }

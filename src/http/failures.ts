@@ -53,6 +53,16 @@ export function methodNotAllowed(allow: string): Answer {
   return failure(405, { detail: 'Method Not Allowed' }, { allow });
 }
 
+/** 413 for an answer that only callers with a key get. */
+export function answerTooLarge(bytes: number, limitBytes: number): Answer {
+  return failure(413, {
+    detail:
+      `The answer has ${bytes} bytes, and without a key it may have ${limitBytes}. ` +
+      'Send fewer docs, set top_k, or use a key.',
+    code: 'answer_too_large',
+  });
+}
+
 /** 413 for a route whose bodies have at most `limitBytes`. */
 export function bodyTooLarge(limitBytes: number): Answer {
   return failure(413, {

@@ -121,7 +121,10 @@ export function servedRoute(
   const check = requestChecks(route, parts.checkJson);
   const admit = admission(route, parts);
   return {
-    route: { id, method, path, body: body.kind !== 'none', bodyLimit, cors, acts, timed, headers },
+    route: {
+      ...{ id, method, path, body: body.kind !== 'none', bodyLimit, cors, acts, timed, headers },
+      keylessAnswerLimit: route.keylessAnswerLimit ?? Infinity,
+    },
     handler,
     ...('other' in body ? { refuseMediaType: mediaTypeCheck(body.other) } : {}),
     ...(check === undefined ? {} : { check }),

@@ -1,8 +1,9 @@
 /** The HTTP server of one worker: routes on uWebSockets.js, timeouts, drain, metrics. */
+import type { RateLimit } from '../contract/info.js';
 import { BufferPool } from '../system/bufferPool.js';
 import type { Clock, Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
-import type { Metric } from '../system/metrics.js';
+import { single, type Metric } from '../system/metrics.js';
 import type { Randomness } from '../system/randomness.js';
 import { contains, parseNetwork } from '../system/network.js';
 import { affordable, Connections, descriptorLimit } from './connections.js';
@@ -10,6 +11,7 @@ import { answerOptions } from './cors.js';
 import { Exchange, type ConnectionLimits, type MountedRoute, type ServerState } from './exchange.js';
 import { methodNotAllowed, notFound } from './failures.js';
 import { createRequestIds } from './identifiers.js';
+import { MemoryBudget, networkBytes } from './memory.js';
 import { httpMetrics, RouteMeter } from './meters.js';
 import type { Route, ServedRoute } from './routes.js';
 import { loadUws, type HttpRequest, type HttpResponse, type ListenSocket, type TemplatedApp } from './uws.js';
@@ -21,6 +23,10 @@ const pooledBytes = 32 << 20;
 export interface ServerLimits extends ConnectionLimits {
   /** Memory for request bodies (bytes). */
   readonly bodyBytes: number;
+  /** Memory for answers that wait for their clients (bytes). */
+  readonly answerBytes: number;
+  /** Either memory's part for each network of callers without a key (bytes). */
+  readonly networkBytes: number;
   /** How often slow connections are looked for (ms). */
   readonly sweepMs: number;
   /** Connections of this worker; fewer where the process may not have as many descriptors. */
@@ -38,13 +44,35 @@ export interface ServerLimits extends ConnectionLimits {
 const defaultLimits: ServerLimits = {
   bodyWindowMs: 5_000,
   bodyWindowBytes: 128 * 1024,
-  sendStallMs: 30_000,
+  sendWindowMs: 10_000,
+  sendWindowBytes: 160 * 1024,
   bodyBytes: 512 * 1024 * 1024,
+  answerBytes: 512 * 1024 * 1024,
+  networkBytes,
   sweepMs: 1_000,
   reportMs: 60_000,
   maxConnections: 8_192,
   workers: 1,
 };
+
+/** The limits of a worker's connections and memory, as `GET /v1/limits` lists them. */
+export function workerLimits(maxConnections: number): RateLimit[] {
+  const { bodyBytes, answerBytes, networkBytes: ofNetwork } = defaultLimits;
+  return [
+    { name: 'connections', limit: maxConnections, unit: 'connections of a worker; an address has an eighth' },
+    {
+      name: 'body_bytes',
+      limit: bodyBytes,
+      unit: 'bytes of bodies on their way to a worker; half without a key',
+    },
+    {
+      name: 'answer_bytes',
+      limit: answerBytes,
+      unit: 'bytes of answers that wait in a worker for their readers; half without a key',
+    },
+    { name: 'network_bytes', limit: ofNetwork, unit: 'of either, for a /24 or a /48 without a key' },
+  ];
+}
 
 /** What a server is made of. */
 export interface ServerParts {
@@ -84,7 +112,11 @@ function createState(parts: ServerParts, limits: ServerLimits): ServerState {
     log: parts.log,
     requestIds: createRequestIds(parts.randomness),
     limits,
-    bodies: { held: 0, limit: limits.bodyBytes, pool: new BufferPool(pooledBytes) },
+    bodies: {
+      memory: new MemoryBudget(limits.bodyBytes, limits.networkBytes),
+      pool: new BufferPool(pooledBytes),
+    },
+    answers: new MemoryBudget(limits.answerBytes, limits.networkBytes),
     failures: new Map(),
     receiving: new Set(),
     sending: new Set(),
@@ -152,7 +184,13 @@ export function createServer(parts: ServerParts): Server {
       return drained;
     },
     metrics: () => [
-      ...httpMetrics([...meters.values()], state.bodies.held, state.inFlight),
+      ...httpMetrics([...meters.values()], state.bodies.memory.held, state.inFlight),
+      single(
+        'gauge',
+        'fusegate_http_answer_bytes',
+        'Memory of answers that wait for their clients.',
+        state.answers.held,
+      ),
       ...connections.metrics(),
     ],
   };
@@ -217,7 +255,7 @@ function places(routes: readonly ServedRoute[]): Place[] {
 /** A route that http answers itself, for its counters and log lines. */
 function ownRoute(id: string, open: boolean, headers: readonly string[] = []): Route {
   const none = { method: 'GET', path: '', body: false, bodyLimit: 0, acts: false, timed: false } as const;
-  return { ...none, id, cors: open, headers };
+  return { ...none, id, cors: open, headers, keylessAnswerLimit: Infinity };
 }
 
 /** Counters by the route's id; both ports count together. */

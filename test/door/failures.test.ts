@@ -9,9 +9,9 @@ import { doorClient, explored, startDoor, startTestExploration, type DoorClient 
 
 const failing = new FailingStore(await openTestStore());
 const store = failing.seen;
-const limits = { bodyWindowMs: 100, sweepMs: 20, bodyBytes: 7 << 19 };
+const limits = { bodyWindowMs: 100, sweepMs: 20, bodyBytes: 7 << 20 };
 /** Room for three and a half of the largest bodies of the other paths. */
-const tight = { ...limits, bodyBytes: 7 << 15 };
+const tight = { ...limits, bodyBytes: 7 << 16 };
 const exploration = startTestExploration({ store });
 const door = await startDoor({ store, limits, exploration });
 const limited = await startDoor({

@@ -1,11 +1,11 @@
 //! Limits that hold over every process of a machine: requests a minute as a token bucket (GCRA, ITU-T I.371),
 //! characters a month as a sum. They lie in one mapped file; every worker changes them with atomics.
 //!
-//! **Layout.** A header (magic, secret seed), then three areas of 2^16 slots of 64 bytes: one for keys, one for
-//! addresses, one for networks, so that a flood of addresses takes neither a key's slot nor a network's. A
-//! subject (kind and bytes) is known by a 64-bit SipHash under the seed; nobody who does not know the seed can
-//! aim at a slot, and two of 65,536 subjects share a hash with a probability of 2^-33. Its slot is one of the
-//! 16 of its group. After the areas stands one slot for each kind of limit: the crowd's.
+//! **Layout.** A header (magic, secret seed), then three areas of 2^16 slots of 64 bytes: one for keys, one
+//! for addresses, one for networks, so that a flood of addresses takes neither a key's slot nor a network's.
+//! A subject (kind and bytes) is known by a 64-bit SipHash under the seed; nobody who does not know the seed
+//! can aim at a slot, and two of 65,536 subjects share a hash with a probability of 2^-33. Its slot is one of
+//! the 16 of its group. After the areas stands one slot for each kind of limit: the crowd's.
 //!
 //! **Hits take no lock.** A slot's `bucket` is the time at which it is full again, and only ever moves
 //! forward while its owner changes: a compare-exchange from a value that was read while the owner stood there
