@@ -101,7 +101,7 @@ export class Connections {
 
   /** Looks at the kernel's table while there may be an address with too many; called about once a second. */
   look(): Promise<void> {
-    if (this.open <= this.perAddress()) {
+    if (this.open <= this.perAddress() / 2) {
       this.seen.clear();
       this.since.clear();
       return Promise.resolve();
@@ -131,16 +131,15 @@ export class Connections {
       this.refuse(response);
       return;
     }
-    if (this.open <= this.perAddress()) return;
     const address = unmapped(new Uint8Array(response.getRemoteAddress()));
     if (this.bounds.isProxy(address)) return;
     const name = nameOf(address);
     const opened = (this.since.get(name) ?? 0) + 1;
     this.since.set(name, opened);
-    // The kernel's table has the connections of every worker.
-    const most = this.perAddress() * this.bounds.workers;
-    if ((this.seen.get(name) ?? 0) + opened > most) this.refuse(response);
-    if (this.looking === undefined && this.seen.size === 0) void this.look();
+    // The kernel's table has the connections of every worker, which it hands out evenly.
+    const before = (this.seen.get(name) ?? 0) / this.bounds.workers;
+    // Many that opened may have closed again: only while many are open does it matter.
+    if (this.open > this.perAddress() && before + opened > this.perAddress()) this.refuse(response);
   }
 
   private refuse(response: HttpResponse): void {
