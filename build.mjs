@@ -154,11 +154,13 @@ function main([command, ...rest]) {
     const files = testFiles(join(root, 'dist/test/peers/payments'));
     return run(process.execPath, ['--enable-source-maps', '--test', '--test-concurrency=1', ...files]);
   }
+  if (command === '--test-attack')
+    return run(process.execPath, ['--enable-source-maps', join(root, 'dist/test/attack/main.js'), ...rest]);
   if (command === '--generate')
     return run(process.execPath, [join(root, 'dist/test/contract/writeDocuments.js')]);
   if (command === '--bench') return run(process.execPath, [join(root, 'dist/bench/main.js'), ...rest]);
   return stop(
-    `Unknown option ${command}. Known: --force, --check, --test, --test-peers, --generate, --bench.`,
+    `Unknown option ${command}. Known: --force, --check, --test, --test-peers, --test-attack, --generate, --bench.`,
   );
 }
 

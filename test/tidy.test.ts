@@ -48,6 +48,7 @@ const entryPoints = [
   /Thread\.ts$/,
   /\.test\.ts$/,
   /^bench\/main\.ts$/,
+  /^test\/attack\/main\.ts$/,
   /^test\/processes\/(program|keyMaker)\.ts$/,
   /^test\/store\/(peer|workload|bareLmdb)\.ts$/,
   /^(bench|test)\/peers\//,
