@@ -157,11 +157,13 @@ function main([command, ...rest]) {
   }
   if (command === '--test-mutants')
     return run(process.execPath, [join(root, 'dist/test/mutants/run.js'), ...rest]);
+  if (command === '--test-attack')
+    return run(process.execPath, ['--enable-source-maps', join(root, 'dist/test/attack/main.js'), ...rest]);
   if (command === '--generate')
     return run(process.execPath, [join(root, 'dist/test/contract/writeDocuments.js')]);
   if (command === '--bench') return run(process.execPath, [join(root, 'dist/bench/main.js'), ...rest]);
   return stop(
-    `Unknown option ${command}. Known: --force, --check, --test, --test-peers, --test-mutants, --generate, --bench.`,
+    `Unknown option ${command}. Known: --force, --check, --test, --test-peers, --test-mutants, --test-attack, --generate, --bench.`,
   );
 }
 

@@ -41,12 +41,12 @@ interface Lane {
 }
 
 /** Heads of requests with these keys (`""`: none) from one address. */
-function heads(keys: readonly string[]): Head[] {
-  const peer = Uint8Array.of(192, 0, 2, 1);
+function heads(keys: readonly string[], peer: Uint8Array = Uint8Array.of(192, 0, 2, 1)): Head[] {
   return keys.map((key) => ({
     field: (name) => (name === 'x-api-key' ? key : ''),
     allOf: () => '',
     peer: () => peer,
+    isHead: () => false,
   }));
 }
 
@@ -72,7 +72,10 @@ function build(folder: string): Subject {
     native: new native.Access(file, keyTiers(tiers())),
     hashKey: native.hashKey,
     tiers: tiers(),
-    routeLimits: { audits: 6, leads: 0, checkout: 0, submissions: 0, previews: 0 },
+    routeLimits: {
+      ...{ audits: 6, leads: 0, checkout: 0, submissions: 0, previews: 0, markers: 0, clicks: 0 },
+      ...{ explorations: 0, polls: 0, pages: 0, cardEvents: 0 },
+    },
     trustedProxies: [],
     keys: { find: (hash) => Promise.resolve(records.get(Buffer.from(hash).toString('hex'))) },
     clock: systemClock,
@@ -137,6 +140,7 @@ async function lanes(subject: Subject, folder: string): Promise<Lane[]> {
   const { access, issue } = subject;
   const many = heads(Array.from({ length: MANY }, () => issue('growth')));
   const anonymous = heads(['']);
+  const subnets = heads([''], Uint8Array.of(0x20, 1, 0xd, 0xb8, 0, 1, 2, 3, 0, 0, 0, 0, 0, 0, 0, 1));
   await verify(subject, many);
   const empty = new native.Access(join(folder, 'limits'), []);
   const nothing = (count: number): void => {
@@ -147,6 +151,7 @@ async function lanes(subject: Subject, folder: string): Promise<Lane[]> {
     requests('one key', access, many.slice(0, 1)),
     requests(`${figure(MANY)} keys in turn`, access, many),
     requests('an address', access, anonymous),
+    requests('an IPv6 address', access, subnets),
   ];
 }
 

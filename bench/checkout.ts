@@ -96,7 +96,14 @@ function checkOrders(orders: readonly OrderRecord[], { requests }: Load): void {
 
 /** Settings of both servers. */
 const settings = {
-  ...{ LOG_LEVEL: 'error', RATE_SOURCE: 'fixed:60000', CHECKOUT_REQUESTS_PER_MINUTE: '0' },
+  ...{
+    LOG_LEVEL: 'error',
+    RATE_SOURCE: 'fixed:60000',
+    CHECKOUT_REQUESTS_PER_MINUTE: '0',
+    POLLS_PER_MINUTE: '0',
+    PAGES_PER_MINUTE: '0',
+    CARD_EVENTS_PER_MINUTE: '0',
+  },
   ...{ MAX_UNPAID_ORDERS: '0', BTC_NETWORK: 'regtest' },
 };
 

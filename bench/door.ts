@@ -112,6 +112,8 @@ async function serve(folder: string, { connections, seconds }: DoorOptions): Pro
     STORE_URL: `lmdb:${storeFolder}`,
     LOG_LEVEL: 'error',
     DOOR_SUBMISSIONS_PER_MINUTE: '0',
+    EXPLORATIONS_PER_MINUTE: '0',
+    PAGES_PER_MINUTE: '0',
   });
   const run = { script: 'door.lua', path: '/', connections, seconds };
   try {

@@ -11,6 +11,7 @@ import {
 } from './http/settings.js';
 import { modelSettings } from './models/settings.js';
 import { leadSettings, outreachSettings } from './outreach/settings.js';
+import { pageSettings } from './pages/settings.js';
 import { dataFolderOf, missingSecret, storeSettings } from './store/settings.js';
 import { logSettings } from './system/logSettings.js';
 import {
@@ -37,6 +38,7 @@ export const settings = {
   ...modelSettings,
   ...checkoutSettings,
   ...doorSettings,
+  ...pageSettings,
 } as const satisfies Settings;
 
 /** Everything that the operator can set, checked. */

@@ -78,6 +78,14 @@ test('defaults', () => {
       lightningClaim: false,
       doorSubmissionsPerMinute: 60,
       previewsPerMinute: 60,
+      harvestMarkersPerMinute: 300,
+      clicksPerMinute: 600,
+      explorationsPerMinute: 300,
+      pollsPerMinute: 120,
+      pagesPerMinute: 600,
+      cardEventsPerMinute: 6000,
+      maxConnections: 8192,
+      diskReserveMb: null,
       doorPort: null,
       publicDoorUrl: null,
     },
@@ -136,6 +144,14 @@ const everyVariable = {
   LIGHTNING_CLAIM: 'required',
   DOOR_SUBMISSIONS_PER_MINUTE: '5',
   PREVIEWS_PER_MINUTE: '0',
+  HARVEST_MARKERS_PER_MINUTE: '7',
+  CLICKS_PER_MINUTE: '0',
+  EXPLORATIONS_PER_MINUTE: '0',
+  POLLS_PER_MINUTE: '9',
+  PAGES_PER_MINUTE: '0',
+  CARD_EVENTS_PER_MINUTE: '0',
+  MAX_CONNECTIONS: '99',
+  DISK_RESERVE: '500',
   DOOR_PORT: '8081',
   PUBLIC_DOOR_URL: 'https://Door.example',
 };
@@ -195,6 +211,14 @@ test('every value is read', () => {
     lightningClaim: true,
     doorSubmissionsPerMinute: 5,
     previewsPerMinute: 0,
+    harvestMarkersPerMinute: 7,
+    clicksPerMinute: 0,
+    explorationsPerMinute: 0,
+    pollsPerMinute: 9,
+    pagesPerMinute: 0,
+    cardEventsPerMinute: 0,
+    maxConnections: 99,
+    diskReserveMb: 500,
     doorPort: 8081,
     publicDoorUrl: 'https://door.example',
   });
@@ -548,18 +572,21 @@ test('names that are nearly ours are named, others are not', () => {
     'STORE_URI is not read; did you mean STORE_URL?',
     'FUSEGATE_PORT is not read; did you mean PORT?',
     'LOGLEVEL is not read; did you mean LOG_LEVEL?',
-    'FUSEGATE_X is not read; the variables are PORT, DOOR_PORT, HOST, WORKERS, STORE_URL, STORE_URL_FILE, ' +
-      'MASTER_SECRET, MASTER_SECRET_FILE, PUBLIC_URL, PUBLIC_DOOR_URL, CLICK_HOSTS, CLICKS_RETENTION_DAYS, ' +
-      'LEADS_RETENTION_DAYS, METRICS_PORT, LOG_LEVEL, TRUSTED_PROXIES, TIERS_FILE, ' +
-      'ANONYMOUS_REQUESTS_PER_MINUTE, ANONYMOUS_CHARACTERS_PER_MONTH, LEADS_PER_MINUTE, AUDITS_PER_MINUTE, ' +
+    'FUSEGATE_X is not read; the variables are PORT, DOOR_PORT, HOST, WORKERS, MAX_CONNECTIONS, STORE_URL, ' +
+      'STORE_URL_FILE, MASTER_SECRET, MASTER_SECRET_FILE, DISK_RESERVE, PUBLIC_URL, PUBLIC_DOOR_URL, ' +
+      'CLICK_HOSTS, CLICKS_RETENTION_DAYS, LEADS_RETENTION_DAYS, METRICS_PORT, LOG_LEVEL, TRUSTED_PROXIES, ' +
+      'TIERS_FILE, ANONYMOUS_REQUESTS_PER_MINUTE, ANONYMOUS_CHARACTERS_PER_MONTH, LEADS_PER_MINUTE, ' +
+      'CLICKS_PER_MINUTE, AUDITS_PER_MINUTE, ' +
       'MODELS_DIR, EMBED_MODEL, EMBED_THREADS, EMBED_QUEUE, EMBED_DEADLINE_MS, EMBED_PRELOAD, ' +
       'EMBED_CACHE_MB, EMBED_CACHE_STORE, RATE_SOURCE, ' +
-      'CHECKOUT_REQUESTS_PER_MINUTE, BTC_NETWORK, BTC_XPUB, BTC_CONFIRMATIONS, BTC_CHAIN, BTC_CHAIN_FILE, ' +
+      'CHECKOUT_REQUESTS_PER_MINUTE, POLLS_PER_MINUTE, CARD_EVENTS_PER_MINUTE, BTC_NETWORK, BTC_XPUB, ' +
+      'BTC_CONFIRMATIONS, BTC_CHAIN, BTC_CHAIN_FILE, ' +
       'MAX_UNPAID_ORDERS, LND_REST_URL, LND_TLS_CERT, LND_MACAROON_HEX, ' +
       'LND_MACAROON_HEX_FILE, LND_MACAROON_PATH, STRIPE_SECRET_KEY, STRIPE_SECRET_KEY_FILE, ' +
       'STRIPE_WEBHOOK_SECRET, STRIPE_WEBHOOK_SECRET_FILE, STRIPE_PRICES, STRIPE_ALLOW_DISCOUNTS, ' +
       'STRIPE_API_BASE, LIGHTNING_CLAIM, ' +
-      'DOOR_SUBMISSIONS_PER_MINUTE, PREVIEWS_PER_MINUTE.',
+      'DOOR_SUBMISSIONS_PER_MINUTE, PREVIEWS_PER_MINUTE, HARVEST_MARKERS_PER_MINUTE, ' +
+      'EXPLORATIONS_PER_MINUTE, PAGES_PER_MINUTE.',
     'TRUSTED_PROXY is not read; did you mean TRUSTED_PROXIES?',
     'PROT is not read; did you mean PORT?',
     'STRIPE_SECRET is not read; did you mean STRIPE_SECRET_KEY?',

@@ -12,6 +12,8 @@ export interface Head {
   allOf(name: string): string;
   /** The peer's address: 4 or 16 bytes, or none where it is not known. */
   peer(): Uint8Array;
+  /** Whether it asks for the head of an answer alone. */
+  isHead(): boolean;
 }
 
 /** The client's address as limits count it: 4 bytes, 8, or none. All whose address is unknown are one. */

@@ -16,9 +16,11 @@ import { noRateLimit, rateLimit, rateLimitPolicy } from './rateLimit.js';
 import {
   expiredKey,
   invalidKey,
+  overCrowd,
   overLookUps,
   overMinute,
   overMonth,
+  overNetwork,
   revokedKey,
   storeUnavailable,
   suspendedKey,
@@ -35,14 +37,19 @@ export interface Admission {
   readonly rateLimitPolicy: string;
   /** Adds the characters of a 200 to the caller's month. */
   readonly charge: (characters: number) => void;
+  /** The address of a caller without a key that is accepted; absent where there is one. */
+  readonly address?: Uint8Array;
 }
 
 /** The access of one process. */
 export interface Access {
   /** Decides about a request to a route that keys may call; a promise only when a store must be asked. */
   readonly keyed: (head: Head) => Admission | Promise<Admission>;
-  /** Decides about a request to a route with a limit by address. */
-  readonly limited: (limit: RouteLimit, head: Head) => Admission;
+  /**
+   * Decides about a request to a route with a limit by address. `counts`: a second one, under which what is
+   * charged counts; a request is refused while that has no room for one.
+   */
+  readonly limited: (limit: RouteLimit, head: Head, counts?: RouteLimit) => Admission;
   /** The record of the key with this SHA-256 changed; called within a second of the change. */
   readonly changed: (hash: Uint8Array) => void;
   /** Any key's record may have changed. */
@@ -93,6 +100,9 @@ const outcomes = {
   expired: 7,
   revoked: 8,
   suspended: 9,
+  crowded: 10,
+  overNetwork: 11,
+  overCrowd: 12,
 } as const;
 
 /** What the native module sets: see its declaration. */
@@ -107,6 +117,12 @@ const kinds = {
   submissions: 5,
   previews: 6,
   audits: 7,
+  clicks: 8,
+  markers: 9,
+  explorations: 10,
+  polls: 11,
+  pages: 12,
+  cardEvents: 13,
 } as const;
 
 const keyLength = 52;
@@ -114,7 +130,7 @@ const monthMs = 30 * 86_400_000;
 const statuses = ['active', 'suspended', 'revoked'] as const;
 const nothing = (): void => undefined;
 
-const unlimited: Admission = { refusal: undefined, ...noRateLimit, charge: nothing };
+const unlimited = { refusal: undefined, ...noRateLimit, charge: nothing } as const;
 
 /** Whom the limits are for, and how a 429 names them. */
 interface Limited {
@@ -141,6 +157,7 @@ class ProcessAccess implements Access {
   private readonly anonymous: Limited;
   private readonly byRoute: Readonly<Record<RouteLimit, Limited>>;
   private uncounted = 0;
+  private crowded = 0;
 
   constructor(private readonly parts: AccessParts) {
     const { tiers, native, clock, usage, log, routeLimits } = parts;
@@ -155,6 +172,15 @@ class ProcessAccess implements Access {
       checkout: byAddress(routeLimits.checkout),
       submissions: byAddress(routeLimits.submissions),
       previews: byAddress(routeLimits.previews),
+      clicks: byAddress(routeLimits.clicks),
+      explorations: byAddress(routeLimits.explorations),
+      polls: byAddress(routeLimits.polls),
+      pages: byAddress(routeLimits.pages),
+      cardEvents: byAddress(routeLimits.cardEvents),
+      markers: limitedAs(
+        { requests_per_minute: routeLimits.markers, characters_per_month: 0 },
+        'an address on this path, where each marker counts as one',
+      ),
     };
     this.keyring = new Keyring(parts.keys, {
       know: (key) => this.know(key),
@@ -180,11 +206,23 @@ class ProcessAccess implements Access {
     return this.admitKey(key, () => this.addressOf(head));
   };
 
-  readonly limited = (limit: RouteLimit, head: Head): Admission => {
-    const limited = this.byRoute[limit];
-    if (limited.limits.requests_per_minute === 0) return unlimited;
-    const outcome = this.askForAddress(kinds[limit], this.addressOf(head), limited);
-    return this.decided(outcome, limited, nothing);
+  readonly limited = (limit: RouteLimit, head: Head, counts?: RouteLimit): Admission => {
+    if (counts === undefined) return this.byAddress(limit, head);
+    const second = this.byAddress(counts, head);
+    if (second.refusal !== undefined) return second;
+    const { requests_per_minute: perMinute } = this.byRoute[counts].limits;
+    const address = this.addressOf(head);
+    const first = this.byAddress(limit, head);
+    if (perMinute === 0) return first;
+    const { native, clock } = this.parts;
+    if (first.refusal !== undefined) {
+      native.giveBack(kinds[counts], address, perMinute);
+      return first;
+    }
+    // One is counted already.
+    const charge = (count: number): void =>
+      native.spend(kinds[counts], address, perMinute, count - 1, clock.machineMicros());
+    return { ...first, charge };
   };
 
   readonly changed = (hash: Uint8Array): void => this.keyring.changed(hash);
@@ -207,7 +245,21 @@ class ProcessAccess implements Access {
       'Requests that passed uncounted because every slot for their limit was busy.',
       this.uncounted,
     ),
+    single(
+      'counter',
+      'fusegate_limits_crowded_total',
+      'Requests of addresses that found every slot busy and shared one bucket, refused ones included.',
+      this.crowded,
+    ),
   ];
+
+  private byAddress(limit: RouteLimit, head: Head): Admission {
+    const limited = this.byRoute[limit];
+    const address = this.addressOf(head);
+    if (limited.limits.requests_per_minute === 0) return { ...unlimited, address };
+    const outcome = this.askForAddress(kinds[limit], address, limited, head.isHead());
+    return this.decided(outcome, limited, nothing, address);
+  }
 
   /** Decides about a key. Its sender's address is asked for only where a store must be, and at once. */
   private admitKey(key: string, addressOf: () => Uint8Array): Admission | Promise<Admission> {
@@ -242,7 +294,7 @@ class ProcessAccess implements Access {
     if (hash === null) return this.refused(invalidKey, address);
     const outcome = this.askForAddress(kinds.unknownKeys, address, lookUps);
     const told = this.decided(outcome, lookUps, nothing);
-    if (outcome === outcomes.overMinute) return { ...told, refusal: overLookUps(this.fact(facts.retry)) };
+    if (told.refusal !== undefined) return { ...told, refusal: overLookUps(this.fact(facts.retry)) };
     return this.keyring.lookUp(hash).then((found) => {
       if (found === 'none') return { ...told, refusal: invalidKey };
       this.parts.native.giveBack(kinds.unknownKeys, address, UNKNOWN_KEYS_PER_MINUTE);
@@ -254,7 +306,7 @@ class ProcessAccess implements Access {
   private refused(refusal: Answer, address: Uint8Array): Admission {
     const outcome = this.askForAddress(kinds.unknownKeys, address, lookUps);
     const told = this.decided(outcome, lookUps, nothing);
-    if (outcome === outcomes.admitted) {
+    if (told.refusal === undefined) {
       this.parts.native.giveBack(kinds.unknownKeys, address, UNKNOWN_KEYS_PER_MINUTE);
     }
     return { ...told, refusal };
@@ -269,7 +321,8 @@ class ProcessAccess implements Access {
 
   private admitAnonymous(address: Uint8Array): Admission | Promise<Admission> {
     const { limits } = this.anonymous;
-    if (limits.requests_per_minute === 0 && limits.characters_per_month === 0) return unlimited;
+    if (limits.requests_per_minute === 0 && limits.characters_per_month === 0)
+      return { ...unlimited, address };
     const outcome = this.askForAddress(kinds.anonymous, address, this.anonymous);
     if (outcome === outcomes.unloaded) return this.loadAddressUsage(address);
     return this.decideAnonymous(outcome, address);
@@ -277,15 +330,16 @@ class ProcessAccess implements Access {
 
   private decideAnonymous(outcome: number, address: Uint8Array): Admission {
     if (this.anonymous.limits.characters_per_month === 0) {
-      return this.decided(outcome, this.anonymous, nothing);
+      return this.decided(outcome, this.anonymous, nothing, address);
     }
     const { native, clock } = this.parts;
     const monthStartMs = this.fact(facts.monthStart);
-    return this.decided(outcome, this.anonymous, (characters) => {
+    const charge = (characters: number): void => {
       // Counted by a slot of its own, or, when there was none, not at all.
       if (monthStartMs === 0) return;
       native.chargeAddress(kinds.anonymous, address, monthStartMs, characters, clock.machineMicros());
-    });
+    };
+    return this.decided(outcome, this.anonymous, charge, address);
   }
 
   private loadKeyUsage(
@@ -302,7 +356,7 @@ class ProcessAccess implements Access {
   private loadAddressUsage(address: Uint8Array): Admission | Promise<Admission> {
     const subject = Buffer.concat([Uint8Array.of(kinds.anonymous), address]);
     const again = (): Admission =>
-      this.decideAnonymous(this.askForAddress(kinds.anonymous, address, this.anonymous), address);
+      this.decideAnonymous(this.askLoadedAddress(kinds.anonymous, address, this.anonymous), address);
     return this.loadUsage(subject, this.parts.clock.wallMs(), again);
   }
 
@@ -327,13 +381,29 @@ class ProcessAccess implements Access {
     });
   }
 
-  private askForAddress(kind: number, address: Uint8Array, { limits }: Limited): number {
+  private askForAddress(kind: number, address: Uint8Array, { limits }: Limited, isHead = false): number {
     const { native, clock } = this.parts;
     return native.admitAddress(
       kind,
       address,
       limits.requests_per_minute,
       limits.characters_per_month,
+      isHead,
+      clock.machineMicros(),
+      clock.wallMs(),
+      this.told,
+    );
+  }
+
+  /** Asks again once the usage is loaded: the networks of the address have counted the request already. */
+  private askLoadedAddress(kind: number, address: Uint8Array, { limits }: Limited): number {
+    const { native, clock } = this.parts;
+    return native.admitLoaded(
+      kind,
+      address,
+      limits.requests_per_minute,
+      limits.characters_per_month,
+      false,
       clock.machineMicros(),
       clock.wallMs(),
       this.told,
@@ -341,16 +411,27 @@ class ProcessAccess implements Access {
   }
 
   /** Turns what the native module decided of limits into an admission. */
-  private decided(outcome: number, limited: Limited, charge: Admission['charge']): Admission {
+  private decided(
+    outcome: number,
+    limited: Limited,
+    charge: Admission['charge'],
+    address?: Uint8Array,
+  ): Admission {
     if (outcome === outcomes.uncounted) this.uncounted += 1;
+    if (outcome === outcomes.crowded || outcome === outcomes.overCrowd) this.crowded += 1;
     const fields = limited.policy === '' ? '' : rateLimit(this.fact(facts.remaining), this.fact(facts.full));
-    const refusal = outcome < outcomes.overMinute ? undefined : this.refusal(outcome, limited);
-    return { refusal, rateLimit: fields, rateLimitPolicy: limited.policy, charge };
+    const passes = outcome < outcomes.overMinute || outcome === outcomes.crowded;
+    const refusal = passes ? undefined : this.refusal(outcome, limited);
+    const { policy: rateLimitPolicy } = limited;
+    if (address === undefined) return { refusal, rateLimit: fields, rateLimitPolicy, charge };
+    return { refusal, rateLimit: fields, rateLimitPolicy, charge, address };
   }
 
   private refusal(outcome: number, { limits, who }: Limited): Answer {
     const retrySeconds = this.fact(facts.retry);
     if (outcome === outcomes.overMinute) return overMinute(limits.requests_per_minute, who, retrySeconds);
+    if (outcome === outcomes.overNetwork) return overNetwork(retrySeconds);
+    if (outcome === outcomes.overCrowd) return overCrowd(retrySeconds);
     const endMs = this.fact(facts.monthStart) + monthMs;
     return overMonth(limits.characters_per_month, who, endMs, retrySeconds);
   }

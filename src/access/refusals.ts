@@ -56,6 +56,24 @@ export function overMinute(perMinute: number, who: string, retrySeconds: number)
   );
 }
 
+/** Over the requests that a network of the address has together. */
+export function overNetwork(retrySeconds: number): Answer {
+  return rateLimited(
+    'Other addresses of this network have used up the requests a minute that it has together on this path. ' +
+      `Try again in ${inSeconds(retrySeconds)}.`,
+    retrySeconds,
+  );
+}
+
+/** Over the requests that all addresses have together for which there was no room to be counted alone. */
+export function overCrowd(retrySeconds: number): Answer {
+  return rateLimited(
+    'So many addresses are calling that new ones share one limit, which is used up. ' +
+      `Try again in ${inSeconds(retrySeconds)}.`,
+    retrySeconds,
+  );
+}
+
 /** Over the characters of a month, which ends at `endMs` (ms since 1970). */
 export function overMonth(perMonth: number, who: string, endMs: number, retrySeconds: number): Answer {
   const end = new Date(endMs).toISOString();

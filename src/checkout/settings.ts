@@ -14,6 +14,18 @@ export const checkoutSettings = {
     10,
     'Orders a minute that an address may make; 0 is no limit.',
   ),
+  /** Looks at an order a minute, by address; 0: no limit. */
+  pollsPerMinute: perMinute(
+    'POLLS_PER_MINUTE',
+    120,
+    'Looks at an order a minute, by address; 0 is no limit.',
+  ),
+  /** Events of the card processor a minute, by address; 0: no limit. */
+  cardEventsPerMinute: perMinute(
+    'CARD_EVENTS_PER_MINUTE',
+    6000,
+    'Events of the card processor a minute, by address; 0 is no limit.',
+  ),
   ...nodeSettings,
   ...cardSettings,
   /** Whether a Lightning order's key is handed out only to those who show its claim token. */

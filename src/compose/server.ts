@@ -14,7 +14,7 @@ import { graph } from '../door/graph.js';
 import { doorHandlers } from '../door/handlers.js';
 import { createPreviews } from '../door/previews.js';
 import { servedRoutes } from '../http/pipeline.js';
-import { createServer, type Server } from '../http/server.js';
+import { createServer, workerLimits, type Server } from '../http/server.js';
 import { banner, health } from '../info/banner.js';
 import { limits, rateLimits } from '../info/limits.js';
 import { openapi } from '../info/openapi.js';
@@ -42,6 +42,7 @@ import { refusalOffLoop } from '../search/refusalOffLoop.js';
 import { storedData } from '../store/retention.js';
 import { startSweep } from '../store/sweep.js';
 import { systemClock } from '../system/clock.js';
+import { DiskReserve } from '../system/diskReserve.js';
 import { createLog, type Log } from '../system/log.js';
 import { derive } from '../system/masterSecret.js';
 import { systemRandomness } from '../system/randomness.js';
@@ -58,6 +59,12 @@ function routeLimits(configuration: Configuration): Readonly<Record<RouteLimit, 
     checkout: configuration.checkoutRequestsPerMinute,
     submissions: configuration.doorSubmissionsPerMinute,
     previews: configuration.previewsPerMinute,
+    markers: configuration.harvestMarkersPerMinute,
+    clicks: configuration.clicksPerMinute,
+    explorations: configuration.explorationsPerMinute,
+    polls: configuration.pollsPerMinute,
+    pages: configuration.pagesPerMinute,
+    cardEvents: configuration.cardEventsPerMinute,
   };
 }
 
@@ -150,12 +157,13 @@ function handlers(
   checkout: Checkout,
   explorer: ExplorationProcess,
   embedMode: EmbedMode,
+  log: Log,
 ): Handlers {
   const { store, secrets } = opened;
   const storing = { ...opened, clock: systemClock };
   const checks = [
     dataFolderCheck(configuration.dataFolder),
-    storeCheck(store, systemClock),
+    storeCheck(store),
     nativeModuleCheck(native.version, SERVICE_VERSION),
   ];
   return {
@@ -180,10 +188,13 @@ function handlers(
     graph: graphForAll(explorer.explore, graph(explorer.explore)),
     banner,
     health,
-    ready: ready(checks, checkout.warnings),
+    ready: ready({ checks, warn: checkout.warnings, clock: systemClock, log }),
     version: version({ native: native.version(), unicode: native.unicodeVersion() }),
     privacy: privacy(storedData(configuration)),
-    limits: limits(rateLimits(tiers, routeLimits(configuration))),
+    limits: limits([
+      ...rateLimits(tiers, routeLimits(configuration)),
+      ...workerLimits(configuration.maxConnections),
+    ]),
     openapi: openapi(),
     ...docsHandlers(),
     pageFile: pageFile(),
@@ -192,6 +203,12 @@ function handlers(
 
 /** How long the store may take with what is left for it, before the process ends without it (ms). */
 const lastFlushMs = 3_000;
+
+/** What is kept of the disk that holds the data folder. */
+function diskReserve({ dataFolder, diskReserveMb }: Configuration, log: Log): DiskReserve {
+  const bytes = diskReserveMb === null ? null : diskReserveMb * 1_000_000;
+  return new DiskReserve({ folder: dataFolder, bytes, clock: systemClock, log });
+}
 
 /** @throws Error with the sentence that says why a worker cannot serve */
 export async function buildServer(
@@ -202,7 +219,13 @@ export async function buildServer(
   const log = createLog(configuration.logLevel);
   const opened = await openStoreAndSecrets(configuration, log, systemRandomness);
   if ('refused' in opened) throw new Error(opened.refused);
-  const clicks = new ClickLog({ ...opened, clock: systemClock, log });
+  const reserve = diskReserve(configuration, log);
+  const clicks = new ClickLog({
+    ...opened,
+    clock: systemClock,
+    log,
+    isStorageReserved: reserve.isReserved,
+  });
   const access = buildAccess(configuration, tiers, opened, log);
   const keyChanges = new KeyChanges(opened.store, systemClock, access);
   const holder = `${hostname()} ${process.pid}`;
@@ -227,8 +250,8 @@ export async function buildServer(
   const stored = storedEmbedder(embedder, { ...opened, clock: systemClock, log });
   const embedMode = embedModeOf(configuration, configuration.embedCacheStore ? stored : embedder);
   const explorer = exploration(configuration, opened, textEmbedding(embedder.models, embedMode.dense), log);
-  const bound = handlers(configuration, tiers, opened, clicks, checkout, explorer, embedMode);
-  const pipeline = { checkJson: native.checkJson, access };
+  const bound = handlers(configuration, tiers, opened, clicks, checkout, explorer, embedMode, log);
+  const pipeline = { checkJson: native.checkJson, access, isStorageReserved: reserve.isReserved };
   const isMoved = configuration.doorPort !== null;
   const server = createServer({
     routes: servedRoutes(bound, pipeline, isMoved ? ['gateway'] : ['gateway', 'door']),
@@ -236,6 +259,8 @@ export async function buildServer(
     clock: systemClock,
     log,
     randomness: systemRandomness,
+    trustedProxies: configuration.trustedProxies,
+    limits: { maxConnections: configuration.maxConnections, workers: configuration.workers },
   });
   keyChanges.start();
   return {
@@ -244,6 +269,7 @@ export async function buildServer(
     async drain(timeoutMs) {
       const drained = await server.drain(timeoutMs);
       keyChanges.stop();
+      reserve.stop();
       const parts = [sweep.stop(), checkout.stop(), explorer.stop(), clicks.close(), access.close()];
       const last = Promise.all([...parts, stored.settled()]).then(() => opened.store.close());
       await Promise.race([last, systemClock.sleep(lastFlushMs)]);

@@ -114,6 +114,7 @@ export const bitcoinRoutes = {
     description: 'Encodes the BIP 21 URI: `bitcoin:`, address and amount. 410 once the order is confirmed.',
     parameters: { path: bitcoinOrderPathType },
     problems: { ...checkout.problems, 410: ['order_paid'] },
+    limit: 'pages',
     answers: { 200: { type: 'image/svg+xml; charset=utf-8', description: 'The QR code.' } },
     example: getOther(`${onChainPath}/qr.svg`, 'image/svg+xml; charset=utf-8'),
   },

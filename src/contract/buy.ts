@@ -2,7 +2,7 @@
 import typia from 'typia';
 import { paymentHash } from './lightning.js';
 import { claimQueryType, claimToken, ordered } from './orders.js';
-import { html, information, plainText, stored, type ResourceRoutes } from './route.js';
+import { html, information, kibibyte, plainText, read, stored, type ResourceRoutes } from './route.js';
 import { getOther } from './schema/route.js';
 import { annotated, wireTypes } from './schema/wireType.js';
 
@@ -34,6 +34,7 @@ export const buyRoutes = {
     answers: { 200: { type: html, description: 'The page.' } },
     unprocessable: true,
     cors: false,
+    ...read,
     example: getOther('/buy?tier=growth', html),
   },
   buy: {
@@ -43,7 +44,7 @@ export const buyRoutes = {
     description:
       'Leads to the page of the order, or shows it where it is paid by card; a choice that is missing ' +
       'shows the form again.',
-    body: { kind: 'any', limit: 16_384 },
+    body: { kind: 'any', limit: 16 * kibibyte },
     answers: {
       200: { type: html, description: 'A card order with the way to pay, or the form with what is missing.' },
       303: { type: plainText, description: 'The way to the order.' },
@@ -76,6 +77,8 @@ export const buyRoutes = {
     },
     unprocessable: true,
     cors: false,
+    ...read,
+    limit: 'polls',
     example: getOther(`/buy/lightning/${paymentHash}?claim=${claimToken}`, html),
   },
   buyReveal: {
@@ -91,6 +94,9 @@ export const buyRoutes = {
       404: { type: html, description: 'There is no such order.' },
     },
     cors: false,
+    limit: 'polls',
+    problems: { ...stored.problems, 429: ['rate_limited'] },
+    headers: ['ratelimit', 'ratelimit-policy'],
     example: {
       request: { method: 'POST', path: `/buy/lightning/${paymentHash}?claim=${claimToken}` },
       response: { status: 200, type: html },

@@ -10,7 +10,7 @@ import {
   type KeyStatus,
 } from './orders.js';
 import { tiers, type Tier } from './pricing.js';
-import { html, information, mebibyte, stored, type ResourceRoutes } from './route.js';
+import { html, information, mebibyte, read, stored, type ResourceRoutes } from './route.js';
 import { get, getOther, post } from './schema/route.js';
 import type { Integer } from './schema/tags.js';
 import { annotated, wireTypes } from './schema/wireType.js';
@@ -196,6 +196,7 @@ export const cardRoutes = {
     parameters: { query: cardStatusQueryType },
     unprocessable: true,
     answers: { 200: { schema: cardStatusResponseType, description: 'The rail.' } },
+    ...read,
     example: get('/v1/checkout/card/status?tier=growth', cardStatus),
   },
   cardWebhook: {
@@ -214,8 +215,11 @@ export const cardRoutes = {
     problems: {
       ...stored.problems,
       400: ['bad_signature'],
+      429: ['rate_limited'],
       503: [...stored.problems[503], 'webhook_not_configured'],
     },
+    limit: 'cardEvents',
+    headers: ['ratelimit', 'ratelimit-policy'],
     cors: false,
     example: {
       request: {
@@ -237,7 +241,8 @@ export const cardRoutes = {
     summary: 'Whether card settlement can run',
     description: 'Tells nothing secret.',
     answers: { 200: { schema: cardWebhookStatusResponseType, description: 'The settlement.' } },
-    problems: { 503: ['store_unavailable'] },
+    ...read,
+    problems: { ...read.problems, 503: ['store_unavailable'] },
     example: get('/v1/checkout/card/webhook/status', cardWebhookStatus),
   },
   cardOrder: {
@@ -265,6 +270,8 @@ export const cardRoutes = {
     unprocessable: true,
     cors: false,
     acts: true,
+    ...read,
+    limit: 'polls',
     example: getOther(`/card/success?session_id=${cardSession}`, html),
   },
 } as const satisfies ResourceRoutes;

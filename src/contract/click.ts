@@ -29,12 +29,14 @@ export const clickRoutes = {
     path: '/c/{token}',
     summary: 'Follow a counted link',
     description:
-      'Logs the click and redirects to `d` where the token was made for it, where it is a path of this ' +
-      'site, or where its host is one of the operator’s; else to `/`.',
+      'Redirects to `d` where the token was made for it, which is logged, where it is a path of this site, ' +
+      'or where its host is one of the operator’s; else to `/`.',
     parameters: { path: clickPathType, query: clickQueryType },
     answers: { 302: { type: plainText, description: 'The way to the destination.' } },
     unprocessable: true,
-    headers: ['location'],
+    limit: 'clicks',
+    problems: { 429: ['rate_limited'] },
+    headers: ['location', 'ratelimit', 'ratelimit-policy'],
     reads: ['user-agent', 'sec-purpose', 'purpose', 'x-moz'],
     cors: false,
     acts: true,

@@ -1,6 +1,6 @@
 /** Delivery models and interest in them on the wire (contract, DeliveryInterestRequest). */
 import typia from 'typia';
-import { information, mebibyte, storedFromStrangers, type ResourceRoutes } from './route.js';
+import { information, kibibyte, storedFromStrangers, type ResourceRoutes } from './route.js';
 import { get, post } from './schema/route.js';
 import type { MaxCodePoints } from './schema/tags.js';
 import { bodyType, wireTypes } from './schema/wireType.js';
@@ -117,7 +117,7 @@ export const deliveryRoutes = {
     description:
       'Appends the interest to durable storage: it is on disk before the answer leaves. A human replies; ' +
       'no key, order or invoice comes of it.',
-    body: { kind: 'json', schema: deliveryInterestRequestType, other: 'none', limit: mebibyte },
+    body: { kind: 'json', schema: deliveryInterestRequestType, other: 'none', limit: 64 * kibibyte },
     answers: { 200: { schema: deliveryInterestResponseType, description: 'The interest is on disk.' } },
     example: post('/v1/delivery-interest', interestRequest, interestResponse),
   },

@@ -21,7 +21,7 @@ import {
   type ReceiptStatus,
   type StoredFragmentIdentity,
 } from './fragment.js';
-import { door, mebibyte, type ResourceRoutes } from './route.js';
+import { door, kibibyte, type ResourceRoutes } from './route.js';
 import { get, post } from './schema/route.js';
 import type { MaxCodePoints, MinCodePoints } from './schema/tags.js';
 import { type Location, type ValidationError, validationError, valueError } from './schema/validation.js';
@@ -319,7 +319,7 @@ export const dreamRoutes = {
     description:
       'Stores the abstraction and answers with a receipt whose every digest can be recomputed. The same ' +
       'content again gets the original receipt with status `duplicate`. Fragments must hold no private data.',
-    body: { kind: 'json', schema: dreamRequestType, other: 'none', limit: mebibyte },
+    body: { kind: 'json', schema: dreamRequestType, other: 'none', limit: 64 * kibibyte },
     parameters: { header: dreamHeadersType },
     answers: { 200: { schema: dreamResponseType, description: 'The receipt; the fragment is on disk.' } },
     problems: { ...submission.problems, 409: ['idempotency_conflict'] },
@@ -362,7 +362,7 @@ export const dreamRoutes = {
     description:
       'Stores the fragment of a preview. A repeated confirmation gets the original receipt. Send the ' +
       "preview's fields too once it has expired.",
-    body: { kind: 'json', schema: dreamConfirmRequestType, other: 'form', limit: mebibyte },
+    body: { kind: 'json', schema: dreamConfirmRequestType, other: 'form', limit: 64 * kibibyte },
     answers: {
       200: { schema: dreamConfirmResponseType, description: 'The receipt; the fragment is on disk.' },
     },

@@ -54,6 +54,8 @@ export type AnswerBody =
       readonly bytes: Uint8Array | string;
       /** Called once, when http needs the bytes no more; until then they stay as they are. */
       readonly release?: () => void;
+      /** Whether the bytes never change: they are sent from where they lie, to however many at once. */
+      readonly immutable?: true;
       /** Media type with its charset. */
       readonly type: string;
     };
@@ -65,7 +67,10 @@ export interface Answer {
   readonly body: AnswerBody;
   /** Further header fields, names in lower case. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Characters (code points) that count against the caller's monthly limit; 0 on all but a 200. */
+  /**
+   * Characters (code points) that count against the caller's monthly limit, or what a route's second limit
+   * counts; 0 on all but a 200.
+   */
   readonly charge: number;
 }
 

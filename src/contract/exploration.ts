@@ -71,8 +71,9 @@ export const exploration = {
   ...door,
   method: 'GET',
   body: { kind: 'none' },
-  problems: { 503: ['store_unavailable'] },
-  headers: [],
+  limit: 'explorations',
+  problems: { 429: ['rate_limited'], 503: ['overloaded', 'store_unavailable'] },
+  headers: ['ratelimit', 'ratelimit-policy'],
 } as const;
 
 const [query] = wireTypes(typia.json.schemas<[AsOfQuery]>());

@@ -93,12 +93,13 @@ export const submission = {
   ...door,
   method: 'POST',
   limit: 'submissions',
+  storesFromStrangers: true,
   problems: {
     408: ['body_timeout'],
     413: ['body_too_large'],
     415: ['unsupported_encoding'],
     429: ['rate_limited'],
-    503: ['overloaded', 'store_unavailable'],
+    503: ['overloaded', 'store_unavailable', 'storage_reserved'],
   },
   headers: ['ratelimit', 'ratelimit-policy'],
 } as const;

@@ -214,12 +214,14 @@ export const fuseRoutes = {
       'request alone. Where a doc has no `dense_score`, an embedding model computes those of all docs: ' +
       'of 50 without a key, of 1,000 with one.',
     body: { kind: 'raw', schema: fuseRequestType, other: 'none', limit: 32 * mebibyte },
+    keylessAnswerLimit: 64 * mebibyte,
     parameters: { header: keyHeadersType },
     access: 'key',
     answers: { 200: { schema: fuseResponseType, description: 'The re-ranked candidates.' } },
     unprocessable: true,
     problems: {
       ...keyedProblems,
+      413: [...keyedProblems[413], 'answer_too_large'],
       429: ['rate_limited', 'queue_full'],
       503: ['no_model', 'embed_timeout', 'embed_failed', 'overloaded', 'store_unavailable'],
     },

@@ -1,7 +1,7 @@
 /** `GET /how` on the wire (contract, Exploration): how to use the door. */
 import typia from 'typia';
 import { exploration } from './exploration.js';
-import type { ResourceRoutes } from './route.js';
+import { read, type ResourceRoutes } from './route.js';
 import { get } from './schema/route.js';
 import { wireTypes } from './schema/wireType.js';
 
@@ -30,7 +30,7 @@ export const howRoutes = {
     unprocessable: false,
     reads: ['accept'],
     answers: { 200: { schema: howResponseType, description: 'The steps.', also: [markdown] } },
-    problems: {},
+    ...read,
     example: ({ how }: Given) => get('/how', how),
   },
 } as const satisfies ResourceRoutes;

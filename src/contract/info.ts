@@ -21,7 +21,9 @@ export interface HealthResponse {
 export interface ReadyCheck {
   check: string;
   ok: boolean;
-  /** What is wrong; null when ok. */
+  /** What is wrong, for programs; null when ok. */
+  code: string | null;
+  /** What is wrong, as a sentence; null when ok. */
   reason: string | null;
 }
 
@@ -74,9 +76,9 @@ const health: HealthResponse = { status: 'ok' };
 const ready: ReadyResponse = {
   ready: true,
   checks: [
-    { check: 'data_folder', ok: true, reason: null },
-    { check: 'store', ok: true, reason: null },
-    { check: 'native_module', ok: true, reason: null },
+    { check: 'data_folder', ok: true, code: null, reason: null },
+    { check: 'store', ok: true, code: null, reason: null },
+    { check: 'native_module', ok: true, code: null, reason: null },
   ],
   warnings: [],
 };

@@ -1,6 +1,6 @@
 /** `POST /v1/leads` on the wire (contract, LeadRequest). */
 import typia from 'typia';
-import { mebibyte, storedFromStrangers, type ResourceRoutes } from './route.js';
+import { kibibyte, storedFromStrangers, type ResourceRoutes } from './route.js';
 import { post } from './schema/route.js';
 import type { MaxCodePoints } from './schema/tags.js';
 import { bodyType, wireTypes } from './schema/wireType.js';
@@ -55,7 +55,7 @@ export const leadRoutes = {
     description:
       'Appends the lead to durable storage: it is on disk before the answer leaves. No email is sent and ' +
       'nothing is provisioned.',
-    body: { kind: 'json', schema: leadRequestType, other: 'none', limit: mebibyte },
+    body: { kind: 'json', schema: leadRequestType, other: 'none', limit: 64 * kibibyte },
     answers: { 200: { schema: leadResponseType, description: 'The lead is on disk.' } },
     example: post('/v1/leads', leadRequest, leadResponse),
   },

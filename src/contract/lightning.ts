@@ -10,7 +10,7 @@ import {
   type Order,
 } from './orders.js';
 import { tiers, type Tier } from './pricing.js';
-import { information, type ResourceRoutes } from './route.js';
+import { information, read, type ResourceRoutes } from './route.js';
 import { get, getOther, post } from './schema/route.js';
 import type { Integer } from './schema/tags.js';
 import { wireTypes } from './schema/wireType.js';
@@ -139,6 +139,7 @@ export const lightningRoutes = {
     summary: 'Whether Lightning can receive a tier now',
     description: 'The node’s live inbound liquidity against the price of each tier.',
     answers: { 200: { schema: lightningCapacityResponseType, description: 'What can be received.' } },
+    ...read,
     example: get('/v1/checkout/lightning/capacity', capacity),
   },
   lightningOrder: {
@@ -160,6 +161,7 @@ export const lightningRoutes = {
     description: 'Encodes `lightning:` and the invoice. 410 once the order is settled.',
     parameters: { path: lightningOrderPathType },
     problems: { ...checkout.problems, 410: ['order_paid'] },
+    limit: 'pages',
     answers: { 200: { type: 'image/svg+xml; charset=utf-8', description: 'The QR code.' } },
     example: getOther(`/v1/checkout/lightning/${paymentHash}/qr.svg`, 'image/svg+xml; charset=utf-8'),
   },

@@ -62,7 +62,7 @@ export const nearRoutes = {
       'none whose similarity is not above 0. The answer names what made the vectors.',
     parameters: { query: nearQueryType },
     answers: { 200: { schema: nearResponseType, description: 'The neighbours.' } },
-    problems: { 404: ['receipt_not_found'], 503: ['store_unavailable'] },
+    problems: { ...exploration.problems, 404: ['receipt_not_found'] },
     example: get('/graph/near?text=What+holds+a+lattice+together%3F&k=5', nearResponse),
   },
 } as const satisfies ResourceRoutes;

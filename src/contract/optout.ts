@@ -1,6 +1,6 @@
 /** `/unsubscribe` on the wire (contract, mail opt-out; RFC 8058 one-click). */
 import typia from 'typia';
-import { html, information, mebibyte, stored, type ResourceRoutes } from './route.js';
+import { html, information, mebibyte, read, stored, type ResourceRoutes } from './route.js';
 import { getOther } from './schema/route.js';
 import { annotated, wireTypes } from './schema/wireType.js';
 
@@ -42,6 +42,7 @@ export const optoutRoutes = {
     answers: { 200: { type: html, description: 'The page.' } },
     unprocessable: true,
     cors: false,
+    ...read,
     example: getOther(`/unsubscribe?${unsubscribeQuery}`, html),
   },
   unsubscribe: {

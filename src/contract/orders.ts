@@ -1,7 +1,7 @@
 /** What orders of every rail have in common on the wire (contract, CreateOrderRequest). */
 import typia, { type tags } from 'typia';
 import { tiers, type Rail, type Tier } from './pricing.js';
-import { information, mebibyte, stored } from './route.js';
+import { information, kibibyte, stored } from './route.js';
 import type { Integer, MaxCodePoints } from './schema/tags.js';
 import { annotated, bodyType, wireTypes } from './schema/wireType.js';
 
@@ -78,19 +78,22 @@ export const checkout = {
   ...information,
   tag: 'checkout',
   unprocessable: true,
-  problems: { 404: ['order_not_found'], 503: ['store_unavailable'] },
+  limit: 'polls',
+  problems: { 404: ['order_not_found'], 429: ['rate_limited'], 503: ['store_unavailable'] },
+  headers: ['ratelimit', 'ratelimit-policy'],
 } as const;
 
 /** What routes that make orders have in common. */
 export const ordered = {
   ...stored,
   tag: 'checkout',
-  body: { kind: 'json', schema: createOrderRequestType, other: 'none', limit: mebibyte },
+  body: { kind: 'json', schema: createOrderRequestType, other: 'none', limit: 16 * kibibyte },
   limit: 'checkout',
+  storesFromStrangers: true,
   problems: {
     ...stored.problems,
     429: ['rate_limited'],
-    503: [...stored.problems[503], 'rail_unavailable'],
+    503: [...stored.problems[503], 'storage_reserved', 'rail_unavailable'],
   },
   headers: ['ratelimit', 'ratelimit-policy'],
 } as const;

@@ -1,6 +1,6 @@
 /** The reference page and the files of pages. */
 import typia from 'typia';
-import { html, information, type ResourceRoutes } from './route.js';
+import { html, information, read, type ResourceRoutes } from './route.js';
 import { getOther } from './schema/route.js';
 import { wireTypes } from './schema/wireType.js';
 
@@ -25,6 +25,7 @@ export const pageRoutes = {
     description: 'Shows this description and sends requests from the browser.',
     answers: { 200: { type: html, description: 'The page.' } },
     cors: false,
+    ...read,
     example: getOther('/docs', html),
   },
   docsFile: {
@@ -36,6 +37,7 @@ export const pageRoutes = {
     answers: { 200: { type: 'text/javascript; charset=utf-8', description: 'The file.' } },
     cors: false,
     documented: false,
+    ...read,
     example: getOther('/docs/start.js', 'text/javascript; charset=utf-8'),
   },
   pageFile: {
@@ -48,6 +50,7 @@ export const pageRoutes = {
     answers: { 200: { type: 'text/css; charset=utf-8', description: 'The file.' } },
     cors: false,
     documented: false,
+    ...read,
     example: getOther('/pages/site.css', 'text/css; charset=utf-8'),
   },
 } as const satisfies ResourceRoutes;

@@ -1,6 +1,6 @@
 /** `GET /v1/pricing` and `POST /v1/quote` on the wire (contract, QuoteRequest; money in integer units). */
 import typia, { type tags } from 'typia';
-import { information, mebibyte, type ResourceRoutes } from './route.js';
+import { information, kibibyte, read, type ResourceRoutes } from './route.js';
 import { get, post } from './schema/route.js';
 import type { Integer } from './schema/tags.js';
 import { bodyType, wireTypes } from './schema/wireType.js';
@@ -171,6 +171,7 @@ export const pricingRoutes = {
       'Prices in BTC, the surcharge and the price in US dollars at the present rate (null where there is ' +
       'none that can be trusted), what each tier may use, and whether each way to pay can be used now.',
     answers: { 200: { schema: pricingResponseType, description: 'The price list.' } },
+    ...read,
     example: get('/v1/pricing', pricing),
   },
   quote: {
@@ -182,13 +183,15 @@ export const pricingRoutes = {
     description:
       'Locks and stores nothing. A way to pay is `ready` only where it would take the money now; else the ' +
       'reason is told.',
-    body: { kind: 'json', schema: quoteRequestType, other: 'none', limit: mebibyte },
+    body: { kind: 'json', schema: quoteRequestType, other: 'none', limit: 16 * kibibyte },
     answers: { 200: { schema: quoteResponseType, description: 'The quote.' } },
     unprocessable: true,
+    ...read,
     problems: {
       408: ['body_timeout'],
       413: ['body_too_large'],
       415: ['unsupported_encoding'],
+      429: ['rate_limited'],
       503: ['overloaded'],
     },
     example: post('/v1/quote', { tier: 'growth', currency: 'fiat' }, quoteResponse),

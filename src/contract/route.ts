@@ -13,6 +13,12 @@ export interface ResourceRoute extends DescribedRoute {
   readonly access: 'public' | 'key';
   /** The limit by address that counts requests to a public route; none where absent. */
   readonly limit?: string;
+  /** A second limit by address, which counts what an answer charges: a request alone does not tell it. */
+  readonly counts?: string;
+  /** Largest answer (bytes) to a caller without a key; any where absent. */
+  readonly keylessAnswerLimit?: number;
+  /** Whether it stores what a stranger sends: refused while little of the disk is left. */
+  readonly storesFromStrangers?: boolean;
   readonly problems: Readonly<Record<number, readonly ProblemCode[]>>;
   /** Request header fields that the handler reads besides its parameters, in lower case. */
   readonly reads?: readonly string[];
@@ -28,7 +34,8 @@ export interface ResourceRoute extends DescribedRoute {
 export type ResourceRoutes = Readonly<Record<string, ResourceRoute>>;
 
 /** Bytes. */
-export const mebibyte = 1024 * 1024;
+export const kibibyte = 1024;
+export const mebibyte = 1024 * kibibyte;
 
 /** The media type of pages. */
 export const html = 'text/html; charset=utf-8';
@@ -50,6 +57,13 @@ export const information = {
   cors: true,
   acts: false,
   documented: true,
+} as const;
+
+/** What routes have that people and their programs read, by address, often and cheaply. */
+export const read = {
+  limit: 'pages',
+  problems: { 429: ['rate_limited'] },
+  headers: ['ratelimit', 'ratelimit-policy'],
 } as const;
 
 /** Every problem of a route whose callers may bring a key and whose body the handler reads. */
@@ -85,7 +99,12 @@ export const stored = {
 export const storedFromStrangers = {
   ...stored,
   limit: 'leads',
-  problems: { ...stored.problems, 429: ['rate_limited'] },
+  storesFromStrangers: true,
+  problems: {
+    ...stored.problems,
+    429: ['rate_limited'],
+    503: [...stored.problems[503], 'storage_reserved'],
+  },
   headers: ['ratelimit', 'ratelimit-policy'],
 } as const;
 

@@ -69,11 +69,14 @@ export type RouteOf<Of extends Part> = {
 }[RouteId];
 
 /** A limit by address that some routes have, besides or in place of a key's. */
-export type RouteLimit = Extract<(typeof routes)[RouteId], { readonly limit: string }>['limit'];
+export type RouteLimit =
+  | Extract<(typeof routes)[RouteId], { readonly limit: string }>['limit']
+  | Extract<(typeof routes)[RouteId], { readonly counts: string }>['counts'];
 
 /** One route. */
 export interface Route extends ResourceRoute {
   readonly limit?: RouteLimit;
+  readonly counts?: RouteLimit;
 }
 
 /** What a route's handler gets as `input`. */

@@ -60,7 +60,7 @@ export const walkRoutes = {
       '`from`, `steps`, `seed` and `as_of` give the same walk. It ends early where nothing near is left.',
     parameters: { query: walkQueryType },
     answers: { 200: { schema: walkResponseType, description: 'The walk.' } },
-    problems: { 404: ['receipt_not_found'], 503: ['store_unavailable'] },
+    problems: { ...exploration.problems, 404: ['receipt_not_found'] },
     example: get('/walk?seed=autumn&steps=5&as_of=1', walkResponse),
   },
 } as const satisfies ResourceRoutes;

@@ -7,13 +7,18 @@ import type { Log } from '../system/log.js';
 import { single, type Metric } from '../system/metrics.js';
 import type { Randomness } from '../system/randomness.js';
 import type { TextEmbedding } from './embedding.js';
-import { oneAtATime, type ExploreParts } from './explore.js';
+import type { ExploreParts } from './explore.js';
 import { hiddenFragments } from './hiddenFragments.js';
 import { loadHnsw, NearestIndex } from './nearestIndex.js';
 import { followFragments } from './vectorsFollower.js';
+import { workQueue } from './workQueue.js';
 
 /** Fragments from which on neighbours are looked for by an index. */
 export const indexedFrom = 50_000;
+
+/** Long and short work that may wait in one process; some seconds of either. */
+const longWaiting = 32;
+const shortWaiting = 256;
 
 /** What exploration needs of its process. */
 export interface ExplorationParts {
@@ -75,7 +80,8 @@ export function startExploration(parts: ExplorationParts): ExplorationProcess {
       hidden: hiddenFragments(store, parts.clock, visitorId),
       candidates: (vector, results) => index.candidates(vector, results),
       randomness,
-      inTurn: oneAtATime(),
+      inTurn: workQueue(1, longWaiting),
+      inShortTurn: workQueue(2, shortWaiting),
     },
     indexed: () => index.count,
     metrics() {

@@ -1,6 +1,6 @@
 /** What the exploration routes share: the state they answer from, cards of fragments, work done in turn. */
 import { problemAnswer } from '../contract/answer.js';
-import type { RouteRequest } from '../contract/exchange.js';
+import type { Answer, RouteRequest } from '../contract/exchange.js';
 import type { Embedding, Exploration, FragmentCard, FragmentNode } from '../contract/exploration.js';
 import { type ValidationError, valueError } from '../contract/schema/validation.js';
 import type { Vectors } from '../native/index.js';
@@ -9,6 +9,7 @@ import type { Randomness } from '../system/randomness.js';
 import type { HiddenFragments } from './hiddenFragments.js';
 import type { Candidates } from './nearestIndex.js';
 import { publicFragment } from './publicFragment.js';
+import type { InTurn } from './workQueue.js';
 
 /** The file of vectors as it is asked. */
 export type ReadVectors = Pick<
@@ -31,19 +32,8 @@ export interface ExploreParts {
   readonly randomness: Randomness;
   /** Does long work one after the other, so that it never takes more than one of the pool's threads. */
   readonly inTurn: InTurn;
-}
-
-/** Runs work after all that came before it. */
-export type InTurn = <Value>(work: () => Promise<Value>) => Promise<Value>;
-
-/** Makes a queue of one at a time. */
-export function oneAtATime(): InTurn {
-  let last: Promise<unknown> = Promise.resolve();
-  return (work) => {
-    const next = last.then(work, work);
-    last = next.catch(() => undefined);
-    return next;
-  };
+  /** Does short work, of which two pieces may run beside each other. */
+  readonly inShortTurn: InTurn;
 }
 
 /** A position of the log, as decimal digits. */
@@ -135,6 +125,12 @@ export async function cardsOf(
 export function nodeOf({ receipt, title, kind, visitor, received_at, withheld }: FragmentCard): FragmentNode {
   return { receipt, title, kind, visitor, received_at, withheld };
 }
+
+/** What a request gets while as much explores as may wait. */
+export const exploringTooMuch: Answer = {
+  ...problemAnswer(503, 'overloaded', 'Too much is explored at once right now. Try again shortly.'),
+  headers: { 'retry-after': '1' },
+};
 
 /** What a request for a receipt gets that no fragment has. */
 export const receiptNotFound = problemAnswer(

@@ -14,6 +14,7 @@ import type { Unavailable } from '../store/store.js';
 import {
   cardsOf,
   cursorAt,
+  exploringTooMuch,
   frame,
   nodeOf,
   numberOf,
@@ -22,6 +23,7 @@ import {
   type ExploreParts,
   type PageStart,
 } from './explore.js';
+import type { NotDone } from './workQueue.js';
 
 /** Edges between fragments whose content is shown: how near a withheld one is to others tells of it. */
 function edgesOf(
@@ -44,11 +46,13 @@ async function graphPage(
   parts: ExploreParts,
   { asOf, from }: PageStart,
   limit: number,
-): Promise<GraphResponse | Unavailable['kind']> {
+  signal: AbortSignal,
+): Promise<GraphResponse | Unavailable['kind'] | NotDone> {
   const { store, vectors, embedding, inTurn } = parts;
   const to = Math.min(from + limit, vectors.count(asOf));
   const receipts = Array.from({ length: to - from }, (_, index) => vectors.receipt(from + index));
-  const links = await inTurn(() => vectors.links(asOf, from, to));
+  const links = await inTurn(() => vectors.links(asOf, from, to), signal);
+  if (links === 'busy') return links;
   const cards = await cardsOf(store, receipts);
   if (cards === 'unavailable') return cards;
   const hidden = await parts.hidden();
@@ -65,10 +69,14 @@ async function graphPage(
 
 /** Answers with the graph as data. */
 export function graph(parts: ExploreParts): Handler {
-  return async ({ query }) => {
+  return async (request) => {
+    const { query } = request;
+    const signal = request.signal();
     const start = readPage(parts, query);
     if ('loc' in start) return unprocessable([start]);
-    const page = await graphPage(parts, start, numberOf(query['limit'], graphDefaults.limit));
+    const limit = numberOf(query['limit'], graphDefaults.limit);
+    const page = await graphPage(parts, start, limit, signal);
+    if (page === 'busy') return exploringTooMuch;
     return page === 'unavailable' ? storeUnavailable() : jsonAnswer(200, page);
   };
 }
@@ -131,7 +139,9 @@ async function selectVisible(
 
 /** Lists fragments with their content. */
 export function graphFragments(parts: ExploreParts): Handler {
-  return async ({ query }) => {
+  return async (request) => {
+    const { query } = request;
+    const signal = request.signal();
     const start = readPage(parts, query);
     const filter = filterOf(parts, query);
     const errors = ['loc' in start ? [start] : [], Array.isArray(filter) ? filter : []].flat();
@@ -139,7 +149,11 @@ export function graphFragments(parts: ExploreParts): Handler {
     const { asOf, from } = start;
     const limit = numberOf(query['limit'], graphDefaults.limit);
     // One more tells whether there is a next page.
-    const selected = await selectVisible(parts, asOf, filter, { from, most: limit + 1 });
+    const selected = await parts.inShortTurn(
+      () => selectVisible(parts, asOf, filter, { from, most: limit + 1 }),
+      signal,
+    );
+    if (selected === 'busy') return exploringTooMuch;
     if (selected === 'unavailable') return storeUnavailable();
     const { matching, places } = selected;
     const after = places[limit];

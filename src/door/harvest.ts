@@ -104,6 +104,7 @@ export function harvest(parts: HarvestParts): Handler<HarvestRequest> {
         results.push(item);
       }
     }
-    return jsonAnswer(200, summary(results));
+    // Every marker counts, also one that cannot be read.
+    return { ...jsonAnswer(200, summary(results)), charge: markers.length };
   };
 }

@@ -9,6 +9,7 @@ import { findFragment } from '../store/fragments.js';
 import type { Store } from '../store/store.js';
 import {
   cardsOf,
+  exploringTooMuch,
   frame,
   numberOf,
   readAsOf,
@@ -18,6 +19,7 @@ import {
 } from './explore.js';
 import { isReceiptId } from './receiptId.js';
 import { vectorText } from './vectorsFollower.js';
+import type { NotDone } from './workQueue.js';
 
 /** The vector of a stored fragment, or the answer that refuses. */
 export async function vectorOfReceipt(
@@ -52,6 +54,11 @@ function questionFault({ receipt, text }: RouteRequest['query']): ValidationErro
   return valueError(['query'], 'give receipt or text, one of them', null);
 }
 
+interface Found {
+  readonly search: NearResponse['search'];
+  readonly found: readonly Neighbour[];
+}
+
 interface Search {
   readonly asOf: number;
   readonly vector: Uint8Array;
@@ -63,30 +70,37 @@ interface Search {
 async function search(
   { vectors, candidates }: ExploreParts,
   { asOf, vector, most, present }: Search,
-): Promise<{ readonly search: NearResponse['search']; readonly found: Neighbour[] }> {
+): Promise<Found> {
   const named = present ? candidates(vector, most) : undefined;
   if (named === undefined) return { search: 'exact', found: await vectors.nearest(asOf, vector, most) };
   const found = await vectors.rescore(asOf, vector, most, named.places, named.from);
   return { search: 'index', found };
 }
 
-/** The nearest that may be shown: the search is widened until there are enough of them, or no more. */
+/**
+ * The nearest that may be shown: the search is widened until there are enough of them, or no more, or until
+ * its asker has gone. Its caller has it run in a turn.
+ */
 export async function searchVisible(
   parts: ExploreParts,
   { except, ...asked }: Search & { readonly except: ReadonlySet<string> },
-): Promise<{ readonly search: NearResponse['search']; readonly found: readonly Neighbour[] }> {
-  for (let { most } = asked; ; most *= 2) {
+  signal: AbortSignal,
+): Promise<Found | NotDone> {
+  for (let { most } = asked; !signal.aborted; most *= 2) {
     const { search: made, found } = await search(parts, { ...asked, most });
     const visible = found.filter(({ receipt }) => !except.has(receipt));
     if (visible.length >= asked.most || found.length < most) {
       return { search: made, found: visible.slice(0, asked.most) };
     }
   }
+  return 'busy';
 }
 
 /** Finds neighbours: exactly, but among an index's candidates where there are very many fragments. */
 export function near(parts: ExploreParts): Handler {
-  return async ({ query }) => {
+  return async (request) => {
+    const { query } = request;
+    const signal = request.signal();
     const asOf = readAsOf(parts, query);
     const faults = [questionFault(query), typeof asOf === 'number' ? undefined : asOf];
     const errors = faults.filter((fault) => fault !== undefined);
@@ -101,7 +115,12 @@ export function near(parts: ExploreParts): Handler {
     const k = numberOf(query['k'], nearDefaults.k);
     const present = query['as_of'] === undefined;
     const except = receipt === undefined ? receipts : new Set([...receipts, receipt]);
-    const { search: made, found } = await searchVisible(parts, { asOf, vector, most: k, present, except });
+    const searched = await parts.inShortTurn(
+      () => searchVisible(parts, { asOf, vector, most: k, present, except }, signal),
+      signal,
+    );
+    if (searched === 'busy') return exploringTooMuch;
+    const { search: made, found } = searched;
     // Neighbours of a fragment that is withheld would tell what it is about.
     const isHidden = receipt !== undefined && receipts.has(receipt);
     const results = await shown(parts.store, isHidden ? [] : found);

@@ -5,26 +5,15 @@ import { kinds } from '../contract/exploration.js';
 import type { FocusKind, FocusRegion, FocusResponse } from '../contract/focus.js';
 import type { LeaderboardEntry, LeaderboardResponse } from '../contract/leaderboard.js';
 import type { FragmentRegion, VisitorStanding } from '../native/index.js';
-import { cardsOf, frame, readAsOf, type ExploreParts } from './explore.js';
+import { cardsOf, exploringTooMuch, frame, readAsOf, type ExploreParts } from './explore.js';
 import { publicFragment } from './publicFragment.js';
+import { remembered } from './workQueue.js';
 
 /** Visitors that the leaderboard lists. */
 const most = 100;
 
 /** Fragments of a visitor that are looked at for a name that is not withheld. */
 const namesTried = 100;
-
-/** An answer's part that is made once for a state of the log and told again as long as that is asked. */
-function remembered<Value>(make: (asOf: number) => Promise<Value>): (asOf: number) => Promise<Value> {
-  let last: { readonly asOf: number; readonly value: Promise<Value> } | undefined;
-  return (asOf) => {
-    if (last?.asOf === asOf) return last.value;
-    const value = make(asOf);
-    last = { asOf, value };
-    value.catch(() => (last = undefined));
-    return value;
-  };
-}
 
 /** Fragments by kind, fewest first; of equals in the order of the contract. */
 async function kindsOf({ vectors }: ExploreParts, asOf: number): Promise<FocusKind[]> {
@@ -55,11 +44,14 @@ async function named(
 
 /** Tells the kinds and regions with fewest fragments. */
 export function focus(parts: ExploreParts): Handler {
-  const regionsAt = remembered((asOf) => parts.inTurn(() => parts.vectors.regions(asOf)));
-  return async ({ query }) => {
-    const asOf = readAsOf(parts, query);
+  const regionsAt = remembered((asOf, signal) => parts.inTurn(() => parts.vectors.regions(asOf), signal));
+  return async (request) => {
+    const signal = request.signal();
+    const asOf = readAsOf(parts, request.query);
     if (typeof asOf !== 'number') return unprocessable([asOf]);
-    const regions = await named(parts, await regionsAt(asOf));
+    const found = await regionsAt(asOf, signal);
+    if (found === 'busy') return exploringTooMuch;
+    const regions = await named(parts, found);
     if (regions === 'unavailable') return storeUnavailable();
     const { embedding } = parts;
     const body: FocusResponse = {
@@ -92,11 +84,15 @@ async function nameOf(
 
 /** Ranks visitors by how many fragments of different content they left; equals share a rank. */
 export function leaderboard(parts: ExploreParts): Handler {
-  const standingsAt = remembered((asOf) => parts.inTurn(() => parts.vectors.standings(asOf, most)));
-  return async ({ query }) => {
-    const asOf = readAsOf(parts, query);
+  const standingsAt = remembered((asOf, signal) =>
+    parts.inTurn(() => parts.vectors.standings(asOf, most), signal),
+  );
+  return async (request) => {
+    const signal = request.signal();
+    const asOf = readAsOf(parts, request.query);
     if (typeof asOf !== 'number') return unprocessable([asOf]);
-    const standings = await standingsAt(asOf);
+    const standings = await standingsAt(asOf, signal);
+    if (standings === 'busy') return exploringTooMuch;
     const visitors: LeaderboardEntry[] = [];
     for (const standing of standings) {
       const found = await nameOf(parts, asOf, standing);

@@ -2,7 +2,7 @@
 import type { Settings } from '../system/settings.js';
 import { perMinute } from '../system/settingValues.js';
 
-/** How often an address may send fragments. */
+/** How often an address may send and explore fragments. */
 export const doorSettings = {
   /** Fragments, confirmations and harvests a minute, by address; 0: no limit. */
   doorSubmissionsPerMinute: perMinute(
@@ -16,5 +16,18 @@ export const doorSettings = {
     'PREVIEWS_PER_MINUTE',
     60,
     'Previews of fragments a minute that an address may ask for; 0 is no limit.',
+  ),
+  /** Markers of harvests a minute, by address; 0: no limit. */
+  harvestMarkersPerMinute: perMinute(
+    'HARVEST_MARKERS_PER_MINUTE',
+    300,
+    'Markers of harvests a minute that an address may send; one harvest may hold more, and the next ' +
+      'waits until they are made up for; 0 is no limit.',
+  ),
+  /** Requests that explore fragments a minute, by address; 0: no limit. */
+  explorationsPerMinute: perMinute(
+    'EXPLORATIONS_PER_MINUTE',
+    300,
+    'Requests a minute that explore fragments, by address; 0 is no limit.',
   ),
 } as const satisfies Settings;

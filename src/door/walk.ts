@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import { jsonAnswer, storeUnavailable, unprocessable } from '../contract/answer.js';
 import type { Answer, Handler } from '../contract/exchange.js';
 import { walkDefaults, type WalkResponse } from '../contract/walk.js';
-import { frame, numberOf, readAsOf, type ExploreParts } from './explore.js';
+import { exploringTooMuch, frame, numberOf, readAsOf, type ExploreParts } from './explore.js';
 import { searchVisible, shown, vectorOfReceipt } from './near.js';
 
 /** Neighbours among which a turn chooses. */
@@ -34,19 +34,23 @@ interface Walk {
   /** Fragments whose content is withheld: a walk passes them by. */
   readonly hidden: ReadonlySet<string>;
   readonly steps: Step[];
+  /** Its asker has gone. */
+  readonly signal: AbortSignal;
 }
 
 /** The next fragment: one of the nearest that the walk has not seen; undefined where there is none. */
 async function next(
   parts: ExploreParts,
-  { seed, asOf, hidden, steps }: Walk,
+  { seed, asOf, hidden, steps, signal }: Walk,
 ): Promise<Step | Answer | undefined> {
   const last = steps.at(-1);
   if (last === undefined) return undefined;
   const seen = new Set(steps.map(({ receipt }) => receipt));
   const except = new Set([...seen, ...hidden]);
   const asked = { asOf, vector: last.vector, most: ways, present: false, except };
-  const { found: open } = await searchVisible(parts, asked);
+  const searched = await searchVisible(parts, asked, signal);
+  if (searched === 'busy') return undefined;
+  const { found: open } = searched;
   const chosen = open[turn(seed, steps.length, Math.max(1, open.length))];
   if (chosen === undefined) return undefined;
   const vector = await vectorOfReceipt(parts, chosen.receipt);
@@ -79,7 +83,7 @@ async function wander(
   const vector = await vectorOfReceipt(parts, first);
   if (!(vector instanceof Uint8Array)) return vector;
   walk.steps.push({ receipt: first, similarity: 1, vector });
-  while (walk.steps.length < most) {
+  while (walk.steps.length < most && !walk.signal.aborted) {
     const step = await next(parts, walk);
     if (step === undefined) return undefined;
     if ('status' in step) return step;
@@ -90,15 +94,18 @@ async function wander(
 
 /** Walks. It ends early where nothing that is near is left. */
 export function walk(parts: ExploreParts): Handler {
-  return async ({ query }) => {
+  return async (request) => {
+    const { query } = request;
+    const signal = request.signal();
     const asOf = readAsOf(parts, query);
     if (typeof asOf !== 'number') return unprocessable([asOf]);
     const seed = query['seed'] ?? parts.randomness(seedBytes).toString('hex');
     const hidden = await parts.hidden();
     if (hidden.kind === 'unavailable') return storeUnavailable();
-    const way: Walk = { seed, asOf, hidden: hidden.value.receipts, steps: [] };
+    const way: Walk = { seed, asOf, hidden: hidden.value.receipts, steps: [], signal };
     const most = numberOf(query['steps'], walkDefaults.steps);
-    const refused = await parts.inTurn(() => wander(parts, way, query['from'], most));
+    const refused = await parts.inTurn(() => wander(parts, way, query['from'], most), signal);
+    if (refused === 'busy' || signal.aborted) return exploringTooMuch;
     if (refused !== undefined) return refused;
     const steps = await shown(parts.store, way.steps);
     if (steps === 'unavailable') return storeUnavailable();

@@ -1,5 +1,6 @@
 /** A request's body while it comes in more than one piece. */
 import type { BufferPool } from '../system/bufferPool.js';
+import type { Holder, MemoryBudget } from './memory.js';
 
 /**
  * Bytes taken at first: a client must have sent as many before memory for the rest of a large body is
@@ -7,10 +8,9 @@ import type { BufferPool } from '../system/bufferPool.js';
  */
 const firstBytes = 1 << 18;
 
-/** Memory held for bodies by one worker, against its limit, and the buffers that are used again. */
+/** Memory held for bodies by one worker, against its limits, and the buffers that are used again. */
 export interface BodyBudget {
-  held: number;
-  readonly limit: number;
+  readonly memory: MemoryBudget;
   readonly pool: BufferPool;
 }
 
@@ -19,8 +19,8 @@ export type Gathered = 'taken' | 'too_large' | 'overloaded';
 
 /**
  * Gathers one body. With a declared length memory is taken twice at most: up to 256 KiB, then all of it;
- * without one (chunked coding) it doubles. What is taken counts against the worker's budget until {@link
- * release}.
+ * without one (chunked coding) it doubles. Bytes count against the worker's budget as they come, not as they
+ * are announced, until {@link release}: what nobody has written to is no memory yet.
  */
 export class BodyBuffer {
   private memory: Buffer = Buffer.alloc(0);
@@ -31,6 +31,7 @@ export class BodyBuffer {
     private readonly budget: BodyBudget,
     private readonly limit: number,
     private readonly declared: number,
+    private readonly holder: Holder,
   ) {}
 
   /** Bytes received. */
@@ -45,9 +46,12 @@ export class BodyBuffer {
 
   /** Copies one piece, whose memory the server takes back afterwards. */
   append(piece: Uint8Array): Gathered {
+    const { memory } = this.budget;
     const needed = this.length + piece.byteLength;
     if (needed > this.limit) return 'too_large';
-    if (needed > this.memory.byteLength && !this.grow(needed)) return 'overloaded';
+    if (memory.shortage(this.holder, piece.byteLength, this.length) !== undefined) return 'overloaded';
+    if (needed > this.memory.byteLength) this.grow(needed);
+    memory.take(this.holder, piece.byteLength);
     this.memory.set(piece, this.length);
     this.length = needed;
     return 'taken';
@@ -55,21 +59,18 @@ export class BodyBuffer {
 
   /** Gives the memory back; nobody may read the body any more. */
   release(): void {
-    this.budget.held -= this.memory.byteLength;
+    this.budget.memory.give(this.holder, this.length);
     this.budget.pool.give(this.memory);
     this.memory = Buffer.alloc(0);
     this.length = 0;
   }
 
-  private grow(needed: number): boolean {
+  private grow(needed: number): void {
     const whole = this.declared >= 0 ? this.declared : Math.min(this.limit, 2 * needed);
     const capacity = needed <= firstBytes ? Math.min(whole, firstBytes) : whole;
-    if (this.budget.held + capacity > this.budget.limit) return false;
     const memory = this.budget.pool.take(Math.max(capacity, needed));
     memory.set(this.bytes());
-    this.budget.held += memory.byteLength - this.memory.byteLength;
     this.budget.pool.give(this.memory);
     this.memory = memory;
-    return true;
   }
 }

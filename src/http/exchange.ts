@@ -3,12 +3,21 @@ import type { Admission } from '../access/admission.js';
 import type { Answer, RouteRequest } from '../contract/exchange.js';
 import type { Clock } from '../system/clock.js';
 import type { Log } from '../system/log.js';
+import { unmapped } from '../system/network.js';
 import { bodyOf, fieldLines, lengthOf, limitLines, statusLine, timingLine } from './answer.js';
 import { BodyBuffer, type BodyBudget } from './body.js';
 import { crossOriginLines } from './cors.js';
-import { bodyTooLarge, internalError, overloaded, requestTimeout, unsupportedEncoding } from './failures.js';
+import {
+  answerTooLarge,
+  bodyTooLarge,
+  internalError,
+  overloaded,
+  requestTimeout,
+  unsupportedEncoding,
+} from './failures.js';
 import { RequestHead } from './head.js';
 import { isAcceptableRequestId, type RequestIds } from './identifiers.js';
+import { networkOf, type Holder, type MemoryBudget, type Shortage } from './memory.js';
 import type { RouteMeter } from './meters.js';
 import { noParameters, parseQuery, percentDecode, type Parameters } from './parameters.js';
 import type { ServedRoute } from './routes.js';
@@ -19,8 +28,9 @@ export interface ConnectionLimits {
   /** How long a body may take to bring {@link bodyWindowBytes} more (ms). */
   readonly bodyWindowMs: number;
   readonly bodyWindowBytes: number;
-  /** How long a client may take none of an answer's bytes (ms). */
-  readonly sendStallMs: number;
+  /** How long a client may take to take {@link sendWindowBytes} of an answer, while something waits (ms). */
+  readonly sendWindowMs: number;
+  readonly sendWindowBytes: number;
 }
 
 /** What all exchanges of one server share. */
@@ -30,6 +40,10 @@ export interface ServerState {
   readonly requestIds: RequestIds;
   readonly limits: ConnectionLimits;
   readonly bodies: BodyBudget;
+  /** Memory of answers that wait for their clients. */
+  readonly answers: MemoryBudget;
+  /** Answers of 501 and above since they were last logged, by route and status. */
+  readonly failures: Map<string, number>;
   /** Exchanges whose body is still coming. */
   readonly receiving: Set<Exchange>;
   /** Exchanges whose answer waits for the client. */
@@ -72,6 +86,10 @@ export class Exchange implements RouteRequest {
 
   private readonly startedMs: number;
   private readonly crossOrigin: boolean;
+  /** Whether the body is chunked: what follows its end is never read as another request. */
+  private readonly chunked: boolean;
+  /** Whether the answer to a chunked request was put off. */
+  private deferred = false;
   private readonly headers: readonly string[];
   /** The Content-Length; -1 when the length is not known. */
   private declared = 0;
@@ -101,6 +119,14 @@ export class Exchange implements RouteRequest {
   private next: (() => void) | undefined;
   /** Ends when the connection goes; made when it is asked for. */
   private abortion: AbortController | undefined;
+  /** Whose memory this exchange holds, once it was asked. */
+  private heldAs: Holder;
+  private heldKnown = false;
+  /** Whether the answer's bytes never change, and are nobody's memory. */
+  private immutable = false;
+  /** When the rest of the answer began to wait, and how much of it was offered at the window's begin. */
+  private sendingSinceMs = 0;
+  private windowOffset = 0;
   /** Tells the answer's owner that its bytes are needed no more. */
   private releaseAnswer: (() => void) | undefined;
 
@@ -120,6 +146,7 @@ export class Exchange implements RouteRequest {
     const query = request.getQuery() as string | undefined;
     this.query = query === undefined || query === '' ? noParameters : parseQuery(query);
     this.crossOrigin = route.cors && request.getHeader('origin') !== '';
+    this.chunked = request.getHeader('transfer-encoding') !== '';
     this.headers = route.headers.length === 0 ? [] : route.headers.map((name) => request.getHeader(name));
     this.head = mounted.head;
     this.mayAct = !mounted.head && (!route.acts || !isPrefetch(request));
@@ -137,7 +164,7 @@ export class Exchange implements RouteRequest {
       this.body = new Uint8Array(this.body);
       this.borrowed = false;
       this.retained = this.body.byteLength;
-      this.server.bodies.held += this.retained;
+      this.server.bodies.memory.take(this.holder(), this.retained);
     }
     return this.body;
   }
@@ -233,7 +260,10 @@ export class Exchange implements RouteRequest {
     if (this.declared > route.bodyLimit) return bodyTooLarge(route.bodyLimit);
     const coding = request.getHeader('content-encoding');
     if (coding !== '' && coding.trim().toLowerCase() !== 'identity') return unsupportedEncoding;
-    if (this.server.bodies.held + this.declared > this.server.bodies.limit) return overloaded;
+    const { memory } = this.server.bodies;
+    // An announcement reserves nothing: one that cannot be kept is refused before it costs anything.
+    if (memory.isTight(this.declared) && memory.shortage(this.holder(), this.declared) !== undefined)
+      return overloaded;
     if (refuseMediaType === undefined) return undefined;
     const mediaType = request.getHeader('content-type');
     // An Origin decides only about a body without a type, also on routes that are not open to other origins.
@@ -269,7 +299,7 @@ export class Exchange implements RouteRequest {
   /** Expects a body in several pieces, and watches its pace. */
   private gather(): BodyBuffer {
     this.server.receiving.add(this);
-    return new BodyBuffer(this.server.bodies, this.mounted.route.bodyLimit, this.declared);
+    return new BodyBuffer(this.server.bodies, this.mounted.route.bodyLimit, this.declared, this.holder());
   }
 
   private refuseBody(reason: 'too_large' | 'overloaded'): void {
@@ -314,6 +344,20 @@ export class Exchange implements RouteRequest {
     );
   }
 
+  /**
+   * Whose memory the body and the answer are. A sender whose key is still looked up counts as one without; it
+   * stays what it was at first, so that what is given back is what was taken.
+   */
+  private holder(): Holder {
+    if (!this.heldKnown) {
+      this.heldKnown = true;
+      const { admission } = this;
+      const keyed = admission !== undefined && admission.address === undefined;
+      this.heldAs = keyed ? undefined : networkOf(admission?.address ?? unmapped(this.peer()));
+    }
+    return this.heldAs;
+  }
+
   private settle(answer: Answer | undefined): void {
     this.handling = false;
     if (!this.gone) return;
@@ -346,11 +390,45 @@ export class Exchange implements RouteRequest {
     this.write(answer, close || this.declared < 0 || this.declared > droppableBytes);
   }
 
+  /**
+   * Answers a chunked request in the next turn of the event loop. The parser reads on behind the body's end
+   * in the same read, whatever the answer says; a request that it finds there while this one is unanswered
+   * makes it close the connection.
+   */
+  private writeLater(answer: Answer, close: boolean): void {
+    this.watch();
+    this.answered = true;
+    this.deferred = true;
+    const { body } = answer;
+    const lent = 'bytes' in body && body.release === undefined && typeof body.bytes !== 'string';
+    const kept = lent ? { ...answer, body: { ...body, bytes: new Uint8Array(body.bytes) } } : answer;
+    setImmediate(() => {
+      if (this.gone) {
+        if ('bytes' in body) body.release?.();
+      } else this.cork(() => this.write(kept, close));
+    });
+  }
+
   private write(answer: Answer, close: boolean): void {
     if (this.gone) return;
+    if (this.chunked && !this.deferred) {
+      this.writeLater(answer, close);
+      return;
+    }
     const { mounted, server, admission } = this;
     const body = bodyOf(answer);
-    this.releaseAnswer = 'bytes' in answer.body ? answer.body.release : undefined;
+    const given = 'bytes' in answer.body ? answer.body : undefined;
+    this.releaseAnswer = given?.release;
+    this.immutable = given?.immutable === true;
+    const { keylessAnswerLimit } = mounted.route;
+    if (keylessAnswerLimit < Infinity && admission?.address !== undefined) {
+      const bytes = lengthOf(body);
+      if (bytes > keylessAnswerLimit) {
+        this.releaseAnswer?.();
+        this.write(answerTooLarge(bytes, keylessAnswerLimit), close);
+        return;
+      }
+    }
     const elapsedMs = server.clock.monotonicMs() - this.startedMs;
     let lines = this.id + mounted.lines + fieldLines(answer);
     if (this.crossOrigin) lines += crossOriginLines;
@@ -362,7 +440,7 @@ export class Exchange implements RouteRequest {
     this.answered = true;
     this.status = answer.status;
     if (answer.status !== 200) this.response.writeStatus(statusLine(answer.status));
-    this.send(lines, body, close || server.draining, elapsedMs);
+    this.send(lines, body, close || this.chunked || server.draining, elapsedMs);
   }
 
   /** Writes the header lines in one call (they follow the first one's value) and the body. */
@@ -399,11 +477,55 @@ export class Exchange implements RouteRequest {
     }
     this.unsentFrom = this.response.getWriteOffset();
     const rest = bytes.subarray(this.unsentFrom);
-    this.unsent = this.releaseAnswer === undefined ? new Uint8Array(rest) : rest;
     this.releaseBody();
+    if (!this.immutable && !this.makeRoom(rest.byteLength)) {
+      this.response.close();
+      return;
+    }
+    this.unsent = this.releaseAnswer === undefined && !this.immutable ? new Uint8Array(rest) : rest;
+    if (!this.immutable) this.server.answers.take(this.holder(), rest.byteLength);
     this.windowStartMs = this.server.clock.monotonicMs();
+    this.sendingSinceMs = this.windowStartMs;
+    this.windowOffset = this.unsentFrom;
     this.server.sending.add(this);
     this.response.onWritable(() => this.resume());
+  }
+
+  /**
+   * Makes room for an answer that waits: closes the slowest readers of whose part is used up. False when that
+   * is not enough.
+   */
+  private makeRoom(bytes: number): boolean {
+    const { answers } = this.server;
+    const holder = this.holder();
+    for (;;) {
+      const shortage = answers.shortage(holder, bytes);
+      if (shortage === undefined) return true;
+      const slowest = this.slowestReader(shortage);
+      if (slowest === undefined) return false;
+      slowest.response.close();
+    }
+  }
+
+  /** The slowest reader that has to go. Who has no key takes the room of nobody with one. */
+  private slowestReader(shortage: Shortage): Exchange | undefined {
+    const nowMs = this.server.clock.monotonicMs();
+    const readers = [...this.server.sending].filter(({ unsentBytes }) => unsentBytes > 0);
+    const keyless = readers.filter(({ heldAs }) => heldAs !== undefined);
+    let among = shortage === 'network' ? readers.filter(({ heldAs }) => heldAs === this.heldAs) : keyless;
+    if (among.length === 0 && this.heldAs === undefined) among = readers;
+    const slower = (a: Exchange, b: Exchange): Exchange =>
+      b.bytesPerMs(nowMs) < a.bytesPerMs(nowMs) ? b : a;
+    return among.length === 0 ? undefined : among.reduce(slower);
+  }
+
+  /** Bytes of an answer that wait in memory of this exchange's own. */
+  private get unsentBytes(): number {
+    return this.immutable ? 0 : this.unsent.byteLength;
+  }
+
+  private bytesPerMs(nowMs: number): number {
+    return (this.response.getWriteOffset() - this.unsentFrom) / Math.max(1, nowMs - this.sendingSinceMs);
   }
 
   /** Sends more of a large answer; false when the client still does not take all. */
@@ -411,7 +533,6 @@ export class Exchange implements RouteRequest {
     const offset = this.response.getWriteOffset();
     const [ok, done] = this.response.tryEnd(this.unsent.subarray(offset - this.unsentFrom), this.bytesOut);
     if (done) this.finish();
-    else if (this.response.getWriteOffset() > offset) this.windowStartMs = this.server.clock.monotonicMs();
     return ok;
   }
 
@@ -431,13 +552,20 @@ export class Exchange implements RouteRequest {
 
   /**
    * Offers more of a large answer, which also renews the server's own ten seconds for a slow client, and
-   * closes the connection of one that takes nothing; called about once a second. The offer comes first: a
+   * closes the connection of one that takes too little; called about once a second. The offer comes first: a
    * client is not to blame for a time in which this worker itself stood still.
    */
   checkSending(nowMs: number): void {
     this.cork(() => void this.resume());
     const { sending, limits } = this.server;
-    if (sending.has(this) && nowMs - this.windowStartMs >= limits.sendStallMs) this.response.close();
+    if (!sending.has(this) || nowMs - this.windowStartMs < limits.sendWindowMs) return;
+    const offset = this.response.getWriteOffset();
+    if (offset - this.windowOffset < limits.sendWindowBytes) {
+      this.response.close();
+      return;
+    }
+    this.windowStartMs = nowMs;
+    this.windowOffset = offset;
   }
 
   /** Learns when the connection goes; a response must not be touched afterwards. */
@@ -458,15 +586,23 @@ export class Exchange implements RouteRequest {
     const { mounted, server, status, bytesIn, bytesOut } = this;
     mounted.meter.count(status, elapsedMs, bytesIn, bytesOut);
     this.release();
-    if (status < 500 && !server.log.debugging) return;
+    // Refusals that are part of the contract come by the thousand under attack: counted, and logged together.
+    if (status > 500) {
+      const name = `${mounted.route.id} ${status}`;
+      server.failures.set(name, (server.failures.get(name) ?? 0) + 1);
+    }
+    if (status !== 500 && !server.log.debugging) return;
     const fields = { requestId: this.id, route: mounted.route.id, status, ms: elapsedMs, bytesIn, bytesOut };
-    if (status >= 500) server.log.error(fields, 'request answered');
+    if (status === 500) server.log.error(fields, 'request answered');
     else server.log.debug(fields, 'request answered');
   }
 
   private release(): void {
     this.server.inFlight -= 1;
-    if (this.unsent !== noBytes) this.server.sending.delete(this);
+    if (this.unsent !== noBytes) {
+      this.server.sending.delete(this);
+      if (!this.immutable) this.server.answers.give(this.heldAs, this.unsent.byteLength);
+    }
     this.unsent = noBytes;
     this.releaseAnswer?.();
     this.releaseAnswer = undefined;
@@ -476,7 +612,7 @@ export class Exchange implements RouteRequest {
   private releaseBody(): void {
     this.gathered?.release();
     this.gathered = undefined;
-    this.server.bodies.held -= this.retained;
+    this.server.bodies.memory.give(this.heldAs, this.retained);
     this.retained = 0;
     this.body = noBytes;
   }

@@ -37,9 +37,30 @@ export const overloaded = failure(
   { 'retry-after': '1' },
 );
 
+/** 503: what is left of the disk is for what was paid for. */
+export const storageReserved = failure(
+  503,
+  {
+    detail:
+      'The disk of this server is nearly full: the rest is kept for what was paid for. Try again later.',
+    code: 'storage_reserved',
+  },
+  { 'retry-after': '60' },
+);
+
 /** 405 for a path that knows only the methods of `allow` (`GET, HEAD`). */
 export function methodNotAllowed(allow: string): Answer {
   return failure(405, { detail: 'Method Not Allowed' }, { allow });
+}
+
+/** 413 for an answer that only callers with a key get. */
+export function answerTooLarge(bytes: number, limitBytes: number): Answer {
+  return failure(413, {
+    detail:
+      `The answer has ${bytes} bytes, and without a key it may have ${limitBytes}. ` +
+      'Send fewer docs, set top_k, or use a key.',
+    code: 'answer_too_large',
+  });
 }
 
 /** 413 for a route whose bodies have at most `limitBytes`. */

@@ -24,4 +24,8 @@ export class RequestHead implements Head {
   peer(): Uint8Array {
     return new Uint8Array(this.response.getRemoteAddress());
   }
+
+  isHead(): boolean {
+    return this.request.getMethod() === 'head';
+  }
 }

@@ -1,5 +1,6 @@
 /** A route of the contract made servable: its parameters and body are checked before its handler runs. */
-import type { Access } from '../access/admission.js';
+import type { Head } from '../access/address.js';
+import type { Access, Admission } from '../access/admission.js';
 import { unprocessable } from '../contract/answer.js';
 import { checkMediaType, isForm, readBody, readForm, type CheckJson } from '../contract/schema/body.js';
 import type { Handler } from '../contract/exchange.js';
@@ -14,6 +15,7 @@ import {
 import type { ValidationError } from '../contract/schema/validation.js';
 import type { WireType } from '../contract/schema/wireType.js';
 import { refusalPage } from '../pages/refusal.js';
+import { storageReserved } from './failures.js';
 import { parseQuery } from './parameters.js';
 import type { RequestChecks, ServedRoute } from './routes.js';
 
@@ -69,16 +71,25 @@ export interface PipelineParts {
   readonly checkJson: CheckJson;
   /** Who may call, and how often. */
   readonly access: Pick<Access, 'keyed' | 'limited'>;
+  /** Whether so little of the disk is left that nothing of strangers is stored. */
+  readonly isStorageReserved?: () => boolean;
 }
 
 /** The check of a request's sender; undefined on a route that anyone may call at any rate. */
-function admission({ access, limit, answers }: ContractRoute, parts: PipelineParts): ServedRoute['admit'] {
+function admission(route: ContractRoute, parts: PipelineParts): ServedRoute['admit'] {
+  const { access, limit, counts, answers, storesFromStrangers = false } = route;
   if (access === 'key') return parts.access.keyed;
   if (limit === undefined) return undefined;
+  const admit = (head: Head): Admission => {
+    const admission = parts.access.limited(limit, head, counts);
+    const reserved =
+      storesFromStrangers && admission.refusal === undefined && parts.isStorageReserved?.() === true;
+    return reserved ? { ...admission, refusal: storageReserved } : admission;
+  };
   // A route that declares this answer itself is called by people, and declares a page.
-  if (answers[429] === undefined) return (head) => parts.access.limited(limit, head);
+  if (answers[429] === undefined) return admit;
   return (head) => {
-    const admission = parts.access.limited(limit, head);
+    const admission = admit(head);
     const { refusal } = admission;
     return refusal === undefined ? admission : { ...admission, refusal: refusalPage(refusal) };
   };
@@ -112,7 +123,10 @@ export function servedRoute(
   const check = requestChecks(route, parts.checkJson);
   const admit = admission(route, parts);
   return {
-    route: { id, method, path, body: body.kind !== 'none', bodyLimit, cors, acts, timed, headers },
+    route: {
+      ...{ id, method, path, body: body.kind !== 'none', bodyLimit, cors, acts, timed, headers },
+      keylessAnswerLimit: route.keylessAnswerLimit ?? Infinity,
+    },
     handler,
     ...('other' in body ? { refuseMediaType: mediaTypeCheck(body.other) } : {}),
     ...(check === undefined ? {} : { check }),

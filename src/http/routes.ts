@@ -14,6 +14,8 @@ export interface Route {
   readonly body: boolean;
   /** Largest body in bytes. */
   readonly bodyLimit: number;
+  /** Largest answer to a caller without a key (bytes); Infinity: any. */
+  readonly keylessAnswerLimit: number;
   /** Whether scripts of other origins may call it (Fetch standard). */
   readonly cors: boolean;
   /** Whether a GET changes something: HEAD and prefetches must then not. */

@@ -1,13 +1,17 @@
 /** The HTTP server of one worker: routes on uWebSockets.js, timeouts, drain, metrics. */
+import type { RateLimit } from '../contract/limits.js';
 import { BufferPool } from '../system/bufferPool.js';
 import type { Clock, Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
-import type { Metric } from '../system/metrics.js';
+import { single, type Metric } from '../system/metrics.js';
 import type { Randomness } from '../system/randomness.js';
+import { contains, parseNetwork } from '../system/network.js';
+import { affordable, Connections, descriptorLimit } from './connections.js';
 import { answerOptions } from './cors.js';
 import { Exchange, type ConnectionLimits, type MountedRoute, type ServerState } from './exchange.js';
 import { methodNotAllowed, notFound } from './failures.js';
 import { createRequestIds } from './identifiers.js';
+import { MemoryBudget, networkBytes } from './memory.js';
 import { httpMetrics, RouteMeter } from './meters.js';
 import type { Route, ServedRoute } from './routes.js';
 import { loadUws, type HttpRequest, type HttpResponse, type ListenSocket, type TemplatedApp } from './uws.js';
@@ -19,8 +23,18 @@ const pooledBytes = 32 << 20;
 export interface ServerLimits extends ConnectionLimits {
   /** Memory for request bodies (bytes). */
   readonly bodyBytes: number;
+  /** Memory for answers that wait for their clients (bytes). */
+  readonly answerBytes: number;
+  /** Either memory's part for each network of callers without a key (bytes). */
+  readonly networkBytes: number;
   /** How often slow connections are looked for (ms). */
   readonly sweepMs: number;
+  /** Connections of this worker; fewer where the process may not have as many descriptors. */
+  readonly maxConnections: number;
+  /** Workers that share the port. */
+  readonly workers: number;
+  /** How often answers of 501 and above are logged, together (ms). */
+  readonly reportMs: number;
 }
 
 /**
@@ -30,10 +44,35 @@ export interface ServerLimits extends ConnectionLimits {
 const defaultLimits: ServerLimits = {
   bodyWindowMs: 5_000,
   bodyWindowBytes: 128 * 1024,
-  sendStallMs: 30_000,
+  sendWindowMs: 10_000,
+  sendWindowBytes: 160 * 1024,
   bodyBytes: 512 * 1024 * 1024,
+  answerBytes: 512 * 1024 * 1024,
+  networkBytes,
   sweepMs: 1_000,
+  reportMs: 60_000,
+  maxConnections: 8_192,
+  workers: 1,
 };
+
+/** The limits of a worker's connections and memory, as `GET /v1/limits` lists them. */
+export function workerLimits(maxConnections: number): RateLimit[] {
+  const { bodyBytes, answerBytes, networkBytes: ofNetwork } = defaultLimits;
+  return [
+    { name: 'connections', limit: maxConnections, unit: 'connections of a worker; an address has an eighth' },
+    {
+      name: 'body_bytes',
+      limit: bodyBytes,
+      unit: 'bytes of bodies on their way to a worker; half without a key',
+    },
+    {
+      name: 'answer_bytes',
+      limit: answerBytes,
+      unit: 'bytes of answers that wait in a worker for their readers; half without a key',
+    },
+    { name: 'network_bytes', limit: ofNetwork, unit: 'of either, for a /24 or a /48 without a key' },
+  ];
+}
 
 /** What a server is made of. */
 export interface ServerParts {
@@ -44,6 +83,8 @@ export interface ServerParts {
   readonly log: Log;
   readonly randomness: Randomness;
   readonly limits?: Partial<ServerLimits>;
+  /** Addresses and networks of proxies, each of which stands for many clients. */
+  readonly trustedProxies?: readonly string[];
 }
 
 /** A server that may listen. */
@@ -71,12 +112,30 @@ function createState(parts: ServerParts, limits: ServerLimits): ServerState {
     log: parts.log,
     requestIds: createRequestIds(parts.randomness),
     limits,
-    bodies: { held: 0, limit: limits.bodyBytes, pool: new BufferPool(pooledBytes) },
+    bodies: {
+      memory: new MemoryBudget(limits.bodyBytes, limits.networkBytes),
+      pool: new BufferPool(pooledBytes),
+    },
+    answers: new MemoryBudget(limits.answerBytes, limits.networkBytes),
+    failures: new Map(),
     receiving: new Set(),
     sending: new Set(),
     inFlight: 0,
     draining: false,
   };
+}
+
+/** The limits of connections that this process can keep. */
+function boundConnections(parts: ServerParts, limits: ServerLimits): Connections {
+  const proxies = (parts.trustedProxies ?? []).flatMap((text) => parseNetwork(text) ?? []);
+  const descriptors = descriptorLimit();
+  const most = affordable(limits.maxConnections, descriptors);
+  if (most < limits.maxConnections) {
+    const { maxConnections } = limits;
+    parts.log.warn({ descriptors, most, maxConnections }, 'fewer connections than set: too few descriptors');
+  }
+  const isProxy = (address: Uint8Array): boolean => proxies.some((network) => contains(network, address));
+  return new Connections({ most, workers: limits.workers, isProxy }, parts.log);
 }
 
 /** Builds a server; it listens when told. @throws Error when no build of uWebSockets.js fits this machine. */
@@ -85,24 +144,32 @@ export function createServer(parts: ServerParts): Server {
   const limits = { ...defaultLimits, ...parts.limits };
   const state = createState(parts, limits);
   const meters: Meters = new Map();
+  const connections = boundConnections(parts, limits);
   const [app, doorApp] = [parts.routes, parts.doorRoutes ?? []].map((routes) => {
     const made = uws.App();
     mount(made, state, routes, meters);
+    connections.watch(made);
     return made;
   }) as [TemplatedApp, TemplatedApp];
   const sockets: ListenSocket[] = [];
   let sweep: Timer | undefined;
+  const report = parts.clock.every(limits.reportMs, () => reportFailures(state));
   return {
     async listen(host, port, doorPort) {
       const socket = await listenOn(app, host, port);
       if (socket === undefined) return undefined;
       sockets.push(socket);
+      connections.listensOn(uws.us_socket_local_port(socket));
       if (doorPort !== undefined) {
         const doorSocket = await listenOn(doorApp, host, doorPort);
         if (doorSocket === undefined) return undefined;
         sockets.push(doorSocket);
+        connections.listensOn(uws.us_socket_local_port(doorSocket));
       }
-      sweep = parts.clock.every(limits.sweepMs, () => sweepSlow(state));
+      sweep = parts.clock.every(limits.sweepMs, () => {
+        sweepSlow(state);
+        void connections.look();
+      });
       return uws.us_socket_local_port(socket);
     },
     drain: async (timeoutMs) => {
@@ -110,11 +177,22 @@ export function createServer(parts: ServerParts): Server {
       for (const socket of sockets.splice(0)) uws.us_listen_socket_close(socket);
       const drained = await idle(state, timeoutMs);
       sweep?.stop();
+      report.stop();
+      reportFailures(state);
       app.close();
       doorApp.close();
       return drained;
     },
-    metrics: () => httpMetrics([...meters.values()], state.bodies.held, state.inFlight),
+    metrics: () => [
+      ...httpMetrics([...meters.values()], state.bodies.memory.held, state.inFlight),
+      single(
+        'gauge',
+        'fusegate_http_answer_bytes',
+        'Memory of answers that wait for their clients.',
+        state.answers.held,
+      ),
+      ...connections.metrics(),
+    ],
   };
 }
 
@@ -128,6 +206,13 @@ function sweepSlow(state: ServerState): void {
   const nowMs = state.clock.monotonicMs();
   for (const exchange of state.receiving) exchange.checkReceiving(nowMs);
   for (const exchange of state.sending) exchange.checkSending(nowMs);
+}
+
+/** Logs how many requests were answered with 501 and above since the last time, by route and status. */
+function reportFailures({ failures, log }: ServerState): void {
+  if (failures.size === 0) return;
+  log.warn({ answers: Object.fromEntries(failures) }, 'requests could not be served');
+  failures.clear();
 }
 
 /** How often a drain looks whether all is answered (ms). */
@@ -170,7 +255,7 @@ function places(routes: readonly ServedRoute[]): Place[] {
 /** A route that http answers itself, for its counters and log lines. */
 function ownRoute(id: string, open: boolean, headers: readonly string[] = []): Route {
   const none = { method: 'GET', path: '', body: false, bodyLimit: 0, acts: false, timed: false } as const;
-  return { ...none, id, cors: open, headers };
+  return { ...none, id, cors: open, headers, keylessAnswerLimit: Infinity };
 }
 
 /** Counters by the route's id; both ports count together. */

@@ -66,6 +66,16 @@ export const workerSettings = {
     meaning: 'Worker processes that share the port.',
     parse: integer(1, 256),
   },
+  /** Connections that a worker keeps open; one address has an eighth of them. */
+  maxConnections: {
+    name: 'MAX_CONNECTIONS',
+    type: 'whole number, 16 to 1000000',
+    fallback: '8192',
+    meaning:
+      'Connections that a worker keeps open, and fewer where it may not have as many descriptors; one ' +
+      'address, but a trusted proxy, has an eighth of them.',
+    parse: integer(16, 1_000_000),
+  },
 } as const satisfies Settings;
 
 /** Where clients reach it. */

@@ -31,10 +31,19 @@ const routeUnits: Readonly<Record<RouteLimit, string>> = {
   leads: 'leads and delivery interests a minute and address',
   checkout: 'orders a minute and address',
   submissions: 'fragments, confirmations and harvests a minute and address; a harvest counts once',
+  markers: 'markers of harvests a minute and address',
   previews: 'previews of fragments a minute and address',
+  clicks: 'counted links followed a minute and address',
+  explorations: 'requests that explore fragments a minute and address',
+  polls: 'looks at an order a minute and address',
+  pages: 'quotes, prices and pages a minute and address',
+  cardEvents: 'card events a minute and address',
 };
 
-/** The limits by time of this installation; 0: none. Addresses count whole (IPv4) or by /64 (IPv6). */
+/**
+ * The limits by time of this installation; 0: none. Addresses count whole (IPv4) or by /64 (IPv6), and within
+ * their networks: a /24 or a /48 has 64 times as much as an address, a /56 eight times.
+ */
 export function rateLimits(tiers: Tiers, routeLimits: Readonly<Record<RouteLimit, number>>): RateLimit[] {
   const byRoute = Object.entries(routeUnits) as [RouteLimit, string][];
   return [
@@ -48,5 +57,12 @@ export function rateLimits(tiers: Tiers, routeLimits: Readonly<Record<RouteLimit
     { name: 'keyed.embed_docs', limit: embedDocs.keyed, unit: 'docs that a model scores, with a key' },
     { name: 'unknown_keys', limit: UNKNOWN_KEYS_PER_MINUTE, unit: 'unknown API keys a minute and address' },
     ...byRoute.map(([name, unit]) => ({ name, limit: routeLimits[name], unit })),
+    { name: 'network_48', limit: 64, unit: 'times the requests a minute of an address, for its /24 or /48' },
+    { name: 'network_56', limit: 8, unit: 'times the requests a minute of an address, for its /56' },
+    {
+      name: 'newcomers',
+      limit: 64,
+      unit: 'times the requests a minute of an address, for all that find no room',
+    },
   ];
 }

@@ -6,12 +6,23 @@ import type { Handler } from '../contract/exchange.js';
 import type { ReadyCheck, ReadyResponse } from '../contract/info.js';
 import type { Store } from '../store/store.js';
 import type { Clock } from '../system/clock.js';
+import type { Log } from '../system/log.js';
+
+/** Why a check fails. */
+export interface CheckFailure {
+  /** For programs. */
+  readonly code: string;
+  /** A sentence that strangers may read: no address, no path. */
+  readonly reason: string;
+  /** More for the operator's log. */
+  readonly detail?: string;
+}
 
 /** One thing that readiness depends on. */
 export interface ReadinessCheck {
   readonly name: string;
-  /** What is wrong, as a sentence for the operator; null when nothing is. */
-  readonly run: () => Promise<string | null> | string | null;
+  /** The failure; null where there is none. */
+  readonly run: () => Promise<CheckFailure | null> | CheckFailure | null;
 }
 
 /** A file can be written in the data folder: also a full or read-only disk fails it. */
@@ -24,27 +35,19 @@ export function dataFolderCheck(folder: string): ReadinessCheck {
       return null;
     } catch (error) {
       const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
-      return `The data folder cannot be written (${code}).`;
+      return { code: 'data_folder_unwritable', reason: `The data folder cannot be written (${code}).` };
     }
   };
   return { name: 'data_folder', run };
 }
 
-/** For how long the outcome of a look at the store is told again (ms): it costs a synced write. */
-const probeMs = 1_000;
-
 /** A record can be written to the store and synced. */
-export function storeCheck(store: Pick<Store, 'probe'>, clock: Pick<Clock, 'monotonicMs'>): ReadinessCheck {
-  let probedMs = -Infinity;
-  let outcome: Promise<string | null> = Promise.resolve(null);
-  const run = () => {
-    if (clock.monotonicMs() - probedMs >= probeMs) {
-      probedMs = clock.monotonicMs();
-      outcome = store.probe().then((probe) => {
-        return probe.kind === 'unavailable' ? `The store cannot be written (${probe.reason}).` : null;
-      });
-    }
-    return outcome;
+export function storeCheck(store: Pick<Store, 'probe'>): ReadinessCheck {
+  const run = async () => {
+    const probe = await store.probe();
+    if (probe.kind !== 'unavailable') return null;
+    const reason = 'The store cannot be written; the log of the server says why.';
+    return { code: 'store_unwritable', reason, detail: probe.reason };
   };
   return { name: 'store', run };
 }
@@ -53,22 +56,117 @@ export function storeCheck(store: Pick<Store, 'probe'>, clock: Pick<Clock, 'mono
 export function nativeModuleCheck(nativeVersion: () => string, expected: string): ReadinessCheck {
   const run = () => {
     const found = nativeVersion();
-    return found === expected ? null : `The native module is version ${found}, not ${expected}; build again.`;
+    if (found === expected) return null;
+    const reason = `The native module is version ${found}, not ${expected}; build again.`;
+    return { code: 'native_module_version', reason };
   };
   return { name: 'native_module', run };
 }
 
-async function outcome({ name, run }: ReadinessCheck): Promise<ReadyCheck> {
-  const reason = await run();
-  return { check: name, ok: reason === null, reason };
+/** What readiness is looked at with. */
+export interface ReadyParts {
+  readonly checks: readonly ReadinessCheck[];
+  /** Further sentences for the operator. */
+  readonly warn: () => Promise<readonly string[]>;
+  readonly clock: Pick<Clock, 'monotonicMs' | 'after'>;
+  readonly log: Pick<Log, 'warn' | 'info'>;
 }
 
-/** Runs every check: 200 when all pass, else 503 with the reasons. `warn` gives further sentences. */
-export function ready(checks: readonly ReadinessCheck[], warn: () => Promise<readonly string[]>): Handler {
+/** For how long an outcome is reported again (ms): a look costs a synced write. */
+const freshMs = 1_000;
+
+/** How long a request waits for the look that is under way (ms). */
+const answerMs = 250;
+
+/** For how long the last outcome stands in for a look that takes its time (ms): a busy disk is no failure. */
+const patienceMs = 10_000;
+
+/** One outcome of all checks. */
+interface Look {
+  readonly body: ReadyResponse;
+  readonly atMs: number;
+}
+
+/**
+ * Looks at the checks, one look at a time, however many requests ask: they share the one under way. A
+ * failure is logged when it begins, with what strangers are not told, and its end, too.
+ */
+class Looks {
+  private last: Look | undefined;
+  private current: Promise<Look> | undefined;
+  private failing = '';
+
+  constructor(private readonly parts: ReadyParts) {}
+
+  /** What is known within {@link answerMs}. */
+  async outcome(): Promise<ReadyResponse> {
+    const { clock, checks } = this.parts;
+    if (this.last !== undefined && clock.monotonicMs() - this.last.atMs < freshMs) return this.last.body;
+    this.current ??= this.look();
+    const look = (await this.within(this.current)) ?? this.last;
+    if (look !== undefined && clock.monotonicMs() - look.atMs < patienceMs) return look.body;
+    const failure = { code: 'no_answer', reason: 'The check has not come to an end.' };
+    return bodyOf(
+      checks.map(({ name }) => ({ check: name, ok: false, ...failure })),
+      [],
+    );
+  }
+
+  private within(look: Promise<Look>): Promise<Look | undefined> {
+    return new Promise((resolve, reject) => {
+      const timer = this.parts.clock.after(answerMs, () => resolve(undefined));
+      look.then(resolve, reject).finally(() => timer.stop());
+    });
+  }
+
+  private async look(): Promise<Look> {
+    const { checks, warn, clock } = this.parts;
+    try {
+      const [failures, warnings] = await Promise.all([
+        Promise.all(checks.map(async ({ run }) => run())),
+        warn(),
+      ]);
+      this.report(failures);
+      this.last = { body: bodyOf(checks.map(outcomeOf(failures)), warnings), atMs: clock.monotonicMs() };
+      return this.last;
+    } finally {
+      this.current = undefined;
+    }
+  }
+
+  private report(failures: readonly (CheckFailure | null)[]): void {
+    const { log } = this.parts;
+    const failed = failures.flatMap((failure) => failure ?? []);
+    const codes = failed.map(({ code }) => code).join(', ');
+    if (codes === this.failing) return;
+    this.failing = codes;
+    if (codes === '') log.info({}, 'ready again');
+    else
+      log.warn({ failed: failed.map(({ code, reason, detail }) => ({ code, reason, detail })) }, 'not ready');
+  }
+}
+
+function outcomeOf(failures: readonly (CheckFailure | null)[]) {
+  return ({ name }: ReadinessCheck, at: number): ReadyCheck => {
+    const failure = failures[at] ?? null;
+    return {
+      check: name,
+      ok: failure === null,
+      code: failure?.code ?? null,
+      reason: failure?.reason ?? null,
+    };
+  };
+}
+
+function bodyOf(checks: ReadyCheck[], warnings: readonly string[]): ReadyResponse {
+  return { ready: checks.every(({ ok }) => ok), checks, warnings: [...warnings] };
+}
+
+/** Answers within 300 ms, whatever the store does: 200 when every check passes, else 503 with the reasons. */
+export function ready(parts: ReadyParts): Handler {
+  const looks = new Looks(parts);
   return async () => {
-    const [outcomes, warnings] = await Promise.all([Promise.all(checks.map(outcome)), warn()]);
-    const isReady = outcomes.every(({ ok }) => ok);
-    const body: ReadyResponse = { ready: isReady, checks: outcomes, warnings: [...warnings] };
+    const body = await looks.outcome();
     return jsonAnswer(body.ready ? 200 : 503, body);
   };
 }

@@ -4,11 +4,12 @@
 /**
  * Keys and limits of one process; the limits are shared by all that open the same file.
  *
- * The two `admit` functions return: 0 admitted, 1 admitted uncounted (no slot free), 2 over the minute, 3
+ * The three `admit` functions return: 0 admitted, 1 admitted uncounted (no slot free), 2 over the minute, 3
  * over the month, 4 usage to be loaded first, 5 a key unknown here, 6 no key or mistyped, 7 expired, 8
- * revoked, 9 suspended. For 0 to 3 they set `facts`: requests left, seconds until the bucket is full,
- * seconds until a refused request passes, the tier's index, when the month began (ms since 1970; 0 where
- * none is counted).
+ * revoked, 9 suspended, 10 admitted in the crowd of addresses that found no slot, 11 over the minute of the
+ * address's network, 12 over the minute of the crowd. For 0 to 3 and 10 to 12 they set `facts`: requests
+ * left, seconds until the bucket is full, seconds until a refused request passes, the tier's index, when the
+ * month began (ms since 1970; 0 where none is counted).
  */
 export declare class Access {
   /**
@@ -18,8 +19,15 @@ export declare class Access {
   constructor(path: string, tiers: Array<TierLimit>)
   /** Decides about a request with a key and counts it. */
   admitKey(key: string, micros: number, nowMs: number, facts: Float64Array): number
-  /** Decides about a request of an address under the limit `kind` (1 to 255) and counts it. */
-  admitAddress(kind: number, address: Uint8Array, requestsPerMinute: number, charactersPerMonth: number, micros: number, nowMs: number, facts: Float64Array): number
+  /**
+   * Decides about a request of an address under the limit `kind` (1 to 255) and counts it. `head`: it
+   * asks for the head of an answer alone, and counts a tenth.
+   */
+  admitAddress(kind: number, address: Uint8Array, requestsPerMinute: number, charactersPerMonth: number, head: boolean, micros: number, nowMs: number, facts: Float64Array): number
+  /** Decides again after `admitAddress` returned 4 and the usage was loaded. */
+  admitLoaded(kind: number, address: Uint8Array, requestsPerMinute: number, charactersPerMonth: number, head: boolean, micros: number, nowMs: number, facts: Float64Array): number
+  /** Counts `count` more for an address that `admitAddress` let pass; its buckets may owe afterwards. */
+  spend(kind: number, address: Uint8Array, requestsPerMinute: number, count: number, micros: number): void
   /** Undoes one `admitAddress`: the request turned out not to count. */
   giveBack(kind: number, address: Uint8Array, requestsPerMinute: number): void
   /**

@@ -27,6 +27,8 @@ export interface ClickLogParts {
   readonly newUnitId: UnitIds;
   readonly clock: Clock;
   readonly log: Pick<Log, 'error' | 'info'>;
+  /** Whether so little of the disk is left that clicks are counted alone. */
+  readonly isStorageReserved?: () => boolean;
   /** Characters that may wait; {@link waitingCharacters} when not given. */
   readonly limit?: number;
 }
@@ -44,6 +46,9 @@ export class ClickLog {
   private block: Block | undefined;
   private writing: Promise<boolean> | undefined;
   private dropped = 0;
+  /** Clicks that are counted alone: their token was not made here, or the disk is nearly full. */
+  private invalid = 0;
+  private unstored = 0;
   private failing = false;
   private readonly timer: Timer;
 
@@ -53,8 +58,16 @@ export class ClickLog {
     });
   }
 
-  /** Takes a click; returns at once. */
+  /** Takes a click; returns at once. One whose token was not made here is counted, and not stored. */
   record(click: Click): void {
+    if (!click.valid) {
+      this.invalid += 1;
+      return;
+    }
+    if (this.parts.isStorageReserved?.() === true) {
+      this.unstored += 1;
+      return;
+    }
     this.waiting.push(click);
     this.characters += sizeOf(click);
     if (this.characters > (this.parts.limit ?? waitingCharacters)) this.dropOldest();
@@ -84,6 +97,18 @@ export class ClickLog {
     return [
       single('counter', 'fusegate_clicks_dropped_total', 'Clicks that found no room to wait.', this.dropped),
       single('gauge', 'fusegate_clicks_waiting', 'Clicks not yet on disk.', waiting),
+      single(
+        'counter',
+        'fusegate_clicks_invalid_total',
+        'Clicks whose token was not made here for their destination; none is stored.',
+        this.invalid,
+      ),
+      single(
+        'counter',
+        'fusegate_clicks_unstored_total',
+        'Clicks that were not stored because the disk was nearly full.',
+        this.unstored,
+      ),
     ];
   }
 

@@ -45,12 +45,18 @@ export const outreachSettings = {
   },
 } as const satisfies Settings;
 
-/** How often an address may write. */
+/** How often an address may write and follow links. */
 export const leadSettings = {
   /** Leads and delivery interests a minute, by address; 0: no limit. */
   leadsPerMinute: perMinute(
     'LEADS_PER_MINUTE',
     10,
     'Leads and delivery interests a minute that an address may send; 0 is no limit.',
+  ),
+  /** Clicks a minute, by address; 0: no limit. */
+  clicksPerMinute: perMinute(
+    'CLICKS_PER_MINUTE',
+    600,
+    'Counted links a minute that an address may follow; 0 is no limit.',
   ),
 } as const satisfies Settings;

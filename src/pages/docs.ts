@@ -77,7 +77,8 @@ export function docsHandlers(): DocsHandlers {
   const answers = new Map(
     files.map(([name, folder, type]): [string, Answer] => {
       const headers = { 'cache-control': 'public, max-age=3600' };
-      const body = { bytes: new Uint8Array(readFileSync(join(folder, name))), type };
+      const bytes = new Uint8Array(readFileSync(join(folder, name)));
+      const body = { bytes, type, immutable: true } as const;
       return [name, { status: 200, body, headers, charge: 0 }];
     }),
   );

@@ -4,11 +4,18 @@
  */
 import { prefers } from '../contract/accept.js';
 import { storeUnavailable, unprocessable } from '../contract/answer.js';
-import type { Answer, Handler } from '../contract/exchange.js';
+import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
 import type { FragmentCard, FragmentNode, NearFragment } from '../contract/exploration.js';
 import { type ValidationError, valueError } from '../contract/schema/validation.js';
 import { codePoints } from '../contract/schema/explain.js';
-import { cardsOf, cursorAt, readPage, type ExploreParts, type PageStart } from '../door/explore.js';
+import {
+  cardsOf,
+  cursorAt,
+  exploringTooMuch,
+  readPage,
+  type ExploreParts,
+  type PageStart,
+} from '../door/explore.js';
 import { searchVisible, shown } from '../door/near.js';
 import { escapeHtml, page } from './page.js';
 
@@ -110,11 +117,18 @@ async function listOf(
   return { html: `${table('Fragments, the newest first', rows, false)}${older}` };
 }
 
-async function nearList(parts: ExploreParts, asOf: number, text: string): Promise<Html | 'unavailable'> {
+async function nearList(
+  parts: ExploreParts,
+  asOf: number,
+  text: string,
+  signal: AbortSignal,
+): Promise<Html | 'unavailable' | 'busy'> {
   const hidden = await parts.hidden();
   if (hidden.kind === 'unavailable') return hidden.kind;
-  const asked = { asOf, vector: parts.embedText(text), most: listed, present: false };
-  const neighbours = await searchVisible(parts, { ...asked, except: hidden.value.receipts });
+  const except = hidden.value.receipts;
+  const asked = { asOf, vector: parts.embedText(text), most: listed, present: false, except };
+  const neighbours = await parts.inShortTurn(() => searchVisible(parts, asked, signal), signal);
+  if (neighbours === 'busy') return neighbours;
   const found = await shown(parts.store, neighbours.found);
   if (found === 'unavailable') return found;
   const rows = found.map((each: NearFragment) => row(each, each.similarity));
@@ -127,14 +141,17 @@ function textFault(text: string): ValidationError | undefined {
   return valueError(['query', 'text'], `text must have at most ${longestText} characters`, text);
 }
 
-async function answerPage(parts: ExploreParts, query: Readonly<Record<string, string>>): Promise<Answer> {
+async function answerPage(parts: ExploreParts, request: RouteRequest): Promise<Answer> {
+  const { query } = request;
+  const signal = request.signal();
   const start = readPage(parts, query);
   const text = query['text'] ?? '';
   const errors = ['loc' in start ? start : undefined, textFault(text)].filter((each) => each !== undefined);
   if ('loc' in start || errors.length > 0) return unprocessable(errors);
   const total = parts.vectors.count(start.asOf);
   const place = query['cursor'] === undefined ? { ...start, from: total } : start;
-  const list = text === '' ? await listOf(parts, place) : await nearList(parts, start.asOf, text);
+  const list = text === '' ? await listOf(parts, place) : await nearList(parts, start.asOf, text, signal);
+  if (list === 'busy') return exploringTooMuch;
   if (list === 'unavailable') return storeUnavailable();
   const answer = page({
     title: 'Fragments',
@@ -148,7 +165,7 @@ async function answerPage(parts: ExploreParts, query: Readonly<Record<string, st
 /** Answers browsers with the page and everybody else with `data`, the route's JSON. */
 export function graphForAll(parts: ExploreParts, data: Handler<undefined>): Handler<undefined> {
   return async (request) => {
-    if (prefers(request.header('accept'), 'text/html')) return answerPage(parts, request.query);
+    if (prefers(request.header('accept'), 'text/html')) return answerPage(parts, request);
     const answer = await data(request);
     return { ...answer, headers: { ...answer.headers, vary: 'Accept' } };
   };

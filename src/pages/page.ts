@@ -135,7 +135,7 @@ export function page(parts: PageParts): Answer {
 export function pageFile(): (request: RouteRequest) => Answer {
   const answers = new Map<string, Answer>(
     servedFiles().map(([name, path, type]) => {
-      const body = { bytes: new Uint8Array(readFileSync(path)), type };
+      const body = { bytes: new Uint8Array(readFileSync(path)), type, immutable: true } as const;
       const headers = { 'cache-control': 'public, max-age=3600' };
       return [name, { status: 200, body, headers, charge: 0 }];
     }),

@@ -3,6 +3,7 @@ import { constants, setPriority } from 'node:os';
 import { embedderLoop, type EmbedderLoopParts } from '../models/embedderLoop.js';
 import type { FromEmbedder, ToEmbedder } from '../models/messages.js';
 import type { Clock } from '../system/clock.js';
+import { noInspector } from './signals.js';
 import { usage } from './vitals.js';
 
 /** What the process is made of. */
@@ -15,7 +16,7 @@ export interface EmbedderProcessParts {
 const vitalsMs = 1_000;
 
 /** It is ended by its parent: signals that a terminal or npm sends to the whole group are not for it. */
-const groupSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+const groupSignals = ['SIGINT', 'SIGTERM', 'SIGHUP', ...noInspector] as const;
 
 function tell(message: FromEmbedder): void {
   if (process.connected) process.send?.(message);

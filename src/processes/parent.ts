@@ -8,6 +8,7 @@ import { createScrape, serveMetrics } from './metrics.js';
 import { WorkerPool, type PoolParts } from './pool.js';
 import type { Ports } from '../system/ports.js';
 import { probePort } from './port.js';
+import { ignoreInspector } from './signals.js';
 import { watchVitals } from './vitals.js';
 
 /** What the parent is made of. */
@@ -53,6 +54,7 @@ function stopSignal(): Promise<void> {
  */
 export async function runParent(parts: ParentParts): Promise<ParentOutcome> {
   const { host, port: wanted, doorPort: wantedDoor, dataFolder, metricsPort } = parts.configuration;
+  ignoreInspector();
   const stopped = stopSignal();
   const locked = takeDataFolder(dataFolder, parts.lockFile, parts.prepareFolder);
   if (locked !== undefined) return { kind: 'refused', reason: locked };

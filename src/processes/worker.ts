@@ -5,6 +5,7 @@ import type { Embedder } from '../models/embedder.js';
 import { remoteEmbedder, type RemoteEmbedder } from '../models/remoteEmbedder.js';
 import type { Configuration } from '../configuration.js';
 import type { ToParent, ToWorker } from './messages.js';
+import { noInspector } from './signals.js';
 import { watchVitals } from './vitals.js';
 
 /** How long a worker whose parent died answers what is in flight (ms). */
@@ -14,7 +15,7 @@ const orphanDrainMs = 3_000;
  * A worker is stopped by its parent: signals that a terminal or npm sends to the whole group are not for
  * it.
  */
-const groupSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+const groupSignals = ['SIGINT', 'SIGTERM', 'SIGHUP', ...noInspector] as const;
 
 /** False where the parent has gone. */
 function tell(message: ToParent): boolean {

@@ -2,6 +2,7 @@
 import { dirname, resolve } from 'node:path';
 import { parseSecrets } from '../system/masterSecret.js';
 import type { Parsed, Settings, ValuesOf } from '../system/settings.js';
+import { integerOrNull } from '../system/settingValues.js';
 import { parseStoreUrl } from './open.js';
 
 /** A store's URL with the folder of an LMDB store made absolute. */
@@ -41,6 +42,17 @@ export const storeSettings = {
       'before; see [operating.md](operating.md).',
     parse: parseMasterSecrets,
     secret: true,
+  },
+  /** Megabytes of the disk that are kept for what was paid for; 0: none; null: by its size. */
+  diskReserveMb: {
+    name: 'DISK_RESERVE',
+    type: 'whole number of MB, 0 to 1000000',
+    fallback: '',
+    fallbackShown: '2 GiB, or 5 % of the disk where that is less',
+    meaning:
+      'What is kept of the disk that holds the data folder: with less left, leads, orders and fragments of ' +
+      'strangers are 503 `storage_reserved` and clicks are not stored; 0 keeps nothing.',
+    parse: integerOrNull(1_000_000),
   },
 } as const satisfies Settings;
 

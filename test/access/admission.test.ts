@@ -254,6 +254,85 @@ describe('addresses', () => {
     assert.equal((await anonymously(access, peer)).status, 429);
   });
 
+  test('a network has a limit of its own, which a month to be loaded first does not pass by', async () => {
+    const anonymous = { requests_per_minute: 1, characters_per_month: 100 };
+    const tiers = { ...shippedTiers(), anonymous };
+    const usage = new MemoryUsage();
+    const access = testAccess({ tiers, usage, clock: new SetClock() });
+    const from = (high: number, low: number): number[] => [
+      0x20,
+      1,
+      0xd,
+      0xb8,
+      0,
+      9,
+      high,
+      low,
+      1,
+      2,
+      3,
+      4,
+      5,
+      6,
+      7,
+      8,
+    ];
+    const subnets = Array.from({ length: 3_000 }, (_, at) => from(at >> 8, at & 255));
+    const answers = await Promise.all(subnets.map((peer) => anonymously(access, peer)));
+    const passed = answers.filter(({ status }) => status === 200);
+    assert.equal(passed.length, 64, 'a /48 has 64 times what an address has');
+    assert.ok(usage.loads <= 64 + 8, `${usage.loads} look-ups: a /56 over its limit has none`);
+    const refused = answers.find(({ status }) => status !== 200);
+    const fields = { retryAfter: refused?.retryAfter, limit: refused?.limit, policy: '"minute";q=1;w=60' };
+    assert.deepEqual(refused, { status: 429, code: 'rate_limited', ...fields });
+    assert.match(fields.limit ?? '', /^"minute";r=0;t=\d+$/);
+    assert.equal((await anonymously(access, [192, 0, 2, 200])).status, 200, 'another network');
+  });
+
+  test('no number of addresses ends a limit', () => {
+    const access = testAccess({ clock: new SetClock(), routeLimits: { leads: 2 } });
+    const admitted = (first: number, count: number): number => {
+      let passed = 0;
+      for (let at = first; at < first + count; at += 1) {
+        const peer = [0x20, 1, at >> 24, at >> 16, at >> 8, at, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
+        passed += told(access.limited('leads', headFrom(peer))).status === 200 ? 1 : 0;
+      }
+      return passed;
+    };
+    admitted(0, 200_000);
+    const passed = admitted(1 << 24, 10_000);
+    assert.ok(passed < 1_000, `${passed} of 10,000 new networks passed when there was room for few`);
+    const crowded = access.metrics().find(({ name }) => name === 'fusegate_limits_crowded_total');
+    assert.ok(Number(crowded?.values[0]?.value) > 9_000);
+  });
+
+  test('what one request turns out to hold counts under a second limit', () => {
+    const clock = new SetClock();
+    const access = testAccess({ clock, routeLimits: { submissions: 3, markers: 60 } });
+    const ask = (): Admission => access.limited('submissions', headFrom(peer), 'markers');
+    const large = ask();
+    large.charge(120);
+    const refused = told(ask());
+    assert.deepEqual([refused.status, refused.retryAfter, refused.policy], [429, '61', '"minute";q=60;w=60']);
+    clock.pass(61_000);
+    const fields = { limit: '"minute";r=2;t=20', policy: '"minute";q=3;w=60' };
+    assert.deepEqual(told(ask()), { status: 200, ...fields });
+    clock.pass(60_000);
+    for (let count = 0; count < 9; count += 1) ask();
+    assert.equal(
+      told(ask()).policy,
+      fields.policy,
+      'what the first limit refuses takes nothing from the second',
+    );
+  });
+
+  test('HEAD counts a tenth', () => {
+    const access = testAccess({ clock: new SetClock(), routeLimits: { previews: 1 } });
+    const head = { ...headFrom(peer), isHead: () => true };
+    const statuses = Array.from({ length: 11 }, () => told(access.limited('previews', head)).status);
+    assert.deepEqual(statuses, [...Array.from({ length: 10 }, () => 200), 429]);
+  });
+
   test('all whose address is unknown are one', async () => {
     const tiers = { ...shippedTiers(), anonymous: { requests_per_minute: 1, characters_per_month: 5 } };
     const access = testAccess({ tiers, clock: new SetClock(), usage: new MemoryUsage() });

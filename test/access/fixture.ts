@@ -118,7 +118,11 @@ export function testAccess({ file = limitsFile(), routeLimits, ...given }: TestA
     native: new native.Access(file, keyTiers(tiers)),
     hashKey: native.hashKey,
     tiers,
-    routeLimits: { audits: 6, leads: 10, checkout: 10, submissions: 60, previews: 60, ...routeLimits },
+    routeLimits: {
+      ...{ audits: 6, leads: 10, checkout: 10, submissions: 60, previews: 60, markers: 300, clicks: 600 },
+      ...{ explorations: 300, polls: 120, pages: 600, cardEvents: 6_000 },
+      ...routeLimits,
+    },
     trustedProxies: [],
     keys: new MemoryKeys(),
     clock: systemClock,
@@ -137,5 +141,6 @@ export function headFrom(
     field: (name) => lines(name)[0] ?? '',
     allOf: (name) => lines(name).join(', '),
     peer: () => Uint8Array.from(peer),
+    isHead: () => false,
   };
 }

@@ -10,7 +10,9 @@ import type { WalkResponse } from '../../src/contract/walk.js';
 import { examples } from '../contract/examples.js';
 import { exploreExamples } from './exploreReference.js';
 import { openTestStore } from '../outreach/fixture.js';
-import { exchange, head } from '../http/raw.js';
+import type { ReadVectors } from '../../src/door/explore.js';
+import type { InTurn } from '../../src/door/workQueue.js';
+import { exchange, head, RawClient } from '../http/raw.js';
 import { embedding, explored, placesOf, startDoor, startTestExploration } from './fixture.js';
 import { cosine, type Submitted } from './exploreReference.js';
 
@@ -43,6 +45,45 @@ function nearestTo(vector: Uint8Array, among: readonly Submitted[], except = '')
     .sort((a, b) => b.similarity - a.similarity)
     .map(({ each }) => each);
 }
+
+test('the work of closed connections is taken away', async () => {
+  const signals: AbortSignal[] = [];
+  let looked = 0;
+  let open: () => void = () => undefined;
+  const opened = new Promise<void>((resolve) => (open = resolve));
+  const { explore } = exploration;
+  const vectors: ReadVectors = {
+    state: () => explore.vectors.state(),
+    count: (asOf) => explore.vectors.count(asOf),
+    receipt: (place) => explore.vectors.receipt(place),
+    select: (...given) => explore.vectors.select(...given),
+    rescore: (...given) => explore.vectors.rescore(...given),
+    links: (...given) => explore.vectors.links(...given),
+    standings: (...given) => explore.vectors.standings(...given),
+    regions: (asOf) => explore.vectors.regions(asOf),
+    nearest: async (...given) => {
+      looked += 1;
+      await opened;
+      return explore.vectors.nearest(...given);
+    },
+  };
+  const inTurn: InTurn = (work, signal) => {
+    signals.push(signal);
+    return explore.inTurn(work, signal);
+  };
+  const own = await startDoor({
+    store,
+    exploration: { ...exploration, explore: { ...explore, vectors, inTurn } },
+  });
+  const clients = await Promise.all(Array.from({ length: 30 }, () => RawClient.open(own.port)));
+  for (const client of clients) client.send(head('GET', '/walk?steps=100&seed=a'));
+  while (signals.length < clients.length) await new Promise(setImmediate);
+  for (const client of clients) client.destroy();
+  while (!signals.every(({ aborted }) => aborted)) await new Promise(setImmediate);
+  open();
+  assert.equal((await own.get<GraphResponse>('/graph', { limit: '1' })).status, 200);
+  assert.equal(looked, 1, 'the walk that had begun ends at its next step, the others never begin');
+});
 
 describe('GET /graph/near', () => {
   test('finds what the obvious reading finds, for texts and receipts', async () => {

@@ -2,16 +2,24 @@
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import { routeList } from '../../src/contract/routes.js';
+import type { InTurn } from '../../src/door/workQueue.js';
 import { exchange, head, RawClient, type RawResponse } from '../http/raw.js';
 import { FailingStore, openTestStore } from '../outreach/fixture.js';
 import { doorClient, explored, startDoor, startTestExploration, type DoorClient } from './fixture.js';
 
 const failing = new FailingStore(await openTestStore());
 const store = failing.seen;
-const limits = { bodyWindowMs: 100, sweepMs: 20, bodyBytes: 7 << 19 };
+const limits = { bodyWindowMs: 100, sweepMs: 20, bodyBytes: 7 << 20 };
+/** Room for three and a half of the largest bodies of the other paths. */
+const tight = { ...limits, bodyBytes: 7 << 16 };
 const exploration = startTestExploration({ store });
 const door = await startDoor({ store, limits, exploration });
-const limited = await startDoor({ store, routeLimits: { submissions: 1, previews: 1 } });
+const limited = await startDoor({
+  store,
+  exploration,
+  routeLimits: { submissions: 1, previews: 1, explorations: 6, pages: 1 },
+});
+const reserved = await startDoor({ store, isStorageReserved: () => true });
 const submissions = ['/dream', '/dream_confirm', '/harvest'] as const;
 
 const bodies = {
@@ -31,7 +39,7 @@ function note(client: DoorClient, path: string, status: number, body: Buffer): u
 for (const path of submissions) {
   describe(`POST ${path}`, () => {
     test('with a body too long, compressed, or that never ends', async () => {
-      const limit = path === '/harvest' ? 2 << 20 : 1 << 20;
+      const limit = path === '/harvest' ? 2 << 20 : 64 << 10;
       const long = await exchange(door.port, head('POST', path, { 'Content-Length': String(limit + 1) }));
       assert.deepEqual([long.status, note(door, path, long.status, long.body)], [413, 'body_too_large']);
       const compressed = await door.post(path, bodies[path], { 'Content-Encoding': 'gzip' });
@@ -46,18 +54,32 @@ for (const path of submissions) {
     });
 
     test('beside more bodies than the worker holds', async () => {
-      const fields = { 'Content-Length': String(1 << 20), 'Content-Type': 'application/json' };
+      const size = path === '/harvest' ? 1 << 20 : 64 << 10;
+      const { port } = path === '/harvest' ? door : await startDoor({ store, limits: tight, exploration });
+      const fields = { 'Content-Length': String(size), 'Content-Type': 'application/json' };
+      const most = Buffer.alloc((size >> 3) * 7, ' ');
       let refused: RawResponse | undefined;
       for (let round = 0; round < 20 && (refused?.status ?? 408) === 408; round += 1) {
-        const holders = await Promise.all([1, 2, 3].map(() => RawClient.open(door.port)));
-        for (const holder of holders)
-          holder.send(head('POST', path, fields)).send(Buffer.alloc(900 << 10, ' '));
+        const holders = await Promise.all([1, 2, 3].map(() => RawClient.open(port)));
+        for (const holder of holders) holder.send(head('POST', path, fields)).send(most);
         await new Promise((resolve) => setTimeout(resolve, 30));
-        refused = await exchange(door.port, head('POST', path, fields));
+        const last = await RawClient.open(port);
+        refused = await last
+          .send(head('POST', path, fields))
+          .send(most)
+          .response();
+        last.destroy();
         for (const holder of holders) holder.destroy();
       }
       assert.ok(refused !== undefined);
       assert.deepEqual([refused.status, note(door, path, refused.status, refused.body)], [503, 'overloaded']);
+    });
+
+    test('while little of the disk is left', async () => {
+      const answer = await reserved.post(path, bodies[path]);
+      assert.deepEqual([answer.status, answer.body['code']], [503, 'storage_reserved']);
+      for (const [key, codes] of reserved.sent)
+        door.sent.set(key, new Set([...(door.sent.get(key) ?? []), ...codes]));
     });
 
     test('while the store fails', async () => {
@@ -117,9 +139,40 @@ describe('the limits by address', () => {
     const over = await client.get('/dream_get', { title: 'a', content: 'b' });
     assert.deepEqual([over.status, over.body['code']], [429, 'rate_limited']);
     assert.equal((await client.get('/dream_confirm')).status, 200);
+    const explored = [
+      '/graph/near',
+      '/walk',
+      '/graph',
+      '/graph/fragments',
+      '/focus',
+      '/leaderboard',
+    ] as const;
+    for (const path of explored) await client.get(path, path === '/graph/near' ? { text: 'a' } : {});
+    for (const path of explored) assert.equal((await client.get(path)).status, 429);
+    await client.get('/how');
+    assert.equal((await client.get('/how')).status, 429);
     for (const [key, codes] of client.sent)
       door.sent.set(key, new Set([...(door.sent.get(key) ?? []), ...codes]));
   });
+});
+
+test('exploring while as much explores as may wait', async () => {
+  const busy: InTurn = () => Promise.resolve('busy');
+  const explore = { ...exploration.explore, inTurn: busy, inShortTurn: busy };
+  const own = await startDoor({ store, exploration: { ...exploration, explore } });
+  for (const path of [
+    '/graph/near',
+    '/walk',
+    '/graph',
+    '/graph/fragments',
+    '/focus',
+    '/leaderboard',
+  ] as const) {
+    const answer = await own.get(path, path === '/graph/near' ? { text: 'a' } : {});
+    assert.deepEqual([answer.status, answer.body['code']], [503, 'overloaded'], path);
+    assert.equal(answer.headers.get('retry-after'), '1');
+  }
+  for (const [key, codes] of own.sent) door.sent.set(key, new Set([...(door.sent.get(key) ?? []), ...codes]));
 });
 
 test('exploring while the store fails', async () => {

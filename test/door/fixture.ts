@@ -34,6 +34,7 @@ export interface DoorOptions {
   readonly previewsFile?: string;
   /** The exploration that answers; one of its own where absent. */
   readonly exploration?: ExplorationProcess;
+  readonly isStorageReserved?: () => boolean;
 }
 
 /** What a test may set of an exploration. */
@@ -166,9 +167,13 @@ export async function startDoor({ store, routeLimits, limits, ...rest }: DoorOpt
     explore,
   });
   const pages = { pageFile: pageFile(), graph: graphForAll(explore, handlers.graph) };
-  const none = { submissions: 0, previews: 0 };
+  const none = { submissions: 0, markers: 0, previews: 0, explorations: 0, pages: 0 };
   const access = testAccess({ tiers: openTiers(), routeLimits: { ...none, ...routeLimits } });
-  const parts = { checkJson: native.checkJson, access };
+  const parts = {
+    checkJson: native.checkJson,
+    access,
+    isStorageReserved: rest.isStorageReserved ?? (() => false),
+  };
   const routes = routeList
     .filter((route) => route.part === 'door' || route.everywhere === true)
     .map((route) => {

@@ -38,6 +38,14 @@ const counts = ({ found, admitted, duplicates, rejected }: HarvestResponse): num
   rejected,
 ];
 
+test('every marker counts, and the next harvest waits for those beyond the limit', async () => {
+  const own = await startDoor({ store: await openTestStore(), routeLimits: { markers: 60 } });
+  const many = await own.post<HarvestResponse>('/harvest', { text: plain('not JSON').repeat(120) });
+  assert.deepEqual([many.status, many.body.rejected], [200, 120]);
+  const next = await own.post<{ code: string }>('/harvest', { text: 'no marker' });
+  assert.deepEqual([next.status, next.body.code], [429, 'rate_limited']);
+});
+
 describe('markers', () => {
   test('in both forms are stored under the mind that wrote them', async () => {
     const first = plain(shard({ kind: 'bridge', visitor: 'not me' }));

@@ -74,8 +74,9 @@ test('memory of answers is given back, also when readers go away', async () => {
 });
 
 test('a reader that takes nothing is closed, one that is slow is not', async () => {
-  const sendStallMs = 1000;
-  const { port, server } = await startServer({ routes, limits: { sendStallMs, sweepMs: 50 } });
+  const sendWindowMs = 1000;
+  const limits = { sendWindowMs, sendWindowBytes: 16 * 1024, sweepMs: 50 };
+  const { port, server } = await startServer({ routes, limits });
   const stalled = await RawClient.open(port);
   stalled.socket.pause();
   stalled.send(head('GET', '/reused?fill=1'));
@@ -85,12 +86,12 @@ test('a reader that takes nothing is closed, one that is slow is not', async () 
   const trickle = setInterval(() => void slow.socket.resume(), 10);
   slow.socket.on('data', () => slow.socket.pause());
   const gone = once(stalled.socket, 'close');
-  await pause(sendStallMs / 2);
+  await pause(sendWindowMs / 2);
   assert.equal(inFlight(server), 2, 'neither is closed before its time');
   while (inFlight(server) === 2) await pause(10);
   stalled.socket.resume();
   await gone;
-  await pause(sendStallMs * 1.5);
+  await pause(sendWindowMs * 1.5);
   assert.equal(inFlight(server), 1, 'the stalled one is gone, the slow one is not');
   clearInterval(trickle);
   slow.socket.removeAllListeners('data');

@@ -25,7 +25,7 @@ const route = servedRoute({ ...routes.fuse, id: 'fuse' }, handler, {
   checkJson: native.checkJson,
   access,
 });
-const limits = { bodyWindowMs: 100, sweepMs: 20, bodyBytes: 64 << 20 };
+const limits = { bodyWindowMs: 100, sweepMs: 20, bodyBytes: 128 << 20 };
 const { port } = await startServer({ routes: [route], limits });
 
 const path = '/v1/fuse';
@@ -226,6 +226,12 @@ describe('other refusals', () => {
     assert.deepEqual(await codeFor(key), [429, 'rate_limited']);
   });
 
+  test('an answer larger than a caller without a key may have', async () => {
+    const docs = Array.from({ length: 800_000 }, () => '{"id":"","text":"","dense_score":0.1}').join(',');
+    const response = await exchange(port, post(path, `{"query":"","docs":[${docs}],"explain":true}`));
+    assert.deepEqual([response.status, errorOf(response).code], [413, 'answer_too_large']);
+  });
+
   test('more bytes of bodies than a worker holds', async () => {
     const holders = await Promise.all([1, 2].map(() => RawClient.open(port)));
     for (const holder of holders) {
@@ -235,7 +241,7 @@ describe('other refusals', () => {
     }
     let refused: RawResponse;
     do {
-      refused = await exchange(port, head('POST', path, { 'Content-Length': String(20 << 20) }));
+      refused = await exchange(port, head('POST', path, { 'Content-Length': String(30 << 20) }));
     } while (refused.status === 408);
     assert.deepEqual([refused.status, errorOf(refused).code], [503, 'overloaded']);
     holders.forEach((holder) => holder.destroy());

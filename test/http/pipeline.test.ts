@@ -55,6 +55,47 @@ const { port } = await startServer({
   routes: served.map((route) => servedRoute(route, seen, { checkJson: native.checkJson, access })),
 });
 
+test('while little of the disk is left, what strangers send is not stored, all else goes on', async () => {
+  let reserved = false;
+  const answers = () => ({ status: 200, body: { json: {} }, charge: 0 });
+  const stored = Object.entries<Route>(routes).filter(([, route]) => route.storesFromStrangers === true);
+  const others = ['cardWebhook', 'unsubscribe', 'bitcoinOrder', 'buyReveal'] as const;
+  const parts = { checkJson: native.checkJson, access, isStorageReserved: () => reserved };
+  const reserve = await startServer({
+    routes: [...stored, ...others.map((id) => [id, routes[id]] as const)].map(([id, route]) =>
+      servedRoute({ ...route, id }, answers, parts),
+    ),
+  });
+  const status = async (method: string, path: string): Promise<[number, string]> => {
+    const target = path.replaceAll(/\{\w+\}/g, 'btc');
+    const asked =
+      method === 'GET' ? head('GET', target) : post(target, '{}', { 'Content-Type': 'application/json' });
+    const answer = await exchange(reserve.port, asked);
+    return [answer.status, answer.body.toString()];
+  };
+  const ids = stored.map(([id]) => id).sort();
+  assert.deepEqual(ids, [
+    'buy',
+    'createBitcoinOrder',
+    'createCardOrder',
+    'createLightningOrder',
+    'deliveryInterest',
+    'dream',
+    'dreamConfirm',
+    'harvest',
+    'leads',
+  ]);
+  reserved = true;
+  for (const [id, { method, path }] of stored) {
+    const [refused, body] = await status(method, path);
+    assert.equal(refused, 503, id);
+    assert.match(body, /"code":"storage_reserved"|nearly full/, id);
+  }
+  for (const id of others) assert.notEqual((await status(routes[id].method, routes[id].path))[0], 503, id);
+  reserved = false;
+  for (const [id, { method, path }] of stored) assert.notEqual((await status(method, path))[0], 503, id);
+});
+
 const json = { 'Content-Type': 'application/json' };
 const quote = '{"tier":"growth","currency":"btc"}';
 

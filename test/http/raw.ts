@@ -19,7 +19,7 @@ export class RawClient {
   /** Bytes that must be there before the next response can be complete. */
   private needed = 0;
 
-  private constructor(readonly socket: Socket) {
+  constructor(readonly socket: Socket) {
     socket.on('data', (data) => {
       this.chunks.push(data);
       this.chunkBytes += data.length;

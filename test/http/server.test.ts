@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { startServer } from './fixture.js';
+import { route } from './routes.js';
 import { exchange, head, post, RawClient } from './raw.js';
 
 const { port, logged, server } = await startServer();
@@ -52,6 +53,22 @@ describe('routing', () => {
     assert.match(await bodyText(head('GET', '/items/fixed/parts/two')), /"part":"two"/);
     assert.equal((await exchange(port, head('GET', '/items//parts/x'))).status, 404);
   });
+});
+
+test('answers that refuse for want of something are logged together, not a line each', async () => {
+  const busy = { status: 503, body: { bytes: '{}', type: 'application/json' }, charge: 0 };
+  const answers = { route: route({ id: 'busy', path: '/busy' }), handler: () => busy };
+  const own = await startServer({ routes: [answers] });
+  own.server.metrics();
+  for (let count = 0; count < 20; count += 1) {
+    assert.equal((await exchange(own.port, head('GET', '/busy'))).status, 503);
+  }
+  await own.server.drain(1_000);
+  const told = own.logged.filter(({ level }) => level !== 'debug');
+  assert.deepEqual(
+    told.map(({ level, fields, message }) => [level, fields, message]),
+    [['warn', { answers: { 'busy 503': 20 } }, 'requests could not be served']],
+  );
 });
 
 describe('parameters', () => {

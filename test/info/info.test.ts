@@ -12,15 +12,24 @@ import { banner, health } from '../../src/info/banner.js';
 import { limits, rateLimits } from '../../src/info/limits.js';
 import { openapi } from '../../src/info/openapi.js';
 import { privacy } from '../../src/info/privacy.js';
-import { dataFolderCheck, nativeModuleCheck, ready, storeCheck } from '../../src/info/ready.js';
+import {
+  dataFolderCheck,
+  nativeModuleCheck,
+  ready,
+  storeCheck,
+  type ReadinessCheck,
+  type ReadyParts,
+} from '../../src/info/ready.js';
 import { SERVICE_VERSION, version } from '../../src/info/version.js';
 import { native } from '../../src/native/addon.js';
 import { storedData } from '../../src/store/retention.js';
 import type { Store } from '../../src/store/store.js';
 import { systemClock } from '../../src/system/clock.js';
 import { examples, gateway } from '../contract/examples.js';
+import { createLog } from '../../src/system/log.js';
 import { shippedTiers } from '../access/fixture.js';
 import { assertFits } from '../contract/schemaCheck.js';
+import { recordingLog, type Logged } from '../http/fixture.js';
 
 /** The handlers take no notice of the request, so none is made up. */
 type Ignoring = () => Answer | Promise<Answer>;
@@ -69,6 +78,12 @@ test('limits follow the route table and the types', async () => {
     checkout: 10,
     submissions: 60,
     previews: 60,
+    markers: 300,
+    clicks: 600,
+    explorations: 300,
+    polls: 120,
+    pages: 600,
+    cardEvents: 6_000,
   });
   assert.deepEqual(
     rates.map(({ name, limit }) => [name, limit]),
@@ -88,7 +103,16 @@ test('limits follow the route table and the types', async () => {
       ['leads', 10],
       ['checkout', 10],
       ['submissions', 60],
+      ['markers', 300],
       ['previews', 60],
+      ['clicks', 600],
+      ['explorations', 300],
+      ['polls', 120],
+      ['pages', 600],
+      ['cardEvents', 6_000],
+      ['network_48', 64],
+      ['network_56', 8],
+      ['newcomers', 64],
     ],
   );
   const body = (await jsonOf(limits(rates), 'limits')) as LimitsResponse;
@@ -118,25 +142,25 @@ test('ready says what is not, and leaves nothing in the data folder', async () =
   };
   const checks = [
     dataFolderCheck(folder),
-    storeCheck(answering, systemClock),
+    storeCheck(answering),
     nativeModuleCheck(native.version, SERVICE_VERSION),
   ];
-  assert.deepEqual(await jsonOf(ready(checks, noWarnings), 'ready'), examples.ready.response.body);
+  assert.deepEqual(await jsonOf(readyWith(checks), 'ready'), examples.ready.response.body);
   assert.deepEqual(readdirSync(folder), []);
   rmSync(folder, { recursive: true });
-  const body = (await jsonOf(ready(checks, noWarnings), 'ready', 503)) as ReadyResponse;
+  const body = (await jsonOf(readyWith(checks), 'ready', 503)) as ReadyResponse;
   assert.equal(body.ready, false);
   assert.deepEqual(
-    body.checks.map(({ check, reason }) => [check, reason]),
+    body.checks.map(({ check, code, reason }) => [check, code, reason]),
     [
-      ['data_folder', 'The data folder cannot be written (ENOENT).'],
-      ['store', null],
-      ['native_module', null],
+      ['data_folder', 'data_folder_unwritable', 'The data folder cannot be written (ENOENT).'],
+      ['store', null, null],
+      ['native_module', null, null],
     ],
   );
   const old = nativeModuleCheck(() => '0.3.0', SERVICE_VERSION);
   const { checks: outcomes, warnings } = (await jsonOf(
-    ready([old], () => Promise.resolve(['Soon.'])),
+    readyWith([old], { warn: () => Promise.resolve(['Soon.']) }),
     'ready',
     503,
   )) as ReadyResponse;
@@ -144,24 +168,90 @@ test('ready says what is not, and leaves nothing in the data folder', async () =
   assert.deepEqual(warnings, ['Soon.']);
 });
 
-test('the store is probed once a second at most, and its reason is told', async () => {
+const silent = createLog('silent');
+
+/** Readiness by these checks. */
+function readyWith(checks: readonly ReadinessCheck[], given: Partial<ReadyParts> = {}) {
+  return ready({ checks, warn: noWarnings, clock: systemClock, log: silent, ...given });
+}
+
+test('the store is probed once a second at most; strangers learn a code, the log the reason', async () => {
   let nowMs = 0;
   let probes = 0;
   const probe: Store['probe'] = () => {
     probes += 1;
     return Promise.resolve(
       probes === 1
-        ? { kind: 'unavailable', reason: 'No space left on device' }
+        ? { kind: 'unavailable', reason: 'No space left on device at db.internal:5432' }
         : { kind: 'read', value: undefined },
     );
   };
-  const check = storeCheck({ probe }, { monotonicMs: () => nowMs });
-  const failed = 'The store cannot be written (No space left on device).';
-  assert.equal(await check.run(), failed);
+  const logged: Logged[] = [];
+  const clock = { monotonicMs: () => nowMs, after: systemClock.after };
+  const handler = readyWith([storeCheck({ probe })], { clock, log: recordingLog(logged) });
+  const failed = {
+    check: 'store',
+    ok: false,
+    code: 'store_unwritable',
+    reason: 'The store cannot be written; the log of the server says why.',
+  };
+  const told = async (status: number) => ((await jsonOf(handler, 'ready', status)) as ReadyResponse).checks;
+  assert.deepEqual(await told(503), [failed]);
   nowMs = 999;
-  assert.equal(await check.run(), failed);
+  assert.deepEqual(await told(503), [failed]);
   assert.equal(probes, 1);
+  assert.deepEqual(
+    logged.map(({ level, message }) => [level, message]),
+    [['warn', 'not ready']],
+  );
+  assert.match(JSON.stringify(logged[0]?.fields), /No space left on device at db\.internal:5432/);
   nowMs = 1000;
-  assert.equal(await check.run(), null);
+  assert.deepEqual(await told(200), [{ check: 'store', ok: true, code: null, reason: null }]);
   assert.equal(probes, 2);
+  assert.deepEqual([logged.length, logged[1]?.message], [2, 'ready again']);
+});
+
+test('requests at once share one look at the data folder', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'fusegate-ready-'));
+  for (let round = 0; round < 20; round += 1) {
+    const handler = readyWith([dataFolderCheck(folder)]);
+    const answers = Array.from({ length: 8 }, () => jsonOf(handler, 'ready'));
+    for (const body of await Promise.all(answers)) assert.equal((body as ReadyResponse).ready, true);
+  }
+  rmSync(folder, { recursive: true });
+});
+
+test('a store that does not answer holds no answer up', async () => {
+  let nowMs = 0;
+  let answering = true;
+  const waits: (() => void)[] = [];
+  const clock = {
+    monotonicMs: () => nowMs,
+    after: (delayMs: number, action: () => void) => {
+      assert.ok(delayMs < 300);
+      waits.push(action);
+      return { stop: () => void waits.splice(waits.indexOf(action), 1) };
+    },
+  };
+  let probes = 0;
+  const probe: Store['probe'] = () => {
+    probes += 1;
+    return answering ? Promise.resolve({ kind: 'read', value: undefined }) : new Promise(() => undefined);
+  };
+  const handler = readyWith([storeCheck({ probe })], { clock });
+  const asked = async (status: number) => {
+    const answer = jsonOf(handler, 'ready', status);
+    await new Promise(setImmediate);
+    for (const action of waits.splice(0)) action();
+    return (await answer) as ReadyResponse;
+  };
+  assert.equal((await asked(200)).ready, true);
+  answering = false;
+  nowMs = 5_000;
+  assert.equal((await asked(200)).ready, true, 'what was so lately stands while a look takes its time');
+  nowMs = 10_000;
+  const { checks } = await asked(503);
+  assert.deepEqual([checks[0]?.ok, checks[0]?.code], [false, 'no_answer']);
+  await asked(503);
+  assert.equal(probes, 2, 'the look under way is the only one');
 });

@@ -46,16 +46,42 @@ async function stored(store: Store): Promise<Stored> {
 const range = (from: number, to: number): number[] =>
   Array.from({ length: to - from }, (_, index) => from + index);
 
-async function setUp(limit?: number) {
+async function setUp(limit?: number, isStorageReserved?: () => boolean) {
   const failing = new FailingStore(await openTestStore());
   const { clock, tick } = manualClock();
   const lines: Logged[] = [];
-  const parts = { store: failing.seen, newUnitId, clock, log: recordingLog(lines) };
+  const reserve = isStorageReserved === undefined ? {} : { isStorageReserved };
+  const parts = { store: failing.seen, newUnitId, clock, log: recordingLog(lines), ...reserve };
   const log = new ClickLog(limit === undefined ? parts : { ...parts, limit });
   const metric = (name: string): number | undefined =>
     log.metrics().find((each) => each.name === name)?.values[0]?.value;
   return { failing, tick, lines, log, metric };
 }
+
+test('a click whose token was not made here is counted, and takes no room', async () => {
+  const { log, metric, failing } = await setUp(1_000);
+  for (let count = 0; count < 5_000; count += 1) {
+    log.record({ ...click(count), valid: false, destination: `/${'a'.repeat(2_000)}` });
+  }
+  log.record(click(7));
+  assert.ok(await log.flush());
+  assert.deepEqual((await stored(failing.seen)).times, [7]);
+  assert.deepEqual(
+    [metric('fusegate_clicks_invalid_total'), metric('fusegate_clicks_dropped_total')],
+    [5_000, 0],
+  );
+});
+
+test('while little of the disk is left clicks are counted alone', async () => {
+  let reserved = true;
+  const { log, metric, failing } = await setUp(undefined, () => reserved);
+  log.record(click(1));
+  reserved = false;
+  log.record(click(2));
+  assert.ok(await log.flush());
+  assert.deepEqual((await stored(failing.seen)).times, [2]);
+  assert.equal(metric('fusegate_clicks_unstored_total'), 1);
+});
 
 test('what comes between two writes is one block', async () => {
   const { failing, tick, log, metric } = await setUp();

@@ -1,12 +1,12 @@
 /** Parent and workers: start, replacement, drain, metrics; each test runs a server of its own. */
 import assert from 'node:assert/strict';
 import { chmodSync, readFileSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { restartDelayMs } from '../../src/processes/restartDelay.js';
 import { exchange, head, RawClient } from '../http/raw.js';
-import { listening, lives, runServer, temporaryFolder, until } from './run.js';
+import { listening, lives, runServer, runServerWithin, temporaryFolder, until } from './run.js';
 
 async function workerPid(port: number): Promise<number> {
   return Number((await exchange(port, head('GET', '/pid'))).body.toString());
@@ -18,6 +18,9 @@ async function workerPids(port: number, count: number): Promise<number[]> {
   await until(async () => pids.add(await workerPid(port)).size === count);
   return [...pids];
 }
+
+/** Many addresses of this machine, and limits of a shell. */
+const onLinux = { skip: process.platform === 'linux' ? false : 'needs Linux' };
 
 describe('the start', () => {
   test('is refused when the port is in use, by whatever program', async () => {
@@ -126,6 +129,38 @@ describe('a signal to stop', () => {
     assert.deepEqual(await server.ended(), { code: 0, signal: null });
     assert.match(server.output, /\{"kind":"stopped"\}/);
     assert.equal(lives(pid), false);
+  });
+
+  test('keep fewer connections where they have few descriptors', onLinux, async () => {
+    const server = runServerWithin(400);
+    const { port } = await listening(server);
+    await server.prints(/"descriptors":400,"most":144/);
+    const sockets = Array.from({ length: 500 }, (_, at) => {
+      const from = { port, host: '127.0.0.1', localAddress: `127.0.${at % 250}.${at < 250 ? 1 : 2}` };
+      return connect(from).on('error', () => undefined);
+    });
+    let closed = 0;
+    for (const socket of sockets) socket.resume().on('close', () => (closed += 1));
+    await until(() => closed >= 500 - 144, 30_000);
+    for (const socket of sockets) socket.destroy();
+    await until(async () => (await workerPid(port).catch(() => 0)) > 0);
+    assert.doesNotMatch(server.output, /EMFILE/);
+  });
+
+  test('SIGUSR1 opens no inspector, in parent or worker', async () => {
+    const server = runServer();
+    const { port } = await listening(server);
+    const worker = await workerPid(port);
+    for (const pid of [server.pid, worker]) {
+      process.kill(pid, 'SIGUSR1');
+      // Caught by a handler of ours: bit 9 of the mask; the inspector's own thread would have blocked it.
+      const caught = /^SigCgt:\s*([0-9a-f]+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? '0';
+      assert.ok((BigInt(`0x${caught}`) >> 9n) & 1n);
+    }
+    assert.equal(await workerPid(port), worker);
+    server.child.kill('SIGTERM');
+    await server.ended();
+    assert.doesNotMatch(server.output, /Debugger|ws:\/\//);
   });
 
   test('ends in bounded time', async () => {

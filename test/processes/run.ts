@@ -76,6 +76,16 @@ export function run(
   );
 }
 
+/** Starts the tests' server program with so few descriptors a process. */
+export function runServerWithin(descriptors: number): Running {
+  const env = {
+    ...{ PATH: process.env['PATH'] ?? '', PORT: '0', WORKERS: '1', EMBED_CACHE_MB: '1' },
+    STORE_URL: `lmdb:${temporaryFolder()}/store`,
+  };
+  const command = [`ulimit -n ${descriptors}; exec "$0" "$1"`, process.execPath, program];
+  return new Running(spawn('bash', ['-c', ...command], { env, stdio: ['ignore', 'pipe', 'pipe'] }));
+}
+
 /** Starts the tests' server program on a free port with a data folder of its own, unless told otherwise. */
 export function runServer(environment: Readonly<Record<string, string>> = {}): Running {
   return run(program, [], {

@@ -197,7 +197,7 @@ test('a full disk is a 503; the rest is served, and writing goes on when there i
     context.skip('only root may mount a small file system');
     return;
   }
-  const environment = { ...environmentOf(data), EMBED_CACHE_MB: '64', LOG_LEVEL: 'warn' };
+  const environment = { ...environmentOf(data), EMBED_CACHE_MB: '64', LOG_LEVEL: 'warn', DISK_RESERVE: '0' };
   const server = run(main, ['serve'], environment);
   const [, shown] = await server.prints(/listens on http:\/\/127\.0\.0\.1:(\d+)/);
   assert.match(server.output, /computed vectors are not kept/, 'it starts without a cache that does not fit');

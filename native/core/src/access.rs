@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::mem;
 
 use crate::keys::{self, Hash, Known, Record, Status};
-use crate::limits::{KEYS, Limit, Limits, MONTH_MS, Now, Standing, Subject, Verdict};
+use crate::limits::{KEYS, Limit, Limits, MONTH_MS, Now, Standing, Subject, Verdict, Weight};
 
 /// What is decided of one request. The numbers are those that the binding returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +31,12 @@ pub enum Outcome {
     Revoked = 8,
     /// The key is suspended.
     Suspended = 9,
+    /// It passes, counted in the bucket of all addresses that found no slot.
+    Crowded = 10,
+    /// The minute's requests of the address's network are used up.
+    OverNetwork = 11,
+    /// The minute's requests of all addresses that found no slot are used up.
+    OverCrowd = 12,
 }
 
 impl From<Verdict> for Outcome {
@@ -41,6 +47,9 @@ impl From<Verdict> for Outcome {
             Verdict::OverMinute => Self::OverMinute,
             Verdict::OverMonth => Self::OverMonth,
             Verdict::Unloaded => Self::Unloaded,
+            Verdict::Crowded => Self::Crowded,
+            Verdict::OverNetwork => Self::OverNetwork,
+            Verdict::OverCrowd => Self::OverCrowd,
         }
     }
 }
@@ -148,15 +157,36 @@ impl Access {
     }
 
     /// Decides about a request of an address under the limit `kind`, which is not 0, and counts it.
-    pub fn admit_address(&self, kind: u8, address: &[u8], limit: Limit, now: Now) -> Decision {
-        let standing = self.limits.admit(self.limits.subject(kind, address), limit, now);
+    pub fn admit_address(
+        &self,
+        kind: u8,
+        address: &[u8],
+        limit: Limit,
+        weight: Weight,
+        now: Now,
+    ) -> Decision {
+        let address = self.limits.address(kind, address);
+        let standing = self.limits.admit_address(&address, limit, weight, now);
         Decision::of(standing, 0, standing.month_start_ms)
+    }
+
+    /// Decides about a request again that [`Outcome::Unloaded`] was said of.
+    pub fn admit_loaded(&self, kind: u8, address: &[u8], limit: Limit, weight: Weight, now: Now) -> Decision {
+        let address = self.limits.address(kind, address);
+        let standing = self.limits.admit_loaded(&address, limit, weight, now);
+        Decision::of(standing, 0, standing.month_start_ms)
+    }
+
+    /// Counts `count` more for an address that was admitted under the limit `kind`.
+    pub fn spend(&self, kind: u8, address: &[u8], per_minute: u32, count: u32, now: Now) {
+        let address = self.limits.address(kind, address);
+        self.limits.spend_address(&address, per_minute, count, now);
     }
 
     /// Undoes one [`Access::admit_address`].
     pub fn give_back(&self, kind: u8, address: &[u8], per_minute: u32) {
-        self.limits
-            .give_back(self.limits.subject(kind, address), per_minute);
+        let address = self.limits.address(kind, address);
+        self.limits.give_back_address(&address, per_minute, Weight::Whole);
     }
 
     /// Tells the usage that the store holds for a subject.

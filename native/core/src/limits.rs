@@ -1,10 +1,11 @@
 //! Limits that hold over every process of a machine: requests a minute as a token bucket (GCRA, ITU-T I.371),
 //! characters a month as a sum. They lie in one mapped file; every worker changes them with atomics.
 //!
-//! **Layout.** A header (magic, secret seed), then 2^17 slots of 64 bytes: the first half for keys, the
-//! second for addresses, so that a flood of addresses cannot take a key's slot. A subject (kind and bytes) is
-//! known by a 64-bit SipHash under the seed; nobody who does not know the seed can aim at a slot, and two of
-//! 131,072 subjects share a hash with a probability of 2^-31. Its slot is one of the 16 of its group.
+//! **Layout.** A header (magic, secret seed), then three areas of 2^16 slots of 64 bytes: one for keys, one
+//! for addresses, one for networks, so that a flood of addresses takes neither a key's slot nor a network's.
+//! A subject (kind and bytes) is known by a 64-bit SipHash under the seed; nobody who does not know the seed
+//! can aim at a slot, and two of 65,536 subjects share a hash with a probability of 2^-33. Its slot is one of
+//! the 16 of its group. After the areas stands one slot for each kind of limit: the crowd's.
 //!
 //! **Hits take no lock.** A slot's `bucket` is the time at which it is full again, and only ever moves
 //! forward while its owner changes: a compare-exchange from a value that was read while the owner stood there
@@ -16,10 +17,14 @@
 //!
 //! **Eviction forgives nothing.** A slot may go to another subject once its bucket is full and it was not
 //! charged for a minute: its usage is by then where the caller keeps it, and is loaded again at the next
-//! sight. A group whose 16 slots are all busy leaves the 17th subject uncounted ([`Verdict::Uncounted`]):
-//! whoever holds that many busy addresses is not bounded by limits on one address anyway, and nobody who pays
-//! is refused for want of room.
+//! sight. A group whose 16 slots are all busy has none for the 17th subject. A key then passes uncounted
+//! ([`Verdict::Uncounted`]): nobody who pays is refused for want of room. An address is counted in its kind's
+//! one bucket for all such newcomers, the crowd ([`Verdict::Crowded`]): no number of addresses ends a limit.
+//!
+//! **An address stands within its networks** ([`Address`]): their buckets are asked first, the widest one
+//! before all, so that a network that is over its limit claims no slot for another of its addresses.
 
+mod address;
 mod file;
 #[cfg(test)]
 mod naive;
@@ -33,15 +38,20 @@ use std::path::Path;
 
 use siphasher::sip::SipHasher24;
 
+pub use address::Address;
 use file::Mapped;
 use slot::{Reading, Slot, Taking};
 
-/// Slots of one file.
-const SLOTS: usize = 1 << 17;
+/// Slots of one area.
+const AREA_SLOTS: usize = 1 << 16;
+/// Slots that subjects may claim.
+const SLOTS: usize = 3 * AREA_SLOTS;
 /// Slots that one subject may have.
 const GROUP: usize = 16;
-/// Groups of either half.
-const HALF_GROUPS: usize = SLOTS / GROUP / 2;
+/// Groups of one area.
+const AREA_GROUPS: usize = AREA_SLOTS / GROUP;
+/// Kinds of limit, each with a crowd.
+const KINDS: usize = 1 << 8;
 /// How long after its last use a slot may go to another subject (ns). Longer than usage takes to be kept.
 pub const IDLE_NANOS: u64 = 60_000_000_000;
 /// A month: 30 days (ms).
@@ -79,6 +89,15 @@ pub struct Now {
     pub wall_ms: u64,
 }
 
+/// How much of a request's place in the minute one takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Weight {
+    /// All of it.
+    Whole,
+    /// A tenth: a request for the head of an answer.
+    Tenth,
+}
+
 /// What a limit says about one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -86,12 +105,18 @@ pub enum Verdict {
     Admitted,
     /// It passes uncounted: every slot of the group is busy.
     Uncounted,
+    /// It passes, counted in the bucket of all addresses that found every slot busy.
+    Crowded,
     /// The minute's requests are used up.
     OverMinute,
     /// The month's characters are used up.
     OverMonth,
     /// The month's usage is not known here: load it, then ask again.
     Unloaded,
+    /// The minute's requests of a network that the address lies in are used up.
+    OverNetwork,
+    /// The minute's requests of all addresses that found every slot busy are used up.
+    OverCrowd,
 }
 
 /// A verdict and what its answer tells the client.
@@ -130,11 +155,15 @@ impl Limits {
 
     /// The subject that `kind` and `bytes` name.
     pub fn subject(&self, kind: u8, bytes: &[u8]) -> Subject {
+        self.subject_in(if kind == KEYS { 0 } else { 1 }, kind, bytes)
+    }
+
+    fn subject_in(&self, area: usize, kind: u8, bytes: &[u8]) -> Subject {
         let mut hasher = SipHasher24::new_with_key(self.mapped.seed());
         hasher.write_u8(kind);
         hasher.write(bytes);
         let hash = hasher.finish();
-        let group = hash as usize % HALF_GROUPS + if kind == KEYS { 0 } else { HALF_GROUPS };
+        let group = hash as usize % AREA_GROUPS + area * AREA_GROUPS;
         Subject {
             tag: hash.max(1),
             first: group * GROUP,
@@ -143,21 +172,32 @@ impl Limits {
 
     /// Counts one request of `subject`, unless it is over a limit.
     pub fn admit(&self, subject: Subject, limit: Limit, now: Now) -> Standing {
+        self.admit_counted(subject, limit, Weight::Whole, now)
+            .unwrap_or_else(|| Standing::uncounted(Verdict::Uncounted, limit))
+    }
+
+    /// Counts one request of `subject`; nothing when it has no slot and finds none.
+    fn admit_counted(&self, subject: Subject, limit: Limit, weight: Weight, now: Now) -> Option<Standing> {
         loop {
-            let Some(slot) = self.find(subject).or_else(|| self.claim(subject, now.nanos)) else {
-                return Standing::uncounted(limit);
-            };
-            if let Some(standing) = admit_in(slot, subject.tag, limit, now) {
-                return standing;
+            let slot = self.find(subject).or_else(|| self.claim(subject, now.nanos))?;
+            if let Some(standing) = admit_in(slot, subject.tag, limit, weight, now) {
+                return Some(standing);
             }
         }
     }
 
     /// Undoes one [`Limits::admit`]: the request turned out not to count.
     pub fn give_back(&self, subject: Subject, per_minute: u32) {
-        if let (Some(slot), true) = (self.find(subject), per_minute > 0) {
-            slot.give_back(subject.tag, interval(per_minute));
+        self.give_back_counted(subject, per_minute, Weight::Whole);
+    }
+
+    /// Gives a request back to the subject's slot; false when it has none.
+    fn give_back_counted(&self, subject: Subject, per_minute: u32, weight: Weight) -> bool {
+        let found = self.find(subject);
+        if let (Some(slot), true) = (found, per_minute > 0) {
+            slot.give_back(subject.tag, cost(per_minute, weight));
         }
+        found.is_some()
     }
 
     /// Tells the usage that a store holds: `characters` in the month that began at `month_start_ms`. Months
@@ -229,13 +269,21 @@ fn interval(per_minute: u32) -> u64 {
     60_000_000_000 / u64::from(per_minute.clamp(1, MOST_PER_MINUTE))
 }
 
+/// The time that one request takes out of a bucket (ns).
+fn cost(per_minute: u32, weight: Weight) -> u64 {
+    match weight {
+        Weight::Whole => interval(per_minute),
+        Weight::Tenth => interval(per_minute) / 10,
+    }
+}
+
 /// The number, from 1, of the month that `at_ms` falls in, where month 1 began at `anchor_ms`.
 fn month_number(anchor_ms: u64, at_ms: u64) -> u64 {
     at_ms.saturating_sub(anchor_ms) / MONTH_MS + 1
 }
 
 /// Admits in the subject's slot; nothing when the slot has changed hands.
-fn admit_in(slot: &Slot, tag: u64, limit: Limit, now: Now) -> Option<Standing> {
+fn admit_in(slot: &Slot, tag: u64, limit: Limit, weight: Weight, now: Now) -> Option<Standing> {
     let mut month_start_ms = 0;
     let mut over = false;
     if limit.per_month > 0 {
@@ -253,7 +301,7 @@ fn admit_in(slot: &Slot, tag: u64, limit: Limit, now: Now) -> Option<Standing> {
         slot.touch(now.nanos);
         (Verdict::Admitted, Taking::default())
     } else {
-        let taking = slot.take(tag, limit.per_minute, now.nanos)?;
+        let taking = slot.take(tag, limit.per_minute, cost(limit.per_minute, weight), now.nanos)?;
         let passed = taking.wait_nanos == 0;
         (
             if passed {
@@ -301,7 +349,7 @@ impl Standing {
     }
 
     /// What a request is told that found every slot busy: as if it were the first.
-    fn uncounted(limit: Limit) -> Self {
+    fn uncounted(verdict: Verdict, limit: Limit) -> Self {
         let used_nanos = if limit.per_minute == 0 {
             0
         } else {
@@ -311,6 +359,6 @@ impl Standing {
             used_nanos,
             wait_nanos: 0,
         };
-        Self::of(Verdict::Uncounted, limit, taking)
+        Self::of(verdict, limit, taking)
     }
 }

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use fusegate_core::limits::{KEYS, Limit, Limits, MONTH_MS, Now, Verdict};
+use fusegate_core::limits::{KEYS, Limit, Limits, MONTH_MS, Now, Verdict, Weight};
 
 const FILE: &str = "FUSEGATE_TEST_LIMITS_FILE";
 const TASK: &str = "FUSEGATE_TEST_LIMITS_TASK";
@@ -94,6 +94,20 @@ fn meet(limits: &Limits) -> u64 {
 }
 const MET: u64 = 5_000;
 
+/// Requests that pass of one network, each process with addresses of its own.
+fn surround(limits: &Limits) -> u64 {
+    let passed = (0..SURROUNDING).filter(|at| {
+        let [high, low] = at.to_be_bytes();
+        let own = std::process::id() as u8;
+        let address = limits.address(1, &[0x20, 1, 0xd, 0xb8, 0, own & 1, high, low]);
+        let standing = limits.admit_address(&address, a_minute(9), Weight::Whole, START);
+        assert_ne!(standing.verdict, Verdict::Crowded);
+        standing.verdict == Verdict::Admitted
+    });
+    passed.count() as u64
+}
+const SURROUNDING: u16 = 20_000;
+
 /// Characters charged to one subject.
 fn charge(limits: &Limits) -> u64 {
     let subject = limits.subject(KEYS, b"one");
@@ -146,6 +160,7 @@ fn child() {
     let count = match task.as_str() {
         "hammer" => hammer(&limits),
         "meet" => meet(&limits),
+        "surround" => surround(&limits),
         "charge" => charge(&limits),
         "churn" => churn(&limits, age_of(Path::new(&file))),
         other => panic!("no task {other}"),
@@ -163,6 +178,16 @@ fn exactly_the_limit_passes_over_processes() {
 fn a_first_sight_in_every_process_is_one_subject() {
     let scratch = Scratch::new("meet");
     assert_eq!(total("meet", &scratch.0), MET);
+}
+
+#[test]
+fn a_network_is_one_limit_over_processes() {
+    let scratch = Scratch::new("surround");
+    let passed = total("surround", &scratch.0);
+    let networks: u64 = 2;
+    assert!(passed <= networks * 64 * 9, "{passed} of two networks passed");
+    // What a request takes before its address refuses it may refuse another for a moment, never let one pass.
+    assert!(passed > 32 * 9, "{passed} passed");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use fusegate_core::access::{self, Decision, Delta};
 use fusegate_core::keys::{self, Hash, Record, Status};
-use fusegate_core::limits::{Limit, Limits, Now};
+use fusegate_core::limits::{Limit, Limits, Now, Weight};
 use napi::bindgen_prelude::{Buffer, Error, Float64ArraySlice, Result};
 use napi_derive::napi;
 
@@ -52,11 +52,12 @@ pub struct UsageDelta {
 
 /// Keys and limits of one process; the limits are shared by all that open the same file.
 ///
-/// The two `admit` functions return: 0 admitted, 1 admitted uncounted (no slot free), 2 over the minute, 3
+/// The three `admit` functions return: 0 admitted, 1 admitted uncounted (no slot free), 2 over the minute, 3
 /// over the month, 4 usage to be loaded first, 5 a key unknown here, 6 no key or mistyped, 7 expired, 8
-/// revoked, 9 suspended. For 0 to 3 they set `facts`: requests left, seconds until the bucket is full,
-/// seconds until a refused request passes, the tier's index, when the month began (ms since 1970; 0 where
-/// none is counted).
+/// revoked, 9 suspended, 10 admitted in the crowd of addresses that found no slot, 11 over the minute of the
+/// address's network, 12 over the minute of the crowd. For 0 to 3 and 10 to 12 they set `facts`: requests
+/// left, seconds until the bucket is full, seconds until a refused request passes, the tier's index, when the
+/// month began (ms since 1970; 0 where none is counted).
 #[napi]
 pub struct Access {
     inner: access::Access,
@@ -83,7 +84,8 @@ impl Access {
         told(self.inner.admit_key(key.as_bytes(), now(micros, now_ms)), facts)
     }
 
-    /// Decides about a request of an address under the limit `kind` (1 to 255) and counts it.
+    /// Decides about a request of an address under the limit `kind` (1 to 255) and counts it. `head`: it
+    /// asks for the head of an answer alone, and counts a tenth.
     #[napi]
     #[allow(
         clippy::too_many_arguments,
@@ -95,13 +97,52 @@ impl Access {
         address: &[u8],
         requests_per_minute: u32,
         characters_per_month: f64,
+        head: bool,
         micros: f64,
         now_ms: f64,
         facts: Float64ArraySlice<'_>,
     ) -> u32 {
         let limit = limit(requests_per_minute, characters_per_month);
         let moment = now(micros, now_ms);
-        told(self.inner.admit_address(kind, address, limit, moment), facts)
+        told(
+            self.inner
+                .admit_address(kind, address, limit, weight(head), moment),
+            facts,
+        )
+    }
+
+    /// Decides again after `admitAddress` returned 4 and the usage was loaded.
+    #[napi]
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "an object would cost more than the check"
+    )]
+    pub fn admit_loaded(
+        &self,
+        kind: u8,
+        address: &[u8],
+        requests_per_minute: u32,
+        characters_per_month: f64,
+        head: bool,
+        micros: f64,
+        now_ms: f64,
+        facts: Float64ArraySlice<'_>,
+    ) -> u32 {
+        let limit = limit(requests_per_minute, characters_per_month);
+        let moment = now(micros, now_ms);
+        told(
+            self.inner
+                .admit_loaded(kind, address, limit, weight(head), moment),
+            facts,
+        )
+    }
+
+    /// Counts `count` more for an address that `admitAddress` let pass; its buckets may owe afterwards.
+    #[napi]
+    pub fn spend(&self, kind: u8, address: &[u8], requests_per_minute: u32, count: u32, micros: f64) {
+        let moment = now(micros, 0.0);
+        self.inner
+            .spend(kind, address, requests_per_minute, count, moment);
     }
 
     /// Undoes one `admitAddress`: the request turned out not to count.
@@ -205,6 +246,10 @@ fn limit(per_minute: u32, per_month: f64) -> Limit {
         per_minute,
         per_month: per_month as u64,
     }
+}
+
+fn weight(head: bool) -> Weight {
+    if head { Weight::Tenth } else { Weight::Whole }
 }
 
 fn nanos(micros: f64) -> u64 {

@@ -34,7 +34,13 @@ describe('card', { skip: nodesSkip, timeout: 300_000 }, () => {
   async function start(more: Record<string, string> = {}): Promise<void> {
     server = launch({
       ...{ STORE_URL: `lmdb:${data}/store`, PORT: '0', WORKERS: '1', RATE_SOURCE: 'fixed:60000' },
-      ...{ PUBLIC_URL: 'https://fuse.example', CHECKOUT_REQUESTS_PER_MINUTE: '0' },
+      ...{
+        PUBLIC_URL: 'https://fuse.example',
+        CHECKOUT_REQUESTS_PER_MINUTE: '0',
+        POLLS_PER_MINUTE: '0',
+        PAGES_PER_MINUTE: '0',
+        CARD_EVENTS_PER_MINUTE: '0',
+      },
       ...{ STRIPE_SECRET_KEY: 'sk_test_123', STRIPE_WEBHOOK_SECRET: secret },
       STRIPE_API_BASE: `http://127.0.0.1:${nodes.stripeMockPort}`,
       ...more,

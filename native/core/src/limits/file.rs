@@ -3,14 +3,15 @@
 use std::io;
 use std::path::Path;
 
-use super::SLOTS;
 use super::slot::Slot;
+use super::{KINDS, SLOTS};
 use crate::mapped::{self, Locked, MappedFile};
 
-const MAGIC: [u8; 8] = *b"fglimit1";
+const MAGIC: [u8; 8] = *b"fglimit2";
 /// Bytes before the slots: the magic, the seed, zeros.
 const HEADER_BYTES: usize = 4096;
-const FILE_BYTES: usize = HEADER_BYTES + SLOTS * size_of::<Slot>();
+/// Length of the file.
+pub const FILE_BYTES: usize = HEADER_BYTES + (SLOTS + KINDS) * size_of::<Slot>();
 const SEED_AT: usize = MAGIC.len();
 
 /// Makes the file anew, its slots free.
@@ -40,13 +41,18 @@ impl Mapped {
     }
 
     pub fn slots(&self) -> &[Slot] {
-        // SAFETY: HEADER_BYTES into a page-aligned mapping is aligned for Slot, SLOTS of them fit, every bit
-        // pattern is a Slot, and all processes reach them by atomics alone. The slice lives no longer than
-        // the mapping.
+        // SAFETY: HEADER_BYTES into a page-aligned mapping is aligned for Slot, SLOTS and KINDS of them fit,
+        // every bit pattern is a Slot, and all processes reach them by atomics alone. The slice lives no
+        // longer than the mapping.
         unsafe {
             let first = self.file.start().add(HEADER_BYTES).cast::<Slot>();
-            std::slice::from_raw_parts(first, SLOTS)
+            std::slice::from_raw_parts(first, SLOTS + KINDS)
         }
+    }
+
+    /// The slot that no subject claims, of one kind of limit.
+    pub fn crowd(&self, kind: u8) -> &Slot {
+        &self.slots()[SLOTS + usize::from(kind)]
     }
 
     /// Locks the file. A lock that the system refuses leaves admission as exact as one process alone is.

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::{Limit, MONTH_MS, Now, Standing, Verdict};
+use super::{Limit, MONTH_MS, Now, Standing, Verdict, Weight};
 
 #[derive(Default)]
 struct Holder {
@@ -29,8 +29,17 @@ impl Naive {
     }
 
     pub fn admit(&mut self, who: u64, limit: Limit, now: Now) -> Standing {
+        self.admit_weighted(who, limit, Weight::Whole, now)
+    }
+
+    pub fn admit_weighted(&mut self, who: u64, limit: Limit, weight: Weight, now: Now) -> Standing {
         let holder = self.holder(who, now.nanos);
         let nanos_each = 60_000_000_000 / u64::from(limit.per_minute);
+        let cost = if weight == Weight::Tenth {
+            nanos_each / 10
+        } else {
+            nanos_each
+        };
         let depth = nanos_each * u64::from(limit.per_minute);
         let mut month_start_ms = 0;
         let mut verdict = Verdict::Admitted;
@@ -49,11 +58,11 @@ impl Naive {
             }
         }
         if verdict == Verdict::Admitted {
-            if holder.missing_nanos + nanos_each > depth {
+            if holder.missing_nanos + cost > depth {
                 verdict = Verdict::OverMinute;
-                retry_seconds = (holder.missing_nanos + nanos_each - depth).div_ceil(1_000_000_000);
+                retry_seconds = (holder.missing_nanos + cost - depth).div_ceil(1_000_000_000);
             } else {
-                holder.missing_nanos += nanos_each;
+                holder.missing_nanos += cost;
             }
         }
         let missing = if verdict == Verdict::Unloaded {
@@ -63,10 +72,61 @@ impl Naive {
         };
         Standing {
             verdict,
-            remaining: ((depth - missing) / nanos_each) as u32,
+            remaining: (depth.saturating_sub(missing) / nanos_each) as u32,
             full_in_seconds: missing.div_ceil(1_000_000_000),
             retry_seconds,
             month_start_ms,
+        }
+    }
+
+    /// An address within networks, the widest first, each with how many times the rate it has: every one of
+    /// them must have room. What is not known of the month leaves the networks' share taken.
+    pub fn admit_within(
+        &mut self,
+        networks: &[(u64, u32)],
+        who: u64,
+        limit: Limit,
+        weight: Weight,
+        now: Now,
+    ) -> Standing {
+        let of_network = |times: u32| Limit {
+            per_minute: (u64::from(limit.per_minute) * u64::from(times)).min(1_000_000) as u32,
+            per_month: 0,
+        };
+        let mut remaining = limit.per_minute;
+        let mut taken = Vec::new();
+        for &(network, times) in networks {
+            let mut standing = self.admit_weighted(network, of_network(times), weight, now);
+            if standing.verdict == Verdict::OverMinute {
+                self.give_back(&taken, weight, now.nanos);
+                standing.verdict = Verdict::OverNetwork;
+                return standing;
+            }
+            remaining = remaining.min(standing.remaining);
+            taken.push((network, of_network(times).per_minute));
+        }
+        let mut standing = self.admit_weighted(who, limit, weight, now);
+        if !matches!(standing.verdict, Verdict::Admitted | Verdict::Unloaded) {
+            self.give_back(&taken, weight, now.nanos);
+        }
+        standing.remaining = standing.remaining.min(remaining);
+        standing
+    }
+
+    pub fn give_back(&mut self, taken: &[(u64, u32)], weight: Weight, nanos: u64) {
+        for &(who, per_minute) in taken {
+            let each = 60_000_000_000 / u64::from(per_minute);
+            let cost = if weight == Weight::Tenth { each / 10 } else { each };
+            let holder = self.holder(who, nanos);
+            holder.missing_nanos = holder.missing_nanos.saturating_sub(cost);
+        }
+    }
+
+    /// Counts `count` more, whatever is left.
+    pub fn spend(&mut self, from: &[(u64, u32)], count: u32, nanos: u64) {
+        for &(who, per_minute) in from {
+            let each = 60_000_000_000 / u64::from(per_minute);
+            self.holder(who, nanos).missing_nanos += each * u64::from(count);
         }
     }
 

@@ -73,17 +73,17 @@ impl Slot {
         self.belongs_to(0)
     }
 
-    /// Takes one request from the owner's bucket; nothing when the slot has changed hands.
-    pub fn take(&self, tag: u64, per_minute: u32, nanos: u64) -> Option<Taking> {
-        let interval = interval(per_minute);
-        let depth = interval * u64::from(per_minute);
+    /// Takes `cost` (ns) from the owner's bucket; nothing when the slot has changed hands. A slot that no
+    /// subject may claim is the owner's of tag 0.
+    pub fn take(&self, tag: u64, per_minute: u32, cost: u64, nanos: u64) -> Option<Taking> {
+        let depth = interval(per_minute) * u64::from(per_minute);
         loop {
             let full_at = self.bucket.load(SeqCst);
             if !self.belongs_to(tag) {
                 return None;
             }
             let used_nanos = full_at.saturating_sub(nanos);
-            let used_after = used_nanos + interval;
+            let used_after = used_nanos + cost;
             if used_after > depth {
                 let wait_nanos = used_after - depth;
                 return Some(Taking {
@@ -106,6 +106,25 @@ impl Slot {
         }
     }
 
+    /// Takes `cost` (ns) whatever the owner's bucket holds: it may owe afterwards. False when the slot has
+    /// changed hands.
+    pub fn spend(&self, tag: u64, cost: u64, nanos: u64) -> bool {
+        loop {
+            let full_at = self.bucket.load(SeqCst);
+            if !self.belongs_to(tag) {
+                return false;
+            }
+            let next = full_at.max(nanos).saturating_add(cost);
+            if self
+                .bucket
+                .compare_exchange(full_at, next, SeqCst, SeqCst)
+                .is_ok()
+            {
+                return true;
+            }
+        }
+    }
+
     /// How the bucket stands, without taking from it.
     pub fn look(&self, per_minute: u32, nanos: u64) -> Taking {
         let used_nanos = self.bucket.load(SeqCst).saturating_sub(nanos);
@@ -115,14 +134,14 @@ impl Slot {
         }
     }
 
-    /// Gives one request back to the owner's bucket.
-    pub fn give_back(&self, tag: u64, interval: u64) {
+    /// Gives `cost` (ns) back to the owner's bucket.
+    pub fn give_back(&self, tag: u64, cost: u64) {
         loop {
             let full_at = self.bucket.load(SeqCst);
             if !self.belongs_to(tag) {
                 return;
             }
-            let earlier = full_at.saturating_sub(interval);
+            let earlier = full_at.saturating_sub(cost);
             if self
                 .bucket
                 .compare_exchange(full_at, earlier, SeqCst, SeqCst)

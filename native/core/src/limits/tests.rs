@@ -159,7 +159,7 @@ fn a_file_of_another_kind_is_refused() {
     let path = std::env::temp_dir().join(format!("fusegate-limits-{}-foreign", std::process::id()));
     std::fs::write(&path, b"short").expect("a writable temporary folder");
     assert!(Limits::open(&path).is_err());
-    std::fs::write(&path, vec![0; 4096 + SLOTS * 64]).expect("a writable temporary folder");
+    std::fs::write(&path, vec![0; file::FILE_BYTES]).expect("a writable temporary folder");
     assert!(Limits::open(&path).is_err());
     std::fs::remove_file(&path).expect("the file just written");
 }
@@ -240,6 +240,129 @@ fn an_evicted_subject_is_loaded_again_and_a_charged_one_stays() {
     );
 }
 
+/// Addresses of one IPv6 network, as limits count them.
+fn slash_64(network: u64, subnet: u16) -> [u8; 8] {
+    (network << 16 | u64::from(subnet)).to_be_bytes()
+}
+
+#[test]
+fn a_network_has_64_times_an_address_and_an_eighth_of_that_for_its_own_networks() {
+    let Scratch { ref limits, .. } = Scratch::new("networks");
+    let passed = |from: &[[u8; 8]]| {
+        let admit = |bytes: &&[u8; 8]| {
+            let address = limits.address(1, *bytes);
+            let standing = limits.admit_address(&address, a_minute(3), Weight::Whole, START);
+            standing.verdict == Verdict::Admitted
+        };
+        from.iter().filter(admit).count()
+    };
+    let one: Vec<_> = (0..100).map(|_| slash_64(1, 0)).collect();
+    assert_eq!(passed(&one), 3, "an address");
+    let narrow: Vec<_> = (0..=255).map(|at| slash_64(2, at)).collect();
+    assert_eq!(passed(&narrow), 8 * 3, "a /56");
+    let wide: Vec<_> = (0..=65_535).map(|at| slash_64(3, at)).collect();
+    assert_eq!(passed(&wide), 64 * 3, "a /48");
+    let told = limits.admit_address(
+        &limits.address(1, &slash_64(3, 9)),
+        a_minute(3),
+        Weight::Whole,
+        START,
+    );
+    assert_eq!((told.verdict, told.remaining), (Verdict::OverNetwork, 0));
+    assert_eq!(told.retry_seconds, 1);
+    let ipv4 = (0..=255_u8).filter(|&last| {
+        let address = limits.address(1, &[192, 0, 2, last]);
+        limits
+            .admit_address(&address, a_minute(3), Weight::Whole, START)
+            .verdict
+            == Verdict::Admitted
+    });
+    assert_eq!(ipv4.count(), 64 * 3, "a /24");
+}
+
+#[test]
+fn no_number_of_addresses_ends_a_limit() {
+    let Scratch { ref limits, .. } = Scratch::new("crowd");
+    let admit = |bytes: &[u8]| {
+        let address = limits.address(1, bytes);
+        limits.admit_address(&address, a_minute(6), Weight::Whole, START)
+    };
+    // Each of a network of its own, until no newcomer finds a slot.
+    let filled = (0..400_000_u64).map(|at| admit(&slash_64(at, 0)).verdict);
+    let passed = filled.filter(|verdict| *verdict != Verdict::OverCrowd).count();
+    assert!(passed < SLOTS, "{passed} passed");
+    // 150,000 of one /47, as they were seen to end the limits.
+    let flood = (0..150_000_u64).map(|at| slash_64(1 << 40 | at >> 16, at as u16));
+    let more = flood.filter(|bytes| {
+        let verdict = admit(bytes).verdict;
+        !matches!(verdict, Verdict::OverCrowd | Verdict::OverNetwork)
+    });
+    assert!(more.count() <= 3 * 64 * 6, "what three /48 have");
+    let strangers = (0..1_000_u64).map(|at| slash_64(1 << 41 | at, 0));
+    let (over, told): (Vec<_>, Vec<_>) = strangers
+        .map(|bytes| admit(&bytes))
+        .partition(|standing| standing.verdict == Verdict::OverCrowd);
+    assert!(over.len() > 600, "most find no slot: {}", over.len());
+    assert!(told.iter().all(|standing| standing.verdict == Verdict::Admitted));
+    assert!(over.iter().all(|standing| standing.retry_seconds == 1));
+    // A kind of limit that nobody has flooded is as it was, and the crowd's bucket fills again.
+    let other = limits.address(2, &slash_64(1 << 42, 0));
+    let standing = limits.admit_address(&other, a_minute(6), Weight::Whole, START);
+    assert!(matches!(standing.verdict, Verdict::Admitted | Verdict::Crowded));
+    let in_a_second = later(SECOND);
+    let again = (0..1_000_u64).filter(|at| {
+        let address = limits.address(1, &slash_64(1 << 41 | at, 1));
+        let standing = limits.admit_address(&address, a_minute(6), Weight::Whole, in_a_second);
+        standing.verdict == Verdict::Crowded
+    });
+    assert_eq!(again.count(), 6, "six of 64 times six a minute");
+}
+
+#[test]
+fn a_refused_or_undone_request_takes_nothing_from_a_network() {
+    let Scratch { ref limits, .. } = Scratch::new("undone");
+    let limit = a_minute(2);
+    let admit = |last: u16| {
+        let address = limits.address(1, &slash_64(7, last));
+        limits
+            .admit_address(&address, limit, Weight::Whole, START)
+            .verdict
+    };
+    for _ in 0..50 {
+        admit(0);
+    }
+    let passed = (1..=255).filter(|&last| admit(last) == Verdict::Admitted).count();
+    assert_eq!(passed, 14, "two of the sixteen of the /56 went to the first");
+    let undone = limits.address(1, &slash_64(7, 0));
+    limits.give_back_address(&undone, 2, Weight::Whole);
+    assert_eq!(admit(0), Verdict::Admitted);
+    assert_eq!(admit(0), Verdict::OverNetwork);
+}
+
+#[test]
+fn what_was_spent_beyond_a_bucket_is_waited_for() {
+    let Scratch { ref limits, .. } = Scratch::new("spent");
+    let address = limits.address(1, &[192, 0, 2, 1]);
+    let admit = |now| limits.admit_address(&address, a_minute(60), Weight::Whole, now);
+    assert_eq!(admit(START).verdict, Verdict::Admitted);
+    limits.spend_address(&address, 60, 119, START);
+    let owing = admit(START);
+    assert_eq!((owing.verdict, owing.retry_seconds), (Verdict::OverMinute, 61));
+    assert_eq!(admit(later(60 * SECOND)).verdict, Verdict::OverMinute);
+    assert_eq!(admit(later(61 * SECOND)).verdict, Verdict::Admitted);
+}
+
+#[test]
+fn the_head_of_an_answer_counts_a_tenth() {
+    let Scratch { ref limits, .. } = Scratch::new("heads");
+    let address = limits.address(1, &[192, 0, 2, 1]);
+    let heads = (0..100).filter(|_| {
+        let standing = limits.admit_address(&address, a_minute(6), Weight::Tenth, START);
+        standing.verdict == Verdict::Admitted
+    });
+    assert_eq!(heads.count(), 60);
+}
+
 #[derive(Clone, Debug)]
 enum Step {
     Wait(u64),
@@ -257,8 +380,117 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
+#[derive(Clone, Debug)]
+enum AddressStep {
+    Wait(u64),
+    Admit(u8, u8, u8, bool),
+    Load(u8, u8, u8),
+    GiveBack(u8, u8, u8),
+    Spend(u8, u8, u8, u32),
+}
+
+/// The bytes of one of few addresses: IPv4 where the first is even.
+fn few(a: u8, b: u8, c: u8) -> Vec<u8> {
+    if a.is_multiple_of(2) {
+        vec![192, 0, a, b * 4 + c]
+    } else {
+        vec![0x20, 1, 0xd, 0xb8, 0, a, b, c]
+    }
+}
+
+fn address_step() -> impl Strategy<Value = AddressStep> {
+    let one = || (0..4_u8, 0..3_u8, 0..4_u8);
+    prop_oneof![
+        1 => prop_oneof![0..5 * SECOND, 0..90 * SECOND].prop_map(AddressStep::Wait),
+        20 => (one(), any::<bool>()).prop_map(|((a, b, c), head)| AddressStep::Admit(a, b, c, head)),
+        2 => one().prop_map(|(a, b, c)| AddressStep::Load(a, b, c)),
+        2 => one().prop_map(|(a, b, c)| AddressStep::GiveBack(a, b, c)),
+        1 => (one(), 0..9_u32).prop_map(|((a, b, c), count)| AddressStep::Spend(a, b, c, count)),
+    ]
+}
+
+/// A holder's number for bytes of any length.
+fn number(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(1, |sum, byte| sum << 8 | u64::from(*byte)) ^ (bytes.len() as u64) << 60
+}
+
+/// The networks of an address with their rates, the widest first.
+fn networks_of(bytes: &[u8]) -> Vec<(u64, u32)> {
+    match bytes.len() {
+        4 => vec![(number(&bytes[..3]), 64)],
+        _ => vec![(number(&bytes[..6]), 64), (number(&bytes[..7]), 8)],
+    }
+}
+
+/// What each network may have a minute.
+fn rates(networks: &[(u64, u32)], per_minute: u32) -> Vec<(u64, u32)> {
+    let rate = |&(who, times): &(u64, u32)| (who, per_minute.saturating_mul(times).min(MOST_PER_MINUTE));
+    networks.iter().map(rate).collect()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn addresses_within_networks_are_what_the_naive_reading_says(
+        per_minute in prop_oneof![1..4_u32, Just(MOST_PER_MINUTE)],
+        per_month in prop_oneof![Just(0), Just(5_u64)],
+        steps in prop::collection::vec(address_step(), 1..900),
+    ) {
+        let Scratch { ref limits, .. } = Scratch::new("naive-addresses");
+        let limit = Limit { per_minute, per_month };
+        let mut naive = Naive::default();
+        let mut now = START;
+        for step in steps {
+            match step {
+                AddressStep::Wait(nanos) => {
+                    now.nanos += nanos;
+                    now.wall_ms += nanos / 1_000_000;
+                }
+                AddressStep::Admit(a, b, c, head) => {
+                    let bytes = few(a, b, c);
+                    let weight = if head { Weight::Tenth } else { Weight::Whole };
+                    let told = limits.admit_address(&limits.address(1, &bytes), limit, weight, now);
+                    let networks = networks_of(&bytes);
+                    prop_assert_eq!(told, naive.admit_within(&networks, number(&bytes), limit, weight, now));
+                    if told.verdict == Verdict::Unloaded {
+                        limits.load(limits.subject(1, &bytes), START.wall_ms, 0, now.nanos);
+                        naive.load(number(&bytes), START.wall_ms, 0, now.nanos);
+                        let again = limits.admit_loaded(&limits.address(1, &bytes), limit, weight, now);
+                        naive.give_back(&rates(&networks, per_minute), weight, now.nanos);
+                        let naively = naive.admit_within(&networks, number(&bytes), limit, weight, now);
+                        prop_assert_eq!(again, naively);
+                    }
+                }
+                AddressStep::Load(a, b, c) => {
+                    let bytes = few(a, b, c);
+                    limits.load(limits.subject(1, &bytes), START.wall_ms, 9, now.nanos);
+                    naive.load(number(&bytes), START.wall_ms, 9, now.nanos);
+                }
+                AddressStep::Spend(a, b, c, count) => {
+                    let bytes = few(a, b, c);
+                    // Only who was admitted spends.
+                    if limits.find(limits.subject(1, &bytes)).is_some() {
+                        limits.spend_address(&limits.address(1, &bytes), per_minute, count, now);
+                        let mut from = rates(&networks_of(&bytes), per_minute);
+                        from.push((number(&bytes), per_minute));
+                        naive.spend(&from, count, now.nanos);
+                    }
+                }
+                AddressStep::GiveBack(a, b, c) => {
+                    let bytes = few(a, b, c);
+                    let own = limits.subject(1, &bytes);
+                    // Only what was counted is given back.
+                    if limits.find(own).is_some() {
+                        limits.give_back_address(&limits.address(1, &bytes), per_minute, Weight::Whole);
+                        let mut taken = rates(&networks_of(&bytes), per_minute);
+                        taken.push((number(&bytes), per_minute));
+                        naive.give_back(&taken, Weight::Whole, now.nanos);
+                    }
+                }
+            }
+        }
+    }
 
     #[test]
     fn limits_are_what_the_naive_reading_says(

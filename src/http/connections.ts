@@ -1,0 +1,165 @@
+/**
+ * Connections of one worker against their limits. uWebSockets.js reports each one as it opens, with its
+ * address, and as it closes, without: whose are open is read from the kernel's table (Linux), and only once
+ * there are so many that one address may have too many.
+ */
+import { readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { unmapped } from '../system/network.js';
+import type { Log } from '../system/log.js';
+import { single, type Metric } from '../system/metrics.js';
+import type { HttpResponse, TemplatedApp } from './uws.js';
+
+/** What bounds connections. */
+export interface ConnectionBounds {
+  /** Connections of this worker. */
+  readonly most: number;
+  /** Workers that share the port, and with it the connections of an address. */
+  readonly workers: number;
+  /** Whether an address is a proxy's, which stands for many clients. */
+  readonly isProxy: (address: Uint8Array) => boolean;
+}
+
+/** Which share of all connections one address may have. */
+const addressShare = 8;
+
+/** Descriptors that connections leave to files, the store and other parts. */
+const otherDescriptors = 256;
+
+/** Connections in the kernel's state ESTABLISHED, as its table writes it. */
+const established = '01';
+
+/** How many descriptors this process may have; Infinity where the system does not tell. */
+export function descriptorLimit(
+  read: () => string = () => readFileSync('/proc/self/limits', 'utf8'),
+): number {
+  try {
+    const limit = /^Max open files +(\d+)/m.exec(read())?.[1];
+    return limit === undefined ? Infinity : Number(limit);
+  } catch {
+    return Infinity;
+  }
+}
+
+/** As many connections as the process has descriptors for: one more would be accepted again and again. */
+export function affordable(most: number, descriptors: number): number {
+  return Math.max(16, Math.min(most, descriptors - otherDescriptors));
+}
+
+/** The remote addresses of a kernel table's connections to a local port, as limits count them. */
+export function connectedTo(port: number, table: string): Map<string, number> {
+  const counts = new Map<string, number>();
+  const local = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
+  for (const line of table.split('\n')) {
+    const [, localAddress = '', remote = '', state] = line.trim().split(/ +/, 4);
+    if (state !== established || !localAddress.endsWith(local)) continue;
+    const name = nameOf(wordsToBytes(remote.slice(0, remote.indexOf(':'))));
+    counts.set(name, (counts.get(name) ?? 0) + 1);
+  }
+  return counts;
+}
+
+/** An address as the kernel writes it: words of four bytes, each in the machine's order (little-endian). */
+function wordsToBytes(hex: string): Uint8Array {
+  const bytes = Buffer.from(hex, 'hex');
+  return bytes.length % 4 === 0 ? bytes.swap32() : bytes;
+}
+
+/** An address as connections count it: IPv4 whole, IPv6 by its /64. */
+function nameOf(address: Uint8Array): string {
+  const plain = unmapped(address);
+  return Buffer.from(plain.length === 16 ? plain.subarray(0, 8) : plain).toString('hex');
+}
+
+/** Counts the connections of one worker and closes those beyond the limits. */
+export class Connections {
+  private open = 0;
+  private refused = 0;
+  private readonly ports: number[] = [];
+  /** Connections by address at the last look, and those that opened since. */
+  private seen = new Map<string, number>();
+  private since = new Map<string, number>();
+  private looking: Promise<void> | undefined;
+
+  constructor(
+    private readonly bounds: ConnectionBounds,
+    private readonly log: Pick<Log, 'warn'>,
+  ) {}
+
+  /** Has an app report its connections. */
+  watch(app: TemplatedApp): void {
+    app.filter((response, change) => {
+      this.open += change as number;
+      if ((change as number) > 0) this.take(response);
+    });
+  }
+
+  /** Adds a port whose connections the kernel is asked about. */
+  listensOn(port: number): void {
+    this.ports.push(port);
+  }
+
+  /** Looks at the kernel's table while there may be an address with too many; called about once a second. */
+  look(): Promise<void> {
+    if (this.open <= this.perAddress() / 2) {
+      this.seen.clear();
+      this.since.clear();
+      return Promise.resolve();
+    }
+    this.looking ??= this.readTables().finally(() => (this.looking = undefined));
+    return this.looking;
+  }
+
+  metrics(): Metric[] {
+    return [
+      single('gauge', 'fusegate_http_connections', 'Open connections.', this.open),
+      single(
+        'counter',
+        'fusegate_http_connections_refused_total',
+        'Connections closed at once because there were too many, of one address or of all.',
+        this.refused,
+      ),
+    ];
+  }
+
+  private perAddress(): number {
+    return Math.max(1, Math.floor(this.bounds.most / addressShare));
+  }
+
+  private take(response: HttpResponse): void {
+    if (this.open > this.bounds.most) {
+      this.refuse(response);
+      return;
+    }
+    const address = unmapped(new Uint8Array(response.getRemoteAddress()));
+    if (this.bounds.isProxy(address)) return;
+    const name = nameOf(address);
+    const opened = (this.since.get(name) ?? 0) + 1;
+    this.since.set(name, opened);
+    // The kernel's table has the connections of every worker, which it hands out evenly.
+    const before = (this.seen.get(name) ?? 0) / this.bounds.workers;
+    // Many that opened may have closed again: only while many are open does it matter.
+    if (this.open > this.perAddress() && before + opened > this.perAddress()) this.refuse(response);
+  }
+
+  private refuse(response: HttpResponse): void {
+    if (this.refused === 0)
+      this.log.warn({ connections: this.open }, 'connections beyond the limit are closed');
+    this.refused += 1;
+    response.close();
+  }
+
+  private async readTables(): Promise<void> {
+    const counts = new Map<string, number>();
+    for (const file of ['/proc/net/tcp', '/proc/net/tcp6']) {
+      const table = await readFile(file, 'latin1').catch(() => '');
+      for (const port of this.ports) {
+        for (const [name, count] of connectedTo(port, table)) {
+          counts.set(name, (counts.get(name) ?? 0) + count);
+        }
+      }
+    }
+    this.seen = counts;
+    this.since = new Map();
+  }
+}

@@ -1,0 +1,13 @@
+/** Settings of pages. */
+import type { Settings } from '../system/settings.js';
+import { perMinute } from '../system/settingValues.js';
+
+/** How often an address may read pages. */
+export const pageSettings = {
+  /** Quotes, prices and pages a minute, by address; 0: no limit. */
+  pagesPerMinute: perMinute(
+    'PAGES_PER_MINUTE',
+    600,
+    'Quotes, prices, QR codes and pages a minute, by address; 0 is no limit.',
+  ),
+} as const satisfies Settings;

@@ -1,0 +1,73 @@
+/** How much of the disk is left: what strangers may write ends before what was paid for does. */
+import { statfsSync } from 'node:fs';
+import { statfs } from 'node:fs/promises';
+import type { Clock, Timer } from './clock.js';
+import type { Log } from './log.js';
+
+/** Bytes kept where the operator sets nothing: the smaller of 2 GiB and 5 % of the file system. */
+const reserveBytes = 2 * 1024 ** 3;
+const reserveShare = 0.05;
+
+/** How often the file system is looked at (ms). */
+const lookMs = 1_000;
+
+/** What a file system tells. */
+interface Room {
+  readonly bsize: number;
+  readonly blocks: number;
+  readonly bavail: number;
+}
+
+/** What a reserve is made of. */
+export interface DiskReserveParts {
+  readonly folder: string;
+  /** Bytes to keep; 0: none; null: by the size of the file system. */
+  readonly bytes: number | null;
+  readonly clock: Pick<Clock, 'every'>;
+  readonly log: Pick<Log, 'warn' | 'info'>;
+  /** Looks at the file system of a folder; {@link statfs} when not given. */
+  readonly look?: (folder: string) => Promise<Room>;
+}
+
+/** Whether less is left than the reserve. */
+export function isLow({ bsize, blocks, bavail }: Room, bytes: number | null): boolean {
+  return bavail * bsize < (bytes ?? Math.min(reserveBytes, blocks * bsize * reserveShare));
+}
+
+/** Follows what is left of the file system that holds a folder. */
+export class DiskReserve {
+  private low = false;
+  private readonly timer: Timer | undefined;
+
+  constructor(private readonly parts: DiskReserveParts) {
+    if (parts.bytes === 0) return;
+    this.take(statfsSync(parts.folder));
+    this.timer = parts.clock.every(lookMs, () => void this.look());
+  }
+
+  /** Whether what strangers send must not be stored now. */
+  readonly isReserved = (): boolean => this.low;
+
+  /** Looks again. A file system that tells nothing leaves things as they were. */
+  async look(): Promise<void> {
+    try {
+      this.take(await (this.parts.look ?? statfs)(this.parts.folder));
+    } catch {
+      // The readiness check says that the folder cannot be used.
+    }
+  }
+
+  stop(): void {
+    this.timer?.stop();
+  }
+
+  private take(room: Room): void {
+    const low = isLow(room, this.parts.bytes);
+    if (low === this.low) return;
+    this.low = low;
+    const { folder, log } = this.parts;
+    const freeMb = Math.floor((room.bavail * room.bsize) / 1e6);
+    if (low) log.warn({ folder, freeMb }, 'little of the disk is left: nothing of strangers is stored');
+    else log.info({ folder, freeMb }, 'there is room on the disk again');
+  }
+}

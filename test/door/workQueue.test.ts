@@ -1,0 +1,80 @@
+/** Work in turn: bounded, in order, and taken away with its asker. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { remembered, workQueue } from '../../src/door/workQueue.js';
+
+/** Work that ends when told. */
+function gate() {
+  let open: () => void = () => undefined;
+  const opened = new Promise<void>((resolve) => (open = resolve));
+  return { opened, open };
+}
+
+const staying = new AbortController().signal;
+
+test('so many pieces run beside each other, the others in their order', async () => {
+  const inTurn = workQueue(2, 10);
+  const begun: number[] = [];
+  const gates = [0, 1, 2, 3].map(gate);
+  const done = gates.map(({ opened }, at) =>
+    inTurn(async () => {
+      begun.push(at);
+      await opened;
+      return at;
+    }, staying),
+  );
+  assert.deepEqual(begun, [0, 1]);
+  gates[1]?.open();
+  assert.equal(await done[1], 1);
+  assert.deepEqual(begun, [0, 1, 2]);
+  for (const { open } of gates) open();
+  assert.deepEqual(await Promise.all(done), [0, 1, 2, 3]);
+});
+
+test('work whose asker has gone is never begun, and makes room', async () => {
+  const inTurn = workQueue(1, 2);
+  const first = gate();
+  const running = inTurn(() => first.opened.then(() => 'done'), staying);
+  const leaving = new AbortController();
+  let begun = 0;
+  const count = () => Promise.resolve((begun += 1));
+  const left = inTurn(count, leaving.signal);
+  const waits = inTurn(count, staying);
+  assert.equal(await inTurn(count, staying), 'busy', 'no more may wait');
+  leaving.abort();
+  assert.equal(await left, 'busy');
+  const after = inTurn(count, staying);
+  assert.equal(await inTurn(count, leaving.signal), 'busy', 'who has gone does not begin');
+  first.open();
+  assert.deepEqual(await Promise.all([running, waits, after]), ['done', 1, 2]);
+});
+
+test('work that fails lets the next begin', async () => {
+  const inTurn = workQueue(1, 2);
+  const failed = inTurn(() => Promise.reject(new Error('broken')), staying);
+  const next = inTurn(() => Promise.resolve('next'), staying);
+  await assert.rejects(failed, /broken/);
+  assert.equal(await next, 'next');
+});
+
+test('what many wait for goes on until the last of them has gone', async () => {
+  const inTurn = workQueue(1, 8);
+  const first = gate();
+  void inTurn(() => first.opened, staying);
+  let made = 0;
+  const at = remembered((asOf, signal) => inTurn(() => Promise.resolve((made += 1) * 100 + asOf), signal));
+  const askers = [new AbortController(), new AbortController()];
+  const values = askers.map(({ signal }) => at(7, signal));
+  askers[0]?.abort();
+  first.open();
+  assert.deepEqual(await Promise.all(values), [107, 107]);
+  assert.equal(await at(7, staying), 107, 'told again');
+  const second = gate();
+  void inTurn(() => second.opened, staying);
+  const lone = new AbortController();
+  const given = at(8, lone.signal);
+  lone.abort();
+  assert.equal(await given, 'busy');
+  second.open();
+  assert.equal(await at(8, staying), 208, 'made anew after all had gone');
+});

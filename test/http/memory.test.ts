@@ -1,0 +1,216 @@
+/** Memory of bodies and answers: parts by network, by key, and of all; who has to go when it is used up. */
+import assert from 'node:assert/strict';
+import { connect } from 'node:net';
+import { describe, test } from 'node:test';
+import type { Admission } from '../../src/access/admission.js';
+import { MemoryBudget, networkOf } from '../../src/http/memory.js';
+import type { ServedRoute } from '../../src/http/routes.js';
+import { startServer, type TestServer } from './fixture.js';
+import { exchange, head, post, RawClient } from './raw.js';
+import { route, text } from './routes.js';
+
+const MiB = 1 << 20;
+
+test('parts of the memory: a network, all without a key, all', () => {
+  const budget = new MemoryBudget(100, 20);
+  assert.equal(budget.shortage('a', 20), undefined);
+  budget.take('a', 15);
+  assert.equal(budget.shortage('a', 6), 'network');
+  assert.equal(budget.shortage('a', 30, 15), undefined, 'the only piece of a network may be larger');
+  budget.take('b', 20);
+  assert.equal(budget.shortage('c', 16), 'keyless', 'half is for those with a key');
+  assert.equal(budget.shortage(undefined, 65), undefined);
+  assert.equal(budget.shortage(undefined, 66), 'all');
+  budget.take(undefined, 60);
+  assert.equal(budget.shortage('c', 6), 'all');
+  budget.give('a', 15);
+  budget.give('b', 20);
+  budget.give(undefined, 60);
+  assert.equal(budget.held, 0);
+  assert.equal(budget.shortage('a', 50), undefined);
+});
+
+test('a network is a /24 or a /48', () => {
+  assert.equal(networkOf(Uint8Array.of(192, 0, 2, 7)), 'c00002');
+  assert.equal(networkOf(Uint8Array.of(0x20, 1, 0xd, 0xb8, 0, 1, 2, 3)), '20010db80001');
+  assert.equal(networkOf(new Uint8Array(0)), '');
+});
+
+/** Admits by fields: `x-api-key` is a key, `x-from` the last but one part of an address without one. */
+const admit: ServedRoute['admit'] = (request): Admission => {
+  const passes = { refusal: undefined, rateLimit: '', rateLimitPolicy: '', charge: () => undefined };
+  if (request.field('x-api-key') !== '') return passes;
+  return { ...passes, address: Uint8Array.of(10, 0, Number(request.field('x-from')), 1) };
+};
+
+const fixed = new Uint8Array(24 * MiB).fill(7);
+const routes: ServedRoute[] = [
+  {
+    route: route({ id: 'take', method: 'POST', path: '/take', bodyLimit: 64 * MiB }),
+    handler: (request) => text(`${(request as { body: Uint8Array }).body.byteLength}`),
+    admit,
+  },
+  {
+    route: route({ id: 'large', path: '/large', keylessAnswerLimit: 32 * MiB }),
+    handler: (request) =>
+      text('x'.repeat(Number((request as { query: Record<string, string> }).query['bytes']))),
+    admit,
+  },
+  {
+    route: route({ id: 'fixed', path: '/fixed' }),
+    handler: () => ({ status: 200, body: { bytes: fixed, type: 'text/plain', immutable: true }, charge: 0 }),
+    admit,
+  },
+];
+
+function gauge({ server }: TestServer, name: string): number {
+  return server.metrics().find((metric) => metric.name === name)?.values[0]?.value ?? Number.NaN;
+}
+
+async function held(of: TestServer, name: string, holds: (bytes: number) => boolean): Promise<void> {
+  while (!holds(gauge(of, name))) await new Promise(setImmediate);
+}
+
+describe('bodies', () => {
+  const sweep = { sweepMs: 20, bodyWindowMs: 60_000 };
+
+  test('count as they come, not as they are announced', async () => {
+    const own = await startServer({ routes, limits: sweep });
+    const slow = await Promise.all(Array.from({ length: 20 }, () => RawClient.open(own.port)));
+    for (const client of slow) {
+      client.send(head('POST', '/take', { 'Content-Length': String(32 * MiB), 'x-from': '1' }));
+      client.send(Buffer.alloc(300 << 10));
+    }
+    await held(own, 'fusegate_http_body_bytes', (bytes) => bytes === 20 * (300 << 10));
+    const body = Buffer.alloc(1.4 * MiB);
+    for (const fields of [{ 'x-from': '1' }, { 'x-from': '2' }, { 'x-api-key': 'k' }] as Record<
+      string,
+      string
+    >[]) {
+      assert.equal((await exchange(own.port, post('/take', body, fields))).status, 200);
+    }
+    for (const client of slow) client.destroy();
+    await held(own, 'fusegate_http_body_bytes', (bytes) => bytes === 0);
+  });
+
+  test('of one network keep nobody else’s out', async () => {
+    const limits = { ...sweep, bodyBytes: 64 * MiB, networkBytes: 4 * MiB };
+    const own = await startServer({ routes, limits });
+    const holder = await RawClient.open(own.port);
+    holder.send(head('POST', '/take', { 'Content-Length': String(4 * MiB), 'x-from': '1' }));
+    holder.send(Buffer.alloc(3 * MiB));
+    await held(own, 'fusegate_http_body_bytes', (bytes) => bytes === 3 * MiB);
+    const body = Buffer.alloc(3 * MiB);
+    const status = async (fields: Record<string, string>): Promise<number> =>
+      (await exchange(own.port, post('/take', body, fields))).status;
+    assert.equal(await status({ 'x-from': '1' }), 503);
+    assert.equal(await status({ 'x-from': '2' }), 200);
+    assert.equal(await status({ 'x-api-key': 'k' }), 200);
+    holder.destroy();
+    await held(own, 'fusegate_http_body_bytes', (bytes) => bytes === 0);
+  });
+
+  test('of one network may be as large as the path takes, one at a time', async () => {
+    const own = await startServer({ routes, limits: { ...sweep, bodyBytes: 64 * MiB, networkBytes: MiB } });
+    const client = await RawClient.open(own.port);
+    const body = Buffer.alloc(24 * MiB);
+    const answer = await client.send(post('/take', body, { 'x-from': '1' })).response();
+    assert.equal(answer.body.toString(), String(24 * MiB));
+    client.destroy();
+  });
+});
+
+describe('answers', () => {
+  /** A reader that takes nothing. */
+  async function stalled(port: number, bytes: number, fields: Record<string, string>): Promise<RawClient> {
+    const client = await RawClient.open(port);
+    client.socket.pause();
+    client.send(head('GET', `/large?bytes=${bytes}`, fields));
+    return client;
+  }
+
+  const limits = { answerBytes: 128 * MiB, networkBytes: 32 * MiB, sendWindowMs: 600_000 };
+  const waiting = 'fusegate_http_answer_bytes';
+
+  test('that wait are bounded: the slowest reader of a network goes first', async () => {
+    const own = await startServer({ routes, limits });
+    const aborted = (): number =>
+      own.server.metrics().find(({ name }) => name === 'fusegate_http_aborted_total')?.values[0]?.value ?? 0;
+    const readers: RawClient[] = [];
+    for (let count = 0; count < 40; count += 1) {
+      readers.push(await stalled(own.port, 12 * MiB, { 'x-from': '1' }));
+      await held(own, waiting, (bytes) => bytes > 0);
+      assert.ok(gauge(own, waiting) <= 32 * MiB);
+    }
+    while (aborted() < 8) await new Promise(setImmediate);
+    const other = await exchange(own.port, head('GET', `/large?bytes=${12 * MiB}`, { 'x-from': '2' }));
+    assert.equal(other.body.byteLength, 12 * MiB, 'others are served meanwhile');
+    for (const client of readers) client.destroy();
+    await held(own, waiting, (bytes) => bytes === 0);
+  });
+
+  test('of callers without a key leave half to those with one', async () => {
+    const own = await startServer({ routes, limits });
+    const readers: RawClient[] = [];
+    for (let from = 0; from < 12; from += 1) {
+      readers.push(await stalled(own.port, 14 * MiB, { 'x-from': String(from) }));
+      await held(own, waiting, (bytes) => bytes > 0);
+      assert.ok(gauge(own, waiting) <= 64 * MiB);
+    }
+    const keyed = await exchange(own.port, head('GET', `/large?bytes=${40 * MiB}`, { 'x-api-key': 'k' }));
+    assert.equal(keyed.body.byteLength, 40 * MiB);
+    for (const client of readers) client.destroy();
+    await held(own, waiting, (bytes) => bytes === 0);
+  });
+
+  test('that never change are sent from one copy', async () => {
+    const own = await startServer({ routes, limits: { ...limits, answerBytes: MiB } });
+    const readers: RawClient[] = [];
+    const before = process.memoryUsage().arrayBuffers;
+    for (let count = 0; count < 20; count += 1) {
+      const client = await RawClient.open(own.port);
+      client.socket.pause();
+      readers.push(client.send(head('GET', '/fixed')));
+    }
+    const inFlight = (): number => gauge(own, 'fusegate_http_requests_in_flight');
+    while (inFlight() < 20) await new Promise(setImmediate);
+    assert.equal(gauge(own, waiting), 0);
+    assert.ok(process.memoryUsage().arrayBuffers - before < 24 * MiB);
+    for (const client of readers) client.socket.resume();
+    for (const client of readers) {
+      const { body } = await client.response();
+      assert.ok(body.equals(fixed));
+      client.destroy();
+    }
+  });
+
+  test('larger than a caller without a key may have are 413, and charge nothing', async () => {
+    const own = await startServer({ routes, limits });
+    const path = `/large?bytes=${32 * MiB + 1}`;
+    const refused = await exchange(own.port, head('GET', path, { 'x-from': '1' }));
+    assert.equal(refused.status, 413);
+    assert.match(refused.body.toString(), /"code":"answer_too_large"/);
+    assert.equal(
+      (await exchange(own.port, head('GET', path, { 'x-api-key': 'k' }))).body.byteLength,
+      32 * MiB + 1,
+    );
+    const whole = await exchange(own.port, head('GET', `/large?bytes=${32 * MiB}`, { 'x-from': '1' }));
+    assert.equal(whole.status, 200);
+  });
+
+  test('a reader below the pace is closed, one above it gets all', async () => {
+    const pace = { answerBytes: 128 * MiB, sendWindowMs: 300, sendWindowBytes: 64 << 10, sweepMs: 20 };
+    const own = await startServer({ routes, limits: pace });
+    const crawling = connect(own.port, '127.0.0.1');
+    crawling.on('error', () => undefined).pause();
+    const closed = new Promise((resolve) => crawling.once('close', resolve));
+    crawling.write(head('GET', `/large?bytes=${24 * MiB}`, { 'x-from': '1' }));
+    await held(own, waiting, (bytes) => bytes > 0);
+    // A byte now and then is not the pace.
+    const crawl = setInterval(() => void crawling.read(1), 20);
+    await held(own, waiting, (bytes) => bytes === 0);
+    clearInterval(crawl);
+    crawling.resume();
+    await closed;
+  });
+});

@@ -1,0 +1,54 @@
+/** The disk's reserve: when it is met, and what is said of it. */
+import assert from 'node:assert/strict';
+import { tmpdir } from 'node:os';
+import { test } from 'node:test';
+import { systemClock } from '../../src/system/clock.js';
+import { DiskReserve, isLow } from '../../src/system/diskReserve.js';
+import { recordingLog, type Logged } from '../http/fixture.js';
+
+const gib = 1024 ** 3;
+const room = (blocks: number, bavail: number) => ({
+  bsize: 4096,
+  blocks: blocks / 4096,
+  bavail: bavail / 4096,
+});
+
+test('the reserve is 2 GiB, or 5 % of a small disk, or what the operator says', () => {
+  assert.equal(isLow(room(1000 * gib, 2 * gib), null), false);
+  assert.equal(isLow(room(1000 * gib, 2 * gib - 4096), null), true);
+  assert.equal(isLow(room(20 * gib, gib), null), false);
+  assert.equal(isLow(room(20 * gib, gib - 4096), null), true);
+  assert.equal(isLow(room(20 * gib, 5 * gib), 6 * gib), true);
+});
+
+test('it is met and left as the disk fills and empties, each said once', async () => {
+  const logged: Logged[] = [];
+  let left = 10 * gib;
+  let broken = false;
+  const look = () => (broken ? Promise.reject(new Error('EIO')) : Promise.resolve(room(100 * gib, left)));
+  const parts = { clock: systemClock, log: recordingLog(logged), look };
+  const reserve = new DiskReserve({ ...parts, folder: tmpdir(), bytes: 1 });
+  assert.equal(reserve.isReserved(), false);
+  left = 0;
+  await reserve.look();
+  await reserve.look();
+  assert.equal(reserve.isReserved(), true);
+  broken = true;
+  await reserve.look();
+  assert.equal(reserve.isReserved(), true, 'a disk that tells nothing changes nothing');
+  broken = false;
+  left = gib;
+  await reserve.look();
+  assert.equal(reserve.isReserved(), false);
+  assert.deepEqual(
+    logged.map(({ level }) => level),
+    ['warn', 'info'],
+  );
+  reserve.stop();
+});
+
+test('0 keeps nothing', () => {
+  const never = () => Promise.reject(new Error('looked'));
+  const parts = { clock: systemClock, log: recordingLog([]), look: never };
+  assert.equal(new DiskReserve({ ...parts, folder: '/no/such/folder', bytes: 0 }).isReserved(), false);
+});
