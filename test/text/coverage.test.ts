@@ -47,8 +47,8 @@ function headline(records: string[]) {
 }
 
 /**
- * Damages a word that stands in the record once, so that it is no longer found: another occurrence would still
- * be found by who asks for it. A record without such a word stays as it is.
+ * Damages a word that stands in the record once, so that it is no longer found: another occurrence would
+ * still be found by who asks for it. A record without such a word stays as it is.
  */
 function damagedBy(damage: (text: string) => string, text: string): string {
   const words = text.match(/[a-z]+/g) ?? [];
