@@ -381,23 +381,26 @@ describe('characters a month', () => {
     assert.equal((await charged(access, '', 1)).status, 200);
   });
 
-  test('of a request that passed uncounted are charged to nobody', async () => {
+  test('of an address that found no slot are charged to nobody, and nobody passes uncounted', async () => {
     const usage = new MemoryUsage();
     const clock = new SetClock();
     const limits = { requests_per_minute: 60, characters_per_month: 1000 };
     const access = testAccess({ clock, usage, tiers: { ...shippedTiers(), anonymous: limits } });
-    const uncounted = (): number => access.metrics()[0]?.values[0]?.value ?? 0;
+    const metric = (name: string): number =>
+      access.metrics().find((each) => each.name === name)?.values[0]?.value ?? NaN;
+    const crowded = (): number => metric('fusegate_limits_crowded_total');
     // More addresses within a minute than there are slots for.
     for (let count = 0; count < 150_000; count += 1) {
       access.limited('leads', headFrom([10, count >> 16, (count >> 8) & 255, count & 255]));
     }
-    const before = uncounted();
+    const before = crowded();
     assert.ok(before > 0);
     const strangers = Array.from({ length: 8 }, (_, index) => [192, 0, 2, index]);
     for (const stranger of strangers) (await access.keyed(headFrom(stranger))).charge(7);
-    assert.ok(uncounted() > before, 'some of them were not counted');
+    assert.ok(crowded() > before, 'some of them found no slot');
+    assert.equal(metric('fusegate_limits_uncounted_total'), 0);
     await access.flush();
-    assert.equal(usage.months.size, strangers.length - (uncounted() - before));
+    assert.equal(usage.months.size, strangers.length - (crowded() - before));
     assert.ok([...usage.months.values()].every(({ monthStartMs }) => monthStartMs > 0));
   });
 
