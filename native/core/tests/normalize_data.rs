@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 
 use fusegate_core::normalize::{mojibake, repair, skeleton};
 use serde_json::Value;
+use unicode_normalization::UnicodeNormalization as _;
 
 /// A file of the shared data, or `None` with the reason printed.
 fn shared(name: &str) -> Option<PathBuf> {
@@ -148,6 +149,13 @@ fn has_a_row_of_its_own(c: char) -> bool {
             Action::None | Action::Map | Action::Compose | Action::Mark | Action::Confusable
         )
         || matches!(c, '\u{FDFA}' | '\u{FDFB}')
+        || is_spacing_accent(c)
+}
+
+/// Accents with a width of their own stay: NFKC puts a space before them, which cuts the word.
+fn is_spacing_accent(c: char) -> bool {
+    let mut decomposed = std::iter::once(c).nfkd();
+    decomposed.next() == Some(' ') && decomposed.next().is_some()
 }
 
 /// A text's NFKC with its quotes, dashes and spaces made plain, out of the published NFKC.
