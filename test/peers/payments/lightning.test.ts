@@ -131,7 +131,12 @@ describe('Lightning', { skip: nodesSkip, timeout: 900_000 }, () => {
     assert.equal(await statusWith(first.api_key ?? ''), 200);
     const second = await poll(made.payment_hash);
     assert.deepEqual([second.api_key, second.key_status], [null, 'already_revealed']);
-    const code = await exchange(port, head('GET', `${path}/${made.payment_hash}/qr.svg`));
+    const paid = await exchange(port, head('GET', `${path}/${made.payment_hash}/qr.svg`));
+    assert.equal(paid.status, 410);
+    assert.equal((bodyOf(paid, 410) as { code: string }).code, 'order_paid');
+    assert.equal(second.bolt11, null);
+    const unpaid = await order();
+    const code = await exchange(port, head('GET', `${path}/${unpaid.payment_hash}/qr.svg`));
     assert.match(code.body.toString(), /^<svg /);
   });
 
@@ -151,7 +156,7 @@ describe('Lightning', { skip: nodesSkip, timeout: 900_000 }, () => {
     await poll(made.payment_hash, claim);
     await nodes.payInvoice(made.bolt11);
     const seen = await settled(made.payment_hash);
-    assert.deepEqual([seen.api_key, seen.key_status], [null, 'none']);
+    assert.deepEqual([seen.api_key, seen.key_status], [null, 'claim_required']);
     const query = `${path}/${made.payment_hash}?claim=${made.claim_token}`;
     const claimed = bodyOf(await exchange(port, head('GET', query))) as LightningOrder;
     assert.equal(claimed.key_status, 'revealed_now');
