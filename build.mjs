@@ -10,6 +10,7 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -133,6 +134,23 @@ function testFiles(folder) {
     .sort();
 }
 
+/**
+ * Options of a test run. Two files at least run beside each other, as most of them wait for processes that they
+ * start. Results go to the output, the summary (test/reporter.ts) below them to standard error.
+ */
+function testOptions() {
+  const together = Math.max(2, availableParallelism() - 1);
+  return [
+    '--enable-source-maps',
+    '--test',
+    `--test-concurrency=${together}`,
+    `--test-reporter=${process.stdout.isTTY ? 'spec' : 'tap'}`,
+    '--test-reporter-destination=stdout',
+    `--test-reporter=${join(root, 'dist/test/reporter.js')}`,
+    '--test-reporter-destination=stderr',
+  ];
+}
+
 /** `npm run check`: formatting and lint of both languages; warnings fail. */
 function check() {
   run(process.execPath, [tool('prettier/bin/prettier.cjs'), '--check', '.']);
@@ -148,7 +166,7 @@ function main([command, ...rest]) {
   ensureBuilt({ all: true });
   if (command === '--test') {
     const files = rest.length > 0 ? rest : testFiles(join(root, 'dist/test'));
-    return run(process.execPath, ['--enable-source-maps', '--test', ...files]);
+    return run(process.execPath, [...testOptions(), ...files]);
   }
   if (command === '--test-peers') {
     process.env['FUSEGATE_PAYMENT_NODES'] = '1';

@@ -7,7 +7,9 @@ import type { Answer } from '../../src/contract/exchange.js';
 const executablePath = process.env['CHROMIUM'] ?? '/usr/bin/chromium';
 
 /** False, or why page tests cannot run. */
-export const skipBrowser = existsSync(executablePath) ? false : `${executablePath} is not installed`;
+export const skipBrowser = existsSync(executablePath)
+  ? false
+  : `${executablePath} is not installed. Run: apt-get install chromium`;
 
 /** Starts the browser. */
 export function launch(): Promise<Browser> {

@@ -325,10 +325,10 @@ describe('the chain', { skip: nodesSkip, timeout: 600_000 }, () => {
           const hinted = told.addresses.splice(0).includes(address);
           if (hinted) found = depths(await look(address))[0];
           return found === 9_000;
-        }, 2_000);
+        }, 20_000);
         const { blocks } = told;
         await nodes.mine(1);
-        await until(() => told.blocks > blocks, 5_000);
+        await until(() => told.blocks > blocks, 20_000);
         signal('SIGSTOP');
         try {
           await until(() => told.lost === 1, 20_000);

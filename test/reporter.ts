@@ -1,0 +1,48 @@
+/**
+ * The end of a test run, for people: what did not run and why, and the slowest files. A reporter of node:test
+ * (Node's documentation, "Custom reporters"), beside the one that prints the results.
+ */
+import { relative } from 'node:path';
+import type { TestEvent } from 'node:test/reporters';
+
+/** Files in the list of slow ones. */
+const maxSlowFiles = 10;
+
+/** One result, as the events `test:pass` and `test:fail` carry it. */
+interface Result {
+  readonly nesting: number;
+  readonly file?: string;
+  readonly skip?: string | boolean;
+  readonly details: { readonly duration_ms: number };
+}
+
+/** Reads the events of a run, and yields its text once at the end. */
+export default async function* summary(events: AsyncIterable<TestEvent>): AsyncGenerator<string> {
+  const reasons = new Map<string, number>();
+  const durationsMs = new Map<string, number>();
+  for await (const event of events) {
+    if (event.type !== 'test:pass' && event.type !== 'test:fail') continue;
+    const { nesting, file, skip, details } = event.data as Result;
+    if (nesting === 0 && file !== undefined)
+      durationsMs.set(file, (durationsMs.get(file) ?? 0) + details.duration_ms);
+    if (skip === undefined || skip === false) continue;
+    const reason = typeof skip === 'string' && skip !== '' ? skip : 'no reason given';
+    reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
+  }
+  yield notRun(reasons) + slow(durationsMs);
+}
+
+function notRun(reasons: ReadonlyMap<string, number>): string {
+  if (reasons.size === 0) return '\nEvery test ran.\n';
+  const lines = [...reasons].map(([reason, count]) => `${String(count).padStart(5)}  ${reason}`);
+  return `\nTests and groups that did not run, and what they need:\n${lines.join('\n')}\n`;
+}
+
+function slow(durationsMs: ReadonlyMap<string, number>): string {
+  const longest = [...durationsMs].sort(([, left], [, right]) => right - left).slice(0, maxSlowFiles);
+  const lines = longest.map(([file, durationMs]) => {
+    const seconds = (durationMs / 1_000).toFixed(1);
+    return `${seconds.padStart(7)} s  ${relative(process.cwd(), file)}`;
+  });
+  return `\nSlowest files:\n${lines.join('\n')}\n`;
+}
