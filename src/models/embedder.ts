@@ -32,6 +32,8 @@ export interface InstalledModel {
   readonly license: string;
   /** Where its files came from. */
   readonly provenance: string;
+  /** The hub's name for it, `owner/name`; null where it did not come from a hub. */
+  readonly hubName: string | null;
   /** Absolute path of its folder. */
   readonly folder: string;
   /** Length of its files in all. */

@@ -137,6 +137,9 @@ async function wrongFile(path: string, expected: ModelFile, onBytes?: (bytes: nu
 /** A model that is whole, or the sentences that say what is wrong and what to do. */
 export type ModelFolderResult = { readonly model: InstalledModel } | { readonly wrong: string };
 
+/** The hub's name of a model, at the end of the address that its provenance begins with. */
+const hubNamed = /^(?:\S*\/)?([\w.-]+\/[\w.-]+) (?:at \S+$|\()/;
+
 function installed(manifest: ModelManifest, text: string, folder: string): InstalledModel {
   return {
     id: manifest.id,
@@ -149,6 +152,7 @@ function installed(manifest: ModelManifest, text: string, folder: string): Insta
     documentPrefix: manifest.document_prefix,
     license: manifest.license,
     provenance: manifest.provenance,
+    hubName: hubNamed.exec(manifest.provenance)?.[1] ?? null,
     folder: resolve(folder),
     bytes: Object.values(manifest.files).reduce((sum, { bytes }) => sum + bytes, 0),
   };

@@ -313,6 +313,8 @@ export declare function createPreviews(path: string): void
 export interface DenseModel {
   /** Its id: ASCII letters, digits, `.`, `_`, `-` and `/`. */
   id: string
+  /** The hub's name for it, `owner/name`; absent where it did not come from a hub. */
+  hubName?: string
   /** SHA-256 of its files. */
   digest: Buffer
   /** Numbers of a vector. */

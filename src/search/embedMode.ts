@@ -13,8 +13,8 @@ export const embedDocs = { anonymous: 50, keyed: 1_000 } as const;
 
 /** Which models a request may name. */
 export interface ModelChoice {
-  /** Ids of the installed ones. */
-  readonly installed: readonly string[];
+  /** The installed ones: a request names one by its id or its hub's name, letters in any case. */
+  readonly installed: readonly Pick<InstalledModel, 'id' | 'hubName'>[];
   /** Id of the one for requests that name none; undefined: there is none. */
   readonly fallback: string | undefined;
 }
@@ -86,18 +86,18 @@ function refusal(outcome: Exclude<Embedded, { kind: 'vectors' }>, model: string)
 
 /** An installed model as the native module opens it. */
 export function denseModel(model: InstalledModel): DenseModel {
-  const { id, digest, dimension, kind, folder, queryPrefix, documentPrefix } = model;
-  const common = { id, digest: Buffer.from(digest, 'hex'), dimension };
+  const { id, hubName, digest, dimension, kind, folder, queryPrefix, documentPrefix } = model;
+  const named = { id, ...(hubName === null ? {} : { hubName }) };
+  const common = { ...named, digest: Buffer.from(digest, 'hex'), dimension };
   return kind === 'static' ? { ...common, staticFolder: folder } : { ...common, queryPrefix, documentPrefix };
 }
 
 /** Opens the models. @throws Error when the files of one cannot be used */
 export function openEmbedMode(parts: EmbedModeParts): EmbedMode {
   const { embedder, fallback, cacheFile } = parts;
-  const installed = embedder.models.map(({ id }) => id);
   const dense = new parts.DenseModels(embedder.models.map(denseModel), fallback, cacheFile);
   return {
-    choice: { installed, fallback },
+    choice: { installed: embedder.models, fallback },
     dense,
     fuser: new parts.Fuser(dense),
     async bring(pending, signal) {

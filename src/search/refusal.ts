@@ -25,16 +25,36 @@ const noModel: Answer = problemAnswer(
   'A doc has no dense_score, and this server has no embedding model: send one with every doc.',
 );
 
+/** The contract's default model, which does not ship. */
+const contractsModel = /^(?:baai\/)?bge-base-en-v1\.5$/i;
+
+function isInstalled(name: string, { installed }: ModelChoice): boolean {
+  const equal = (other: string | null): boolean => asciiLower(other ?? '') === asciiLower(name);
+  return installed.some(({ id, hubName }) => equal(id) || equal(hubName));
+}
+
+/** Names are ASCII; other letters are equal to themselves alone, as in the native module. */
+function asciiLower(text: string): string {
+  return text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
+}
+
+function absent(name: string, { installed }: ModelChoice): string {
+  const ids = installed.map(({ id }) => id).join(', ');
+  const sentence = `${JSON.stringify(name)} is not installed; installed: ${ids}`;
+  const install = 'The operator installs it with: fusegate models add BAAI/bge-base-en-v1.5';
+  return contractsModel.test(name) ? `${sentence}. ${install}` : sentence;
+}
+
 /** What embed mode finds wrong with a request. */
 function embedFaults(request: FuseRequest, { choice, mostDocs }: RefusedRequest): ServerFaults {
   const { docs, embed_model: named } = request;
   const model = docs.every(hasScore) ? undefined : (named ?? choice.fallback);
   if (model === undefined) return { limits: [], values: [] };
-  const sentence = `${JSON.stringify(model)} is not installed; installed: ${choice.installed.join(', ')}`;
-  const known = choice.installed.includes(model);
   return {
     limits: docs.length > mostDocs ? [tooManyItems(['body', 'docs'], docs, mostDocs)] : [],
-    values: known ? [] : [valueError(['body', 'embed_model'], sentence, model)],
+    values: isInstalled(model, choice)
+      ? []
+      : [valueError(['body', 'embed_model'], absent(model, choice), model)],
   };
 }
 

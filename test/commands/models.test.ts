@@ -104,6 +104,10 @@ describe('models add', () => {
       ['tiny', 'all-MiniLM-L6-v2', 'static-256'],
     );
     assert.equal(json.default, 'all-MiniLM-L6-v2');
+    assert.deepEqual(
+      json.models.map(({ hubName }) => hubName),
+      ['acme/tiny', 'sentence-transformers/all-MiniLM-L6-v2', null],
+    );
 
     const fine = await operator.fusegate('verify');
     assert.match(fine.output, /^ok {5}tiny: .*\nok {5}all-MiniLM-L6-v2: /);

@@ -205,6 +205,18 @@ test('a model that is not installed, with what else is wrong', async () => {
   assert.equal((await answer({ query: 'fox', docs: scored, embed_model: 'bge-huge' })).status, 200);
 });
 
+test('a model is named in any case of letters; the contract’s default says how to get it', async () => {
+  const request = { query: 'fox', docs: [{ id: 'a', text: 'fox' }] };
+  const { status, body } = await answer({ ...request, embed_model: 'Static-256' });
+  assert.deepEqual([status, (body as FuseResponse).dense_source], [200, 'model:static-256']);
+  const [found] = await errors({ ...request, embed_model: 'BAAI/bge-base-en-v1.5' });
+  assert.equal(
+    found?.msg,
+    'Value error, "BAAI/bge-base-en-v1.5" is not installed; installed: static-256. ' +
+      'The operator installs it with: fusegate models add BAAI/bge-base-en-v1.5',
+  );
+});
+
 test('an entity_map that cannot be applied', async () => {
   const docs = [{ id: 'a', text: 'a'.repeat(100) }];
   const [empty] = await errors({ query: 'fox', docs, entity_map: { '': 'x' } });

@@ -31,6 +31,7 @@ pub enum Kind {
 /// An installed model.
 pub struct Model {
     id: String,
+    hub_name: Option<String>,
     digest: [u8; 32],
     dimension: usize,
     kind: Kind,
@@ -50,10 +51,29 @@ impl Model {
         }
         Ok(Self {
             id,
+            hub_name: None,
             digest,
             dimension,
             kind,
         })
+    }
+
+    /// Gives the model the hub's name for it, `owner/name`, which requests may use beside its id.
+    #[must_use]
+    pub fn known_on_hub_as(mut self, name: Option<String>) -> Self {
+        self.hub_name = name;
+        self
+    }
+
+    /// How well a request's name fits: 0 its id, 1 its id in another case of letters, 2 the hub's name.
+    fn fit(&self, name: &str) -> Option<u8> {
+        let hub_name = || self.hub_name.as_deref();
+        match name {
+            _ if self.id == name => Some(0),
+            _ if self.id.eq_ignore_ascii_case(name) => Some(1),
+            _ if hub_name().is_some_and(|hub| hub.eq_ignore_ascii_case(name)) => Some(2),
+            _ => None,
+        }
     }
 
     /// A static model in its folder. Fails when its files do not fit each other.
@@ -97,12 +117,11 @@ impl Models {
         }
     }
 
-    /// The model of that id, or the default one.
-    pub fn find(&self, id: Option<&str>) -> Option<usize> {
-        match id {
-            None => self.default,
-            Some(id) => self.models.iter().position(|model| model.id == id),
-        }
+    /// The model of that id, else of that hub's name, letters in any case; `None`: the default one.
+    pub fn find(&self, name: Option<&str>) -> Option<usize> {
+        let Some(name) = name else { return self.default };
+        let fits = |(place, model): (usize, &Model)| Some((model.fit(name)?, place));
+        self.models.iter().enumerate().filter_map(fits).min().map(|(_, place)| place)
     }
 
     /// A model by its place.
@@ -368,6 +387,18 @@ mod tests {
         Embeddings::prepare(&path, 1 << 16, DIMENSION).expect("a file");
         let opened = Embeddings::open(&path).expect("the file");
         (path, opened)
+    }
+
+    #[test]
+    fn a_model_is_found_by_its_id_then_by_the_hub_s_name_in_any_case() {
+        let on_hub = |id: &str, name: &str| computed(id).known_on_hub_as(Some(name.to_owned()));
+        let list = vec![on_hub("a", "Acme/B"), computed("b"), computed("B"), on_hub("c", "acme/c-1.5")];
+        let models = Models::new(list, Some(3), None);
+        let names = [Some("a"), Some("A"), Some("b"), Some("B"), Some("acme/b"), Some("ACME/C-1.5"), None];
+        let places = [Some(0), Some(0), Some(1), Some(2), Some(0), Some(3), Some(3)];
+        assert_eq!(names.map(|name| models.find(name)), places);
+        let unknown = ["", "d", "acme", "acme/a", "acme/c-1.5 ", "other/b"];
+        assert!(unknown.iter().all(|name| models.find(Some(name)).is_none()));
     }
 
     #[test]

@@ -26,6 +26,8 @@ pub fn prepare_embeddings(path: String, bytes: f64, dimension: u32) -> Result<()
 pub struct DenseModel {
     /// Its id: ASCII letters, digits, `.`, `_`, `-` and `/`.
     pub id: String,
+    /// The hub's name for it, `owner/name`; absent where it did not come from a hub.
+    pub hub_name: Option<String>,
     /// SHA-256 of its files.
     pub digest: Buffer,
     /// Numbers of a vector.
@@ -54,7 +56,7 @@ fn model_of(model: DenseModel) -> Result<Model> {
             Model::new(model.id, digest, model.dimension as usize, kind)
         }
     };
-    Ok(made?)
+    Ok(made?.known_on_hub_as(model.hub_name))
 }
 
 /// Texts that were looked up in the cache of embeddings by this process.
