@@ -2,7 +2,8 @@
 
 #![cfg(feature = "naive")]
 
-use std::path::{Path, PathBuf};
+use std::io::Read;
+use std::path::Path;
 use std::sync::Arc;
 
 use fusegate_core::audit::naive::assert_audited;
@@ -13,20 +14,21 @@ use fusegate_core::fuse::{Embedding, Outcome, Workspace};
 use fusegate_core::normalize::{self, Mode};
 use fusegate_core::{json, naive, shards};
 
-fn corpus(target: &str) -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("fuzz/corpus")
-        .join(target);
-    let entries = std::fs::read_dir(folder).expect("the corpus is kept with the code");
-    entries
-        .map(|entry| entry.expect("a readable entry").path())
-        .collect()
-}
-
+/// The inputs of a target, out of its archive (see `fuzz/corpus.sh`).
 fn bytes(target: &str) -> impl Iterator<Item = Vec<u8>> {
-    corpus(target)
-        .into_iter()
-        .map(|path| std::fs::read(path).expect("a readable input"))
+    let packed = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("fuzz/corpus/{target}.tar.gz"));
+    let file = std::fs::File::open(packed).expect("the corpus is kept with the code");
+    let mut archive = tar::Archive::new(flate2::read::GzDecoder::new(file));
+    let entries = archive.entries().expect("a readable archive");
+    let inputs: Vec<Vec<u8>> = entries
+        .map(|entry| {
+            let mut input = Vec::new();
+            let mut entry = entry.expect("a readable entry");
+            entry.read_to_end(&mut input).expect("a readable input");
+            input
+        })
+        .collect();
+    inputs.into_iter()
 }
 
 #[test]
