@@ -1,4 +1,4 @@
-//! Who may call: a key or an address, its tier and its limits, decided in one step; and the characters that
+//! Admission of a key or an address by its tier and its limits, decided in one step; and the characters that
 //! one process has charged and not yet handed to the store.
 
 use std::collections::HashMap;
@@ -7,7 +7,7 @@ use std::mem;
 use crate::keys::{self, Hash, Known, Record, Status};
 use crate::limits::{KEYS, Limit, Limits, MONTH_MS, Now, Standing, Subject, Verdict, Weight};
 
-/// What is decided of one request. The numbers are those that the binding returns.
+/// Decision about one request. The binding returns these numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Outcome {
@@ -57,9 +57,9 @@ impl From<Verdict> for Outcome {
 /// A decision and what its answer tells the client.
 #[derive(Clone, Copy, Debug)]
 pub struct Decision {
-    /// What was decided.
+    /// The decision.
     pub outcome: Outcome,
-    /// How the limits stand; nothing when no limit was looked at.
+    /// State of the limits; nothing when no limit was checked.
     pub standing: Option<Standing>,
     /// Index of the key's tier; 0 for addresses.
     pub tier: usize,
@@ -87,7 +87,7 @@ impl Decision {
     }
 }
 
-/// Who a month's characters are kept for: the kind (0: keys), then the key's hash or the address.
+/// Subject of a month's characters: the kind (0: keys), then the key's hash or the address.
 pub type UsageSubject = Vec<u8>;
 
 /// Characters charged and not yet kept.
@@ -97,7 +97,7 @@ pub struct Delta {
     pub subject: UsageSubject,
     /// When their month began (ms since 1970).
     pub month_start_ms: u64,
-    /// How many.
+    /// Their number.
     pub characters: u64,
 }
 
@@ -220,7 +220,7 @@ impl Access {
         *self.charged.entry((subject, month_start_ms)).or_default() += characters;
     }
 
-    /// What this process has charged since it was last asked, for the store.
+    /// Takes the charges of this process since the last call, for the store.
     pub fn take_charged(&mut self) -> Vec<Delta> {
         let charged = mem::take(&mut self.charged);
         let deltas = charged

@@ -141,7 +141,7 @@ impl Batch {
     }
 }
 
-/// What is known of 64 bytes: which are letters or digits, and at which of them a term could begin.
+/// Masks over 64 bytes: letters or digits, and the places at which a term could begin.
 struct Block {
     words: u64,
     hints: u64,

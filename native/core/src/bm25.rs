@@ -5,7 +5,7 @@ pub fn logarithm(value: f64) -> f64 {
     libm::log(value)
 }
 
-/// What one occurrence's worth of a term weighs: its count in the query times ln(1 + (N - df + 0.5) / (df +
+/// Weight of a term: its count in the query times ln(1 + (N - df + 0.5) / (df +
 /// 0.5)).
 pub(crate) fn term_weight(in_query: u32, in_docs: u32, docs: usize) -> f64 {
     let in_docs = f64::from(in_docs);

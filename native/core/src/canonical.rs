@@ -12,23 +12,23 @@ pub const KINDS: [&str; 8] = [
     "TEST_DESIGN",
 ];
 
-/// What an unknown kind becomes.
+/// Kind in place of an unknown one.
 const FALLBACK_KIND: &str = "HYPOTHESIS";
 
 /// A fragment's six fields; a field that was not given is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fragment<Text = String> {
-    /// What it is about.
+    /// Its subject.
     pub title: Text,
     /// The abstraction itself.
     pub content: Text,
-    /// How it works.
+    /// Its mechanism.
     pub mechanism: Text,
-    /// How it could fail.
+    /// The way it could fail.
     pub test: Text,
     /// One of [`KINDS`], or empty.
     pub kind: Text,
-    /// Who left it.
+    /// Its visitor.
     pub visitor: Text,
 }
 

@@ -15,7 +15,7 @@ use crate::static_model::{self, Scratch, StaticModel, Sums};
 /// Most bytes of a model's id.
 pub const MODEL_ID_BYTES: usize = 200;
 
-/// How a model's vectors come about.
+/// Source of a model's vectors.
 pub enum Kind {
     /// Here.
     Static(StaticModel),
@@ -65,7 +65,7 @@ impl Model {
         self
     }
 
-    /// How well a request's name fits: 0 its id, 1 its id in another case of letters, 2 the hub's name.
+    /// Rank of a request's name: 0 the model's id, 1 its id in another case of letters, 2 the hub's name.
     fn fit(&self, name: &str) -> Option<u8> {
         let hub_name = || self.hub_name.as_deref();
         match name {
@@ -121,7 +121,12 @@ impl Models {
     pub fn find(&self, name: Option<&str>) -> Option<usize> {
         let Some(name) = name else { return self.default };
         let fits = |(place, model): (usize, &Model)| Some((model.fit(name)?, place));
-        self.models.iter().enumerate().filter_map(fits).min().map(|(_, place)| place)
+        self.models
+            .iter()
+            .enumerate()
+            .filter_map(fits)
+            .min()
+            .map(|(_, place)| place)
     }
 
     /// A model by its place.
@@ -300,7 +305,7 @@ impl Gathered {
         &self.models.models[self.model]
     }
 
-    /// Whether the model read only the beginning of a text.
+    /// True if the model read only the beginning of a text.
     pub fn truncated(&self) -> bool {
         self.truncated
     }
@@ -392,9 +397,22 @@ mod tests {
     #[test]
     fn a_model_is_found_by_its_id_then_by_the_hub_s_name_in_any_case() {
         let on_hub = |id: &str, name: &str| computed(id).known_on_hub_as(Some(name.to_owned()));
-        let list = vec![on_hub("a", "Acme/B"), computed("b"), computed("B"), on_hub("c", "acme/c-1.5")];
+        let list = vec![
+            on_hub("a", "Acme/B"),
+            computed("b"),
+            computed("B"),
+            on_hub("c", "acme/c-1.5"),
+        ];
         let models = Models::new(list, Some(3), None);
-        let names = [Some("a"), Some("A"), Some("b"), Some("B"), Some("acme/b"), Some("ACME/C-1.5"), None];
+        let names = [
+            Some("a"),
+            Some("A"),
+            Some("b"),
+            Some("B"),
+            Some("acme/b"),
+            Some("ACME/C-1.5"),
+            None,
+        ];
         let places = [Some(0), Some(0), Some(1), Some(2), Some(0), Some(3), Some(3)];
         assert_eq!(names.map(|name| models.find(name)), places);
         let unknown = ["", "d", "acme", "acme/a", "acme/c-1.5 ", "other/b"];

@@ -8,7 +8,7 @@ use crate::fold::fold;
 use crate::nfkc::{is_format, nfkc};
 use crate::unicode;
 
-/// What the confirmation token's digest begins with.
+/// Domain prefix of the confirmation token's digest.
 const CONFIRMATION: &[u8] = b"fragment-confirm-v2";
 /// Versions that every envelope names.
 const CONTRACT_VERSION: &str = "6.4";
@@ -119,7 +119,7 @@ pub fn digests(fragment: &Fragment, json: &str) -> Digests {
     }
 }
 
-/// Whether a visitor's fragments are probes: kept and sealed, and left out of what is shown.
+/// True if a visitor's fragments are probes: kept and sealed, and left out of what is shown.
 pub fn is_probe(visitor: &str) -> bool {
     let folded = fold(visitor);
     folded == "probe" || folded.starts_with("probe:")

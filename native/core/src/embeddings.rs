@@ -29,7 +29,7 @@ const CLOCK_AT: usize = SETS_AT + 8;
 /// Slots of a set.
 pub const WAYS: usize = 8;
 
-/// What a text's vector is found by: SHA-256 of the model's digest and the text.
+/// Key of a text's vector: SHA-256 of the model's digest and the text.
 pub type Key = [u8; 32];
 
 /// The key of a text in parts; `model`: SHA-256 of the model.
@@ -39,7 +39,7 @@ pub fn key(model: &[u8; 32], parts: &[&str]) -> Key {
     hash.finalize().into()
 }
 
-/// What stands before a slot's vector.
+/// Header before a slot's vector.
 #[repr(C, align(64))]
 struct SlotHead {
     /// Odd while written; 0: never written.
@@ -201,7 +201,7 @@ impl Embeddings {
         head.sequence.store(writing.wrapping_add(1).max(2), Release);
     }
 
-    /// How much a slot is worth keeping, for one who holds the lock: the key's own goes first, then one that
+    /// Rank of a slot for eviction; the caller holds the lock. The key's own goes first, then one that
     /// is free, then by use.
     fn staying(&self, set: usize, way: usize, words: &[u64; 4]) -> (u8, u64) {
         let (head, _) = self.slot(set, way);

@@ -45,7 +45,7 @@ pub struct EntityMap {
     left: usize,
 }
 
-/// What looks for the surface forms.
+/// Searches for the surface forms.
 #[derive(Debug)]
 struct Search {
     forms: AhoCorasick,
@@ -54,7 +54,7 @@ struct Search {
     behind: Vec<usize>,
 }
 
-/// How much longer the longest form is that begins with each.
+/// For each form, the bytes by which the longest form that begins with it is longer.
 fn behind(forms: &[String]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..forms.len()).collect();
     order.sort_unstable_by_key(|&at| &forms[at]);

@@ -49,7 +49,7 @@ fn checksum(secret: &[u8]) -> [u8; CHECK] {
     digits
 }
 
-/// Whether a key may be used.
+/// Status of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     /// It may.
@@ -60,7 +60,7 @@ pub enum Status {
     Revoked,
 }
 
-/// What admission needs of a key's record.
+/// The part of a key's record that admission needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
     /// Index of its tier.
@@ -69,7 +69,7 @@ pub struct Record {
     pub issued_at_ms: u64,
     /// When it ends (ms since 1970); never when there is none.
     pub expires_at_ms: Option<u64>,
-    /// Whether it may be used.
+    /// Its status.
     pub status: Status,
 }
 

@@ -52,7 +52,7 @@ const GROUP: usize = 16;
 const AREA_GROUPS: usize = AREA_SLOTS / GROUP;
 /// Kinds of limit, each with a crowd.
 const KINDS: usize = 1 << 8;
-/// How long after its last use a slot may go to another subject (ns). Longer than usage takes to be kept.
+/// Time after its last use until a slot may go to another subject (ns). Longer than usage takes to be stored.
 pub const IDLE_NANOS: u64 = 60_000_000_000;
 /// A month: 30 days (ms).
 pub const MONTH_MS: u64 = 30 * 24 * 60 * 60 * 1000;
@@ -71,7 +71,7 @@ pub struct Subject {
     first: usize,
 }
 
-/// What a subject may do; 0 is no limit.
+/// Limits of a subject; 0 is no limit.
 #[derive(Clone, Copy, Debug)]
 pub struct Limit {
     /// Requests a minute, at most [`MOST_PER_MINUTE`]; so many may also come at once.
@@ -89,7 +89,7 @@ pub struct Now {
     pub wall_ms: u64,
 }
 
-/// How much of a request's place in the minute one takes.
+/// Share of a whole request that this one counts as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weight {
     /// All of it.
@@ -98,7 +98,7 @@ pub enum Weight {
     Tenth,
 }
 
-/// What a limit says about one request.
+/// Verdict of a limit about one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It passes, and was counted.
@@ -264,7 +264,7 @@ impl Limits {
     }
 }
 
-/// How often one request becomes free again (ns).
+/// Time in which one request becomes free again (ns).
 fn interval(per_minute: u32) -> u64 {
     60_000_000_000 / u64::from(per_minute.clamp(1, MOST_PER_MINUTE))
 }
@@ -348,7 +348,7 @@ impl Standing {
         }
     }
 
-    /// What a request is told that found every slot busy: as if it were the first.
+    /// Verdict where every slot is busy: as if the request were the subject's first.
     fn uncounted(verdict: Verdict, limit: Limit) -> Self {
         let used_nanos = if limit.per_minute == 0 {
             0

@@ -14,7 +14,7 @@ pub fn create(path: &Path, header: &[u8], length: usize) -> io::Result<()> {
     let fresh = path.with_extension("new");
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true);
-    // What lies in it is for this server's processes alone.
+    // Only this server's processes may read it.
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let mut file = options.open(&fresh)?;
@@ -23,7 +23,7 @@ pub fn create(path: &Path, header: &[u8], length: usize) -> io::Result<()> {
         .and_then(|()| reserve(&mut file, header.len(), length))
         .and_then(|()| rename(&fresh, path));
     if made.is_err() {
-        // What was taken of a full disk is given back. The first failure is the one to tell of.
+        // The room taken on a full disk is given back. The first failure is the one reported.
         let _ = std::fs::remove_file(&fresh);
     }
     made
@@ -99,7 +99,7 @@ pub struct Locked<'a> {
 }
 
 impl Locked<'_> {
-    /// Whether other processes are locked out; the system may refuse it.
+    /// True if other processes are locked out; the system may refuse it.
     pub fn is_held(&self) -> bool {
         self.held
     }

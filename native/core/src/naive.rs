@@ -31,7 +31,7 @@ fn bigrams(run: &str) -> Vec<String> {
     characters.windows(2).map(|pair| pair.iter().collect()).collect()
 }
 
-/// What counting must find: per distinct token of the query its count in the text, by first occurrence,
+/// The expected counts: per distinct token of the query its count in the text, by first occurrence,
 /// leaving out zeros; and the number of the text's tokens.
 fn count(query: &[String], text: &[String]) -> (Vec<(u32, u32)>, usize) {
     let mut distinct: Vec<&String> = Vec::new();

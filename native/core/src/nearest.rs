@@ -109,7 +109,7 @@ pub struct Best {
     /// In their order; never more than `most`.
     kept: Vec<Neighbour>,
     most: usize,
-    /// What is not above is not taken.
+    /// Only scores above it are taken.
     least: f64,
 }
 

@@ -14,7 +14,7 @@ pub fn nfkc(text: &str) -> Cow<'_, str> {
     NFKC.normalize(text)
 }
 
-/// Whether a character is of general category Cf.
+/// True if a character is of general category Cf.
 #[inline]
 pub fn is_format(character: char) -> bool {
     // SOFT HYPHEN is the first of them.

@@ -27,7 +27,7 @@ pub const CLDR_VERSION: &str = normalize_tables::CLDR_VERSION;
 /// Most code points of a text (contract, Limits).
 pub const MAX_CHARACTERS: u64 = 100_000;
 
-/// What is done with what can be glossed.
+/// Treatment of items that have a gloss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     /// The gloss follows in parentheses.
@@ -69,7 +69,7 @@ pub fn edits(text: &str, mode: Mode, contextual: bool, glosses: Option<&Glosses>
 /// The edits that normalize a text, glossed within bounds.
 ///
 /// # Errors
-/// What is over the bounds.
+/// The bounds that were exceeded.
 pub fn bounded_edits(
     text: &str,
     mode: Mode,
@@ -119,7 +119,7 @@ fn checked(bytes: &[u8]) -> &str {
     simdutf8::basic::from_utf8(bytes).unwrap_or_default()
 }
 
-/// What became of a body.
+/// Outcome of one body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// The answer was written: its length, and how many characters the request counts for.

@@ -32,7 +32,7 @@ const ALIGNMENT: usize = 8;
 /// A confirmation token's 32 bytes.
 pub type Token = [u8; 32];
 
-/// What stands before a record's payload.
+/// Header before a record's payload.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct RecordHead {

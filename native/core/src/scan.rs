@@ -52,7 +52,7 @@ pub fn ascii_length(text: &[u8]) -> usize {
             .unwrap_or(rest.len())
 }
 
-/// How many characters UTF-8 `text` has: bytes that do not continue one.
+/// Number of characters of UTF-8 `text`: bytes that do not continue one.
 pub fn code_points(text: &[u8]) -> u64 {
     // Blocks whose count fits a byte, which is what lets the compiler count many bytes at once.
     let block = |bytes: &[u8]| {

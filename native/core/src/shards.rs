@@ -10,7 +10,7 @@ use crate::json::{self, Reason};
 /// Why a marker holds no shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// What follows the opening is no JSON object.
+    /// No JSON object follows the opening.
     NotAnObject,
     /// The JSON is refused, so many characters behind the marker's beginning.
     Json {

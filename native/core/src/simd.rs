@@ -1,4 +1,4 @@
-//! Which vector instructions the CPU has, found once for every function that is compiled for some of them.
+//! Vector instructions of the CPU, detected once for every function that is compiled for some of them.
 //!
 //! Each such function takes the [`Path`] to go. A path can only be had where the CPU has all of its
 //! instructions, which is what makes the calls sound; tests go every path that the machine has.
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum Level {
-    /// What every CPU of the platform has.
+    /// The instructions of every CPU of the platform.
     Portable = 1,
     /// `avx2,bmi1,bmi2,popcnt`
     #[cfg(target_arch = "x86_64")]
@@ -28,7 +28,7 @@ const LEVELS: [Level; 4] = [Level::Portable, Level::Avx2, Level::Avx512, Level::
 const LEVELS: [Level; 1] = [Level::Portable];
 
 impl Level {
-    /// Whether the CPU has what this level adds to the one before.
+    /// True if the CPU has what this level adds to the one before.
     fn added(self) -> bool {
         match self {
             Level::Portable => true,

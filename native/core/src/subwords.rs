@@ -66,7 +66,7 @@ impl SubwordTokenizer {
         Ok(read)
     }
 
-    /// Whether each special token that texts get is the vocabulary's own.
+    /// Checks that every special token which texts get is the vocabulary's own.
     fn check_specials(&self) -> Result<(), String> {
         let empty = self
             .tokenizer

@@ -21,7 +21,7 @@ static ASCII: [u8; 128] = {
     table
 };
 
-/// What stands at `at`: its kind, its code point, its length in bytes.
+/// The character at `at`: its kind, its code point, its length in bytes.
 #[inline(always)]
 fn character(text: &[u8], at: usize) -> (Kind, u32, usize) {
     let first = text[at];
@@ -168,7 +168,7 @@ fn last_separator(text: &[u8]) -> usize {
 struct Tail {
     /// Its code point, or [`Tail::OUTSIDE`].
     last: u32,
-    /// Whether it is the run's only one so far.
+    /// True if it is the run's only one so far.
     alone: bool,
 }
 

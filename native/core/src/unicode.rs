@@ -1,11 +1,11 @@
-//! Which characters make a token, and full case folding (UAX #44, Unicode Standard section 3.13).
+//! Characters that make a token, and full case folding (UAX #44, Unicode Standard section 3.13).
 
 use crate::unicode_tables as tables;
 
 /// Version of the Unicode tables, such as `17.0.0`.
 pub const VERSION: &str = tables::VERSION;
 
-/// What a character is to the tokenizer.
+/// Class of a character for the tokenizer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Not of general category L, N or M: it ends a token.
@@ -36,7 +36,7 @@ pub fn folded(code: u32) -> [char; 3] {
     }
 }
 
-/// Whether a character is Han, kana or Hangul by the blocks that hold them: texts which `ws` cannot split.
+/// True if a character is Han, kana or Hangul by the blocks that hold them: texts which `ws` cannot split.
 pub fn is_cjk(character: char) -> bool {
     matches!(character as u32,
         0x1100..=0x11FF | 0x2E80..=0x2FDF | 0x3005..=0x3007 | 0x3021..=0x3029 | 0x3038..=0x303B

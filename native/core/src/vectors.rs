@@ -42,7 +42,7 @@ const BLOCK_BYTES: usize = FACTS_AT + BLOCK * size_of::<Facts>();
 /// The form of the file and what made its vectors.
 type Magic = [u8; 16];
 
-/// What a file begins with whose vectors were made by `method`.
+/// First bytes of a file whose vectors were made by `method`.
 fn magic_of(method: &str) -> Magic {
     let mut magic = [0; 16];
     magic[..8].copy_from_slice(&FORM);
@@ -57,7 +57,7 @@ pub const LINKS: usize = 3;
 /// Least similarity of a link.
 pub const LINK_LEAST: f64 = 0.3;
 
-/// What is known of a fragment besides its vector.
+/// A fragment's data besides its vector.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Facts {
@@ -137,7 +137,7 @@ pub struct Standing {
     pub first: u32,
 }
 
-/// How far the file has come.
+/// Position of the file in the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
     /// Fragments in it.
@@ -148,7 +148,7 @@ pub struct State {
     pub last_receipt: String,
 }
 
-/// Which fragments are asked for; what is absent does not matter.
+/// Filter of fragments; an absent member does not restrict.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Filter {
     /// By kind.
@@ -454,7 +454,7 @@ impl View {
         standings
     }
 
-    /// How many fragments fit.
+    /// Capacity, in fragments.
     pub fn matching(&self, filter: &Filter) -> usize {
         self.all_facts().filter(|facts| filter.fits(facts)).count()
     }
@@ -507,7 +507,7 @@ impl Vectors {
         Ok(fresh)
     }
 
-    /// How far it has come.
+    /// Its position in the log.
     pub fn state(&self) -> io::Result<State> {
         let mapping = self.current()?;
         // The position first: what it covers is counted already.

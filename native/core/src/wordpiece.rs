@@ -10,7 +10,7 @@ use unicode_normalization::char::decompose_canonical;
 
 const CATEGORIES: CodePointMapDataBorrowed<'static, GeneralCategory> = CodePointMapData::new();
 
-/// What a piece begins with that goes on with a word.
+/// Prefix of a piece that continues a word.
 const CONTINUES: &str = "##";
 /// Longer words (in characters) are unknown.
 const LONGEST_WORD: usize = 100;
@@ -46,7 +46,7 @@ pub struct Vocabulary {
     bytes: Vec<u8>,
     /// Where each entry begins in `bytes`; one more at the end.
     starts: Vec<u32>,
-    /// Whether each entry continues a word.
+    /// For each entry, true if it continues a word.
     continues: Vec<bool>,
     /// Bytes of the longest.
     longest: usize,
@@ -161,7 +161,7 @@ impl Vocabulary {
         self.continues.len()
     }
 
-    /// Whether it has no entries.
+    /// True if it has no entries.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.continues.is_empty()

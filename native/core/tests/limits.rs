@@ -141,7 +141,7 @@ const CHURN_LIMIT: Limit = Limit {
     per_month: 100,
 };
 
-/// How long ago a file was made.
+/// Age of a file.
 fn age_of(path: &Path) -> impl Fn() -> Duration {
     let made = path
         .metadata()
@@ -150,7 +150,7 @@ fn age_of(path: &Path) -> impl Fn() -> Duration {
     move || made.elapsed().expect("a clock that goes forward")
 }
 
-/// What the children run; nothing when the tests run it.
+/// Work of the child processes; nothing when the tests run it.
 #[test]
 fn child() {
     let (Ok(file), Ok(task)) = (env::var(FILE), env::var(TASK)) else {
@@ -186,7 +186,7 @@ fn a_network_is_one_limit_over_processes() {
     let passed = total("surround", &scratch.0);
     let networks: u64 = 2;
     assert!(passed <= networks * 64 * 9, "{passed} of two networks passed");
-    // What a request takes before its address refuses it may refuse another for a moment, never let one pass.
+    // A request that its address refuses may have taken another's place for a moment. It never lets one pass.
     assert!(passed > 32 * 9, "{passed} passed");
 }
 

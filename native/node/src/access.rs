@@ -30,7 +30,7 @@ pub fn hash_key(key: String) -> Option<Buffer> {
     keys::hash(key.as_bytes()).map(|hash| hash.to_vec().into())
 }
 
-/// What a tier may do; 0 is no limit.
+/// Limits of a tier; 0 is no limit.
 #[napi(object)]
 pub struct TierLimit {
     /// Requests a minute, at most 1,000,000.
@@ -46,7 +46,7 @@ pub struct UsageDelta {
     pub subject: Buffer,
     /// When their month began (ms since 1970).
     pub month_start_ms: f64,
-    /// How many.
+    /// Their number.
     pub characters: f64,
 }
 
@@ -212,7 +212,7 @@ impl Access {
         self.inner.charge_address(kind, address, month, count, moment);
     }
 
-    /// What this process has charged since it was last asked, for the store.
+    /// Takes the charges of this process since the last call, for the store.
     #[napi]
     pub fn take_charged(&mut self) -> Vec<UsageDelta> {
         self.inner.take_charged().into_iter().map(delta).collect()

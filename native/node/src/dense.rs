@@ -34,7 +34,7 @@ pub struct DenseModel {
     pub dimension: u32,
     /// Folder of a static model, whose vectors are made here; absent for others.
     pub static_folder: Option<String>,
-    /// What such another model wants before a query, and before a doc's text.
+    /// Prefixes of a computed model, for a query and for a doc's text.
     pub query_prefix: Option<String>,
     /// See `queryPrefix`.
     pub document_prefix: Option<String>,
@@ -91,7 +91,7 @@ impl DenseModels {
         Ok(Self { inner })
     }
 
-    /// What the cache was asked for.
+    /// Hits and misses of the cache.
     #[napi]
     pub fn lookups(&self) -> Lookups {
         let (hits, misses) = self.inner.lookups();

@@ -12,9 +12,9 @@ pub struct SealedFragment {
     /// Six digests, one behind the other: content, title LF content, canonical JSON, dedupe key, confirmation
     /// binding (the token itself), the token's characters.
     pub digests: String,
-    /// Whether the kind was one of the eight, or none.
+    /// True if the kind was one of the eight, or none.
     pub known_kind: bool,
-    /// Whether the visitor's fragments are probes.
+    /// True if the visitor's fragments are probes.
     pub probe: bool,
     /// The receipt's envelope as canonical JSON, `""` without a receipt.
     pub envelope: String,

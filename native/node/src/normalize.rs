@@ -15,7 +15,7 @@ thread_local! {
     static WORKSPACE: RefCell<Workspace> = RefCell::default();
 }
 
-/// What became of a NormalizeRequest's bytes.
+/// Outcome of a NormalizeRequest's bytes.
 #[napi]
 pub enum NormalizeOutcome {
     /// The answer was written.
@@ -65,10 +65,10 @@ pub fn normalize(
     outcome
 }
 
-/// What [`normalize_async`] did.
+/// Result of [`normalize_async`].
 #[napi(object)]
 pub struct NormalizeResult {
-    /// What became of the body; never `NeedsRoom`.
+    /// Outcome of the body; never `NeedsRoom`.
     pub outcome: NormalizeOutcome,
     /// Bytes of the answer.
     pub length: f64,
@@ -121,13 +121,13 @@ pub fn normalize_async(body: Buffer, out: Buffer) -> AsyncTask<NormalizeTask> {
 /// A surface form and its gloss.
 #[napi(object)]
 pub struct GlossPair {
-    /// What is looked for.
+    /// The form that is searched for.
     pub surface: String,
-    /// What it is glossed with.
+    /// Its gloss.
     pub gloss: String,
 }
 
-/// How often a kind of change was made.
+/// Count of the changes of a kind.
 #[napi(object)]
 pub struct KindCount {
     /// The kind's name on the wire.
@@ -145,7 +145,7 @@ pub struct NormalizedText {
     pub counts: Vec<KindCount>,
     /// Offset of the first byte that is not UTF-8; null where all are.
     pub invalid_at: Option<f64>,
-    /// Whether the glosses make the piece longer than a piece may become.
+    /// True if the glosses make the piece longer than a piece may become.
     pub too_long: bool,
 }
 

@@ -18,7 +18,7 @@ pub fn prepare_vectors(path: String, method: String) -> Result<bool> {
     Ok(vectors::Vectors::prepare(Path::new(&path), &method)?)
 }
 
-/// What stands for a visitor in a filter.
+/// Digest of a visitor, for filters.
 #[napi]
 pub fn visitor_id(visitor: String) -> String {
     format!("{:016x}", hash_of(&visitor))
@@ -44,13 +44,13 @@ pub struct ExploredFragment {
     pub kind: u8,
     /// Its visitor; empty: none.
     pub visitor: String,
-    /// What its content is told apart by.
+    /// Digest of its content.
     pub content: String,
     /// Its vector: int8 numbers.
     pub vector: Buffer,
 }
 
-/// How far the file has come.
+/// Position of the file in the log.
 #[napi(object)]
 pub struct VectorsState {
     /// Fragments in it.
@@ -72,7 +72,7 @@ pub struct Neighbour {
     pub similarity: f64,
 }
 
-/// Which fragments are asked for.
+/// Filter of fragments.
 #[napi(object)]
 pub struct FragmentFilter {
     /// Only those of this kind.
@@ -95,7 +95,7 @@ pub struct FragmentPlace {
 /// Fragments that fit a filter.
 #[napi(object)]
 pub struct FragmentSelection {
-    /// How many there are in all.
+    /// Their number in all.
     pub matching: u32,
     /// Some of them, in the log's order.
     pub places: Vec<FragmentPlace>,
@@ -104,7 +104,7 @@ pub struct FragmentSelection {
 /// A visitor's standing.
 #[napi(object)]
 pub struct VisitorStanding {
-    /// What stands for it in a filter.
+    /// Its digest, for filters.
     pub visitor: String,
     /// Receipt of its first fragment.
     pub receipt: String,
@@ -157,7 +157,7 @@ impl Vectors {
         Ok(Self { inner })
     }
 
-    /// How far it has come.
+    /// Its position in the log.
     #[napi]
     pub fn state(&self) -> Result<VectorsState> {
         let state = self.inner.state()?;

@@ -42,7 +42,7 @@ fn load(window: &[u8; WINDOW], at: usize) -> __m256i {
     unsafe { _mm256_loadu_si256(window.as_ptr().add(at).cast()) }
 }
 
-/// Which of 32 bytes are ASCII letters or digits.
+/// Mask of the ASCII letters and digits among 32 bytes.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn words(bytes: __m256i) -> u32 {
@@ -55,7 +55,7 @@ fn words(bytes: __m256i) -> u32 {
     _mm256_movemask_epi8(_mm256_or_si256(letters, digits)) as u32
 }
 
-/// Which of the 32 bytes from `at` on can begin a term.
+/// Mask of the bytes that can begin a term, of the 32 from `at` on.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn candidates(window: &[u8; WINDOW], at: usize, tables: &Tables) -> u32 {

@@ -33,7 +33,7 @@ fn load(bytes: &[u8], at: usize) -> __m512i {
     unsafe { _mm512_maskz_loadu_epi8(low_bits(rest.len()), rest.as_ptr().cast()) }
 }
 
-/// Which of 64 bytes are ASCII letters or digits.
+/// Mask of the ASCII letters and digits among 64 bytes.
 #[inline]
 #[target_feature(enable = "avx512bw")]
 fn words(bytes: __m512i) -> u64 {

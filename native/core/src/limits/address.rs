@@ -7,9 +7,9 @@ use super::{Limit, Limits, MOST_PER_MINUTE, Now, Standing, Subject, Verdict, Wei
 /// The area of the networks' slots.
 const NETWORKS: usize = 2;
 
-/// How many times an address's rate a wide network has: a /24 (IPv4) and a /48 (IPv6), and the crowd.
+/// Rate of a wide network, in rates of an address: a /24 (IPv4) and a /48 (IPv6), and the crowd.
 pub const WIDE_TIMES: u32 = 64;
-/// How many times an address's rate a /56 (IPv6) has.
+/// Rate of a /56 (IPv6), in rates of an address.
 pub const NARROW_TIMES: u32 = 8;
 
 /// A network that an address lies in.

@@ -7,7 +7,7 @@ use super::{Limit, MONTH_MS, Now, Standing, Verdict, Weight};
 
 #[derive(Default)]
 struct Holder {
-    /// What is missing from a full bucket, in time that passes until it is there again.
+    /// Time until the bucket is full again.
     missing_nanos: u64,
     at_nanos: u64,
     /// Month 1's beginning.

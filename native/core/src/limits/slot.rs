@@ -55,7 +55,7 @@ impl Reading {
     }
 }
 
-/// How a bucket stands after a request.
+/// State of a bucket after a request.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Taking {
     /// Time until it is full again (ns).
@@ -125,7 +125,7 @@ impl Slot {
         }
     }
 
-    /// How the bucket stands, without taking from it.
+    /// State of the bucket; nothing is taken from it.
     pub fn look(&self, per_minute: u32, nanos: u64) -> Taking {
         let used_nanos = self.bucket.load(SeqCst).saturating_sub(nanos);
         Taking {

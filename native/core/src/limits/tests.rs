@@ -198,7 +198,7 @@ fn a_full_group_counts_no_further_subject_and_forgives_none() {
         limits.admit(*extra, a_minute(1), idle).verdict,
         Verdict::OverMinute
     );
-    // Who lost the slot finds another, and is counted as before.
+    // A subject that lost its slot finds another, and is counted as before.
     assert_eq!(
         limits.admit(held[0], a_minute(1), idle).verdict,
         Verdict::Admitted
@@ -422,7 +422,7 @@ fn networks_of(bytes: &[u8]) -> Vec<(u64, u32)> {
     }
 }
 
-/// What each network may have a minute.
+/// Requests a minute of each network.
 fn rates(networks: &[(u64, u32)], per_minute: u32) -> Vec<(u64, u32)> {
     let rate = |&(who, times): &(u64, u32)| (who, per_minute.saturating_mul(times).min(MOST_PER_MINUTE));
     networks.iter().map(rate).collect()

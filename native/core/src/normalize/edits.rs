@@ -41,13 +41,13 @@ impl Edits {
         &self.list
     }
 
-    /// What an edit of this list puts in.
+    /// Replacement text of an edit of this list.
     #[must_use]
     pub fn replacement(&self, edit: &Edit) -> &[u8] {
         &self.text[edit.text..edit.text + edit.length]
     }
 
-    /// Whether there are none.
+    /// True if there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
@@ -59,7 +59,7 @@ impl Edits {
         self.text.len()
     }
 
-    /// Whether the last edit puts in something that ends so.
+    /// True if the last edit puts in something that ends so.
     #[must_use]
     pub fn ends_with(&self, end: &[u8]) -> bool {
         self.list
@@ -181,7 +181,7 @@ impl Edits {
 /// The edits of a first round with their places in the text that they make.
 struct Shifted<'a> {
     rest: &'a [Edit],
-    /// What to add to a place of the source after the edits passed to get its place in the middle text.
+    /// Offset from a place of the source, after the edits passed, to its place in the middle text.
     shift: isize,
 }
 

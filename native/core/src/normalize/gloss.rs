@@ -17,8 +17,8 @@ pub enum Place {
     Instead,
 }
 
-/// What glossing a text may cost. Both figures are products of a text's and a gloss's length, so that a short
-/// body may ask for very much.
+/// Cost bounds of glossing a text. Both figures are products of a text's and a gloss's length: a short body
+/// may ask for very much.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
     /// Most bytes of the glossed text.
@@ -51,7 +51,7 @@ impl Bounds {
     };
 }
 
-/// Which of the [`Bounds`] a text and its glosses are over.
+/// The [`Bounds`] that a text and its glosses exceed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refused {
     /// The glossed text is too long.
@@ -134,7 +134,7 @@ struct Item<'a> {
 /// is.
 ///
 /// # Errors
-/// What is over the bounds; no more was done than they allow.
+/// The exceeded bounds; the work stopped at them.
 pub fn text(
     source: &str,
     place: Place,
@@ -217,7 +217,7 @@ fn put(source: &str, item: Item<'_>, place: Place, edits: &mut Edits) {
     edits.push_apart(start, end, text.as_bytes(), kind);
 }
 
-/// Which bytes begin a character that a name begins with, or U+20E3.
+/// Bytes that begin U+20E3 or a character that a name begins with.
 static LEADS: [bool; 256] = {
     let mut leads = [false; 256];
     leads[0xE2] = true;
@@ -280,7 +280,7 @@ fn is_regional(c: char) -> bool {
     ('\u{1F1E6}'..='\u{1F1FF}').contains(&c)
 }
 
-/// What to pass over where nothing has a name: two regional indicators are one flag, named or not.
+/// Length to skip where nothing has a name: two regional indicators are one flag, named or not.
 fn unnamed_length(text: &str, c: char) -> usize {
     let next = text[c.len_utf8()..].chars().next();
     match next {

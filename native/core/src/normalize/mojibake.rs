@@ -37,7 +37,7 @@ mod clue {
     pub const FIRST_OF_4: u8 = 16;
 }
 
-/// What is known of a character: its clues, and its byte in each encoding (0: none).
+/// Data of a character: its clues, and its byte in each encoding (0: none).
 type Suspect = (u8, [u8; 10]);
 
 /// Number of encodings that are tried.
@@ -79,7 +79,7 @@ pub fn explain(encoding: u8) -> String {
     }
 }
 
-/// Whether somewhere in `line` stands what nobody writes.
+/// True if somewhere in `line` stands what nobody writes.
 #[must_use]
 pub fn is_bad(line: &str) -> bool {
     let bytes = line.as_bytes();
@@ -114,7 +114,7 @@ impl Watch {
         self.last = None;
     }
 
-    /// Whether something bad begins at the character before, or at `c` by itself.
+    /// True if something bad begins at the character before, or at `c` by itself.
     #[inline]
     pub fn sees_bad(&mut self, line: &str, at: usize, c: char, known: Properties) -> bool {
         let known = known.classes();
@@ -133,7 +133,7 @@ impl Watch {
     }
 }
 
-/// Whether a character of these classes may be part of something bad by what it is, not by the one before.
+/// True if a character of these classes may be part of something bad by what it is, not by the one before.
 #[inline]
 #[must_use]
 pub fn is_odd(c: char, known: Properties) -> bool {
@@ -150,7 +150,7 @@ pub fn is_bad_anywhere(line: &str) -> bool {
         .any(|(at, c)| !c.is_ascii() && is_bad_at(line, at, c))
 }
 
-/// Whether two characters beside each other can begin anything bad at all.
+/// True if two characters beside each other can begin anything bad at all.
 #[inline]
 fn suspicious(first: char, classes: u16, second: char, next: u16) -> bool {
     use class::{BOX, FACE, LOWER_COMMON, UPPER_COMMON};
@@ -184,7 +184,7 @@ fn is_word(c: char) -> bool {
     c == '_' || c.is_alphanumeric()
 }
 
-/// Whether what begins with the character `c` at `at` is bad, with what stands before it.
+/// True if what begins with the character `c` at `at` is bad, with what stands before it.
 fn is_bad_at(line: &str, at: usize, c: char) -> bool {
     use class::*;
     let mut after = line[at + c.len_utf8()..].chars();
@@ -438,7 +438,7 @@ fn altered(bytes: &[u8], wanted: bool) -> Option<(char, usize)> {
     }
 }
 
-/// Whether à goes on as one word in Portuguese (àquele, às), so that the space after it was part of it.
+/// True if à goes on as one word in Portuguese (àquele, às), so that the space after it was part of it.
 fn begins_with_a_grave_word(rest: &[u8]) -> bool {
     [" ", "quele", "quela", "quilo", "s "]
         .iter()

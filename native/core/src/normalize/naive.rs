@@ -7,7 +7,7 @@ use super::properties::{Action, Kind, fraction_digit, greek_symbol, latin, mappe
 use super::{Mode, edits, gloss::Glosses};
 use unicode_normalization::UnicodeNormalization;
 
-/// What a row puts at a place of a line; `None` leaves the character.
+/// Replacement of a row at a place of a line; `None` leaves the character.
 type Row = fn(&[char], usize) -> Option<String>;
 
 fn action(c: char) -> Action {
@@ -224,7 +224,7 @@ fn confusable_by_itself(line: &[char], at: usize) -> Option<String> {
 }
 
 fn undo_mojibake(line: &str) -> String {
-    // What begins nothing bad at any place holds nothing to undo.
+    // A line in which nothing bad begins at any place holds nothing to undo.
     if !mojibake::is_bad_anywhere(line) {
         assert!(mojibake::repair(line).is_none(), "{line:?}");
         return line.to_owned();

@@ -1,8 +1,8 @@
-//! What the repair has to know of a character (UAX #15, #24, #44; UTS #51), in one look-up.
+//! Properties of a character that the repair needs (UAX #15, #24, #44; UTS #51), in one look-up.
 
 use crate::normalize_tables as tables;
 
-/// What the repair does at a character.
+/// Action of the repair at a character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     /// Nothing.
@@ -101,7 +101,7 @@ flags! {
 }
 
 impl Properties {
-    /// What the repair does here.
+    /// Action of the repair here.
     #[inline]
     #[must_use]
     pub fn action(self) -> Action {
@@ -115,7 +115,7 @@ impl Properties {
         (self.0 >> 16) as u16
     }
 
-    /// Whether [`Properties::action`] is [`Action::None`].
+    /// True if [`Properties::action`] is [`Action::None`].
     #[inline]
     #[must_use]
     pub fn inert(self) -> bool {
@@ -137,7 +137,7 @@ fn find<T>(table: &'static [T], code: u32, key: impl Fn(&T) -> u32) -> Option<&'
     Some(&table[place])
 }
 
-/// What a quote, dash, space or compatibility form becomes, and which of these it is.
+/// Replacement of a quote, dash, space or compatibility form, and its kind.
 #[must_use]
 pub fn mapped(c: char) -> Option<(&'static str, Kind)> {
     let block = usize::from(tables::MAP_PLACE_BLOCK[c as usize >> 7]);
@@ -146,7 +146,7 @@ pub fn mapped(c: char) -> Option<(&'static str, Kind)> {
     Some((to, Kind::ALL[usize::from(kind)]))
 }
 
-/// Whether a character may be a digit of a fraction: a decimal digit, or a superscript or subscript one.
+/// True if a character may be a digit of a fraction: a decimal digit, or a superscript or subscript one.
 #[must_use]
 pub fn fraction_digit(c: char) -> bool {
     let known = properties(c);
@@ -161,7 +161,7 @@ pub fn latin(c: char) -> Option<char> {
     find(&tables::CONFUSABLES, u32::from(c), |entry| entry.0).map(|entry| entry.1)
 }
 
-/// Whether a letter is one of the small Greek letters that stand for themselves beside Latin ones, as in TNFα
+/// True if a letter is one of the small Greek letters that stand for themselves beside Latin ones, as in TNFα
 /// and PPARγ2. Omicron is not: it looks like o, and nobody writes it for its own sake.
 #[inline]
 #[must_use]
@@ -175,7 +175,7 @@ pub fn prototype(c: char) -> Option<&'static str> {
     find(&tables::PROTOTYPES, u32::from(c), |entry| entry.0).map(|entry| entry.1)
 }
 
-/// Which kind of change was made. A change that several kinds made together is of the first of them.
+/// Kind of a change. A change that several kinds made together is of the first of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Kind {

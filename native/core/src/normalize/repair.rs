@@ -18,7 +18,7 @@ const SLASH: char = '\u{2044}';
 /// U+2032 PRIME, typed for an apostrophe between letters.
 const PRIME: char = '\u{2032}';
 
-/// How many removable characters a joiner's neighbour may stand behind.
+/// Most removable characters between a joiner and its neighbour.
 const NEIGHBOUR_DISTANCE: usize = 4;
 
 /// The edits that repair a whole text. `contextual`: confusable letters map only inside words whose other
@@ -110,7 +110,7 @@ pub fn line(source: &str, contextual: bool) -> Option<Edits> {
     all.filter(|edits| !edits.is_empty())
 }
 
-/// What a round found.
+/// Findings of a round.
 enum Found {
     Nothing,
     /// Something nobody writes, with which nothing else is done in the same round.
@@ -121,7 +121,7 @@ enum Found {
     },
 }
 
-/// What a round leaves.
+/// Text and edits after a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rest {
     /// Characters at which no row does anything, whatever stands beside them.
@@ -165,15 +165,15 @@ struct Round<'a> {
     letters: Edits,
     /// End of the last word whose confusable letters were looked at.
     word_end: usize,
-    /// Whether the word that goes on here has a letter that is neither Latin nor looks so.
+    /// True if the word that goes on here has a letter that is neither Latin nor looks so.
     foreign: bool,
-    /// Whether something was left that may change when its neighbours have.
+    /// True if something was left that may change when its neighbours have.
     waits: bool,
-    /// Whether a letter was met that may be confusable in another word.
+    /// True if a letter was met that may be confusable in another word.
     met_letters: bool,
-    /// Whether an edit may have changed what is one word.
+    /// True if an edit may have changed what is one word.
     moved_words: bool,
-    /// Whether a character stays that may be mojibake in another neighbourhood.
+    /// True if a character stays that may be mojibake in another neighbourhood.
     odd: bool,
 }
 
@@ -377,7 +377,7 @@ impl<'a> Round<'a> {
             return;
         }
         let composed: String = part.nfc().collect();
-        // What stands before a character that changes by itself stays out of the edit.
+        // Characters before one that changes by itself stay out of the edit.
         let first = part.chars().next().map_or(0, char::len_utf8);
         let kept = if composed.starts_with(&part[..first]) && first < part.len() {
             first
@@ -449,7 +449,7 @@ impl<'a> Round<'a> {
             .find(|c| !removed(c))
     }
 
-    /// Whether a joiner or non-joiner from `at` to `next` means something there: between letters of a script
+    /// True if a joiner or non-joiner from `at` to `next` means something there: between letters of a script
     /// that joins or stacks, a joiner also at their edge; between two parts of an emoji.
     fn joins(&self, at: usize, next: usize, c: char) -> bool {
         let before = self.visible_before(at).map(properties);
@@ -466,7 +466,7 @@ impl<'a> Round<'a> {
         before.is_some_and(part) && after.is_some_and(Properties::pictograph)
     }
 
-    /// Whether a variation selector from `at` to `next` belongs to an emoji or a keycap.
+    /// True if a variation selector from `at` to `next` belongs to an emoji or a keycap.
     fn selects(&self, at: usize, next: usize) -> bool {
         let Some(c) = self.before(at) else { return false };
         let keycap = matches!(c, '0'..='9' | '#' | '*') && self.after(next) == Some('\u{20E3}');
@@ -491,20 +491,20 @@ impl<'a> Round<'a> {
         at + length
     }
 
-    /// Whether a fraction slash stands at `at`, between the digits of a fraction.
+    /// True if a fraction slash stands at `at`, between the digits of a fraction.
     fn divides(&self, at: usize) -> bool {
         self.line[at..].strip_prefix(SLASH).is_some_and(|after| {
             self.before(at).is_some_and(fraction_digit) && after.chars().next().is_some_and(fraction_digit)
         })
     }
 
-    /// Whether a prime stands at `at`, between letters.
+    /// True if a prime stands at `at`, between letters.
     fn is_apostrophe(&self, at: usize, c: char) -> bool {
         let letter = |c: Option<char>| c.is_some_and(|c| properties(c).letter());
         c == PRIME && letter(self.before(at)) && letter(self.after(at + PRIME.len_utf8()))
     }
 
-    /// What stands around the plain form of a run of superscripts or subscripts: as a numerator a space after
+    /// Signs around the plain form of a run of superscripts or subscripts: as a numerator a space after
     /// a digit, nothing after what it is no power of; as a denominator a space before a digit; else the sign.
     fn around_script(&self, at: usize, end: usize, sign: &'static str) -> (&'static str, &'static str, Kind) {
         let before = self.before(at);
@@ -575,7 +575,7 @@ impl<'a> Round<'a> {
         self.put(at, at + c.len_utf8(), &replacement, kind, true);
     }
 
-    /// Whether the nearest character on either side is Han or kana, wide punctuation passed over.
+    /// True if the nearest character on either side is Han or kana, wide punctuation passed over.
     fn beside_han_or_kana(&self, at: usize, next: usize) -> bool {
         let counts = |c: Option<char>| c.is_some_and(|c| properties(c).han_or_kana());
         let passed = |c: &char| properties(*c).wide_neighbour();
@@ -584,7 +584,7 @@ impl<'a> Round<'a> {
     }
 }
 
-/// Whether a letter is a small Greek one that is read as such: one that hides in a Latin word has small Latin
+/// True if a letter is a small Greek one that is read as such: one that hides in a Latin word has small Latin
 /// letters on both sides.
 fn stands_for_itself(line: &str, at: usize, c: char) -> bool {
     let hides = |neighbours: &mut dyn Iterator<Item = char>| {
@@ -595,7 +595,7 @@ fn stands_for_itself(line: &str, at: usize, c: char) -> bool {
         && !(hides(&mut line[..at].chars().rev()) && hides(&mut line[at + c.len_utf8()..].chars()))
 }
 
-/// What a word has besides letters that look like Latin ones.
+/// Contents of a word besides letters that look like Latin ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Others {
     None,
@@ -605,7 +605,7 @@ enum Others {
     Foreign,
 }
 
-/// What the word that `text` begins with has, and where it ends, or where its first foreign letter does.
+/// Contents of the word at the start of `text`, and its end, or that of its first foreign letter.
 fn others_in_word(text: &str) -> (usize, Others) {
     let mut others = Others::None;
     for (at, c) in text.char_indices() {

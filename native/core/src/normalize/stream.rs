@@ -4,15 +4,15 @@ use super::gloss::{Bounds, Glosses};
 use super::properties::Kind;
 use super::{Mode, bounded_edits};
 
-/// How every piece of a text is normalized.
+/// Settings for every piece of a text.
 pub struct Settings {
-    /// What is done with what can be glossed.
+    /// Treatment of items that have a gloss.
     pub mode: Mode,
-    /// Whether confusable letters map only inside words whose other letters are Latin.
+    /// True if confusable letters map only inside words whose other letters are Latin.
     pub contextual: bool,
     /// The caller's glosses.
     pub glosses: Option<Glosses>,
-    /// What the glosses may make of what one thread has of a piece.
+    /// Bounds of the glosses for one thread's part of a piece.
     pub bounds: Bounds,
 }
 
@@ -38,7 +38,7 @@ impl Settings {
     /// Normalizes a piece of UTF-8 by `threads` threads, which share it out by lines.
     ///
     /// # Errors
-    /// What is wrong with it, or with what becomes of it.
+    /// Fault of the piece, or of its result.
     pub fn piece(&self, bytes: &[u8], threads: usize) -> Result<Piece, Fault> {
         let text = std::str::from_utf8(bytes).map_err(|error| Fault::NotUtf8(error.valid_up_to()))?;
         let parts = shares(text, threads.max(1));
