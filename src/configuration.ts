@@ -1,12 +1,15 @@
 /** The configuration: the settings of every part, in the order of docs/configuration.md. */
+import { chooseAccess, type AccessChoice } from './access/mode.js';
 import { accessSettings } from './access/settings.js';
-import { checkoutErrors, checkoutSettings } from './checkout/settings.js';
+import { checkoutErrors, checkoutSettings, waysToPay } from './checkout/settings.js';
 import { doorSettings } from './door/settings.js';
 import {
+  doorUnserved,
   listenSettings,
   metricsSettings,
   publicSettings,
   samePorts,
+  servedSettings,
   workerSettings,
 } from './http/settings.js';
 import { modelSettings } from './models/settings.js';
@@ -26,6 +29,7 @@ import { textSettings } from './text/settings.js';
 /** Every setting. */
 export const settings = {
   ...listenSettings,
+  ...servedSettings,
   ...workerSettings,
   ...storeSettings,
   ...publicSettings,
@@ -45,6 +49,8 @@ export const settings = {
 export interface Configuration extends ValuesOf<typeof settings> {
   /** Absolute path of the folder for everything Fusegate keeps outside the store. */
   readonly dataFolder: string;
+  /** Whether callers without a key are served, and why so. */
+  readonly access: AccessChoice;
 }
 
 /** What reading the environment came to: a configuration with warnings, or every error at once. */
@@ -61,8 +67,19 @@ export type ConfigurationResult =
 export function readConfiguration(environment: Environment, machine: Machine): ConfigurationResult {
   const { values, errors: unread, warnings } = readSettings(settings, environment, machine);
   const { storeUrl } = values;
-  const partial = storeUrl === undefined ? values : { ...values, dataFolder: dataFolderOf(storeUrl) };
-  const errors = [...unread, ...samePorts(values), ...missingSecret(values), ...checkoutErrors(values)];
+  const { accessGiven } = values;
+  const partial: Partial<Configuration> = {
+    ...values,
+    ...(storeUrl === undefined ? {} : { dataFolder: dataFolderOf(storeUrl) }),
+    ...(accessGiven === undefined ? {} : { access: chooseAccess(accessGiven, waysToPay(values)) }),
+  };
+  const errors = [
+    ...unread,
+    ...samePorts(values),
+    ...doorUnserved(values),
+    ...missingSecret(values),
+    ...checkoutErrors(values),
+  ];
   // Without an error every setting has been read.
   return errors.length > 0
     ? { errors, warnings, partial }

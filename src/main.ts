@@ -1,8 +1,10 @@
 /** Composition root: builds the parts, binds the handlers to them and hands both to a command. */
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
+import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
+import { limitsGiven } from './access/mode.js';
 import { readTiers } from './access/tiers.js';
 import { readAccount } from './checkout/addresses.js';
 import { addressSentence } from './checkout/freshAddresses.js';
@@ -54,6 +56,7 @@ import type { Reading, Store } from './store/store.js';
 import { systemClock } from './system/clock.js';
 import { createLog } from './system/log.js';
 import { systemRandomness } from './system/randomness.js';
+import { settingsFileVariable, usualSettingsFile } from './system/settingsFile.js';
 
 /** How long requests in flight are waited for when told to stop (ms). */
 const drainMs = 10_000;
@@ -101,7 +104,10 @@ async function serveInProcesses(order: ServeOrder): Promise<ServeOutcome> {
   return runParent({
     ...order,
     models,
-    preload: configuration.embedPreload && usual?.kind === 'onnx' ? usual : undefined,
+    preload:
+      configuration.embedPreload && configuration.serve.includes('fuse') && usual?.kind === 'onnx'
+        ? usual
+        : undefined,
     program: fileURLToPath(import.meta.url),
     programArguments: [workerCommand],
     embedderArguments: [embedderCommand],
@@ -112,17 +118,28 @@ async function serveInProcesses(order: ServeOrder): Promise<ServeOutcome> {
   });
 }
 
+/** The environment of the commands, to which the command line may add the file of settings. */
+const environment: Record<string, string | undefined> = { ...process.env };
+
+/** Names the file of settings: that of the command line, of the environment, or of the working directory. */
+function useSettingsFile(named: string | undefined): void {
+  const path = named ?? environment[settingsFileVariable] ?? '';
+  if (path !== '') environment[settingsFileVariable] = resolve(path);
+  else if (existsSync(usualSettingsFile)) environment[settingsFileVariable] = resolve(usualSettingsFile);
+}
+
 /** What the commands on the store are made of. */
 function commandParts(): KeysParts & Pick<ServeParts, 'readTiers'> {
   return {
     ...terminal(),
-    environment: process.env,
+    environment,
     machine: { platform: process.platform, cores: availableParallelism() },
     clock: systemClock,
     randomness: systemRandomness,
     openStore: openExistingStore,
     keyFormat: native,
-    readTiers: (configuration: TiersConfiguration) => readTiers(configuration.tiersFile, configuration),
+    readTiers: (configuration: TiersConfiguration) =>
+      readTiers(configuration.tiersFile, limitsGiven(configuration.access.mode, configuration)),
   };
 }
 
@@ -185,9 +202,10 @@ export async function main(args: readonly string[]): Promise<void> {
   const more = { version: SERVICE_VERSION, log: createLog('silent') };
   await runProgram(args, {
     version: SERVICE_VERSION,
+    useSettingsFile,
     serve: () =>
       serve({
-        environment: process.env,
+        environment,
         machine: parts.machine,
         version: SERVICE_VERSION,
         readTiers: parts.readTiers,

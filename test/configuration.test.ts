@@ -46,6 +46,9 @@ test('defaults', () => {
       metricsPort: 0,
       logLevel: 'info',
       trustedProxies: [],
+      serve: ['fuse', 'normalize', 'audit', 'checkout', 'outreach', 'door', 'explore'],
+      accessGiven: null,
+      access: { mode: 'open', reason: 'ACCESS is not set, and no way to pay is configured' },
       tiersFile: null,
       anonymousRequestsPerMinute: null,
       anonymousCharactersPerMonth: null,
@@ -113,6 +116,8 @@ const everyVariable = {
   METRICS_PORT: '9464',
   LOG_LEVEL: 'debug',
   TRUSTED_PROXIES: '10.0.0.0/8, 2001:db8::1',
+  SERVE: 'audit,fuse,door',
+  ACCESS: 'keys',
   TIERS_FILE: 'tiers.json',
   ANONYMOUS_REQUESTS_PER_MINUTE: '0',
   ANONYMOUS_CHARACTERS_PER_MONTH: '1000000000000',
@@ -173,6 +178,9 @@ test('every value is read', () => {
     metricsPort: 9464,
     logLevel: 'debug',
     trustedProxies: ['10.0.0.0/8', '2001:db8::1'],
+    serve: ['fuse', 'audit', 'door'],
+    accessGiven: 'keys',
+    access: { mode: 'keys', reason: 'ACCESS is keys' },
     tiersFile: resolve('tiers.json'),
     anonymousRequestsPerMinute: 0,
     anonymousCharactersPerMonth: 1e12,
@@ -572,11 +580,12 @@ test('names that are nearly ours are named, others are not', () => {
     'STORE_URI is not read; did you mean STORE_URL?',
     'FUSEGATE_PORT is not read; did you mean PORT?',
     'LOGLEVEL is not read; did you mean LOG_LEVEL?',
-    'FUSEGATE_X is not read; the variables are PORT, DOOR_PORT, HOST, WORKERS, MAX_CONNECTIONS, STORE_URL, ' +
-      'STORE_URL_FILE, MASTER_SECRET, MASTER_SECRET_FILE, DISK_RESERVE, PUBLIC_URL, PUBLIC_DOOR_URL, ' +
-      'CLICK_HOSTS, CLICKS_RETENTION_DAYS, LEADS_RETENTION_DAYS, METRICS_PORT, LOG_LEVEL, TRUSTED_PROXIES, ' +
-      'TIERS_FILE, ANONYMOUS_REQUESTS_PER_MINUTE, ANONYMOUS_CHARACTERS_PER_MONTH, LEADS_PER_MINUTE, ' +
-      'CLICKS_PER_MINUTE, AUDITS_PER_MINUTE, ' +
+    'FUSEGATE_X is not read; the variables are PORT, DOOR_PORT, HOST, SERVE, WORKERS, ' +
+      'MAX_CONNECTIONS, STORE_URL, STORE_URL_FILE, MASTER_SECRET, MASTER_SECRET_FILE, DISK_RESERVE, ' +
+      'PUBLIC_URL, PUBLIC_DOOR_URL, CLICK_HOSTS, CLICKS_RETENTION_DAYS, LEADS_RETENTION_DAYS, ' +
+      'METRICS_PORT, LOG_LEVEL, ' +
+      'ACCESS, TRUSTED_PROXIES, TIERS_FILE, ANONYMOUS_REQUESTS_PER_MINUTE, ANONYMOUS_CHARACTERS_PER_MONTH, ' +
+      'LEADS_PER_MINUTE, CLICKS_PER_MINUTE, AUDITS_PER_MINUTE, ' +
       'MODELS_DIR, EMBED_MODEL, EMBED_THREADS, EMBED_QUEUE, EMBED_DEADLINE_MS, EMBED_PRELOAD, ' +
       'EMBED_CACHE_MB, EMBED_CACHE_STORE, RATE_SOURCE, ' +
       'CHECKOUT_REQUESTS_PER_MINUTE, POLLS_PER_MINUTE, CARD_EVENTS_PER_MINUTE, BTC_NETWORK, BTC_XPUB, ' +

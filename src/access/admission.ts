@@ -13,9 +13,13 @@ import { single, type Metric } from '../system/metrics.js';
 import { clientAddress, type ClientAddress, type Head } from './address.js';
 import { Keyring, type KeySource, type KnownKey, type UsageSource } from './keyring.js';
 import { noRateLimit, rateLimit, rateLimitPolicy } from './rateLimit.js';
+import type { AccessMode } from './mode.js';
 import {
-  expiredKey,
-  invalidKey,
+  keyRefusals,
+  keyRequired,
+  liftAnonymous,
+  liftRoute,
+  liftTier,
   overCrowd,
   overLookUps,
   overMinute,
@@ -68,6 +72,8 @@ export interface AccessParts {
   /** SHA-256 of a key's characters; null for what is no key. */
   readonly hashKey: (key: string) => Buffer | null;
   readonly tiers: Tiers;
+  /** Whether callers without a key are served; `metered` where it is not given. */
+  readonly mode?: AccessMode;
   /** Requests a minute and address of the routes that have such a limit; 0: none. */
   readonly routeLimits: Readonly<Record<RouteLimit, number>>;
   readonly trustedProxies: readonly string[];
@@ -137,15 +143,17 @@ interface Limited {
   readonly limits: TierLimits;
   readonly policy: string;
   readonly who: string;
+  /** How the operator lifts the limit a minute, and the one a month: a sentence after a blank. */
+  readonly lift: { readonly minute: string; readonly month: string };
 }
 
-function limitedAs(limits: TierLimits, who: string): Limited {
+function limitedAs(limits: TierLimits, who: string, minute: string, month = minute): Limited {
   const { requests_per_minute: perMinute } = limits;
-  return { limits, policy: perMinute === 0 ? '' : rateLimitPolicy(perMinute), who };
+  return { limits, policy: perMinute === 0 ? '' : rateLimitPolicy(perMinute), who, lift: { minute, month } };
 }
 
 /** Keys that an address may have looked up; every 401 tells how many are left. */
-const lookUps = limitedAs({ requests_per_minute: UNKNOWN_KEYS_PER_MINUTE, characters_per_month: 0 }, '');
+const lookUps = limitedAs({ requests_per_minute: UNKNOWN_KEYS_PER_MINUTE, characters_per_month: 0 }, '', '');
 
 class ProcessAccess implements Access {
   private readonly told = new Float64Array(facts.count);
@@ -155,32 +163,36 @@ class ProcessAccess implements Access {
   private readonly timer: Timer;
   private readonly byTier: readonly Limited[];
   private readonly anonymous: Limited;
+  private readonly needsKey: boolean;
+  private readonly refusals: ReturnType<typeof keyRefusals>;
   private readonly byRoute: Readonly<Record<RouteLimit, Limited>>;
   private uncounted = 0;
   private crowded = 0;
 
   constructor(private readonly parts: AccessParts) {
-    const { tiers, native, clock, usage, log, routeLimits } = parts;
+    const { tiers, native, clock, usage, log, routeLimits, mode = 'metered' } = parts;
+    this.needsKey = mode === 'keys';
+    this.refusals = keyRefusals(mode);
     this.addressOf = clientAddress(parts.trustedProxies);
-    this.byTier = tierNames.map((name) => limitedAs(tiers[name], `a key of tier ${name}`));
-    this.anonymous = limitedAs(tiers.anonymous, 'an address without a key');
-    const byAddress = (perMinute: number): Limited =>
-      limitedAs({ requests_per_minute: perMinute, characters_per_month: 0 }, 'an address on this path');
+    this.byTier = tierNames.map((name) => limitedAs(tiers[name], `a key of tier ${name}`, liftTier));
+    const lifts = [liftAnonymous('minute'), liftAnonymous('month')] as const;
+    this.anonymous = limitedAs(tiers.anonymous, 'an address without a key', ...lifts);
+    const byAddress = (limit: RouteLimit, who = 'an address on this path'): Limited => {
+      const limits = { requests_per_minute: routeLimits[limit], characters_per_month: 0 };
+      return limitedAs(limits, who, liftRoute(limit));
+    };
     this.byRoute = {
-      audits: byAddress(routeLimits.audits),
-      leads: byAddress(routeLimits.leads),
-      checkout: byAddress(routeLimits.checkout),
-      submissions: byAddress(routeLimits.submissions),
-      previews: byAddress(routeLimits.previews),
-      clicks: byAddress(routeLimits.clicks),
-      explorations: byAddress(routeLimits.explorations),
-      polls: byAddress(routeLimits.polls),
-      pages: byAddress(routeLimits.pages),
-      cardEvents: byAddress(routeLimits.cardEvents),
-      markers: limitedAs(
-        { requests_per_minute: routeLimits.markers, characters_per_month: 0 },
-        'an address on this path, where each marker counts as one',
-      ),
+      audits: byAddress('audits'),
+      leads: byAddress('leads'),
+      checkout: byAddress('checkout'),
+      submissions: byAddress('submissions'),
+      previews: byAddress('previews'),
+      clicks: byAddress('clicks'),
+      explorations: byAddress('explorations'),
+      polls: byAddress('polls'),
+      pages: byAddress('pages'),
+      cardEvents: byAddress('cardEvents'),
+      markers: byAddress('markers', 'an address on this path, where each marker counts as one'),
     };
     this.keyring = new Keyring(parts.keys, {
       know: (key) => this.know(key),
@@ -202,7 +214,7 @@ class ProcessAccess implements Access {
   readonly keyed = (head: Head): Admission | Promise<Admission> => {
     const key = head.field('x-api-key');
     if (key === '') return this.admitAnonymous(this.addressOf(head));
-    if (key.length !== keyLength) return this.refused(invalidKey, this.addressOf(head));
+    if (key.length !== keyLength) return this.refused(this.refusals.invalid, this.addressOf(head));
     return this.admitKey(key, () => this.addressOf(head));
   };
 
@@ -271,14 +283,15 @@ class ProcessAccess implements Access {
       case outcomes.unloaded:
         return this.loadKeyUsage(key, this.fact(facts.monthStart), addressOf());
       case outcomes.expired:
-        return this.refused(expiredKey, addressOf());
+        return this.refused(this.refusals.expired, addressOf());
       case outcomes.revoked:
         return this.refused(revokedKey, addressOf());
       case outcomes.suspended:
         return this.refused(suspendedKey, addressOf());
     }
     const limited = this.byTier[this.fact(facts.tier)];
-    if (outcome > outcomes.overMonth || limited === undefined) return this.refused(invalidKey, addressOf());
+    if (outcome > outcomes.overMonth || limited === undefined)
+      return this.refused(this.refusals.invalid, addressOf());
     const monthStartMs = this.fact(facts.monthStart);
     return this.decided(outcome, limited, (characters) =>
       native.chargeKey(key, monthStartMs, characters, clock.machineMicros()),
@@ -291,12 +304,12 @@ class ProcessAccess implements Access {
    */
   private lookUp(key: string, address: Uint8Array): Admission | Promise<Admission> {
     const hash = this.parts.hashKey(key);
-    if (hash === null) return this.refused(invalidKey, address);
+    if (hash === null) return this.refused(this.refusals.invalid, address);
     const outcome = this.askForAddress(kinds.unknownKeys, address, lookUps);
     const told = this.decided(outcome, lookUps, nothing);
     if (told.refusal !== undefined) return { ...told, refusal: overLookUps(this.fact(facts.retry)) };
     return this.keyring.lookUp(hash).then((found) => {
-      if (found === 'none') return { ...told, refusal: invalidKey };
+      if (found === 'none') return { ...told, refusal: this.refusals.invalid };
       this.parts.native.giveBack(kinds.unknownKeys, address, UNKNOWN_KEYS_PER_MINUTE);
       return found === 'known' ? this.admitKey(key, () => address) : { ...told, refusal: storeUnavailable };
     });
@@ -320,6 +333,7 @@ class ProcessAccess implements Access {
   }
 
   private admitAnonymous(address: Uint8Array): Admission | Promise<Admission> {
+    if (this.needsKey) return this.refused(keyRequired, address);
     const { limits } = this.anonymous;
     if (limits.requests_per_minute === 0 && limits.characters_per_month === 0)
       return { ...unlimited, address };
@@ -348,7 +362,7 @@ class ProcessAccess implements Access {
     address: Uint8Array,
   ): Admission | Promise<Admission> {
     const hash = this.parts.hashKey(key);
-    if (hash === null) return this.refused(invalidKey, address);
+    if (hash === null) return this.refused(this.refusals.invalid, address);
     const again = (): Admission | Promise<Admission> => this.admitKey(key, () => address);
     return this.loadUsage(Buffer.concat([Uint8Array.of(0), hash]), monthStartMs, again);
   }
@@ -427,13 +441,15 @@ class ProcessAccess implements Access {
     return { refusal, rateLimit: fields, rateLimitPolicy, charge, address };
   }
 
-  private refusal(outcome: number, { limits, who }: Limited): Answer {
+  private refusal(outcome: number, { limits, who, lift }: Limited): Answer {
     const retrySeconds = this.fact(facts.retry);
-    if (outcome === outcomes.overMinute) return overMinute(limits.requests_per_minute, who, retrySeconds);
-    if (outcome === outcomes.overNetwork) return overNetwork(retrySeconds);
-    if (outcome === outcomes.overCrowd) return overCrowd(retrySeconds);
+    if (outcome === outcomes.overMinute) {
+      return overMinute(limits.requests_per_minute, who, retrySeconds, lift.minute);
+    }
+    if (outcome === outcomes.overNetwork) return overNetwork(retrySeconds, lift.minute);
+    if (outcome === outcomes.overCrowd) return overCrowd(retrySeconds, lift.minute);
     const endMs = this.fact(facts.monthStart) + monthMs;
-    return overMonth(limits.characters_per_month, who, endMs, retrySeconds);
+    return overMonth(limits.characters_per_month, who, endMs, retrySeconds, lift.month);
   }
 
   private fact(index: number): number {

@@ -1,6 +1,42 @@
 /** The answers that refuse a caller (contract, Authentication; RFC 9110 401, RFC 6585 429). */
 import type { Answer } from '../contract/exchange.js';
 import type { Problem, ProblemCode } from '../contract/problem.js';
+import type { RouteLimit } from '../contract/routes.js';
+import { makeKey, type AccessMode } from './mode.js';
+
+/** The variable that sets each limit by address. */
+export const limitVariables: Readonly<Record<RouteLimit, string>> = {
+  audits: 'AUDITS_PER_MINUTE',
+  leads: 'LEADS_PER_MINUTE',
+  checkout: 'CHECKOUT_REQUESTS_PER_MINUTE',
+  submissions: 'DOOR_SUBMISSIONS_PER_MINUTE',
+  markers: 'HARVEST_MARKERS_PER_MINUTE',
+  previews: 'PREVIEWS_PER_MINUTE',
+  clicks: 'CLICKS_PER_MINUTE',
+  explorations: 'EXPLORATIONS_PER_MINUTE',
+  polls: 'POLLS_PER_MINUTE',
+  pages: 'PAGES_PER_MINUTE',
+  cardEvents: 'CARD_EVENTS_PER_MINUTE',
+};
+
+/** What the operator does about a limit by address. */
+export function liftRoute(limit: RouteLimit): string {
+  return ` The operator of this server lifts this limit with ${limitVariables[limit]}=0 fusegate serve.`;
+}
+
+/** What the operator does about the limits without a key, the one a minute or the one a month. */
+export function liftAnonymous(limit: 'minute' | 'month'): string {
+  const variable = limit === 'minute' ? 'ANONYMOUS_REQUESTS_PER_MINUTE' : 'ANONYMOUS_CHARACTERS_PER_MONTH';
+  return (
+    ` The operator of this server lifts this limit with ${variable}=0 or ACCESS=open fusegate serve, ` +
+    `or makes a key with ${makeKey}.`
+  );
+}
+
+/** What the operator does about the limits of a tier. */
+export const liftTier =
+  ' The operator of this server sets the limits of tiers in TIERS_FILE, and makes a key of a larger tier ' +
+  'with fusegate keys create --tier enterprise.';
 
 function refusal(status: number, problem: Problem, headers: Readonly<Record<string, string>>): Answer {
   return { status, body: { bytes: JSON.stringify(problem), type: 'application/json' }, headers, charge: 0 };
@@ -10,17 +46,41 @@ function unauthorized(code: ProblemCode, detail: string): Answer {
   return refusal(401, { detail, code }, { 'www-authenticate': 'ApiKey' });
 }
 
+/** No key, on a server that asks for one (ACCESS=keys). */
+export const keyRequired = unauthorized(
+  'key_required',
+  'This server answers only callers with an API key: send it in X-API-Key. ' +
+    `Its operator makes one with ${makeKey}, or serves everybody with ACCESS=open fusegate serve.`,
+);
+
+const operatorMakesKey = ` The operator of this server makes a key with ${makeKey}.`;
+
+const unknownKey = 'This server knows no such API key. Check X-API-Key';
+
 /** A key that is mistyped, or that the server never issued. */
 export const invalidKey = unauthorized(
   'invalid_api_key',
-  'This server knows no such API key. Check X-API-Key, or leave it out for anonymous access.',
+  `${unknownKey}, or leave it out for anonymous access.${operatorMakesKey}`,
 );
 
 /** A key whose term is over. */
 export const expiredKey = unauthorized(
   'key_expired',
-  'The term of this API key is over. Buy a new one, or leave X-API-Key out for anonymous access.',
+  'The term of this API key is over. Buy a new one, or leave X-API-Key out for anonymous access.' +
+    operatorMakesKey,
 );
+
+/** The answers to a key that is not known, and to one whose term is over. */
+export function keyRefusals(mode: AccessMode): { readonly invalid: Answer; readonly expired: Answer } {
+  if (mode !== 'keys') return { invalid: invalidKey, expired: expiredKey };
+  return {
+    invalid: unauthorized('invalid_api_key', `${unknownKey}.${operatorMakesKey}`),
+    expired: unauthorized(
+      'key_expired',
+      `The term of this API key is over. Use another one.${operatorMakesKey}`,
+    ),
+  };
+}
 
 /** A key that was revoked. */
 export const revokedKey = unauthorized(
@@ -47,39 +107,48 @@ function rateLimited(detail: string, retrySeconds: number): Answer {
 
 const inSeconds = (count: number): string => (count === 1 ? '1 second' : `${count} seconds`);
 
-/** Over the requests of a minute. `who`: whom the limit is for, as in `this address`. */
-export function overMinute(perMinute: number, who: string, retrySeconds: number): Answer {
+/**
+ * Over the requests of a minute. `who`: whom the limit is for, as in `this address`; `lift`: the sentence
+ * that says how the operator lifts it.
+ */
+export function overMinute(perMinute: number, who: string, retrySeconds: number, lift = ''): Answer {
   const limit = perMinute === 1 ? '1 request' : `${perMinute} requests`;
   return rateLimited(
-    `Over the limit of ${limit} a minute for ${who}. Try again in ${inSeconds(retrySeconds)}.`,
+    `Over the limit of ${limit} a minute for ${who}. Try again in ${inSeconds(retrySeconds)}.${lift}`,
     retrySeconds,
   );
 }
 
 /** Over the requests that a network of the address has together. */
-export function overNetwork(retrySeconds: number): Answer {
+export function overNetwork(retrySeconds: number, lift = ''): Answer {
   return rateLimited(
     'Other addresses of this network have used up the requests a minute that it has together on this path. ' +
-      `Try again in ${inSeconds(retrySeconds)}.`,
+      `Try again in ${inSeconds(retrySeconds)}.${lift}`,
     retrySeconds,
   );
 }
 
 /** Over the requests that all addresses have together for which there was no room to be counted alone. */
-export function overCrowd(retrySeconds: number): Answer {
+export function overCrowd(retrySeconds: number, lift = ''): Answer {
   return rateLimited(
     'So many addresses are calling that new ones share one limit, which is used up. ' +
-      `Try again in ${inSeconds(retrySeconds)}.`,
+      `Try again in ${inSeconds(retrySeconds)}.${lift}`,
     retrySeconds,
   );
 }
 
 /** Over the characters of a month, which ends at `endMs` (ms since 1970). */
-export function overMonth(perMonth: number, who: string, endMs: number, retrySeconds: number): Answer {
+export function overMonth(
+  perMonth: number,
+  who: string,
+  endMs: number,
+  retrySeconds: number,
+  lift = '',
+): Answer {
   const end = new Date(endMs).toISOString();
   return rateLimited(
     `The ${perMonth} characters a month for ${who} are used up. The next month begins at ${end}; ` +
-      'a key of a larger tier has more.',
+      `a key of a larger tier has more.${lift}`,
     retrySeconds,
   );
 }
@@ -88,7 +157,7 @@ export function overMonth(perMonth: number, who: string, endMs: number, retrySec
 export function overLookUps(retrySeconds: number): Answer {
   return rateLimited(
     'This address has sent too many unknown API keys. ' +
-      `Check X-API-Key and try again in ${inSeconds(retrySeconds)}.`,
+      `Check X-API-Key and try again in ${inSeconds(retrySeconds)}.${operatorMakesKey}`,
     retrySeconds,
   );
 }

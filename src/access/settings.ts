@@ -1,10 +1,12 @@
 /** Settings of access: tiers, callers without a key, and whose word about an address is taken. */
+import { accessModes, type AccessMode } from './mode.js';
 import { parseNetwork } from '../system/network.js';
 import type { Parsed, Settings } from '../system/settings.js';
 import {
   integerOrNull,
   mostCharactersPerMonth,
   mostRequestsPerMinute,
+  oneOf,
   parsePath,
 } from '../system/settingValues.js';
 
@@ -18,8 +20,23 @@ function parseProxies(text: string): Parsed<readonly string[]> {
   };
 }
 
+function parseAccess(text: string): Parsed<AccessMode | null> {
+  return text === '' ? { value: null } : oneOf(accessModes)(text);
+}
+
 /** Who may call, and how often. */
 export const accessSettings = {
+  /** Whether callers without a key are served; null: it depends on whether keys are sold. */
+  accessGiven: {
+    name: 'ACCESS',
+    type: accessModes.join(', '),
+    fallback: '',
+    fallbackShown: '`metered` where a way to pay is configured, else `open`',
+    meaning:
+      'Callers without a key on fuse and normalize. `open`: all are served, without a limit. `metered`: ' +
+      'each address within the limits of the tiers. `keys`: none; they get 401. See [keys.md](keys.md).',
+    parse: parseAccess,
+  },
   /** Addresses and networks (CIDR) whose word about a client's address is taken. */
   trustedProxies: {
     name: 'TRUSTED_PROXIES',
@@ -45,7 +62,7 @@ export const accessSettings = {
     name: 'ANONYMOUS_REQUESTS_PER_MINUTE',
     type: `whole number, 0 to ${mostRequestsPerMinute}`,
     fallback: '',
-    fallbackShown: 'the tiers’ (60)',
+    fallbackShown: 'none where ACCESS is open, else the tiers’ (60)',
     meaning: 'Requests a minute that an address has without a key; 0 is no limit.',
     parse: integerOrNull(mostRequestsPerMinute),
   },
@@ -54,7 +71,7 @@ export const accessSettings = {
     name: 'ANONYMOUS_CHARACTERS_PER_MONTH',
     type: `whole number, 0 to ${mostCharactersPerMonth}`,
     fallback: '',
-    fallbackShown: 'the tiers’ (1000000)',
+    fallbackShown: 'none where ACCESS is open, else the tiers’ (1000000)',
     meaning: 'Characters a month (30 days) that an address has without a key; 0 is no limit.',
     parse: integerOrNull(mostCharactersPerMonth),
   },

@@ -53,6 +53,8 @@ export interface CheckoutParts extends BookParts {
   readonly holder: string;
   /** Gets a page of a source of rates; rejects when there is none in time. */
   readonly getPage: (url: string) => Promise<string>;
+  /** False: the checkout is not served, and nothing is watched or looked up. */
+  readonly isServed?: boolean;
 }
 
 /** The checkout, running. */
@@ -196,10 +198,7 @@ export function startCheckout(parts: CheckoutParts): Checkout {
     claimRequired: configuration.lightningClaim,
   };
   const onChainRoutes = { ...parts, bitcoin };
-  const kept = [
-    ...(lightning === undefined ? [] : [keepReconciled(parts, 'lightning', lightning)]),
-    ...(bitcoin === undefined ? [] : [keepBegun(parts, bitcoin), keepBitcoin(parts, bitcoin)]),
-  ];
+  const kept = parts.isServed === false ? [] : keepRails(parts, opened.rails);
   return {
     handlers: {
       pricing: pricing(prices),
@@ -220,7 +219,10 @@ export function startCheckout(parts: CheckoutParts): Checkout {
     pickUpCard: pickUpCard(cardRoutes),
     async warnings() {
       const { chain } = opened.nodes;
-      const gap = chain === undefined ? null : await gapSentence(parts.store, chain.account);
+      const gap =
+        chain === undefined || parts.isServed === false
+          ? null
+          : await gapSentence(parts.store, chain.account);
       return gap === null ? [] : [gap];
     },
     async stop() {
@@ -228,6 +230,17 @@ export function startCheckout(parts: CheckoutParts): Checkout {
       opened.close();
     },
   };
+}
+
+/** Begins the upkeep of the rails; each function ends one. */
+function keepRails(
+  parts: CheckoutParts,
+  { btc: bitcoin, lightning }: Rails['rails'],
+): (() => Promise<void>)[] {
+  return [
+    ...(lightning === undefined ? [] : [keepReconciled(parts, 'lightning', lightning)]),
+    ...(bitcoin === undefined ? [] : [keepBegun(parts, bitcoin), keepBitcoin(parts, bitcoin)]),
+  ];
 }
 
 /** Has one process search an account that is new to the store, again and again until the node answers. */

@@ -46,6 +46,17 @@ export const checkoutSettings = {
 /** Their values. */
 export type CheckoutValues = ValuesOf<typeof checkoutSettings>;
 
+/** The variables that name a way to pay and are set: where there is one, keys are sold. */
+export function waysToPay(values: Partial<CheckoutValues>): string[] {
+  const named = {
+    BTC_XPUB: (values.btcXpub ?? null) !== null,
+    LND_REST_URL: (values.lndRestUrl ?? null) !== null,
+    STRIPE_SECRET_KEY: (values.stripeSecretKey ?? null) !== null,
+    STRIPE_WEBHOOK_SECRET: (values.stripeWebhookSecrets ?? []).length > 0,
+  };
+  return Object.entries(named).flatMap(([name, isSet]) => (isSet ? [name] : []));
+}
+
 /** What is wrong between them: a way to pay has all that it needs, or nothing. */
 export function checkoutErrors(values: Partial<CheckoutValues>): string[] {
   return [...lndErrors(values), ...chainErrors(values), ...cardErrors(values)];

@@ -1,6 +1,7 @@
 /** `fusegate doctor`: reads the configuration and the store and says what is ready and what is not. */
 import { accessSync, constants, statfsSync, statSync } from 'node:fs';
 import type { Command } from 'commander';
+import { accessSentence } from '../access/mode.js';
 import type { TiersResult } from '../access/tiers.js';
 import type { ReadyResponse } from '../contract/info.js';
 import type { PricingResponse } from '../contract/pricing.js';
@@ -16,6 +17,7 @@ import { missingSecrets } from '../store/secrets.js';
 import { unitIds } from '../store/unitId.js';
 import { readConfiguration, type Configuration } from '../configuration.js';
 import type { Log } from '../system/log.js';
+import { settingsFileVariable } from '../system/settingsFile.js';
 import { secretPath } from '../system/secretFile.js';
 import { printable } from './printable.js';
 import type { CommandParts } from './withStore.js';
@@ -110,9 +112,13 @@ function tiers(parts: DoctorParts, configuration: Configuration): Finding[] {
   const read = parts.readTiers(configuration);
   if ('errors' in read) return read.errors.map((error) => finding('problem', 'tiers', error));
   const where = configuration.tiersFile ?? 'the file that ships';
-  const { requests_per_minute } = read.tiers.anonymous;
-  const limit = requests_per_minute === 0 ? 'any number of' : requests_per_minute;
-  return [finding('ok', 'tiers', `Read from ${where}. Without a key: ${limit} requests a minute.`)];
+  const { anonymous } = read.tiers;
+  const limit = anonymous.requests_per_minute === 0 ? 'any number of' : anonymous.requests_per_minute;
+  return [
+    finding('ok', 'tiers', `Read from ${where}. Without a key: ${limit} requests a minute.`),
+    finding('ok', 'access', accessSentence(configuration.access, anonymous)),
+    finding('ok', 'serves', `${configuration.serve.join(', ')}.`),
+  ];
 }
 
 /** The models: all of their files, and a run of the one that requests get which name none. */
@@ -248,7 +254,8 @@ function reach({ host, publicUrl, trustedProxies }: Configuration): Finding[] {
 }
 
 /** What the server says of its ways to be paid. */
-async function rails({ get }: DoctorParts, origin: string): Promise<Finding[]> {
+async function rails({ get }: DoctorParts, origin: string, isServed: boolean): Promise<Finding[]> {
+  if (!isServed) return [];
   const { body } = await get(`${origin}/v1/pricing`);
   const { rails: paths } = JSON.parse(body) as PricingResponse;
   return paths.map(({ rail, ready, reason }) => {
@@ -257,7 +264,7 @@ async function rails({ get }: DoctorParts, origin: string): Promise<Finding[]> {
 }
 
 /** Asks the server whether it is ready. */
-async function server(parts: DoctorParts, { host, port }: Configuration): Promise<Finding[]> {
+async function server(parts: DoctorParts, { host, port, serve }: Configuration): Promise<Finding[]> {
   const subject = 'server';
   if (port === 0) return [finding('note', subject, 'PORT is 0: it cannot be asked where it listens.')];
   const reachable =
@@ -269,12 +276,18 @@ async function server(parts: DoctorParts, { host, port }: Configuration): Promis
       const ready = finding('ok', subject, `It answers at ${origin} and is ready.`);
       const { warnings } = JSON.parse(body) as ReadyResponse;
       const notes = warnings.map((text) => finding('note', subject, text));
-      return [ready, ...notes, ...(await rails(parts, origin))];
+      return [ready, ...notes, ...(await rails(parts, origin, serve.includes('checkout')))];
     }
     return [finding('problem', subject, `${origin}/ready answers ${status}: ${body.slice(0, 1_000)}`)];
   } catch {
     return [finding('note', subject, `Nothing answers at ${origin}: it does not run.`)];
   }
+}
+
+/** The file of settings, as a sentence after a blank. */
+function readFrom({ environment }: DoctorParts): string {
+  const path = environment[settingsFileVariable] ?? '';
+  return path === '' ? '' : ` ${path} was read, too.`;
 }
 
 async function examine(parts: DoctorParts): Promise<Finding[]> {
@@ -288,7 +301,9 @@ async function examine(parts: DoctorParts): Promise<Finding[]> {
   return [
     ...program(parts),
     ...warnings,
-    ...(errors.length > 0 ? errors : [finding('ok', 'settings', 'Every variable can be used.')]),
+    ...(errors.length > 0
+      ? errors
+      : [finding('ok', 'settings', `Every variable can be used.${readFrom(parts)}`)]),
     ...tiers(parts, configuration),
     ...dataFolder(configuration),
     ...(await store(parts, configuration)),

@@ -4,6 +4,8 @@ import { Command } from 'commander';
 /** What the commands do; each resolves to the exit code. */
 export interface Commands {
   readonly version: string;
+  /** Names the file of settings before a command runs; undefined: the usual one, where there is one. */
+  readonly useSettingsFile: (path: string | undefined) => void;
   readonly serve: () => Promise<number>;
   /** Copies a store to another. */
   readonly storeCopy: (from: string, to: string) => Promise<number>;
@@ -29,11 +31,13 @@ function pointToHelp(command: Command, path: string): void {
 
 /** Runs the command that `args` (what follows `fusegate`) name and sets the exit code. */
 export async function runProgram(args: readonly string[], commands: Commands): Promise<void> {
-  const program = new Command('fusegate')
+  const program: Command = new Command('fusegate')
     .description('Re-ranks search candidates over HTTP by fusing BM25 with dense similarity.')
     .version(commands.version, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print this help')
     .helpCommand('help [command]', 'print help on a command')
+    .option('--config <file>', 'file of settings (JSON); fusegate.json where it is not given')
+    .hook('preAction', () => commands.useSettingsFile(program.opts<{ config?: string }>().config))
     .addHelpText('after', '\nConfigured by environment variables: see docs/configuration.md.')
     .showSuggestionAfterError();
   program

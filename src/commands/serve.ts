@@ -1,7 +1,10 @@
 /** `fusegate serve`: reads the configuration and runs the server until it is told to stop. */
+import { accessSentence, chooseAccess } from '../access/mode.js';
 import type { Tiers, TiersResult } from '../access/tiers.js';
 import { readConfiguration, type Configuration } from '../configuration.js';
+import { servedParts } from '../contract/served.js';
 import type { Machine } from '../system/settings.js';
+import { settingsFileVariable } from '../system/settingsFile.js';
 import { createLog, type Log } from '../system/log.js';
 import type { Ports } from '../system/ports.js';
 
@@ -25,7 +28,7 @@ export interface ServeOrder {
 /** What the tiers are read by. */
 export type TiersConfiguration = Pick<
   Configuration,
-  'tiersFile' | 'anonymousRequestsPerMinute' | 'anonymousCharactersPerMonth'
+  'tiersFile' | 'anonymousRequestsPerMinute' | 'anonymousCharactersPerMonth' | 'access'
 >;
 
 /** What the command needs from the outside. */
@@ -62,7 +65,7 @@ export async function serve(parts: ServeParts): Promise<number> {
   const { configuration } = read;
   const { tiers } = readTiers;
   const onListening = (ports: Ports): void => {
-    for (const line of greeting(parts.version, configuration, ports)) parts.print(line);
+    for (const line of greeting(parts, configuration, tiers, ports)) parts.print(line);
   };
   const log = createLog(configuration.logLevel);
   const outcome = await parts.run({ configuration, tiers, log, onListening });
@@ -74,8 +77,9 @@ export async function serve(parts: ServeParts): Promise<number> {
 /** The tiers, where it could be read which they are. */
 function tiersOf({ readTiers }: ServeParts, partial: Partial<Configuration>): TiersResult | undefined {
   const { tiersFile, anonymousRequestsPerMinute = null, anonymousCharactersPerMonth = null } = partial;
+  const { access = chooseAccess('metered', []) } = partial;
   if (tiersFile === undefined) return undefined;
-  return readTiers({ tiersFile, anonymousRequestsPerMinute, anonymousCharactersPerMonth });
+  return readTiers({ tiersFile, anonymousRequestsPerMinute, anonymousCharactersPerMonth, access });
 }
 
 /** Lists what is wrong; gives the exit code. */
@@ -89,13 +93,22 @@ function address(host: string, port: number): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-function greeting(version: string, configuration: Configuration, ports: Ports): string[] {
+function greeting(
+  { version, environment }: ServeParts,
+  configuration: Configuration,
+  tiers: Tiers,
+  ports: Ports,
+): string[] {
+  const settingsFile = environment[settingsFileVariable] ?? '';
   const { port, doorPort, metricsPort } = ports;
-  const { host, workers, dataFolder } = configuration;
+  const { host, workers, dataFolder, serve } = configuration;
   const count = workers === 1 ? '1 worker' : `${workers} workers`;
   return [
     `Fusegate ${version} listens on ${address(host, port)} (${count}, data in ${dataFolder})`,
     ...(doorPort === undefined ? [] : [`Fragment door on ${address(host, doorPort)}`]),
     ...(metricsPort === 0 ? [] : [`Metrics on ${address(host, metricsPort)}/metrics`]),
+    ...(serve.length === servedParts.length ? [] : [`Serves ${serve.join(', ')} (SERVE)`]),
+    ...(settingsFile === '' ? [] : [`Settings from ${settingsFile} and the environment`]),
+    `Access ${accessSentence(configuration.access, tiers.anonymous)}`,
   ];
 }

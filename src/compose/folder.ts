@@ -29,12 +29,13 @@ interface FolderParts {
 
 /** Makes what the workers need in the data folder, which is locked. @throws Error when it cannot. */
 export function prepareFolder({ configuration, models, method, log }: FolderParts): void {
-  const { dataFolder, embedCacheMb } = configuration;
+  const { dataFolder, embedCacheMb, serve } = configuration;
   native.createLimits(limitsFile(dataFolder), systemRandomness(16));
   native.createPreviews(previewsFile(dataFolder));
   if (!native.prepareVectors(vectorsFile(dataFolder), method)) {
     log.info({ method }, 'fragments get new vectors: those of the file were made in another way');
   }
+  if (!serve.includes('fuse')) return;
   const dimensions = models.filter(({ kind }) => kind === 'onnx').map(({ dimension }) => dimension);
   prepareEmbeddings(embeddingsFile(dataFolder), embedCacheMb, Math.max(1, ...dimensions), log);
 }

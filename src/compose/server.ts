@@ -36,7 +36,7 @@ import { docsHandlers } from '../pages/docs.js';
 import { graphForAll } from '../pages/graph.js';
 import { pageFile } from '../pages/page.js';
 import { unsubscribePage } from '../pages/unsubscribe.js';
-import { openEmbedMode, type EmbedMode } from '../search/embedMode.js';
+import { keylessEmbedDocs, openEmbedMode, type EmbedMode } from '../search/embedMode.js';
 import { fuseHandler } from '../search/fuse.js';
 import { refusalOffLoop } from '../search/refusalOffLoop.js';
 import { storedData } from '../store/retention.js';
@@ -76,6 +76,7 @@ function buildAccess(configuration: Configuration, tiers: Tiers, opened: OpenedS
     native: new native.Access(limitsFile(configuration.dataFolder), keyTiers(tiers)),
     hashKey: native.hashKey,
     tiers,
+    mode: configuration.access.mode,
     routeLimits: routeLimits(configuration),
     trustedProxies: configuration.trustedProxies,
     keys: storedKeys(store),
@@ -102,7 +103,7 @@ export async function getPage(url: string): Promise<string> {
 
 /** Follows the fragments of the store, so that they can be explored. */
 function exploration(
-  { dataFolder }: Configuration,
+  { dataFolder, serve }: Configuration,
   { store }: OpenedStore,
   embedding: TextEmbedding,
   log: Log,
@@ -114,6 +115,7 @@ function exploration(
     vectors: new native.Vectors(file, embedding.method),
     textEmbedding: embedding,
     visitorId: native.visitorId,
+    isServed: serve.includes('explore'),
     takeLock: () => native.lockFile(`${file}.lock`, String(process.pid)) === null,
     clock: systemClock,
     randomness: systemRandomness,
@@ -127,7 +129,7 @@ function door(
   opened: OpenedStore,
   { explore }: ExplorationProcess,
 ): ReturnType<typeof doorHandlers> {
-  const { dataFolder, doorPort, publicUrl, publicDoorUrl, trustedProxies } = configuration;
+  const { dataFolder, doorPort, publicUrl, publicDoorUrl, trustedProxies, serve } = configuration;
   const previews = createPreviews(new native.Previews(previewsFile(dataFolder)), systemClock);
   const address = publicDoorUrl ?? (doorPort === null ? publicUrl : null);
   return doorHandlers({
@@ -136,7 +138,7 @@ function door(
     sealFragment: native.sealFragment,
     findShards: native.findShards,
     previews,
-    address: { publicUrl: address, trustedProxies },
+    address: { publicUrl: address, trustedProxies, serve },
     explore,
   });
 }
@@ -160,6 +162,7 @@ function handlers(
   log: Log,
 ): Handlers {
   const { store, secrets } = opened;
+  const keylessDocs = keylessEmbedDocs(configuration.access.mode);
   const storing = { ...opened, clock: systemClock };
   const checks = [
     dataFolderCheck(configuration.dataFolder),
@@ -167,7 +170,7 @@ function handlers(
     nativeModuleCheck(native.version, SERVICE_VERSION),
   ];
   return {
-    fuse: fuseHandler({ ...native, refusalOffLoop: refusalOffLoop(), embedMode }),
+    fuse: fuseHandler({ ...native, refusalOffLoop: refusalOffLoop(), embedMode, keylessDocs }),
     ...checkout.handlers,
     normalize: normalizeHandler(native),
     audit: audit({ ...native, clock: systemClock, auditOffLoop: auditOffLoop(auditThreads) }),
@@ -191,11 +194,15 @@ function handlers(
     ready: ready({ checks, warn: checkout.warnings, clock: systemClock, log }),
     version: version({ native: native.version(), unicode: native.unicodeVersion() }),
     privacy: privacy(storedData(configuration)),
-    limits: limits([
-      ...rateLimits(tiers, routeLimits(configuration)),
-      ...workerLimits(configuration.maxConnections),
-    ]),
-    openapi: openapi(),
+    limits: limits(
+      [
+        ...rateLimits(tiers, routeLimits(configuration), keylessDocs),
+        ...workerLimits(configuration.maxConnections),
+      ],
+      configuration.access,
+      configuration.serve,
+    ),
+    openapi: openapi(configuration.serve),
     ...docsHandlers(),
     pageFile: pageFile(),
   };
@@ -246,16 +253,18 @@ export async function buildServer(
     log,
     holder,
     getPage,
+    isServed: configuration.serve.includes('checkout'),
   });
   const stored = storedEmbedder(embedder, { ...opened, clock: systemClock, log });
   const embedMode = embedModeOf(configuration, configuration.embedCacheStore ? stored : embedder);
   const explorer = exploration(configuration, opened, textEmbedding(embedder.models, embedMode.dense), log);
   const bound = handlers(configuration, tiers, opened, clicks, checkout, explorer, embedMode, log);
   const pipeline = { checkJson: native.checkJson, access, isStorageReserved: reserve.isReserved };
+  const { serve } = configuration;
   const isMoved = configuration.doorPort !== null;
   const server = createServer({
-    routes: servedRoutes(bound, pipeline, isMoved ? ['gateway'] : ['gateway', 'door']),
-    doorRoutes: isMoved ? servedRoutes(bound, pipeline, ['door']) : [],
+    routes: servedRoutes(bound, pipeline, isMoved ? ['gateway'] : ['gateway', 'door'], serve),
+    doorRoutes: isMoved ? servedRoutes(bound, pipeline, ['door'], serve) : [],
     clock: systemClock,
     log,
     randomness: systemRandomness,

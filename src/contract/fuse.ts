@@ -212,7 +212,7 @@ export const fuseRoutes = {
       'Scores the candidates with BM25 against the query, normalises that list and the list of dense ' +
       'scores, and orders the candidates by their weighted sum. Statistics come from the docs of the ' +
       'request alone. Where a doc has no `dense_score`, an embedding model computes those of all docs: ' +
-      'of 50 without a key, of 1,000 with one.',
+      'of 1,000 at most, or of 50 where callers without a key are limited.',
     body: { kind: 'raw', schema: fuseRequestType, other: 'none', limit: 32 * mebibyte },
     keylessAnswerLimit: 64 * mebibyte,
     parameters: { header: keyHeadersType },

@@ -39,8 +39,17 @@ export interface RateLimit {
   unit: string;
 }
 
+/** Callers without a key on the routes that take one. */
+export interface AccessLimits {
+  /** `open`: all are served; `metered`: each address within limits; `keys`: none. */
+  mode: 'open' | 'metered' | 'keys';
+  /** Why it is this mode. */
+  reason: string;
+}
+
 /** `GET /v1/limits`: every limit in force. */
 export interface LimitsResponse {
+  access: AccessLimits;
   bodies: BodyLimit[];
   fields: FieldLimit[];
   rates: RateLimit[];
@@ -99,8 +108,13 @@ function fieldLimits(routes: readonly LimitedRoute[]): FieldLimit[] {
 }
 
 /** Every limit that routes and their types state, and the `rates` that are enforced besides. */
-export function limitsOf(routes: readonly LimitedRoute[], rates: readonly RateLimit[]): LimitsResponse {
+export function limitsOf(
+  routes: readonly LimitedRoute[],
+  rates: readonly RateLimit[],
+  access: AccessLimits,
+): LimitsResponse {
   return {
+    access,
     bodies: bodyLimits(routes),
     fields: fieldLimits(routes),
     rates: [...rates],
@@ -116,6 +130,8 @@ const [limitsResponseType] = wireTypes(typia.json.schemas<[LimitsResponse]>());
 interface Given {
   readonly routes: readonly LimitedRoute[];
 }
+
+const access: AccessLimits = { mode: 'metered', reason: 'ACCESS is metered' };
 
 const rates: readonly RateLimit[] = [
   { name: 'anonymous.requests', limit: 60, unit: 'requests a minute for an address without a key' },
@@ -134,6 +150,6 @@ export const limitsRoutes = {
     summary: 'Every limit in force',
     description: 'Limits of bodies and fields, and limits by time or number.',
     answers: { 200: { schema: limitsResponseType, description: 'The limits.' } },
-    example: ({ routes }: Given) => get('/v1/limits', limitsOf(routes, rates)),
+    example: ({ routes }: Given) => get('/v1/limits', limitsOf(routes, rates, access)),
   },
 } as const satisfies ResourceRoutes;

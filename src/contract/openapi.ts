@@ -2,6 +2,7 @@
 import typia from 'typia';
 import type { Problem } from './problem.js';
 import { routeList, type routes, type Part, type RouteOf } from './routes.js';
+import { isServed, servedParts, type ServedPart } from './served.js';
 import { documentOf, type OpenApiDocument } from './schema/document.js';
 import type { Example } from './schema/route.js';
 import { wireTypes } from './schema/wireType.js';
@@ -33,17 +34,21 @@ export function examplesOf<Of extends Part>(
 }
 
 /** The routes of a part with their examples. */
-function listed<Of extends Part>(part: Of, given: Given<Of>) {
+function listed<Of extends Part>(part: Of, given: Given<Of>, serve: readonly ServedPart[]) {
   const examples: Readonly<Partial<Record<string, Example>>> = examplesOf(part, given);
   return routeList.flatMap((route) => {
     const example = examples[route.id];
-    return example === undefined ? [] : [{ ...route, example }];
+    return example === undefined || !isServed(route, serve) ? [] : [{ ...route, example }];
   });
 }
 
 /** The OpenAPI document of the gateway (contract part A). */
-export function gatewayDocument(given: Given<'gateway'>): OpenApiDocument {
-  return documentOf(listed('gateway', given), {
+export function gatewayDocument(
+  given: Given<'gateway'>,
+  serve: readonly ServedPart[] = servedParts,
+): OpenApiDocument {
+  const served = listed('gateway', given, serve);
+  return documentOf(served, {
     info: {
       title: 'Fusegate',
       version: '0.4.0',
@@ -58,13 +63,17 @@ export function gatewayDocument(given: Given<'gateway'>): OpenApiDocument {
       { name: 'checkout', description: 'What keys cost, and the ways to pay for one.' },
       { name: 'outreach', description: 'Leads, delivery models, mail opt-out and counted links.' },
       { name: 'information', description: 'The service itself.' },
-    ],
+    ].filter(({ name }) => served.some(({ tag }) => tag === name)),
   });
 }
 
 /** The OpenAPI document of the fragment door (contract part B) at an address. */
-export function doorDocument(serverUrl: string, given: Given<'door'>): OpenApiDocument {
-  return documentOf(listed('door', given), {
+export function doorDocument(
+  serverUrl: string,
+  given: Given<'door'>,
+  serve: readonly ServedPart[] = servedParts,
+): OpenApiDocument {
+  return documentOf(listed('door', given, serve), {
     info: {
       title: 'Fusegate fragment door',
       version: '6.4',

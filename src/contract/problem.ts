@@ -2,6 +2,7 @@
 
 /** Every domain failure's code. */
 export type ProblemCode =
+  | 'key_required'
   | 'invalid_api_key'
   | 'key_expired'
   | 'key_revoked'

@@ -68,7 +68,7 @@ export const read = {
 
 /** Every problem of a route whose callers may bring a key and whose body the handler reads. */
 export const keyedProblems = {
-  401: ['invalid_api_key', 'key_expired', 'key_revoked', 'key_suspended'],
+  401: ['key_required', 'invalid_api_key', 'key_expired', 'key_revoked', 'key_suspended'],
   408: ['body_timeout'],
   413: ['body_too_large'],
   415: ['unsupported_encoding'],

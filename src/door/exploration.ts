@@ -34,6 +34,8 @@ export interface ExplorationParts {
   readonly clock: Pick<Clock, 'every' | 'monotonicMs' | 'sleep'>;
   readonly randomness: Randomness;
   readonly log: Pick<Log, 'info' | 'warn'>;
+  /** False: exploration is not served, and the log of fragments is not followed. */
+  readonly isServed?: boolean;
   /** {@link indexedFrom}, where it is not another. */
   readonly indexedFrom?: number;
 }
@@ -69,7 +71,10 @@ export function startExploration(parts: ExplorationParts): ExplorationProcess {
   const { method, embedText } = parts.textEmbedding;
   const embedding = { method, dimension: embedText('').byteLength };
   const index = openIndex(parts, embedding);
-  const follower = followFragments({ ...parts, embedText, onRound: (count) => index.build(count) });
+  const follower =
+    parts.isServed === false
+      ? undefined
+      : followFragments({ ...parts, embedText, onRound: (count) => index.build(count) });
   return {
     explore: {
       store,
@@ -98,7 +103,7 @@ export function startExploration(parts: ExplorationParts): ExplorationProcess {
       ];
     },
     async stop() {
-      await follower.stop();
+      await follower?.stop();
       await index.stop();
     },
   };

@@ -1,6 +1,7 @@
 /** `GET /api/agent/openapi` (contract, fragment door): the door's description, naming the live address. */
 import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
 import { doorDocument } from '../contract/openapi.js';
+import type { ServedPart } from '../contract/served.js';
 import { contains, parseNetwork, unmapped } from '../system/network.js';
 import { how } from './how.js';
 
@@ -10,6 +11,8 @@ export interface DoorAddress {
   readonly publicUrl: string | null;
   /** Addresses and networks of proxies whose `X-Forwarded-*` fields are believed. */
   readonly trustedProxies: readonly string[];
+  /** The parts that the document describes; all where not given. */
+  readonly serve?: readonly ServedPart[];
 }
 
 /** A host as it may stand in a URL, with its port. */
@@ -34,14 +37,14 @@ function answer(bytes: string, headers: Readonly<Record<string, string>>): Answe
 }
 
 /** Answers with the document; where no address is configured, with the one that the request came by. */
-export function doorOpenapi({ publicUrl, trustedProxies }: DoorAddress): Handler {
+export function doorOpenapi({ publicUrl, trustedProxies, serve }: DoorAddress): Handler {
   if (publicUrl !== null) {
-    const bytes = JSON.stringify(doorDocument(publicUrl, { how }));
+    const bytes = JSON.stringify(doorDocument(publicUrl, { how }, serve));
     return () => answer(bytes, {});
   }
   const networks = trustedProxies.flatMap((text) => parseNetwork(text) ?? []);
   const isTrusted = (peer: Uint8Array): boolean => networks.some((network) => contains(network, peer));
-  const document = doorDocument('/', { how });
+  const document = doorDocument('/', { how }, serve);
   return (request) => {
     const url = originOf(request, isTrusted);
     // http sets Vary itself, for Origin; Host decides, too.

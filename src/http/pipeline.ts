@@ -5,6 +5,7 @@ import { unprocessable } from '../contract/answer.js';
 import { checkMediaType, isForm, readBody, readForm, type CheckJson } from '../contract/schema/body.js';
 import type { Handler } from '../contract/exchange.js';
 import { routeList, type Handlers, type Route as ContractRoute, type RouteId } from '../contract/routes.js';
+import { isServed, servedParts, type ServedPart } from '../contract/served.js';
 import { fieldsOf, type FieldShape } from '../contract/schema/shape.js';
 import {
   checkBody,
@@ -149,8 +150,10 @@ export function servedRoutes(
   handlers: Handlers,
   parts: PipelineParts,
   served: readonly ContractRoute['part'][] = ['gateway', 'door'],
+  serve: readonly ServedPart[] = servedParts,
 ): ServedRoute[] {
   return routeList
+    .filter((route) => isServed(route, serve))
     .filter(({ part, everywhere }) => served.includes(part) || everywhere === true)
     .map((route) => servedRoute(route, handlerOf(handlers, route.id), parts));
 }

@@ -1,4 +1,6 @@
 /** Settings of the server: where it listens, and where clients reach it. */
+import { servedParts, type ServedPart } from '../contract/served.js';
+import { nearestName } from '../system/lookalikes.js';
 import { isLoopback } from '../system/network.js';
 import type { Parsed, Settings, ValuesOf } from '../system/settings.js';
 import { integer } from '../system/settingValues.js';
@@ -24,6 +26,34 @@ function parsePublicUrl(text: string): Parsed<string | null> {
   const safe = url.protocol === 'https:' || isLoopback(url.hostname);
   return plain && safe ? { value: url.origin } : { wrong };
 }
+
+function parseServe(text: string): Parsed<readonly ServedPart[]> {
+  const named = text.split(',').map((name) => name.trim());
+  const unknown = named.find((name) => !servedParts.some((part) => part === name));
+  if (unknown === undefined) return { value: servedParts.filter((part) => named.includes(part)) };
+  const capitals = servedParts.map((part) => part.toUpperCase());
+  const nearest = nearestName(unknown, capitals).toLowerCase();
+  return {
+    wrong:
+      `must be parts separated by commas, of ${servedParts.join(', ')}; ` +
+      `${JSON.stringify(unknown)} is none of them, did you mean ${nearest}`,
+  };
+}
+
+/** What is served. */
+export const servedSettings = {
+  /** The parts that are served, in the order of the contract. */
+  serve: {
+    name: 'SERVE',
+    type: 'parts, by commas',
+    fallback: servedParts.join(','),
+    fallbackShown: 'all',
+    meaning:
+      `Parts that are served, of ${servedParts.map((part) => `\`${part}\``).join(', ')}. The paths of the ` +
+      'others are 404 and in no description, and nothing is done for them in the background.',
+    parse: parseServe,
+  },
+} as const satisfies Settings;
 
 /** Where it listens. */
 export const listenSettings = {
@@ -114,6 +144,16 @@ export const metricsSettings = {
 
 /** The ports. */
 type PortValues = ValuesOf<typeof listenSettings & typeof metricsSettings>;
+
+/** A sentence where the door has a port of its own, and nothing to serve there. */
+export function doorUnserved({
+  doorPort = null,
+  serve,
+}: Partial<ValuesOf<typeof listenSettings & typeof servedSettings>>): string[] {
+  if (doorPort === null || serve === undefined) return [];
+  if (serve.includes('door') || serve.includes('explore')) return [];
+  return ['DOOR_PORT is set, but SERVE names neither door nor explore. Unset DOOR_PORT, or add one of them.'];
+}
 
 /** A sentence for each port that two variables name. */
 export function samePorts({ port, doorPort, metricsPort }: Partial<PortValues>): string[] {

@@ -3,14 +3,25 @@ import { UNKNOWN_KEYS_PER_MINUTE } from '../access/admission.js';
 import type { Tiers } from '../access/tiers.js';
 import { jsonAnswer } from '../contract/answer.js';
 import type { Handler } from '../contract/exchange.js';
-import { limitsOf, type RateLimit } from '../contract/limits.js';
+import { limitsOf, type AccessLimits, type RateLimit } from '../contract/limits.js';
 import { tiers as tierNames, type TierLimits } from '../contract/pricing.js';
+import { isServed, servedParts, type ServedPart } from '../contract/served.js';
 import { routeList, type RouteLimit } from '../contract/routes.js';
 import { embedDocs } from '../search/embedMode.js';
 
+/** Access where nothing else is given: the limits of the tiers, by address. */
+const metered: AccessLimits = { mode: 'metered', reason: 'ACCESS is metered' };
+
 /** Answers with the limits of the routes and types, and with the `rates` that this installation enforces. */
-export function limits(rates: readonly RateLimit[]): Handler {
-  const answer = jsonAnswer(200, limitsOf(routeList, rates));
+export function limits(
+  rates: readonly RateLimit[],
+  access: AccessLimits = metered,
+  serve: readonly ServedPart[] = servedParts,
+): Handler {
+  const served = routeList.filter((route) => isServed(route, serve));
+  const counted = new Set<string>(served.flatMap(({ limit, counts }) => [limit ?? [], counts ?? []].flat()));
+  const inForce = rates.filter(({ name }) => !(name in routeUnits) || counted.has(name));
+  const answer = jsonAnswer(200, limitsOf(served, inForce, access));
   return () => answer;
 }
 
@@ -44,14 +55,18 @@ const routeUnits: Readonly<Record<RouteLimit, string>> = {
  * The limits by time of this installation; 0: none. Addresses count whole (IPv4) or by /64 (IPv6), and within
  * their networks: a /24 or a /48 has 64 times as much as an address, a /56 eight times.
  */
-export function rateLimits(tiers: Tiers, routeLimits: Readonly<Record<RouteLimit, number>>): RateLimit[] {
+export function rateLimits(
+  tiers: Tiers,
+  routeLimits: Readonly<Record<RouteLimit, number>>,
+  keylessDocs: number = embedDocs.anonymous,
+): RateLimit[] {
   const byRoute = Object.entries(routeUnits) as [RouteLimit, string][];
   return [
     ...callerRates('anonymous', 'an address without a key', tiers.anonymous),
     ...tierNames.flatMap((name) => callerRates(name, 'a key', tiers[name])),
     {
       name: 'anonymous.embed_docs',
-      limit: embedDocs.anonymous,
+      limit: keylessDocs,
       unit: 'docs that a model scores, without a key',
     },
     { name: 'keyed.embed_docs', limit: embedDocs.keyed, unit: 'docs that a model scores, with a key' },

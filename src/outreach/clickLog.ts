@@ -50,13 +50,10 @@ export class ClickLog {
   private invalid = 0;
   private unstored = 0;
   private failing = false;
-  private readonly timer: Timer;
+  /** Runs from the first click on. */
+  private timer: Timer | undefined;
 
-  constructor(private readonly parts: ClickLogParts) {
-    this.timer = parts.clock.every(flushMs, () => {
-      if (this.block !== undefined || this.waiting.length > 0) void this.flush();
-    });
-  }
+  constructor(private readonly parts: ClickLogParts) {}
 
   /** Takes a click; returns at once. One whose token was not made here is counted, and not stored. */
   record(click: Click): void {
@@ -68,6 +65,9 @@ export class ClickLog {
       this.unstored += 1;
       return;
     }
+    this.timer ??= this.parts.clock.every(flushMs, () => {
+      if (this.block !== undefined || this.waiting.length > 0) void this.flush();
+    });
     this.waiting.push(click);
     this.characters += sizeOf(click);
     if (this.characters > (this.parts.limit ?? waitingCharacters)) this.dropOldest();
@@ -81,7 +81,7 @@ export class ClickLog {
 
   /** Writes what waits for the last time. */
   async close(): Promise<void> {
-    this.timer.stop();
+    this.timer?.stop();
     for (let tries = 0; tries < lastTries; tries += 1) {
       if (await this.flush()) {
         if (this.waiting.length === 0) return;

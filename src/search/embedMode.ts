@@ -11,6 +11,11 @@ import { single, type Metric } from '../system/metrics.js';
 /** Most docs of a request that a model is given. */
 export const embedDocs = { anonymous: 50, keyed: 1_000 } as const;
 
+/** Those of a caller without a key. */
+export function keylessEmbedDocs(mode: 'open' | 'metered' | 'keys'): number {
+  return mode === 'open' ? embedDocs.keyed : embedDocs.anonymous;
+}
+
 /** Which models a request may name. */
 export interface ModelChoice {
   /** The installed ones: a request names one by its id or its hub's name, letters in any case. */

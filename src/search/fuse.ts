@@ -12,6 +12,8 @@ import { refusalOf, type RefusedRequest, unusableEntities } from './refusal.js';
 /** What the handler is made of. */
 export interface FuseParts {
   readonly embedMode: EmbedMode;
+  /** Most docs that a model scores for a caller without a key; 50 where not given. */
+  readonly keylessDocs?: number;
   readonly checkJson: CheckJson;
   /** {@link refusalOf} in a thread of its own. */
   readonly refusalOffLoop: (request: RefusedRequest) => Promise<Answer>;
@@ -45,10 +47,14 @@ class FuseHandler {
   private readonly facts = new Float64Array(2);
   private readonly pool = new BufferPool(POOLED_BYTES);
 
-  constructor(private readonly parts: FuseParts) {}
+  private readonly keylessDocs: number;
+
+  constructor(private readonly parts: FuseParts) {
+    this.keylessDocs = parts.keylessDocs ?? embedDocs.anonymous;
+  }
 
   readonly answer = (request: RouteRequest): Answer | Promise<Answer> => {
-    const mostDocs = request.header('x-api-key') === '' ? embedDocs.anonymous : embedDocs.keyed;
+    const mostDocs = request.header('x-api-key') === '' ? this.keylessDocs : embedDocs.keyed;
     if (request.body.length <= LOOP_BODY_LIMIT) return this.answerOnLoop(request, mostDocs);
     return this.answerOffLoop(request, mostDocs);
   };

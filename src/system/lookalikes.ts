@@ -1,7 +1,7 @@
 /** Names that are nearly those of settings: slips that would else be ignored in silence. */
 
 /** Single-character edits and swaps of neighbours between two strings (optimal string alignment distance). */
-function editDistance(left: string, right: string): number {
+export function editDistance(left: string, right: string): number {
   let before: number[] = [];
   let previous = Array.from({ length: right.length + 1 }, (_, index) => index);
   for (let row = 1; row <= left.length; row += 1) {
@@ -36,6 +36,15 @@ function isNearly(name: string, known: string): boolean {
   if (name.includes('_') && known.startsWith(`${name}_`)) return true;
   const edits = editDistance(name.replaceAll('_', ''), known.replaceAll('_', ''));
   return edits <= (known.length > 6 ? 2 : 1);
+}
+
+/** The name of ours with the fewest edits to another one. */
+export function nearestName(name: string, ours: readonly string[]): string {
+  const plain = name.toUpperCase();
+  const near = ours.find((known) => isNearly(plain, known));
+  if (near !== undefined) return near;
+  const [first = ''] = [...ours].sort((a, b) => editDistance(plain, a) - editDistance(plain, b));
+  return first;
 }
 
 /** A sentence for each name that is none of `ours` but nearly so, or begins with the product's name. */

@@ -1,6 +1,7 @@
 /** Settings: environment variables, declared by the parts that use them, read and checked at start. */
 import { readFileSync } from 'node:fs';
 import { lookalikes } from './lookalikes.js';
+import { settingsFileVariable, withSettingsFile } from './settingsFile.js';
 
 /** Facts about the machine that defaults depend on. */
 export interface Machine {
@@ -92,14 +93,18 @@ export function readSettings<Of extends Settings>(
   environment: Environment,
   machine: Machine,
 ): ReadSettings<Of> {
-  const errors: string[] = [];
+  const all = namesOf(settings);
+  const secret = Object.values(settings).flatMap((each) => (each.secret === true ? [each.name] : []));
+  const file = withSettingsFile(environment, { all, secret });
+  const errors: string[] = [...file.errors];
   const values: Record<string, unknown> = {};
   for (const [key, setting] of Object.entries(settings)) {
-    const read = readSetting(setting, environment, machine);
+    const read = readSetting(setting, file.environment, machine);
     if ('wrong' in read) errors.push(read.wrong);
     else values[key] = read.value;
   }
-  const warnings = lookalikes(Object.keys(environment), namesOf(settings));
+  const names = Object.keys(environment).filter((name) => name !== settingsFileVariable);
+  const warnings = [...file.warnings, ...lookalikes(names, all)];
   return { values: values as Partial<ValuesOf<Of>>, errors, warnings };
 }
 
@@ -119,6 +124,15 @@ export function renderSettings(settings: Settings): string {
     'Fusegate is configured by environment variables, all optional. They are checked at start; every',
     'error is listed at once. An empty variable counts as one that is not set. A variable whose name is',
     'nearly one of these is not read, and a warning says so. Secrets are never shown.',
+    '',
+    'The same settings may stand in a file: the one that `--config FILE` or `FUSEGATE_CONFIG` names, or else',
+    '`fusegate.json` in the working directory. It is a JSON object of these names; a value is a text, a',
+    'number, `true` (yes), `false` (no), or a list of them. A variable that is set wins over the file. The',
+    'server and every command read the same file. A name that is no setting is an error.',
+    '',
+    '```json',
+    '{ "PORT": 8080, "ACCESS": "open", "TRUSTED_PROXIES": ["10.0.0.0/8"] }',
+    '```',
     '',
     'What holds a secret may lie in a file instead: set one of these to its path.',
     `${secretNames.join(', ')}.`,

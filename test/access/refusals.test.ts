@@ -4,6 +4,11 @@ import { test } from 'node:test';
 import {
   expiredKey,
   invalidKey,
+  keyRefusals,
+  keyRequired,
+  liftAnonymous,
+  liftRoute,
+  limitVariables,
   overLookUps,
   overMinute,
   overMonth,
@@ -11,7 +16,9 @@ import {
   storeUnavailable,
   suspendedKey,
 } from '../../src/access/refusals.js';
+import { settings } from '../../src/configuration.js';
 import type { Answer } from '../../src/contract/exchange.js';
+import type { RouteLimit } from '../../src/contract/routes.js';
 
 function detailOf({ body }: Answer): string {
   assert.ok('bytes' in body && typeof body.bytes === 'string');
@@ -20,7 +27,8 @@ function detailOf({ body }: Answer): string {
 }
 
 test('a refusal is JSON and costs nothing; a 401 says which credentials are asked for (RFC 9110)', () => {
-  const unauthorized = [invalidKey, expiredKey, revokedKey, suspendedKey];
+  const { invalid, expired } = keyRefusals('keys');
+  const unauthorized = [keyRequired, invalidKey, expiredKey, revokedKey, suspendedKey, invalid, expired];
   for (const { status, headers } of unauthorized) {
     assert.deepEqual([status, headers], [401, { 'www-authenticate': 'ApiKey' }]);
   }
@@ -39,4 +47,28 @@ test('one of a thing is not many', () => {
     detailOf(overMinute(2, 'this address', 30)),
     'Over the limit of 2 requests a minute for this address. Try again in 30 seconds.',
   );
+});
+
+test('a refusal names the variable and the command that lift it', () => {
+  assert.match(
+    detailOf(overMinute(60, 'an address', 9, liftAnonymous('minute'))),
+    /ANONYMOUS_REQUESTS_PER_MINUTE=0 or ACCESS=open fusegate serve, or makes a key with fusegate keys create/,
+  );
+  assert.match(
+    detailOf(overMonth(9, 'an address', 0, 1, liftAnonymous('month'))),
+    /with ANONYMOUS_CHARACTERS_PER_MONTH=0 or ACCESS=open fusegate serve, or makes a key with fusegate keys/,
+  );
+  const names: string[] = Object.values(settings).map(({ name }) => name);
+  for (const [limit, variable] of Object.entries(limitVariables)) {
+    assert.ok(names.includes(variable), variable);
+    assert.ok(liftRoute(limit as RouteLimit).includes(`${variable}=0 fusegate serve`));
+  }
+  assert.match(detailOf(keyRequired), /fusegate keys create --tier developer, .* ACCESS=open fusegate serve/);
+  assert.match(detailOf(overLookUps(1)), /makes a key with fusegate keys create --tier developer/);
+});
+
+test('where a key is needed, no refusal speaks of anonymous access', () => {
+  const { invalid, expired } = keyRefusals('keys');
+  assert.match(detailOf(invalidKey), /anonymous/);
+  for (const each of [keyRequired, invalid, expired]) assert.doesNotMatch(detailOf(each), /anonymous/);
 });

@@ -61,7 +61,8 @@ export interface World {
 /** Starts a server with its defaults on a free port, and issues a key. */
 export async function startWorld(): Promise<World> {
   const data = mkdtempSync(join(tmpdir(), 'fusegate-attack-'));
-  const environment = { PORT: '0', STORE_URL: `lmdb:${data}/store` };
+  // The defaults of a server that sells keys: an open one does not limit fuse and normalize.
+  const environment = { PORT: '0', STORE_URL: `lmdb:${data}/store`, ACCESS: 'metered' };
   const server = Program.start(['serve'], environment);
   const [, port] = await server.prints(/listens on http:\/\/[^:]+:(\d+)/);
   const made = Program.start(['keys', 'create', '--tier', 'growth'], environment);

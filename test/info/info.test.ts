@@ -125,6 +125,7 @@ test('limits follow the route table and the types', async () => {
     ['docs', 'top_k', 'weights.bm25', 'weights.dense', 'rrf_k', 'k1', 'b'],
   );
   assert.deepEqual(body.rates, rates);
+  assert.equal(body.access.mode, 'metered');
   assert.deepEqual([body.json_nesting, body.validation_errors, body.validation_input_bytes], [128, 100, 256]);
 });
 

@@ -118,11 +118,67 @@ test('serve says where, answers, and ends with 0', async () => {
   const fused = await exchange(Number(port), post('/v1/fuse', body, { 'Content-Type': 'application/json' }));
   assert.equal(fused.status, 200);
   assert.match(fused.headers.get('server-timing') ?? '', /^app;dur=/);
+  await server.prints(
+    /^Access open: no key is needed, and nobody without one is limited on fuse and normalize \(/m,
+  );
+  const docs = Array.from({ length: 60 }, (_, at) => ({ id: String(at), text: `text ${at}` }));
+  const embedded = JSON.stringify({ query: 'a', docs, embed_model: 'static-256' });
+  for (let count = 0; count < 70; count += 1) {
+    assert.equal((await exchange(Number(port), post('/v1/fuse', embedded))).status, 200, `request ${count}`);
+  }
   const second = fusegate(['serve'], { PORT: '0', STORE_URL });
   assert.equal((await second.ended()).code, 1);
   assert.match(second.output, new RegExp(`in use by process ${server.pid}\\.`));
   server.child.kill('SIGTERM');
   assert.deepEqual(await server.ended(), { code: 0, signal: null });
+});
+
+test('serve asks for a key where ACCESS is keys, and limits where it is metered', async () => {
+  const body = '{"query":"a","docs":[{"id":"1","text":"a b"}],"embed_model":"static-256"}';
+  const STORE_URL = `lmdb:${temporaryFolder()}/store`;
+  const server = fusegate(['serve'], { PORT: '0', WORKERS: '1', STORE_URL, ACCESS: 'keys' });
+  const [, port = ''] = await server.prints(/listens on http:\/\/127\.0\.0\.1:(\d+)/);
+  await server.prints(/^Access keys: fuse and normalize need a key \(ACCESS is keys\)/m);
+  for (const path of ['/v1/fuse', '/v1/normalize']) {
+    const refused = await exchange(Number(port), post(path, body));
+    assert.equal(refused.status, 401);
+    assert.match(refused.body.toString(), /"code":"key_required"/);
+  }
+  const made = fusegate(['keys', 'create', '--tier', 'developer'], { STORE_URL });
+  const [key = ''] = await made.prints(/fg_\S+/);
+  const answered = await exchange(Number(port), post('/v1/fuse', body, { 'X-API-Key': key }));
+  assert.equal(answered.status, 200);
+  server.child.kill('SIGTERM');
+  await server.ended();
+});
+
+test('server and commands read the same file, and serve what it names', async () => {
+  const folder = temporaryFolder();
+  const settings = { PORT: 0, WORKERS: 1, STORE_URL: `lmdb:${folder}/store`, SERVE: ['fuse', 'audit'] };
+  const path = join(folder, 'fusegate.json');
+  writeFileSync(path, JSON.stringify(settings));
+  const server = run(main, ['serve'], { ACCESS: 'keys' }, folder);
+  const [, port = ''] = await server.prints(/listens on http:\/\/127\.0\.0\.1:(\d+) \(1 worker, /);
+  await server.prints(
+    /^Serves fuse, audit \(SERVE\)\nSettings from .*fusegate\.json and the environment\nAccess keys/m,
+  );
+  const statuses = ['/v1/audit/stacks', '/health', '/v1/pricing', '/graph', '/buy', '/v1/delivery-models'];
+  const found = statuses.map(async (path) => (await exchange(Number(port), head('GET', path))).status);
+  assert.deepEqual(await Promise.all(found), [200, 200, 404, 404, 404, 404]);
+  const made = fusegate(['keys', 'create', '--tier', 'developer', '--config', path]);
+  const [key = ''] = await made.prints(/fg_\S+/);
+  const body = '{"query":"a","docs":[{"id":"1","text":"a b","dense_score":0.5}]}';
+  assert.equal((await exchange(Number(port), post('/v1/fuse', body, { 'X-API-Key': key }))).status, 200);
+  const named = fusegate(['doctor'], { FUSEGATE_CONFIG: path });
+  assert.equal((await named.ended()).code, 0, named.output);
+  assert.match(named.output, /Every variable can be used\. .*fusegate\.json was read, too\./);
+  assert.match(named.output, /serves +fuse, audit\./);
+  server.child.kill('SIGTERM');
+  await server.ended();
+  writeFileSync(path, '{"PROT": 1}');
+  const refused = run(main, ['serve'], {}, folder);
+  assert.equal((await refused.ended()).code, 1);
+  assert.match(refused.output, /fusegate\.json: PROT is no setting; did you mean PORT\?/);
 });
 
 test('a signal while the workers start ends them at once', async (context) => {

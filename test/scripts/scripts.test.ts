@@ -146,6 +146,8 @@ for (const name of names) {
       STORE_URL: `lmdb:${temporaryFolder()}/store`,
       PUBLIC_URL: 'https://fuse.example',
       RATE_SOURCE: 'fixed:60000',
+      // As on a server that sells keys: without one there are limits.
+      ACCESS: 'metered',
     };
     const server = run(main, ['serve'], { ...environment, PORT: '0', WORKERS: '1' });
     const [, port] = await server.prints(/listens on http:\/\/127\.0\.0\.1:(\d+)/);
