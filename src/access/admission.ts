@@ -14,6 +14,7 @@ import { clientAddress, type ClientAddress, type Head } from './address.js';
 import { Keyring, type KeySource, type KnownKey, type UsageSource } from './keyring.js';
 import { noRateLimit, rateLimit, rateLimitPolicy } from './rateLimit.js';
 import {
+  differingKeys,
   expiredKey,
   invalidKey,
   overCrowd,
@@ -25,6 +26,7 @@ import {
   storeUnavailable,
   suspendedKey,
 } from './refusals.js';
+import { sentKey } from './sentKey.js';
 import type { Tiers } from './tiers.js';
 import { UsageFlush, usageFlushMs } from './usage.js';
 
@@ -200,8 +202,9 @@ class ProcessAccess implements Access {
   }
 
   readonly keyed = (head: Head): Admission | Promise<Admission> => {
-    const key = head.field('x-api-key');
+    const key = sentKey(head);
     if (key === '') return this.admitAnonymous(this.addressOf(head));
+    if (typeof key !== 'string') return this.refused(differingKeys, this.addressOf(head));
     if (key.length !== keyLength) return this.refused(invalidKey, this.addressOf(head));
     return this.admitKey(key, () => this.addressOf(head));
   };

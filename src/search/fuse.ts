@@ -48,7 +48,7 @@ class FuseHandler {
   constructor(private readonly parts: FuseParts) {}
 
   readonly answer = (request: RouteRequest): Answer | Promise<Answer> => {
-    const mostDocs = request.header('x-api-key') === '' ? embedDocs.anonymous : embedDocs.keyed;
+    const mostDocs = request.keyed ? embedDocs.keyed : embedDocs.anonymous;
     if (request.body.length <= LOOP_BODY_LIMIT) return this.answerOnLoop(request, mostDocs);
     return this.answerOffLoop(request, mostDocs);
   };
