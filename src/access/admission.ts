@@ -20,6 +20,7 @@ import {
   liftAnonymous,
   liftRoute,
   liftTier,
+  differingKeys,
   overCrowd,
   overLookUps,
   overMinute,
@@ -29,6 +30,7 @@ import {
   storeUnavailable,
   suspendedKey,
 } from './refusals.js';
+import { sentKey } from './sentKey.js';
 import type { Tiers } from './tiers.js';
 import { UsageFlush, usageFlushMs } from './usage.js';
 
@@ -212,8 +214,9 @@ class ProcessAccess implements Access {
   }
 
   readonly keyed = (head: Head): Admission | Promise<Admission> => {
-    const key = head.field('x-api-key');
+    const key = sentKey(head);
     if (key === '') return this.admitAnonymous(this.addressOf(head));
+    if (typeof key !== 'string') return this.refused(differingKeys, this.addressOf(head));
     if (key.length !== keyLength) return this.refused(this.refusals.invalid, this.addressOf(head));
     return this.admitKey(key, () => this.addressOf(head));
   };

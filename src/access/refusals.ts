@@ -63,6 +63,12 @@ export const invalidKey = unauthorized(
   `${unknownKey}, or leave it out for anonymous access.${operatorMakesKey}`,
 );
 
+/** Two keys in one request. */
+export const differingKeys = unauthorized(
+  'invalid_api_key',
+  'X-API-Key and Authorization carry different API keys. Send one of them.',
+);
+
 /** A key whose term is over. */
 export const expiredKey = unauthorized(
   'key_expired',

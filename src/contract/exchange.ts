@@ -16,6 +16,8 @@ export interface RouteRequest<Input = unknown> {
    * asking for another is a broken invariant and throws.
    */
   header(name: string): string;
+  /** Whether the request carries an API key, which was accepted. */
+  readonly keyed: boolean;
   /**
    * The body's bytes; empty when there is none. They may lie in the server's receive buffer: a handler that
    * needs them after it first gave up control (await) calls {@link retain} before.

@@ -159,6 +159,10 @@ export class Exchange implements RouteRequest {
     return value;
   }
 
+  get keyed(): boolean {
+    return this.admission !== undefined && this.admission.address === undefined;
+  }
+
   retain(): Uint8Array {
     if (this.borrowed) {
       this.body = new Uint8Array(this.body);
@@ -351,9 +355,7 @@ export class Exchange implements RouteRequest {
   private holder(): Holder {
     if (!this.heldKnown) {
       this.heldKnown = true;
-      const { admission } = this;
-      const keyed = admission !== undefined && admission.address === undefined;
-      this.heldAs = keyed ? undefined : networkOf(admission?.address ?? unmapped(this.peer()));
+      this.heldAs = this.keyed ? undefined : networkOf(this.admission?.address ?? unmapped(this.peer()));
     }
     return this.heldAs;
   }

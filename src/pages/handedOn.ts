@@ -19,6 +19,7 @@ export function handOn<Input>(request: RouteRequest, as: HandedOn<Input>): Route
     path: as.path ?? request.path,
     query: as.query ?? request.query,
     header: () => '',
+    keyed: false,
     body: request.body,
     retain: () => request.retain(),
     input: as.input,

@@ -54,7 +54,7 @@ class FuseHandler {
   }
 
   readonly answer = (request: RouteRequest): Answer | Promise<Answer> => {
-    const mostDocs = request.header('x-api-key') === '' ? this.keylessDocs : embedDocs.keyed;
+    const mostDocs = request.keyed ? embedDocs.keyed : this.keylessDocs;
     if (request.body.length <= LOOP_BODY_LIMIT) return this.answerOnLoop(request, mostDocs);
     return this.answerOffLoop(request, mostDocs);
   };

@@ -75,6 +75,32 @@ describe('keys', () => {
     assert.equal(keys.finds, 0);
   });
 
+  test('a bearer token that begins as keys do is a key, any other is none', async () => {
+    const keys = new MemoryKeys();
+    const tiers = withGrowth(7);
+    const clock = new SetClock();
+    const { key } = keys.issue({ tier: 'growth' });
+    const other = keys.issue({ tier: 'growth' }).key;
+    const sent = async (fields: Readonly<Record<string, string>>): Promise<Told> =>
+      told(await testAccess({ keys, tiers, clock }).keyed(headFrom(peer, fields)));
+    const keyed = { status: 200, limit: '"minute";r=6;t=9', policy: '"minute";q=7;w=60' };
+    for (const written of [`Bearer ${key}`, `bearer  ${key}`, `BEARER ${key} `, key]) {
+      assert.deepEqual(await sent({ authorization: written }), keyed, written);
+      assert.deepEqual(await sent({ authorization: written, 'x-api-key': key }), keyed);
+      assert.deepEqual(await sent({ authorization: written, 'x-api-key': '' }), keyed);
+      assert.deepEqual(await sent({ authorization: written, 'x-api-key': other }), invalid);
+    }
+    const anonymous = await sent({});
+    assert.equal(anonymous.status, 200);
+    for (const written of ['Bearer fake-api-key', 'Bearer x', 'Bearer ', 'Bearer', 'x', `Basic ${key}`]) {
+      assert.deepEqual(await sent({ authorization: written }), anonymous, written);
+      assert.deepEqual(await sent({ authorization: written, 'x-api-key': key }), keyed, written);
+    }
+    for (const mistyped of ['Bearer fg_x', `Bearer ${key}x`, 'fg_']) {
+      assert.deepEqual(await sent({ authorization: mistyped }), invalid, mistyped);
+    }
+  });
+
   test('a key that nobody has is looked up each time, up to 60 times a minute and address', async () => {
     const keys = new MemoryKeys();
     const access = testAccess({ keys, clock: new SetClock() });

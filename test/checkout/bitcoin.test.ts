@@ -92,7 +92,14 @@ function paid(sat: number, confirmations: number): FoundOutput {
 
 function request({ id }: OrderRecord, mayAct: boolean): RouteRequest {
   return {
-    ...{ id: 'request', path: { order_id: id }, query: {}, header: () => '', body: Buffer.alloc(0) },
+    ...{
+      id: 'request',
+      path: { order_id: id },
+      query: {},
+      header: () => '',
+      keyed: false,
+      body: Buffer.alloc(0),
+    },
     ...{
       retain: () => Buffer.alloc(0),
       input: undefined,

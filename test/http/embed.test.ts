@@ -227,5 +227,7 @@ describe('static-256 over HTTP', () => {
     assert.equal(refused.status, 422);
     assert.match(refused.body.toString(), /"max_length":50,"actual_length":51/);
     assert.equal(body(await send({ ...named, docs }, { 'X-API-Key': key })).results.length, 51);
+    assert.equal(body(await send({ ...named, docs }, { Authorization: `Bearer ${key}` })).results.length, 51);
+    assert.equal((await send({ ...named, docs }, { Authorization: 'Bearer fake-api-key' })).status, 422);
   });
 });

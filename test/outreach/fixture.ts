@@ -71,6 +71,7 @@ export function request<Input>(
     header: () => '',
     body: new Uint8Array(),
     retain: () => new Uint8Array(),
+    keyed: false,
     mayAct: true,
     head: false,
     peer: () => new Uint8Array(),

@@ -21,7 +21,7 @@ const handler = normalizeHandler(native);
 
 function requestOf(body: Uint8Array): RouteRequest {
   return {
-    ...{ id: 'test', path: {}, query: {}, body, input: undefined, mayAct: true, head: false },
+    ...{ id: 'test', path: {}, query: {}, body, input: undefined, keyed: false, mayAct: true, head: false },
     peer: () => new Uint8Array(4),
     header: () => '',
     retain: () => body.slice(),

@@ -1,0 +1,34 @@
+/**
+ * The API key that a request carries: in `X-API-Key`, or in `Authorization` as a bearer token (RFC 6750), with
+ * or without the word Bearer.
+ */
+import type { Head } from './address.js';
+
+/** What a request carries: its key, `""` for none, or two keys that differ. */
+export type SentKey = string | { readonly differing: true };
+
+const differing = { differing: true } as const;
+
+/** What every key begins with. */
+const keyPrefix = 'fg_';
+
+const scheme = /^bearer +/i;
+
+/**
+ * A key in `Authorization`; `""` for none. Clients of other APIs refuse to run without a token and send
+ * placeholders such as `fake-api-key`: a token that does not begin as our keys do is no key.
+ */
+function bearerKey(authorization: string): string {
+  const token = authorization.replace(scheme, '').trim();
+  return token.startsWith(keyPrefix) ? token : '';
+}
+
+/** The key that a request carries. */
+export function sentKey(head: Head): SentKey {
+  const key = head.field('x-api-key');
+  const authorization = head.field('authorization');
+  if (authorization === '') return key;
+  const bearer = bearerKey(authorization);
+  if (bearer === '' || bearer === key) return key;
+  return key === '' ? bearer : differing;
+}
