@@ -1,5 +1,5 @@
 /**
- * The API key that a request carries: in `X-API-Key`, or in `Authorization` as a bearer token (RFC 6750), with
+ * The API key of a request: in `X-API-Key`, or in `Authorization` as a bearer token (RFC 6750), with
  * or without the word Bearer.
  */
 import type { Head } from './address.js';

@@ -45,7 +45,7 @@ export declare class Access {
   chargeKey(key: string, monthStartMs: number, characters: number, micros: number): void
   /** Charges an address under the limit `kind`. */
   chargeAddress(kind: number, address: Uint8Array, monthStartMs: number, count: number, micros: number): void
-  /** What this process has charged since it was last asked, for the store. */
+  /** Takes the charges of this process since the last call, for the store. */
   takeCharged(): Array<UsageDelta>
   /** Takes back what the store did not keep; it comes again with the next `takeCharged`. */
   owe(subject: Uint8Array, monthStartMs: number, characters: number): void
@@ -60,7 +60,7 @@ export declare class DenseModels {
    * file that `prepareEmbeddings` made. Throws when one cannot be opened.
    */
   constructor(models: Array<DenseModel>, fallback?: string | undefined | null, cache?: string | undefined | null)
-  /** What the cache was asked for. */
+  /** Hits and misses of the cache. */
   lookups(): Lookups
   /**
    * The vector of a text by a static model: int8 numbers, all 0 where it has no words. Throws where no
@@ -201,7 +201,7 @@ export declare class TextNormalizer {
 export declare class Vectors {
   /** Opens the file that `prepareVectors` made for `method`. Throws when it cannot be opened. */
   constructor(path: string, method: string)
-  /** How far it has come. */
+  /** Its position in the log. */
   state(): VectorsState
   /** Adds a fragment; false where its receipt's id is too long. Only one process at a time may write. */
   append(fragment: ExploredFragment): boolean
@@ -321,7 +321,7 @@ export interface DenseModel {
   dimension: number
   /** Folder of a static model, whose vectors are made here; absent for others. */
   staticFolder?: string
-  /** What such another model wants before a query, and before a doc's text. */
+  /** Prefixes of a computed model, for a query and for a doc's text. */
   queryPrefix?: string
   /** See `queryPrefix`. */
   documentPrefix?: string
@@ -342,7 +342,7 @@ export interface ExploredFragment {
   kind: number
   /** Its visitor; empty: none. */
   visitor: string
-  /** What its content is told apart by. */
+  /** Digest of its content. */
   content: string
   /** Its vector: int8 numbers. */
   vector: Buffer
@@ -361,7 +361,7 @@ export interface FileAuditStep {
 /** Every shard marker of a text, in its order. Lone surrogates are U+FFFD. */
 export declare function findShards(text: string): Array<ShardMarker>
 
-/** Which fragments are asked for. */
+/** Filter of fragments. */
 export interface FragmentFilter {
   /** Only those of this kind. */
   kind?: number
@@ -389,7 +389,7 @@ export interface FragmentRegion {
 
 /** Fragments that fit a filter. */
 export interface FragmentSelection {
-  /** How many there are in all. */
+  /** Their number in all. */
   matching: number
   /** Some of them, in the log's order. */
   places: Array<FragmentPlace>
@@ -415,9 +415,9 @@ export declare enum FuseOutcome {
 
 /** A surface form and its gloss. */
 export interface GlossPair {
-  /** What is looked for. */
+  /** The form that is searched for. */
   surface: string
-  /** What it is glossed with. */
+  /** Its gloss. */
   gloss: string
 }
 
@@ -435,7 +435,7 @@ export interface JsonRefusal {
   reason: string
 }
 
-/** How often a kind of change was made. */
+/** Count of the changes of a kind. */
 export interface KindCount {
   /** The kind's name on the wire. */
   kind: string
@@ -489,11 +489,11 @@ export interface NormalizedText {
   counts: Array<KindCount>
   /** Offset of the first byte that is not UTF-8; null where all are. */
   invalidAt?: number
-  /** Whether the glosses make the piece longer than a piece may become. */
+  /** True if the glosses make the piece longer than a piece may become. */
   tooLong: boolean
 }
 
-/** What became of a NormalizeRequest's bytes. */
+/** Outcome of a NormalizeRequest's bytes. */
 export declare enum NormalizeOutcome {
   /** The answer was written. */
   Written = 0,
@@ -507,9 +507,9 @@ export declare enum NormalizeOutcome {
   LongForm = 4,
 }
 
-/** What [`normalize_async`] did. */
+/** Result of [`normalize_async`]. */
 export interface NormalizeResult {
-  /** What became of the body; never `NeedsRoom`. */
+  /** Outcome of the body; never `NeedsRoom`. */
   outcome: NormalizeOutcome
   /** Bytes of the answer. */
   length: number
@@ -551,9 +551,9 @@ export interface SealedFragment {
    * binding (the token itself), the token's characters.
    */
   digests: string
-  /** Whether the kind was one of the eight, or none. */
+  /** True if the kind was one of the eight, or none. */
   knownKind: boolean
-  /** Whether the visitor's fragments are probes. */
+  /** True if the visitor's fragments are probes. */
   probe: boolean
   /** The receipt's envelope as canonical JSON, `""` without a receipt. */
   envelope: string
@@ -585,7 +585,7 @@ export interface Subwords {
   truncated: boolean
 }
 
-/** What a tier may do; 0 is no limit. */
+/** Limits of a tier; 0 is no limit. */
 export interface TierLimit {
   /** Requests a minute, at most 1,000,000. */
   requestsPerMinute: number
@@ -602,11 +602,11 @@ export interface UsageDelta {
   subject: Buffer
   /** When their month began (ms since 1970). */
   monthStartMs: number
-  /** How many. */
+  /** Their number. */
   characters: number
 }
 
-/** How far the file has come. */
+/** Position of the file in the log. */
 export interface VectorsState {
   /** Fragments in it. */
   count: number
@@ -619,12 +619,12 @@ export interface VectorsState {
 /** Version of the native module. */
 export declare function version(): string
 
-/** What stands for a visitor in a filter. */
+/** Digest of a visitor, for filters. */
 export declare function visitorId(visitor: string): string
 
 /** A visitor's standing. */
 export interface VisitorStanding {
-  /** What stands for it in a filter. */
+  /** Its digest, for filters. */
   visitor: string
   /** Receipt of its first fragment. */
   receipt: string
