@@ -4,7 +4,7 @@ import { type CheckJson, readBody } from '../contract/schema/body.js';
 import type { Answer } from '../contract/exchange.js';
 import { fuseRequestType, type FuseDoc, type FuseRequest } from '../contract/fuse.js';
 import { checkBody, type ServerFaults } from '../contract/schema/validate.js';
-import { tooManyItems, valueError } from '../contract/schema/validation.js';
+import { tooManyItems, valueError, type ValidationError } from '../contract/schema/validation.js';
 import type { ModelChoice } from './embedMode.js';
 
 /** A body that was not answered, and what is known of embed mode for it. */
@@ -25,6 +25,16 @@ const noModel: Answer = problemAnswer(
   'A doc has no dense_score, and this server has no embedding model: send one with every doc.',
 );
 
+/** More docs than a model scores, with the doc that made it a model's work. */
+function tooManyDocs(docs: readonly FuseDoc[], most: number): ValidationError {
+  const error = tooManyItems(['body', 'docs'], docs, most);
+  const at = docs.findIndex((doc) => !hasScore(doc));
+  const hint =
+    `docs.${at} has no dense_score, so that a model scores all docs, of ${most} at most here. ` +
+    'Send dense_score with every doc, or fewer docs.';
+  return { ...error, ctx: { ...error.ctx, hint } };
+}
+
 /** What embed mode finds wrong with a request. */
 function embedFaults(request: FuseRequest, { choice, mostDocs }: RefusedRequest): ServerFaults {
   const { docs, embed_model: named } = request;
@@ -33,7 +43,7 @@ function embedFaults(request: FuseRequest, { choice, mostDocs }: RefusedRequest)
   const sentence = `${JSON.stringify(model)} is not installed; installed: ${choice.installed.join(', ')}`;
   const known = choice.installed.includes(model);
   return {
-    limits: docs.length > mostDocs ? [tooManyItems(['body', 'docs'], docs, mostDocs)] : [],
+    limits: docs.length > mostDocs ? [tooManyDocs(docs, mostDocs)] : [],
     values: known ? [] : [valueError(['body', 'embed_model'], sentence, model)],
   };
 }
