@@ -40,4 +40,10 @@ export interface Problem {
 /** A wrong path or a wrong method. */
 export interface HttpProblem {
   detail: 'Not Found' | 'Method Not Allowed';
+  /** What to do, as a sentence; absent where nothing more is known. */
+  message?: string;
+  /** The route whose path is nearest to the wrong one. */
+  nearest?: { method: string; path: string };
+  /** Path of the reference. */
+  docs?: string;
 }

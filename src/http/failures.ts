@@ -1,10 +1,11 @@
 /** The answers that http gives by itself (RFC 9110 statuses; bodies as the contract's errors). */
 import type { Answer } from '../contract/exchange.js';
-import type { Problem } from '../contract/problem.js';
+import type { HttpProblem, Problem } from '../contract/problem.js';
+import type { NamedRoute } from './nearest.js';
 
 function failure(
   status: number,
-  body: Problem | { detail: string },
+  body: Problem | HttpProblem | { detail: string },
   headers?: Readonly<Record<string, string>>,
 ): Answer {
   const answer = { status, body: { bytes: JSON.stringify(body), type: 'application/json' }, charge: 0 };
@@ -13,6 +14,17 @@ function failure(
 
 /** 404: no such path. */
 export const notFound = failure(404, { detail: 'Not Found' });
+
+/** 404 that names the nearest route and the path of the reference, where there are such. */
+export function notFoundNear(nearest: NamedRoute | undefined, docs: string | undefined): Answer {
+  if (nearest === undefined && docs === undefined) return notFound;
+  const near = nearest === undefined ? '' : ` The nearest is ${nearest.method} ${nearest.path}.`;
+  const where = docs === undefined ? '' : ` ${docs} lists all paths.`;
+  const problem: HttpProblem = { detail: 'Not Found', message: `There is no such path.${near}${where}` };
+  if (nearest !== undefined) problem.nearest = { method: nearest.method, path: nearest.path };
+  if (docs !== undefined) problem.docs = docs;
+  return failure(404, problem);
+}
 
 /** 500: a broken invariant; what broke stands in the log under the request's id. */
 export const internalError = failure(500, { detail: 'Internal Server Error' });
@@ -48,9 +60,13 @@ export const storageReserved = failure(
   { 'retry-after': '60' },
 );
 
-/** 405 for a path that knows only the methods of `allow` (`GET, HEAD`). */
-export function methodNotAllowed(allow: string): Answer {
-  return failure(405, { detail: 'Method Not Allowed' }, { allow });
+/** 405 for a path that takes these methods; `docs`: path of the reference. */
+export function methodNotAllowed(methods: readonly string[], docs?: string): Answer {
+  const named =
+    methods.length < 2 ? methods.join() : `${methods.slice(0, -1).join(', ')} and ${methods.at(-1)}`;
+  const problem: HttpProblem = { detail: 'Method Not Allowed', message: `This path takes ${named}.` };
+  if (docs !== undefined) problem.docs = docs;
+  return failure(405, problem, { allow: [...methods, 'OPTIONS'].join(', ') });
 }
 
 /** 413 for an answer that only callers with a key get. */

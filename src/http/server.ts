@@ -9,10 +9,11 @@ import { contains, parseNetwork } from '../system/network.js';
 import { affordable, Connections, descriptorLimit } from './connections.js';
 import { answerOptions } from './cors.js';
 import { Exchange, type ConnectionLimits, type MountedRoute, type ServerState } from './exchange.js';
-import { methodNotAllowed, notFound } from './failures.js';
+import { methodNotAllowed, notFound, notFoundNear } from './failures.js';
 import { createRequestIds } from './identifiers.js';
 import { MemoryBudget, networkBytes } from './memory.js';
 import { httpMetrics, RouteMeter } from './meters.js';
+import { nearestRoute } from './nearest.js';
 import type { Route, ServedRoute } from './routes.js';
 import { loadUws, type HttpRequest, type HttpResponse, type ListenSocket, type TemplatedApp } from './uws.js';
 
@@ -270,15 +271,30 @@ function mount(app: TemplatedApp, state: ServerState, routes: readonly ServedRou
     return { ...served, meter, parameters, head, lines: routeLines(served.route) };
   };
   const unserved = mounted({ route: ownRoute('not_found', true), handler: () => notFound }, []);
-  for (const place of places(routes)) mountPlace(app, state, place, mounted);
+  const docs = referencePath(routes);
+  for (const place of places(routes)) mountPlace(app, state, place, mounted, docs);
+  const nearest = nearestRoute(routes.map(({ route }) => route));
   app.any('/*', (response, request) => {
-    new Exchange(state, unserved, response, request).refuseUnread(request, notFound);
+    const near = nearest(request.getMethod().toUpperCase(), request.getUrl());
+    new Exchange(state, unserved, response, request).refuseUnread(request, notFoundNear(near, docs));
   });
+}
+
+/** The path of the reference that these routes serve, or of their description for programs. */
+function referencePath(routes: readonly ServedRoute[]): string | undefined {
+  const paths = new Set(routes.map(({ route }) => route.path));
+  return ['/docs', '/api/agent/openapi'].find((path) => paths.has(path));
 }
 
 type Mounting = (served: ServedRoute, parameters: readonly string[], head?: boolean) => MountedRoute;
 
-function mountPlace(app: TemplatedApp, state: ServerState, place: Place, mounted: Mounting): void {
+function mountPlace(
+  app: TemplatedApp,
+  state: ServerState,
+  place: Place,
+  mounted: Mounting,
+  docs: string | undefined,
+): void {
   const { pattern, parameters } = place;
   for (const served of place.routes) {
     if (served.route.method === 'POST') app.post(pattern, serve(state, mounted(served, parameters)));
@@ -287,7 +303,7 @@ function mountPlace(app: TemplatedApp, state: ServerState, place: Place, mounted
       app.head(pattern, serve(state, mounted(served, parameters, true)));
     }
   }
-  const methods = place.routes.map(({ route }) => (route.method === 'GET' ? 'GET, HEAD' : 'POST'));
+  const methods = place.routes.flatMap(({ route }) => (route.method === 'GET' ? ['GET', 'HEAD'] : ['POST']));
   const allow = [...methods, 'OPTIONS'].join(', ');
   const open = place.routes.some(({ route }) => route.cors);
   const options = mounted(
@@ -298,7 +314,7 @@ function mountPlace(app: TemplatedApp, state: ServerState, place: Place, mounted
     [],
   );
   app.options(pattern, serve(state, options));
-  const refusal = methodNotAllowed(allow);
+  const refusal = methodNotAllowed(methods, docs);
   const wrong = mounted({ route: ownRoute('method_not_allowed', open), handler: () => refusal }, []);
   app.any(pattern, (response, request) => {
     new Exchange(state, wrong, response, request).refuseUnread(request, refusal);

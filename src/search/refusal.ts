@@ -4,7 +4,7 @@ import { type CheckJson, readBody } from '../contract/schema/body.js';
 import type { Answer } from '../contract/exchange.js';
 import { fuseRequestType, type FuseDoc, type FuseRequest } from '../contract/fuse.js';
 import { checkBody, type ServerFaults } from '../contract/schema/validate.js';
-import { tooManyItems, valueError } from '../contract/schema/validation.js';
+import { tooManyItems, valueError, type ValidationError } from '../contract/schema/validation.js';
 import type { ModelChoice } from './embedMode.js';
 
 /** A body that was not answered, and what is known of embed mode for it. */
@@ -45,13 +45,23 @@ function absent(name: string, { installed }: ModelChoice): string {
   return contractsModel.test(name) ? `${sentence}. ${install}` : sentence;
 }
 
+/** More docs than a model scores, with the doc that made it a model's work. */
+function tooManyDocs(docs: readonly FuseDoc[], most: number): ValidationError {
+  const error = tooManyItems(['body', 'docs'], docs, most);
+  const at = docs.findIndex((doc) => !hasScore(doc));
+  const hint =
+    `docs.${at} has no dense_score, so that a model scores all docs, of ${most} at most here. ` +
+    'Send dense_score with every doc, or fewer docs.';
+  return { ...error, ctx: { ...error.ctx, hint } };
+}
+
 /** What embed mode finds wrong with a request. */
 function embedFaults(request: FuseRequest, { choice, mostDocs }: RefusedRequest): ServerFaults {
   const { docs, embed_model: named } = request;
   const model = docs.every(hasScore) ? undefined : (named ?? choice.fallback);
   if (model === undefined) return { limits: [], values: [] };
   return {
-    limits: docs.length > mostDocs ? [tooManyItems(['body', 'docs'], docs, mostDocs)] : [],
+    limits: docs.length > mostDocs ? [tooManyDocs(docs, mostDocs)] : [],
     values: isInstalled(model, choice)
       ? []
       : [valueError(['body', 'embed_model'], absent(model, choice), model)],

@@ -174,6 +174,13 @@ describe('other refusals', () => {
     assert.deepEqual([bare.status, errorOf(bare).code], [503, 'no_model']);
   });
 
+  test('no key, where one is needed', async () => {
+    const closed = { checkJson: native.checkJson, access: testAccess({ mode: 'keys' }) };
+    const served = servedRoute({ ...routes.fuse, id: 'fuse' }, handler, closed);
+    const response = await exchange((await startServer({ routes: [served] })).port, post(path, good));
+    assert.deepEqual([response.status, errorOf(response).code], [401, 'key_required']);
+  });
+
   test('a model that cannot be run, has too much to do, or not the time', async () => {
     const folder = temporaryFolder();
     const broken = copiedModel(folder, 'broken', {}, (copy) =>

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import type { HttpProblem } from '../../src/contract/problem.js';
 import { startServer } from './fixture.js';
 import { route } from './routes.js';
 import { exchange, head, post, RawClient } from './raw.js';
@@ -29,10 +30,28 @@ describe('routing', () => {
     }
   });
 
+  test('a wrong path near a route names it', async () => {
+    const near: readonly (readonly [string, string, string])[] = [
+      ['GET', '/helo', 'GET /hello'],
+      ['GET', '/v1/HELLO/', 'GET /hello'],
+      ['POST', '/v1/eco', 'POST /echo'],
+    ];
+    for (const [method, path, named] of near) {
+      const body = (await exchange(port, head(method, path))).body.toString();
+      const { detail, message, nearest } = JSON.parse(body) as HttpProblem;
+      assert.deepEqual([detail, message], ['Not Found', `There is no such path. The nearest is ${named}.`]);
+      assert.equal(`${nearest?.method} ${nearest?.path}`, named);
+    }
+    for (const far of ['/', `/hello${'o'.repeat(200)}`, '/%68ello', '/hello/hello', '/////']) {
+      assert.equal(await bodyText(head('GET', far)), '{"detail":"Not Found"}', far);
+    }
+  });
+
   test('a wrong method is 405 with Allow', async () => {
     const onGet = await exchange(port, post('/hello', 'x'));
     assert.deepEqual([onGet.status, onGet.headers.get('allow')], [405, 'GET, HEAD, OPTIONS']);
-    assert.equal(onGet.body.toString(), '{"detail":"Method Not Allowed"}');
+    const told = '{"detail":"Method Not Allowed","message":"This path takes GET and HEAD."}';
+    assert.equal(onGet.body.toString(), told);
     const onPost = await exchange(port, head('GET', '/echo'));
     assert.deepEqual([onPost.status, onPost.headers.get('allow')], [405, 'POST, OPTIONS']);
     const lowerCase = await exchange(port, head('get', '/hello'));

@@ -32,7 +32,13 @@ const undeclared = (error: ValidationError) =>
 const place = (error: ValidationError) => JSON.stringify([error.loc, error.type]);
 /** What ours says of a token of another length goes on where pydantic's ends. */
 const words = ({ loc, type, msg, ctx }: ValidationError) =>
-  JSON.stringify([loc, type, msg.replace(/; a token is .*/, ''), ctx ?? null]);
+  JSON.stringify([loc, type, msg.replace(/; a token is .*/, ''), withoutHint(type, ctx)]);
+
+/** Where a member was misnamed, ours adds `ctx.hint` to pydantic's `missing`, which has no `ctx`. */
+function withoutHint(type: string, ctx: ValidationError['ctx']): unknown {
+  const { hint, ...rest } = ctx ?? {};
+  return type === 'missing' && hint !== undefined && Object.keys(rest).length === 0 ? null : (ctx ?? null);
+}
 
 /** Same acceptance, same set of (loc, type), and the same words. */
 function compare(

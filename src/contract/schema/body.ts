@@ -1,4 +1,5 @@
 /** Reads a request body as JSON: strict RFC 8259, and the media types it may come with (RFC 9110, 6839). */
+import { placeOf } from './place.js';
 import type { Checked } from './validate.js';
 import { type ValidationError, validationError, valueError } from './validation.js';
 
@@ -25,9 +26,10 @@ export interface JsonRefusal {
 /** The strict-JSON check; `null` when the bytes are acceptable. */
 export type CheckJson = (body: Uint8Array) => JsonRefusal | null;
 
-/** The one error of a body that is not acceptable JSON. */
-function jsonInvalid({ offset, reason }: JsonRefusal): ValidationError {
-  return validationError('json_invalid', ['body', offset], 'JSON decode error', {}, { error: reason });
+/** The one error of a body that is not acceptable JSON, with its place for people. */
+function jsonInvalid({ offset, reason }: JsonRefusal, body: Uint8Array): ValidationError {
+  const ctx = { error: reason, ...placeOf(body, offset) };
+  return validationError('json_invalid', ['body', offset], 'JSON decode error', {}, ctx);
 }
 
 /**
@@ -40,7 +42,7 @@ export function readBody(body: Uint8Array, checkJson: CheckJson): Checked<unknow
     return { ok: false, errors: [validationError('missing', ['body'], 'Field required', null)] };
   }
   const refusal = checkJson(body);
-  if (refusal !== null) return { ok: false, errors: [jsonInvalid(refusal)] };
+  if (refusal !== null) return { ok: false, errors: [jsonInvalid(refusal, body)] };
   const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8');
   return { ok: true, value: JSON.parse(text) as unknown };
 }

@@ -111,12 +111,70 @@ function explainMap(walk: Walk, { values }: Of<'map'>, value: unknown): void {
   }
 }
 
-function explainField(walk: Walk, field: FieldShape, owner: Readonly<Record<string, unknown>>): void {
+/** Members of an object that are looked at for a misspelt one: it may have a million. */
+const mostMembers = 50;
+
+/** A name as slips leave it: without case, `_`, `-` and the s of a plural. */
+function plain(name: string): string {
+  return name.toLowerCase().replaceAll(/[_-]/g, '').replace(/s$/, '');
+}
+
+/** Whether a value is of the kind that a field takes. */
+function mayBe(value: unknown, { kind }: Shape): boolean {
+  if (kind === 'list') return Array.isArray(value);
+  if (kind === 'object' || kind === 'map') return isObject(value);
+  if (kind === 'integer' || kind === 'number') return typeof value === 'number';
+  return typeof value === (kind === 'boolean' ? 'boolean' : 'string');
+}
+
+/**
+ * The member that was probably meant for a missing field: one of nearly its name, or else the only one that
+ * is not known and of its kind.
+ */
+function misnamed(
+  { name, shape }: FieldShape,
+  fields: readonly FieldShape[],
+  owner: Readonly<Record<string, unknown>>,
+): string | undefined {
+  const unknown: string[] = [];
+  let looked = 0;
+  for (const member in owner) {
+    looked += 1;
+    if (looked > mostMembers) return undefined;
+    if (!fields.some((field) => field.name === member) && mayBe(owner[member], shape)) unknown.push(member);
+  }
+  const near = unknown.find((member) => plain(member) === plain(name));
+  return near ?? (unknown.length === 1 ? unknown[0] : undefined);
+}
+
+/** Longest name that a hint repeats. */
+const longestName = 64;
+
+/** What a missing field is told where another member was probably meant for it. */
+function hintOf(
+  walk: Walk,
+  field: FieldShape,
+  fields: readonly FieldShape[],
+  owner: Readonly<Record<string, unknown>>,
+) {
+  const meant = misnamed(field, fields, owner);
+  if (meant === undefined || meant.length > longestName) return undefined;
+  const missing = `${walk.loc.slice(1).join('.')} is missing`;
+  const instead = `${JSON.stringify(meant)} is not known here`;
+  return { hint: `${missing}, and ${instead}: did you mean "${field.name}"?` };
+}
+
+function explainField(
+  walk: Walk,
+  field: FieldShape,
+  fields: readonly FieldShape[],
+  owner: Readonly<Record<string, unknown>>,
+): void {
   if (Object.hasOwn(owner, field.name)) {
     descend(walk, field.shape, owner[field.name], field.name);
   } else if (field.required) {
     walk.loc.push(field.name);
-    report(walk, 'missing', 'Field required', owner);
+    report(walk, 'missing', 'Field required', owner, hintOf(walk, field, fields, owner));
     walk.loc.pop();
   }
 }
@@ -129,7 +187,7 @@ function explainObject(walk: Walk, { fields }: Of<'object'>, value: unknown): vo
   }
   for (const field of fields) {
     if (walk.errors.length >= MAX_ERRORS) return;
-    explainField(walk, field, value);
+    explainField(walk, field, fields, value);
   }
   if (!walk.closed) return;
   const known = new Set(fields.map(({ name }) => name));
