@@ -11,8 +11,8 @@ function failure(
   return headers === undefined ? answer : { ...answer, headers };
 }
 
-/** 404: no such path. */
-export const notFound = failure(404, { detail: 'Not Found' });
+/** 404: no such path; a browser gets a page. */
+export const notFound = failure(404, { detail: 'Not Found' }, { vary: 'Accept' });
 
 /** 500: a broken invariant; what broke stands in the log under the request's id. */
 export const internalError = failure(500, { detail: 'Internal Server Error' });
