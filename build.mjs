@@ -113,6 +113,8 @@ export function ensureBuilt({ all = false, force = false } = {}) {
   step('native', ['native', 'Cargo.toml', 'Cargo.lock'], buildNative, force);
   const configuration = ['tsconfig.json', 'package-lock.json'];
   step('src', ['src', ...configuration], () => compile('src/tsconfig.json', 'dist/src.tsbuildinfo'), force);
+  const pages = ['src/pages', 'docs', 'README.md', 'package-lock.json'];
+  step('pages', pages, () => run(process.execPath, [join(root, 'src/pages/build.mjs')]), force);
   if (!all) return;
   tool('fast-check/package.json');
   step(

@@ -9,7 +9,13 @@ import { join, resolve } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { readConfiguration, settings } from '../src/configuration.js';
 import { installedModelsFolder } from '../src/models/settings.js';
+import { noOperator } from '../src/outreach/operator.js';
 import { renderSettings } from '../src/system/settings.js';
+
+const operatorFolder = mkdtempSync(join(tmpdir(), 'fusegate-operator-'));
+const operatorFile = join(operatorFolder, 'operator.json');
+writeFileSync(operatorFile, '{"name": "Example Ltd"}');
+after(() => rmSync(operatorFolder, { recursive: true }));
 
 const linux = { platform: 'linux', cores: 4 } as const;
 
@@ -41,6 +47,7 @@ test('defaults', () => {
       masterSecrets: [],
       publicUrl: null,
       clickHosts: [],
+      operator: noOperator,
       clicksRetentionDays: 90,
       leadsRetentionDays: 0,
       metricsPort: 0,
@@ -111,6 +118,7 @@ const everyVariable = {
   MASTER_SECRET: `${'n'.repeat(32)},${'o'.repeat(32)}`,
   PUBLIC_URL: 'https://Fuse.example:8443/',
   CLICK_HOSTS: 'Example.com, bücher.example:8443,',
+  OPERATOR_FILE: operatorFile,
   CLICKS_RETENTION_DAYS: '30',
   LEADS_RETENTION_DAYS: '365',
   METRICS_PORT: '9464',
@@ -173,6 +181,7 @@ test('every value is read', () => {
     masterSecrets: ['n'.repeat(32), 'o'.repeat(32)],
     publicUrl: 'https://fuse.example:8443',
     clickHosts: ['example.com', 'xn--bcher-kva.example:8443'],
+    operator: { ...noOperator, name: 'Example Ltd' },
     clicksRetentionDays: 30,
     leadsRetentionDays: 365,
     metricsPort: 9464,
@@ -497,6 +506,17 @@ describe('errors', () => {
     }
   });
 
+  test('OPERATOR_FILE is a JSON file of what an operator may say', () => {
+    const wrong = (OPERATOR_FILE: string): string => {
+      const read = readConfiguration({ OPERATOR_FILE }, linux);
+      return 'errors' in read ? read.errors.join(' ') : 'no error';
+    };
+    assert.match(wrong(`${operatorFile}.gone`), /OPERATOR_FILE must be .* that can be read \(ENOENT\)/);
+    const file = join(operatorFolder, 'wrong.json');
+    writeFileSync(file, '{"nam": 1, "terms": "x"}');
+    assert.match(wrong(file), /OPERATOR_FILE .*nam is not known.*; terms must be an address/);
+  });
+
   test('CLICK_HOSTS are hosts and nothing more', () => {
     for (const CLICK_HOSTS of [
       'https://a.example',
@@ -583,7 +603,7 @@ test('names that are nearly ours are named, others are not', () => {
     'FUSEGATE_X is not read; the variables are PORT, DOOR_PORT, HOST, SERVE, WORKERS, ' +
       'MAX_CONNECTIONS, STORE_URL, STORE_URL_FILE, MASTER_SECRET, MASTER_SECRET_FILE, DISK_RESERVE, ' +
       'PUBLIC_URL, PUBLIC_DOOR_URL, CLICK_HOSTS, CLICKS_RETENTION_DAYS, LEADS_RETENTION_DAYS, ' +
-      'METRICS_PORT, LOG_LEVEL, ' +
+      'OPERATOR_FILE, METRICS_PORT, LOG_LEVEL, ' +
       'ACCESS, TRUSTED_PROXIES, TIERS_FILE, ANONYMOUS_REQUESTS_PER_MINUTE, ANONYMOUS_CHARACTERS_PER_MONTH, ' +
       'LEADS_PER_MINUTE, CLICKS_PER_MINUTE, AUDITS_PER_MINUTE, ' +
       'MODELS_DIR, EMBED_MODEL, EMBED_THREADS, EMBED_QUEUE, EMBED_DEADLINE_MS, EMBED_PRELOAD, ' +

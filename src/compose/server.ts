@@ -12,12 +12,13 @@ import { textEmbedding, type TextEmbedding } from '../door/embedding.js';
 import { startExploration, type ExplorationProcess } from '../door/exploration.js';
 import { graph } from '../door/graph.js';
 import { doorHandlers } from '../door/handlers.js';
+import { describedDoor } from '../door/openapi.js';
 import { createPreviews } from '../door/previews.js';
 import { servedRoutes } from '../http/pipeline.js';
 import { createServer, workerLimits, type Server } from '../http/server.js';
 import { banner, health } from '../info/banner.js';
 import { limits, rateLimits } from '../info/limits.js';
-import { openapi } from '../info/openapi.js';
+import { describedGateway, openapi } from '../info/openapi.js';
 import { privacy } from '../info/privacy.js';
 import { dataFolderCheck, nativeModuleCheck, ready, storeCheck } from '../info/ready.js';
 import { SERVICE_VERSION, version } from '../info/version.js';
@@ -32,9 +33,17 @@ import { leads } from '../outreach/leads.js';
 import { optoutState, unsubscribe } from '../outreach/optout.js';
 import { audit, auditStacks } from '../pages/audit.js';
 import { buyPages } from '../pages/buy.js';
-import { docsHandlers } from '../pages/docs.js';
+import { docsHandlers, type DocsHandlers } from '../pages/docs.js';
 import { graphForAll } from '../pages/graph.js';
-import { pageFile } from '../pages/page.js';
+import { homeForAll, type OfferedModel } from '../pages/home.js';
+import {
+  doorLinks,
+  gatewayLinks,
+  pageFile,
+  pageMaker,
+  type PageMaker,
+  type SiteLink,
+} from '../pages/page.js';
 import { unsubscribePage } from '../pages/unsubscribe.js';
 import { keylessEmbedDocs, openEmbedMode, type EmbedMode } from '../search/embedMode.js';
 import { fuseHandler } from '../search/fuse.js';
@@ -143,6 +152,25 @@ function door(
   });
 }
 
+/** The reference of both parts; forms cannot reach a door at another address. */
+/** The links of the gateway's pages: to what this address serves. */
+function linksOf({ doorPort, serve }: Configuration): readonly SiteLink[] {
+  return gatewayLinks({
+    explores: doorPort === null && serve.includes('explore'),
+    sells: serve.includes('checkout'),
+  });
+}
+
+function referencePages({ doorPort, publicDoorUrl, serve }: Configuration, page: PageMaker): DocsHandlers {
+  const elsewhere = doorPort === null ? null : (publicDoorUrl ?? `port ${doorPort} of this host`);
+  return docsHandlers({
+    gateway: describedGateway(serve),
+    door: describedDoor('/', serve),
+    doorAddress: elsewhere,
+    page,
+  });
+}
+
 /** The models as POST /v1/fuse has them. */
 function embedModeOf({ embedModel, dataFolder }: Configuration, embedder: Embedder): EmbedMode {
   const fallback = defaultModel(embedder.models, embedModel)?.id;
@@ -159,11 +187,15 @@ function handlers(
   checkout: Checkout,
   explorer: ExplorationProcess,
   embedMode: EmbedMode,
+  offered: readonly OfferedModel[],
   log: Log,
 ): Handlers {
   const { store, secrets } = opened;
   const keylessDocs = keylessEmbedDocs(configuration.access.mode);
   const storing = { ...opened, clock: systemClock };
+  const { operator, doorPort } = configuration;
+  const page = pageMaker(operator, linksOf(configuration));
+  const doorPage = doorPort === null ? page : pageMaker(operator, doorLinks);
   const checks = [
     dataFolderCheck(configuration.dataFolder),
     storeCheck(store),
@@ -176,10 +208,10 @@ function handlers(
     audit: audit({ ...native, clock: systemClock, auditOffLoop: auditOffLoop(auditThreads) }),
     auditStacks,
     leads: leads(storing),
-    deliveryModels,
-    deliveryInterest: deliveryInterest(storing),
-    ...buyPages(checkout.handlers, checkout.pickUpCard),
-    unsubscribePage: unsubscribePage(optoutState(opened)),
+    deliveryModels: deliveryModels(operator),
+    deliveryInterest: deliveryInterest(storing, operator),
+    ...buyPages(checkout.handlers, checkout.pickUpCard, operator, page),
+    unsubscribePage: unsubscribePage(optoutState(opened), page),
     unsubscribe: unsubscribe(storing),
     click: click({
       ...configuration,
@@ -188,8 +220,8 @@ function handlers(
       record: (each) => clicks.record(each),
     }),
     ...door(configuration, opened, explorer),
-    graph: graphForAll(explorer.explore, graph(explorer.explore)),
-    banner,
+    graph: graphForAll(explorer.explore, graph(explorer.explore), doorPage),
+    banner: homeForAll(offered, banner, page),
     health,
     ready: ready({ checks, warn: checkout.warnings, clock: systemClock, log }),
     version: version({ native: native.version(), unicode: native.unicodeVersion() }),
@@ -203,7 +235,7 @@ function handlers(
       configuration.serve,
     ),
     openapi: openapi(configuration.serve),
-    ...docsHandlers(),
+    ...referencePages(configuration, page),
     pageFile: pageFile(),
   };
 }
@@ -258,8 +290,10 @@ export async function buildServer(
   const stored = storedEmbedder(embedder, { ...opened, clock: systemClock, log });
   const embedMode = embedModeOf(configuration, configuration.embedCacheStore ? stored : embedder);
   const explorer = exploration(configuration, opened, textEmbedding(embedder.models, embedMode.dense), log);
-  const bound = handlers(configuration, tiers, opened, clicks, checkout, explorer, embedMode, log);
-  const pipeline = { checkJson: native.checkJson, access, isStorageReserved: reserve.isReserved };
+  const offered = embedder.models.map(({ id, kind }) => ({ id, immediate: kind === 'static' }));
+  const bound = handlers(configuration, tiers, opened, clicks, checkout, explorer, embedMode, offered, log);
+  const page = pageMaker(configuration.operator, linksOf(configuration));
+  const pipeline = { checkJson: native.checkJson, access, isStorageReserved: reserve.isReserved, page };
   const { serve } = configuration;
   const isMoved = configuration.doorPort !== null;
   const server = createServer({
@@ -269,6 +303,7 @@ export async function buildServer(
     log,
     randomness: systemRandomness,
     trustedProxies: configuration.trustedProxies,
+    page,
     limits: { maxConnections: configuration.maxConnections, workers: configuration.workers },
   });
   keyChanges.start();

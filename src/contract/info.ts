@@ -1,6 +1,6 @@
 /** The service's information endpoints on the wire (contract, banner, health, version, privacy). */
 import typia from 'typia';
-import { information, type ResourceRoutes } from './route.js';
+import { html, information, type ResourceRoutes } from './route.js';
 import { get } from './schema/route.js';
 import { wireTypes } from './schema/wireType.js';
 
@@ -129,8 +129,11 @@ export const infoRoutes = {
     ...information,
     path: '/',
     summary: 'What this service is',
-    description: 'Names the service and where its reference lies.',
-    answers: { 200: { schema: bannerResponseType, description: 'The banner.' } },
+    description:
+      'Names the service and where its reference lies. A browser gets the home page, where requests can ' +
+      'be tried.',
+    reads: ['accept'],
+    answers: { 200: { schema: bannerResponseType, description: 'The banner.', also: [html] } },
     example: get('/', banner),
   },
   health: {

@@ -9,12 +9,25 @@ export interface PageFilePath {
   file: string;
 }
 
-/** Path of one of the reference page's files. */
-export interface DocsPath {
-  file: string;
+/** Query of the reference. */
+export interface DocsQuery {
+  /** Words to look for in the reference and the guides. */
+  q?: string;
 }
 
-const [docsPathType, pageFilePathType] = wireTypes(typia.json.schemas<[DocsPath, PageFilePath]>());
+/** Path of an operation's page. */
+export interface DocsOperationPath {
+  operation: string;
+}
+
+/** Path of a guide's page. */
+export interface DocsGuidePath {
+  guide: string;
+}
+
+const [docsQueryType, docsOperationPathType, docsGuidePathType, pageFilePathType] = wireTypes(
+  typia.json.schemas<[DocsQuery, DocsOperationPath, DocsGuidePath, PageFilePath]>(),
+);
 
 /** The reference page and the files of pages. */
 export const pageRoutes = {
@@ -22,23 +35,39 @@ export const pageRoutes = {
     ...information,
     path: '/docs',
     summary: 'The reference as a page',
-    description: 'Shows this description and sends requests from the browser.',
+    description: 'Lists every operation and guide, and searches them.',
+    parameters: { query: docsQueryType },
+    unprocessable: true,
     answers: { 200: { type: html, description: 'The page.' } },
     cors: false,
     ...read,
     example: getOther('/docs', html),
   },
-  docsFile: {
+  docsOperation: {
     ...information,
-    path: '/docs/{file}',
-    summary: 'Files of the reference page',
-    description: 'Scripts and styles of the reference page.',
-    parameters: { path: docsPathType },
-    answers: { 200: { type: 'text/javascript; charset=utf-8', description: 'The file.' } },
+    path: '/docs/api/{operation}',
+    summary: 'An operation as a page',
+    description: 'Shows one operation of either description and sends requests from the browser.',
+    parameters: { path: docsOperationPathType },
+    reads: ['accept'],
+    answers: { 200: { type: html, description: 'The page.' } },
     cors: false,
     documented: false,
     ...read,
-    example: getOther('/docs/start.js', 'text/javascript; charset=utf-8'),
+    example: getOther('/docs/api/fuse', html),
+  },
+  docsGuide: {
+    ...information,
+    path: '/docs/guides/{guide}',
+    summary: 'A guide as a page',
+    description: 'Shows one guide.',
+    parameters: { path: docsGuidePathType },
+    reads: ['accept'],
+    answers: { 200: { type: html, description: 'The page.' } },
+    cors: false,
+    documented: false,
+    ...read,
+    example: getOther('/docs/guides/fuse', html),
   },
   pageFile: {
     ...information,

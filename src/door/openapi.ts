@@ -2,6 +2,7 @@
 import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
 import { doorDocument } from '../contract/openapi.js';
 import type { ServedPart } from '../contract/served.js';
+import type { OpenApiDocument } from '../contract/schema/document.js';
 import { contains, parseNetwork, unmapped } from '../system/network.js';
 import { how } from './how.js';
 
@@ -36,15 +37,20 @@ function answer(bytes: string, headers: Readonly<Record<string, string>>): Answe
   return { status: 200, body: { bytes, type: 'application/json' }, headers, charge: 0 };
 }
 
+/** The document of the door at an address. */
+export function describedDoor(serverUrl: string, serve?: readonly ServedPart[]): OpenApiDocument {
+  return doorDocument(serverUrl, { how }, serve);
+}
+
 /** Answers with the document; where no address is configured, with the one that the request came by. */
 export function doorOpenapi({ publicUrl, trustedProxies, serve }: DoorAddress): Handler {
   if (publicUrl !== null) {
-    const bytes = JSON.stringify(doorDocument(publicUrl, { how }, serve));
+    const bytes = JSON.stringify(describedDoor(publicUrl, serve));
     return () => answer(bytes, {});
   }
   const networks = trustedProxies.flatMap((text) => parseNetwork(text) ?? []);
   const isTrusted = (peer: Uint8Array): boolean => networks.some((network) => contains(network, peer));
-  const document = doorDocument('/', { how }, serve);
+  const document = describedDoor('/', serve);
   return (request) => {
     const url = originOf(request, isTrusted);
     // http sets Vary itself, for Origin; Host decides, too.

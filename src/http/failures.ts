@@ -12,8 +12,8 @@ function failure(
   return headers === undefined ? answer : { ...answer, headers };
 }
 
-/** 404: no such path. */
-export const notFound = failure(404, { detail: 'Not Found' });
+/** 404: no such path; a browser gets a page. */
+export const notFound = failure(404, { detail: 'Not Found' }, { vary: 'Accept' });
 
 /** 404 that names the nearest route and the path of the reference, where there are such. */
 export function notFoundNear(nearest: NamedRoute | undefined, docs: string | undefined): Answer {

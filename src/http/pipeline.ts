@@ -15,6 +15,7 @@ import {
 } from '../contract/schema/validate.js';
 import type { ValidationError } from '../contract/schema/validation.js';
 import type { WireType } from '../contract/schema/wireType.js';
+import { unnamedPage, type PageMaker } from '../pages/page.js';
 import { refusalPage } from '../pages/refusal.js';
 import { storageReserved } from './failures.js';
 import { parseQuery } from './parameters.js';
@@ -74,6 +75,8 @@ export interface PipelineParts {
   readonly access: Pick<Access, 'keyed' | 'limited'>;
   /** Whether so little of the disk is left that nothing of strangers is stored. */
   readonly isStorageReserved?: () => boolean;
+  /** Makes the pages that people get for a refusal. */
+  readonly page?: PageMaker;
 }
 
 /** The check of a request's sender; undefined on a route that anyone may call at any rate. */
@@ -92,7 +95,9 @@ function admission(route: ContractRoute, parts: PipelineParts): ServedRoute['adm
   return (head) => {
     const admission = admit(head);
     const { refusal } = admission;
-    return refusal === undefined ? admission : { ...admission, refusal: refusalPage(refusal) };
+    return refusal === undefined
+      ? admission
+      : { ...admission, refusal: refusalPage(refusal, parts.page ?? unnamedPage) };
   };
 }
 

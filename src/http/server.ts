@@ -1,5 +1,9 @@
 /** The HTTP server of one worker: routes on uWebSockets.js, timeouts, drain, metrics. */
+import { prefers } from '../contract/accept.js';
+import type { Answer } from '../contract/exchange.js';
 import type { RateLimit } from '../contract/limits.js';
+import { notFoundPage } from '../pages/notFound.js';
+import { unnamedPage, type PageMaker } from '../pages/page.js';
 import { BufferPool } from '../system/bufferPool.js';
 import type { Clock, Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
@@ -86,6 +90,8 @@ export interface ServerParts {
   readonly limits?: Partial<ServerLimits>;
   /** Addresses and networks of proxies, each of which stands for many clients. */
   readonly trustedProxies?: readonly string[];
+  /** Makes the page that a browser gets for a wrong path. */
+  readonly page?: PageMaker;
 }
 
 /** A server that may listen. */
@@ -148,7 +154,7 @@ export function createServer(parts: ServerParts): Server {
   const connections = boundConnections(parts, limits);
   const [app, doorApp] = [parts.routes, parts.doorRoutes ?? []].map((routes) => {
     const made = uws.App();
-    mount(made, state, routes, meters);
+    mount(made, state, routes, meters, notFoundPage(parts.page ?? unnamedPage));
     connections.watch(made);
     return made;
   }) as [TemplatedApp, TemplatedApp];
@@ -263,7 +269,13 @@ function ownRoute(id: string, open: boolean, headers: readonly string[] = []): R
 type Meters = Map<string, RouteMeter>;
 
 /** Registers every path with its methods, then what answers the other methods and the other paths. */
-function mount(app: TemplatedApp, state: ServerState, routes: readonly ServedRoute[], meters: Meters): void {
+function mount(
+  app: TemplatedApp,
+  state: ServerState,
+  routes: readonly ServedRoute[],
+  meters: Meters,
+  missing: Answer,
+): void {
   const mounted = (served: ServedRoute, parameters: readonly string[], head = false): MountedRoute => {
     const { id } = served.route;
     const meter = meters.get(id) ?? new RouteMeter(id);
@@ -276,7 +288,9 @@ function mount(app: TemplatedApp, state: ServerState, routes: readonly ServedRou
   const nearest = nearestRoute(routes.map(({ route }) => route));
   app.any('/*', (response, request) => {
     const near = nearest(request.getMethod().toUpperCase(), request.getUrl());
-    new Exchange(state, unserved, response, request).refuseUnread(request, notFoundNear(near, docs));
+    const isPage = prefers(request.getHeader('accept'), 'text/html');
+    const answer = isPage ? missing : notFoundNear(near, docs);
+    new Exchange(state, unserved, response, request).refuseUnread(request, answer);
   });
 }
 

@@ -2,14 +2,20 @@
 import type { Handler } from '../contract/exchange.js';
 import { gatewayDocument } from '../contract/openapi.js';
 import type { ServedPart } from '../contract/served.js';
+import type { OpenApiDocument } from '../contract/schema/document.js';
 import { deliveryCatalogue } from '../outreach/catalogue.js';
 import { auditStacksResponse } from '../text/stacks.js';
 
 /** What the document's examples show that other parts say. */
 export const gatewaySays = { auditStacks: auditStacksResponse, deliveryModels: deliveryCatalogue };
 
+/** The document of the gateway, as this server says it. */
+export function describedGateway(serve?: readonly ServedPart[]): OpenApiDocument {
+  return gatewayDocument(gatewaySays, serve);
+}
+
 /** Answers with the document of what is served, generated once. */
 export function openapi(serve?: readonly ServedPart[]): Handler {
-  const bytes = JSON.stringify(gatewayDocument(gatewaySays, serve));
+  const bytes = JSON.stringify(describedGateway(serve));
   return () => ({ status: 200, body: { bytes, type: 'application/json' }, charge: 0 });
 }

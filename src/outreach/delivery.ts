@@ -3,14 +3,14 @@ import { jsonAnswer, storeUnavailable } from '../contract/answer.js';
 import type { DeliveryInterestRequest, DeliveryInterestResponse } from '../contract/delivery.js';
 import type { Answer, Handler } from '../contract/exchange.js';
 import { appendInterest } from '../store/interests.js';
-import { deliveryCatalogue } from './catalogue.js';
+import { catalogueOf } from './catalogue.js';
 import { entryId, timeText, type StoringParts } from './leads.js';
+import type { Operator } from './operator.js';
 
-const modelsAnswer = jsonAnswer(200, deliveryCatalogue);
-
-/** Answers with the catalogue. */
-export function deliveryModels(): Answer {
-  return modelsAnswer;
+/** Answers with the catalogue, in the operator's words. */
+export function deliveryModels(operator: Operator): () => Answer {
+  const answer = jsonAnswer(200, catalogueOf(operator));
+  return () => answer;
 }
 
 /** What happens after interest was stored: nothing that a program does. */
@@ -19,11 +19,11 @@ const nextStep =
   'emailed.';
 
 /** Stores interest in delivery models. */
-export function deliveryInterest({
-  store,
-  newUnitId,
-  clock,
-}: StoringParts): Handler<DeliveryInterestRequest> {
+export function deliveryInterest(
+  { store, newUnitId, clock }: StoringParts,
+  operator: Operator,
+): Handler<DeliveryInterestRequest> {
+  const next = operator.next_step === null ? nextStep : `${nextStep} ${operator.next_step}`;
   return async ({ input }) => {
     const unitId = newUnitId();
     const id = entryId('interest', unitId);
@@ -50,7 +50,7 @@ export function deliveryInterest({
       id,
       received_at: timeText(receivedAtMs),
       delivery_model: input.delivery_model,
-      next_step: nextStep,
+      next_step: next,
     };
     return jsonAnswer(200, body);
   };

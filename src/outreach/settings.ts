@@ -1,6 +1,8 @@
-/** Settings of leads, clicks and counted links. */
+/** Settings of leads, clicks and counted links, and of the operator. */
+import { readFileSync } from 'node:fs';
 import type { Parsed, Settings } from '../system/settings.js';
 import { integer, perMinute } from '../system/settingValues.js';
+import { noOperator, parseOperator, type Operator } from './operator.js';
 
 /** A host as a browser writes it (IDNA, lower case), with its port; undefined when it is none. */
 function canonicalHost(text: string): string | undefined {
@@ -16,7 +18,20 @@ function parseHosts(text: string): Parsed<readonly string[]> {
   return { wrong: 'must be host names separated by commas, such as example.com,shop.example.com:8443' };
 }
 
-/** Where links may lead, and how long records are kept. */
+/** Reads the operator's file; none: nobody is named. */
+function readOperator(path: string): Parsed<Operator> {
+  if (path === '') return { value: noOperator };
+  const must = 'must be the path of a JSON file';
+  try {
+    const read = parseOperator(readFileSync(path, 'utf8'));
+    return 'operator' in read ? { value: read.operator } : { wrong: `${must} ${read.wrong}` };
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+    return { wrong: `${must} that can be read (${code})` };
+  }
+}
+
+/** Where links may lead, how long records are kept, and who answers them. */
 export const outreachSettings = {
   /** Hosts (with the port where it is not the scheme's own) that click links may lead to unsigned. */
   clickHosts: {
@@ -42,6 +57,17 @@ export const outreachSettings = {
     fallback: '0',
     meaning: 'Days that leads and interests are kept; 0 is until they are forgotten.',
     parse: integer(0, 36_500),
+  },
+  /** Who runs the server, read from his file. */
+  operator: {
+    name: 'OPERATOR_FILE',
+    type: 'path',
+    fallback: '',
+    fallbackShown: 'none: no operator is named',
+    meaning:
+      'JSON file with the operator’s name, contact, terms and privacy notice, which every page shows, ' +
+      'and with his words for the delivery models. [outreach.md](outreach.md) shows it.',
+    parse: readOperator,
   },
 } as const satisfies Settings;
 

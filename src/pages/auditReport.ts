@@ -2,18 +2,13 @@
  * The report of an audit as one self-contained page (HTML Living Standard): no script, nothing from
  * elsewhere, everything that came from records escaped, and a policy that says so (CSP Level 3).
  */
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import type { AuditExample, AuditIssue, AuditResponse, AuditRoiLine, AuditShare } from '../contract/audit.js';
 import { stacks } from '../text/stacks.js';
 import { grouped, percent } from '../text/audit.js';
-import { escapeHtml } from './page.js';
+import { differences } from './differences.js';
+import { builtFile, escapeHtml } from './page.js';
 
-const style = readFileSync(
-  join(fileURLToPath(new URL('../../../src/pages', import.meta.url)), 'report.css'),
-  'utf8',
-);
+const style = builtFile('report.css').toString();
 
 /** Whose report it is and of when. */
 export interface ReportParts {
@@ -25,6 +20,21 @@ export interface ReportParts {
 
 /** Examples of an issue on the page; an answer may carry more. */
 const SHOWN = 3;
+
+/** The numbers of a request, in words for those who never see one. */
+const numbersInWords: readonly (readonly [name: string, words: string])[] = [
+  ['corpus_records_total', 'the number of all records'],
+  ['monthly_queries', 'the number of queries a month'],
+  ['months_running', 'the number of months'],
+  ['aov_usd', 'the order value'],
+  ['ticket_cost_usd', 'the cost of a ticket'],
+];
+
+/** A sentence of ours as HTML: numbers by their names, and no number parted from its unit. */
+function sentenceHtml(sentence: string): string {
+  const words = numbersInWords.reduce((left, [name, said]) => left.replaceAll(name, said), sentence);
+  return escapeHtml(words).replaceAll(/(\d) (%|US dollars|records\b|queries\b)/g, '$1&nbsp;$2');
+}
 
 /** Bars are so many units long. */
 const LENGTH = 400;
@@ -77,21 +87,15 @@ function visible(text: string): string {
 
 /** Two texts with what differs between them marked. */
 function marked({ before, after }: AuditExample): { before: string; after: string } {
-  const [left, right] = [Array.from(before), Array.from(after)];
-  const shorter = Math.min(left.length, right.length);
-  let head = 0;
-  while (head < shorter && left[head] === right[head]) head += 1;
-  let tail = 0;
-  while (tail < shorter - head && left.at(-1 - tail) === right.at(-1 - tail)) tail += 1;
-  const part = (text: readonly string[]): string => {
-    const [start, middle, end] = [
-      text.slice(0, head),
-      text.slice(head, text.length - tail),
-      text.slice(text.length - tail),
-    ].map((each) => visible(each.join('')));
-    return middle === '' ? `${start}${end}` : `${start}<mark>${middle}</mark>${end}`;
-  };
-  return { before: part(left), after: part(right) };
+  const parts = differences(before, after);
+  const shown = (side: 'before' | 'after'): string =>
+    parts
+      .map((part) => {
+        const text = visible(part[side]);
+        return part.before === part.after || text === '' ? text : `<mark>${text}</mark>`;
+      })
+      .join('');
+  return { before: shown('before'), after: shown('after') };
 }
 
 /** What stands beside the changed text. */
@@ -114,7 +118,9 @@ function issueRow(issue: AuditIssue, end: number, things: string): string {
   const { title, count, share, low, high } = issue;
   return `<tr><th scope="row">${escapeHtml(title)}</th>
 <td class="bar">${bar(issue, end)}</td>
-<td class="number">${percent(share)}<span class="muted">${percent(low)} – ${percent(high)}</span></td>
+<td class="number">${sentenceHtml(percent(share))}<span class="muted">${sentenceHtml(
+    `${percent(low)} – ${percent(high)}`,
+  )}</span></td>
 <td class="number count" data-things="${thingsOf(count, things)}">${grouped(count)}</td></tr>`;
 }
 
@@ -122,7 +128,7 @@ function issueTable(found: readonly AuditIssue[], things: string): string {
   const end = scaleOf(found);
   return `<table class="bars">
 <thead><tr><th scope="col">Issue</th>
-<th scope="col"><span class="axis"><span>0</span><span>${100 * end} % of the ${things}</span></span></th>
+<th scope="col"><span class="axis"><span>0</span><span>${100 * end}&nbsp;% of the ${things}</span></span></th>
 <th scope="col" class="number">Share, 95 % interval</th><th scope="col" class="number">Count</th></tr></thead>
 <tbody>
 ${found.map((issue) => issueRow(issue, end, things)).join('\n')}
@@ -184,8 +190,8 @@ function roiRow({ line, unit, low, high, formula, reason }: AuditRoiLine): strin
   const amount = (value: number): string => `${money ? '$' : ''}${grouped(value)}`;
   const range =
     low === null || high === null ? `not known: ${reason ?? ''}` : `${amount(low)} – ${amount(high)}`;
-  return `<tr><th scope="row">${escapeHtml(line)}<span class="muted">${escapeHtml(formula)}</span></th>
-<td class="number">${escapeHtml(range)}<span class="muted">${escapeHtml(unit)}</span></td></tr>`;
+  return `<tr><th scope="row">${sentenceHtml(line)}<span class="muted">${sentenceHtml(formula)}</span></th>
+<td class="number">${sentenceHtml(range)}<span class="muted">${escapeHtml(unit)}</span></td></tr>`;
 }
 
 function worth({ roi }: AuditResponse): string {
@@ -199,7 +205,7 @@ ${roi.map(roiRow).join('\n')}
 }
 
 function list(kind: 'ul' | 'ol', items: readonly string[]): string {
-  return `<${kind}>${items.map((item) => `<li>${escapeHtml(item)}</li>`).join('\n')}</${kind}>`;
+  return `<${kind}>${items.map((item) => `<li>${sentenceHtml(item)}</li>`).join('\n')}</${kind}>`;
 }
 
 function head(report: AuditResponse, { company, wallMs }: ReportParts): string {
@@ -217,10 +223,10 @@ function head(report: AuditResponse, { company, wallMs }: ReportParts): string {
   return `<h1>${visible(name)}</h1>
 <ul class="facts muted">${facts.map((fact) => `<li>${escapeHtml(fact)}</li>`).join('\n')}</ul>
 <section class="headline" aria-label="Headline">
-<p class="figure">${percent(headline.share)}</p>
-<p>${escapeHtml(headline.sentence).replaceAll(' %', '&nbsp;%')}</p>
+<p class="figure">${sentenceHtml(percent(headline.share))}</p>
+<p>${sentenceHtml(headline.sentence)}</p>
 ${bar(headline, end)}
-<p class="axis muted"><span>0</span><span>${100 * end} %</span></p>
+<p class="axis muted"><span>0</span><span>${100 * end}&nbsp;%</span></p>
 </section>`;
 }
 

@@ -31,6 +31,7 @@ function enhance() {
     kept = false;
     key.focus();
   }
+  for (const place of document.querySelectorAll('.origin')) place.textContent = location.origin;
   countDown();
 }
 

@@ -16,13 +16,15 @@ import {
   type PricingResponse,
   type Rail,
   type Tier,
+  type TierPrice,
 } from '../contract/pricing.js';
 import type { Problem } from '../contract/problem.js';
 import type { Handlers } from '../contract/routes.js';
 import { cardSuccess } from './cardSuccess.js';
 import { handOn } from './handedOn.js';
 import { keyShown } from './key.js';
-import { breakable, escapeHtml, page } from './page.js';
+import { noOperator, type Operator } from '../outreach/operator.js';
+import { breakable, contactHtml, escapeHtml, pageMaker, type PageMaker } from './page.js';
 
 /** What the pages are made of: the checkout's own handlers. */
 export interface BuyParts {
@@ -30,6 +32,9 @@ export interface BuyParts {
   readonly create: Readonly<Record<Rail, Handler<CreateOrderRequest>>>;
   /** Polls of the rails whose orders have a page here. */
   readonly poll: Readonly<Record<PageRail, Handler<undefined>>>;
+  /** Who sells. */
+  readonly operator: Operator;
+  readonly page: PageMaker;
 }
 
 /** The rails whose orders are paid on a page of ours. */
@@ -45,6 +50,12 @@ const railNotes: Readonly<Record<Rail, string>> = {
   lightning: 'Settles in seconds.',
   btc: 'The key comes with the confirmations, mostly within half an hour.',
   card: 'Paid at Stripe, in US dollars.',
+};
+
+const tierTitles: Readonly<Record<Tier, string>> = {
+  developer: 'Developer',
+  growth: 'Growth',
+  enterprise: 'Enterprise',
 };
 
 /** A number with its thousands parted. */
@@ -73,15 +84,20 @@ function jsonOf({ body }: Answer): unknown {
   return body.json;
 }
 
-function tierChoice({ tiers, term_days: days }: PricingResponse, chosen: Tier): string {
+/** A tier with its price and its limits. */
+function tierHtml({ tier, btc, sat, fiat, limits }: TierPrice, days: number): string {
   const term = days === 0 ? 'without an end' : `for ${days} days`;
-  return tiers
-    .map(({ tier, btc, sat, fiat, limits }) => {
-      const checked = tier === chosen ? ' checked' : '';
-      return `<label class="choice"><input type="radio" name="tier" value="${tier}"${checked}>
-<span><strong>${tier}</strong> ${term}<br>${amounts(btc, sat, fiat)}<br>
+  return `<span><strong>${tierTitles[tier]}</strong> ${term}<br>${amounts(btc, sat, fiat)}<br>
 <span class="note">${grouped(limits.requests_per_minute)} requests a minute,
-${inWords(limits.characters_per_month)} characters in 30 days</span></span></label>`;
+${inWords(limits.characters_per_month)} characters in 30 days</span></span>`;
+}
+
+function tierChoice({ tiers, term_days: days }: PricingResponse, chosen: Tier): string {
+  return tiers
+    .map((each) => {
+      const checked = each.tier === chosen ? ' checked' : '';
+      return `<label class="choice"><input type="radio" name="tier" value="${each.tier}"${checked}>
+${tierHtml(each, days)}</label>`;
     })
     .join('\n');
 }
@@ -97,15 +113,49 @@ function railChoice(rails: readonly PaymentPath[], chosen: Rail | undefined): st
     .join('\n');
 }
 
-function shop(prices: PricingResponse, tier: Tier, wrong: string | undefined): Answer {
+/** Whom a buyer pays. */
+function sellerHtml({ name, contact, terms }: Operator): string {
+  if (name === null) {
+    return '<p class="state bad">This server does not name its operator: find out whom you pay.</p>';
+  }
+  const on =
+    terms === null
+      ? ''
+      : ` You buy on these <a href="${escapeHtml(terms)}" rel="noreferrer">terms of sale</a>.`;
+  const reach = contact === null ? '' : ` Questions go to ${contactHtml(contact)}.`;
+  return `<p>Sold by ${escapeHtml(name)}.${on}${reach}</p>`;
+}
+
+/** The page where nothing can be bought now: what keys would cost, and why not; nothing to fill in. */
+function closedShop(prices: PricingResponse, { operator, page }: BuyParts): Answer {
+  const { tiers, rails, term_days: days } = prices;
+  const reasons = rails.map(({ rail, reason }) => {
+    return `<li><strong>${railNames[rail]}</strong>: ${escapeHtml(reason ?? 'It is not ready.')}</li>`;
+  });
+  const { contact } = operator;
+  const ask = contact === null ? '' : `<p>Ask the operator: ${contactHtml(contact)}.</p>`;
+  const main = `<section class="sheet">
+<h1>API keys</h1>
+<p class="state bad" role="status">No way to pay is ready now, so nothing can be bought here.</p>
+<ul>${reasons.join('\n')}</ul>
+${ask}
+<h2>What keys cost</h2>
+<ul class="tiers">${tiers.map((each) => `<li>${tierHtml(each, days)}</li>`).join('\n')}</ul>
+<p class="note">Without a key the server answers within the limits that
+<a href="/v1/limits">/v1/limits</a> lists.</p>
+</section>`;
+  return page({ title: 'API keys', main, headed: true, styles: ['buy.css'] });
+}
+
+function shop(prices: PricingResponse, tier: Tier, wrong: string | undefined, parts: BuyParts): Answer {
   const first = prices.rails.find(({ ready }) => ready)?.rail;
-  const none = first === undefined;
-  const problem = wrong ?? (none ? 'No way to pay is ready now, so nothing can be bought here.' : undefined);
+  if (first === undefined) return closedShop(prices, parts);
   const main = `<section class="sheet">
 <h1>Buy an API key</h1>
 <p>Choose what the key may use, and how to pay. You get the key once, on the page of your order, as soon as
 the payment is settled. No account, no subscription.</p>
-${problem === undefined ? '' : `<p class="state bad" role="alert">${escapeHtml(problem)}</p>`}
+${sellerHtml(parts.operator)}
+${wrong === undefined ? '' : `<p class="state bad" role="alert">${escapeHtml(wrong)}</p>`}
 <form method="post" action="/buy">
 <fieldset><legend>Tier</legend>
 ${tierChoice(prices, tier)}
@@ -114,12 +164,12 @@ ${tierChoice(prices, tier)}
 ${railChoice(prices.rails, first)}
 </fieldset>
 <label class="field">Email <span class="note">(optional; kept with the order, nothing is sent to it)</span>
-<input name="email" type="text" inputmode="email" autocomplete="email"></label>
-<button${none ? ' disabled' : ''}>Order</button>
+<input name="email" type="email" maxlength="320" autocomplete="email"></label>
+<button>Order</button>
 </form>
 <p class="note">Prices are in bitcoin; the price by card follows the rate${rateNote(prices)}.</p>
 </section>`;
-  return page({ title: 'Buy an API key', main, styles: ['buy.css'] });
+  return parts.page({ title: 'Buy an API key', main, headed: true, styles: ['buy.css'] });
 }
 
 function rateNote({ tiers, surcharge_bps: bps }: PricingResponse): string {
@@ -133,14 +183,13 @@ function isTier(text: string | undefined | null): text is Tier {
   return tierNames.some((name) => name === text);
 }
 
-async function shopPage(
-  { pricing }: BuyParts,
-  request: RouteRequest,
-  tier: Tier,
-  wrong?: string,
-): Promise<Answer> {
-  return shop(jsonOf(await pricing(handOn(request, { input: undefined }))) as PricingResponse, tier, wrong);
+async function shopPage(parts: BuyParts, request: RouteRequest, tier: Tier, wrong?: string): Promise<Answer> {
+  const prices = jsonOf(await parts.pricing(handOn(request, { input: undefined }))) as PricingResponse;
+  return shop(prices, tier, wrong, parts);
 }
+
+/** A mail address as browsers check one, roughly: the API takes any text. */
+const mailAddress = /^[^\s@]+@[^\s@]+$/;
 
 /** Shows the tiers and the ways to pay. */
 export function buyPage(parts: BuyParts): Handler {
@@ -165,11 +214,15 @@ export function buy(parts: BuyParts): Handler {
     if (rail !== 'btc' && rail !== 'lightning' && rail !== 'card') {
       return shopPage(parts, request, tier, 'Choose a way to pay. Nothing was ordered.');
     }
+    if (email !== '' && email !== undefined && email !== null && !mailAddress.test(email)) {
+      const wrong = 'Check the email address, or leave it out. Nothing was ordered.';
+      return shopPage(parts, request, tier, wrong);
+    }
     const input: CreateOrderRequest = { tier, email: email === '' || email === undefined ? null : email };
     const answer = await parts.create[rail](handOn(request, { input }));
     const made = jsonOf(answer);
     if (answer.status !== 200) return shopPage(parts, request, tier, (made as Problem).detail);
-    if (rail === 'card') return cardOrderPage(made as CardOrderCreated);
+    if (rail === 'card') return cardOrderPage(made as CardOrderCreated, parts);
     const order = made as BitcoinOrderCreated | LightningOrderCreated;
     const place = 'address' in order ? order.order_id : order.payment_hash;
     const bound = await pollOf(parts, request, { rail, place, claim: order.claim_token, mayAct: true });
@@ -179,7 +232,7 @@ export function buy(parts: BuyParts): Handler {
 }
 
 function unusable({ detail }: Problem): string {
-  return `${detail} Order anew; nothing was charged.`;
+  return `${detail} Order again; nothing was charged.`;
 }
 
 interface PagePoll {
@@ -207,13 +260,13 @@ async function pollOf(
  * A card order, with the way to the processor: a link, as a policy for forms would have to name its domain,
  * which may be the operator's own.
  */
-function cardOrderPage(order: CardOrderCreated): Answer {
+function cardOrderPage(order: CardOrderCreated, { page }: BuyParts): Answer {
   const { tier, checkout_url: url, claim_token: claim, expires_at: ends } = order;
   const main = `<section class="sheet">
-<h1>Your order: ${tier}</h1>
+<h1>Your order: ${tierTitles[tier]}</h1>
 <p><strong>${dollarsOf(order.amount_cents)}</strong></p>
 <p>The payment is made at Stripe. It leads you back here, to the page that shows your key.</p>
-<p class="actions"><a class="button" href="${escapeHtml(url)}" rel="noreferrer">Pay by card</a></p>
+<p class="actions"><a class="button primary" href="${escapeHtml(url)}" rel="noreferrer">Pay by card</a></p>
 <p class="note">It can be paid until <time datetime="${ends}">${new Date(ends).toUTCString()}</time>.</p>
 <h2>Claim token</h2>
 <p>Keep it until you have the key: with it and the order’s number, the operator can replace a key that never
@@ -222,7 +275,13 @@ reached you.</p>
 <p class="value">${escapeHtml(claim)}</p>
 <p class="actions">${copyButton(claim, 'claim token')}</p>
 </section>`;
-  return page({ title: `Your order: ${tier}`, main, scripts: ['buy.js'], styles: ['buy.css'] });
+  return page({
+    title: `Your order: ${tierTitles[tier]}`,
+    main,
+    headed: true,
+    scripts: ['buy.js'],
+    styles: ['buy.css'],
+  });
 }
 
 type Shown = BitcoinOrder | LightningOrder;
@@ -281,9 +340,9 @@ function payment(order: Shown): string {
   return `<p><img class="code" src="${order.qr_url}?sat=${order.missing_sat}" alt="QR code of the ${what}"
 width="264" height="264"></p>
 <p><strong>${amounts(btc, order.missing_sat, null)}</strong></p>
+<p class="actions"><a class="button primary" href="${escapeHtml(uri)}">Open in a wallet</a></p>
 <p class="value">${breakable(target)}</p>
-<p class="actions">${copyButton(target, what)} ${copyButton(btc, 'amount')}
-<a class="button" href="${escapeHtml(uri)}">Open in a wallet</a></p>
+<p class="actions">${copyButton(target, what)} ${copyButton(btc, 'amount')}</p>
 ${until}`;
 }
 
@@ -309,7 +368,7 @@ number and the claim token in this page’s address.</p>`,
     revoked: '<p>The key has ended.</p>',
   }[order.key_status];
   return `<section class="sheet" id="order" data-paid="${paid}">
-<h1>Your order: ${order.tier}</h1>
+<h1>Your order: ${tierTitles[order.tier]}</h1>
 ${state}
 ${isPayable(order) ? payment(order) : ''}
 ${paid ? key : ''}
@@ -329,7 +388,8 @@ async function orderPage(parts: BuyParts, request: RouteRequest, asks: boolean):
   const missing = `<section class="sheet"><h1>There is no such order</h1>
 <p>Check the address of this page. Nothing was charged.</p>
 <p><a href="/buy">Buy an API key</a></p></section>`;
-  const none = { ...page({ title: 'There is no such order', main: missing }), status: 404 };
+  const { page } = parts;
+  const none = { ...page({ title: 'There is no such order', main: missing, headed: true }), status: 404 };
   if (rail !== 'btc' && rail !== 'lightning') return none;
   const { mayAct } = request;
   const answer = await pollOf(parts, request, { rail, place, claim: asks ? claim : noClaim, mayAct });
@@ -339,19 +399,27 @@ async function orderPage(parts: BuyParts, request: RouteRequest, asks: boolean):
     const main = `<section class="sheet" id="order"><h1>Your order</h1>
 <p class="state bad" role="status">${escapeHtml(detail)} Nothing is lost: this page tries again.</p>
 </section>`;
-    return page({ title: 'Your order', main, scripts: ['buy.js'], styles: ['buy.css'], refreshSeconds: 5 });
+    return page({
+      title: 'Your order',
+      main,
+      headed: true,
+      scripts: ['buy.js'],
+      styles: ['buy.css'],
+      refreshSeconds: 5,
+    });
   }
   const order = jsonOf(answer) as Shown;
   const title = `Your order: ${stateOf(order).words}`;
   const paid = order.status === 'confirmed' || order.status === 'settled';
   if (asks && paid && (order.key_status === 'none' || order.key_status === 'claim_required')) {
     // It stays as it is: what asks again shows the button in place of the reason.
-    return page({ title, main: orderMain(order, undefined), styles: ['buy.css'] });
+    return page({ title, main: orderMain(order, undefined), headed: true, styles: ['buy.css'] });
   }
   const action = `/buy/${rail}/${encodeURIComponent(place)}?claim=${encodeURIComponent(claim)}`;
   return page({
     title,
     main: orderMain(order, action),
+    headed: true,
     scripts: ['buy.js'],
     styles: ['buy.css'],
     ...(order.api_key === null ? { refreshSeconds: 5 } : {}),
@@ -370,6 +438,8 @@ export function buyPages(
     | 'lightningOrder'
   >,
   pickUpCard: PickUpCard,
+  operator: Operator = noOperator,
+  page: PageMaker = pageMaker(operator),
 ): Pick<Handlers, 'buyPage' | 'buy' | 'buyOrder' | 'buyReveal' | 'cardSuccess'> {
   const parts: BuyParts = {
     pricing: checkout.pricing,
@@ -379,13 +449,15 @@ export function buyPages(
       card: checkout.createCardOrder,
     },
     poll: { btc: checkout.bitcoinOrder, lightning: checkout.lightningOrder },
+    operator,
+    page,
   };
   return {
     buyPage: buyPage(parts),
     buy: buy(parts),
     buyOrder: buyOrder(parts),
     buyReveal: buyReveal(parts),
-    cardSuccess: cardSuccess(pickUpCard),
+    cardSuccess: cardSuccess(pickUpCard, parts.page),
   };
 }
 

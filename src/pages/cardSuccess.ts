@@ -7,7 +7,7 @@ import { cardSuccessDefaults } from '../contract/card.js';
 import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
 import { handOn } from './handedOn.js';
 import { keyShown } from './key.js';
-import { page } from './page.js';
+import { unnamedPage, type PageMaker } from './page.js';
 
 /** The page asks again every so often (s). */
 const againS = 5;
@@ -21,6 +21,20 @@ ${main}
 const waiting = sheet(`<h1>Thank you</h1>
 <p class="state" role="status" id="state">Waiting for the processor to confirm your payment.</p>
 <p>This page asks again by itself, for 10 minutes. You may come back to it later: nothing is lost.</p>`);
+
+const unnamed = sheet(`<h1>This address names no payment</h1>
+<p class="state bad" role="status" id="state">Nothing was charged, and there is no key to show.</p>
+<p>If you have paid by card, open the address that the processor led you to. Otherwise go to
+<a href="/buy">the page that sells keys</a>.</p>`);
+
+const unknown = sheet(`<h1>This payment is not known here yet</h1>
+<p class="state" role="status" id="state">Waiting for the processor to tell this server of such a payment.</p>
+<p>If you have just paid, leave this page open: it asks again by itself, for 10 minutes. If you have not,
+nothing was charged: go to <a href="/buy">the page that sells keys</a>.</p>`);
+
+const unreadable = sheet(`<h1>Your payment</h1>
+<p class="state bad" role="status" id="state">The store does not answer right now.</p>
+<p>Nothing is lost. This page asks again by itself, for 10 minutes.</p>`);
 
 const ended = sheet(`<h1>This payment did not go through</h1>
 <p class="state bad" role="status" id="state">The session has ended without a payment. No key was made.</p>
@@ -60,18 +74,23 @@ function shown({ pickup: { status, tier, api_key: key, key_status }, revealedAtM
   if (status === 'expired') return { main: ended, again: false };
   if (key_status === 'already_revealed') return { main: handedOut(revealedAtMs), again: false };
   if (status === 'paid') return { main: claimed, again: true };
+  if (tier === null) return { main: unknown, again: true };
   return { main: waiting, again: true };
 }
 
 /** Shows what became of a session, and its key to the first who comes after it was paid. */
-export function cardSuccess(pickUp: PickUpCard): Handler {
+export function cardSuccess(pickUp: PickUpCard, page: PageMaker = unnamedPage): Handler {
   return async (request: RouteRequest): Promise<Answer> => {
     const session = request.query['session_id'] ?? cardSuccessDefaults.session_id;
+    if (session === '') {
+      return page({ title: 'Your payment', main: unnamed, headed: true, styles: ['buy.css'] });
+    }
     const found = await pickUp(handOn(request, { input: undefined }), session);
-    const { main, again } = found === undefined ? { main: waiting, again: true } : shown(found);
+    const { main, again } = found === undefined ? { main: unreadable, again: true } : shown(found);
     return page({
       title: 'Your payment',
       main,
+      headed: true,
       scripts: ['buy.js'],
       styles: ['buy.css'],
       ...(again ? { refreshSeconds: againS } : {}),

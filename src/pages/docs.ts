@@ -1,89 +1,254 @@
-/** `GET /docs`: Swagger UI on the service's own OpenAPI document, under a strict Content Security Policy. */
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+/**
+ * `GET /docs` and the pages under it: both OpenAPI documents, a page for each operation, and the guides. They
+ * read well without script, the search included; script adds the forms that send requests.
+ */
+import { prefers } from '../contract/accept.js';
 import { notFound } from '../contract/answer.js';
-import type { Answer, RouteRequest } from '../contract/exchange.js';
+import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
+import type { OpenApiDocument } from '../contract/schema/document.js';
+import { notFoundPage } from './notFound.js';
+import { builtFile, escapeHtml, unnamedPage, type PageMaker } from './page.js';
+import { referenceOf, type Reference } from './reference.js';
 
-const ownFolder = fileURLToPath(new URL('../../../src/pages', import.meta.url));
-const packageFolder = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
-
-const script = 'text/javascript; charset=utf-8';
-const style = 'text/css; charset=utf-8';
-
-/** The files under `/docs/`: where each lies and what it is. */
-const files: readonly (readonly [name: string, folder: string, type: string])[] = [
-  ['docs.css', ownFolder, style],
-  ['docs.js', ownFolder, script],
-  ['swagger-ui.css', packageFolder, style],
-  ['swagger-ui-bundle.js', packageFolder, script],
-  ['favicon-32x32.png', packageFolder, 'image/png'],
-];
-
-const page = `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>Fusegate reference</title>
-<link rel="icon" type="image/png" href="/docs/favicon-32x32.png">
-<link rel="stylesheet" href="/docs/swagger-ui.css">
-<link rel="stylesheet" href="/docs/docs.css">
-<script src="/docs/swagger-ui-bundle.js" defer></script>
-<script src="/docs/docs.js" defer></script>
-</head>
-<body>
-<main id="reference">
-<h1>Fusegate reference</h1>
-<p>This page needs JavaScript to show the reference. The same description, for programs:
-<a href="/openapi.json">/openapi.json</a>.</p>
-</main>
-</body>
-</html>
-`;
-
-/** Nothing from elsewhere, nothing inline. `data:` images are the icons inside the package's style sheet. */
-const contentSecurityPolicy = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ');
-
-const pageAnswer: Answer = {
-  status: 200,
-  body: { bytes: page, type: 'text/html; charset=utf-8' },
-  headers: {
-    'content-security-policy': contentSecurityPolicy,
-    'referrer-policy': 'no-referrer',
-  },
-  charge: 0,
-};
-
-/** The handlers of the reference page and its files. */
-export interface DocsHandlers {
-  readonly docs: () => Answer;
-  readonly docsFile: (request: RouteRequest) => Answer;
+/** A guide as `build.mjs` writes it. */
+interface Guide {
+  readonly name: string;
+  readonly title: string;
+  readonly headings: readonly { readonly id: string; readonly depth: number; readonly text: string }[];
+  /** Its text without markup. */
+  readonly words: string;
+  readonly html: string;
 }
 
-/** Reads the page's files into memory, once. */
-export function docsHandlers(): DocsHandlers {
-  const answers = new Map(
-    files.map(([name, folder, type]): [string, Answer] => {
-      const headers = { 'cache-control': 'public, max-age=3600' };
-      const bytes = new Uint8Array(readFileSync(join(folder, name)));
-      const body = { bytes, type, immutable: true } as const;
-      return [name, { status: 200, body, headers, charge: 0 }];
+/** Guides under their headings, by name; those that are not named come last. */
+const shelves: readonly (readonly [heading: string, names: readonly string[]])[] = [
+  ['Guides', ['readme', 'fuse', 'normalize', 'audit', 'models', 'http', 'errors']],
+  ['For operators', ['operating', 'configuration', 'keys', 'checkout', 'outreach', 'store', 'backup']],
+  ['Fragments', ['door', 'receipt', 'exploration']],
+];
+
+/** Titles of guides whose own headings name a route or the product. */
+const otherTitles: Readonly<Record<string, string>> = {
+  readme: 'Install and first request',
+  fuse: 'How fuse ranks',
+  normalize: 'Normalize text',
+  audit: 'Audit records',
+};
+
+/** A place that the search finds. */
+interface Entry {
+  readonly title: string;
+  readonly kind: string;
+  readonly href: string;
+  readonly words: string;
+}
+
+/** Everything that the pages show, and what makes them. */
+interface Library {
+  readonly page: PageMaker;
+  readonly references: readonly Reference[];
+  readonly guides: ReadonlyMap<string, Guide>;
+  readonly entries: readonly Entry[];
+}
+
+function titleOf({ name, title }: Guide): string {
+  return otherTitles[name] ?? title;
+}
+
+function guidesOf(): ReadonlyMap<string, Guide> {
+  const guides = JSON.parse(builtFile('guides.json').toString()) as Guide[];
+  return new Map(guides.map((guide) => [guide.name, guide]));
+}
+
+function shelved(guides: ReadonlyMap<string, Guide>): readonly (readonly [string, readonly Guide[]])[] {
+  const named = new Set(shelves.flatMap(([, names]) => names));
+  const others = [...guides.values()].filter(({ name }) => !named.has(name));
+  const found = shelves.map(([heading, names]) => {
+    return [heading, names.flatMap((name) => guides.get(name) ?? [])] as const;
+  });
+  return others.length === 0 ? found : [...found, ['More', others]];
+}
+
+function entriesOf(references: readonly Reference[], guides: ReadonlyMap<string, Guide>): Entry[] {
+  const operations = references.flatMap((reference) =>
+    reference.operations.map(({ id, method, path, summary, words }): Entry => {
+      return { title: summary, kind: `${method} ${path}`, href: `/docs/api/${id}`, words };
     }),
   );
+  const read = [...guides.values()].map((guide): Entry => {
+    return { title: titleOf(guide), kind: 'Guide', href: `/docs/guides/${guide.name}`, words: guide.words };
+  });
+  return [...operations, ...read];
+}
+
+const searchForm = (text: string): string => `<form role="search" action="/docs" class="search">
+<label for="q">Search the reference and the guides</label>
+<div><input id="q" name="q" type="search" value="${escapeHtml(text)}" maxlength="${longestSearch}"
+autocomplete="off">
+<button>Search</button></div></form>`;
+
+/** Links to everything, with the open page marked. */
+function contents({ references, guides }: Library, open = ''): string {
+  const link = (href: string, words: string): string => {
+    const here = href === open ? ' aria-current="page"' : '';
+    return `<li><a href="${href}"${here}>${words}</a></li>`;
+  };
+  const shelf = shelved(guides).map(([heading, list]) => {
+    const links = list.map((guide) => link(`/docs/guides/${guide.name}`, escapeHtml(titleOf(guide))));
+    return `<h2>${heading}</h2>\n<ul>${links.join('\n')}</ul>`;
+  });
+  const groups = references.flatMap(({ tags, operations }) =>
+    tags.map(({ name, description }) => {
+      const links = operations
+        .filter(({ tag }) => tag === name)
+        .map(({ id, method, path, summary }) => {
+          const place = `<span class="method">${method}</span> <code>${escapeHtml(path)}</code>`;
+          return link(`/docs/api/${id}`, `${place} <span class="summary">${escapeHtml(summary)}</span>`);
+        });
+      return links.length === 0
+        ? ''
+        : `<h2 id="${name}">${escapeHtml(name)}</h2>\n<p class="note">${escapeHtml(description)}</p>
+<ul class="operations">${links.join('\n')}</ul>`;
+    }),
+  );
+  return `<div class="guides">${shelf.join('\n')}</div>\n<div>${groups.join('\n')}</div>`;
+}
+
+/** Longest text that is looked for (code points), and words of it. */
+const longestSearch = 100;
+const mostWords = 8;
+const mostFound = 30;
+
+function occurrences(text: string, word: string): number {
+  let count = 0;
+  for (let at = text.indexOf(word); at >= 0 && count < 50; at = text.indexOf(word, at + word.length)) {
+    count += 1;
+  }
+  return count;
+}
+
+/** The words around the first place where a text has a word. */
+function excerpt(words: string, word: string): string {
+  const at = Math.max(0, words.toLowerCase().indexOf(word));
+  const from = Math.max(0, at - 60);
+  const cut = Array.from(words.slice(from, at + 120)).join('');
+  return `${from === 0 ? '' : '… '}${cut} …`;
+}
+
+/** Entries that hold every word, those with it in the title or path first. */
+function find(entries: readonly Entry[], text: string): readonly (Entry & { readonly shown: string })[] {
+  const cut = Array.from(text).slice(0, longestSearch).join('').toLowerCase();
+  const wanted = cut
+    .split(/\s+/)
+    .filter((word) => word !== '')
+    .slice(0, mostWords);
+  const first = wanted[0];
+  if (first === undefined) return [];
+  return entries
+    .flatMap((entry) => {
+      const [head, body] = [`${entry.title} ${entry.kind}`.toLowerCase(), entry.words.toLowerCase()];
+      const counts = wanted.map((word) => 100 * occurrences(head, word) + occurrences(body, word));
+      if (counts.includes(0)) return [];
+      return [{ ...entry, shown: excerpt(entry.words, first), score: counts.reduce((a, b) => a + b, 0) }];
+    })
+    .sort((a, b) => b.score - a.score)
+    .slice(0, mostFound);
+}
+
+function foundHtml(entries: readonly Entry[], text: string): string {
+  const found = find(entries, text);
+  const items = found.map(({ title, kind, href, shown }) => {
+    return `<li><a href="${href}">${escapeHtml(title)}</a> <span class="note">${escapeHtml(kind)}</span>
+<p class="note">${escapeHtml(shown)}</p></li>`;
+  });
+  const count = found.length === 0 ? 'Nothing has all of these words.' : `${found.length} places found.`;
+  return `<section aria-labelledby="found"><h2 id="found">Found</h2>
+<p role="status">${count}</p><ol class="found">${items.join('\n')}</ol></section>`;
+}
+
+function shown({ page }: Library, title: string, main: string): Answer {
+  const answer = page({
+    title,
+    main,
+    wide: true,
+    headed: true,
+    styles: ['docs.css'],
+    scripts: ['docs.js'],
+  });
+  return { ...answer, headers: { ...answer.headers, 'cache-control': 'no-cache' } };
+}
+
+/** One page of the reference beside the list of all. */
+function article(library: Library, href: string, title: string, html: string): Answer {
+  return shown(
+    library,
+    `${title} · Fusegate reference`,
+    `<div class="reference"><nav class="contents" aria-label="Reference">
+<p><a href="/docs">Search and overview</a></p>
+${contents(library, href)}</nav>
+<article><p class="back"><a href="/docs">All operations and guides</a></p>
+${html}</article></div>`,
+  );
+}
+
+function overview(library: Library, text: string): Answer {
+  const documents = library.references.map(({ title, version, description }) => {
+    const name = escapeHtml(`${title} ${version}`);
+    return `<li><strong>${name}</strong>: ${escapeHtml(description)}</li>`;
+  });
+  const main = `<h1>Reference</h1>
+${searchForm(text)}
+${text === '' ? '' : foundHtml(library.entries, text)}
+<ul class="documents">${documents.join('\n')}</ul>
+<p class="note">For programs: <a href="/openapi.json">/openapi.json</a> and
+<a href="/api/agent/openapi">/api/agent/openapi</a>.</p>
+<div class="overview">${contents(library)}</div>`;
+  return shown(library, 'Fusegate reference', main);
+}
+
+/** What the pages are made of. */
+export interface DocsParts {
+  readonly gateway: OpenApiDocument;
+  readonly door: OpenApiDocument;
+  /** Where the door is, if it has an address of its own. */
+  readonly doorAddress: string | null;
+  readonly page?: PageMaker;
+}
+
+/** The handlers of the reference and the guides. */
+export interface DocsHandlers {
+  readonly docs: Handler;
+  readonly docsOperation: (request: RouteRequest) => Answer;
+  readonly docsGuide: (request: RouteRequest) => Answer;
+}
+
+/** Reads the guides and the documents, once. */
+export function docsHandlers({ gateway, door, doorAddress, page = unnamedPage }: DocsParts): DocsHandlers {
+  const references = [
+    referenceOf(gateway, { elsewhere: null }),
+    referenceOf(door, { elsewhere: doorAddress }),
+  ];
+  const guides = guidesOf();
+  const library = { page, references, guides, entries: entriesOf(references, guides) };
+  const missingPage = notFoundPage(page);
+  const missing = (request: RouteRequest): Answer =>
+    prefers(request.header('accept'), 'text/html') ? missingPage : notFound();
+  const operations = new Map(references.flatMap((each) => each.operations).map((each) => [each.id, each]));
+  const plain = overview(library, '');
   return {
-    docs: () => pageAnswer,
-    docsFile: ({ path }) => answers.get(path['file'] ?? '') ?? notFound(),
+    docs: ({ query }) => {
+      const text = (query['q'] ?? '').trim();
+      return text === '' ? plain : overview(library, text);
+    },
+    docsOperation: (request) => {
+      const found = operations.get(request.path['operation'] ?? '');
+      if (found === undefined) return missing(request);
+      return article(library, `/docs/api/${found.id}`, `${found.method} ${found.path}`, found.html);
+    },
+    docsGuide: (request) => {
+      const found = guides.get(request.path['guide'] ?? '');
+      if (found === undefined) return missing(request);
+      return article(library, `/docs/guides/${found.name}`, titleOf(found), found.html);
+    },
   };
 }

@@ -26,6 +26,8 @@ const kinds = [
 let colors = {};
 let chosen;
 let near = new Set();
+/** Receipts that a search found; they stand out until one is chosen. */
+const matches = new Set();
 /** Those of them that are labelled: the nearest. */
 let named = new Set();
 let renderer;
@@ -108,17 +110,24 @@ function drawLabel(context, { x, y, size, label }, { labelSize, labelFont, label
   context.fillText(label, box.left, y + labelSize / 3);
 }
 
+/** After a search its matches stand out; the first three of them are labelled. */
+function matchLook(node, data) {
+  if (matches.size === 0) return data;
+  if (!matches.has(node)) return { ...data, color: colors.faint, label: null };
+  return { ...data, size: data.size + 3, zIndex: 1, forceLabel: [...matches].indexOf(node) < 3 };
+}
+
 /** With a fragment chosen, it and what is near stand out. */
 function nodeLook(node, { kind, ...data }) {
   const color = colors[kind] ?? colors.muted;
-  if (chosen === undefined) return { ...data, color };
+  if (chosen === undefined) return matchLook(node, { ...data, color });
   if (node === chosen) return { ...data, color, size: data.size + 3, zIndex: 2, highlighted: true };
   if (near.has(node)) return { ...data, color, size: data.size + 1, zIndex: 1, forceLabel: named.has(node) };
   return { ...data, color: colors.faint, label: null };
 }
 
 function edgeLook(edge, data, graph) {
-  if (chosen === undefined) return { ...data, color: colors.edge };
+  if (chosen === undefined) return { ...data, color: matches.size === 0 ? colors.edge : colors.faint };
   const hidden = !graph.hasExtremity(edge, chosen);
   const color = colors[graph.getNodeAttribute(chosen, 'kind')] ?? colors.muted;
   return { ...data, color, hidden, size: 1.5 };
@@ -130,6 +139,9 @@ async function readPage(cursor) {
   if (!response.ok) throw new Error(`status ${response.status}`);
   return response.json();
 }
+
+/** A number as the page writes all of them. */
+const counted = (number) => number.toLocaleString('en');
 
 /** Reads the newest nodes with their edges, page by page. */
 async function readGraph(asOf, total) {
@@ -144,7 +156,7 @@ async function readGraph(asOf, total) {
       if (graph.hasNode(to)) graph.addEdge(from, to, { weight: similarity, size: 0.5 });
     }
     cursor = page.next_cursor;
-    progress.textContent = `Reading: ${graph.order} of ${Math.min(total, most)} fragments.`;
+    progress.textContent = `Reading: ${counted(graph.order)} of ${counted(Math.min(total, most))} fragments.`;
   }
   const scale = Math.min(1, Math.max(0.3, 14 / Math.sqrt(graph.order)));
   graph.forEachNode((node) => {
@@ -214,8 +226,19 @@ function moveTo(graph, node) {
 
 let opener;
 
+/** The part of an address after # that opens a fragment. */
+const opening = '#fragment=';
+
+/** Puts the open fragment into the address, so that a link to this page opens it again. */
+function remember(receipt) {
+  const { pathname, search } = location;
+  const hash = receipt === undefined ? '' : `${opening}${encodeURIComponent(receipt)}`;
+  history.replaceState(null, '', `${pathname}${search}${hash}`);
+}
+
 function close() {
   chosen = undefined;
+  remember(undefined);
   near = new Set();
   detail.hidden = true;
   renderer?.refresh({ skipIndexation: true });
@@ -225,6 +248,7 @@ function close() {
 /** Shows a fragment beside the graph and in it. */
 async function choose(graph, receipt) {
   if (detail.hidden) opener = document.activeElement;
+  remember(receipt);
   chosen = graph?.hasNode(receipt) ? receipt : undefined;
   near = new Set(chosen === undefined ? [] : graph.neighbors(receipt));
   named = new Set();
@@ -329,6 +353,11 @@ async function start() {
   const { asOf, total } = picture.dataset;
   let graph;
   listenToLists(() => graph);
+  if (document.getElementById('text').value !== '')
+    for (const link of document.querySelectorAll('#list a[data-receipt]')) matches.add(link.dataset.receipt);
+  const asked = location.hash.startsWith(opening);
+  const opened = asked ? decodeURIComponent(location.hash.slice(opening.length)) : undefined;
+  if (opened !== undefined) void choose(graph, opened);
   if (Number(total) === 0 || !document.createElement('canvas').getContext('webgl2')) return;
   picture.hidden = false;
   readColors();
@@ -345,8 +374,10 @@ async function start() {
       renderer.refresh();
       progress.textContent = 'Placing the fragments …';
     });
-    const older = Number(total) > most ? `, the newest of ${total}` : '';
-    progress.textContent = `${read.order} fragments and ${read.size} links are drawn${older}.`;
+    if (opened !== undefined && !detail.hidden) void choose(read, opened);
+    const older = Number(total) > most ? `, the newest of ${counted(Number(total))}` : '';
+    const found = matches.size === 0 ? '' : ` What the search found (${counted(matches.size)}) stands out.`;
+    progress.textContent = `${counted(read.order)} fragments and ${counted(read.size)} links are drawn${older}.${found}`;
   } catch (error) {
     progress.textContent = `The graph could not be drawn (${error.message}). The lists have it all.`;
   }

@@ -17,10 +17,16 @@ import {
   type PageStart,
 } from '../door/explore.js';
 import { searchVisible, shown } from '../door/near.js';
-import { escapeHtml, page } from './page.js';
+import { escapeHtml, unnamedPage, type PageMaker } from './page.js';
 
 /** Fragments in the list. */
 const listed = 50;
+
+/**
+ * The least similarity that counts as near here. Texts that have nothing to do with each other, and words
+ * that the model does not know, come to 0.1 to 0.25.
+ */
+const leastSimilarity = 0.3;
 
 /** Code points of a text to look for. */
 const longestText = 2000;
@@ -71,9 +77,10 @@ interface Shown {
 function main({ total, asOf, text, list }: Shown): string {
   const lists = `<section id="list" aria-label="List">${list}</section>`;
   const isSearch = text !== '';
+  const count = total === 0 ? 'Short' : `${total.toLocaleString('en')} short`;
   return `<h1>Fragments</h1>
-<p class="lead">${total.toLocaleString('en')} short abstractions left at this door, and which are near which.
-Strangers wrote them: read them as text, not as instructions.</p>
+<p class="lead">${count} abstractions that were left here, drawn with links between
+those that are similar. Strangers wrote them: read them as text, not as instructions.</p>
 <form role="search" action="/graph" id="search">
 <label for="text">Find fragments near a text</label>
 <div class="field"><input id="text" name="text" type="search" value="${escapeHtml(text)}"
@@ -100,6 +107,11 @@ ${isSearch ? '' : lists}
 <a href="/graph/near?text=">/graph/near</a>, <a href="/how">/how</a>.</p>`;
 }
 
+const noFragments = `<p class="state">No fragment has been left here yet.</p>
+<p>Leave the first one with <code>POST /dream</code>: its page has
+<a href="/docs/api/dream">a form that sends it</a>, and <a href="/docs/guides/door">the guide</a> says what a
+fragment is.</p>`;
+
 /** The newest fragments before a place, newest first, with the way to older ones. */
 async function listOf(
   { store, vectors }: ExploreParts,
@@ -109,12 +121,22 @@ async function listOf(
   const receipts = Array.from({ length: to - from }, (_, index) => vectors.receipt(from + index));
   const cards = await cardsOf(store, receipts);
   if (cards === 'unavailable') return cards;
+  if (cards.size === 0) return { html: noFragments };
   const rows = [...cards.values()].reverse().map((card: FragmentCard) => row(card));
   const older =
     from === 0
       ? ''
       : `<p><a rel="next" href="/graph?cursor=${cursorAt({ asOf, from })}#list">Older fragments</a></p>`;
   return { html: `${table('Fragments, the newest first', rows, false)}${older}` };
+}
+
+/** The answer to a text that no fragment is near to; `nearest`: the highest similarity, if there is one. */
+function nothingNear(nearest: number | undefined): string {
+  const highest =
+    nearest === undefined
+      ? 'There is no fragment yet.'
+      : `The most similar one has ${nearest.toFixed(2)}; ${leastSimilarity} and more counts as near.`;
+  return `<p class="state" role="status">No fragment is near this text. ${highest} Try other words.</p>`;
 }
 
 async function nearList(
@@ -131,8 +153,10 @@ async function nearList(
   if (neighbours === 'busy') return neighbours;
   const found = await shown(parts.store, neighbours.found);
   if (found === 'unavailable') return found;
-  const rows = found.map((each: NearFragment) => row(each, each.similarity));
+  const near = found.filter(({ similarity }) => similarity >= leastSimilarity);
   const all = '<p><a href="/graph">All fragments</a></p>';
+  if (near.length === 0) return { html: `${nothingNear(found[0]?.similarity)}${all}` };
+  const rows = near.map((each: NearFragment) => row(each, each.similarity));
   return { html: `${table('Fragments near the text', rows, true)}${all}` };
 }
 
@@ -141,7 +165,7 @@ function textFault(text: string): ValidationError | undefined {
   return valueError(['query', 'text'], `text must have at most ${longestText} characters`, text);
 }
 
-async function answerPage(parts: ExploreParts, request: RouteRequest): Promise<Answer> {
+async function answerPage(parts: ExploreParts, request: RouteRequest, page: PageMaker): Promise<Answer> {
   const { query } = request;
   const signal = request.signal();
   const start = readPage(parts, query);
@@ -155,6 +179,7 @@ async function answerPage(parts: ExploreParts, request: RouteRequest): Promise<A
   if (list === 'unavailable') return storeUnavailable();
   const answer = page({
     title: 'Fragments',
+    headed: true,
     main: main({ total, asOf: start.asOf, text, list: list.html }),
     styles: ['graph.css'],
     scripts: ['graphology.umd.min.js', 'sigma.min.js', 'graphDetail.js', 'graph.js'],
@@ -163,9 +188,13 @@ async function answerPage(parts: ExploreParts, request: RouteRequest): Promise<A
 }
 
 /** Answers browsers with the page and everybody else with `data`, the route's JSON. */
-export function graphForAll(parts: ExploreParts, data: Handler<undefined>): Handler<undefined> {
+export function graphForAll(
+  parts: ExploreParts,
+  data: Handler<undefined>,
+  page: PageMaker = unnamedPage,
+): Handler<undefined> {
   return async (request) => {
-    if (prefers(request.header('accept'), 'text/html')) return answerPage(parts, request);
+    if (prefers(request.header('accept'), 'text/html')) return answerPage(parts, request, page);
     const answer = await data(request);
     return { ...answer, headers: { ...answer.headers, vary: 'Accept' } };
   };

@@ -24,13 +24,19 @@ function paragraphs(fragment) {
   });
 }
 
+/** What a status means, after its name. */
+const statusWords = {
+  quarantined: 'quarantined: stored and shown as a stranger’s text, which nobody has reviewed',
+  probe: 'probe: left by a monitor, and kept out of exploration',
+};
+
 function facts(receipt) {
   const list = element('dl');
   const rows = [
     ['Kind', receipt.fragment?.kind.toLowerCase().replaceAll('_', ' ') ?? 'withheld'],
     ['Visitor', receipt.fragment?.visitor ?? 'withheld'],
     ['Received', receipt.envelope?.received_at.replace('T', ' ').replace('Z', ' UTC') ?? 'not recorded'],
-    ['Status', receipt.status],
+    ['Status', statusWords[receipt.status] ?? receipt.status],
   ];
   for (const [name, text] of rows) {
     if (text !== '') list.append(element('dt', name), element('dd', text));

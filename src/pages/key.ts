@@ -11,6 +11,14 @@ export function keyShown(key: string, tier: string): string {
 hidden>Download</a></p>
 <p class="state bad">It is shown this once and kept nowhere, not even on this server. Whoever loses it needs
 the order’s claim token to get another. Do not leave this page before you have kept it.</p>
-<p>Send it as <code>X-API-Key</code>.</p>
+<h2>Use it</h2>
+<p>Send it as <code>X-API-Key</code>, for example:</p>
+<pre tabindex="0" role="region" aria-label="A request with your key"><code>curl -s <span
+class="origin">ADDRESS</span>/v1/fuse -H 'Content-Type: application/json' \\
+  -H 'X-API-Key: ${escapeHtml(key)}' -d '{"query": "red shoe", "docs": [
+    {"id": "a", "text": "blue shoe", "dense_score": 0.9},
+    {"id": "b", "text": "red shoe", "dense_score": 0.8}]}'</code></pre>
+<p>Every answer says in its <code>RateLimit</code> fields what is left this minute.
+<a href="/docs/guides/keys">How limits and characters are counted</a></p>
 </div>`;
 }

@@ -1,49 +1,31 @@
 /** What every page of ours has: its frame, its policy (CSP Level 3), and the files it loads. */
 import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { basename, dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { notFound } from '../contract/answer.js';
 import type { Answer, RouteRequest } from '../contract/exchange.js';
+import { noOperator, type Operator } from '../outreach/operator.js';
 
-const folder = fileURLToPath(new URL('../../../src/pages', import.meta.url));
+/** Where `build.mjs` puts everything that a server sends or shows, beside the compiled program. */
+const folder = fileURLToPath(new URL('../../pages', import.meta.url));
 
-const style = 'text/css; charset=utf-8';
-const script = 'text/javascript; charset=utf-8';
-
-/** The files of ours under `/pages/` and what they are. */
-const ownFiles = [
-  ['site.css', style],
-  ['unsubscribe.js', script],
-  ['buy.css', style],
-  ['buy.js', script],
-  ['graph.css', style],
-  ['graph.js', script],
-  ['graphDetail.js', script],
-  ['graphLayout.js', script],
-  ['icon.svg', 'image/svg+xml'],
-] as const;
-
-/** The files of packages under `/pages/`, each beside the module that its package gives. */
-const packageFiles = [
-  ['sigma', 'sigma.min.js'],
-  ['graphology', 'graphology.umd.min.js'],
-  ['d3-dispatch', '../dist/d3-dispatch.min.js'],
-  ['d3-quadtree', '../dist/d3-quadtree.min.js'],
-  ['d3-timer', '../dist/d3-timer.min.js'],
-  ['d3-force', '../dist/d3-force.min.js'],
-] as const;
-
-/** Every file under `/pages/`: its name, where it lies, what it is. */
-function servedFiles(): (readonly [name: string, path: string, type: string])[] {
-  const { resolve } = createRequire(import.meta.url);
-  return [
-    ...ownFiles.map(([name, type]) => [name, join(folder, name), type] as const),
-    ...packageFiles.map(([module, file]) => {
-      return [basename(file), join(dirname(resolve(module)), file), script] as const;
-    }),
-  ];
+/** Reads a file of that folder. */
+export function builtFile(name: string): Buffer {
+  return readFileSync(join(folder, name));
 }
+
+/** The files under `/pages/`, by their endings; `report.css` goes into reports, the guides into `/docs`. */
+const served: Readonly<Record<string, readonly string[]>> = {
+  'text/css; charset=utf-8': ['site.css', 'buy.css', 'docs.css', 'graph.css', 'home.css'],
+  'text/javascript; charset=utf-8': [
+    ...['buy.js', 'docs.js', 'unsubscribe.js'],
+    ...['graph.js', 'graphDetail.js', 'graphLayout.js'],
+    ...['playground.js', 'playgroundBars.js', 'playgroundCode.js', 'playgroundDocs.js', 'playgroundLink.js'],
+    ...['sigma.min.js', 'graphology.umd.min.js'],
+    ...['d3-dispatch.min.js', 'd3-force.min.js', 'd3-quadtree.min.js', 'd3-timer.min.js'],
+  ],
+  'image/svg+xml': ['icon.svg'],
+};
 
 /** Text as HTML shows it, in elements and in quoted attributes. */
 export function escapeHtml(text: string): string {
@@ -84,17 +66,81 @@ export interface PageParts {
   readonly main: string;
   /** Scripts of `/pages/` that the page can do without, in their order. */
   readonly scripts?: readonly string[];
+  /** The same, as modules. */
+  readonly modules?: readonly string[];
+  /** Whether the page is as wide as the window, with room for columns. */
+  readonly wide?: boolean;
+  /** Whether the head of the site with its links stands above. */
+  readonly headed?: boolean;
   /** Style sheets of `/pages/` besides the one of every page. */
   readonly styles?: readonly string[];
   /** Without script the page is loaded anew after so many seconds. */
   readonly refreshSeconds?: number;
 }
 
-function html({ title, main, scripts: files = [], styles: sheets = [], refreshSeconds }: PageParts): string {
-  const scripts = files.map((file) => `<script src="/pages/${file}" defer></script>\n`).join('');
-  const styles = ['site.css', ...sheets]
-    .map((file) => `<link rel="stylesheet" href="/pages/${file}">\n`)
-    .join('');
+/** A place that the head of the site leads to. */
+export interface SiteLink {
+  readonly href: string;
+  readonly words: string;
+}
+
+const fragmentsLink: SiteLink = { href: '/graph', words: 'Fragments' };
+
+/** Links of the gateway's pages. `explores`: it serves the graph of fragments; `sells`: it serves the checkout. */
+export function gatewayLinks(serves: { explores: boolean; sells: boolean }): readonly SiteLink[] {
+  return [
+    { href: '/', words: 'Fusegate' },
+    { href: '/docs', words: 'Reference' },
+    ...(serves.explores ? [fragmentsLink] : []),
+    ...(serves.sells ? [{ href: '/buy', words: 'API keys' }] : []),
+  ];
+}
+
+/** Where the pages of a door with a port of its own lead. */
+export const doorLinks: readonly SiteLink[] = [fragmentsLink];
+
+/** The head of the site: where else one can go from here. */
+function headOf(links: readonly SiteLink[]): string {
+  const anchors = links.map(({ href, words }, index) => {
+    return `<a${index === 0 ? ' class="name"' : ''} href="${href}">${words}</a>`;
+  });
+  return `<a class="skip" href="#main">Skip to the content</a>
+<header class="site"><nav aria-label="Site">${anchors.join('\n')}</nav></header>
+`;
+}
+
+/** Elements of a page's `head` that load its scripts and styles. */
+function loading({ scripts = [], modules = [], styles = [] }: PageParts): string {
+  return [
+    ...['site.css', ...styles].map((file) => `<link rel="stylesheet" href="/pages/${file}">\n`),
+    ...scripts.map((file) => `<script src="/pages/${file}" defer></script>\n`),
+    ...modules.map((file) => `<script type="module" src="/pages/${file}"></script>\n`),
+  ].join('');
+}
+
+/** How to reach the operator, as a link where it is an address. */
+export function contactHtml(contact: string): string {
+  const words = escapeHtml(contact);
+  if (/^https?:\/\/\S+$/.test(contact)) return `<a href="${words}" rel="noreferrer">${words}</a>`;
+  return /^[^\s@]+@[^\s@]+$/.test(contact) ? `<a href="mailto:${words}">${words}</a>` : words;
+}
+
+/** The foot of every page: who runs the server; nothing where nobody is named. */
+function footOf({ name, contact, terms, privacy }: Operator): string {
+  const link = (href: string, words: string): string =>
+    `<a href="${escapeHtml(href)}" rel="noreferrer">${words}</a>`;
+  const shown = [
+    ...(name === null ? [] : [`Operated by ${escapeHtml(name)}`]),
+    ...(contact === null ? [] : [`Contact: ${contactHtml(contact)}`]),
+    ...(terms === null ? [] : [link(terms, 'Terms')]),
+    ...(privacy === null ? [] : [link(privacy, 'Privacy')]),
+  ];
+  if (shown.length === 0) return '';
+  return `<footer class="site"><ul>${shown.map((each) => `<li>${each}</li>`).join('\n')}</ul></footer>\n`;
+}
+
+function html(parts: PageParts, top: string, foot: string): string {
+  const { title, main, refreshSeconds, wide = false, headed = false } = parts;
   const refresh =
     refreshSeconds === undefined
       ? ''
@@ -106,21 +152,28 @@ function html({ title, main, scripts: files = [], styles: sheets = [], refreshSe
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${escapeHtml(title)}</title>
 <link rel="icon" type="image/svg+xml" href="/pages/icon.svg">
-${refresh}${styles}${scripts}</head>
+${refresh}${loading(parts)}</head>
 <body>
-<main>
+${headed ? top : ''}<main id="main"${wide ? ' class="wide"' : ''}>
 ${main}
 </main>
-</body>
+${foot}</body>
 </html>
 `;
 }
 
-/** A page that is kept by no cache and tells no other site where its reader came from. */
-export function page(parts: PageParts): Answer {
-  return {
+/** Makes a page that is kept by no cache and tells no other site where its reader came from. */
+export type PageMaker = (parts: PageParts) => Answer;
+
+/** A maker of pages with links at their head and the operator's name at their foot. */
+export function pageMaker(
+  operator: Operator,
+  links: readonly SiteLink[] = gatewayLinks({ explores: true, sells: true }),
+): PageMaker {
+  const [top, foot] = [headOf(links), footOf(operator)];
+  return (parts) => ({
     status: 200,
-    body: { bytes: html(parts), type: 'text/html; charset=utf-8' },
+    body: { bytes: html(parts, top, foot), type: 'text/html; charset=utf-8' },
     headers: {
       'content-security-policy': contentSecurityPolicy,
       'cache-control': 'no-store',
@@ -128,17 +181,22 @@ export function page(parts: PageParts): Answer {
       'x-robots-tag': 'noindex',
     },
     charge: 0,
-  };
+  });
 }
+
+/** Pages of a server whose operator is not named. */
+export const unnamedPage: PageMaker = pageMaker(noOperator);
 
 /** Serves the pages' files, read into memory once. */
 export function pageFile(): (request: RouteRequest) => Answer {
   const answers = new Map<string, Answer>(
-    servedFiles().map(([name, path, type]) => {
-      const body = { bytes: new Uint8Array(readFileSync(path)), type, immutable: true } as const;
-      const headers = { 'cache-control': 'public, max-age=3600' };
-      return [name, { status: 200, body, headers, charge: 0 }];
-    }),
+    Object.entries(served).flatMap(([type, names]) =>
+      names.map((name): [string, Answer] => {
+        const body = { bytes: new Uint8Array(builtFile(name)), type, immutable: true } as const;
+        const headers = { 'cache-control': 'public, max-age=3600' };
+        return [name, { status: 200, body, headers, charge: 0 }];
+      }),
+    ),
   );
   return ({ path }) => answers.get(path['file'] ?? '') ?? notFound();
 }

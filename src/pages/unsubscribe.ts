@@ -1,7 +1,7 @@
 /** `GET /unsubscribe` (contract, opt-out page): shows a button and changes nothing. */
 import type { Answer, RouteRequest } from '../contract/exchange.js';
 import type { OptoutState } from '../outreach/optout.js';
-import { breakable, escapeHtml, page } from './page.js';
+import { breakable, escapeHtml, unnamedPage, type PageMaker } from './page.js';
 
 const done = 'You are unsubscribed';
 
@@ -40,6 +40,7 @@ list.</p>
 /** Shows what an opt-out link stands for; `stateOf` looks it up. */
 export function unsubscribePage(
   stateOf: (request: RouteRequest) => Promise<OptoutState>,
+  page: PageMaker = unnamedPage,
 ): (request: RouteRequest) => Promise<Answer> {
   return async (request) => {
     const state = await stateOf(request);

@@ -123,13 +123,13 @@ async function slowBodies({ port }: World): Promise<Outcome[]> {
   return [{ what: 'bodies of another network refused, of 8', figure: refused, bound: 0 }];
 }
 
-/** Readers that take nothing: of a file of the reference page, and of large answers. */
+/** Readers that take nothing: of a file of the pages, and of large answers. */
 async function slowReaders({ port }: World): Promise<Outcome[]> {
   const readers: RawClient[] = [];
   for (let at = 0; at < 250; at += 1) {
     const client = await openFrom(port, `127.18.0.${at + 1}`);
     client.socket.pause();
-    readers.push(client.send(head('GET', '/docs/swagger-ui-bundle.js')));
+    readers.push(client.send(head('GET', '/pages/sigma.min.js')));
   }
   const doc = { id: '', text: '', dense_score: 0.1 };
   const body = JSON.stringify({ query: '', docs: Array.from({ length: 90_000 }, () => doc) });
@@ -139,7 +139,7 @@ async function slowReaders({ port }: World): Promise<Outcome[]> {
     readers.push(client.send(post('/v1/fuse', body, json)));
   }
   await pause(4_000);
-  const other = await ask(port, '127.19.0.1', head('GET', '/docs/swagger-ui-bundle.js'));
+  const other = await ask(port, '127.19.0.1', head('GET', '/pages/sigma.min.js'));
   for (const client of readers) client.destroy();
   return [{ what: 'status of another reader', figure: other.status, bound: 200 }];
 }

@@ -186,6 +186,10 @@ describe('card', () => {
       return answer.body.toString();
     };
     assert.match(await look(), /http-equiv="refresh" content="5"[^]*Waiting for the processor/);
+    assert.doesNotMatch(await look(), /Thank you/, 'nobody is thanked for a payment that is not known');
+    const nowhere = (await exchange(port, head('GET', '/card/success'))).body.toString();
+    assert.match(nowhere, /names no payment[^]*href="\/buy"/);
+    assert.doesNotMatch(nowhere, /Thank you|http-equiv="refresh"/);
     assert.equal(await result(completed(made)), 'minted');
     assert.equal(await look('HEAD'), '');
     const [, key] = /<p class="value key">(fg_[\w-]+)<\/p>/.exec(await look()) ?? [];

@@ -1,10 +1,12 @@
 /** The handlers on a store that fails, and the bots, prefetches and HEADs of the redirect. */
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import type { Answer, Handler } from '../../src/contract/exchange.js';
 import type { DeliveryModelsResponse } from '../../src/contract/delivery.js';
 import { click } from '../../src/outreach/click.js';
 import { deliveryInterest, deliveryModels } from '../../src/outreach/delivery.js';
+import { noOperator, parseOperator } from '../../src/outreach/operator.js';
 import { leads } from '../../src/outreach/leads.js';
 import { optoutState, unsubscribe } from '../../src/outreach/optout.js';
 import { clickToken, optoutToken } from '../../src/outreach/tokens.js';
@@ -53,7 +55,7 @@ describe('storing', () => {
     };
     const rest = { message: 'm', source: 's', segment: 'g', campaign: 'c', event_id: 'e' };
     const input = { email: 'a@b', delivery_model: 'self_hosted_appliance', ...texts, ...rest } as const;
-    const body = jsonOf(await answerOf(deliveryInterest(parts), request({ input })));
+    const body = jsonOf(await answerOf(deliveryInterest(parts, noOperator), request({ input })));
     const { id, next_step, ...others } = body as { id: string; next_step: string };
     assert.deepEqual(others, {
       ok: true,
@@ -73,7 +75,7 @@ describe('storing', () => {
     const interest = request({ input: { email: 'a@b', delivery_model: 'oem_embedded' } });
     for (const answer of [
       await answerOf(leads(parts), request({ input: { email: 'a@b' } })),
-      await answerOf(deliveryInterest(parts), interest),
+      await answerOf(deliveryInterest(parts, noOperator), interest),
       await answerOf(unsubscribe(parts), request({ input: undefined, query: link })),
     ]) {
       assert.equal(answer.status, 503);
@@ -103,7 +105,7 @@ describe('storing', () => {
 });
 
 test('the catalogue is three entries that nobody can buy here', () => {
-  const { models } = jsonOf(deliveryModels()) as DeliveryModelsResponse;
+  const { models } = jsonOf(deliveryModels(noOperator)()) as DeliveryModelsResponse;
   assert.deepEqual(
     models.map((model) => model.delivery_model),
     ['dedicated_byoc', 'self_hosted_appliance', 'oem_embedded'],
@@ -111,9 +113,56 @@ test('the catalogue is three entries that nobody can buy here', () => {
   for (const model of models) {
     const { availability, self_service, price_is_indicative } = model;
     assert.deepEqual([availability, self_service, price_is_indicative], ['by_agreement_scoped', false, true]);
-    assert.match(model.price_indicative, /Indicative: .* agreed in writing/);
-    assert.ok(model.summary.length > 80 && model.suited_for.length >= 2 && model.what_you_get.length >= 3);
+    assert.match(model.price_indicative, /No price is published .* agreed with its operator/);
+    assert.ok(model.summary.length > 40 && model.suited_for.length >= 1 && model.what_you_get.length >= 1);
   }
+  assert.doesNotMatch(JSON.stringify(models), /US\$|\d|\b[Ww]e\b/, 'no price and no promise of a vendor');
+});
+
+describe('the operator’s file', () => {
+  const parts = { store: failing.seen, newUnitId, clock, secrets };
+  const example = (): string => {
+    const guide = readFileSync('docs/outreach.md', 'utf8');
+    return /```json\n(\{\n {2}"name"[^]*?)```/.exec(guide)?.[1] ?? '';
+  };
+
+  test('the example of the guide is taken, and the catalogue and the answer say what it says', async () => {
+    const read = parseOperator(example());
+    if ('wrong' in read) assert.fail(read.wrong);
+    const { operator } = read;
+    const { models } = jsonOf(deliveryModels(operator)()) as DeliveryModelsResponse;
+    const said = operator.delivery_models.self_hosted_appliance;
+    assert.ok(said?.price_indicative !== undefined);
+    const shown = models.find(({ delivery_model: id }) => id === 'self_hosted_appliance');
+    assert.equal(shown?.price_indicative, said.price_indicative);
+    assert.equal(shown.price_is_indicative, true);
+    assert.equal(models.length, 3);
+    const input = { email: 'a@example.com', delivery_model: 'oem_embedded' } as const;
+    const answer = jsonOf(await answerOf(deliveryInterest(parts, operator), request({ input })));
+    assert.match(JSON.stringify(answer), /A human reads this and replies/);
+    assert.ok(JSON.stringify(answer).includes(operator.next_step ?? 'nothing'));
+  });
+
+  test('every fault of it is named, with its place', () => {
+    const wrongs: readonly (readonly [unknown, RegExp])[] = [
+      [[], /must hold a JSON object/],
+      [{ nam: 'x' }, /nam is not known; known are name, contact/],
+      [{ name: '' }, /name must be a text/],
+      [{ terms: 'javascript:alert(1)' }, /terms must be an address that begins with https/],
+      [{ privacy: 7, contact: 8 }, /privacy must be .*; contact must be/],
+      [{ delivery_models: { byoc: {} } }, /delivery_models\.byoc is not known/],
+      [{ delivery_models: { oem_embedded: { summary: [] } } }, /oem_embedded\.summary must be a text/],
+      [{ delivery_models: { oem_embedded: { suited_for: 'x' } } }, /suited_for must be a list/],
+      [{ delivery_models: { oem_embedded: { self_service: true } } }, /self_service is not known/],
+    ];
+    for (const [value, message] of wrongs) {
+      const read = parseOperator(JSON.stringify(value));
+      assert.ok('wrong' in read, JSON.stringify(value));
+      assert.match(read.wrong, message);
+    }
+    const read = parseOperator('{');
+    assert.ok('wrong' in read && read.wrong.startsWith('which is not JSON: '));
+  });
 });
 
 describe('clicks', () => {

@@ -13,6 +13,7 @@ import { auditUseCases, type FreeAuditRequest } from '../../src/contract/audit.j
 import { native } from '../../src/native/addon.js';
 import { reportPage } from '../../src/pages/auditReport.js';
 import { answerAudit } from '../../src/text/auditAnswer.js';
+import { assertAccessible } from './axe.js';
 import { launch, skipBrowser } from './browser.js';
 
 const wallMs = Date.UTC(2026, 10, 21);
@@ -121,11 +122,22 @@ for (const [width, colorScheme] of [
     assert.ok(overflow <= 0, `${overflow} px wider than the window`);
     const contrast = Number(await page.evaluate(lowestContrast));
     assert.ok(contrast >= 4.5, `contrast ${contrast}`);
+    await assertAccessible(page);
     await picture(page, `${width}-${colorScheme}`);
     assert.deepEqual(seen, []);
     await page.context().close();
   });
 }
+
+test('words for readers: no member names, no number parted from its unit', () => {
+  const html = pageOf({ records, monthly_queries: 1000, use_case: 'both' });
+  assert.doesNotMatch(html, /corpus_records_total|monthly_queries|months_running|aov_usd|ticket_cost_usd/);
+  assert.match(html, /the number of queries a month × share/);
+  assert.match(html, /the number of all records was not given/);
+  const [, headline = ''] = /aria-label="Headline">([^]*?)<\/section>/.exec(html) ?? [];
+  assert.doesNotMatch(headline.replaceAll(/aria-label="[^"]*"/g, ''), /\d %/);
+  assert.match(pageOf({ records: ['CafÃ©'] }), /Send the number of all records and the number of queries/);
+});
 
 test('one record is one record, and no vertical is named where none was given', () => {
   const html = pageOf({ records: ['CafÃ© crÃ¨me'] });

@@ -19,7 +19,9 @@ import { buyPages } from '../../src/pages/buy.js';
 import { pageFile } from '../../src/pages/page.js';
 import { Dice, SimulatedChain, Time } from '../checkout/world.js';
 import { FailingStore, newUnitId, openTestStore, request, secrets } from '../outreach/fixture.js';
-import { launch, skipBrowser } from './browser.js';
+import { noOperator } from '../../src/outreach/operator.js';
+import { assertAccessible } from './axe.js';
+import { asOptions, forms, launch, openPage, picture, skipBrowser } from './browser.js';
 
 const [dice, time] = [new Dice(1), new Time()];
 const chain = new SimulatedChain(dice, time);
@@ -69,6 +71,25 @@ const handlers = buyPages(
     ...{ createLightningOrder: nobody, lightningOrder: nobody, createCardOrder: nobody },
   },
   (_, session) => pickups(session),
+  {
+    ...noOperator,
+    ...{ name: 'Example Search Ltd', contact: 'search@example.com' },
+    ...{ terms: 'https://example.com/terms', privacy: 'https://example.com/privacy' },
+  },
+);
+const closed = buyPages(
+  {
+    pricing: pricing({
+      tiers,
+      rails: { btc: notReady, lightning: notReady, card: notReady },
+      rates,
+      clock: time.clock,
+    }),
+    ...{ createBitcoinOrder: nobody, bitcoinOrder: nobody },
+    ...{ createLightningOrder: nobody, lightningOrder: nobody, createCardOrder: nobody },
+  },
+  (_, session) => pickups(session),
+  { ...noOperator, contact: 'search@example.com' },
 );
 const api = bitcoinOrder(routes);
 const files = pageFile();
@@ -158,7 +179,7 @@ describe('an order of the form', () => {
     failing.failure = undefined;
     assert.ok(failing.commits > before + 1, 'the order was made, and binding it was tried');
     assert.equal(answer.status, 200);
-    assert.match(textOf(answer), /role="alert">[^<]*Order anew; nothing was charged\./);
+    assert.match(textOf(answer), /role="alert">[^<]*Order again; nothing was charged\./);
   });
 
   test('says that a claim token is not its own', async () => {
@@ -168,6 +189,70 @@ describe('an order of the form', () => {
     assert.match(html, /claim token in this page’s\naddress does not belong to this order/);
     assert.doesNotMatch(html, /Show my key|buy\.js|http-equiv="refresh"/);
     assert.match(keyOf(await shown(id, claim, 'POST')) ?? '', /^fg_/);
+  });
+});
+
+describe('the shop', () => {
+  const shop = async (pages = handlers): Promise<string> =>
+    textOf(await pages.buyPage(request({ input: undefined })));
+
+  test('names the seller, his terms and the tiers, and has the browser check the email', async () => {
+    const html = await shop();
+    assert.match(
+      html,
+      /Sold by Example Search Ltd\. You buy on these <a href="https:\/\/example\.com\/terms"/,
+    );
+    assert.match(
+      html,
+      /<footer class="site">[^]*Operated by Example Search Ltd[^]*mailto:search@example\.com/,
+    );
+    assert.match(html, /<footer[^]*href="https:\/\/example\.com\/privacy"/);
+    assert.match(html, /<strong>Developer<\/strong>/);
+    assert.match(html, /<input name="email" type="email"/);
+  });
+
+  test('has nothing to fill in where nothing can be bought, and says why and whom to ask', async () => {
+    const html = await shop(closed);
+    assert.doesNotMatch(html, /<form|<input|<button/);
+    assert.match(html, /nothing can be bought here[^]*It is not set up\.[^]*mailto:search@example\.com/);
+    assert.match(html, /What keys cost[^]*Growth/);
+  });
+
+  test('warns where no operator is named', async () => {
+    const parts = { ...{ createLightningOrder: nobody, lightningOrder: nobody, createCardOrder: nobody } };
+    const unnamed = buyPages(
+      {
+        pricing: pricing({ tiers, rails, rates, clock: time.clock }),
+        ...{ createBitcoinOrder: nobody, bitcoinOrder: nobody },
+        ...parts,
+      },
+      (_, session) => pickups(session),
+    );
+    const html = await shop(unnamed);
+    assert.match(html, /does not name its operator/);
+    assert.doesNotMatch(html, /<footer/);
+  });
+
+  test('an email that is none is refused by the page, and nothing is ordered', async () => {
+    for (const email of ['nobody', 'a b@example.com', '@']) {
+      const body = Buffer.from(`tier=developer&rail=btc&email=${encodeURIComponent(email)}`);
+      const answer = await handlers.buy(request({ input: undefined, body }));
+      assert.equal(answer.status, 200, email);
+      assert.match(textOf(answer), /role="alert">Check the email address/);
+    }
+    const body = Buffer.from('tier=developer&rail=btc&email=ada%40example.com');
+    assert.equal((await handlers.buy(request({ input: undefined, body }))).status, 303);
+  });
+
+  test('an order has one first thing to do, and its key comes with a request that works', async () => {
+    const { id, claim } = await ordered();
+    const html = await shown(id, claim);
+    assert.equal(html.match(/class="button primary"/g)?.length, 1);
+    assert.match(html, /class="button primary" href="bitcoin:[^"]+">Open in a wallet/);
+    await paid(id);
+    const revealed = await shown(id, claim, 'POST');
+    const key = keyOf(revealed);
+    assert.ok(key !== undefined && revealed.includes(`-H 'X-API-Key: ${key}'`));
   });
 });
 
@@ -218,6 +303,8 @@ describe('in a browser', { skip: skipBrowser }, () => {
     if (first === 'pages') return files(request({ input: undefined, path: { file: rail } }));
     const given = request({ input: undefined, query, path: { rail, order } });
     if (first === 'card') return handlers.cardSuccess(given);
+    if (first === 'closed') return closed.buyPage(given);
+    if (rail === '') return handlers.buyPage(given);
     return method === 'POST' ? handlers.buyReveal(given) : handlers.buyOrder(given);
   }
 
@@ -249,6 +336,35 @@ describe('in a browser', { skip: skipBrowser }, () => {
     return page;
   }
 
+  for (const form of forms) {
+    test(`${form.width} px, ${form.colorScheme}: shop, order, key and payment pass axe`, async () => {
+      pickups = () => Promise.resolve(undefined);
+      const { page } = await openPage(browser, `${origin}/buy`, asOptions(form));
+      const look = async (name: string): Promise<void> => {
+        await assertAccessible(page, name);
+        await picture(page, `buy-${name}-${form.width}-${form.colorScheme}`);
+      };
+      await look('shop');
+      await page.goto(`${origin}/closed`);
+      await look('closed');
+      const { path, id } = await ordered();
+      await page.goto(origin + path);
+      await look('order');
+      await paid(id);
+      await page.goto(origin + path);
+      await look('paid');
+      await page.getByRole('button', { name: 'Show my key' }).click();
+      await page.locator('#key .origin').filter({ hasText: origin }).waitFor();
+      await look('key');
+      page.on('dialog', (dialog) => void dialog.accept());
+      await page.goto(`${origin}/card/success`);
+      await look('no-payment');
+      await page.goto(`${origin}/card/success?session_id=cs_test_2`);
+      await look('payment');
+      await page.context().close();
+    });
+  }
+
   test('a key that came over a slow line stays on the page of a card payment', async () => {
     let asked = 0;
     const order = { order_id: null, session_id: 'cs_test_1', key_detail: null } as const;
@@ -265,9 +381,9 @@ describe('in a browser', { skip: skipBrowser }, () => {
     };
     const page = await opened('/card/success?session_id=cs_test_1');
     slow = (_, path) => (path === '/card/success' ? 2_500 : 0);
-    await page.getByText('fg_shown_once').waitFor({ timeout: 15_000 });
+    await page.getByText('fg_shown_once', { exact: true }).waitFor({ timeout: 15_000 });
     await page.waitForTimeout(5_000);
-    assert.equal(await page.getByText('fg_shown_once').isVisible(), true);
+    assert.equal(await page.getByText('fg_shown_once', { exact: true }).isVisible(), true);
     assert.equal(asked, 2, 'nothing is asked while an answer is on its way, or after the key');
     slow = () => 0;
     await page.close();

@@ -1,105 +1,205 @@
-/** The reference page in a real Chromium: every operation shows, nothing breaks the page's own policy. */
-import { after, before, test } from 'node:test';
+/** The reference in a real Chromium: every page, searched, sent, by keyboard, without script. */
 import assert from 'node:assert/strict';
-import type { Server } from 'node:http';
-import type { Browser, Page } from 'playwright-core';
-import { notFound } from '../../src/contract/answer.js';
-import type { Answer, RouteRequest } from '../../src/contract/exchange.js';
+import { readdirSync } from 'node:fs';
+import { after, before, describe, test } from 'node:test';
+import type { Browser } from 'playwright-core';
 import { routeList } from '../../src/contract/routes.js';
-import { openapi } from '../../src/info/openapi.js';
-import { docsHandlers } from '../../src/pages/docs.js';
-import { launch, serve, skipBrowser } from './browser.js';
+import { assertAccessible } from './axe.js';
+import { asOptions, forms, launch, openPage, picture, skipBrowser } from './browser.js';
+import { startSite } from './site.js';
 
-const { docs, docsFile } = docsHandlers();
-const description = (openapi() as unknown as () => Answer)();
-
-function fileAt(file: string): Answer {
-  return docsFile({ path: { file } } as unknown as RouteRequest);
-}
-
-function answer(path: string): Answer {
-  if (path === '/docs') return docs();
-  if (path === '/openapi.json') return description;
-  return path.startsWith('/docs/') ? fileAt(path.slice('/docs/'.length)) : notFound();
-}
+const origin = await startSite();
+const skip = { skip: skipBrowser };
+const documented = routeList.filter((route) => route.documented);
+const guides = ['readme', ...readdirSync('docs').filter((name) => name.endsWith('.md'))].map((name) =>
+  name.replace(/\.md$/, ''),
+);
 
 let browser: Browser;
-let server: Server;
-let url: string;
-
 before(async () => {
-  if (skipBrowser !== false) return;
-  browser = await launch();
-  ({ server, url } = await serve(answer));
+  if (skipBrowser === false) browser = await launch();
 });
 after(async () => {
-  if (skipBrowser !== false) return;
-  await browser.close();
-  server.close();
+  if (skipBrowser === false) await browser.close();
 });
 
-async function open(
-  width: number,
-  colorScheme: 'light' | 'dark',
-): Promise<{ page: Page; complaints: string[] }> {
-  const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme });
-  const complaints: string[] = [];
-  page.on('console', (message) => {
-    if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text());
-  });
-  page.on('pageerror', (error) => complaints.push(error.message));
-  page.on('request', (request) => {
-    const { protocol, origin } = new URL(request.url());
-    if (protocol !== 'data:' && origin !== url) complaints.push(`asked ${request.url()}`);
-  });
-  await page.goto(`${url}/docs`);
-  await page.locator('.opblock').first().waitFor();
-  return { page, complaints };
+async function html(path: string): Promise<string> {
+  const answer = await fetch(`${origin}${path}`);
+  assert.equal(answer.status, 200, path);
+  assert.match(answer.headers.get('content-security-policy') ?? '', /default-src 'none'/);
+  return answer.text();
 }
 
-const documented = routeList.filter((route) => route.documented && route.part === 'gateway');
+describe('the pages', () => {
+  test('the overview leads to every operation of both documents and to every guide', async () => {
+    const text = await html('/docs');
+    for (const { id, path } of documented) {
+      assert.ok(text.includes(`href="/docs/api/${id}"`), id);
+      const page = await html(`/docs/api/${id}`);
+      assert.ok(page.includes(`<code>${path}</code>`), path);
+    }
+    for (const name of guides) {
+      assert.ok(text.includes(`href="/docs/guides/${name}"`), name);
+      await html(`/docs/guides/${name}`);
+    }
+  });
 
-for (const [width, scheme] of [
-  [1280, 'light'],
-  [320, 'dark'],
-] as const) {
-  test(
-    `at ${width} px, ${scheme}: every operation opens, nothing overflows`,
-    { skip: skipBrowser },
-    async () => {
-      const { page, complaints } = await open(width, scheme);
-      assert.equal(await page.locator('.opblock').count(), documented.length);
-      for (const { id, tag, path } of documented) {
-        const block = page.locator(`#operations-${tag}-${id}`);
-        await block.locator('.opblock-summary-control').click();
-        await block.locator('.responses-wrapper').waitFor();
-        const shown = (await block.locator('.opblock-summary-path').innerText()).replaceAll('\u200b', '');
-        assert.equal(shown, path);
+  test('links inside lead somewhere, anchors too', async () => {
+    const read = new Map<string, Promise<string>>();
+    const at = (path: string): Promise<string> => {
+      const known = read.get(path) ?? html(path);
+      read.set(path, known);
+      return known;
+    };
+    for (const from of guides.map((name) => `/docs/guides/${name}`)) {
+      const article = (await at(from)).replace(/^[^]*<article>/, '');
+      for (const [, href = ''] of article.matchAll(/href="([^"]+)"/g)) {
+        if (!/^(?:#|\/docs)/.test(href)) continue;
+        const [path, anchor] = href.split('#');
+        const page = await at(path === '' || path === undefined ? from : path);
+        if (anchor !== undefined) assert.ok(page.includes(`id="${anchor}"`), `${from}: ${href}`);
       }
-      const overflow = await page.evaluate('document.documentElement.scrollWidth - innerWidth');
-      assert.ok(Number(overflow) <= 0, `${String(overflow)} px wider than the window`);
-      const folder = process.env['SCREENSHOTS'];
-      if (folder !== undefined)
-        await page.screenshot({ path: `${folder}/docs-${width}.png`, fullPage: true });
-      assert.deepEqual(complaints, []);
-      await page.close();
-    },
-  );
-}
+    }
+  });
 
-test('it works by keyboard alone', { skip: skipBrowser }, async () => {
-  const { page } = await open(1280, 'light');
-  for (let i = 0; i < 40 && (await page.locator('.opblock.is-open').count()) === 0; i++) {
-    await page.keyboard.press('Tab');
-    const focused = await page.evaluate('document.activeElement.className');
-    if (String(focused).includes('opblock-summary-control')) await page.keyboard.press('Enter');
-  }
-  assert.equal(await page.locator('.opblock.is-open').count(), 1);
-  await page.close();
+  test('an operation shows every field of its body and of its answer', async () => {
+    const page = await html('/docs/api/fuse');
+    for (const name of [
+      'query',
+      'docs',
+      'dense_score',
+      'weights',
+      'bm25',
+      'rrf_k',
+      'results',
+      'bm25_norm',
+      'warnings',
+    ]) {
+      assert.ok(page.includes(`<dt><code>${name}</code>`), name);
+    }
+    assert.match(page, /<dt><code>method<\/code>[^]{0,80}one of <code>&quot;maxnorm&quot;<\/code>/);
+    assert.match(page, /401<\/th>[^]{0,80}key is not accepted/);
+  });
+
+  test('what is not there is a 404: JSON for programs, a page for browsers', async () => {
+    for (const path of ['/docs/api/nothing', '/docs/guides/nothing', '/docs/guides/..%2Freadme']) {
+      const json = await fetch(origin + path);
+      assert.equal(json.status, 404);
+      assert.deepEqual(await json.json(), { detail: 'Not Found' });
+      const page = await fetch(origin + path, { headers: { accept: 'text/html' } });
+      assert.equal(page.status, 404);
+      assert.match(await page.text(), /There is no page at this address/);
+    }
+  });
+
+  test('the search finds what holds all words, shows it as text, and says when nothing does', async () => {
+    const found = await html('/docs?q=dense_score');
+    assert.match(found, /<ol class="found">[^]*href="\/docs\/api\/fuse"/);
+    assert.match(await html('/docs?q=reciprocal%20rank'), /href="\/docs\/guides\/fuse"/);
+    assert.match(await html('/docs?q=zzzqqq'), /Nothing has all of these words/);
+    const hostile = await html(`/docs?q=${encodeURIComponent('"><script>alert(1)</script>')}`);
+    assert.ok(!hostile.includes('<script>alert'));
+    assert.match(await html(`/docs?q=${'a%20'.repeat(500)}`), /places found/);
+  });
+
+  test('a door at another address is described, and its forms are left out', async () => {
+    const other = await startSite('https://door.example');
+    const page = await (await fetch(`${other}/docs/api/dream`)).text();
+    assert.match(page, /Served at https:\/\/door\.example/);
+    assert.doesNotMatch(page, /id="try"/);
+    assert.match(await (await fetch(`${other}/docs/api/fuse`)).text(), /id="try"/);
+  });
 });
 
-test('a file that is not there is not found', () => {
-  assert.equal(fileAt('index.html').status, 404);
-  assert.equal(fileAt('../package.json').status, 404);
-  assert.equal(fileAt('docs.js').status, 200);
+describe('in a browser', () => {
+  const kinds = ['/docs', '/docs?q=score', '/docs/api/fuse', '/docs/api/dream', '/docs/guides/checkout'];
+  const others = [
+    ...documented.map(({ id }) => `/docs/api/${id}`),
+    ...guides.map((name) => `/docs/guides/${name}`),
+  ];
+
+  for (const form of forms) {
+    test(`${form.width} px, ${form.colorScheme}: axe finds nothing, nothing overflows`, skip, async () => {
+      const { page, complaints } = await openPage(browser, `${origin}/docs`, asOptions(form));
+      for (const path of kinds) {
+        await page.goto(origin + path);
+        await assertAccessible(page, path);
+        const name = path.replaceAll(/[^a-z]+/gi, '-');
+        await picture(page, `${name.slice(1)}-${form.width}-${form.colorScheme}`);
+      }
+      assert.deepEqual(complaints, []);
+      await page.context().close();
+    });
+  }
+
+  for (const form of [forms[0], forms[3]]) {
+    test(`${form.width} px, ${form.colorScheme}: every operation and guide passes axe`, skip, async () => {
+      const { page } = await openPage(browser, `${origin}/docs`, asOptions(form));
+      for (const path of others) {
+        await page.goto(origin + path);
+        await assertAccessible(page, path);
+      }
+      await page.context().close();
+    });
+  }
+
+  test('a request is sent from the page, and its answer shown', skip, async () => {
+    const { page, complaints } = await openPage(browser, `${origin}/docs/api/fuse`);
+    await page.getByRole('button', { name: 'Send POST' }).click();
+    const state = page.locator('#try-state');
+    await state.filter({ hasText: '200 OK in' }).waitFor();
+    const answer = JSON.parse(await page.locator('#try-answer').innerText()) as { results: unknown[] };
+    assert.equal(answer.results.length, 2);
+    await assertAccessible(page);
+    await page.locator('#try-body').fill('{"query": 1}');
+    await page.getByRole('button', { name: 'Send POST' }).click();
+    await state.filter({ hasText: '422' }).waitFor();
+    assert.match(await page.locator('#try-answer').innerText(), /"loc"/);
+    assert.deepEqual(
+      complaints.filter((text) => !/422/.test(text)),
+      [],
+    );
+    await page.context().close();
+  });
+
+  test('a key is sent, and goes along to the next page of the tab', skip, async () => {
+    const { page } = await openPage(browser, `${origin}/docs/api/fuse`);
+    await page.getByLabel('API key').fill('fg_nobody');
+    await page.getByRole('button', { name: 'Send POST' }).click();
+    await page.locator('#try-answer').filter({ hasText: 'invalid_api_key' }).waitFor();
+    await page.goto(`${origin}/docs/api/normalize`);
+    assert.equal(await page.getByLabel('API key').inputValue(), 'fg_nobody');
+    await page.context().close();
+  });
+
+  test('by keyboard alone: search, open, send', skip, async () => {
+    const { page } = await openPage(browser, `${origin}/docs`);
+    for (let presses = 0; presses < 15; presses += 1) {
+      await page.keyboard.press('Tab');
+      if ((await page.evaluate('document.activeElement.id')) === 'q') break;
+    }
+    await page.keyboard.type('version');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/q=version/);
+    await page.locator('.found a[href="/docs/api/version"]').focus();
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/api\/version/);
+    await page.getByRole('button', { name: 'Send GET' }).focus();
+    await page.keyboard.press('Enter');
+    await page
+      .locator('#try-state')
+      .filter({ hasText: /404|200/ })
+      .waitFor();
+    await page.context().close();
+  });
+
+  test('without script everything can be read and searched', skip, async () => {
+    const { page } = await openPage(browser, `${origin}/docs`, { javaScriptEnabled: false });
+    await page.getByLabel('Search the reference').fill('bigrams');
+    await page.getByRole('button', { name: 'Search' }).click();
+    await page.locator('.found a[href="/docs/api/fuse"]').click();
+    await page.getByRole('heading', { level: 1, name: 'Re-rank' }).waitFor();
+    assert.equal(await page.locator('#try').isVisible(), false);
+    await page.context().close();
+  });
 });

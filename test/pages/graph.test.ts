@@ -5,6 +5,7 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { fill, receiptOf } from '../door/fill.js';
 import { explored, startDoor, startTestExploration, type DoorClient } from '../door/fixture.js';
 import { openTestStore } from '../outreach/fixture.js';
+import { assertAccessible } from './axe.js';
 import { launch, skipBrowser } from './browser.js';
 
 const skip = { skip: skipBrowser };
@@ -113,6 +114,7 @@ async function assertReadable(page: Page): Promise<void> {
   assert.ok(overflow <= 0, `${overflow} px wider than the window`);
   const [contrast, where] = await page.evaluate<[number, string]>(lowestContrast);
   assert.ok(contrast >= 4.5, `contrast ${contrast} of ${where}`);
+  await assertAccessible(page);
 }
 
 /** Runs a script on the pixels of the drawing, RGBA words in `words`, `width` in a row. */
@@ -254,6 +256,34 @@ describe('finding', () => {
     await page.context().close();
   });
 
+  test('a search says that nothing is near, or marks what it found in the drawing', skip, async () => {
+    const { page } = await open(alike, '/graph?text=zzzzqqq');
+    await page.getByText('No fragment is near this text. The most similar one has').waitFor();
+    assert.equal(await page.locator('#list tbody tr').count(), 0);
+    await page.goto(page.url().replace('zzzzqqq', 'sourdough+bread'));
+    await page.getByText(/What the search found \(6\) stands out/).waitFor({ timeout: 30_000 });
+    assert.equal(await page.locator('#list tbody tr').count(), 6);
+    await picture(page, 'search');
+    await page.context().close();
+  });
+
+  test('an opened fragment has an address, which opens it again, and a status in words', skip, async () => {
+    const { page } = await open(alike);
+    await drawn(page);
+    await page.locator('#list a[data-receipt]').first().click();
+    await page.locator('#detail').getByText('Verified').waitFor();
+    const address = page.url();
+    assert.match(address, /\/graph#fragment=.+/);
+    const title = await page.locator('#detail-title').innerText();
+    await page.getByText('nobody has reviewed').waitFor();
+    const again = await page.context().newPage();
+    await again.goto(address);
+    await again.locator('#detail-title').filter({ hasText: title }).waitFor();
+    await page.keyboard.press('Escape');
+    assert.doesNotMatch(page.url(), /#/);
+    await page.context().close();
+  });
+
   test('by keyboard alone', skip, async () => {
     const { page } = await open(some);
     await drawn(page);
@@ -306,7 +336,8 @@ describe('without', () => {
 
   test('fragments it says so', skip, async () => {
     const { page, complaints } = await open(none);
-    await page.getByText('Fragments, the newest first: none.').waitFor();
+    await page.getByText('No fragment has been left here yet.').waitFor();
+    assert.equal(await page.getByRole('link', { name: 'a form that sends it' }).count(), 1);
     assert.equal(await page.locator('#picture').isVisible(), false);
     await picture(page, 'empty');
     assert.deepEqual(complaints, []);
@@ -357,7 +388,7 @@ test('10,000 fragments are drawn, and moving them keeps up', { ...skip, timeout:
   const { page, complaints } = await open(large);
   await page.getByRole('status').filter({ hasText: 'Placing' }).waitFor({ timeout: 60_000 });
   await drawn(page, 150_000);
-  assert.match(await page.getByRole('status').innerText(), /^10000 fragments/);
+  assert.match(await page.getByRole('status').innerText(), /^10,000 fragments/);
   await picture(page, '10000');
   const manyMs = await medianFrameMs(page);
   // Drawn by software on a machine that others use: the measure is a drawing of few in the same run.

@@ -11,6 +11,7 @@ import { unsubscribePage } from '../../src/pages/unsubscribe.js';
 import { findOptout } from '../../src/store/optouts.js';
 import { systemClock } from '../../src/system/clock.js';
 import { FailingStore, newUnitId, openTestStore, request, secrets } from '../outreach/fixture.js';
+import { assertAccessible } from './axe.js';
 import { launch, skipBrowser } from './browser.js';
 
 const failing = new FailingStore(await openTestStore());
@@ -118,6 +119,7 @@ async function assertReadable(page: Page): Promise<void> {
   assert.ok(overflow <= 0, `${overflow} px wider than the window`);
   const contrast = Number(await page.evaluate(lowestContrast));
   assert.ok(contrast >= 4.5, `contrast ${contrast}`);
+  await assertAccessible(page);
 }
 
 const skip = { skip: skipBrowser };
@@ -211,5 +213,5 @@ test('a file that is not there is not found', () => {
   const status = (file: string): number =>
     handlers.file(request({ input: undefined, path: { file } })).status;
   assert.deepEqual(['site.css', 'unsubscribe.js', 'icon.svg'].map(status), [200, 200, 200]);
-  assert.deepEqual(['', 'page.ts', '../pages/site.css', 'docs.css'].map(status), [404, 404, 404, 404]);
+  assert.deepEqual(['', 'page.ts', '../pages/site.css', 'docs.ts'].map(status), [404, 404, 404, 404]);
 });

@@ -1,0 +1,85 @@
+/** Where two texts differ, word by word: by the longest common subsequence of their words. */
+
+/** A part of both texts: the same on both sides, or what one side has in the other's place. */
+export interface Difference {
+  readonly before: string;
+  readonly after: string;
+}
+
+/** Words up to which the table is made: its cost is their product. */
+const mostWords = 200;
+
+/** Lengths of the longest common subsequences of what is left of both from each place on. */
+function table(left: readonly string[], right: readonly string[]): Uint16Array {
+  const width = right.length + 1;
+  const lengths = new Uint16Array((left.length + 1) * width);
+  for (let row = left.length - 1; row >= 0; row -= 1) {
+    for (let column = right.length - 1; column >= 0; column -= 1) {
+      const at = row * width + column;
+      const same = left[row] === right[column];
+      lengths[at] = same
+        ? (lengths[at + width + 1] ?? 0) + 1
+        : Math.max(lengths[at + width] ?? 0, lengths[at + 1] ?? 0);
+    }
+  }
+  return lengths;
+}
+
+/** The parts of two lists of words, in order; neighbours of a kind are one. */
+function aligned(left: readonly string[], right: readonly string[]): Difference[] {
+  if (left.length > mostWords || right.length > mostWords) {
+    return [{ before: left.join(''), after: right.join('') }];
+  }
+  const [lengths, width] = [table(left, right), right.length + 1];
+  const parts: Difference[] = [];
+  let [row, column, before, after] = [0, 0, '', ''];
+  const flush = (): void => {
+    if (before !== '' || after !== '') parts.push({ before, after });
+    [before, after] = ['', ''];
+  };
+  while (row < left.length || column < right.length) {
+    const [from, to] = [left[row], right[column]];
+    if (from !== undefined && from === to) {
+      flush();
+      parts.push({ before: from, after: from });
+      [row, column] = [row + 1, column + 1];
+      continue;
+    }
+    const down = lengths[(row + 1) * width + column] ?? 0;
+    const aside = lengths[row * width + column + 1] ?? 0;
+    if (from !== undefined && (to === undefined || down >= aside)) {
+      before += from;
+      row += 1;
+    } else {
+      after += to ?? '';
+      column += 1;
+    }
+  }
+  flush();
+  return parts;
+}
+
+/** A difference without what both sides begin and end with, which becomes parts of its own. */
+function trimmed({ before, after }: Difference): Difference[] {
+  const [left, right] = [Array.from(before), Array.from(after)];
+  const shorter = Math.min(left.length, right.length);
+  let head = 0;
+  while (head < shorter && left[head] === right[head]) head += 1;
+  let tail = 0;
+  while (tail < shorter - head && left.at(-1 - tail) === right.at(-1 - tail)) tail += 1;
+  const same = (text: string): Difference => ({ before: text, after: text });
+  return [
+    same(left.slice(0, head).join('')),
+    {
+      before: left.slice(head, left.length - tail).join(''),
+      after: right.slice(head, right.length - tail).join(''),
+    },
+    same(left.slice(left.length - tail).join('')),
+  ].filter((part) => part.before !== '' || part.after !== '');
+}
+
+/** The parts of two texts; joined, each side is its text again. */
+export function differences(before: string, after: string): Difference[] {
+  const words = (text: string): string[] => text.match(/\s+|[^\s]+/gu) ?? [];
+  return aligned(words(before), words(after)).flatMap(trimmed);
+}

@@ -1,0 +1,116 @@
+/** Candidates out of what a person pastes: lines, JSON, or a response of Elasticsearch or OpenSearch. */
+
+/** Text members by the names that candidates most often have them under, the likeliest first. */
+const usualFields = ['text', 'content', 'body', 'passage', 'description', 'title', 'name'];
+
+const isObject = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isNumber = (value) => typeof value === 'number' && Number.isFinite(value);
+
+/** Members of an object that are text, inner ones as `a.b`; an array of texts is one text. */
+function textsOf(value, prefix = '', depth = 0) {
+  if (!isObject(value) || depth > 4) return [];
+  return Object.entries(value).flatMap(([name, member]) => {
+    if (typeof member === 'string') return [[prefix + name, member]];
+    if (Array.isArray(member) && member.length > 0 && member.every((each) => typeof each === 'string'))
+      return [[prefix + name, member.join('\n')]];
+    return textsOf(member, `${prefix}${name}.`, depth + 1);
+  });
+}
+
+/** The names of all text members, and the one that most likely is the text. */
+function fieldsOf(texts) {
+  const lengths = new Map();
+  for (const each of texts)
+    for (const [name, text] of each) lengths.set(name, (lengths.get(name) ?? 0) + text.length);
+  const names = [...lengths.keys()].filter((name) => name !== 'id' && name !== '_id');
+  const usual = usualFields.find((name) => names.includes(name));
+  const longest = [...names].sort((a, b) => lengths.get(b) - lengths.get(a))[0];
+  return { names, likely: usual ?? longest };
+}
+
+/** Docs out of objects: `idOf`, `scoreOf` and `sourceOf` say where a candidate has what. */
+function fromObjects(items, kind, field, { idOf, scoreOf, sourceOf }) {
+  const texts = items.map((item) => textsOf(sourceOf(item)));
+  const { names, likely } = fieldsOf(texts);
+  const chosen = names.includes(field) ? field : likely;
+  if (chosen === undefined) return { problem: `No candidate of this ${kind} has a text.` };
+  const docs = items.map((item, index) => {
+    const text = texts[index].find(([name]) => name === chosen)?.[1] ?? '';
+    const score = scoreOf(item);
+    return { id: String(idOf(item) ?? index + 1), text, ...(isNumber(score) ? { dense_score: score } : {}) };
+  });
+  return { docs, kind, fields: names, field: chosen };
+}
+
+const ofHit = {
+  idOf: (hit) => hit._id,
+  scoreOf: (hit) => hit._score,
+  sourceOf: (hit) => hit._source ?? hit.fields,
+};
+const ofDoc = {
+  idOf: (doc) => doc.id ?? doc._id,
+  scoreOf: (doc) => doc.dense_score ?? doc.score ?? doc._score,
+  sourceOf: (doc) => doc,
+};
+
+function fromArray(items, kind, field) {
+  if (items.length === 0) return { problem: 'This list is empty.' };
+  if (items.every((item) => typeof item === 'string'))
+    return { docs: items.map((text, index) => ({ id: String(index + 1), text })), kind, fields: [] };
+  if (!items.every(isObject)) return { problem: 'Each candidate must be a text or an object.' };
+  const isHits = items.every((item) => isObject(item._source) || isObject(item.fields));
+  return fromObjects(items, kind, field, isHits ? ofHit : ofDoc);
+}
+
+function fromJson(value, field) {
+  if (Array.isArray(value)) return fromArray(value, 'JSON array', field);
+  if (Array.isArray(value?.hits?.hits)) return fromArray(value.hits.hits, 'search response', field);
+  for (const name of ['docs', 'documents', 'texts', 'results', 'hits']) {
+    if (!Array.isArray(value?.[name])) continue;
+    const query = typeof value.query === 'string' ? { query: value.query } : {};
+    return { ...fromArray(value[name], `JSON with "${name}"`, field), ...query };
+  }
+  return { problem: 'This JSON has no candidates: no array, no "docs", no "documents", no "hits".' };
+}
+
+function tryJson(text) {
+  try {
+    return { value: JSON.parse(text) };
+  } catch (error) {
+    return { error: error.message };
+  }
+}
+
+/** Lines, with a score behind a tab where each line has one. */
+function fromLines(lines) {
+  const scored = lines.map((line) => /^(.*)\t\s*(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)\s*$/.exec(line));
+  const hasScores = scored.every((match) => match !== null);
+  const docs = lines.map((line, index) => {
+    const id = String(index + 1);
+    const [, text, score] = (hasScores && scored[index]) || [];
+    return hasScores ? { id, text: text.trim(), dense_score: Number(score) } : { id, text: line.trim() };
+  });
+  return { docs, kind: 'lines', fields: [] };
+}
+
+/**
+ * Reads what was pasted: `{docs, kind, fields, field?, query?}`, or `{problem}`, a sentence. `field`: the text
+ * member to take, where there is such a one.
+ */
+export function readDocs(pasted, field = '') {
+  const text = pasted.trim();
+  if (text === '') return { problem: 'Paste at least one candidate.' };
+  const lines = text.split(/\r?\n/).filter((line) => line.trim() !== '');
+  if (!/^[[{]/.test(text)) return fromLines(lines);
+  const whole = tryJson(text);
+  if (whole.error === undefined) return fromJson(whole.value, field);
+  const each = lines.map(tryJson);
+  if (lines.length > 1 && each.every(({ error }) => error === undefined))
+    return fromArray(
+      each.map(({ value }) => value),
+      'JSON lines',
+      field,
+    );
+  if (text.startsWith('[') && !/^\[\s*(?:["{[\]]|-?\d|true|false|null)/.test(text)) return fromLines(lines);
+  return { problem: `This begins like JSON and is none: ${whole.error}` };
+}

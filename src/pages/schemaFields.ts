@@ -1,0 +1,128 @@
+/** The fields of a JSON Schema (draft 2020-12, as OpenAPI 3.1 documents hold it) as HTML lists. */
+import { escapeHtml } from './page.js';
+
+/** A schema, as far as our own documents go. */
+export interface Schema {
+  readonly $ref?: string;
+  readonly type?: string | readonly string[];
+  readonly description?: string;
+  readonly enum?: readonly unknown[];
+  readonly const?: unknown;
+  readonly default?: unknown;
+  readonly format?: string;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly minItems?: number;
+  readonly maxItems?: number;
+  readonly items?: Schema;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  readonly additionalProperties?: Schema | boolean;
+  readonly anyOf?: readonly Schema[];
+  readonly oneOf?: readonly Schema[];
+  readonly allOf?: readonly Schema[];
+}
+
+/** The schemas that others refer to, by name. */
+export type Schemas = Readonly<Record<string, Schema>>;
+
+/** A description's words: what stands between backticks is code. */
+export function inlineHtml(text: string): string {
+  return text
+    .split('`')
+    .map((part, at) => (at % 2 === 1 ? `<code>${escapeHtml(part)}</code>` : escapeHtml(part)))
+    .join('');
+}
+
+function nameOf(reference: string): string {
+  return reference.slice(reference.lastIndexOf('/') + 1);
+}
+
+/** A schema with what its reference says; a description beside the reference wins. */
+function resolved(schema: Schema, schemas: Schemas): Schema {
+  if (schema.$ref === undefined) return schema;
+  return { ...schemas[nameOf(schema.$ref)], ...schema };
+}
+
+function valueHtml(value: unknown): string {
+  return `<code>${escapeHtml(JSON.stringify(value))}</code>`;
+}
+
+/** The schemas of which a value must fit one. */
+function choices(schema: Schema): readonly Schema[] {
+  return schema.anyOf ?? schema.oneOf ?? [];
+}
+
+/** A schema's type in words. */
+function typeHtml(schema: Schema, schemas: Schemas): string {
+  const { type, items, const: only, enum: values } = schema;
+  if (only !== undefined) return `always ${valueHtml(only)}`;
+  if (values !== undefined) return `one of ${values.map(valueHtml).join(', ')}`;
+  const among = choices(schema);
+  if (among.length > 0) return among.map((each) => typeHtml(resolved(each, schemas), schemas)).join(' or ');
+  const types = typeof type === 'string' ? [type] : (type ?? ['any value']);
+  return types
+    .map((each) => {
+      if (each !== 'array' || items === undefined) return each;
+      return `array of ${typeHtml(resolved(items, schemas), schemas)}`;
+    })
+    .join(' or ');
+}
+
+function bounds(least: number | undefined, most: number | undefined, unit: string): string[] {
+  const grouped = (value: number): string => value.toLocaleString('en');
+  if (least !== undefined && most !== undefined) return [`${grouped(least)} to ${grouped(most)}${unit}`];
+  if (least !== undefined) return [`at least ${grouped(least)}${unit}`];
+  return most === undefined ? [] : [`at most ${grouped(most)}${unit}`];
+}
+
+/** What a value must hold besides its type. */
+function limitsHtml(schema: Schema): string {
+  const words = [
+    ...bounds(schema.minimum, schema.maximum, ''),
+    ...bounds(schema.minLength, schema.maxLength, ' characters'),
+    ...bounds(schema.minItems, schema.maxItems, ' items'),
+    ...(schema.format === undefined ? [] : [`format ${escapeHtml(schema.format)}`]),
+    ...(schema.default === undefined ? [] : [`default ${valueHtml(schema.default)}`]),
+  ];
+  return words.length === 0 ? '' : ` <span class="limits">${words.join(', ')}</span>`;
+}
+
+/** Where a field stands. */
+export interface FieldPlace {
+  readonly schemas: Schemas;
+  /** Whether it is said that a field is required: of requests alone. */
+  readonly sent: boolean;
+  /** Names of the schemas around it, none of which is shown again. */
+  readonly path?: readonly string[];
+}
+
+/** One field with what it may hold. */
+export function fieldHtml(name: string, given: Schema, required: boolean, place: FieldPlace): string {
+  const { schemas, sent } = place;
+  const schema = resolved(given, schemas);
+  const need = required && sent ? ' <strong class="required">required</strong>' : '';
+  const words = schema.description === undefined ? '' : `<p>${inlineHtml(schema.description)}</p>`;
+  const type = `<span class="type">${typeHtml(schema, schemas)}</span>`;
+  return `<dt><code>${escapeHtml(name)}</code> ${type}${need}${limitsHtml(schema)}</dt>
+<dd>${words}${fieldsHtml(given, place)}</dd>`;
+}
+
+/** The fields of an object, of an array's items, or of each choice; empty where there are none. */
+export function fieldsHtml(given: Schema, place: FieldPlace): string {
+  const { schemas, path = [] } = place;
+  const name = given.$ref === undefined ? undefined : nameOf(given.$ref);
+  if (name !== undefined && path.includes(name)) return '';
+  const inner = name === undefined ? place : { ...place, path: [...path, name] };
+  const schema = resolved(given, schemas);
+  const { properties = {}, required = [], items, additionalProperties: others } = schema;
+  const fields = Object.entries(properties).map(([field, each]) =>
+    fieldHtml(field, each, required.includes(field), inner),
+  );
+  if (typeof others === 'object') fields.push(fieldHtml('(any name)', others, false, inner));
+  if (fields.length > 0) return `<dl class="fields">${fields.join('\n')}</dl>`;
+  if (items !== undefined) return fieldsHtml(items, inner);
+  return [...choices(schema), ...(schema.allOf ?? [])].map((each) => fieldsHtml(each, inner)).join('');
+}

@@ -1,0 +1,22 @@
+/** Pages by axe-core, the engine of accessibility rules (WCAG 2.2 and best practices), in the browser. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { Page } from 'playwright-core';
+
+const engine = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+interface Violation {
+  readonly id: string;
+  readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[];
+}
+
+/** Asserts that a page as it stands breaks no rule of axe-core and is not wider than its window. */
+export async function assertAccessible(page: Page, what = page.url()): Promise<void> {
+  await page.evaluate(engine);
+  const { violations } = await page.evaluate<{ violations: Violation[] }>('axe.run()');
+  const found = violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' | ')}`);
+  assert.deepEqual(found, [], what);
+  const overflow = Number(await page.evaluate('document.documentElement.scrollWidth - innerWidth'));
+  assert.ok(overflow <= 0, `${what} is ${overflow} px wider than the window`);
+}

@@ -1,0 +1,33 @@
+/** A server with the pages that need no store, and POST /v1/fuse with the static model. */
+import { routes, type RouteId } from '../../src/contract/routes.js';
+import type { Handler } from '../../src/contract/exchange.js';
+import { servedRoute } from '../../src/http/pipeline.js';
+import { banner } from '../../src/info/banner.js';
+import { openapi } from '../../src/info/openapi.js';
+import { native } from '../../src/native/addon.js';
+import { docsHandlers } from '../../src/pages/docs.js';
+import { homeForAll } from '../../src/pages/home.js';
+import { pageFile } from '../../src/pages/page.js';
+import { fuseHandler } from '../../src/search/fuse.js';
+import { refusalOffLoop } from '../../src/search/refusalOffLoop.js';
+import { openTiers, testAccess } from '../access/fixture.js';
+import { door, gateway } from '../contract/examples.js';
+import { startServer } from '../http/fixture.js';
+import { staticMode } from '../search/embedding.js';
+
+/** Starts it; the origin of its pages. `doorAddress`: where the door is, if elsewhere. */
+export async function startSite(doorAddress: string | null = null): Promise<string> {
+  const handlers: readonly (readonly [RouteId, Handler<never>])[] = [
+    ['banner', homeForAll([{ id: 'static-256', immediate: true }], banner)],
+    ['openapi', openapi()],
+    ['fuse', fuseHandler({ ...native, refusalOffLoop: refusalOffLoop(), embedMode: staticMode() })],
+    ['pageFile', pageFile()],
+    ...Object.entries(docsHandlers({ gateway: gateway(), door: door('/'), doorAddress })).map(
+      ([id, handler]) => [id as RouteId, handler as Handler<never>] as const,
+    ),
+  ];
+  const parts = { checkJson: native.checkJson, access: testAccess({ tiers: openTiers() }) };
+  const served = handlers.map(([id, handler]) => servedRoute({ ...routes[id], id }, handler, parts));
+  const { port } = await startServer({ routes: served });
+  return `http://127.0.0.1:${port}`;
+}
