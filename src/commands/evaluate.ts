@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { InvalidArgumentError, Option, type Command } from 'commander';
+import { stemmers } from '../contract/analyzer.js';
 import { tokenizers } from '../contract/fuse.js';
 import type { Embedder, InstalledModel } from '../models/embedder.js';
 import { localEmbedder, type OpenSession } from '../models/localEmbedder.js';
@@ -34,6 +35,7 @@ export interface EvaluateOptions {
   readonly qrels: string;
   readonly candidates: number;
   readonly tokenizer: (typeof tokenizers)[number];
+  readonly analyzer: string;
   readonly threads: number;
   readonly json?: boolean;
   readonly plot?: string;
@@ -85,7 +87,7 @@ async function rankCollection(
   parts: EvaluateParts,
   model: InstalledModel,
   collection: Collection,
-  { candidates, tokenizer, threads }: EvaluateOptions,
+  { candidates, tokenizer, analyzer, threads }: EvaluateOptions,
 ): Promise<QueryRankings[]> {
   const folder = mkdtempSync(join(tmpdir(), 'fusegate-evaluate-'));
   const display = progressOn(parts.progressTo, 'docs');
@@ -99,7 +101,7 @@ async function rankCollection(
     const bring = bringer(mode, () => wrong);
     const { fuser } = mode;
     const { FuseOutcome } = parts;
-    const ranking = { fuser, FuseOutcome, model: model.id, tokenizer, candidates, bring };
+    const ranking = { fuser, FuseOutcome, model: model.id, tokenizer, analyzer, candidates, bring };
     if (model.kind === 'onnx') await embedDocs(ranking, collection, display.progress);
     return await rankAll(ranking, collection, display.progress);
   } finally {
@@ -123,8 +125,8 @@ export async function evaluate(
   } catch (error) {
     return { wrong: error instanceof Error ? error.message : String(error) };
   }
-  const { tokenizer, candidates } = options;
-  const facts = { model: model.id, digest: model.digest, tokenizer, candidates };
+  const { tokenizer, analyzer, candidates } = options;
+  const facts = { model: model.id, digest: model.digest, tokenizer, analyzer, candidates };
   const evaluation = evaluationOf(collection, rankings, facts);
   const name = basename(resolve(folder));
   const printed =
@@ -158,6 +160,11 @@ export function addEvaluate(
     .option('--qrels <file>', 'file of the judgements in the folder', 'qrels.tsv')
     .option('--candidates <count>', 'docs of a request: the best by BM25', count(1), 100)
     .addOption(new Option('--tokenizer <name>', 'of BM25').choices(tokenizers).default('ws'))
+    .addOption(
+      new Option('--analyzer <name>', 'of BM25: plain, or a language')
+        .choices(['plain', ...stemmers])
+        .default('plain'),
+    )
     .option('--threads <count>', 'threads that make a text’s vector', count(1), 1)
     .option('--json', 'print JSON')
     .option('--plot <file>', 'write a plot (SVG)')

@@ -21,6 +21,7 @@ export interface Evaluation {
   /** SHA-256 of the model. */
   readonly digest: string;
   readonly tokenizer: string;
+  readonly analyzer: string;
   readonly candidates: number;
   /** Of the intervals. */
   readonly confidence: number;
@@ -32,7 +33,7 @@ export interface Evaluation {
 }
 
 /** What was evaluated, and how. */
-export type EvaluationFacts = Pick<Evaluation, 'model' | 'digest' | 'tokenizer' | 'candidates'>;
+export type EvaluationFacts = Pick<Evaluation, 'model' | 'digest' | 'tokenizer' | 'analyzer' | 'candidates'>;
 
 function summed(
   queries: readonly JudgedQuery[],
@@ -86,9 +87,10 @@ function table(title: string, scope: Evaluation['whole']): string[] {
 
 /** The tables for people. */
 export function renderEvaluation(name: string, evaluation: Evaluation): string {
-  const { docs, judged, model, tokenizer, candidates, samples, whole, request } = evaluation;
+  const { docs, judged, model, tokenizer, analyzer, candidates, samples, whole, request } = evaluation;
+  const cut = analyzer === 'plain' ? tokenizer : `${tokenizer}, analyzer ${analyzer}`;
   return [
-    `${name}: ${docs} docs, ${judged} judged queries, model ${model}, tokenizer ${tokenizer}`,
+    `${name}: ${docs} docs, ${judged} judged queries, model ${model}, tokenizer ${cut}`,
     '',
     ...table('Whole collection', whole),
     ...table(`The ${candidates} best of each query by BM25 as the request`, request),

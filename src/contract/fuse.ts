@@ -1,5 +1,6 @@
 /** `POST /v1/fuse` on the wire (contract, FuseRequest and FuseResponse; the rest are marked extensions). */
 import typia, { type tags } from 'typia';
+import { analyzerFaults, stemmers, type FuseAnalyzer } from './analyzer.js';
 import { keyHeadersType } from './key.js';
 import { keyedProblems, mebibyte, type ResourceRoutes } from './route.js';
 import { post } from './schema/route.js';
@@ -71,6 +72,14 @@ export interface FuseRequest {
   return_text?: boolean;
   /** True: each result says what its score is made of. */
   explain?: boolean;
+  /**
+   * How tokens become terms, with the tokenizer `ws`: `plain`, or a language for its stemmer and stop words
+   * (arabic, armenian, basque, catalan, czech, danish, dutch, english, esperanto, estonian, finnish, french,
+   * german, greek, hindi, hungarian, indonesian, irish, italian, lithuanian, nepali, norwegian, persian,
+   * polish, portuguese, romanian, russian, serbian, sesotho, spanish, swedish, tamil, turkish, ukrainian,
+   * yiddish), or settings one by one. With `explain`, results list the terms that matched.
+   */
+  analyzer?: string | FuseAnalyzer;
 }
 
 /** What a request that leaves a field out gets. */
@@ -83,6 +92,22 @@ export const fuseDefaults = {
   return_text: true,
   explain: false,
 } as const satisfies Partial<FuseRequest>;
+
+/** A term of the query that a text has. */
+export interface FuseTerm {
+  /** The term as the analyzer makes it. */
+  term: string;
+  /** Tokens of the text that stand for it, up to 10 different ones. */
+  matched: string[];
+  /** How often the text has it. */
+  tf: number & Integer & tags.Minimum<1>;
+  /** How many docs have it. */
+  df: number & Integer & tags.Minimum<0>;
+  /** How rare it is: ln(1 + (N − df + 0.5) / (df + 0.5)). */
+  idf: number;
+  /** What it brought to `bm25_score`; the parts of a text sum to it within 1e-12. */
+  part: number;
+}
 
 /** What a fused score is made of; the parts sum to it within 1e-12. */
 export interface FuseExplanation {
@@ -98,6 +123,8 @@ export interface FuseExplanation {
   bm25_rank: number & Integer & tags.Minimum<1>;
   /** Rank by dense score alone, from 1. */
   dense_rank: number & Integer & tags.Minimum<1>;
+  /** The query's terms that the text has; present when the request named an `analyzer`. */
+  terms?: FuseTerm[];
 }
 
 /** One result. */
@@ -142,8 +169,9 @@ export interface FuseResponse {
   warnings?: FuseWarning[];
 }
 
-function fuseRules({ weights, entity_map: entityMap }: FuseRequest): ValidationError[] {
-  const errors: ValidationError[] = [];
+function fuseRules(request: FuseRequest): ValidationError[] {
+  const { weights, entity_map: entityMap, analyzer, tokenizer } = request;
+  const errors = analyzerFaults(analyzer, tokenizer);
   if (entityMap != null && Object.hasOwn(entityMap, '')) {
     errors.push(valueError(['body', 'entity_map'], 'an empty key matches nothing', entityMap));
   }
@@ -156,13 +184,14 @@ function fuseRules({ weights, entity_map: entityMap }: FuseRequest): ValidationE
 const [requestType, fuseResponseType] = wireTypes(typia.json.schemas<[FuseRequest, FuseResponse]>(), {
   method: fuseMethods,
   tokenizer: tokenizers,
+  stemmer: stemmers,
 });
 
 /** The body of POST /v1/fuse. */
 export const fuseRequestType = bodyType(requestType, typia.createIs<FuseRequest>(), {
   rules: fuseRules,
   defaults: fuseDefaults,
-  extensions: ['weights', 'rrf_k', 'k1', 'b', 'return_text', 'explain'],
+  extensions: ['weights', 'rrf_k', 'k1', 'b', 'return_text', 'explain', 'analyzer'],
 });
 
 const fuseRequest: FuseRequest = {

@@ -26,6 +26,8 @@ export interface EvaluationParts {
   readonly FuseOutcome: typeof FuseOutcome;
   readonly model: string;
   readonly tokenizer: NonNullable<FuseRequest['tokenizer']>;
+  /** `plain`, or a language. */
+  readonly analyzer: string;
   /** Docs of a query that make its request. */
   readonly candidates: number;
   /** Brings the vectors that are missing. @throws Error where it cannot */
@@ -87,8 +89,9 @@ async function rank(
   docs: readonly CollectionText[],
   places: readonly number[],
 ): Promise<Rankings> {
-  const { model, tokenizer } = parts;
-  const asked = { query, tokenizer, explain: true, return_text: false };
+  const { model, tokenizer, analyzer } = parts;
+  const analyzed = analyzer === 'plain' ? {} : { analyzer };
+  const asked = { query, tokenizer, ...analyzed, explain: true, return_text: false };
   const listed = places.map((place) => ({ id: String(place), text: docs[place]?.text ?? '' }));
   const rrf = await ask(parts, { ...asked, method: 'rrf', embed_model: model, docs: listed });
   // The same scores once more: numbers come back from JSON as they were.

@@ -7,6 +7,7 @@
  * BM25 part plus the dense part, each part weight * (score / largest absolute score). So an answer is the
  * service's to the last bit.
  */
+import { formOf, queryTerms, type ReferenceAnalyzer } from './analyzer.js';
 import { logarithm } from './logarithm.js';
 import { foldText, isWordCharacter } from './unicode.js';
 
@@ -23,12 +24,23 @@ export interface ReferenceRequest {
   readonly b?: number | undefined;
   readonly return_text?: boolean | undefined;
   readonly explain?: boolean | undefined;
+  readonly analyzer?: string | ReferenceAnalyzer | undefined;
 }
 
 export interface ReferenceDoc {
   readonly id: string;
   readonly text: string;
   readonly dense_score: number;
+}
+
+/** A term of the query that a document has. */
+export interface ReferenceTerm {
+  readonly term: string;
+  readonly matched: readonly string[];
+  readonly tf: number;
+  readonly df: number;
+  readonly idf: number;
+  readonly part: number;
 }
 
 /** How one document's fused score came about. */
@@ -39,6 +51,7 @@ export interface Explanation {
   readonly dense_part: number;
   readonly bm25_rank: number;
   readonly dense_rank: number;
+  readonly terms?: readonly ReferenceTerm[];
 }
 
 export interface ReferenceResult extends ReferenceDoc {
@@ -95,24 +108,49 @@ function occurrences(term: string, tokens: readonly string[]): number {
   return tokens.filter((token) => token === term).length;
 }
 
-/** BM25 score of every document against the query, over these documents alone. */
-export function bm25(query: readonly string[], docs: readonly string[][], k1: number, b: number): number[] {
+/** What each of the query's terms brings to every document, over these documents alone. */
+function termParts(query: readonly string[], docs: readonly string[][], k1: number, b: number) {
   const averageLength = docs.reduce((sum, tokens) => sum + tokens.length, 0) / docs.length;
-  if (averageLength === 0) return docs.map(() => 0);
   const terms = Array.from(new Set(query), (term) => {
     const df = docs.filter((tokens) => tokens.includes(term)).length;
     const idf = logarithm(1 + (docs.length - df + 0.5) / (df + 0.5));
-    return { term, weight: occurrences(term, query) * idf };
+    return { term, df, idf, weight: occurrences(term, query) * idf };
   });
-  return docs.map((tokens) => {
-    let score = 0;
-    for (const { term, weight } of terms) {
+  return docs.map((tokens) =>
+    terms.flatMap(({ term, df, idf, weight }) => {
       const tf = occurrences(term, tokens);
       const tfPart = tf / (tf + k1 * (1 - b + (b * tokens.length) / averageLength));
-      if (tf > 0) score += weight * tfPart;
-    }
-    return score;
-  });
+      return tf === 0 ? [] : [{ term, tf, df, idf, part: weight * tfPart }];
+    }),
+  );
+}
+
+/** BM25 score of every document against the query, over these documents alone. */
+export function bm25(query: readonly string[], docs: readonly string[][], k1: number, b: number): number[] {
+  return termParts(query, docs, k1, b).map((terms) => terms.reduce((sum, { part }) => sum + part, 0));
+}
+
+/** An analyzer by its settings. */
+function settingsOf(analyzer: ReferenceRequest['analyzer'] = 'plain'): ReferenceAnalyzer {
+  if (typeof analyzer !== 'string') return analyzer;
+  if (analyzer === 'plain') return {};
+  // Of the languages with stop words English alone is asked for by its name.
+  return { stemmer: analyzer, stopwords: analyzer === 'english' ? 'english' : null };
+}
+
+/** What the query's terms brought to each document, with the tokens that stand for them. */
+function matchedTerms(request: ReferenceRequest): ReferenceTerm[][] {
+  const { query, docs, tokenizer = 'ws', k1 = 1.5, b = 0.75 } = request;
+  const analyzer = settingsOf(request.analyzer);
+  const texts = docs.map((doc) => tokenize(doc.text, tokenizer));
+  const forms = texts.map((tokens) => tokens.map((token) => formOf(analyzer, token)));
+  const terms = termParts(queryTerms(analyzer, tokenize(query, tokenizer)), forms, k1, b);
+  return terms.map((found, at) =>
+    found.map(({ term, ...rest }) => {
+      const tokens = (texts[at] ?? []).filter((_, place) => forms[at]?.[place] === term);
+      return { term, matched: [...new Set(tokens)].slice(0, 10), ...rest };
+    }),
+  );
 }
 
 /** Scores divided by their largest absolute value; zeros stay zeros. */
@@ -159,9 +197,8 @@ const UNSPACED_SCRIPTS = new RegExp(
   'u',
 );
 
-function matchesNothing({ query, docs, tokenizer = 'ws' }: ReferenceRequest): boolean {
-  const terms = new Set(tokenize(query, tokenizer));
-  return !docs.some((doc) => tokenize(doc.text, tokenizer).some((token) => terms.has(token)));
+function matchesNothing(request: ReferenceRequest): boolean {
+  return matchedTerms(request).every((terms) => terms.length === 0);
 }
 
 function warningsOf(request: ReferenceRequest, computed: ReferenceModel | undefined): ReferenceWarning[] {
@@ -191,13 +228,7 @@ function warningsOf(request: ReferenceRequest, computed: ReferenceModel | undefi
 
 /** BM25 scores of a request's documents, in input order. */
 export function lexicalScores(request: ReferenceRequest): number[] {
-  const tokenizer = request.tokenizer ?? 'ws';
-  return bm25(
-    tokenize(request.query, tokenizer),
-    request.docs.map((doc) => tokenize(doc.text, tokenizer)),
-    request.k1 ?? 1.5,
-    request.b ?? 0.75,
-  );
+  return matchedTerms(request).map((terms) => terms.reduce((sum, { part }) => sum + part, 0));
 }
 
 /**
@@ -216,6 +247,8 @@ export function fuse(
   const explained = explanations(request, lexical, dense);
   const fused = explained.map((part) => part.bm25_part + part.dense_part);
   const places = ranks(fused);
+  const terms =
+    request.analyzer === undefined ? [] : matchedTerms(request).map((found) => ({ terms: found }));
   const results = docs.map((doc, at) => ({
     id: doc.id,
     text: request.return_text === false ? '' : doc.text,
@@ -223,7 +256,7 @@ export function fuse(
     bm25_score: lexical[at] ?? NaN,
     fused_score: fused[at] ?? NaN,
     rank: places[at] ?? NaN,
-    ...(request.explain === true ? { explain: explained[at] } : {}),
+    ...(request.explain === true ? { explain: { ...explained[at], ...terms[at] } } : {}),
   }));
   results.sort((left, right) => left.rank - right.rank);
   const warnings = warningsOf(request, computed);

@@ -38,6 +38,7 @@ pub(crate) fn count_by(
 }
 
 fn portable_count(bytes: &[u8], start: usize, end: usize, terms: &Terms, hits: &mut Hits) -> usize {
+    let leaves_ascii = terms.forms().leaves_ascii();
     let mut tokens = 0;
     let mut at = start;
     while at < end {
@@ -47,7 +48,11 @@ fn portable_count(bytes: &[u8], start: usize, end: usize, terms: &Terms, hits: &
         }
         let stop = run_end(bytes, at, end);
         tokens += 1;
-        terms.count_ascii(bytes, at, stop - at, hits);
+        if leaves_ascii {
+            terms.count_ascii(bytes, at, stop - at, hits);
+        } else {
+            terms.count_ascii_form(bytes, at, stop - at, hits);
+        }
         at = stop;
     }
     tokens
@@ -132,6 +137,10 @@ impl Batch {
             longer.list[..found]
                 .iter()
                 .for_each(|&number| look_up(number as usize, hits));
+        } else if !terms.forms().leaves_ascii() {
+            for (&start, &end) in first.iter().zip(last) {
+                terms.count_ascii_form(text, start as usize, (end - start) as usize, hits);
+            }
         } else {
             (0..count).for_each(|number| look_up(number, hits));
         }

@@ -7,9 +7,13 @@ pub fn logarithm(value: f64) -> f64 {
 
 /// Weight of a term: its count in the query times ln(1 + (N - df + 0.5) / (df +
 /// 0.5)).
-pub(crate) fn term_weight(in_query: u32, in_docs: u32, docs: usize) -> f64 {
-    let in_docs = f64::from(in_docs);
-    f64::from(in_query) * logarithm(1.0 + (docs as f64 - in_docs + 0.5) / (in_docs + 0.5))
+pub(crate) fn term_weight(in_query: u32, in_docs: f64, docs: f64) -> f64 {
+    f64::from(in_query) * idf(in_docs, docs)
+}
+
+/// How rare a term is: ln(1 + (N - df + 0.5) / (df + 0.5)).
+pub(crate) fn idf(in_docs: f64, docs: f64) -> f64 {
+    logarithm(1.0 + (docs - in_docs + 0.5) / (in_docs + 0.5))
 }
 
 /// The part of the saturation that a doc's length decides: k1 (1 - b + b len / avgdl).

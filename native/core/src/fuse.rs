@@ -2,19 +2,24 @@
 //! makes, counted, scored, written. A request that waits for vectors is kept as it was read, so that no body
 //! is read twice.
 
+mod analyze;
 mod answer;
 mod count;
+mod explain;
 mod score;
 
 use std::sync::Arc;
 
+use crate::analyzer::Analyzer;
 use crate::dense::{Gathered, Models};
 use crate::entity_map::{EntityMap, Refused};
 use crate::json::{Span, unescape};
-use crate::request::{self, Lists, Options};
+use crate::request::more::More;
+use crate::request::{self, Lists, Options, Tokenizer};
 use crate::static_model::Scratch;
 use crate::terms::{Bigrams, Hits, Terms};
-use score::Fused;
+use explain::Pieces;
+use score::{Fused, Statistics};
 
 /// Buffers that one thread keeps from request to request, so that a request allocates nothing once they have
 /// grown; none grows with the number of tokens.
@@ -32,12 +37,15 @@ pub struct Workspace {
     lengths: Vec<(usize, usize)>,
     document_frequencies: Vec<u32>,
     term_weights: Vec<f64>,
+    statistics: Statistics,
     bm25: Vec<f64>,
     fused: Vec<Fused>,
     order: Vec<(u64, u32)>,
     bm25_ranks: Vec<u32>,
     dense_ranks: Vec<u32>,
     scratch: Scratch,
+    /// What few requests have told of their results.
+    pieces: Pieces,
     /// What [`Outcome::Pending`] waits for.
     pending: Option<Pending>,
 }
@@ -91,6 +99,8 @@ pub struct Pending {
     gathered: Gathered,
     /// Bytes of its body.
     length: usize,
+    /// Bytes that its answer needs, where that is known.
+    needed: usize,
 }
 
 impl Pending {
@@ -106,7 +116,7 @@ impl Pending {
 
     /// Most bytes that its answer can take.
     pub fn room(&self) -> usize {
-        answer::room(&self.options, &self.lists)
+        self.needed.max(answer::room(&self.options, &self.lists))
     }
 }
 
@@ -144,6 +154,9 @@ impl Workspace {
         let source = self.complete(&pending.gathered);
         let outcome = self.finish(body, &pending.options, &source, out);
         std::mem::swap(&mut self.lists, &mut pending.lists);
+        if let Outcome::NeedsRoom(needed) = outcome {
+            pending.needed = needed;
+        }
         self.give_back();
         outcome
     }
@@ -152,7 +165,11 @@ impl Workspace {
     fn give_back(&mut self) {
         if self.lists.docs.capacity() + self.lists.entities.capacity() > KEPT_DOCS
             || self.matches.capacity() > KEPT_DOCS * 16
-            || self.unescaped.capacity() + self.token.capacity() + self.terms.room() + self.bigrams.room()
+            || self.unescaped.capacity()
+                + self.token.capacity()
+                + self.terms.room()
+                + self.bigrams.room()
+                + self.pieces.room()
                 > KEPT_BYTES
         {
             let pending = self.pending.take();
@@ -166,29 +183,34 @@ impl Workspace {
     fn answer(&mut self, body: &[u8], out: &mut [u8], embedding: Embedding<'_>) -> Result<Outcome, Outcome> {
         let options = request::read(body, &mut self.lists).map_err(|_| Outcome::Invalid)?;
         let room = answer::room(&options, &self.lists);
-        let source = if options.all_dense {
+        if options.all_dense {
             if room > out.len() {
                 return Err(Outcome::NeedsRoom(room));
             }
-            Source {
+            let source = Source {
                 model: None,
                 truncated: false,
+            };
+            return Ok(self.finish(body, &options, &source, out));
+        }
+        let gathered = self.gather(body, &options, embedding)?;
+        let mut needed = room;
+        if room <= out.len() && gathered.missing().next().is_none() {
+            let source = self.complete(&gathered);
+            match self.finish(body, &options, &source, out) {
+                Outcome::NeedsRoom(more) => needed = more,
+                written => return Ok(written),
             }
-        } else {
-            let gathered = self.gather(body, &options, embedding)?;
-            // What was gathered is kept where room lacks, too.
-            if room > out.len() || gathered.missing().next().is_some() {
-                self.pending = Some(Pending {
-                    options,
-                    lists: std::mem::take(&mut self.lists),
-                    gathered,
-                    length: body.len(),
-                });
-                return Err(Outcome::Pending);
-            }
-            self.complete(&gathered)
-        };
-        Ok(self.finish(body, &options, &source, out))
+        }
+        // What was gathered is kept where room lacks, too.
+        self.pending = Some(Pending {
+            options,
+            lists: std::mem::take(&mut self.lists),
+            gathered,
+            length: body.len(),
+            needed,
+        });
+        Err(Outcome::Pending)
     }
 
     /// Gives every doc the score that was made for it.
@@ -202,12 +224,46 @@ impl Workspace {
         }
     }
 
-    /// Answers what was read and has all its dense scores into room that suffices.
+    /// Answers what was read and has all its dense scores into room that suffices, but for what few requests
+    /// have told of their results.
     fn finish(&mut self, body: &[u8], options: &Options, source: &Source, out: &mut [u8]) -> Outcome {
+        if let Some(more) = self.lists.more.take() {
+            let outcome = self.finish_more(body, options, &more, source, out);
+            self.lists.more = Some(more);
+            return outcome;
+        }
+        self.pieces.clear();
         let characters = self.count(body, options);
         self.score(options);
         self.combine(options);
         self.sort();
+        let length = self.write(body, options, source, out);
+        Outcome::Written { length, characters }
+    }
+
+    /// The same for a request that asks for more than the usual.
+    fn finish_more(
+        &mut self,
+        body: &[u8],
+        options: &Options,
+        more: &More,
+        source: &Source,
+        out: &mut [u8],
+    ) -> Outcome {
+        let plain = Analyzer::default();
+        let analyzer = more.analyzer.as_ref();
+        let characters = match (analyzer, options.tokenizer) {
+            (Some(analyzer), Tokenizer::Ws) => self.count_analyzed(body, options.query, analyzer),
+            _ => self.count(body, options),
+        };
+        self.score(options);
+        self.combine(options);
+        self.sort();
+        self.explain_more(body, options, analyzer.unwrap_or(&plain));
+        let needed = answer::room(options, &self.lists) + self.pieces.len();
+        if needed > out.len() {
+            return Outcome::NeedsRoom(needed);
+        }
         let length = self.write(body, options, source, out);
         Outcome::Written { length, characters }
     }
@@ -225,7 +281,7 @@ impl Workspace {
             scratch,
             ..
         } = self;
-        let Lists { docs, entities } = lists;
+        let Lists { docs, entities, .. } = lists;
         if docs.len() > most_docs {
             return Err(Outcome::Invalid);
         }

@@ -2,6 +2,7 @@
 //! check of keys and limits, the repair and glossing of text, and the digests of fragments.
 
 pub mod access;
+pub mod analyzer;
 mod ascii;
 pub mod audit;
 pub mod bm25;
@@ -29,6 +30,7 @@ mod scan;
 pub mod shards;
 mod simd;
 pub mod static_model;
+mod stop_words;
 pub mod subwords;
 pub mod terms;
 pub mod tokenize;

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use crate::analyzer::{Forms, LANGUAGES};
 use crate::canonical::{Fragment, KINDS};
 use crate::simd::Path;
 use crate::terms::{Bigrams, Hits, Terms};
@@ -87,6 +88,12 @@ pub fn assert_same_counts(query: &str, text: &str, offset: usize) {
         }
     }
 
+    for language in ["english", "german", "turkish"] {
+        for fold_accents in [false, true] {
+            assert_same_forms(query, text, offset, language, fold_accents);
+        }
+    }
+
     let mut pairs = Bigrams::default();
     pairs.clear();
     tokenize::ngram(query.as_bytes(), |key| pairs.insert(key));
@@ -98,6 +105,46 @@ pub fn assert_same_counts(query: &str, text: &str, offset: usize) {
         count(&cut(query), &cut(text)),
         "ngram"
     );
+}
+
+/// The same for the forms of tokens, one after the other.
+fn assert_same_forms(query: &str, text: &str, offset: usize, language: &str, fold_accents: bool) {
+    let stemmer = LANGUAGES
+        .iter()
+        .find(|(name, _)| *name == language.as_bytes())
+        .map(|&(_, algorithm)| algorithm);
+    // No stemmer at all is an analyzer, too.
+    let stemmer = stemmer.filter(|_| !(fold_accents && language == "turkish"));
+    let forms = Forms {
+        stemmer,
+        fold_accents,
+    };
+    let of =
+        |text: &str| -> Vec<String> { runs(text).iter().map(|run| forms.of(run).into_owned()).collect() };
+    let query_forms: Vec<String> = of(query).into_iter().filter(|form| !form.is_empty()).collect();
+    let expected = count(&query_forms, &of(text));
+    let (mut terms, mut hits, mut room) = (Terms::default(), Hits::default(), Vec::new());
+    terms.clear_for(forms);
+    query_forms.iter().for_each(|form| terms.insert(form.as_bytes()));
+    terms.finish();
+    hits.reset(terms.frequencies().len());
+    // Twice, as what was met before is remembered.
+    for _ in 0..2 {
+        let total = tokenize::count_ws_forms(text.as_bytes(), &mut room, &terms, &mut hits);
+        assert_eq!((drained(&mut hits), total), expected, "forms of {language}");
+    }
+    if text.is_ascii() {
+        let buffer = [&vec![b'a'; offset], b"\"" as &[u8], text.as_bytes(), b"\"a"].concat();
+        let (start, end) = (offset + 1, offset + 1 + text.len());
+        for path in Path::all() {
+            let total = crate::ascii::count_by(path, &buffer, (start, end), &terms, &mut hits);
+            assert_eq!(
+                (drained(&mut hits), total),
+                expected,
+                "forms of {language} by {path:?}"
+            );
+        }
+    }
 }
 
 /// White space as Python's `str.strip` knows it, character by character.
@@ -183,6 +230,7 @@ mod tests {
             6 => "[a-cA-C0-1]{1,3}",
             2 => "[a-bA-B]{7,18}",
             1 => "[a-b]{60,140}",
+            2 => "(case|comput|fl|l|gener|Runn)(s|ed|ing|ies|ying|ation|ations|er|al|ally|e)?",
             3 => "[ ,.'@`\\[{/:_-]{1,3}",
             1 => prop_oneof![Just("ß"), Just("ŉ"), Just("İ"), Just("K"), Just("ſ"), Just("é"), Just("ΐ")]
                 .prop_map(str::to_owned),

@@ -2,7 +2,10 @@
 //! numbers. Every valid one is read, however it is written; what is wrong with an invalid one is for others
 //! to say.
 
+pub mod more;
+
 use crate::json::{Scanner, Span, Unfit};
+use more::More;
 
 /// How the two lists become one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,9 +104,18 @@ pub struct Lists {
     pub docs: Vec<Doc>,
     /// Surface forms of `entity_map`, none of them empty, and their substitutes.
     pub entities: Vec<(Span, Span)>,
+    /// What few requests ask for.
+    pub more: Option<Box<More>>,
 }
 
-const NAMES: [&[u8]; 13] = [
+impl Lists {
+    /// What few requests ask for, to be filled.
+    fn more(&mut self) -> &mut More {
+        self.more.get_or_insert_default()
+    }
+}
+
+const NAMES: [&[u8]; 14] = [
     b"query",
     b"docs",
     b"method",
@@ -117,6 +129,7 @@ const NAMES: [&[u8]; 13] = [
     b"explain",
     b"embed_model",
     b"entity_map",
+    b"analyzer",
 ];
 /// The bits of `query` and `docs`.
 const REQUIRED: u32 = 0b11;
@@ -132,6 +145,7 @@ const DOC_REQUIRED: u32 = 0b11;
 pub fn read(body: &[u8], lists: &mut Lists) -> Result<Options, Unfit> {
     lists.docs.clear();
     lists.entities.clear();
+    lists.more = None;
     let mut options = Options::default();
     let mut scanner = Scanner::new(body)?;
     scanner.skip_space();
@@ -149,13 +163,15 @@ pub fn read(body: &[u8], lists: &mut Lists) -> Result<Options, Unfit> {
             b"return_text" => options.return_text = scanner.boolean()?,
             b"explain" => options.explain = scanner.boolean()?,
             b"embed_model" => options.embed_model = Some(scanner.string()?),
-            _ => entity_map(scanner, &mut lists.entities)?,
+            b"entity_map" => entity_map(scanner, &mut lists.entities)?,
+            _ => lists.more().analyzer = Some(more::analyzer(scanner)?),
         }
         Ok(())
     })?;
     scanner.end()?;
     let complete = met & REQUIRED == REQUIRED && !lists.docs.is_empty();
-    if complete { Ok(options) } else { Err(Unfit) }
+    let fits = lists.more.as_ref().is_none_or(|more| more.fits(&options));
+    if complete && fits { Ok(options) } else { Err(Unfit) }
 }
 
 /// Reads the docs; whether each has a dense score.

@@ -2,6 +2,7 @@
 
 use std::hash::{BuildHasher, RandomState};
 
+use crate::analyzer::{Forms, LONGEST_STEMMED};
 use crate::ascii::Batch;
 
 /// Two words and a length that tell terms of up to 16 bytes apart, and longer ones nearly so.
@@ -85,11 +86,55 @@ pub struct Hits {
     by_slot: Vec<u32>,
     /// Room that tokens are gathered in.
     pub(crate) batch: Option<Box<Batch>>,
+    /// Terms of tokens that were met before.
+    memo: Memo,
+}
+
+/// Which term a token stands for, for the tokens that were met last: most words of a text come again, and a
+/// stem costs many times a look. A token whose place another one took is stemmed again.
+#[derive(Debug, Default)]
+struct Memo {
+    /// None until an analyzer needs them.
+    slots: Vec<Remembered>,
+    /// Number of the request: what others left does not count.
+    round: u32,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Remembered {
+    first: u64,
+    last: u64,
+    length: u32,
+    round: u32,
+    term: u32,
+}
+
+impl Memo {
+    /// Tokens that are remembered at a time: some 128 KiB.
+    const SIZE: usize = 1 << 12;
+
+    /// Forgets all.
+    fn clear(&mut self) {
+        self.round = self.round.wrapping_add(1);
+        if self.round == 0 {
+            self.slots.clear();
+            self.round = 1;
+        }
+    }
+
+    /// The place of a token's key.
+    fn slot(&mut self, hash: u64) -> &mut Remembered {
+        if self.slots.is_empty() {
+            self.slots.resize(Memo::SIZE, Remembered::default());
+        }
+        &mut self.slots[hash as usize & (Memo::SIZE - 1)]
+    }
 }
 
 impl Hits {
     /// Makes room for `terms` terms, all counts 0.
     pub fn reset(&mut self, terms: usize) {
+        self.memo.clear();
         self.touched.clear();
         self.counts.clear();
         self.counts.resize(terms, 0);
@@ -134,10 +179,15 @@ pub(crate) struct ShortTerms {
 const TRIES: usize = 1000;
 
 impl ShortTerms {
-    /// Builds the table, or leaves it unusable where the terms are too many.
-    fn build(&mut self, keys: &[Key], seed: u64) {
+    /// Leaves the table unusable.
+    fn clear(&mut self) {
         self.slots.clear();
         self.members.clear();
+    }
+
+    /// Builds the table, or leaves it unusable where the terms are too many.
+    fn build(&mut self, keys: &[Key], seed: u64) {
+        self.clear();
         if keys.len() > FEW {
             return;
         }
@@ -247,6 +297,8 @@ pub struct Terms {
     ends: Vec<usize>,
     keys: Vec<Key>,
     frequencies: Vec<u32>,
+    /// What tokens become before they are compared with terms.
+    forms: Forms,
     /// What an ASCII term can begin with.
     pub(crate) filter: Filter,
     /// The short ones once more.
@@ -273,7 +325,24 @@ impl Terms {
         self.ends.clear();
         self.keys.clear();
         self.frequencies.clear();
+        self.forms = Forms::default();
         self.filter = Filter::default();
+    }
+
+    /// Forgets all terms; those that come are forms, and stand for all tokens that have them.
+    pub fn clear_for(&mut self, forms: Forms) {
+        self.clear();
+        self.forms = forms;
+    }
+
+    /// What tokens become before they are compared with terms.
+    pub(crate) fn forms(&self) -> Forms {
+        self.forms
+    }
+
+    /// Bytes of a term.
+    pub(crate) fn text(&self, term: u32) -> &[u8] {
+        self.stored(term)
     }
 
     /// Bytes of room held.
@@ -298,7 +367,13 @@ impl Terms {
             key,
             term: self.keys.len() as u32,
         };
-        self.filter.add(folded, self.keys.len());
+        if self.forms.leaves_ascii() {
+            self.filter.add(folded, self.keys.len());
+        } else if self.forms.keeps_beginnings() {
+            self.filter.add_beginning(folded, self.keys.len());
+        } else {
+            self.filter = Filter::ALL;
+        }
         self.bytes.extend_from_slice(folded);
         self.ends.push(self.bytes.len());
         self.keys.push(key);
@@ -310,7 +385,11 @@ impl Terms {
 
     /// To be called after the last term.
     pub fn finish(&mut self) {
-        self.short.build(&self.keys, self.seeds.1);
+        if self.forms.leaves_ascii() {
+            self.short.build(&self.keys, self.seeds.1);
+        } else {
+            self.short.clear();
+        }
     }
 
     fn grow(&mut self) {
@@ -339,16 +418,20 @@ impl Terms {
         &self.bytes[start..self.ends[term]]
     }
 
+    #[inline]
+    fn hash(&self, key: Key) -> u64 {
+        fold_multiply(
+            key.first ^ self.seeds.0,
+            key.last ^ (key.length as u64) << 56 ^ self.seeds.1,
+        )
+    }
+
     /// The slot that holds `key`, or the empty one where it would stand. `same` decides between terms of more
     /// than 16 bytes whose keys are equal.
     #[inline]
     fn slot(&self, key: Key, same: impl Fn(u32) -> bool) -> usize {
         let mask = self.slots.len() - 1;
-        let hash = fold_multiply(
-            key.first ^ self.seeds.0,
-            key.last ^ (key.length as u64) << 56 ^ self.seeds.1,
-        );
-        let mut at = hash as usize & mask;
+        let mut at = self.hash(key) as usize & mask;
         loop {
             let slot = &self.slots[at];
             if slot.term == EMPTY || slot.key == key && (key.length <= 16 || same(slot.term)) {
@@ -380,6 +463,77 @@ impl Terms {
     }
 }
 
+/// Which terms tokens stand for whose forms are compared.
+impl Terms {
+    /// Place of the term that the form of a folded token is.
+    pub(crate) fn find_form(&self, token: &str) -> Option<u32> {
+        let form = self.forms.of(token);
+        let form = form.as_bytes();
+        if form.is_empty() {
+            return None;
+        }
+        let key = Key::of(form, 0, form.len(), 0);
+        let term = self.slots[self.slot(key, |term| self.stored(term) == form)].term;
+        (term != EMPTY).then_some(term)
+    }
+
+    /// Counts what `find` gives for a token of that key, unless it is remembered.
+    #[inline]
+    fn count_remembered(&self, key: Key, hits: &mut Hits, find: impl FnOnce() -> Option<u32>) {
+        // Only of so many bytes a key tells all.
+        if key.length > 16 {
+            if let Some(term) = find() {
+                hits.add(term, 1);
+            }
+            return;
+        }
+        let round = hits.memo.round;
+        let slot = hits.memo.slot(self.hash(key));
+        let (first, last, length) = (key.first, key.last, key.length as u32);
+        if (slot.first, slot.last, slot.length, slot.round) != (first, last, length, round) {
+            let term = find().unwrap_or(EMPTY);
+            *slot = Remembered {
+                first,
+                last,
+                length,
+                round,
+                term,
+            };
+        }
+        let term = slot.term;
+        if term != EMPTY {
+            hits.add(term, 1);
+        }
+    }
+
+    /// Counts the folded token `token` if its form is a term.
+    pub(crate) fn count_form(&self, token: &[u8], hits: &mut Hits) {
+        let key = Key::of(token, 0, token.len(), 0);
+        // Tokens are made of whole characters.
+        let find = || self.find_form(std::str::from_utf8(token).unwrap_or_default());
+        self.count_remembered(key, hits, find);
+    }
+
+    /// Counts the token of `length` ASCII letters and digits at `at`, in whatever case, if its form is a
+    /// term.
+    #[inline]
+    pub(crate) fn count_ascii_form(&self, bytes: &[u8], at: usize, length: usize, hits: &mut Hits) {
+        if length > LONGEST_STEMMED {
+            // Keeps its form.
+            self.count_ascii(bytes, at, length, hits);
+            return;
+        }
+        let key = Key::of(bytes, at, length, LOWER);
+        self.count_remembered(key, hits, || {
+            let mut room = [0; LONGEST_STEMMED];
+            let token = &mut room[..length];
+            token.copy_from_slice(&bytes[at..at + length]);
+            token.make_ascii_lowercase();
+            self.find_form(std::str::from_utf8(token).unwrap_or_default())
+        });
+    }
+}
+
 /// For each of a token's first three bytes: bits of the terms that can have this low, this high half-byte
 /// there. The terms share eight bits, so that a set bit is a hint; a missing one is certain.
 #[derive(Debug, Default, Clone, Copy)]
@@ -389,6 +543,34 @@ pub(crate) struct Filter {
 }
 
 impl Filter {
+    /// Lets every token through.
+    const ALL: Filter = Filter {
+        low: [[u8::MAX; 16]; 3],
+        high: [[u8::MAX; 16]; 3],
+    };
+
+    /// Lets the tokens through that [`Forms::keeps_beginnings`] allows a form to have.
+    fn add_beginning(&mut self, form: &[u8], term: usize) {
+        let bit = 1 << (term % 8);
+        for place in 0..3 {
+            let mut admit = |byte: u8| {
+                for byte in [byte, byte.to_ascii_uppercase()] {
+                    self.low[place][usize::from(byte & 15)] |= bit;
+                    self.high[place][usize::from(byte >> 4)] |= bit;
+                }
+            };
+            match form.get(place) {
+                Some(&byte) if place < 2 => {
+                    admit(byte);
+                    if place == 1 && form.len() == 3 && form.ends_with(b"ie") {
+                        admit(b'y');
+                    }
+                }
+                _ => (0..=255u8).for_each(admit),
+            }
+        }
+    }
+
     fn add(&mut self, folded: &[u8], term: usize) {
         // A term with other characters cannot stand in an ASCII text.
         if !folded.is_ascii() {
@@ -460,6 +642,14 @@ impl Bigrams {
         self.keys.clear();
         self.frequencies.clear();
         self.seen.fill(0);
+    }
+
+    /// A bigram in characters.
+    pub(crate) fn text(&self, term: u32) -> String {
+        let key = self.keys[term as usize];
+        let halves = [(key >> 32) as u32, key as u32];
+        // The second half of a run of one character is none.
+        halves.into_iter().filter_map(char::from_u32).collect()
     }
 
     /// How often each distinct bigram occurs in the query.

@@ -133,6 +133,23 @@ pub fn ws(text: &[u8], token: &mut Vec<u8>, each: impl FnMut(&[u8])) {
 
 /// Counts the `ws` tokens of `text` that are terms; returns how many tokens there are in all.
 pub fn count_ws(text: &[u8], token: &mut Vec<u8>, terms: &Terms, hits: &mut Hits) -> usize {
+    count_ws_by(text, token, terms, hits, Terms::count)
+}
+
+/// [`count_ws`] for terms that are forms.
+pub(crate) fn count_ws_forms(text: &[u8], token: &mut Vec<u8>, terms: &Terms, hits: &mut Hits) -> usize {
+    count_ws_by(text, token, terms, hits, Terms::count_form)
+}
+
+/// Counts by a way to count one token.
+#[inline]
+fn count_ws_by(
+    text: &[u8],
+    token: &mut Vec<u8>,
+    terms: &Terms,
+    hits: &mut Hits,
+    one: impl Fn(&Terms, &[u8], &mut Hits),
+) -> usize {
     let mut tokens = 0;
     let mut at = 0;
     while at < text.len() {
@@ -148,7 +165,7 @@ pub fn count_ws(text: &[u8], token: &mut Vec<u8>, terms: &Terms, hits: &mut Hits
         at += kept;
         let mut count = |token: &[u8]| {
             tokens += 1;
-            terms.count(token, hits);
+            one(terms, token, hits);
         };
         at = ws_until(text, at, token, &mut count, |next| {
             next > after && text.get(next).is_some_and(u8::is_ascii)

@@ -200,6 +200,19 @@ function explainObject(walk: Walk, { fields }: Of<'object'>, value: unknown): vo
   }
 }
 
+/** Whether a value is of a shape's JSON type, so that its errors are told by that shape. */
+function isOfKind({ kind }: Shape, value: unknown): boolean {
+  if (kind === 'object' || kind === 'map') return isObject(value);
+  return kind === 'list' ? Array.isArray(value) : kind === typeof value;
+}
+
+/** By the alternative of the value's own JSON type; a value of another type by the first of the names. */
+function explainUnion(walk: Walk, { shapes }: Of<'union'>, value: unknown): void {
+  const first = [...shapes].sort((one, next) => (one.kind > next.kind ? -1 : 1))[0];
+  const meant = shapes.find((shape) => isOfKind(shape, value)) ?? first;
+  if (meant !== undefined) visit(walk, meant, value);
+}
+
 function descend(walk: Walk, shape: Shape, value: unknown, step: string | number): void {
   walk.loc.push(step);
   visit(walk, shape, value);
@@ -215,7 +228,7 @@ function visit(walk: Walk, shape: Shape, value: unknown): void {
   else if (shape.kind === 'map') explainMap(walk, shape, value);
   else if (shape.kind === 'literal') explainLiteral(walk, shape, value);
   else if (shape.kind === 'boolean') explainBoolean(walk, value);
-  else if (shape.kind === 'union') throw new Error('A request with alternatives has no error list');
+  else if (shape.kind === 'union') explainUnion(walk, shape, value);
 }
 
 /**

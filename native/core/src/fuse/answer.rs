@@ -79,7 +79,7 @@ impl Workspace {
             writer.number(b",\"fused_score\":", self.fused[place].score);
             writer.number(b",\"rank\":", (rank + 1) as f64);
             if options.explain {
-                self.write_explain(place, &mut writer);
+                self.write_explain(place, self.pieces.get(rank), &mut writer);
             }
             writer.raw(b"}");
         }
@@ -89,7 +89,7 @@ impl Workspace {
         writer.at
     }
 
-    fn write_explain(&self, place: usize, writer: &mut Writer<'_>) {
+    fn write_explain(&self, place: usize, more: &[u8], writer: &mut Writer<'_>) {
         let fused = &self.fused[place];
         writer.number(b",\"explain\":{\"bm25_norm\":", fused.bm25_norm);
         writer.number(b",\"dense_norm\":", fused.dense_norm);
@@ -97,6 +97,7 @@ impl Workspace {
         writer.number(b",\"dense_part\":", fused.dense_part);
         writer.number(b",\"bm25_rank\":", f64::from(self.bm25_ranks[place]));
         writer.number(b",\"dense_rank\":", f64::from(self.dense_ranks[place]));
+        writer.raw(more);
         writer.raw(b"}");
     }
 

@@ -31,7 +31,7 @@ impl Workspace {
         });
         terms.finish();
         hits.reset(terms.frequencies().len());
-        self.start_matches(options);
+        self.start_matches(self.terms.frequencies().len());
         for place in 0..self.lists.docs.len() {
             let Workspace {
                 lists,
@@ -68,7 +68,7 @@ impl Workspace {
             tokenize::ngram(&text[range], |key| bigrams.insert(key));
         });
         hits.reset(bigrams.frequencies().len());
-        self.start_matches(options);
+        self.start_matches(self.bigrams.frequencies().len());
         for place in 0..self.lists.docs.len() {
             let Workspace {
                 lists,
@@ -93,8 +93,7 @@ impl Workspace {
         }
     }
 
-    fn start_matches(&mut self, options: &Options) {
-        let terms = self.frequencies(options).len();
+    pub(super) fn start_matches(&mut self, terms: usize) {
         self.matches.clear();
         self.lengths.clear();
         self.document_frequencies.clear();
@@ -103,7 +102,7 @@ impl Workspace {
 
     /// Files what `hits` counted under the next doc.
     #[inline]
-    fn end_matches(&mut self, length: usize) {
+    pub(super) fn end_matches(&mut self, length: usize) {
         let Workspace {
             hits,
             matches,

@@ -7,6 +7,15 @@ use super::Workspace;
 use crate::bm25;
 use crate::request::{Method, Options};
 
+/// What BM25 knows of the collection that a request's docs are judged by.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Statistics {
+    /// How many docs it has.
+    pub(super) docs: f64,
+    /// Their mean length in tokens.
+    pub(super) average: f64,
+}
+
 /// One doc's scores.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Fused {
@@ -22,10 +31,14 @@ impl Workspace {
         let docs = self.lists.docs.len();
         let tokens: usize = self.lengths.iter().map(|&(_, length)| length).sum();
         let average = tokens as f64 / docs as f64;
+        let docs = docs as f64;
+        self.statistics = Statistics { docs, average };
         let mut weights = std::mem::take(&mut self.term_weights);
         weights.clear();
         let counts = self.frequencies(options).iter().zip(&self.document_frequencies);
-        weights.extend(counts.map(|(&in_query, &in_docs)| bm25::term_weight(in_query, in_docs, docs)));
+        weights.extend(
+            counts.map(|(&in_query, &in_docs)| bm25::term_weight(in_query, f64::from(in_docs), docs)),
+        );
         self.bm25.clear();
         let mut start = 0;
         for &(end, length) in &self.lengths {
@@ -40,6 +53,11 @@ impl Workspace {
             start = end;
         }
         self.term_weights = weights;
+    }
+
+    /// How many docs of the collection hold a term.
+    pub(super) fn frequency(&self, term: usize) -> f64 {
+        f64::from(self.document_frequencies[term])
     }
 
     pub(super) fn combine(&mut self, options: &Options) {

@@ -1,0 +1,95 @@
+//! Counting with an analyzer: forms in the place of tokens, a query without stop words, repaired texts.
+
+use std::borrow::Cow;
+
+use super::{Workspace, with_str};
+use crate::analyzer::Analyzer;
+use crate::ascii::count_ws_ascii;
+use crate::normalize::repair;
+use crate::scan::code_points;
+use crate::terms::Terms;
+use crate::tokenize;
+
+/// A text as the analyzer reads it.
+pub(super) fn read_as<'a>(text: &'a str, analyzer: &Analyzer) -> Cow<'a, str> {
+    if !analyzer.normalize {
+        return Cow::Borrowed(text);
+    }
+    let edits = repair::text(text, true);
+    if edits.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    let mut repaired = Vec::with_capacity(text.len());
+    edits.apply(text.as_bytes(), &mut repaired);
+    // Edits put whole characters in place of whole characters.
+    Cow::Owned(String::from_utf8(repaired).unwrap_or_default())
+}
+
+/// Takes the terms of a query. Stop words are left out, unless nothing else is in it.
+fn take_terms(query: &str, analyzer: &Analyzer, token: &mut Vec<u8>, terms: &mut Terms) {
+    let mut take = |stop: bool| {
+        tokenize::ws(query.as_bytes(), token, |token| {
+            // Tokens are made of whole characters.
+            let token = std::str::from_utf8(token).unwrap_or_default();
+            if stop || !analyzer.stop_words.contains(&analyzer.plain(token)) {
+                let form = analyzer.forms.of(token);
+                if !form.is_empty() {
+                    terms.insert(form.as_bytes());
+                }
+            }
+        });
+        terms.frequencies().is_empty()
+    };
+    if take(false) {
+        take(true);
+    }
+}
+
+impl Workspace {
+    /// As [`Workspace::count`], with an analyzer.
+    pub(super) fn count_analyzed(
+        &mut self,
+        body: &[u8],
+        query: crate::json::Span,
+        analyzer: &Analyzer,
+    ) -> u64 {
+        let Workspace {
+            terms,
+            hits,
+            token,
+            unescaped,
+            ..
+        } = self;
+        terms.clear_for(analyzer.forms);
+        let mut characters = 0;
+        with_str(body, query, unescaped, |text| {
+            characters += code_points(text.as_bytes());
+            take_terms(&read_as(text, analyzer), analyzer, token, terms);
+        });
+        terms.finish();
+        hits.reset(terms.frequencies().len());
+        self.start_matches(self.terms.frequencies().len());
+        for place in 0..self.lists.docs.len() {
+            let Workspace {
+                lists,
+                terms,
+                hits,
+                token,
+                unescaped,
+                ..
+            } = self;
+            let length = with_str(body, lists.docs[place].text, unescaped, |text| {
+                characters += code_points(text.as_bytes());
+                let text = read_as(text, analyzer);
+                let text = text.as_bytes();
+                if text.is_ascii() {
+                    count_ws_ascii(text, 0, text.len(), terms, hits)
+                } else {
+                    tokenize::count_ws_forms(text, token, terms, hits)
+                }
+            });
+            self.end_matches(length);
+        }
+        characters
+    }
+}

@@ -1,0 +1,155 @@
+//! What a score is made of, written before the answer is, so that its room is known.
+
+use super::analyze::read_as;
+use super::{Workspace, with_str};
+use crate::analyzer::Analyzer;
+use crate::bm25;
+use crate::request::{Options, Tokenizer};
+use crate::tokenize;
+
+/// Most different tokens of a text that are named for a term.
+const MOST_MATCHED: usize = 10;
+
+/// Pieces of JSON that the answer takes in, one a result.
+#[derive(Debug, Default)]
+pub(super) struct Pieces {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Pieces {
+    /// Forgets all.
+    pub(super) fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+    }
+
+    /// Bytes of all.
+    pub(super) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Bytes of room held.
+    pub(super) fn room(&self) -> usize {
+        self.bytes.capacity()
+    }
+
+    /// The piece of that number; nothing where there is none.
+    pub(super) fn get(&self, number: usize) -> &[u8] {
+        let Some(&end) = self.ends.get(number) else {
+            return &[];
+        };
+        let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.bytes[start..end]
+    }
+
+    fn raw(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    fn number(&mut self, before: &[u8], value: f64) {
+        self.raw(before);
+        self.raw(ryu_js::Buffer::new().format_finite(value).as_bytes());
+    }
+
+    fn end(&mut self) {
+        self.ends.push(self.bytes.len());
+    }
+}
+
+impl Workspace {
+    /// Makes the pieces of the results in their order.
+    pub(super) fn explain_more(&mut self, body: &[u8], options: &Options, analyzer: &Analyzer) {
+        let mut pieces = std::mem::take(&mut self.pieces);
+        pieces.clear();
+        if options.explain {
+            for rank in 0..self.order.len().min(options.top_k) {
+                let place = self.order[rank].1 as usize;
+                self.explain_terms(body, options, analyzer, place, &mut pieces);
+                pieces.end();
+            }
+        }
+        self.pieces = pieces;
+    }
+
+    /// The tokens of a text that stand for each of the query's terms, in the order of the text.
+    fn matched(&mut self, body: &[u8], analyzer: &Analyzer, place: usize) -> Vec<Vec<String>> {
+        let Workspace {
+            lists,
+            terms,
+            token,
+            unescaped,
+            ..
+        } = self;
+        let mut matched = vec![Vec::new(); terms.frequencies().len()];
+        with_str(body, lists.docs[place].text, unescaped, |text| {
+            tokenize::ws(read_as(text, analyzer).as_bytes(), token, |token| {
+                let token = std::str::from_utf8(token).unwrap_or_default();
+                let Some(term) = terms.find_form(token) else {
+                    return;
+                };
+                let tokens: &mut Vec<String> = &mut matched[term as usize];
+                if tokens.len() < MOST_MATCHED && !tokens.iter().any(|known| known == token) {
+                    tokens.push(token.to_owned());
+                }
+            });
+        });
+        matched
+    }
+
+    /// Which of the query's terms a text has, and what each brought.
+    fn explain_terms(
+        &mut self,
+        body: &[u8],
+        options: &Options,
+        analyzer: &Analyzer,
+        place: usize,
+        pieces: &mut Pieces,
+    ) {
+        let matched = match options.tokenizer {
+            Tokenizer::Ws => self.matched(body, analyzer, place),
+            Tokenizer::Ngram => Vec::new(),
+        };
+        let start = place.checked_sub(1).map_or(0, |before| self.lengths[before].0);
+        let (end, length) = self.lengths[place];
+        let norm = bm25::length_norm(options.k1, options.b, length, self.statistics.average);
+        pieces.raw(b",\"terms\":[");
+        for at in start..end {
+            let (term, count) = self.matches[at];
+            let known = term as usize;
+            pieces.raw(if at == start {
+                b"{\"term\":\""
+            } else {
+                b",{\"term\":\""
+            });
+            match options.tokenizer {
+                // No term holds a character that JSON escapes.
+                Tokenizer::Ws => pieces.raw(self.terms.text(term)),
+                Tokenizer::Ngram => pieces.raw(self.bigrams.text(term).as_bytes()),
+            }
+            pieces.raw(b"\",\"matched\":[");
+            match matched.get(known) {
+                Some(tokens) => {
+                    for (number, token) in tokens.iter().enumerate() {
+                        pieces.raw(if number == 0 { b"\"" } else { b",\"" });
+                        pieces.raw(token.as_bytes());
+                        pieces.raw(b"\"");
+                    }
+                }
+                None => {
+                    pieces.raw(b"\"");
+                    pieces.raw(self.bigrams.text(term).as_bytes());
+                    pieces.raw(b"\"");
+                }
+            }
+            let in_docs = self.frequency(known);
+            let tf = f64::from(count);
+            pieces.number(b"],\"tf\":", tf);
+            pieces.number(b",\"df\":", in_docs);
+            pieces.number(b",\"idf\":", bm25::idf(in_docs, self.statistics.docs));
+            pieces.number(b",\"part\":", self.term_weights[known] * (tf / (tf + norm)));
+            pieces.raw(b"}");
+        }
+        pieces.raw(b"]");
+    }
+}
