@@ -1,6 +1,6 @@
 /**
- * The API key that a request carries: in `X-API-Key`, or in `Authorization` as a bearer token (RFC 6750), with
- * or without the word Bearer.
+ * The API key that a request carries: in `X-API-Key`, or in `Authorization` as a bearer token (RFC 6750),
+ * with or without the word Bearer.
  */
 import type { Head } from './address.js';
 

@@ -38,6 +38,7 @@ import { pageFile } from '../pages/page.js';
 import { unsubscribePage } from '../pages/unsubscribe.js';
 import { openEmbedMode, type EmbedMode } from '../search/embedMode.js';
 import { fuseHandler } from '../search/fuse.js';
+import { rerankHandlers, rerankInfo } from '../search/rerank.js';
 import { refusalOffLoop } from '../search/refusalOffLoop.js';
 import { storedData } from '../store/retention.js';
 import { startSweep } from '../store/sweep.js';
@@ -168,6 +169,8 @@ function handlers(
   ];
   return {
     fuse: fuseHandler({ ...native, refusalOffLoop: refusalOffLoop(), embedMode }),
+    ...rerankHandlers({ ...native, embedMode }),
+    ...rerankInfo({ ...configuration, embedMode, version: SERVICE_VERSION }),
     ...checkout.handlers,
     normalize: normalizeHandler(native),
     audit: audit({ ...native, clock: systemClock, auditOffLoop: auditOffLoop(auditThreads) }),

@@ -299,7 +299,15 @@ function mountPlace(app: TemplatedApp, state: ServerState, place: Place, mounted
   );
   app.options(pattern, serve(state, options));
   const refusal = methodNotAllowed(allow);
-  const wrong = mounted({ route: ownRoute('method_not_allowed', open), handler: () => refusal }, []);
+  const writeFailure = place.routes[0]?.writeFailure;
+  const wrong = mounted(
+    {
+      route: ownRoute('method_not_allowed', open),
+      handler: () => refusal,
+      ...(writeFailure === undefined ? {} : { writeFailure }),
+    },
+    [],
+  );
   app.any(pattern, (response, request) => {
     new Exchange(state, wrong, response, request).refuseUnread(request, refusal);
   });

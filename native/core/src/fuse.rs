@@ -4,6 +4,7 @@
 
 mod answer;
 mod count;
+mod rerank;
 mod score;
 
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use crate::dense::{Gathered, Models};
 use crate::entity_map::{EntityMap, Refused};
 use crate::json::{Span, unescape};
 use crate::request::{self, Lists, Options};
+use crate::rerank::{Api, Asked, Refused as Unranked, Wrong};
 use crate::static_model::Scratch;
 use crate::terms::{Bigrams, Hits, Terms};
 use score::Fused;
@@ -40,6 +42,14 @@ pub struct Workspace {
     scratch: Scratch,
     /// What [`Outcome::Pending`] waits for.
     pending: Option<Pending>,
+    /// Why the last rerank request is [`Outcome::Invalid`].
+    unranked: Option<Unranked>,
+}
+
+/// What is asked for besides what [`Options`] say, and so how the answer is written.
+enum Form {
+    Fuse,
+    Rerank(Box<Asked>),
 }
 
 /// What dense scores are computed by, where a doc comes without one.
@@ -87,6 +97,7 @@ impl From<Refused> for Outcome {
 /// A request that was read, and the dense side of it.
 pub struct Pending {
     options: Options,
+    form: Form,
     lists: Lists,
     gathered: Gathered,
     /// Bytes of its body.
@@ -106,7 +117,17 @@ impl Pending {
 
     /// Most bytes that its answer can take.
     pub fn room(&self) -> usize {
-        answer::room(&self.options, &self.lists)
+        self.form.room(&self.options, &self.lists)
+    }
+}
+
+impl Form {
+    /// Most bytes that the answer can take.
+    fn room(&self, options: &Options, lists: &Lists) -> usize {
+        match self {
+            Form::Fuse => answer::room(options, lists),
+            Form::Rerank(asked) => rerank::room(asked, lists),
+        }
     }
 }
 
@@ -123,6 +144,36 @@ impl Workspace {
             .unwrap_or_else(|unanswered| unanswered);
         self.give_back();
         outcome
+    }
+
+    /// Answers a rerank request into `out`, as one of another server's interfaces. `id`: the answer's id,
+    /// which needs no escape in JSON.
+    pub fn rerank(
+        &mut self,
+        body: &[u8],
+        api: Api,
+        id: &str,
+        out: &mut [u8],
+        embedding: Embedding<'_>,
+    ) -> Outcome {
+        let outcome = match self.read_rerank(body, api, id, embedding) {
+            Ok(asked) => {
+                let (options, form) = (asked.options, Form::Rerank(asked));
+                self.answer_read(body, options, form, out, embedding)
+                    .unwrap_or_else(|unanswered| unanswered)
+            }
+            Err(unranked) => {
+                self.unranked = Some(unranked);
+                Outcome::Invalid
+            }
+        };
+        self.give_back();
+        outcome
+    }
+
+    /// Why the last rerank request came to [`Outcome::Invalid`].
+    pub fn take_unranked(&mut self) -> Option<Unranked> {
+        self.unranked.take()
     }
 
     /// What the last [`Outcome::Pending`] stands for.
@@ -142,7 +193,7 @@ impl Workspace {
         }
         std::mem::swap(&mut self.lists, &mut pending.lists);
         let source = self.complete(&pending.gathered);
-        let outcome = self.finish(body, &pending.options, &source, out);
+        let outcome = self.finish(body, &pending.options, &pending.form, &source, out);
         std::mem::swap(&mut self.lists, &mut pending.lists);
         self.give_back();
         outcome
@@ -155,9 +206,10 @@ impl Workspace {
             || self.unescaped.capacity() + self.token.capacity() + self.terms.room() + self.bigrams.room()
                 > KEPT_BYTES
         {
-            let pending = self.pending.take();
+            let (pending, unranked) = (self.pending.take(), self.unranked.take());
             *self = Workspace {
                 pending,
+                unranked,
                 ..Workspace::default()
             };
         }
@@ -165,7 +217,54 @@ impl Workspace {
 
     fn answer(&mut self, body: &[u8], out: &mut [u8], embedding: Embedding<'_>) -> Result<Outcome, Outcome> {
         let options = request::read(body, &mut self.lists).map_err(|_| Outcome::Invalid)?;
-        let room = answer::room(&options, &self.lists);
+        self.answer_read(body, options, Form::Fuse, out, embedding)
+    }
+
+    /// Reads a rerank request and finds its model.
+    fn read_rerank(
+        &mut self,
+        body: &[u8],
+        api: Api,
+        id: &str,
+        Embedding { models, most_docs }: Embedding<'_>,
+    ) -> Result<Box<Asked>, Unranked> {
+        let mut asked = Box::new(crate::rerank::read(body, api, id, &mut self.lists)?);
+        let refused = |wrong| Unranked {
+            shape: asked.shape,
+            wrong,
+        };
+        let docs = self.lists.docs.len();
+        if docs > most_docs {
+            return Err(refused(Wrong::TooMany {
+                docs,
+                most: most_docs,
+            }));
+        }
+        let named = asked.options.embed_model;
+        let id = named.map(|id| text_of(body, id, &mut self.unescaped));
+        if models.find(id.as_deref()).is_none() {
+            if models.find(None).is_none() {
+                return Err(refused(Wrong::NoModel));
+            }
+            asked.unknown_model = named;
+            asked.options.embed_model = None;
+        }
+        if answer::has_cjk(body, asked.options.query) {
+            asked.options.tokenizer = request::Tokenizer::Ngram;
+        }
+        Ok(asked)
+    }
+
+    /// Answers what was read.
+    fn answer_read(
+        &mut self,
+        body: &[u8],
+        options: Options,
+        form: Form,
+        out: &mut [u8],
+        embedding: Embedding<'_>,
+    ) -> Result<Outcome, Outcome> {
+        let room = form.room(&options, &self.lists);
         let source = if options.all_dense {
             if room > out.len() {
                 return Err(Outcome::NeedsRoom(room));
@@ -180,6 +279,7 @@ impl Workspace {
             if room > out.len() || gathered.missing().next().is_some() {
                 self.pending = Some(Pending {
                     options,
+                    form,
                     lists: std::mem::take(&mut self.lists),
                     gathered,
                     length: body.len(),
@@ -188,7 +288,7 @@ impl Workspace {
             }
             self.complete(&gathered)
         };
-        Ok(self.finish(body, &options, &source, out))
+        Ok(self.finish(body, &options, &form, &source, out))
     }
 
     /// Gives every doc the score that was made for it.
@@ -203,12 +303,28 @@ impl Workspace {
     }
 
     /// Answers what was read and has all its dense scores into room that suffices.
-    fn finish(&mut self, body: &[u8], options: &Options, source: &Source, out: &mut [u8]) -> Outcome {
+    fn finish(
+        &mut self,
+        body: &[u8],
+        options: &Options,
+        form: &Form,
+        source: &Source,
+        out: &mut [u8],
+    ) -> Outcome {
         let characters = self.count(body, options);
         self.score(options);
         self.combine(options);
-        self.sort();
-        let length = self.write(body, options, source, out);
+        let length = match form {
+            Form::Fuse => {
+                self.sort();
+                self.write(body, options, source, out)
+            }
+            Form::Rerank(asked) => {
+                self.lower_empty(options);
+                self.sort();
+                self.write_rerank(body, asked, source, out)
+            }
+        };
         Outcome::Written { length, characters }
     }
 
