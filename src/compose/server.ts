@@ -47,6 +47,7 @@ import {
 import { unsubscribePage } from '../pages/unsubscribe.js';
 import { keylessEmbedDocs, openEmbedMode, type EmbedMode } from '../search/embedMode.js';
 import { fuseHandler } from '../search/fuse.js';
+import { rerankHandlers, rerankInfo } from '../search/rerank.js';
 import { refusalOffLoop } from '../search/refusalOffLoop.js';
 import { storedData } from '../store/retention.js';
 import { startSweep } from '../store/sweep.js';
@@ -203,6 +204,8 @@ function handlers(
   ];
   return {
     fuse: fuseHandler({ ...native, refusalOffLoop: refusalOffLoop(), embedMode, keylessDocs }),
+    ...rerankHandlers({ ...native, embedMode, keylessDocs }),
+    ...rerankInfo({ ...configuration, embedMode, version: SERVICE_VERSION }),
     ...checkout.handlers,
     normalize: normalizeHandler(native),
     audit: audit({ ...native, clock: systemClock, auditOffLoop: auditOffLoop(auditThreads) }),

@@ -7,6 +7,8 @@ export type ProblemCode =
   | 'key_expired'
   | 'key_revoked'
   | 'key_suspended'
+  | 'invalid_request'
+  | 'no_documents'
   | 'rate_limited'
   | 'queue_full'
   | 'embed_timeout'

@@ -1,6 +1,13 @@
 /** What a route of the contract says of itself, and what many of them have in common. */
+import type { Answer } from './exchange.js';
 import type { ProblemCode } from './problem.js';
-import type { DescribedRoute, Example } from './schema/route.js';
+import type { DescribedRoute, Example, RouteFailure } from './schema/route.js';
+
+/** How a route writes its failures where they have another form than the others'. */
+export interface WrittenFailure extends RouteFailure {
+  /** A failure of Fusegate's usual form in that of the route. `id`: the request's. */
+  readonly write: (answer: Answer, id: string) => Answer;
+}
 
 /** One route of a resource. */
 export interface ResourceRoute extends DescribedRoute {
@@ -8,9 +15,10 @@ export interface ResourceRoute extends DescribedRoute {
   readonly part: 'gateway' | 'door';
   /** Whether every address serves it, whatever its part. */
   readonly everywhere?: boolean;
-  readonly tag: 'fuse' | 'normalize' | 'audit' | 'checkout' | 'outreach' | 'information' | 'door';
+  readonly tag: 'fuse' | 'rerank' | 'normalize' | 'audit' | 'checkout' | 'outreach' | 'information' | 'door';
   /** `public`: no key is looked at. `key`: an `X-API-Key` may come and decides the limits. */
   readonly access: 'public' | 'key';
+  readonly failure?: WrittenFailure;
   /** The limit by address that counts requests to a public route; none where absent. */
   readonly limit?: string;
   /** A second limit by address, which counts what an answer charges: a request alone does not tell it. */

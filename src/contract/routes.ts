@@ -24,6 +24,7 @@ import { optoutRoutes } from './optout.js';
 import { pageRoutes } from './pages.js';
 import { pricingRoutes } from './pricing.js';
 import { receiptRoutes } from './receipt.js';
+import { rerankRoutes } from './rerank.js';
 import type { ResourceRoute, ResourceRoutes } from './route.js';
 import type { BodyType } from './schema/wireType.js';
 import { walkRoutes } from './walk.js';
@@ -31,6 +32,7 @@ import { walkRoutes } from './walk.js';
 /** Every route, by id, in the order of the documents. */
 export const routes = {
   ...fuseRoutes,
+  ...rerankRoutes,
   ...normalizeRoutes,
   ...auditRoutes,
   ...pricingRoutes,

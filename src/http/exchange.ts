@@ -411,17 +411,19 @@ export class Exchange implements RouteRequest {
     });
   }
 
-  private write(answer: Answer, close: boolean): void {
+  private write(given: Answer, close: boolean): void {
     if (this.gone) return;
     if (this.chunked && !this.deferred) {
-      this.writeLater(answer, close);
+      this.writeLater(given, close);
       return;
     }
     const { mounted, server, admission } = this;
+    const { writeFailure } = mounted;
+    const answer = writeFailure === undefined || given.status < 400 ? given : writeFailure(given, this.id);
     const body = bodyOf(answer);
-    const given = 'bytes' in answer.body ? answer.body : undefined;
-    this.releaseAnswer = given?.release;
-    this.immutable = given?.immutable === true;
+    const finished = 'bytes' in answer.body ? answer.body : undefined;
+    this.releaseAnswer = finished?.release;
+    this.immutable = finished?.immutable === true;
     const { keylessAnswerLimit } = mounted.route;
     if (keylessAnswerLimit < Infinity && admission?.address !== undefined) {
       const bytes = lengthOf(body);

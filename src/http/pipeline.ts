@@ -137,6 +137,7 @@ export function servedRoute(
     ...('other' in body ? { refuseMediaType: mediaTypeCheck(body.other) } : {}),
     ...(check === undefined ? {} : { check }),
     ...(admit === undefined ? {} : { admit }),
+    ...(route.failure === undefined ? {} : { writeFailure: route.failure.write }),
   };
 }
 

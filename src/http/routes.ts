@@ -41,4 +41,6 @@ export interface ServedRoute {
   /** The answer that refuses a body for its media type (`""`: none given), or undefined. */
   readonly refuseMediaType?: (mediaType: string, crossOrigin: boolean) => Answer | undefined;
   readonly check?: RequestChecks;
+  /** Writes a failure in another form than the usual one. `id`: the request's. */
+  readonly writeFailure?: (answer: Answer, id: string) => Answer;
 }

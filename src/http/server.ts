@@ -329,7 +329,15 @@ function mountPlace(
   );
   app.options(pattern, serve(state, options));
   const refusal = methodNotAllowed(methods, docs);
-  const wrong = mounted({ route: ownRoute('method_not_allowed', open), handler: () => refusal }, []);
+  const writeFailure = place.routes[0]?.writeFailure;
+  const wrong = mounted(
+    {
+      route: ownRoute('method_not_allowed', open),
+      handler: () => refusal,
+      ...(writeFailure === undefined ? {} : { writeFailure }),
+    },
+    [],
+  );
   app.any(pattern, (response, request) => {
     new Exchange(state, wrong, response, request).refuseUnread(request, refusal);
   });

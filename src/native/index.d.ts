@@ -87,11 +87,16 @@ export declare class FuseAttempt {
   get length(): number
   /** Characters it counts for. */
   get characters(): number
+  /** Why a rerank request came to `Invalid`. Throws where it did not. */
+  takeRefusal(): RerankRefusal
   /** What `Pending` stands for. Throws where there is nothing. */
   takePending(): PendingFuse
 }
 
-/** Answers FuseRequests. One that waits is kept until it is taken, or until another takes its place. */
+/**
+ * Answers FuseRequests, and rerank requests of other interfaces. One that waits is kept until it is taken,
+ * or until another takes its place.
+ */
 export declare class Fuser {
   /** `models`: what computes the dense scores of docs that come without one. */
   constructor(models: DenseModels)
@@ -101,7 +106,16 @@ export declare class Fuser {
    * docs. `Pending`: `takePending` has the request.
    */
   fuse(body: Uint8Array, out: Uint8Array, facts: Float64Array, mostDocs: number): FuseOutcome
-  /** What the last `fuse` that came to `Pending` left. Throws where there is none. */
+  /**
+   * Answers a rerank request as `fuse` answers a FuseRequest. `id`: the answer's id, which needs no escape
+   * in JSON. `Invalid`: `takeRefusal` says why.
+   */
+  rerank(body: Uint8Array, out: Uint8Array, facts: Float64Array, mostDocs: number, path: RerankPath, id: string): FuseOutcome
+  /** Why the last `rerank` came to `Invalid`. Throws where it did not. */
+  takeRefusal(): RerankRefusal
+  /** Does what `rerank` does in the thread pool, as `fuseAsync` does what `fuse` does. */
+  rerankAsync(body: Buffer, out: Buffer, mostDocs: number, path: RerankPath, id: string): Promise<FuseAttempt>
+  /** What the last `fuse` or `rerank` that came to `Pending` left. Throws where there is none. */
   takePending(): PendingFuse
   /**
    * Does what `fuse` does in the thread pool, for bodies that would hold up the event loop. `out` must not
@@ -541,6 +555,30 @@ export interface Preview {
 
 /** Bytes of a text that a tokenizer looks at, for each token that its model reads. */
 export declare function readBytesPerToken(): number
+
+/** The path that a rerank request came by. */
+export declare enum RerankPath {
+  /** `/v2/rerank` */
+  V2 = 0,
+  /** `/v1/rerank` */
+  V1 = 1,
+  /** `/rerank` */
+  Bare = 2,
+  /** `/voyage/v1/rerank` */
+  Voyage = 3,
+}
+
+/** Why a rerank request is invalid. */
+export interface RerankRefusal {
+  /** A sentence that says what to do. */
+  detail: string
+  /** Whether its list of documents is empty. */
+  empty: boolean
+  /** Whether the server has no model. */
+  noModel: boolean
+  /** Whether it is one of text-embeddings-inference. */
+  tei: boolean
+}
 
 /** A fragment's accepted strings, digests and sealed envelope. Digests are 64 lower-case hexadecimal digits. */
 export interface SealedFragment {

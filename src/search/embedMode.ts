@@ -27,6 +27,8 @@ export interface ModelChoice {
 /** What computes dense scores. */
 export interface EmbedMode {
   readonly choice: ModelChoice;
+  /** The installed models. */
+  readonly models: readonly InstalledModel[];
   readonly dense: DenseModels;
   /** Answers requests by these models. */
   readonly fuser: Fuser;
@@ -103,6 +105,7 @@ export function openEmbedMode(parts: EmbedModeParts): EmbedMode {
   const dense = new parts.DenseModels(embedder.models.map(denseModel), fallback, cacheFile);
   return {
     choice: { installed: embedder.models, fallback },
+    models: embedder.models,
     dense,
     fuser: new parts.Fuser(dense),
     async bring(pending, signal) {

@@ -4,9 +4,9 @@
  */
 import type { CheckJson } from '../contract/schema/body.js';
 import type { Answer, RouteRequest } from '../contract/exchange.js';
-import type { FuseOutcome, PendingFuse } from '../native/index.js';
-import { BufferPool } from '../system/bufferPool.js';
+import type { FuseOutcome } from '../native/index.js';
 import { embedDocs, type EmbedMode } from './embedMode.js';
+import { JSON_TYPE, PooledAnswers } from './pooledAnswers.js';
 import { refusalOf, type RefusedRequest, unusableEntities } from './refusal.js';
 
 /** What the handler is made of. */
@@ -29,27 +29,15 @@ export interface FuseParts {
  */
 export const LOOP_BODY_LIMIT = 256 * 1024;
 
-const JSON_TYPE = 'application/json';
-
-/** Memory for answers from the thread pool that is kept for the next ones (bytes). */
-const POOLED_BYTES = 32 << 20;
-
-/** What the native module came to, and the answer's length (written, or needed) and characters. */
-interface Attempt {
-  readonly outcome: FuseOutcome;
-  readonly length: number;
-  readonly characters: number;
-}
-
 class FuseHandler {
   // Reused from request to request: http has sent or copied an answer's bytes when it calls again.
   private out = new Uint8Array(2 * LOOP_BODY_LIMIT);
   private readonly facts = new Float64Array(2);
-  private readonly pool = new BufferPool(POOLED_BYTES);
-
+  private readonly pooled: PooledAnswers;
   private readonly keylessDocs: number;
 
   constructor(private readonly parts: FuseParts) {
+    this.pooled = new PooledAnswers(parts.embedMode, parts.FuseOutcome);
     this.keylessDocs = parts.keylessDocs ?? embedDocs.anonymous;
   }
 
@@ -72,7 +60,7 @@ class FuseHandler {
       const bytes = this.out.subarray(0, this.facts[0]);
       return { status: 200, body: { bytes, type: JSON_TYPE }, charge: this.facts[1] ?? 0 };
     }
-    if (outcome === outcomes.Pending) return this.answerPending(request, fuser.takePending(), true);
+    if (outcome === outcomes.Pending) return this.pooled.answerPending(request, fuser.takePending(), true);
     if (outcome === outcomes.Invalid) return refusalOf({ body, mostDocs, choice }, checkJson);
     return this.refusedEntities(outcome);
   }
@@ -86,56 +74,25 @@ class FuseHandler {
     const { fuser, choice } = embedMode;
     const { buffer, byteOffset, byteLength } = request.retain();
     const body = Buffer.from(buffer, byteOffset, byteLength);
-    let room = this.pool.take(byteLength + byteLength / 4);
+    let room = this.pooled.take(byteLength + byteLength / 4);
     let attempt = await fuser.fuseAsync(body, room, mostDocs);
     if (attempt.outcome === outcomes.NeedsRoom) {
-      this.pool.give(room);
-      room = this.pool.take(attempt.length);
+      this.pooled.give(room);
+      room = this.pooled.take(attempt.length);
       attempt = await fuser.fuseAsync(body, room, mostDocs);
     }
     const { outcome } = attempt;
-    if (outcome === outcomes.Written) return this.pooledAnswer(room, attempt);
-    this.pool.give(room);
-    if (outcome === outcomes.Pending) return this.answerPending(request, attempt.takePending(), false);
+    if (outcome === outcomes.Written) return this.pooled.answer(room, attempt);
+    this.pooled.give(room);
+    if (outcome === outcomes.Pending) return this.pooled.answerPending(request, attempt.takePending(), false);
     if (outcome === outcomes.Invalid) return refusalOffLoop({ body, mostDocs, choice });
     return this.refusedEntities(outcome);
-  }
-
-  private pooledAnswer(room: Buffer, { length, characters }: Attempt): Answer {
-    const release = (): void => this.pool.give(room);
-    const body = { bytes: room.subarray(0, length), type: JSON_TYPE, release };
-    return { status: 200, body, charge: characters };
   }
 
   private refusedEntities(outcome: FuseOutcome): Answer {
     const sentence = this.parts.entitiesRefusal(outcome);
     if (sentence === null) throw new Error(`the native module came to ${outcome}`);
     return unusableEntities(sentence);
-  }
-
-  /** Brings what a request waits for, and has it answered. */
-  private async answerPending(request: RouteRequest, pending: PendingFuse, onLoop: boolean): Promise<Answer> {
-    try {
-      const refused = await this.parts.embedMode.bring(pending, request.signal());
-      return refused ?? (await this.writePending(pending, onLoop));
-    } finally {
-      pending.release();
-    }
-  }
-
-  private async writePending(pending: PendingFuse, onLoop: boolean): Promise<Answer> {
-    const room = this.pool.take(pending.room);
-    const attempt = onLoop ? this.attemptOnLoop(pending, room) : await pending.answerAsync(room);
-    if (attempt.outcome !== this.parts.FuseOutcome.Written) {
-      throw new Error(`a request that was read came to ${attempt.outcome}`);
-    }
-    return this.pooledAnswer(room, attempt);
-  }
-
-  private attemptOnLoop(pending: PendingFuse, room: Buffer): Attempt {
-    const outcome = pending.answer(room, this.facts);
-    const [length = 0, characters = 0] = this.facts;
-    return { outcome, length, characters };
   }
 }
 

@@ -6,6 +6,7 @@ mod analyze;
 mod answer;
 mod count;
 mod explain;
+mod rerank;
 mod score;
 
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use crate::entity_map::{EntityMap, Refused};
 use crate::json::{Span, unescape};
 use crate::request::more::More;
 use crate::request::{self, Lists, Options, Tokenizer};
+use crate::rerank::{Api, Asked, Refused as Unranked, Wrong};
 use crate::static_model::Scratch;
 use crate::terms::{Bigrams, Hits, Terms};
 use explain::Pieces;
@@ -48,6 +50,14 @@ pub struct Workspace {
     pieces: Pieces,
     /// What [`Outcome::Pending`] waits for.
     pending: Option<Pending>,
+    /// Why the last rerank request is [`Outcome::Invalid`].
+    unranked: Option<Unranked>,
+}
+
+/// What is asked for besides what [`Options`] say, and so how the answer is written.
+enum Form {
+    Fuse,
+    Rerank(Box<Asked>),
 }
 
 /// What dense scores are computed by, where a doc comes without one.
@@ -95,6 +105,7 @@ impl From<Refused> for Outcome {
 /// A request that was read, and the dense side of it.
 pub struct Pending {
     options: Options,
+    form: Form,
     lists: Lists,
     gathered: Gathered,
     /// Bytes of its body.
@@ -116,7 +127,17 @@ impl Pending {
 
     /// Most bytes that its answer can take.
     pub fn room(&self) -> usize {
-        self.needed.max(answer::room(&self.options, &self.lists))
+        self.needed.max(self.form.room(&self.options, &self.lists))
+    }
+}
+
+impl Form {
+    /// Most bytes that the answer can take.
+    fn room(&self, options: &Options, lists: &Lists) -> usize {
+        match self {
+            Form::Fuse => answer::room(options, lists),
+            Form::Rerank(asked) => rerank::room(asked, lists),
+        }
     }
 }
 
@@ -133,6 +154,36 @@ impl Workspace {
             .unwrap_or_else(|unanswered| unanswered);
         self.give_back();
         outcome
+    }
+
+    /// Answers a rerank request into `out`, as one of another server's interfaces. `id`: the answer's id,
+    /// which needs no escape in JSON.
+    pub fn rerank(
+        &mut self,
+        body: &[u8],
+        api: Api,
+        id: &str,
+        out: &mut [u8],
+        embedding: Embedding<'_>,
+    ) -> Outcome {
+        let outcome = match self.read_rerank(body, api, id, embedding) {
+            Ok(asked) => {
+                let (options, form) = (asked.options, Form::Rerank(asked));
+                self.answer_read(body, options, form, out, embedding)
+                    .unwrap_or_else(|unanswered| unanswered)
+            }
+            Err(unranked) => {
+                self.unranked = Some(unranked);
+                Outcome::Invalid
+            }
+        };
+        self.give_back();
+        outcome
+    }
+
+    /// Why the last rerank request came to [`Outcome::Invalid`].
+    pub fn take_unranked(&mut self) -> Option<Unranked> {
+        self.unranked.take()
     }
 
     /// What the last [`Outcome::Pending`] stands for.
@@ -152,7 +203,7 @@ impl Workspace {
         }
         std::mem::swap(&mut self.lists, &mut pending.lists);
         let source = self.complete(&pending.gathered);
-        let outcome = self.finish(body, &pending.options, &source, out);
+        let outcome = self.finish(body, &pending.options, &pending.form, &source, out);
         std::mem::swap(&mut self.lists, &mut pending.lists);
         if let Outcome::NeedsRoom(needed) = outcome {
             pending.needed = needed;
@@ -172,9 +223,10 @@ impl Workspace {
                 + self.pieces.room()
                 > KEPT_BYTES
         {
-            let pending = self.pending.take();
+            let (pending, unranked) = (self.pending.take(), self.unranked.take());
             *self = Workspace {
                 pending,
+                unranked,
                 ..Workspace::default()
             };
         }
@@ -182,7 +234,55 @@ impl Workspace {
 
     fn answer(&mut self, body: &[u8], out: &mut [u8], embedding: Embedding<'_>) -> Result<Outcome, Outcome> {
         let options = request::read(body, &mut self.lists).map_err(|_| Outcome::Invalid)?;
-        let room = answer::room(&options, &self.lists);
+        self.answer_read(body, options, Form::Fuse, out, embedding)
+    }
+
+    /// Reads a rerank request and finds its model.
+    fn read_rerank(
+        &mut self,
+        body: &[u8],
+        api: Api,
+        id: &str,
+        Embedding { models, most_docs }: Embedding<'_>,
+    ) -> Result<Box<Asked>, Unranked> {
+        self.lists.more = None;
+        let mut asked = Box::new(crate::rerank::read(body, api, id, &mut self.lists)?);
+        let refused = |wrong| Unranked {
+            shape: asked.shape,
+            wrong,
+        };
+        let docs = self.lists.docs.len();
+        if docs > most_docs {
+            return Err(refused(Wrong::TooMany {
+                docs,
+                most: most_docs,
+            }));
+        }
+        let named = asked.options.embed_model;
+        let id = named.map(|id| text_of(body, id, &mut self.unescaped));
+        if models.find(id.as_deref()).is_none() {
+            if models.find(None).is_none() {
+                return Err(refused(Wrong::NoModel));
+            }
+            asked.unknown_model = named;
+            asked.options.embed_model = None;
+        }
+        if answer::has_cjk(body, asked.options.query) {
+            asked.options.tokenizer = request::Tokenizer::Ngram;
+        }
+        Ok(asked)
+    }
+
+    /// Answers what was read.
+    fn answer_read(
+        &mut self,
+        body: &[u8],
+        options: Options,
+        form: Form,
+        out: &mut [u8],
+        embedding: Embedding<'_>,
+    ) -> Result<Outcome, Outcome> {
+        let room = form.room(&options, &self.lists);
         if options.all_dense {
             if room > out.len() {
                 return Err(Outcome::NeedsRoom(room));
@@ -191,13 +291,13 @@ impl Workspace {
                 model: None,
                 truncated: false,
             };
-            return Ok(self.finish(body, &options, &source, out));
+            return Ok(self.finish(body, &options, &form, &source, out));
         }
         let gathered = self.gather(body, &options, embedding)?;
         let mut needed = room;
         if room <= out.len() && gathered.missing().next().is_none() {
             let source = self.complete(&gathered);
-            match self.finish(body, &options, &source, out) {
+            match self.finish(body, &options, &form, &source, out) {
                 Outcome::NeedsRoom(more) => needed = more,
                 written => return Ok(written),
             }
@@ -205,6 +305,7 @@ impl Workspace {
         // What was gathered is kept where room lacks, too.
         self.pending = Some(Pending {
             options,
+            form,
             lists: std::mem::take(&mut self.lists),
             gathered,
             length: body.len(),
@@ -226,7 +327,14 @@ impl Workspace {
 
     /// Answers what was read and has all its dense scores into room that suffices, but for what few requests
     /// have told of their results.
-    fn finish(&mut self, body: &[u8], options: &Options, source: &Source, out: &mut [u8]) -> Outcome {
+    fn finish(
+        &mut self,
+        body: &[u8],
+        options: &Options,
+        form: &Form,
+        source: &Source,
+        out: &mut [u8],
+    ) -> Outcome {
         if let Some(more) = self.lists.more.take() {
             let outcome = self.finish_more(body, options, &more, source, out);
             self.lists.more = Some(more);
@@ -236,8 +344,17 @@ impl Workspace {
         let characters = self.count(body, options);
         self.score(options);
         self.combine(options);
-        self.sort();
-        let length = self.write(body, options, source, out);
+        let length = match form {
+            Form::Fuse => {
+                self.sort();
+                self.write(body, options, source, out)
+            }
+            Form::Rerank(asked) => {
+                self.lower_empty(options);
+                self.sort();
+                self.write_rerank(body, asked, source, out)
+            }
+        };
         Outcome::Written { length, characters }
     }
 

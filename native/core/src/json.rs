@@ -66,6 +66,15 @@ impl From<Refusal> for Unfit {
     }
 }
 
+/// Which of the known members an object has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Members {
+    /// The bits of the names that were met.
+    pub met: u32,
+    /// The bits of those of which the last value is unfit.
+    pub unfit: u32,
+}
+
 /// A string's place in the body, without its quotes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
@@ -157,6 +166,12 @@ impl<'a> Scanner<'a> {
     #[must_use]
     pub fn bytes(&self, span: Span) -> &'a [u8] {
         &self.body[span.start..span.end]
+    }
+
+    /// The bytes between two places of the body.
+    #[must_use]
+    pub fn between(&self, start: usize, end: usize) -> &'a [u8] {
+        &self.body[start..end]
     }
 
     /// The next byte, or `None` at the end.
@@ -492,11 +507,33 @@ impl<'a> Scanner<'a> {
         &mut self,
         names: &[&[u8]; COUNT],
         inside: usize,
-        mut value: impl FnMut(&mut Self, usize) -> Result<(), Unfit>,
+        value: impl FnMut(&mut Self, usize) -> Result<(), Unfit>,
     ) -> Result<u32, Unfit> {
+        let members = self.members_told(names, inside, value, |_, _| ())?;
+        if members.unfit == 0 {
+            Ok(members.met)
+        } else {
+            Err(Unfit)
+        }
+    }
+
+    /// Does what [`Scanner::members`] does, and tells more: which members are unfit, and to `unknown` the
+    /// name of each that is not known.
+    ///
+    /// # Errors
+    /// Another value, or what is no JSON.
+    #[inline]
+    pub fn members_told<const COUNT: usize>(
+        &mut self,
+        names: &[&[u8]; COUNT],
+        inside: usize,
+        mut value: impl FnMut(&mut Self, usize) -> Result<(), Unfit>,
+        mut unknown: impl FnMut(&Self, Span),
+    ) -> Result<Members, Unfit> {
         let (mut met, mut unfit) = (0, 0);
         self.dictionary(|scanner, name| {
             let Some(place) = scanner.place(name, names) else {
+                unknown(scanner, name);
                 return Ok(scanner.skip_value(inside)?);
             };
             let (start, bit) = (scanner.at, 1 << place);
@@ -509,7 +546,7 @@ impl<'a> Scanner<'a> {
             }
             Ok(())
         })?;
-        if unfit == 0 { Ok(met) } else { Err(Unfit) }
+        Ok(Members { met, unfit })
     }
 
     /// Reads an object of any names whose values are strings; the places of both go to `pairs`, repeated

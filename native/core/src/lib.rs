@@ -26,6 +26,7 @@ mod normalize_tables;
 pub mod previews;
 pub mod regions;
 pub mod request;
+pub mod rerank;
 mod scan;
 pub mod shards;
 mod simd;

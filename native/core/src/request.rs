@@ -70,7 +70,8 @@ pub struct Options {
     pub embed_model: Option<Span>,
 }
 
-const NOWHERE: Span = Span {
+/// The place of what is not in the body.
+pub(crate) const NOWHERE: Span = Span {
     start: usize::MAX,
     end: usize::MAX,
     escaped: false,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use fusegate_core::dense::{Gathered, Models};
 use fusegate_core::entity_map::Refused;
 use fusegate_core::fuse::{Embedding, Outcome, Pending, Workspace};
+use fusegate_core::rerank::{Api, Refused as Unranked, Shape, Wrong};
 use napi::bindgen_prelude::{
     AsyncTask, Buffer, Error, Float32Array, Float64ArraySlice, Result, Uint8ArraySlice,
 };
@@ -72,11 +73,62 @@ fn tell(outcome: Outcome, facts: &mut [f64]) -> FuseOutcome {
     outcome
 }
 
-/// Answers FuseRequests. One that waits is kept until it is taken, or until another takes its place.
+/// The path that a rerank request came by.
+#[napi]
+#[derive(Clone, Copy)]
+pub enum RerankPath {
+    /// `/v2/rerank`
+    V2,
+    /// `/v1/rerank`
+    V1,
+    /// `/rerank`
+    Bare,
+    /// `/voyage/v1/rerank`
+    Voyage,
+}
+
+impl From<RerankPath> for Api {
+    fn from(path: RerankPath) -> Self {
+        match path {
+            RerankPath::V2 => Api::V2,
+            RerankPath::V1 => Api::V1,
+            RerankPath::Bare => Api::Bare,
+            RerankPath::Voyage => Api::Voyage,
+        }
+    }
+}
+
+/// Why a rerank request is invalid.
+#[napi(object)]
+pub struct RerankRefusal {
+    /// A sentence that says what to do.
+    pub detail: String,
+    /// Whether its list of documents is empty.
+    pub empty: bool,
+    /// Whether the server has no model.
+    pub no_model: bool,
+    /// Whether it is one of text-embeddings-inference.
+    pub tei: bool,
+}
+
+impl From<Unranked> for RerankRefusal {
+    fn from(Unranked { shape, wrong }: Unranked) -> Self {
+        Self {
+            detail: wrong.text(),
+            empty: matches!(wrong, Wrong::Empty(_)),
+            no_model: wrong == Wrong::NoModel,
+            tei: shape == Shape::Tei,
+        }
+    }
+}
+
+/// Answers FuseRequests, and rerank requests of other interfaces. One that waits is kept until it is taken,
+/// or until another takes its place.
 #[napi]
 pub struct Fuser {
     models: Arc<Models>,
     pending: Option<PendingFuse>,
+    unranked: Option<Unranked>,
 }
 
 #[napi]
@@ -87,6 +139,7 @@ impl Fuser {
         Self {
             models: models.inner.clone(),
             pending: None,
+            unranked: None,
         }
     }
 
@@ -121,7 +174,65 @@ impl Fuser {
         tell(outcome, facts)
     }
 
-    /// What the last `fuse` that came to `Pending` left. Throws where there is none.
+    /// Answers a rerank request as `fuse` answers a FuseRequest. `id`: the answer's id, which needs no escape
+    /// in JSON. `Invalid`: `takeRefusal` says why.
+    #[napi]
+    pub fn rerank(
+        &mut self,
+        body: &[u8],
+        mut out: Uint8ArraySlice<'_>,
+        mut facts: Float64ArraySlice<'_>,
+        most_docs: u32,
+        path: RerankPath,
+        id: String,
+    ) -> FuseOutcome {
+        // SAFETY: the caller keeps `out` apart from `body`; no JavaScript runs before this function returns,
+        // so nothing else reads or writes either array meanwhile.
+        let (out, facts) = unsafe { (out.as_mut(), facts.as_mut()) };
+        let embedding = Embedding {
+            models: &self.models,
+            most_docs: most_docs as usize,
+        };
+        let outcome = WORKSPACE.with_borrow_mut(|workspace| {
+            let outcome = workspace.rerank(body, path.into(), &id, out, embedding);
+            if outcome == Outcome::Pending {
+                let body = Body::Copied(body.into());
+                self.pending = workspace
+                    .take_pending()
+                    .map(|pending| PendingFuse::new(pending, body));
+            }
+            self.unranked = workspace.take_unranked();
+            outcome
+        });
+        tell(outcome, facts)
+    }
+
+    /// Why the last `rerank` came to `Invalid`. Throws where it did not.
+    #[napi]
+    pub fn take_refusal(&mut self) -> Result<RerankRefusal> {
+        refusal(self.unranked.take())
+    }
+
+    /// Does what `rerank` does in the thread pool, as `fuseAsync` does what `fuse` does.
+    #[napi(ts_return_type = "Promise<FuseAttempt>")]
+    pub fn rerank_async(
+        &self,
+        body: Buffer,
+        out: Buffer,
+        most_docs: u32,
+        path: RerankPath,
+        id: String,
+    ) -> AsyncTask<FuseTask> {
+        AsyncTask::new(FuseTask {
+            models: self.models.clone(),
+            body: Some(body),
+            out,
+            most_docs: most_docs as usize,
+            rerank: Some((path.into(), id)),
+        })
+    }
+
+    /// What the last `fuse` or `rerank` that came to `Pending` left. Throws where there is none.
     #[napi]
     pub fn take_pending(&mut self) -> Result<PendingFuse> {
         self.pending
@@ -139,8 +250,15 @@ impl Fuser {
             body: Some(body),
             out,
             most_docs: most_docs as usize,
+            rerank: None,
         })
     }
+}
+
+fn refusal(unranked: Option<Unranked>) -> Result<RerankRefusal> {
+    unranked
+        .map(RerankRefusal::from)
+        .ok_or_else(|| Error::from_reason("nothing was refused"))
 }
 
 /// What a request in the thread pool came to.
@@ -148,6 +266,7 @@ impl Fuser {
 pub struct FuseAttempt {
     outcome: Outcome,
     pending: Option<PendingFuse>,
+    unranked: Option<Unranked>,
 }
 
 #[napi]
@@ -170,6 +289,12 @@ impl FuseAttempt {
         told(self.outcome).2
     }
 
+    /// Why a rerank request came to `Invalid`. Throws where it did not.
+    #[napi]
+    pub fn take_refusal(&mut self) -> Result<RerankRefusal> {
+        refusal(self.unranked.take())
+    }
+
     /// What `Pending` stands for. Throws where there is nothing.
     #[napi]
     pub fn take_pending(&mut self) -> Result<PendingFuse> {
@@ -185,10 +310,12 @@ pub struct FuseTask {
     body: Option<Buffer>,
     out: Buffer,
     most_docs: usize,
+    /// Path and id of a rerank request.
+    rerank: Option<(Api, String)>,
 }
 
 impl Task for FuseTask {
-    type Output = (Outcome, Option<Pending>);
+    type Output = (Outcome, Option<Pending>, Option<Unranked>);
     type JsValue = FuseAttempt;
 
     fn compute(&mut self) -> Result<Self::Output> {
@@ -198,17 +325,24 @@ impl Task for FuseTask {
         };
         let body: &[u8] = self.body.as_deref().unwrap_or_default();
         Ok(WORKSPACE.with_borrow_mut(|workspace| {
-            let outcome = workspace.fuse(body, &mut self.out, embedding);
-            (outcome, workspace.take_pending())
+            let outcome = match &self.rerank {
+                None => workspace.fuse(body, &mut self.out, embedding),
+                Some((api, id)) => workspace.rerank(body, *api, id, &mut self.out, embedding),
+            };
+            (outcome, workspace.take_pending(), workspace.take_unranked())
         }))
     }
 
-    fn resolve(&mut self, _: Env, (outcome, pending): Self::Output) -> Result<Self::JsValue> {
+    fn resolve(&mut self, _: Env, (outcome, pending, unranked): Self::Output) -> Result<Self::JsValue> {
         let body = self.body.take().map(Body::Shared);
         let pending = pending
             .zip(body)
             .map(|(pending, body)| PendingFuse::new(pending, body));
-        Ok(FuseAttempt { outcome, pending })
+        Ok(FuseAttempt {
+            outcome,
+            pending,
+            unranked,
+        })
     }
 }
 
@@ -358,7 +492,10 @@ impl Task for AnswerTask {
     }
 
     fn resolve(&mut self, _: Env, outcome: Self::Output) -> Result<Self::JsValue> {
-        let pending = None;
-        Ok(FuseAttempt { outcome, pending })
+        Ok(FuseAttempt {
+            outcome,
+            pending: None,
+            unranked: None,
+        })
     }
 }

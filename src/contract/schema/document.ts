@@ -30,6 +30,12 @@ const statusMeanings: Readonly<Record<number, string>> = {
   503: 'It cannot be served now.',
 };
 
+/** The same where a route writes what is wrong with a body as any other failure. */
+const invalidMeanings: Readonly<Record<number, string>> = {
+  400: 'The request does not fit; `detail` says where.',
+  422: 'The request does not fit; `detail` says where.',
+};
+
 /** A header's name as its specification writes it. */
 function headerName(name: string): string {
   const words = name.split('-').map((word) => (word === 'api' ? 'API' : word.replace(/^./, upperCase)));
@@ -82,6 +88,20 @@ const [validationErrorType] = wireTypes(typia.json.schemas<[HTTPValidationError]
 function unprocessableExample({ body }: ListedRoute): HTTPValidationError | undefined {
   return 'schema' in body ? { detail: explainBody(body.schema, {}) } : undefined;
 }
+
+/** Both ways to send an API key (OpenAPI, Security Scheme Object). */
+const securitySchemes: SchemaObject = {
+  ApiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key', 'x-extension': true },
+  Bearer: {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'The same key as a bearer token. A token that does not begin with `fg_` is no key.',
+    'x-extension': true,
+  },
+};
+
+/** No key is needed, and one may come in either way. */
+const security = [{}, { ApiKey: [] }, { Bearer: [] }];
 
 /** The parts of one document under way: components are read when first met. */
 interface Draft {
@@ -149,10 +169,13 @@ function alsoOf(shown: RouteAnswer): readonly string[] {
 
 function problem(draft: Draft, route: ListedRoute, status: number, codes: readonly string[]): SchemaObject {
   const narrowed = { type: 'object', properties: { code: { enum: codes } } };
-  const meaning = statusMeanings[status];
+  const { failure } = route;
+  const meaning = (failure === undefined ? undefined : invalidMeanings[status]) ?? statusMeanings[status];
   if (meaning === undefined) throw new Error(`Status ${status} has no meaning in the document`);
-  const shown = Object.fromEntries(codes.map((code) => [code, { value: { detail: meaning, code } }]));
-  const schema = { allOf: [schemaReference(draft, draft.problem), narrowed] };
+  const value = (code: string): unknown =>
+    failure?.example(status, meaning, code) ?? { detail: meaning, code };
+  const shown = Object.fromEntries(codes.map((code) => [code, { value: value(code) }]));
+  const schema = { allOf: [schemaReference(draft, failure?.schema ?? draft.problem), narrowed] };
   return {
     description: `${meaning} Codes: ${codes.map((code) => `\`${code}\``).join(', ')}.`,
     headers: headersOf(route, status, status === 429 || status === 503),
@@ -195,7 +218,7 @@ function parametersOf(draft: Draft, place: ParameterPlace, set: WireType): Schem
 function requestBody(draft: Draft, { body, example: { request } }: ListedRoute): SchemaObject {
   if (body.kind === 'none') return {};
   if (body.kind === 'any') return { requestBody: { content: { '*/*': {} } } };
-  const schema = schemaReference(draft, body.schema);
+  const schema = schemaReference(draft, body.kind === 'own' ? body.described : body.schema);
   const example = request.body;
   const types = ['application/json', ...(body.other === 'form' ? ['application/x-www-form-urlencoded'] : [])];
   const content = Object.fromEntries(types.map((type) => [type, { schema, example }]));
@@ -210,6 +233,8 @@ function operation(draft: Draft, route: ListedRoute): SchemaObject {
     tags: [route.tag],
     summary: route.summary,
     description: route.description,
+    ...(route.extension === true ? { 'x-extension': true } : {}),
+    ...(route.access === 'key' ? { security } : {}),
     ...(parameters.length === 0 ? {} : { parameters }),
     ...requestBody(draft, route),
     responses: responses(draft, route),
@@ -261,6 +286,7 @@ export function documentOf(routes: readonly ListedRoute[], frame: Frame): OpenAp
     components: {
       schemas: Object.fromEntries(schemas.map(([name, { schema }]) => [name, schema])),
       headers: Object.fromEntries(headers),
+      ...(listed.some(({ access }) => access === 'key') ? { securitySchemes } : {}),
     },
   };
 }

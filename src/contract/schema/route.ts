@@ -12,6 +12,13 @@ export type RouteBody =
       readonly limit: number;
     }
   | {
+      /** The handler reads the bytes, more leniently than the type that the document shows. */
+      readonly kind: 'own';
+      readonly described: WireType;
+      readonly other: OtherMediaType;
+      readonly limit: number;
+    }
+  | {
       /**
        * `json`: checked before the handler runs, which gets the value as `input`. `raw`: the handler gets the
        * bytes and checks them itself; only the media type is checked before.
@@ -23,6 +30,13 @@ export type RouteBody =
       /** Bytes; a longer body is refused before it is read. */
       readonly limit: number;
     };
+
+/** The form of a route's failures where it is not the usual one. */
+export interface RouteFailure {
+  readonly schema: WireType;
+  /** The body of a failure in the document. */
+  readonly example: (status: number, detail: string, code: string) => unknown;
+}
 
 /** The body of a documented answer: JSON of a type, or a media type. */
 export type RouteAnswer =
@@ -74,6 +88,12 @@ export interface DescribedRoute {
   /** Every problem code the route may send, by status. */
   readonly problems: Readonly<Record<number, readonly string[]>>;
   readonly headers: readonly AnswerHeader[];
+  /** `key`: an API key may come. */
+  readonly access?: 'public' | 'key';
+  /** The form of its failures, where it is not the usual one. */
+  readonly failure?: RouteFailure;
+  /** Whether all of it is beyond the contract. */
+  readonly extension?: boolean;
   /** Whether the document lists it. */
   readonly documented: boolean;
 }

@@ -37,7 +37,7 @@ pub(super) fn room(options: &Options, lists: &Lists) -> usize {
 
 impl Workspace {
     /// Whether no doc matched a term, and whether the dense scores tell no doc from another.
-    fn warnings(&self) -> (bool, bool) {
+    pub(super) fn warnings(&self) -> (bool, bool) {
         let lexical_empty = self.matches.is_empty();
         let first = self.lists.docs[0].dense;
         let dense_flat = self.lists.docs.len() > 1 && self.lists.docs.iter().all(|doc| doc.dense == first);
@@ -126,28 +126,29 @@ impl Workspace {
     }
 }
 
-fn has_cjk(body: &[u8], span: Span) -> bool {
+/// Whether a string holds Chinese, Japanese or Korean.
+pub(super) fn has_cjk(body: &[u8], span: Span) -> bool {
     with_text(body, span, &mut Vec::new(), |text, range, ascii| {
         !ascii && String::from_utf8_lossy(&text[range]).chars().any(unicode::is_cjk)
     })
 }
 
 /// Writes into room that was made large enough before.
-struct Writer<'a> {
-    out: &'a mut [u8],
-    at: usize,
+pub(super) struct Writer<'a> {
+    pub(super) out: &'a mut [u8],
+    pub(super) at: usize,
 }
 
 impl Writer<'_> {
     #[inline]
-    fn raw(&mut self, bytes: &[u8]) {
+    pub(super) fn raw(&mut self, bytes: &[u8]) {
         self.out[self.at..self.at + bytes.len()].copy_from_slice(bytes);
         self.at += bytes.len();
     }
 
     /// A member's beginning and its number as ECMAScript's Number::toString writes it.
     #[inline]
-    fn number(&mut self, before: &[u8], value: f64) {
+    pub(super) fn number(&mut self, before: &[u8], value: f64) {
         self.raw(before);
         self.raw(ryu_js::Buffer::new().format_finite(value).as_bytes());
     }

@@ -1,0 +1,227 @@
+//! Writing the answers of other interfaces' rerank requests: places and scores in [0, 1] by descending score.
+
+use super::answer::Writer;
+use super::{Source, Workspace};
+use crate::dense::MODEL_ID_BYTES;
+use crate::json::Span;
+use crate::request::{Doc, Lists, Options};
+use crate::rerank::{Asked, IGNORED, NAME_BYTES, NAMED_UNKNOWN, Shape};
+
+/// Below every fused score; docs without text come last.
+const LAST: f64 = -2.0;
+
+/// Docs that one search unit stands for, as Cohere counts them.
+const UNIT_DOCS: usize = 100;
+
+/// Most bytes that the answer can take.
+pub(super) fn room(asked: &Asked, lists: &Lists) -> usize {
+    const NUMBER: usize = 25;
+    const RESULT: usize = 80 + 2 * NUMBER;
+    const WARNINGS: usize = 2048 + (NAMED_UNKNOWN + 1) * (NAME_BYTES + 8);
+    const REST: usize = 512 + 4 * NUMBER + MODEL_ID_BYTES;
+    let document = |doc: &Doc| (doc.id.end - doc.id.start).max(doc.text.end - doc.text.start);
+    let documents = if asked.return_documents {
+        lists.docs.iter().map(document).sum()
+    } else {
+        0
+    };
+    REST + WARNINGS + asked.id.len() + 2 * MODEL_ID_BYTES + lists.docs.len() * RESULT + documents
+}
+
+fn is_empty(span: Span) -> bool {
+    span.start == span.end
+}
+
+impl Workspace {
+    /// Puts docs without text last; where the query has none nothing is told apart.
+    pub(super) fn lower_empty(&mut self, options: &Options) {
+        for (doc, fused) in self.lists.docs.iter().zip(&mut self.fused) {
+            if is_empty(options.query) {
+                fused.score = 0.0;
+            } else if is_empty(doc.text) {
+                fused.score = LAST;
+            }
+        }
+    }
+
+    fn relevance(&self, asked: &Asked, place: usize) -> f64 {
+        if is_empty(self.lists.docs[place].text) {
+            return 0.0;
+        }
+        let score = self.fused[place].score;
+        if asked.raw_scores {
+            score
+        } else {
+            score.clamp(0.0, 1.0)
+        }
+    }
+
+    /// Tokens of the query and of the texts, as they were counted.
+    fn tokens(&self, options: &Options) -> (u64, u64) {
+        let query = self
+            .frequencies(options)
+            .iter()
+            .map(|&count| u64::from(count))
+            .sum();
+        let texts = self.lengths.iter().map(|&(_, length)| length as u64).sum();
+        (query, texts)
+    }
+
+    pub(super) fn write_rerank(&self, body: &[u8], asked: &Asked, source: &Source, out: &mut [u8]) -> usize {
+        let mut writer = Writer { out, at: 0 };
+        let model = source.model.as_deref().unwrap_or_default().as_bytes();
+        let (query_tokens, text_tokens) = self.tokens(&asked.options);
+        // Each text is read with the query.
+        let tokens = query_tokens * self.lists.docs.len() as u64 + text_tokens;
+        writer.raw(match asked.shape {
+            Shape::V2 | Shape::V1 => b"{\"id\":\"" as &[u8],
+            Shape::Voyage => b"{\"object\":\"list\",\"data\":",
+            Shape::Tei => b"",
+        });
+        if matches!(asked.shape, Shape::V2 | Shape::V1) {
+            writer.raw(asked.id.as_bytes());
+            if asked.shape == Shape::V1 {
+                writer.raw(b"\",\"model\":\"");
+                writer.raw(model);
+            }
+            writer.raw(b"\",\"results\":");
+        }
+        self.write_results(body, asked, &mut writer);
+        match asked.shape {
+            Shape::Tei => return writer.at,
+            Shape::V2 => {}
+            Shape::V1 => {
+                writer.number(b",\"usage\":{\"total_tokens\":", tokens as f64);
+                writer.number(b",\"prompt_tokens\":", tokens as f64);
+                writer.raw(b"}");
+            }
+            Shape::Voyage => {
+                writer.raw(b",\"model\":\"");
+                writer.raw(model);
+                writer.number(b"\",\"usage\":{\"total_tokens\":", tokens as f64);
+                writer.raw(b"}");
+            }
+        }
+        self.write_meta(body, asked, source, tokens, &mut writer);
+        writer.raw(b"}");
+        writer.at
+    }
+
+    fn write_results(&self, body: &[u8], asked: &Asked, writer: &mut Writer<'_>) {
+        let tei = asked.shape == Shape::Tei;
+        let score: &[u8] = if tei {
+            b",\"score\":"
+        } else {
+            b",\"relevance_score\":"
+        };
+        writer.raw(b"[");
+        for (rank, &(_, place)) in self.order.iter().take(asked.options.top_k).enumerate() {
+            let place = place as usize;
+            let before: &[u8] = if rank == 0 {
+                b"{\"index\":"
+            } else {
+                b",{\"index\":"
+            };
+            writer.number(before, place as f64);
+            writer.number(score, self.relevance(asked, place));
+            if asked.return_documents {
+                write_document(body, asked.shape, &self.lists.docs[place], writer);
+            }
+            writer.raw(b"}");
+        }
+        writer.raw(b"]");
+    }
+
+    fn write_meta(&self, body: &[u8], asked: &Asked, source: &Source, tokens: u64, writer: &mut Writer<'_>) {
+        let version: &[u8] = if asked.shape == Shape::V2 { b"2" } else { b"1" };
+        writer.raw(b",\"meta\":{\"api_version\":{\"version\":\"");
+        writer.raw(version);
+        let units = self.lists.docs.len().div_ceil(UNIT_DOCS);
+        writer.number(
+            b"\",\"is_experimental\":false},\"billed_units\":{\"search_units\":",
+            units as f64,
+        );
+        writer.number(b"},\"tokens\":{\"input_tokens\":", tokens as f64);
+        writer.raw(b",\"output_tokens\":0}");
+        self.write_notes(body, asked, source, writer);
+        writer.raw(b"}");
+    }
+
+    /// Sentences about what was not acted on, and about what makes the order weaker than it looks.
+    fn write_notes(&self, body: &[u8], asked: &Asked, source: &Source, writer: &mut Writer<'_>) {
+        let copied = |span: Span| &body[span.start..span.end];
+        let mut separator: &[u8] = b",\"warnings\":[\"";
+        let mut warn = |parts: &[&[u8]]| {
+            writer.raw(separator);
+            parts.iter().for_each(|part| writer.raw(part));
+            separator = b"\",\"";
+        };
+        if let Some(name) = asked.unknown_model {
+            let name = if name.end - name.start <= NAME_BYTES {
+                copied(name)
+            } else {
+                b"so named"
+            };
+            let model = source.model.as_deref().unwrap_or_default().as_bytes();
+            warn(&[
+                b"No model ",
+                name,
+                b" is installed here: ",
+                model,
+                b" made the scores.",
+            ]);
+        }
+        for (place, name) in IGNORED.iter().enumerate() {
+            if asked.ignored >> place & 1 == 1 {
+                warn(&[name, b" is not acted on."]);
+            }
+        }
+        for &name in &asked.unknown {
+            warn(&[copied(name), b" is not known here, and was ignored."]);
+        }
+        if asked.more_unknown {
+            warn(&[b"Other members are not known here, and were ignored."]);
+        }
+        let (lexical_empty, dense_flat) = self.warnings();
+        if lexical_empty {
+            warn(&[b"No document contains a word of the query: the model alone made the order."]);
+        }
+        if dense_flat {
+            warn(&[
+                b"The model tells no document from another: the words of the query alone made the order.",
+            ]);
+        }
+        if source.truncated {
+            warn(&[b"The model read only the beginning of the query or of a document."]);
+        }
+        if separator == b"\",\"" {
+            writer.raw(b"\"]");
+        }
+    }
+}
+
+/// Writes a document as the interface has it: text, or an object, which comes back as it came.
+fn write_document(body: &[u8], shape: Shape, doc: &Doc, writer: &mut Writer<'_>) {
+    let copied = |span: Span| &body[span.start..span.end];
+    match shape {
+        Shape::V1 | Shape::V2 if !is_empty(doc.id) => {
+            writer.raw(b",\"document\":");
+            writer.raw(copied(doc.id));
+        }
+        Shape::V1 | Shape::V2 => {
+            writer.raw(b",\"document\":{\"text\":\"");
+            writer.raw(copied(doc.text));
+            writer.raw(b"\"}");
+        }
+        Shape::Voyage | Shape::Tei => {
+            let name: &[u8] = if shape == Shape::Tei {
+                b",\"text\":\""
+            } else {
+                b",\"document\":\""
+            };
+            writer.raw(name);
+            writer.raw(copied(doc.text));
+            writer.raw(b"\"");
+        }
+    }
+}

@@ -1,0 +1,69 @@
+/** Answers of the native module in pooled memory, and of requests that wait there for vectors. */
+import type { Answer, RouteRequest } from '../contract/exchange.js';
+import type { FuseOutcome, PendingFuse } from '../native/index.js';
+import { BufferPool } from '../system/bufferPool.js';
+import type { EmbedMode } from './embedMode.js';
+
+/** Memory for answers from the thread pool that is kept for the next ones (bytes). */
+const POOLED_BYTES = 32 << 20;
+
+/** The media type of every answer. */
+export const JSON_TYPE = 'application/json';
+
+/** What the native module came to, and the answer's length (written, or needed) and characters. */
+export interface Attempt {
+  readonly outcome: FuseOutcome;
+  readonly length: number;
+  readonly characters: number;
+}
+
+/** Pooled memory for answers. */
+export class PooledAnswers {
+  private readonly pool = new BufferPool(POOLED_BYTES);
+  private readonly facts = new Float64Array(2);
+
+  constructor(
+    private readonly embedMode: EmbedMode,
+    private readonly outcomes: typeof FuseOutcome,
+  ) {}
+
+  take(bytes: number): Buffer {
+    return this.pool.take(bytes);
+  }
+
+  give(room: Buffer): void {
+    this.pool.give(room);
+  }
+
+  /** The answer that was written into `room`, which is given back once it is sent. */
+  answer(room: Buffer, { length, characters }: Attempt): Answer {
+    const release = (): void => this.pool.give(room);
+    const body = { bytes: room.subarray(0, length), type: JSON_TYPE, release };
+    return { status: 200, body, charge: characters };
+  }
+
+  /** Brings what a request waits for, and has it answered. */
+  async answerPending(request: RouteRequest, pending: PendingFuse, onLoop: boolean): Promise<Answer> {
+    try {
+      const refused = await this.embedMode.bring(pending, request.signal());
+      return refused ?? (await this.writePending(pending, onLoop));
+    } finally {
+      pending.release();
+    }
+  }
+
+  private async writePending(pending: PendingFuse, onLoop: boolean): Promise<Answer> {
+    const room = this.pool.take(pending.room);
+    const attempt = onLoop ? this.attemptOnLoop(pending, room) : await pending.answerAsync(room);
+    if (attempt.outcome !== this.outcomes.Written) {
+      throw new Error(`a request that was read came to ${attempt.outcome}`);
+    }
+    return this.answer(room, attempt);
+  }
+
+  private attemptOnLoop(pending: PendingFuse, room: Buffer): Attempt {
+    const outcome = pending.answer(room, this.facts);
+    const [length = 0, characters = 0] = this.facts;
+    return { outcome, length, characters };
+  }
+}
