@@ -38,7 +38,7 @@ const unreadable = sheet(`<h1>Your payment</h1>
 
 const ended = sheet(`<h1>This payment did not go through</h1>
 <p class="state bad" role="status" id="state">The session has ended without a payment. No key was made.</p>
-<p><a href="/buy">Order anew</a></p>`);
+<p><a href="/buy">Order again</a></p>`);
 
 const refunded = sheet(`<h1>This payment was returned</h1>
 <p class="state bad" role="status" id="state">The money was refunded, or taken back. The key has ended.</p>`);
@@ -51,7 +51,7 @@ function handedOut(atMs: number | null): string {
   const when = atMs === null ? '' : ` on ${new Date(atMs).toUTCString()}`;
   return sheet(`<h1>Your key was handed out</h1>
 <p class="state good" role="status" id="state">It was shown${when}, and is kept nowhere.</p>
-<p>Whoever lost it asks the operator, with the claim token that the order’s maker was given.</p>`);
+<p>If you lost it, ask the operator, and give the claim token that came with the order.</p>`);
 }
 
 const claimed = sheet(`<h1>Thank you</h1>

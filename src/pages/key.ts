@@ -9,8 +9,8 @@ export function keyShown(key: string, tier: string): string {
 <p class="actions"><button type="button" class="copy" data-copy="${escapeHtml(key)}" hidden>Copy key</button>
 <a class="button" id="download" data-key="${escapeHtml(key)}" data-name="fusegate-${escapeHtml(tier)}.txt"
 hidden>Download</a></p>
-<p class="state bad">It is shown this once and kept nowhere, not even on this server. Whoever loses it needs
-the order’s claim token to get another. Do not leave this page before you have kept it.</p>
+<p class="state bad">It is shown only now: this server stores no copy. If you lose it, you need the order’s
+claim token to get another. Save it before you leave this page.</p>
 <h2>Use it</h2>
 <p>Send it as <code>X-API-Key</code>, for example:</p>
 <pre tabindex="0" role="region" aria-label="A request with your key"><code>curl -s <span
