@@ -13,6 +13,8 @@ import { JSON_TYPE, PooledAnswers } from './pooledAnswers.js';
 /** What the handlers are made of. */
 export interface RerankParts {
   readonly embedMode: EmbedMode;
+  /** Most documents of a caller without a key; 50 where not given. */
+  readonly keylessDocs?: number;
   readonly FuseOutcome: typeof FuseOutcome;
   readonly RerankPath: typeof RerankPath;
 }
@@ -36,8 +38,9 @@ class RerankHandlers {
 
   /** The handler of a path. */
   of(path: RerankPath): Handler {
+    const { keylessDocs = embedDocs.anonymous } = this.parts;
     return (request) => {
-      const mostDocs = request.keyed ? embedDocs.keyed : embedDocs.anonymous;
+      const mostDocs = request.keyed ? embedDocs.keyed : keylessDocs;
       if (request.body.length <= LOOP_BODY_LIMIT) return this.answerOnLoop(request, path, mostDocs);
       return this.answerOffLoop(request, path, mostDocs);
     };
