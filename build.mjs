@@ -172,7 +172,8 @@ function main([command, ...rest]) {
   }
   if (command === '--test-peers') {
     process.env['FUSEGATE_PAYMENT_NODES'] = '1';
-    const files = testFiles(join(root, 'dist/test/peers/payments'));
+    const folders = ['payments', 'clients'].map((name) => join(root, 'dist/test/peers', name));
+    const files = folders.flatMap(testFiles);
     return run(process.execPath, ['--enable-source-maps', '--test', '--test-concurrency=1', ...files]);
   }
   if (command === '--test-mutants')

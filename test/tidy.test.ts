@@ -62,6 +62,7 @@ const entryPoints = [
 
 function filesUnder(folder: string): string[] {
   return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
+    if (entry.name === 'node_modules') return [];
     const path = `${folder}/${entry.name}`;
     if (entry.isDirectory()) return filesUnder(path);
     return path.endsWith('.ts') && !path.endsWith('.d.ts') ? [path] : [];

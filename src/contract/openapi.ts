@@ -57,8 +57,7 @@ export function gatewayDocument(
     serverUrl: '/',
     problem: problemType,
     tags: [
-      { name: 'fuse', description: 'Re-ranking.' },
-      { name: 'rerank', description: 'Re-ranking by the interfaces of others.' },
+      { name: 'fuse', description: 'Re-ranking, also by the interfaces of others.' },
       { name: 'normalize', description: 'Text made findable.' },
       { name: 'audit', description: 'What keeps plain words from finding records.' },
       { name: 'checkout', description: 'What keys cost, and the ways to pay for one.' },

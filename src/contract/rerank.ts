@@ -275,7 +275,7 @@ const invalid = ['invalid_request', 'no_documents'] as const satisfies readonly 
 const rerankRoute = {
   method: 'POST',
   part: 'gateway',
-  tag: 'rerank',
+  tag: 'fuse',
   parameters: { header: keyHeadersType },
   access: 'key',
   keylessAnswerLimit: 64 * mebibyte,
@@ -393,7 +393,7 @@ export const rerankRoutes = {
   rerankerInfo: {
     ...information2,
     path: '/info',
-    tag: 'rerank',
+    tag: 'fuse',
     summary: 'The reranker as text-embeddings-inference describes it',
     description: 'Programs that call text-embeddings-inference ask it whether a reranker runs here.',
     answers: { 200: { schema: infoType, description: 'The model of requests that name none.' } },
@@ -418,7 +418,7 @@ export const rerankRoutes = {
   models: {
     ...information2,
     path: '/v1/models',
-    tag: 'rerank',
+    tag: 'fuse',
     summary: 'The installed models',
     description: 'Names that `model` and `embed_model` take.',
     answers: { 200: { schema: modelListType, description: 'The models.' } },

@@ -15,7 +15,7 @@ export interface ResourceRoute extends DescribedRoute {
   readonly part: 'gateway' | 'door';
   /** Whether every address serves it, whatever its part. */
   readonly everywhere?: boolean;
-  readonly tag: 'fuse' | 'rerank' | 'normalize' | 'audit' | 'checkout' | 'outreach' | 'information' | 'door';
+  readonly tag: 'fuse' | 'normalize' | 'audit' | 'checkout' | 'outreach' | 'information' | 'door';
   /** `public`: no key is looked at. `key`: an `X-API-Key` may come and decides the limits. */
   readonly access: 'public' | 'key';
   readonly failure?: WrittenFailure;

@@ -26,7 +26,6 @@ export function isServed(
   parts: readonly ServedPart[],
 ): boolean {
   if (tag === 'information') return true;
-  if (tag === 'rerank') return parts.includes('fuse');
   if (tag !== 'door') return parts.includes(tag);
   if (describing.has(id)) return parts.includes('door') || parts.includes('explore');
   return parts.includes(exploring.has(id) ? 'explore' : 'door');

@@ -31,17 +31,16 @@ class RerankHandlers {
   private readonly out = new Uint8Array(2 * LOOP_BODY_LIMIT);
   private readonly facts = new Float64Array(2);
   private readonly pooled: PooledAnswers;
-  private readonly keylessDocs: number;
 
   constructor(private readonly parts: RerankParts) {
-    this.keylessDocs = parts.keylessDocs ?? embedDocs.anonymous;
     this.pooled = new PooledAnswers(parts.embedMode, parts.FuseOutcome);
   }
 
   /** The handler of a path. */
   of(path: RerankPath): Handler {
+    const { keylessDocs = embedDocs.anonymous } = this.parts;
     return (request) => {
-      const mostDocs = request.keyed ? embedDocs.keyed : this.keylessDocs;
+      const mostDocs = request.keyed ? embedDocs.keyed : keylessDocs;
       if (request.body.length <= LOOP_BODY_LIMIT) return this.answerOnLoop(request, path, mostDocs);
       return this.answerOffLoop(request, path, mostDocs);
     };

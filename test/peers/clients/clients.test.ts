@@ -1,0 +1,167 @@
+/**
+ * Other people's rerank clients, unmodified, each by its own quick-start, against a fresh server: with a
+ * placeholder for a key it orders documents, and with a wrong key its own exception carries our sentence.
+ */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { before, describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { run, temporaryFolder } from '../../processes/run.js';
+import { projectRoot } from '../python.js';
+import { peersRequired } from '../required.js';
+
+/** What a client came to, as its program prints it. */
+interface Told {
+  readonly client: string;
+  readonly version?: string;
+  readonly order?: readonly number[];
+  readonly failure?: { readonly type: string; readonly text: string } | null;
+  readonly error?: string;
+}
+
+/** A program that runs clients. */
+interface Program {
+  readonly name: string;
+  readonly command: readonly string[];
+  /** The file without which it cannot run, and how to get it. */
+  readonly needs: string;
+  readonly install: string;
+  /** The exception of each client with a wrong key. */
+  readonly clients: Readonly<Record<string, string>>;
+}
+
+const main = fileURLToPath(new URL('../../../src/main.js', import.meta.url));
+const folder = join(projectRoot, 'test/peers/clients');
+const environments = process.env['FUSEGATE_PEERS_DIR'] ?? join(projectRoot, '.peers');
+
+function python(name: string, requirements: string, clients: Program['clients']): Program {
+  const environment = join(environments, name);
+  const program = join(environment, 'bin/python');
+  const list = `test/peers/clients/${requirements}`;
+  return {
+    name,
+    command: [program, join(folder, 'clients.py')],
+    needs: program,
+    install: `python3 -m venv ${environment} && ${environment}/bin/pip install -r ${list}`,
+    clients,
+  };
+}
+
+const unauthorized = 'cohere.errors.unauthorized_error.UnauthorizedError';
+const programs: readonly Program[] = [
+  python('clients', 'requirements.txt', {
+    cohere: unauthorized,
+    'cohere-v1': unauthorized,
+    'langchain-cohere': unauthorized,
+    'llama-index-cohere': unauthorized,
+    'llama-index-jina': 'builtins.RuntimeError',
+    'llama-index-tei': 'builtins.AssertionError',
+    'haystack-cohere': unauthorized,
+    'haystack-jina': 'builtins.RuntimeError',
+    'haystack-vllm': 'builtins.RuntimeError',
+    'haystack-tei': 'builtins.RuntimeError',
+    voyageai: 'voyageai.error.AuthenticationError',
+    'litellm-cohere': 'litellm.exceptions.AuthenticationError',
+    'litellm-jina': 'litellm.exceptions.AuthenticationError',
+    'litellm-vllm': 'litellm.exceptions.AuthenticationError',
+  }),
+  python('cohere7', 'requirements-cohere7.txt', { cohere: unauthorized, 'cohere-v1': unauthorized }),
+  {
+    name: 'JavaScript',
+    command: [process.execPath, join(folder, 'clients.mjs')],
+    needs: join(folder, 'node_modules/cohere-ai/package.json'),
+    install: 'npm install --prefix test/peers/clients',
+    clients: {
+      'cohere-ai': 'UnauthorizedError',
+      'cohere-ai-v1': 'UnauthorizedError',
+      'vercel-cohere': 'AI_APICallError',
+      'vercel-voyage': 'AI_APICallError',
+      'vercel-voyage-own-path': 'AI_APICallError',
+    },
+  },
+];
+
+/** Clients that do not look at an answer's status: their exception cannot carry a sentence of ours. */
+const silent = new Set(['llama-index-tei']);
+
+let base = '';
+before(async () => {
+  const server = run(main, ['serve'], {
+    ...{ PORT: '0', WORKERS: '1', STORE_URL: `lmdb:${temporaryFolder()}/store` },
+    ANONYMOUS_REQUESTS_PER_MINUTE: '0',
+  });
+  const [, address = ''] = await server.prints(/listens on (http:\/\/127\.0\.0\.1:\d+)/);
+  base = address;
+});
+
+/** What a program prints to standard output; it must end well. */
+async function outputOf(file: string, args: readonly string[]): Promise<string> {
+  // LiteLLM and Haystack would else ask servers of their own for prices, and count what is run.
+  const env = { ...process.env, LITELLM_LOCAL_MODEL_COST_MAP: 'True', HAYSTACK_TELEMETRY_ENABLED: 'False' };
+  const child = spawn(file, args, { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  let [out, errors] = ['', ''];
+  child.stdout.setEncoding('utf8').on('data', (piece: string) => (out += piece));
+  child.stderr.setEncoding('utf8').on('data', (piece: string) => (errors += piece));
+  const code = await new Promise<number | null>((resolve) => child.on('close', resolve));
+  assert.equal(code, 0, errors);
+  return out;
+}
+
+/** What its clients came to, a line each. */
+async function runProgram({ command, clients }: Program): Promise<Told[]> {
+  const [file = '', ...args] = command;
+  const named = file === process.execPath ? [] : Object.keys(clients);
+  const out = await outputOf(file, [...args, base, ...named]);
+  // LiteLLM prints advice among the lines.
+  const lines = out.split('\n').filter((line) => line.startsWith('{"client"'));
+  return lines.map((line) => JSON.parse(line) as Told);
+}
+
+/** The programs of README.md in a language, each with the output that stands below it. */
+function shownIn(language: string): { readonly text: string; readonly output: string }[] {
+  const readme = readFileSync(join(projectRoot, 'README.md'), 'utf8');
+  const pattern = new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`\\n\\n\`\`\`text\\n(.*?)^\`\`\``, 'gms');
+  return [...readme.matchAll(pattern)].map(([, text = '', output = '']) => ({ text, output }));
+}
+
+/** Runs the programs that README.md shows in a language. */
+function testReadme(language: string, count: number, program: (text: string) => Promise<string>): void {
+  const shown = shownIn(language);
+  test(`README.md shows ${count} programs`, () => assert.equal(shown.length, count));
+  for (const { text, output } of shown) {
+    test(`README.md: ${text.split('\n')[0] ?? ''}`, async () => {
+      assert.equal(await program(text.replaceAll('http://127.0.0.1:8080', base)), output);
+    });
+  }
+}
+
+for (const program of programs) {
+  const { name, needs, install, clients } = program;
+  const missing = existsSync(needs) ? false : `${needs} is not there. Run: ${install}`;
+  if (missing !== false && peersRequired) throw new Error(missing);
+  describe(`rerank clients of ${name}`, { skip: missing }, () => {
+    let told: readonly Told[] = [];
+    before(async () => {
+      told = await runProgram(program);
+    });
+    for (const [client, exception] of Object.entries(clients)) {
+      test(`${client} orders documents, and raises its own exception`, (context) => {
+        const found = told.find((one) => one.client === client);
+        assert.ok(found !== undefined, 'it did not run');
+        assert.equal(found.error, undefined);
+        context.diagnostic(found.version ?? '');
+        assert.deepEqual([...(found.order ?? [])].sort(), [0, 1, 2], 'every document is there');
+        assert.equal(found.order?.[0], 2);
+        assert.equal(found.failure?.type, exception);
+        if (!silent.has(client)) assert.match(found.failure.text, /This server knows no such API key\./);
+      });
+    }
+    const [file = ''] = program.command;
+    if (name === 'clients') testReadme('python', 5, (text) => outputOf(file, ['-c', text]));
+    if (name === 'JavaScript') {
+      testReadme('js', 1, (text) => outputOf(file, ['--input-type=module', '-e', text]));
+    }
+  });
+}
