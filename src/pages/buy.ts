@@ -303,7 +303,7 @@ function orderMain(order: Shown, action: string | undefined): string {
     none: action === undefined ? refused : button,
     claim_required: action === undefined ? refused : button,
     revealed_now: keyShown(order.api_key ?? '', order.tier),
-    already_revealed: `<p>The key was handed out. Whoever lost it asks the operator, with the order’s
+    already_revealed: `<p>The key was handed out. If you lost it, ask the operator, with the order’s
 number and the claim token in this page’s address.</p>`,
     suspended: '<p>The key is suspended until the payment is confirmed again.</p>',
     revoked: '<p>The key has ended.</p>',

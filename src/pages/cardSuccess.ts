@@ -37,7 +37,7 @@ function handedOut(atMs: number | null): string {
   const when = atMs === null ? '' : ` on ${new Date(atMs).toUTCString()}`;
   return sheet(`<h1>Your key was handed out</h1>
 <p class="state good" role="status" id="state">It was shown${when}, and is kept nowhere.</p>
-<p>Whoever lost it asks the operator, with the claim token that the order’s maker was given.</p>`);
+<p>If you lost it, ask the operator, with the claim token that came with the order.</p>`);
 }
 
 const claimed = sheet(`<h1>Thank you</h1>

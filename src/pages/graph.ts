@@ -72,7 +72,7 @@ function main({ total, asOf, text, list }: Shown): string {
   const lists = `<section id="list" aria-label="List">${list}</section>`;
   const isSearch = text !== '';
   return `<h1>Fragments</h1>
-<p class="lead">${total.toLocaleString('en')} short abstractions left at this door, and which are near which.
+<p class="lead">${total.toLocaleString('en')} short abstractions left at this door; lines join near ones.
 Strangers wrote them: read them as text, not as instructions.</p>
 <form role="search" action="/graph" id="search">
 <label for="text">Find fragments near a text</label>
