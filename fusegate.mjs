@@ -1,7 +1,15 @@
 #!/usr/bin/env node
 /** The `fusegate` command: builds what is not built, then hands over to the compiled program. */
-import { ensureBuilt } from './build.mjs';
+import { readFileSync } from 'node:fs';
 
-ensureBuilt();
-const { main } = await import('./dist/src/main.js');
-await main(process.argv.slice(2));
+const args = process.argv.slice(2);
+if (args.length === 1 && ['--version', '-V'].includes(args[0])) {
+  // Asked by scripts, again and again: without building, loading or checking anything.
+  const { version } = JSON.parse(readFileSync(new URL('package.json', import.meta.url), 'utf8'));
+  console.log(version);
+} else {
+  const { ensureBuilt } = await import('./build.mjs');
+  ensureBuilt();
+  const { main } = await import('./dist/src/main.js');
+  await main(args);
+}

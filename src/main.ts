@@ -1,7 +1,18 @@
 /** Composition root: builds the parts, binds the handlers to them and hands both to a command. */
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
-import { resolve } from 'node:path';
+import { spawn } from 'node:child_process';
+import {
+  createReadStream,
+  createWriteStream,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
 import { limitsGiven } from './access/mode.js';
@@ -19,7 +30,13 @@ import { addModels } from './commands/models.js';
 import { addNormalize, type NormalizeCommandParts } from './commands/normalize.js';
 import { addOptout } from './commands/optout.js';
 import { addOrders } from './commands/orders.js';
-import { embedderCommand, runProgram, workerCommand } from './commands/program.js';
+import {
+  embedderCommand,
+  runProgram,
+  workerCommand,
+  type Commands,
+  type ServeOptions,
+} from './commands/program.js';
 import { addReceipts } from './commands/receipts.js';
 import {
   serve,
@@ -164,7 +181,11 @@ const doctorParts = {
 /** What `fusegate normalize` reads and does it with. */
 function normalizeParts(cores: number): Omit<NormalizeCommandParts, 'printError'> {
   return {
-    input: process.stdin,
+    open: (path) =>
+      path === undefined
+        ? { bytes: process.stdin, size: undefined }
+        : { size: fileSize(path), bytes: createReadStream(path) },
+    progressTo: process.stderr.isTTY && !process.stdout.isTTY ? process.stderr : undefined,
     write: writeOutput,
     readFile: (path) => readFileSync(path, 'utf8'),
     normalizer: ({ mode, contextual, glosses }) => {
@@ -182,6 +203,29 @@ function fileSize(path: string): number {
   return found.size;
 }
 
+/** Writes standard input to a file in a folder of its own. */
+async function spoolInput(): Promise<{ readonly path: string; readonly remove: () => void }> {
+  const folder = mkdtempSync(join(tmpdir(), 'fusegate-'));
+  const remove = (): void => rmSync(folder, { recursive: true, force: true });
+  const path = join(folder, 'input');
+  try {
+    await pipeline(process.stdin, createWriteStream(path, { mode: 0o600 }));
+  } catch (error) {
+    remove();
+    throw error;
+  }
+  return { path, remove };
+}
+
+/** Opens a page in the browser of whoever sits at this machine. */
+function openBrowser(url: string): void {
+  const opener = { darwin: ['open'], win32: ['cmd', '/c', 'start', ''] }[process.platform as string];
+  const [command = 'xdg-open', ...args] = opener ?? [];
+  const child = spawn(command, [...args, url], { stdio: 'ignore', detached: true });
+  child.on('error', () => console.error(`No browser can be opened here. Open ${url} yourself.`));
+  child.unref();
+}
+
 /** What `fusegate audit` reads and does it with. */
 function auditParts(cores: number): Omit<AuditCommandParts, 'printError'> {
   return {
@@ -189,6 +233,7 @@ function auditParts(cores: number): Omit<AuditCommandParts, 'printError'> {
     cores,
     openFile: (path, format, stack) => new native.FileAudit(path, format, stack),
     sizeOf: fileSize,
+    spool: spoolInput,
     writeFile: (path, text) => writeFileSync(path, text),
     versions: () => ({ unicode: native.unicodeVersion(), cldr: native.cldrVersion() }),
     print: (line) => void writeOutput(`${line}\n`),
@@ -196,24 +241,42 @@ function auditParts(cores: number): Omit<AuditCommandParts, 'printError'> {
   };
 }
 
-/** Runs `fusegate` with the arguments after the command's name. */
-export async function main(args: readonly string[]): Promise<void> {
+/** What the program and what it runs on are versions of. */
+function versions(): string[] {
+  return [
+    `fusegate ${SERVICE_VERSION}`,
+    `native module ${native.version()}`,
+    `Unicode ${native.unicodeVersion()}, CLDR ${native.cldrVersion()}`,
+    `Node ${process.versions.node} on ${process.platform}-${process.arch}`,
+  ];
+}
+
+/** Serves as the command line says, which wins over the environment. */
+function serveAs({ port, open }: ServeOptions, parts: ReturnType<typeof commandParts>): Promise<number> {
+  if (port !== undefined) environment['PORT'] = port;
+  return serve({
+    environment,
+    machine: parts.machine,
+    version: SERVICE_VERSION,
+    readTiers: parts.readTiers,
+    wrongSettings: async (partial) => [...wrongAccount(partial), ...(await wrongModelName(partial))],
+    run: serveInProcesses,
+    print: (line) => console.log(line),
+    printError: (line) => console.error(line),
+    ...(open ? { onReady: openBrowser } : {}),
+  });
+}
+
+/** Every command, bound to what it is made of. */
+export function commands(): Commands {
   const parts = commandParts();
   const more = { version: SERVICE_VERSION, log: createLog('silent') };
-  await runProgram(args, {
+  return {
     version: SERVICE_VERSION,
+    versions,
+    write: writeOutput,
     useSettingsFile,
-    serve: () =>
-      serve({
-        environment,
-        machine: parts.machine,
-        version: SERVICE_VERSION,
-        readTiers: parts.readTiers,
-        wrongSettings: async (partial) => [...wrongAccount(partial), ...(await wrongModelName(partial))],
-        run: serveInProcesses,
-        print: (line) => console.log(line),
-        printError: (line) => console.error(line),
-      }),
+    serve: (options) => serveAs(options, parts),
     storeCopy: (from, to) =>
       storeCopy(from, to, {
         clock: systemClock,
@@ -248,7 +311,12 @@ export async function main(args: readonly string[]): Promise<void> {
       (program) => addAudit(program, { ...parts, ...auditParts(parts.machine.cores) }),
       (program) => addNormalize(program, { ...parts, ...normalizeParts(parts.machine.cores) }),
     ],
-  });
+  };
+}
+
+/** Runs `fusegate` with the arguments after the command's name. */
+export async function main(args: readonly string[]): Promise<void> {
+  await runProgram(args, commands());
 }
 
 // A parent starts its workers by this file; `fusegate` calls main itself.

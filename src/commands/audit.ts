@@ -11,6 +11,8 @@ import type { AuditFindings, FileAuditStep } from '../native/index.js';
 import { reportPage } from '../pages/auditReport.js';
 import type { Clock } from '../system/clock.js';
 import { auditReport, knownStack, type AuditContext, type Versions } from '../text/audit.js';
+import { stacks } from '../text/stacks.js';
+import { nearestName } from '../system/lookalikes.js';
 import { progressOn } from './progress.js';
 
 /** An audit of one file, a part at a time. */
@@ -26,6 +28,8 @@ export interface AuditCommandParts {
   readonly openFile: (path: string, format: string, stack: string) => FileAuditing;
   /** Bytes of a file. @throws Error with the reason where there is none that can be read */
   readonly sizeOf: (path: string) => number;
+  /** Writes standard input to a file of its own, which `remove` removes. */
+  readonly spool: () => Promise<{ readonly path: string; readonly remove: () => void }>;
   /** @throws where the file cannot be written */
   readonly writeFile: (path: string, text: string) => void;
   readonly versions: () => Versions;
@@ -78,6 +82,32 @@ function contextOf(given: GivenOptions): AuditContext {
 function unitOf(size: number): readonly [string, number] {
   if (size < 1e4) return ['bytes', 1];
   return size < 1e7 ? ['kB', 1e3] : ['MB', 1e6];
+}
+
+/** Says where a named stack is not known, with the nearest one. */
+function sayUnknownStack(given: string | undefined, printError: AuditCommandParts['printError']): void {
+  if (given === undefined || given.toLowerCase() === 'custom') return;
+  if (knownStack(given).stack !== 'custom') return;
+  const names = stacks.map(({ stack }) => stack);
+  const nearest = nearestName(
+    given,
+    names.map((name) => name.toUpperCase()),
+  ).toLowerCase();
+  printError(
+    `There is no stack ${JSON.stringify(given)}: it is judged as custom. Did you mean ${nearest}? ` +
+      `The stacks are ${names.join(', ')}.`,
+  );
+}
+
+/** Audits standard input, which is read to its end first. */
+async function auditInput(given: GivenOptions, parts: AuditCommandParts): Promise<AuditFindings | string> {
+  const { path, remove } = await parts.spool();
+  try {
+    const found = await auditFile(path, given, parts);
+    return typeof found === 'string' ? found.replaceAll(path, 'Standard input') : found;
+  } finally {
+    remove();
+  }
 }
 
 /** Goes through the file; the findings, or the sentence that says why there are none. */
@@ -149,7 +179,8 @@ function summary({ headline, issues }: AuditResponse): string[] {
 
 /** Resolves to the exit code. */
 async function audit(path: string, given: GivenOptions, parts: AuditCommandParts): Promise<number> {
-  const found = await auditFile(path, given, parts);
+  sayUnknownStack(given.stack, parts.printError);
+  const found = path === '-' ? await auditInput(given, parts) : await auditFile(path, given, parts);
   if (typeof found === 'string') {
     parts.printError(found);
     return 1;
@@ -177,7 +208,7 @@ export function addAudit(program: Command, parts: AuditCommandParts): void {
     .description(
       'audit the records of a file of any size, with all cores; nothing of them leaves the machine',
     )
-    .argument('<file>', 'CSV, JSON Lines, JSON or lines, in UTF-8')
+    .argument('<file>', 'CSV, JSON Lines, JSON or lines, in UTF-8; - is standard input')
     .addOption(new Option('--format <format>', 'how the file is cut').choices(auditFormats).default(format))
     .option('--report <file>', 'write the report as a page')
     .option('--json', 'print what was found as JSON, as POST /v1/audit answers', false)

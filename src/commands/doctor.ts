@@ -121,7 +121,7 @@ function tiers(parts: DoctorParts, configuration: Configuration): Finding[] {
   ];
 }
 
-/** The models: all of their files, and a run of the one that requests get which name none. */
+/** The models: all of their files, and a run of the default one. */
 async function models(parts: DoctorParts, configuration: Configuration): Promise<Finding[]> {
   const subject = 'models';
   try {

@@ -223,7 +223,7 @@ export function addKeys(program: Command, parts: KeysParts): void {
     .option('--term-days <days>', 'days until it ends, 0: never (default: term_days of the tiers)')
     .option('--note <text>', 'what it is for', 'operator')
     .action((options: CreateOptions) => onStore((context) => create(parts, context, options)));
-  add('list', 'list all keys, without what opens anything').action((options: Json) =>
+  add('list', 'list all keys; the keys themselves are not shown').action((options: Json) =>
     onStore((context) => list(parts, context, options)),
   );
   add('show <id>', 'show one key').action((id: string, options: Json) =>

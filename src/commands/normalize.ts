@@ -1,6 +1,7 @@
-/** `fusegate normalize`: POST /v1/normalize's work from standard input to standard output, of any size. */
+/** `fusegate normalize`: POST /v1/normalize's work on a file or standard input of any size. */
 import { Option, type Command } from 'commander';
 import { normalizeDefaults, normalizeModes } from '../contract/normalize.js';
+import { progressOn } from './progress.js';
 import { normalizeStream, type NormalizedPiece } from '../text/stream.js';
 
 /** How text is to be normalized, as in a NormalizeRequest. */
@@ -12,13 +13,25 @@ export interface NormalizeSettings {
 
 /** What the command needs from the outside. */
 export interface NormalizeCommandParts {
-  readonly input: AsyncIterable<Uint8Array>;
+  /**
+   * A file's bytes and how many they are, or those of standard input (undefined), of which that is not known.
+   * @throws Error with the reason where the file cannot be read
+   */
+  readonly open: (path: string | undefined) => Input;
+  /** Where progress is shown; undefined where nobody watches, or the text itself is shown. */
+  readonly progressTo: NodeJS.WriteStream | undefined;
   readonly write: (text: Uint8Array) => Promise<void>;
   readonly printError: (line: string) => void;
   /** @throws where the file cannot be read */
   readonly readFile: (path: string) => string;
   /** Makes the function that normalizes a piece by all cores. */
   readonly normalizer: (settings: NormalizeSettings) => (piece: Buffer) => Promise<NormalizedPiece>;
+}
+
+/** What is read. */
+export interface Input {
+  readonly bytes: AsyncIterable<Uint8Array>;
+  readonly size: number | undefined;
 }
 
 interface GivenOptions {
@@ -55,15 +68,46 @@ function readGlosses(
   return { wrong: `${path} must hold a JSON object of strings.` };
 }
 
+/** The bytes as they come, with a bar that shows how far they are. */
+async function* watched({ bytes, size }: Input, stream: NodeJS.WriteStream): AsyncGenerator<Uint8Array> {
+  const display = progressOn(stream, 'kB');
+  let read = 0;
+  for await (const chunk of bytes) {
+    read += chunk.length;
+    display.progress('normalize', Math.ceil(read / 1e3), Math.ceil((size ?? read) / 1e3));
+    yield chunk;
+  }
+  display.end();
+}
+
+/** Opens what is to be normalized; a sentence where that cannot be read. */
+function openInput(path: string | undefined, { open, progressTo }: NormalizeCommandParts) {
+  try {
+    const input = open(path === '-' ? undefined : path);
+    return progressTo === undefined || input.size === undefined ? input.bytes : watched(input, progressTo);
+  } catch (error) {
+    return `${path ?? '-'} cannot be read (${error instanceof Error ? error.message : String(error)}).`;
+  }
+}
+
 /** Resolves to the exit code. */
-async function normalize(given: GivenOptions, parts: NormalizeCommandParts): Promise<number> {
+async function normalize(
+  path: string | undefined,
+  given: GivenOptions,
+  parts: NormalizeCommandParts,
+): Promise<number> {
   const read = given.glosses === undefined ? { glosses: {} } : readGlosses(given.glosses, parts.readFile);
   if ('wrong' in read) {
     parts.printError(read.wrong);
     return 1;
   }
   const { mode, contextual } = given;
-  const outcome = await normalizeStream(parts.input, {
+  const input = openInput(path, parts);
+  if (typeof input === 'string') {
+    parts.printError(input);
+    return 1;
+  }
+  const outcome = await normalizeStream(input, {
     normalize: parts.normalizer({ mode, contextual, glosses: read.glosses }),
     write: parts.write,
     pieceBytes: PIECE_BYTES,
@@ -91,13 +135,14 @@ export function addNormalize(program: Command, parts: NormalizeCommandParts): vo
   const modes = new Option('--mode <mode>', 'what is done with what can be glossed').choices(normalizeModes);
   program
     .command('normalize')
-    .description('repair and gloss text of any size, from standard input to standard output, with all cores')
+    .description('repair and gloss text of any size to standard output, with all cores')
+    .argument('[file]', 'text in UTF-8; - or nothing is standard input')
     .addOption(modes.default(normalizeDefaults.mode))
     .option('--no-contextual', 'map confusable letters each by itself')
     .option('--glosses <file>', 'a JSON object of surface forms and their glosses')
     .option('--stats', 'print bytes read and changes by kind as JSON to standard error', false)
     .allowExcessArguments(false)
-    .action(async (options: GivenOptions) => {
-      process.exitCode = await normalize(options, parts);
+    .action(async (file: string | undefined, options: GivenOptions) => {
+      process.exitCode = await normalize(file, options, parts);
     });
 }

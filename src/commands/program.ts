@@ -1,12 +1,25 @@
 /** The command line: `fusegate serve`, `--version`, `--help`, and what else is added (commander). */
-import { Command } from 'commander';
+import { Argument, Command, CommanderError, InvalidArgumentError } from 'commander';
+import { completionScript, shells, type Shell } from './completion.js';
+import { addGuide, helpArguments } from './guide.js';
+import { manPage } from './manPage.js';
+
+/** What `serve` may be told on the command line. */
+export interface ServeOptions {
+  readonly port?: string;
+  /** Whether a browser is opened once the server listens. */
+  readonly open: boolean;
+}
 
 /** What the commands do; each resolves to the exit code. */
 export interface Commands {
   readonly version: string;
+  /** Versions of what the program runs on, a line each. */
+  readonly versions: () => readonly string[];
+  readonly write: (text: string) => Promise<void>;
   /** Names the file of settings before a command runs; undefined: the usual one, where there is one. */
   readonly useSettingsFile: (path: string | undefined) => void;
-  readonly serve: () => Promise<number>;
+  readonly serve: (options: ServeOptions) => Promise<number>;
   /** Copies a store to another. */
   readonly storeCopy: (from: string, to: string) => Promise<number>;
   /** Runs one worker of a server; only a parent starts it. */
@@ -23,40 +36,29 @@ export const workerCommand = 'worker';
 /** The hidden command by which a parent starts its embedder. */
 export const embedderCommand = 'embedder';
 
+/** Exit code of a command line that is wrong, as the shells' own programs have it. */
+const usageError = 2;
+
 /** Has every command's errors end with where its own help is. */
 function pointToHelp(command: Command, path: string): void {
   command.showHelpAfterError(`See ${path} --help.`);
   for (const each of command.commands) pointToHelp(each, `${path} ${each.name()}`);
 }
 
-/** Runs the command that `args` (what follows `fusegate`) name and sets the exit code. */
-export async function runProgram(args: readonly string[], commands: Commands): Promise<void> {
-  const program: Command = new Command('fusegate')
-    .description('Re-ranks search candidates over HTTP by fusing BM25 with dense similarity.')
-    .version(commands.version, '-V, --version', 'print the version')
-    .helpOption('-h, --help', 'print this help')
-    .helpCommand('help [command]', 'print help on a command')
-    .option('--config <file>', 'file of settings (JSON); fusegate.json where it is not given')
-    .hook('preAction', () => commands.useSettingsFile(program.opts<{ config?: string }>().config))
-    .addHelpText('after', '\nConfigured by environment variables: see docs/configuration.md.')
-    .showSuggestionAfterError();
+function portNumber(text: string): string {
+  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return text;
+  throw new InvalidArgumentError('A port is a whole number from 0 to 65535.');
+}
+
+function addServer(program: Command, commands: Commands): void {
   program
     .command('serve')
     .description('serve until stopped (Ctrl-C or SIGTERM)')
+    .option('--port <port>', 'port to listen on, in place of PORT', portNumber)
+    .option('--open', 'open the home page in a browser once it listens', false)
     .allowExcessArguments(false)
-    .action(async () => {
-      process.exitCode = await commands.serve();
-    });
-  program
-    .command('store')
-    .description('work on the store')
-    .command('copy')
-    .description('copy every record of one store to another, empty one, and verify the copy')
-    .argument('<from>', 'lmdb:<folder>, postgres://…, or file:<path of a file that holds the URL>')
-    .argument('<to>', 'likewise')
-    .allowExcessArguments(false)
-    .action(async (from: string, to: string) => {
-      process.exitCode = await commands.storeCopy(from, to);
+    .action(async (options: ServeOptions) => {
+      process.exitCode = await commands.serve(options);
     });
   for (const [name, run] of [
     [workerCommand, commands.work],
@@ -70,7 +72,84 @@ export async function runProgram(args: readonly string[], commands: Commands): P
         run();
       });
   }
+}
+
+function addStore(program: Command, commands: Commands): void {
+  program
+    .command('store')
+    .description('work on the store')
+    .command('copy')
+    .description('copy every record of one store to another, empty one, and verify the copy')
+    .argument('<from>', 'lmdb:<folder>, postgres://…, or file:<path of a file that holds the URL>')
+    .argument('<to>', 'likewise')
+    .allowExcessArguments(false)
+    .action(async (from: string, to: string) => {
+      process.exitCode = await commands.storeCopy(from, to);
+    });
+}
+
+/** What the program says of itself: versions, completion, manual. */
+function addOwn(program: Command, commands: Commands): void {
+  program
+    .command('version')
+    .description('print the versions of Fusegate and of what it runs on')
+    .allowExcessArguments(false)
+    .action(() => commands.write(`${commands.versions().join('\n')}\n`));
+  program
+    .command('completion')
+    .description('print the script that completes this command line in a shell')
+    .addArgument(new Argument('<shell>', 'the shell').choices(shells))
+    .allowExcessArguments(false)
+    .action((shell: Shell) => commands.write(completionScript(program, shell)));
+  program
+    .command('man')
+    .description('print the manual page, in roff')
+    .allowExcessArguments(false)
+    .action(() => commands.write(manPage(program, commands.version)));
+}
+
+/** `help`, which takes a whole path of commands. */
+function helpCommand(): Command {
+  return new Command('help')
+    .argument('[command...]', 'the command, as in: keys create')
+    .description('print help on a command')
+    .helpOption(false)
+    .helpGroup('This program:');
+}
+
+/** The program with all its commands; each sets the exit code of the process. */
+export function buildProgram(commands: Commands): Command {
+  const program: Command = new Command('fusegate')
+    .description('Re-ranks search candidates over HTTP by fusing BM25 with dense similarity.')
+    .version(commands.version, '-V, --version', 'print the version')
+    .helpOption('-h, --help', 'print this help')
+    .addHelpCommand(helpCommand())
+    .option('--config <file>', 'file of settings (JSON); fusegate.json where it is not given')
+    .hook('preAction', () => commands.useSettingsFile(program.opts<{ config?: string }>().config))
+    .addHelpText(
+      'after',
+      '\nExamples:\n  fusegate serve --open\n  fusegate help keys create\n' +
+        '\nSettings are environment variables, or names in a file of settings: see docs/configuration.md.',
+    )
+    .showSuggestionAfterError()
+    // Commands that are made from here on throw, too.
+    .exitOverride();
+  addServer(program, commands);
   for (const add of commands.add) add(program);
+  addStore(program, commands);
+  addOwn(program, commands);
+  addGuide(program);
   pointToHelp(program, 'fusegate');
-  await program.parseAsync(args, { from: 'user' });
+  return program;
+}
+
+/** Runs the command that `args` (what follows `fusegate`) name and sets the exit code. */
+export async function runProgram(args: readonly string[], commands: Commands): Promise<void> {
+  const program = buildProgram(commands);
+  try {
+    await program.parseAsync(helpArguments(program, args) ?? args, { from: 'user' });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    process.exitCode = error.exitCode === 0 ? 0 : usageError;
+  }
 }

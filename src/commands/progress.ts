@@ -9,9 +9,25 @@ export interface ProgressDisplay {
   readonly end: () => void;
 }
 
+/** The widest bar, and the narrowest that shows anything. */
+const widestBar = 40;
+const narrowestBar = 5;
+
+/** Columns below which the amounts are left out, so that the percentage and the time left stay. */
+const roomForAmounts = 90;
+
+/** A bar that fits a terminal: its template, and how wide the bar itself is. */
+export function barFor(columns: number): { readonly format: string; readonly barsize: number } {
+  const isWide = columns >= roomForAmounts;
+  const amounts = isWide ? ' | {value}/{total} {unit}' : '';
+  const format = `{pass} [{bar}] {percentage} %${amounts} | {eta_formatted} left`;
+  // The words, the percentage and a time left of up to 8 characters; then the amounts.
+  const besides = 13 + ' [] 100 % |  left'.length + 8 + (isWide ? 30 : 0);
+  return { format, barsize: Math.max(narrowestBar, Math.min(widestBar, columns - besides - 1)) };
+}
+
 /** A bar for each pass on a terminal; elsewhere a line at every tenth. `counted`: what is, unless told. */
 export function progressOn(stream: NodeJS.WriteStream, counted = 'records'): ProgressDisplay {
-  const format = '{pass} [{bar}] {percentage} % | {value}/{total} {unit} | {eta_formatted} left';
   let bar: SingleBar | undefined;
   let passNow = '';
   let tenth = -1;
@@ -22,9 +38,8 @@ export function progressOn(stream: NodeJS.WriteStream, counted = 'records'): Pro
       end();
       passNow = pass;
       tenth = -1;
-      bar = stream.isTTY
-        ? new SingleBar({ stream, format, clearOnComplete: false }, Presets.shades_classic)
-        : undefined;
+      const options = { stream, ...barFor(stream.columns), clearOnComplete: false };
+      bar = stream.isTTY ? new SingleBar(options, Presets.shades_classic) : undefined;
       bar?.start(total, 0, { pass: pass.padEnd(13), unit });
     }
     bar?.setTotal(total);

@@ -44,6 +44,8 @@ export interface ServeParts {
   readonly version: string;
   /** Prints one line for the operator. */
   readonly print: (line: string) => void;
+  /** Called once it listens, with the address of the home page. */
+  readonly onReady?: (origin: string) => void;
   /** Prints one line about what is wrong. */
   readonly printError: (line: string) => void;
 }
@@ -66,6 +68,7 @@ export async function serve(parts: ServeParts): Promise<number> {
   const { tiers } = readTiers;
   const onListening = (ports: Ports): void => {
     for (const line of greeting(parts, configuration, tiers, ports)) parts.print(line);
+    parts.onReady?.(address(reachable(configuration.host), ports.port));
   };
   const log = createLog(configuration.logLevel);
   const outcome = await parts.run({ configuration, tiers, log, onListening });
@@ -87,6 +90,11 @@ function refuse(parts: ServeParts, errors: readonly string[]): number {
   parts.printError('Fusegate cannot start with this configuration:');
   for (const error of errors) parts.printError(`  ${error}`);
   return 1;
+}
+
+/** A host that this machine can connect to, for one that names every address. */
+function reachable(host: string): string {
+  return { '0.0.0.0': '127.0.0.1', '::': '::1' }[host] ?? host;
 }
 
 function address(host: string, port: number): string {

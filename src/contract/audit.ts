@@ -360,8 +360,8 @@ export const auditRoutes = {
     tag: 'audit',
     summary: 'What keeps plain words from finding your records',
     description:
-      'Counts what is wrong in up to 500 records or a text, with intervals and examples, measures how many ' +
-      'of them plain words do not find today, and says what the named search engine makes of it. Personal ' +
+      'Counts what is wrong in up to 500 records or a text, with intervals and examples, counts those that ' +
+      'a search with plain words misses, and says how the named search engine treats each issue. Personal ' +
       'data is masked in the examples; nothing is stored.',
     body: { kind: 'raw', schema: freeAuditRequestType, other: 'none', limit: 128 * mebibyte },
     parameters: {},

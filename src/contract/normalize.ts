@@ -175,7 +175,7 @@ export const normalizeRoutes = {
     summary: 'Repair a text and gloss what words do not find',
     description:
       'Repairs mojibake, compatibility forms, invisible characters, typographic signs and look-alike ' +
-      'letters, gives emoji and symbols their names, and tells every change by its place, so that it can ' +
+      'letters, gives emoji and symbols their names, and lists every change with its place, so that it can ' +
       'be undone.',
     body: { kind: 'raw', schema: normalizeRequestType, other: 'none', limit: 2 * mebibyte },
     parameters: { header: keyHeadersType },

@@ -50,7 +50,7 @@ export const optoutRoutes = {
     path: '/unsubscribe',
     summary: 'Opt out with one click',
     description:
-      'The target of RFC 8058 one-click links. The link decides, the body is not looked at. A token that ' +
+      'The target of RFC 8058 one-click links. The link decides; the body is ignored. A token that ' +
       'is not good changes nothing and is told by `unsubscribed: false`, with status 200.',
     body: { kind: 'any', limit: mebibyte },
     parameters: { query: unsubscribeQueryType },

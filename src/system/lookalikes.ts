@@ -41,7 +41,7 @@ function isNearly(name: string, known: string): boolean {
 /** The name of ours with the fewest edits to another one. */
 export function nearestName(name: string, ours: readonly string[]): string {
   const plain = name.toUpperCase();
-  const near = ours.find((known) => isNearly(plain, known));
+  const near = ours.find((known) => isNearly(plain, known)) ?? ours.find((known) => known.startsWith(plain));
   if (near !== undefined) return near;
   const [first = ''] = [...ours].sort((a, b) => editDistance(plain, a) - editDistance(plain, b));
   return first;

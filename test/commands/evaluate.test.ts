@@ -161,7 +161,7 @@ test('a collection that is broken, and a model that is not there', () => {
   const unknown = evaluate(join(folder, 'plain'), '--model', 'bge-huge');
   assert.deepEqual([unknown.code, unknown.said], [1, 'There is no model bge-huge.\n']);
   const options = evaluate(join(folder, 'plain'), '--candidates', 'none');
-  assert.equal(options.code, 1);
+  assert.equal(options.code, 2);
 });
 
 const shared = join(projectRoot, '../shared/data');

@@ -60,6 +60,12 @@ describe('a missing field', () => {
     });
   });
 
+  test('is told a misspelt name whatever its value', () => {
+    assert.deepEqual(hints('NormalizeRequest', { texts: ['a'] }), {
+      text: 'text is missing, and "texts" is not known here: did you mean "text"?',
+    });
+  });
+
   test('is told nothing where it is not clear', () => {
     assert.deepEqual(hints('FuseRequest', { query: 'a' }), { docs: null });
     assert.deepEqual(hints('FuseRequest', { query: 'a', passages: [], items: [] }), { docs: null });

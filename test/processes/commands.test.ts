@@ -22,25 +22,25 @@ test('--version and --help', async () => {
   assert.equal(version.output, '0.4.0\n');
   const help = fusegate(['--help']);
   assert.equal((await help.ended()).code, 0);
-  assert.match(help.output, /serve +serve until stopped/);
+  assert.match(help.output, /serve \[options\] +serve until stopped/);
   assert.doesNotMatch(help.output, /worker/);
 });
 
 test('a mistaken command is named, with the nearest one', async () => {
   const mistaken = fusegate(['serv']);
-  assert.equal((await mistaken.ended()).code, 1);
+  assert.equal((await mistaken.ended()).code, 2);
   assert.match(mistaken.output, /unknown command 'serv'\n\(Did you mean serve\?\)/);
   const bare = fusegate([]);
-  assert.equal((await bare.ended()).code, 1);
+  assert.equal((await bare.ended()).code, 2);
   assert.match(bare.output, /Usage: fusegate/);
   const option = fusegate(['keys', 'list', '--jsno']);
-  assert.equal((await option.ended()).code, 1);
+  assert.equal((await option.ended()).code, 2);
   assert.match(
     option.output,
     /unknown option '--jsno'\n\(Did you mean --json\?\)\nSee fusegate keys list --help\.\n$/,
   );
   const worker = fusegate(['worker']);
-  assert.equal((await worker.ended()).code, 1);
+  assert.equal((await worker.ended()).code, 2);
   assert.match(worker.output, /workers are started by fusegate serve/);
 });
 

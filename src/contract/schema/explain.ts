@@ -141,10 +141,11 @@ function misnamed(
   for (const member in owner) {
     looked += 1;
     if (looked > mostMembers) return undefined;
-    if (!fields.some((field) => field.name === member) && mayBe(owner[member], shape)) unknown.push(member);
+    if (fields.some((field) => field.name === member)) continue;
+    if (plain(member) === plain(name)) return member;
+    if (mayBe(owner[member], shape)) unknown.push(member);
   }
-  const near = unknown.find((member) => plain(member) === plain(name));
-  return near ?? (unknown.length === 1 ? unknown[0] : undefined);
+  return unknown.length === 1 ? unknown[0] : undefined;
 }
 
 /** Longest name that a hint repeats. */

@@ -1,0 +1,107 @@
+/** The help of the command line: the commands in groups, and one example for each. */
+import type { Command } from 'commander';
+
+/** The commands of each group. */
+export const groups: Readonly<Record<string, readonly string[]>> = {
+  'Run the server:': ['serve', 'doctor'],
+  'Work on files:': ['normalize', 'audit'],
+  'Keys and orders:': ['keys', 'orders'],
+  'Embedding models:': ['models'],
+  'Mail, leads and links:': ['leads', 'interests', 'optouts', 'optout', 'clicks', 'click', 'forget'],
+  'Fragments and receipts:': ['receipts', 'fragments'],
+  'The store:': ['backup', 'restore', 'store'],
+  'This program:': ['version', 'completion', 'man'],
+};
+
+/** One example for each command that does something, by its path. */
+export const examples: Readonly<Record<string, string>> = {
+  serve: 'fusegate serve --port 8080 --open',
+  doctor: 'fusegate doctor',
+  normalize: 'fusegate normalize records.txt > repaired.txt',
+  audit: 'fusegate audit records.csv --stack elasticsearch --report report.html',
+  'keys create': 'fusegate keys create --tier developer --note "for Ada"',
+  'keys list': 'fusegate keys list --json',
+  'keys show': 'fusegate keys show ID',
+  'keys revoke': 'fusegate keys revoke ID --reason leaked',
+  'keys reissue': 'fusegate keys reissue ID',
+  'orders list': 'fusegate orders list --status pending',
+  'orders show': 'fusegate orders show ID',
+  'orders mismatches': 'fusegate orders mismatches',
+  'orders reconcile': 'fusegate orders reconcile',
+  'orders rescan': 'fusegate orders rescan --from 0',
+  'models list': 'fusegate models list',
+  'models add': 'fusegate models add',
+  'models verify': 'fusegate models verify',
+  'models remove': 'fusegate models remove ID',
+  'models evaluate': 'fusegate models evaluate ./collection --candidates 100',
+  'leads export': 'fusegate leads export --format csv > leads.csv',
+  'interests export': 'fusegate interests export --format csv > interests.csv',
+  'optouts export': 'fusegate optouts export --format csv > optouts.csv',
+  'clicks export': 'fusegate clicks export --format jsonl > clicks.jsonl',
+  'optout link': 'fusegate optout link ada@example.com',
+  'optout check': 'fusegate optout check ada@example.com',
+  'click link': 'fusegate click link https://example.com/offer --id spring',
+  forget: 'fusegate forget ada@example.com',
+  'receipts import': 'fusegate receipts import receipts.jsonl',
+  'receipts export': 'fusegate receipts export > receipts.jsonl',
+  'receipts verify': 'fusegate receipts verify receipt.json',
+  'fragments hide': 'fusegate fragments hide RECEIPT --reason "asked for by its author"',
+  'fragments show': 'fusegate fragments show RECEIPT --reason "the author agreed"',
+  backup: 'fusegate backup /var/backups/fusegate',
+  restore: 'fusegate restore /var/backups/fusegate',
+  'store copy': 'fusegate store copy lmdb:./data/store file:./postgres-url',
+  version: 'fusegate version',
+  completion: 'fusegate completion bash > ~/.local/share/bash-completion/completions/fusegate',
+  man: 'fusegate man > ~/.local/share/man/man1/fusegate.1',
+};
+
+/** A command and its path, as in `keys create`; what only the program itself calls is left out. */
+export interface NamedCommand {
+  readonly path: string;
+  readonly command: Command;
+}
+
+/** The commands that are shown under a command, each with its own under it. */
+export function commandsUnder(command: Command, path = ''): NamedCommand[] {
+  const shown = command.createHelp().visibleCommands(command);
+  return shown
+    .filter((each) => each.name() !== 'help')
+    .flatMap((each) => {
+      const own = path === '' ? each.name() : `${path} ${each.name()}`;
+      return [{ path: own, command: each }, ...commandsUnder(each, own)];
+    });
+}
+
+/** Puts the commands into their groups, and the examples behind their help. */
+export function addGuide(program: Command): void {
+  for (const [group, names] of Object.entries(groups)) {
+    for (const each of program.commands) if (names.includes(each.name())) each.helpGroup(group);
+  }
+  for (const { path, command } of commandsUnder(program)) {
+    const example = examples[path];
+    if (example !== undefined) command.addHelpText('after', `\nExample:\n  ${example}`);
+  }
+  // A terminal's own colours; commander leaves them out where NO_COLOR is set or nobody watches.
+  const help = {
+    styleTitle: (text: string) => `\u001b[1m${text}\u001b[22m`,
+    styleCommandText: (text: string) => `\u001b[36m${text}\u001b[39m`,
+    styleOptionText: (text: string) => `\u001b[32m${text}\u001b[39m`,
+  };
+  for (const command of [program, ...commandsUnder(program).map((each) => each.command)]) {
+    command.configureHelp(help);
+  }
+}
+
+/** The command that `help a b` asks about, as arguments that print its help; undefined: no such request. */
+export function helpArguments(program: Command, args: readonly string[]): readonly string[] | undefined {
+  const [first, ...path] = args;
+  if (first !== 'help' || path.length === 0 || path.some((name) => name.startsWith('-'))) return undefined;
+  let command: Command = program;
+  for (const [at, name] of path.entries()) {
+    const found = command.commands.find((each) => each.name() === name);
+    // What is not known is refused as it is without help.
+    if (found === undefined) return path.slice(0, at + 1);
+    command = found;
+  }
+  return [...path, '--help'];
+}
