@@ -38,7 +38,6 @@ import { pageFile } from '../pages/page.js';
 import { unsubscribePage } from '../pages/unsubscribe.js';
 import { openEmbedMode, type EmbedMode } from '../search/embedMode.js';
 import { fuseHandler } from '../search/fuse.js';
-import { refusalOffLoop } from '../search/refusalOffLoop.js';
 import { storedData } from '../store/retention.js';
 import { startSweep } from '../store/sweep.js';
 import { systemClock } from '../system/clock.js';
@@ -167,10 +166,10 @@ function handlers(
     nativeModuleCheck(native.version, SERVICE_VERSION),
   ];
   return {
-    fuse: fuseHandler({ ...native, refusalOffLoop: refusalOffLoop(), embedMode }),
+    fuse: fuseHandler({ ...native, embedMode }),
     ...checkout.handlers,
     normalize: normalizeHandler(native),
-    audit: audit({ ...native, clock: systemClock, auditOffLoop: auditOffLoop(auditThreads) }),
+    audit: audit({ ...native, clock: systemClock, auditOffLoop: auditOffLoop(native, auditThreads) }),
     auditStacks,
     leads: leads(storing),
     deliveryModels,
@@ -251,7 +250,7 @@ export async function buildServer(
   const embedMode = embedModeOf(configuration, configuration.embedCacheStore ? stored : embedder);
   const explorer = exploration(configuration, opened, textEmbedding(embedder.models, embedMode.dense), log);
   const bound = handlers(configuration, tiers, opened, clicks, checkout, explorer, embedMode, log);
-  const pipeline = { checkJson: native.checkJson, access, isStorageReserved: reserve.isReserved };
+  const pipeline = { ...native, access, isStorageReserved: reserve.isReserved };
   const isMoved = configuration.doorPort !== null;
   const server = createServer({
     routes: servedRoutes(bound, pipeline, isMoved ? ['gateway'] : ['gateway', 'door']),

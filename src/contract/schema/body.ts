@@ -26,8 +26,13 @@ export interface JsonRefusal {
 export type CheckJson = (body: Uint8Array) => JsonRefusal | null;
 
 /** The one error of a body that is not acceptable JSON. */
-function jsonInvalid({ offset, reason }: JsonRefusal): ValidationError {
+export function jsonInvalid({ offset, reason }: JsonRefusal): ValidationError {
   return validationError('json_invalid', ['body', offset], 'JSON decode error', {}, { error: reason });
+}
+
+/** What no bytes at all get. */
+export function missingBody(): Checked<never> & { readonly ok: false } {
+  return { ok: false, errors: [validationError('missing', ['body'], 'Field required', null)] };
 }
 
 /**
@@ -36,9 +41,7 @@ function jsonInvalid({ offset, reason }: JsonRefusal): ValidationError {
  * @throws when `JSON.parse` refuses what `checkJson` let pass, which cannot be
  */
 export function readBody(body: Uint8Array, checkJson: CheckJson): Checked<unknown> {
-  if (body.length === 0) {
-    return { ok: false, errors: [validationError('missing', ['body'], 'Field required', null)] };
-  }
+  if (body.length === 0) return missingBody();
   const refusal = checkJson(body);
   if (refusal !== null) return { ok: false, errors: [jsonInvalid(refusal)] };
   const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8');
@@ -61,9 +64,7 @@ export function readForm(
   body: Uint8Array,
   parse: (text: string) => Readonly<Record<string, string>>,
 ): Checked<unknown> {
-  if (body.length === 0) {
-    return { ok: false, errors: [validationError('missing', ['body'], 'Field required', null)] };
-  }
+  if (body.length === 0) return missingBody();
   const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8');
   return { ok: true, value: { ...parse(text) } };
 }
