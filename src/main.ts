@@ -112,6 +112,9 @@ async function serveInProcesses(order: ServeOrder): Promise<ServeOutcome> {
   });
 }
 
+/** Whether this process may do everything on its machine. */
+const isRoot = process.geteuid?.() === 0;
+
 /** What the commands on the store are made of. */
 function commandParts(): KeysParts & Pick<ServeParts, 'readTiers'> {
   return {
@@ -133,6 +136,7 @@ function lockFolder(folder: string): string | undefined {
 
 /** What the doctor looks at besides the store. */
 const doctorParts = {
+  isRoot,
   wrongAccount,
   addressSentence: addressSentenceOf,
   nativeVersion: native.version,
@@ -189,6 +193,7 @@ export async function main(args: readonly string[]): Promise<void> {
       serve({
         environment: process.env,
         machine: parts.machine,
+        isRoot,
         version: SERVICE_VERSION,
         readTiers: parts.readTiers,
         wrongSettings: async (partial) => [...wrongAccount(partial), ...(await wrongModelName(partial))],

@@ -4,6 +4,7 @@ import { readConfiguration, type Configuration } from '../configuration.js';
 import type { Machine } from '../system/settings.js';
 import { createLog, type Log } from '../system/log.js';
 import type { Ports } from '../system/ports.js';
+import { exposures } from './exposure.js';
 
 /** How serving ended. */
 export type ServeOutcome =
@@ -38,6 +39,8 @@ export interface ServeParts {
   readonly run: (order: ServeOrder) => Promise<ServeOutcome>;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly machine: Machine;
+  /** Whether this process may do everything on its machine. */
+  readonly isRoot: boolean;
   readonly version: string;
   /** Prints one line for the operator. */
   readonly print: (line: string) => void;
@@ -65,6 +68,7 @@ export async function serve(parts: ServeParts): Promise<number> {
     for (const line of greeting(parts.version, configuration, ports)) parts.print(line);
   };
   const log = createLog(configuration.logLevel);
+  for (const warning of exposures(configuration, parts.isRoot)) log.warn({}, warning);
   const outcome = await parts.run({ configuration, tiers, log, onListening });
   if (outcome.kind === 'refused') parts.printError(outcome.reason);
   if (outcome.kind === 'killed') parts.printError('Requests were still in flight and have been cut off.');
