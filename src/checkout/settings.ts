@@ -35,8 +35,8 @@ export const checkoutSettings = {
     fallback: 'optional',
     meaning:
       'Whether every Lightning order’s key is handed out only to polls that carry its claim token. ' +
-      '`optional`: only those that were made with `Prefer: claim` or on `/buy`, and the others 10 minutes after their ' +
-      'payment. Every node on the route of a payment knows its payment hash.',
+      '`optional`: only those that were made with `Prefer: claim` or on `/buy`, and the others 10 minutes ' +
+      'after their payment. Every node on the route of a payment knows its payment hash.',
     parse: (text) =>
       text === 'optional' || text === 'required'
         ? { value: text === 'required' }

@@ -15,8 +15,8 @@ use crate::shape::{Member, Shape, What};
 /// Most faults that are listed.
 pub const MAX_FAULTS: usize = 100;
 
-/// Longest JSON, as it stands in the body, that a fault repeats (bytes). What is repeated to the client has at
-/// most 256 bytes, every one of which may be written as an escape of 6.
+/// Longest JSON, as it stands in the body, that a fault repeats (bytes). What is repeated to the client has
+/// at most 256 bytes, every one of which may be written as an escape of 6.
 const INPUT_BYTES: usize = 2048;
 
 /// Characters of a name that a fault's place repeats.
