@@ -44,7 +44,7 @@ function unitOf(text: string): string {
  */
 export function strengthBits(secret: string): number {
   const unit = unitOf(secret);
-  const codes = [...unit].map((char) => char.charCodeAt(0));
+  const codes = Array.from(unit, (char) => char.charCodeAt(0));
   const steps = codes.filter((code, at) => at > 0 && Math.abs(code - (codes[at - 1] ?? code)) <= 1);
   const different = new Set(codes).size;
   const alphabet = alphabets.find(([pattern]) => pattern.test(unit))?.[1] ?? 94;

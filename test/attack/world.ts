@@ -208,7 +208,10 @@ export function watch({ port, key, server }: World): {
         () => undefined,
       );
       seen.asked += 1;
-      seen.refused += answer?.status === 200 ? 0 : 1;
+      if (answer?.status !== 200) {
+        seen.refused += 1;
+        console.error(`customer: ${answer === undefined ? 'no answer' : `${answer.status} ${answer.body}`}`);
+      }
       seen.tookMs.push(performance.now() - begunMs);
     }),
     every(200, async () => {
