@@ -4,6 +4,7 @@ import { benchAccess } from './access.js';
 import type { AccessOptions } from './access.js';
 import { benchAudit } from './audit.js';
 import type { AuditOptions } from './audit.js';
+import { benchCensus, type CensusOptions } from './census.js';
 import { benchCheckout, type CheckoutOptions } from './checkout.js';
 import { benchDoor } from './door.js';
 import { benchEmbed } from './embed.js';
@@ -56,6 +57,15 @@ program
   .option('--no-record', 'write nothing to bench/record')
   .action(async (options: AccessOptions) => {
     process.exitCode = await benchAccess(options);
+  });
+program
+  .command('census')
+  .description('the worst body of every route that takes JSON, found by search')
+  .option('--bodies <n>', 'bodies tried for each route', whole, 200)
+  .option('--json', 'print one JSON document instead of text', false)
+  .option('--no-record', 'write nothing to bench/record')
+  .action(async (options: CensusOptions) => {
+    process.exitCode = await benchCensus(options);
   });
 program
   .command('soak')

@@ -145,6 +145,9 @@ function useSettingsFile(named: string | undefined): void {
   else if (existsSync(usualSettingsFile)) environment[settingsFileVariable] = resolve(usualSettingsFile);
 }
 
+/** Whether this process may do everything on its machine. */
+const isRoot = process.geteuid?.() === 0;
+
 /** What the commands on the store are made of. */
 function commandParts(): KeysParts & Pick<ServeParts, 'readTiers'> {
   return {
@@ -167,6 +170,7 @@ function lockFolder(folder: string): string | undefined {
 
 /** What the doctor looks at besides the store. */
 const doctorParts = {
+  isRoot,
   wrongAccount,
   addressSentence: addressSentenceOf,
   nativeVersion: native.version,
@@ -257,6 +261,7 @@ function serveAs({ port, open }: ServeOptions, parts: ReturnType<typeof commandP
   return serve({
     environment,
     machine: parts.machine,
+    isRoot,
     version: SERVICE_VERSION,
     readTiers: parts.readTiers,
     wrongSettings: async (partial) => [...wrongAccount(partial), ...(await wrongModelName(partial))],

@@ -16,6 +16,8 @@ const operatorFolder = mkdtempSync(join(tmpdir(), 'fusegate-operator-'));
 const operatorFile = join(operatorFolder, 'operator.json');
 writeFileSync(operatorFile, '{"name": "Example Ltd"}');
 after(() => rmSync(operatorFolder, { recursive: true }));
+/** A secret that is strong enough. */
+const newer = 'Xq7dK2mVt0YwLr9ZbNc4Ue8HgJs1PfAo';
 
 const linux = { platform: 'linux', cores: 4 } as const;
 
@@ -115,7 +117,7 @@ const everyVariable = {
   HOST: '::1',
   WORKERS: '3',
   STORE_URL: 'lmdb:/srv/fusegate/store',
-  MASTER_SECRET: `${'n'.repeat(32)},${'o'.repeat(32)}`,
+  MASTER_SECRET: `${newer},${'o'.repeat(32)}`,
   PUBLIC_URL: 'https://Fuse.example:8443/',
   CLICK_HOSTS: 'Example.com, bücher.example:8443,',
   OPERATOR_FILE: operatorFile,
@@ -178,7 +180,7 @@ test('every value is read', () => {
     workers: 3,
     storeUrl: 'lmdb:/srv/fusegate/store',
     dataFolder: '/srv/fusegate',
-    masterSecrets: ['n'.repeat(32), 'o'.repeat(32)],
+    masterSecrets: [newer, 'o'.repeat(32)],
     publicUrl: 'https://fuse.example:8443',
     clickHosts: ['example.com', 'xn--bcher-kva.example:8443'],
     operator: { ...noOperator, name: 'Example Ltd' },
@@ -294,6 +296,8 @@ test('on-chain payments need an account and a chain, whose password is never sho
     'esplora+https://host/api?x=1',
     'lnd:',
     'lnd:a b',
+    'esplora+http://esplora.example/api',
+    'esplora+http://127.0.0.1.example/',
     'btcd+http://me:hidden@127.0.0.1:8334',
     'btcd+https://127.0.0.1:8334',
     `${BTC_CHAIN}/path`,
@@ -302,7 +306,7 @@ test('on-chain payments need an account and a chain, whose password is never sho
     `${BTC_CHAIN}?cert=none.pem`,
   ]) {
     const errors = errorsOf({ BTC_CHAIN: wrong, BTC_XPUB: 'zpub' });
-    assert.match(errors, /^BTC_CHAIN (must be btcd\+https|names as cert what must be the path)/, wrong);
+    assert.match(errors, /^BTC_CHAIN (must be (btcd\+)?https|names as cert what must be the path)/, wrong);
     assert.doesNotMatch(errors, /hidden/);
   }
 });
@@ -381,7 +385,7 @@ test('a PostgreSQL store, from the variable or from a file, is never shown', () 
     const read = readConfiguration(environment, linux);
     return 'errors' in read ? read.errors.join() : '';
   };
-  const MASTER_SECRET = 's'.repeat(32);
+  const MASTER_SECRET = newer;
   for (const environment of [{ STORE_URL: url }, { STORE_URL_FILE: file }]) {
     assert.match(errorsOf(environment), /^MASTER_SECRET must be set where STORE_URL is postgres/);
     const read = readConfiguration({ ...environment, MASTER_SECRET }, linux);
@@ -531,16 +535,37 @@ describe('errors', () => {
   });
 });
 
+test('what would let others decide about money is refused', () => {
+  const errorsOf = (environment: Record<string, string>): string => {
+    const read = readConfiguration(environment, linux);
+    return 'errors' in read ? read.errors.join('\n') : '';
+  };
+  for (const every of ['0.0.0.0/0', '::/0', '::ffff:0.0.0.0/96', '10.0.0.0/8, ::/0']) {
+    assert.match(errorsOf({ TRUSTED_PROXIES: every }), /^TRUSTED_PROXIES trusts every address/, every);
+  }
+  assert.equal(errorsOf({ TRUSTED_PROXIES: '0.0.0.0/1,::1' }), '');
+  const chain = (url: string) => errorsOf({ BTC_CHAIN: `esplora+${url}`, BTC_XPUB: 'zpub' });
+  const stripe = (url: string) => errorsOf({ STRIPE_API_BASE: url });
+  for (const host of ['chain.example', '10.0.0.1', '127.0.0.1.example', '[::2]']) {
+    assert.match(chain(`http://${host}:3000`), /^BTC_CHAIN must be https where it is another machine/, host);
+    assert.match(stripe(`http://${host}:3000`), /^STRIPE_API_BASE must be https:/, host);
+    assert.equal(chain(`https://${host}:3000`) + stripe(`https://${host}:3000`), '', host);
+  }
+  for (const host of ['localhost', '127.0.0.1', '127.8.9.1', '[::1]']) {
+    assert.equal(chain(`http://${host}:3000`) + stripe(`http://${host}:3000`), '', host);
+  }
+});
+
 describe('secrets', () => {
   const folder = mkdtempSync(join(tmpdir(), 'fusegate-secret-'));
   after(() => rmSync(folder, { recursive: true }));
 
   test('may lie in a file', () => {
     const file = join(folder, 'secret');
-    writeFileSync(file, `${'n'.repeat(32)}\n${'o'.repeat(32)}\n`);
+    writeFileSync(file, `${newer}\n${'o'.repeat(32)}\n`);
     const read = readConfiguration({ MASTER_SECRET_FILE: file }, linux);
     assert.ok('configuration' in read);
-    assert.deepEqual(read.configuration.masterSecrets, ['n'.repeat(32), 'o'.repeat(32)]);
+    assert.deepEqual(read.configuration.masterSecrets, [newer, 'o'.repeat(32)]);
     assert.deepEqual(read.warnings, []);
   });
 
@@ -557,6 +582,11 @@ describe('secrets', () => {
         { MASTER_SECRET: 'x'.repeat(32), MASTER_SECRET_FILE: empty },
         /^Set MASTER_SECRET or MASTER_SECRET_FILE/,
       ],
+      [
+        { MASTER_SECRET: 'x'.repeat(32) },
+        /^MASTER_SECRET begins with a secret that looks like less than 128/,
+      ],
+      [{ MASTER_SECRET: `${'password'.repeat(4)},${newer}` }, /^MASTER_SECRET begins with a secret/],
       [{ MASTER_SECRET_FILE: empty }, /^MASTER_SECRET must be/],
       [
         { MASTER_SECRET_FILE: join(folder, 'none') },

@@ -62,10 +62,13 @@ export function railUnavailable(reason: string): Answer {
 }
 
 /** What a poll may do: its claim token, from the header or the query, and whether it may act. */
-export function pollWish(request: RouteRequest, claimRequired: boolean): PollWish {
+export function pollWish(
+  request: RouteRequest,
+  demanded: Pick<PollWish, 'claimRequired' | 'bareMs'>,
+): PollWish {
   return {
     claim: request.header('x-claim-token') || (request.query['claim'] ?? ''),
-    claimRequired,
+    ...demanded,
     // A key that is revealed to nobody is lost.
     mayAct: request.mayAct && !request.aborted(),
   };

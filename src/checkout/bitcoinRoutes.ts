@@ -118,7 +118,7 @@ export function bitcoinOrder(parts: BitcoinRoutesParts): Handler {
     stored: (request) => storedOrder(parts, request),
     refresh: bitcoin === undefined ? undefined : (order) => bitcoin.refresh(order),
     // The id of an on-chain order is known to its maker alone: it needs no second proof.
-    claimRequired: false,
+    demanded: { claimRequired: false },
     answerOf,
   });
 }

@@ -64,7 +64,13 @@ export type NewOrder = Pick<
   | 'reference'
   | 'addressIndex'
   | 'confirmationsRequired'
-> & { readonly id: string; readonly lifeMs: number; readonly createdHeight?: number };
+> & {
+  readonly id: string;
+  readonly lifeMs: number;
+  readonly createdHeight?: number;
+  /** Whether only polls with the claim token reveal its key; absent: no. */
+  readonly claimed?: boolean;
+};
 
 /** RFC 4648 base32 in lower case, of 16 bytes: 26 characters. */
 const base32 = 'abcdefghijklmnopqrstuvwxyz234567';
@@ -90,7 +96,7 @@ export interface MadeOrder {
 /** An order that is not yet on disk, and its claim token. */
 export function draftOrder(
   { clock, randomness, secrets }: Pick<BookParts, 'clock' | 'randomness' | 'secrets'>,
-  { lifeMs, createdHeight, ...wish }: NewOrder,
+  { lifeMs, createdHeight, claimed = false, ...wish }: NewOrder,
 ): MadeOrder {
   const createdAtMs = Math.floor(clock.wallMs());
   const claimToken = `ct_${randomness(32).toString('base64url')}`;
@@ -112,7 +118,7 @@ export function draftOrder(
     revealedAtMs: null,
     secretId: secretId(secrets[0]),
     claimHash: sha256(claimToken),
-    claimed: false,
+    claimed,
     open: wish.rail !== 'card',
   };
   return { kind: 'made', order, claimToken };
@@ -362,6 +368,8 @@ export interface PollWish {
   readonly claim: string;
   /** Whether the claim token is demanded of every order. */
   readonly claimRequired: boolean;
+  /** How long after its key was made a poll without a claim token reveals it (ms); absent: however long. */
+  readonly bareMs?: number;
   /** Whether the request may change something. */
   readonly mayAct: boolean;
 }
@@ -377,21 +385,29 @@ function reveals(order: OrderRecord, { claim, claimRequired, mayAct }: PollWish)
   return claim === '' ? !order.claimed && !claimRequired : isClaim(order, claim);
 }
 
-/** The status of the key for a poll: it follows its order, or was ended by the operator. */
-function keyStatusOf(order: OrderRecord, key: KeyRecord | undefined, wish: PollWish): KeyStatus {
-  if (key?.status === 'revoked' || key?.status === 'suspended') return key.status;
-  if (order.revealedAtMs !== null) return 'already_revealed';
-  return order.key === 'active' && !reveals(order, { ...wish, mayAct: true }) ? 'claim_required' : 'none';
+/** Whether a poll without a claim token comes too late for a key. */
+function isLate({ clock }: Pick<BookParts, 'clock'>, key: KeyRecord, { claim, bareMs }: PollWish): boolean {
+  return claim === '' && bareMs !== undefined && clock.wallMs() - key.issuedAtMs > bareMs;
 }
 
-async function shown(
-  { store }: BookParts,
+/** The status of the key for a poll: it follows its order, or was ended by the operator. */
+function keyStatusOf(
+  parts: Pick<BookParts, 'clock'>,
   order: OrderRecord,
+  key: KeyRecord | undefined,
   wish: PollWish,
-): Promise<Polled | Unavailable> {
-  const key = await findKeyById(store, order.keyId ?? '');
+): KeyStatus {
+  if (key?.status === 'revoked' || key?.status === 'suspended') return key.status;
+  if (order.revealedAtMs !== null) return 'already_revealed';
+  const isOpen =
+    reveals(order, { ...wish, mayAct: true }) && !(key !== undefined && isLate(parts, key, wish));
+  return order.key === 'active' && !isOpen ? 'claim_required' : 'none';
+}
+
+async function shown(parts: BookParts, order: OrderRecord, wish: PollWish): Promise<Polled | Unavailable> {
+  const key = await findKeyById(parts.store, order.keyId ?? '');
   if (key.kind === 'unavailable') return key;
-  return { kind: 'polled', order, apiKey: null, keyStatus: keyStatusOf(order, key.value, wish) };
+  return { kind: 'polled', order, apiKey: null, keyStatus: keyStatusOf(parts, order, key.value, wish) };
 }
 
 /**
@@ -413,7 +429,7 @@ export async function poll(
       const key = await findKeyById(parts.store, record.keyId ?? '');
       if (key.kind === 'unavailable') return key;
       // One that the operator ended is not handed out.
-      if (key.value?.status === 'active') {
+      if (key.value?.status === 'active' && !isLate(parts, key.value, wish)) {
         raw.key = rawKeyOf(parts, record);
         return { kind: 'read', value: { to: { ...revealed(parts, record), claimed } } };
       }

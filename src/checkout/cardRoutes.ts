@@ -190,7 +190,7 @@ async function pickUp(
   if (!sessionForm.test(session)) return { kind: 'read', value: undefined };
   const found: Reading<OrderRecord | undefined> = await findOrderAt(parts.store, 'card', session);
   if (found.kind === 'unavailable' || found.value === undefined) return found as Reading<undefined>;
-  const polled = await poll(parts, found.value, pollWish(request, false));
+  const polled = await poll(parts, found.value, pollWish(request, { claimRequired: false }));
   return polled.kind === 'unavailable' ? polled : { kind: 'read', value: polled };
 }
 

@@ -1,15 +1,19 @@
 /** Settings of card payments. */
 import { tiers, type Tier } from '../contract/pricing.js';
+import { isPrivate } from '../system/network.js';
 import type { Parsed, Settings, ValuesOf } from '../system/settings.js';
 import { parseYes } from '../system/settingValues.js';
 
 function parseApiBase(text: string): Parsed<string | null> {
   if (text === '') return { value: null };
   if (URL.canParse(text)) {
-    const { protocol, href, origin } = new URL(text);
-    if (/^https?:$/.test(protocol) && href === `${origin}/`) return { value: origin };
+    const url = new URL(text);
+    const isPlain = /^https?:$/.test(url.protocol) && url.href === `${url.origin}/`;
+    if (isPlain && isPrivate(url)) return { value: url.origin };
   }
-  return { wrong: 'must be http(s)://<host>:<port>, such as http://127.0.0.1:12111' };
+  return {
+    wrong: 'must be https://<host>:<port> (http only for this machine), such as http://127.0.0.1:12111',
+  };
 }
 
 function parseStripePrices(text: string): Parsed<Readonly<Record<string, Tier>>> {
@@ -76,7 +80,7 @@ export const cardSettings = {
   /** Where Stripe's API is; null: where Stripe has it. */
   stripeApiBase: {
     name: 'STRIPE_API_BASE',
-    type: '`http(s)://<host>:<port>`',
+    type: '`https://<host>:<port>`; `http://` only for this machine',
     fallback: '',
     fallbackShown: 'Stripe’s own',
     meaning: 'Where Stripe’s API is asked; for tests and proxies.',

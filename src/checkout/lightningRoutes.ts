@@ -54,12 +54,19 @@ function answerOf(polled: Polled): LightningOrder {
   };
 }
 
+/** Whether a `Prefer` field (RFC 7240) asks that the order be bound to its claim token. */
+function prefersClaim(prefer: string): boolean {
+  return prefer.split(',').some((each) => /^\s*claim\s*(?:$|[;=])/i.test(each));
+}
+
 /** Makes an invoice for a tier. */
 export function createLightningOrder(parts: LightningRoutesParts): Handler<CreateOrderRequest> {
   const { lightning, tiers } = parts;
-  return async ({ input }) => {
+  return async (request) => {
+    const { input } = request;
     if (lightning === undefined) return railUnavailable(notConfigured);
     const made = await lightning.create({
+      claimed: prefersClaim(request.header('prefer')),
       tier: input.tier,
       sat: tiers[input.tier].price_sat,
       cents: null,
@@ -86,6 +93,12 @@ export function createLightningOrder(parts: LightningRoutesParts): Handler<Creat
 /** A payment hash as LND writes it; anything else is nobody's. */
 const hashForm = /^[0-9a-f]{64}$/;
 
+/**
+ * How long after its payment an order's key is handed out to a poll without a claim token (ms): every node on
+ * the route of a payment knows its hash, and need not be faster than the buyer later on.
+ */
+const bareMs = 600_000;
+
 /** The order of a request as the store has it; undefined: there is none. */
 function storedOrder(
   { store }: LightningRoutesParts,
@@ -103,7 +116,7 @@ export function lightningOrder(parts: LightningRoutesParts): Handler {
     parts,
     stored: (request) => storedOrder(parts, request),
     refresh: lightning === undefined ? undefined : (order) => lightning.refresh(order),
-    claimRequired,
+    demanded: { claimRequired, bareMs },
     answerOf,
   });
 }

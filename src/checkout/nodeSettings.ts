@@ -1,6 +1,7 @@
 /** Settings of payments on chain and over Lightning: the chain, the account, and the nodes. */
 import { X509Certificate } from 'node:crypto';
 import type { Parsed, Settings, ValuesOf } from '../system/settings.js';
+import { isPrivate } from '../system/network.js';
 import { fileOrNull, integer, oneOf, parseText } from '../system/settingValues.js';
 
 /** The Bitcoin networks. */
@@ -47,6 +48,10 @@ function certificateText(bytes: Buffer): string | undefined {
   }
 }
 
+const readable =
+  'must be https where it is another machine (http only for this one): whoever is between could say that ' +
+  'an order is paid';
+
 /** `esplora+https://host/path`, `lnd`, `lnd:account` or {@link parseBtcd}. */
 function parseChain(text: string): Parsed<BitcoinChain | null> {
   if (text === '') return { value: null };
@@ -54,7 +59,9 @@ function parseChain(text: string): Parsed<BitcoinChain | null> {
   const [, account] = /^lnd:([\w.-]{1,64})$/.exec(text) ?? [];
   if (account !== undefined) return { value: { kind: 'lnd', account } };
   const [, esplora] = /^esplora\+(https?:\/\/[^?#]+?)\/*$/.exec(text) ?? [];
-  if (esplora !== undefined && URL.canParse(esplora)) return { value: { kind: 'esplora', url: esplora } };
+  if (esplora !== undefined && URL.canParse(esplora)) {
+    return isPrivate(new URL(esplora)) ? { value: { kind: 'esplora', url: esplora } } : { wrong: readable };
+  }
   if (text.startsWith('btcd+')) return parseBtcd(text);
   return { wrong: 'must be btcd+https://…, esplora+https://…, lnd or lnd:ACCOUNT' };
 }

@@ -5,7 +5,7 @@ import type { Order } from '../contract/orders.js';
 import type { OrderRecord } from '../store/orders.js';
 import type { Reading } from '../store/store.js';
 import { checkoutAnswer, orderNotFound, pollWish } from './answers.js';
-import { poll, type BookParts, type Polled } from './book.js';
+import { poll, type BookParts, type Polled, type PollWish } from './book.js';
 
 /** What a rail brings to it. */
 export interface PolledRail {
@@ -14,8 +14,8 @@ export interface PolledRail {
   readonly stored: (request: RouteRequest) => Promise<Reading<OrderRecord | undefined>>;
   /** Looks at what is known of an order's payment now; undefined: the rail is not set up (any more). */
   readonly refresh: ((order: OrderRecord) => Promise<void>) | undefined;
-  /** Whether a key is handed out only to polls that carry the claim token. */
-  readonly claimRequired: boolean;
+  /** What is demanded of polls without a claim token. */
+  readonly demanded: Pick<PollWish, 'claimRequired' | 'bareMs'>;
   readonly answerOf: (polled: Polled) => Order;
 }
 
@@ -40,7 +40,7 @@ export function pollRoute(rail: PolledRail): Handler {
     const found = await currentOrder(rail, request);
     if (found.kind === 'unavailable') return storeUnavailable();
     if (found.value === undefined) return orderNotFound();
-    const polled = await poll(rail.parts, found.value, pollWish(request, rail.claimRequired));
+    const polled = await poll(rail.parts, found.value, pollWish(request, rail.demanded));
     return polled.kind === 'unavailable' ? storeUnavailable() : checkoutAnswer(200, rail.answerOf(polled));
   };
 }

@@ -34,8 +34,9 @@ export const checkoutSettings = {
     type: 'optional, required',
     fallback: 'optional',
     meaning:
-      'Whether a Lightning order’s key is handed out only to polls that carry its claim token. Every node ' +
-      'on the route of a payment knows its payment hash.',
+      'Whether every Lightning order’s key is handed out only to polls that carry its claim token. ' +
+      '`optional`: only those that were made with `Prefer: claim` or on `/buy`, and the others 10 minutes ' +
+      'after their payment. Every node on the route of a payment knows its payment hash.',
     parse: (text) =>
       text === 'optional' || text === 'required'
         ? { value: text === 'required' }

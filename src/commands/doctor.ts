@@ -19,12 +19,15 @@ import { readConfiguration, type Configuration } from '../configuration.js';
 import type { Log } from '../system/log.js';
 import { settingsFileVariable } from '../system/settingsFile.js';
 import { secretPath } from '../system/secretFile.js';
+import { exposures } from './exposure.js';
 import { printable } from './printable.js';
 import type { CommandParts } from './withStore.js';
 
 /** What the command needs from the outside. */
 export interface DoctorParts extends CommandParts {
   readonly version: string;
+  /** Whether this process may do everything on its machine. */
+  readonly isRoot: boolean;
   /** Version of the native module that is loaded. */
   readonly nativeVersion: () => string;
   /** Whether fragments are looked for by an index where they are very many. */
@@ -309,6 +312,7 @@ async function examine(parts: DoctorParts): Promise<Finding[]> {
     ...(await store(parts, configuration)),
     ...(await models(parts, configuration)),
     ...reach(configuration),
+    ...exposures(configuration, parts.isRoot).map((text) => finding('note', 'exposure', text)),
     ...(await server(parts, configuration)),
   ];
 }

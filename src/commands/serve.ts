@@ -7,6 +7,7 @@ import type { Machine } from '../system/settings.js';
 import { settingsFileVariable } from '../system/settingsFile.js';
 import { createLog, type Log } from '../system/log.js';
 import type { Ports } from '../system/ports.js';
+import { exposures } from './exposure.js';
 
 /** How serving ended. */
 export type ServeOutcome =
@@ -41,6 +42,8 @@ export interface ServeParts {
   readonly run: (order: ServeOrder) => Promise<ServeOutcome>;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly machine: Machine;
+  /** Whether this process may do everything on its machine. */
+  readonly isRoot: boolean;
   readonly version: string;
   /** Prints one line for the operator. */
   readonly print: (line: string) => void;
@@ -71,6 +74,7 @@ export async function serve(parts: ServeParts): Promise<number> {
     parts.onReady?.(address(reachable(configuration.host), ports.port));
   };
   const log = createLog(configuration.logLevel);
+  for (const warning of exposures(configuration, parts.isRoot)) log.warn({}, warning);
   const outcome = await parts.run({ configuration, tiers, log, onListening });
   if (outcome.kind === 'refused') parts.printError(outcome.reason);
   if (outcome.kind === 'killed') parts.printError('Requests were still in flight and have been cut off.');

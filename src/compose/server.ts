@@ -48,7 +48,6 @@ import { unsubscribePage } from '../pages/unsubscribe.js';
 import { keylessEmbedDocs, openEmbedMode, type EmbedMode } from '../search/embedMode.js';
 import { fuseHandler } from '../search/fuse.js';
 import { rerankHandlers, rerankInfo } from '../search/rerank.js';
-import { refusalOffLoop } from '../search/refusalOffLoop.js';
 import { storedData } from '../store/retention.js';
 import { startSweep } from '../store/sweep.js';
 import { systemClock } from '../system/clock.js';
@@ -203,12 +202,12 @@ function handlers(
     nativeModuleCheck(native.version, SERVICE_VERSION),
   ];
   return {
-    fuse: fuseHandler({ ...native, refusalOffLoop: refusalOffLoop(), embedMode, keylessDocs }),
+    fuse: fuseHandler({ ...native, embedMode, keylessDocs }),
     ...rerankHandlers({ ...native, embedMode, keylessDocs }),
     ...rerankInfo({ ...configuration, embedMode, version: SERVICE_VERSION }),
     ...checkout.handlers,
     normalize: normalizeHandler(native),
-    audit: audit({ ...native, clock: systemClock, auditOffLoop: auditOffLoop(auditThreads) }),
+    audit: audit({ ...native, clock: systemClock, auditOffLoop: auditOffLoop(native, auditThreads) }),
     auditStacks,
     leads: leads(storing),
     deliveryModels: deliveryModels(operator),
@@ -296,7 +295,7 @@ export async function buildServer(
   const offered = embedder.models.map(({ id, kind }) => ({ id, immediate: kind === 'static' }));
   const bound = handlers(configuration, tiers, opened, clicks, checkout, explorer, embedMode, offered, log);
   const page = pageMaker(configuration.operator, linksOf(configuration));
-  const pipeline = { checkJson: native.checkJson, access, isStorageReserved: reserve.isReserved, page };
+  const pipeline = { ...native, access, isStorageReserved: reserve.isReserved, page };
   const { serve } = configuration;
   const isMoved = configuration.doorPort !== null;
   const server = createServer({

@@ -128,7 +128,8 @@ export const lightningRoutes = {
     summary: 'Order a key, paid over Lightning',
     description:
       'Makes a BOLT 11 invoice for the tier’s price. `claim_token` proves who made the order: keep it, and ' +
-      'send it with the polls as `X-Claim-Token`.',
+      'send it with the polls as `X-Claim-Token`. With `Prefer: claim` only such polls reveal the key.',
+    reads: ['prefer'],
     answers: { 200: { schema: lightningOrderCreatedType, description: 'The order is on disk.' } },
     example: post('/v1/checkout/lightning', orderRequest, lightningCreated),
   },
@@ -148,7 +149,8 @@ export const lightningRoutes = {
     summary: 'Poll a Lightning order',
     description:
       'Shows the order. The first poll after the invoice was settled carries the key, once: `api_key` with ' +
-      '`key_status` `revealed_now`. Once a poll carried the claim token, only such polls reveal it.',
+      '`key_status` `revealed_now`. Once a poll carried the claim token, only such polls reveal it, and ' +
+      'ten minutes after the payment no other does.',
     parameters: { path: lightningOrderPathType, query: claimQueryType, header: claimHeadersType },
     answers: { 200: { schema: lightningOrderType, description: 'The order.' } },
     acts: true,

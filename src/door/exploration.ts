@@ -11,7 +11,7 @@ import type { ExploreParts } from './explore.js';
 import { hiddenFragments } from './hiddenFragments.js';
 import { loadHnsw, NearestIndex } from './nearestIndex.js';
 import { followFragments } from './vectorsFollower.js';
-import { workQueue } from './workQueue.js';
+import { workQueue } from '../system/workQueue.js';
 
 /** Fragments from which on neighbours are looked for by an index. */
 export const indexedFrom = 50_000;

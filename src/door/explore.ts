@@ -9,7 +9,7 @@ import type { Randomness } from '../system/randomness.js';
 import type { HiddenFragments } from './hiddenFragments.js';
 import type { Candidates } from './nearestIndex.js';
 import { publicFragment } from './publicFragment.js';
-import type { InTurn } from './workQueue.js';
+import type { InTurn } from '../system/workQueue.js';
 
 /** The file of vectors as it is asked. */
 export type ReadVectors = Pick<

@@ -23,7 +23,7 @@ import {
   type ExploreParts,
   type PageStart,
 } from './explore.js';
-import type { NotDone } from './workQueue.js';
+import type { NotDone } from '../system/workQueue.js';
 
 /** Edges between fragments whose content is shown: how near a withheld one is to others tells of it. */
 function edgesOf(

@@ -19,7 +19,7 @@ import {
 } from './explore.js';
 import { isReceiptId } from './receiptId.js';
 import { vectorText } from './vectorsFollower.js';
-import type { NotDone } from './workQueue.js';
+import type { NotDone } from '../system/workQueue.js';
 
 /** The vector of a stored fragment, or the answer that refuses. */
 export async function vectorOfReceipt(

@@ -7,7 +7,7 @@ import type { LeaderboardEntry, LeaderboardResponse } from '../contract/leaderbo
 import type { FragmentRegion, VisitorStanding } from '../native/index.js';
 import { cardsOf, exploringTooMuch, frame, readAsOf, type ExploreParts } from './explore.js';
 import { publicFragment } from './publicFragment.js';
-import { remembered } from './workQueue.js';
+import { remembered } from '../system/workQueue.js';
 
 /** Visitors that the leaderboard lists. */
 const most = 100;

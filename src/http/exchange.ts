@@ -20,7 +20,7 @@ import { isAcceptableRequestId, type RequestIds } from './identifiers.js';
 import { networkOf, type Holder, type MemoryBudget, type Shortage } from './memory.js';
 import type { RouteMeter } from './meters.js';
 import { noParameters, parseQuery, percentDecode, type Parameters } from './parameters.js';
-import type { ServedRoute } from './routes.js';
+import type { CheckResult, ServedRoute } from './routes.js';
 import type { HttpRequest, HttpResponse } from './uws.js';
 
 /** Times and amounts that bound a connection. */
@@ -315,21 +315,23 @@ export class Exchange implements RouteRequest {
   /** Checks the request, runs the handler and answers. */
   private handle(): void {
     try {
-      const { check, handler } = this.mounted;
-      if (check !== undefined) {
-        const result = check(this);
-        if ('refused' in result) {
-          this.write(result.refused, false);
-          return;
-        }
-        this.input = result.input;
-      }
-      const answer = handler(this as unknown as RouteRequest<never>);
+      const checked = this.mounted.check?.(this);
+      const answer =
+        checked instanceof Promise ? checked.then((result) => this.answer(result)) : this.answer(checked);
       if (answer instanceof Promise) this.wait(answer);
       else this.write(answer, false);
     } catch (error) {
       this.fail(error);
     }
+  }
+
+  /** The handler's answer to a checked request, or the one that refuses it. */
+  private answer(checked: CheckResult | undefined): Answer | Promise<Answer> {
+    if (checked !== undefined) {
+      if ('refused' in checked) return checked.refused;
+      this.input = checked.input;
+    }
+    return this.mounted.handler(this as unknown as RouteRequest<never>);
   }
 
   /** The handler may read the body until its promise settles, also when the client has gone before. */

@@ -2,7 +2,8 @@
 import type { Head } from '../access/address.js';
 import type { Access, Admission } from '../access/admission.js';
 import { unprocessable } from '../contract/answer.js';
-import { checkMediaType, isForm, readBody, readForm, type CheckJson } from '../contract/schema/body.js';
+import { checkMediaType, isForm, readForm } from '../contract/schema/body.js';
+import { checkBytes, checkBytesOffLoop, loopBytes, type BodyParts } from '../contract/schema/bytes.js';
 import type { Handler } from '../contract/exchange.js';
 import { routeList, type Handlers, type Route as ContractRoute, type RouteId } from '../contract/routes.js';
 import { isServed, servedParts, type ServedPart } from '../contract/served.js';
@@ -19,7 +20,7 @@ import { unnamedPage, type PageMaker } from '../pages/page.js';
 import { refusalPage } from '../pages/refusal.js';
 import { storageReserved } from './failures.js';
 import { parseQuery } from './parameters.js';
-import type { RequestChecks, ServedRoute } from './routes.js';
+import type { CheckResult, RequestChecks, ServedRoute } from './routes.js';
 
 /** One set of a route's parameters. */
 interface DeclaredSet {
@@ -59,18 +60,20 @@ type Check = (request: Parameters<RequestChecks>[0]) => readonly ValidationError
 function readInput(
   route: ContractRoute,
   request: Parameters<RequestChecks>[0],
-  checkJson: CheckJson,
-): Checked<unknown> {
+  parts: BodyParts,
+): Checked<unknown> | Promise<Checked<unknown>> {
   if (route.body.kind !== 'json') return { ok: true, value: undefined };
-  const form = route.body.other === 'form' && isForm(request.header('content-type'));
-  const read = form ? readForm(request.body, parseQuery) : readBody(request.body, checkJson);
-  return read.ok ? checkBody(route.body.schema, read.value) : read;
+  const { schema, other } = route.body;
+  if (other === 'form' && isForm(request.header('content-type'))) {
+    const read = readForm(request.body, parseQuery);
+    return read.ok ? checkBody(schema, read.value) : read;
+  }
+  if (request.body.length <= loopBytes) return checkBytes(schema, request.body, parts);
+  return checkBytesOffLoop(schema, request.retain(), parts);
 }
 
 /** What the pipeline asks of other parts before a handler runs. */
-export interface PipelineParts {
-  /** The strict check of JSON bytes. */
-  readonly checkJson: CheckJson;
+export interface PipelineParts extends BodyParts {
   /** Who may call, and how often. */
   readonly access: Pick<Access, 'keyed' | 'limited'>;
   /** Whether so little of the disk is left that nothing of strangers is stored. */
@@ -102,14 +105,17 @@ function admission(route: ContractRoute, parts: PipelineParts): ServedRoute['adm
 }
 
 /** The checks of a route's parameters and JSON body; undefined when it has nothing to check. */
-function requestChecks(route: ContractRoute, checkJson: CheckJson): RequestChecks | undefined {
+function requestChecks(route: ContractRoute, parts: BodyParts): RequestChecks | undefined {
   const checks = declaredSets(route).flatMap((set) => checkSet(set) ?? []);
   if (checks.length === 0 && route.body.kind !== 'json') return undefined;
   return (request) => {
     const errors = checks.flatMap((check) => check(request));
-    const body = readInput(route, request, checkJson);
-    if (body.ok && errors.length === 0) return { input: body.value };
-    return { refused: unprocessable(body.ok ? errors : [...errors, ...body.errors]) };
+    const body = readInput(route, request, parts);
+    const result = (read: Checked<unknown>): CheckResult => {
+      if (read.ok && errors.length === 0) return { input: read.value };
+      return { refused: unprocessable(read.ok ? errors : [...errors, ...read.errors]) };
+    };
+    return body instanceof Promise ? body.then(result) : result(body);
   };
 }
 
@@ -126,7 +132,7 @@ export function servedRoute(
     .concat(route.reads ?? [], 'other' in body && body.other === 'form' ? ['content-type'] : []);
   const timed = route.headers.includes('server-timing');
   const bodyLimit = body.kind === 'none' ? 0 : body.limit;
-  const check = requestChecks(route, parts.checkJson);
+  const check = requestChecks(route, parts);
   const admit = admission(route, parts);
   return {
     route: {

@@ -29,8 +29,8 @@ export interface Route {
 /** A checked request's `input`, or the answer that refuses it. */
 export type CheckResult = { readonly input: unknown } | { readonly refused: Answer };
 
-/** Checks of a request's parameters and body, run when the whole body is there. */
-export type RequestChecks = (request: Omit<RouteRequest, 'input'>) => CheckResult;
+/** Checks of a request's parameters and body, when the whole body is there; off the loop for a large one. */
+export type RequestChecks = (request: Omit<RouteRequest, 'input'>) => CheckResult | Promise<CheckResult>;
 
 /** A route, its handler and the checks that come before it. */
 export interface ServedRoute {

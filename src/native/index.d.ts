@@ -53,6 +53,16 @@ export declare class Access {
   raiseUsage(subject: Uint8Array, monthStartMs: number, total: number, micros: number): void
 }
 
+/** Checks bodies of one shape without making their values. */
+export declare class BodyReader {
+  /** A reader of a shape in words (see `fusegate_core::shape`). `closed`: an unknown member is a fault. */
+  constructor(shape: Array<string>, closed: boolean)
+  /** Reads a body. `brief`: cuts strings, lists and maps that are longer than what a fault repeats. */
+  read(body: Uint8Array, brief: boolean): BodyReading
+  /** Does what `read` does in the thread pool. `body` must not change until the promise settles. */
+  readAsync(body: Buffer, brief: boolean): Promise<BodyReading>
+}
+
 /** The installed models as fusion needs them. */
 export declare class DenseModels {
   /**
@@ -248,6 +258,13 @@ export declare class Vectors {
   regions(position: number): Promise<Array<FragmentRegion>>
 }
 
+/**
+ * Audits a body that fits its shape in the thread pool, by so many threads. `room`: bytes before the
+ * normalized text, where that is asked for; a text that is not long comes as the JSON of a string. `body`
+ * must not change until the promise settles.
+ */
+export declare function auditBody(body: Buffer, format: string, stack: string, room: number | undefined | null, threads: number): Promise<BodyAudit>
+
 /** A record's part before and after, personal data masked. */
 export interface AuditExample {
   /** As it is. */
@@ -307,6 +324,30 @@ export declare function auditRecords(records: Array<string>, stack: string, incl
  * the text itself.
  */
 export declare function auditText(text: string, format: string, stack: string, includeText: boolean, threads: number): AuditOutcome
+
+/** What [`audit_body`] came to. */
+export interface BodyAudit {
+  /** Null where there is a fault. */
+  findings?: AuditFindings
+  /** The records normalized, one a line; null where not asked for, or long. */
+  text?: string
+  /** Where they are long: so many bytes of room as were asked for, then the text as JSON and a brace. */
+  longText?: Buffer
+  /** Why the text cannot be cut into records. */
+  fault?: string
+}
+
+/** What a body came to: why it is no JSON, or its faults, or its value. */
+export interface BodyReading {
+  /** Why and where it is no JSON; null where it is. */
+  refusal?: JsonRefusal
+  /** A JSON array of `{type, loc, actual, input}`; null where there is no fault. */
+  faults?: string
+  /** The members that its shape knows, as JSON; null where there is something wrong. */
+  value?: string
+  /** Its lists of objects, in a brief reading. */
+  lists: Array<ListFacts>
+}
 
 /** Checks strict JSON (RFC 8259, UTF-8 only); null when `body` passes. */
 export declare function checkJson(body: Uint8Array): JsonRefusal | null
@@ -457,6 +498,16 @@ export interface KindCount {
   count: number
 }
 
+/** A list of objects among a body's members. */
+export interface ListFacts {
+  /** The list's name. */
+  name: string
+  /** Its items. */
+  length: number
+  /** Its items' members. */
+  members: Array<MemberCount>
+}
+
 /**
  * Takes an exclusive lock on the file at `path`, made when absent, and writes `text` into it. The lock lasts
  * until this process ends, however it ends. Returns null when it was taken, else the text of the present
@@ -470,6 +521,14 @@ export interface Lookups {
   hits: number
   /** Not found. */
   misses: number
+}
+
+/** How many of a list's items have a member with a value that is not null. */
+export interface MemberCount {
+  /** The member. */
+  name: string
+  /** Items that have it. */
+  items: number
 }
 
 /** A fragment's place and how near it is. */

@@ -1,8 +1,10 @@
 /** The handlers of POST /v1/audit and GET /v1/audit/stacks: nothing of what is audited is kept. */
-import { jsonAnswer, unprocessable } from '../contract/answer.js';
+import { jsonAnswer, problemAnswer, unprocessable } from '../contract/answer.js';
 import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
+import type { AuditResponse } from '../contract/audit.js';
 import type { Clock } from '../system/clock.js';
-import { answerAudit, type AuditAnswer, type AuditParts } from '../text/auditAnswer.js';
+import { answerAudit, type AuditAnswer, type AuditParts, headRoom } from '../text/auditAnswer.js';
+import type { AuditOffLoop } from '../text/auditOffLoop.js';
 import { auditStacksResponse } from '../text/stacks.js';
 import { reportPage } from './auditReport.js';
 
@@ -10,7 +12,7 @@ import { reportPage } from './auditReport.js';
 export interface AuditHandlerParts extends AuditParts {
   readonly clock: Pick<Clock, 'wallMs'>;
   /** Audits a body outside the event loop. */
-  readonly auditOffLoop: (body: Uint8Array) => Promise<AuditAnswer>;
+  readonly auditOffLoop: AuditOffLoop;
 }
 
 /** Longest body, in bytes, that is audited on the event loop: about a millisecond there. */
@@ -18,9 +20,31 @@ const LOOP_BODY_LIMIT = 16 * 1024;
 
 function answerOf(answer: AuditAnswer, wallMs: number): Answer {
   if ('errors' in answer) return unprocessable(answer.errors);
-  const { report, page } = answer;
+  const { report, page, longText } = answer;
   const html = page === null ? null : reportPage(report, { company: page.company, wallMs });
-  return jsonAnswer(200, { ...report, html });
+  const json = { ...report, html };
+  return longText === null ? jsonAnswer(200, json) : longAnswer(json, longText);
+}
+
+/** What too many audits at once get. */
+const auditingTooMuch: Answer = {
+  ...problemAnswer(503, 'overloaded', 'Too much is audited at once right now. Try again shortly.'),
+  headers: { 'retry-after': '5' },
+};
+
+const openEnd = '"text":null}';
+
+/** An answer whose text, the last member, lies in memory that is sent as it is. */
+function longAnswer(report: AuditResponse, longText: Buffer): Answer {
+  const json = JSON.stringify(report);
+  if (!json.endsWith(openEnd)) throw new Error('the text is not the last member of a report');
+  const head = Buffer.from(json.slice(0, -openEnd.length) + '"text":');
+  if (head.length > headRoom) throw new Error(`a report of ${head.length} bytes`);
+  const start = headRoom - head.length;
+  head.copy(longText, start);
+  const bytes = longText.subarray(start);
+  // The memory is this answer's own: nothing is done with it later.
+  return { status: 200, body: { bytes, type: 'application/json', release: () => undefined }, charge: 0 };
 }
 
 /** Makes the handler of POST /v1/audit. */
@@ -28,7 +52,9 @@ export function audit(parts: AuditHandlerParts): (request: RouteRequest) => Answ
   return (request) => {
     const wallMs = parts.clock.wallMs();
     if (request.body.length <= LOOP_BODY_LIMIT) return answerOf(answerAudit(request.body, parts, 1), wallMs);
-    return parts.auditOffLoop(request.retain()).then((answer) => answerOf(answer, wallMs));
+    return parts
+      .auditOffLoop(request.retain(), request.signal())
+      .then((answer) => (answer === 'busy' ? auditingTooMuch : answerOf(answer, wallMs)));
   };
 }
 

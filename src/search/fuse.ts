@@ -2,21 +2,18 @@
  * The handler of POST /v1/fuse: the body's bytes to the native module, which answers every valid one. One
  * that waits for vectors is kept there as it was read, while a model makes them.
  */
-import type { CheckJson } from '../contract/schema/body.js';
+import { type BodyParts, loopBytes } from '../contract/schema/bytes.js';
 import type { Answer, RouteRequest } from '../contract/exchange.js';
 import type { FuseOutcome } from '../native/index.js';
 import { embedDocs, type EmbedMode } from './embedMode.js';
 import { JSON_TYPE, PooledAnswers } from './pooledAnswers.js';
-import { refusalOf, type RefusedRequest, unusableEntities } from './refusal.js';
+import { refusalOf, refusalOffLoop, unusableEntities } from './refusal.js';
 
 /** What the handler is made of. */
-export interface FuseParts {
+export interface FuseParts extends BodyParts {
   readonly embedMode: EmbedMode;
   /** Most docs that a model scores for a caller without a key; 50 where not given. */
   readonly keylessDocs?: number;
-  readonly checkJson: CheckJson;
-  /** {@link refusalOf} in a thread of its own. */
-  readonly refusalOffLoop: (request: RefusedRequest) => Promise<Answer>;
   readonly FuseOutcome: typeof FuseOutcome;
   /** The sentence that says why an outcome's `entity_map` cannot be applied. */
   readonly entitiesRefusal: (outcome: FuseOutcome) => string | null;
@@ -48,7 +45,7 @@ class FuseHandler {
   };
 
   private answerOnLoop(request: RouteRequest, mostDocs: number): Answer | Promise<Answer> {
-    const { embedMode, FuseOutcome: outcomes, checkJson } = this.parts;
+    const { embedMode, FuseOutcome: outcomes } = this.parts;
     const { fuser, choice } = embedMode;
     const { body } = request;
     let outcome = fuser.fuse(body, this.out, this.facts, mostDocs);
@@ -61,7 +58,10 @@ class FuseHandler {
       return { status: 200, body: { bytes, type: JSON_TYPE }, charge: this.facts[1] ?? 0 };
     }
     if (outcome === outcomes.Pending) return this.pooled.answerPending(request, fuser.takePending(), true);
-    if (outcome === outcomes.Invalid) return refusalOf({ body, mostDocs, choice }, checkJson);
+    if (outcome === outcomes.Invalid) {
+      if (body.length <= loopBytes) return refusalOf({ body, mostDocs, choice }, this.parts);
+      return refusalOffLoop({ body: request.retain(), mostDocs, choice }, this.parts);
+    }
     return this.refusedEntities(outcome);
   }
 
@@ -70,7 +70,7 @@ class FuseHandler {
    * body.
    */
   private async answerOffLoop(request: RouteRequest, mostDocs: number): Promise<Answer> {
-    const { embedMode, FuseOutcome: outcomes, refusalOffLoop } = this.parts;
+    const { embedMode, FuseOutcome: outcomes } = this.parts;
     const { fuser, choice } = embedMode;
     const { buffer, byteOffset, byteLength } = request.retain();
     const body = Buffer.from(buffer, byteOffset, byteLength);
@@ -85,7 +85,7 @@ class FuseHandler {
     if (outcome === outcomes.Written) return this.pooled.answer(room, attempt);
     this.pooled.give(room);
     if (outcome === outcomes.Pending) return this.pooled.answerPending(request, attempt.takePending(), false);
-    if (outcome === outcomes.Invalid) return refusalOffLoop({ body, mostDocs, choice });
+    if (outcome === outcomes.Invalid) return refusalOffLoop({ body, mostDocs, choice }, this.parts);
     return this.refusedEntities(outcome);
   }
 

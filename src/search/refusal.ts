@@ -1,9 +1,15 @@
 /** The answer to a body of POST /v1/fuse that the native module refused: a 422, or that there is no model. */
 import { problemAnswer, unprocessable } from '../contract/answer.js';
-import { type CheckJson, readBody } from '../contract/schema/body.js';
+import {
+  type BodyParts,
+  type Brief,
+  briefBytes,
+  briefBytesOffLoop,
+  type FindFaults,
+} from '../contract/schema/bytes.js';
 import type { Answer } from '../contract/exchange.js';
 import { fuseRequestType, type FuseDoc, type FuseRequest } from '../contract/fuse.js';
-import { checkBody, type ServerFaults } from '../contract/schema/validate.js';
+import type { Checked, ServerFaults } from '../contract/schema/validate.js';
 import { tooManyItems, valueError, type ValidationError } from '../contract/schema/validation.js';
 import type { ModelChoice } from './embedMode.js';
 
@@ -13,10 +19,6 @@ export interface RefusedRequest {
   readonly choice: ModelChoice;
   /** Most docs that a model is given. */
   readonly mostDocs: number;
-}
-
-function hasScore(doc: FuseDoc): doc is FuseDoc & { dense_score: number } {
-  return typeof doc.dense_score === 'number';
 }
 
 const noModel: Answer = problemAnswer(
@@ -45,23 +47,32 @@ function absent(name: string, { installed }: ModelChoice): string {
   return contractsModel.test(name) ? `${sentence}. ${install}` : sentence;
 }
 
-/** More docs than a model scores, with the doc that made it a model's work. */
-function tooManyDocs(docs: readonly FuseDoc[], most: number): ValidationError {
-  const error = tooManyItems(['body', 'docs'], docs, most);
-  const at = docs.findIndex((doc) => !hasScore(doc));
+/** More docs than a model scores, with the doc that made it a model's work, where that is known. */
+function tooManyDocs(docs: readonly FuseDoc[], count: number, most: number): ValidationError {
+  const error = tooManyItems(['body', 'docs'], docs, most, count);
+  const at = docs.findIndex(({ dense_score: score }) => score == null);
+  const subject = at < 0 ? 'A doc' : `docs.${at}`;
   const hint =
-    `docs.${at} has no dense_score, so that a model scores all docs, of ${most} at most here. ` +
+    `${subject} has no dense_score, so that a model scores all docs, of ${most} at most here. ` +
     'Send dense_score with every doc, or fewer docs.';
   return { ...error, ctx: { ...error.ctx, hint } };
 }
 
+/** A request's docs: how many, and whether a model scores them. */
+function docsOf({ value, lists }: Brief<FuseRequest>): { count: number; needScores: boolean } {
+  const { length = value.docs.length, members = [] } = lists.find(({ name }) => name === 'docs') ?? {};
+  const scored = members.find(({ name }) => name === 'dense_score')?.items ?? 0;
+  return { count: length, needScores: scored < length };
+}
+
 /** What embed mode finds wrong with a request. */
-function embedFaults(request: FuseRequest, { choice, mostDocs }: RefusedRequest): ServerFaults {
-  const { docs, embed_model: named } = request;
-  const model = docs.every(hasScore) ? undefined : (named ?? choice.fallback);
+function embedFaults(brief: Brief<FuseRequest>, { choice, mostDocs }: RefusedRequest): ServerFaults {
+  const { count, needScores } = docsOf(brief);
+  const { docs, embed_model: named } = brief.value;
+  const model = needScores ? (named ?? choice.fallback) : undefined;
   if (model === undefined) return { limits: [], values: [] };
   return {
-    limits: docs.length > mostDocs ? [tooManyDocs(docs, mostDocs)] : [],
+    limits: count > mostDocs ? [tooManyDocs(docs, count, mostDocs)] : [],
     values: isInstalled(model, choice)
       ? []
       : [valueError(['body', 'embed_model'], absent(model, choice), model)],
@@ -73,17 +84,28 @@ export function unusableEntities(sentence: string): Answer {
   return unprocessable([valueError(['body', 'entity_map'], sentence, undefined)]);
 }
 
+function faultsOf(request: RefusedRequest): FindFaults<FuseRequest> {
+  return (brief) => embedFaults(brief, request);
+}
+
+/** The answer to what was read of a request. */
+function answerOf(request: RefusedRequest, read: Checked<Brief<FuseRequest>>): Answer {
+  if (!read.ok) return unprocessable(read.errors);
+  const needsModel = docsOf(read.value).needScores && read.value.value.embed_model === undefined;
+  if (needsModel && request.choice.fallback === undefined) return noModel;
+  throw new Error('the native module refuses a valid FuseRequest');
+}
+
 /**
  * The 422 that names every error, or the 503 of a server without models.
  * @throws Error where nothing is wrong: the native module answers every valid request
  */
-export function refusalOf(request: RefusedRequest, checkJson: CheckJson): Answer {
-  const read = readBody(request.body, checkJson);
-  if (!read.ok) return unprocessable(read.errors);
-  const checked = checkBody(fuseRequestType, read.value, (value) => embedFaults(value, request));
-  if (!checked.ok) return unprocessable(checked.errors);
-  const { docs, embed_model: named } = checked.value;
-  const needsModel = !docs.every(hasScore) && named === undefined;
-  if (needsModel && request.choice.fallback === undefined) return noModel;
-  throw new Error('the native module refuses a valid FuseRequest');
+export function refusalOf(request: RefusedRequest, parts: BodyParts): Answer {
+  return answerOf(request, briefBytes(fuseRequestType, request.body, parts, faultsOf(request)));
+}
+
+/** The same, of a large body in the thread pool. */
+export async function refusalOffLoop(request: RefusedRequest, parts: BodyParts): Promise<Answer> {
+  const { body } = request;
+  return answerOf(request, await briefBytesOffLoop(fuseRequestType, body, parts, faultsOf(request)));
 }

@@ -1,6 +1,6 @@
 /** Settings of the store: where it is, and what its tokens and keys are derived from. */
 import { dirname, resolve } from 'node:path';
-import { parseSecrets } from '../system/masterSecret.js';
+import { parseSecrets, strengthBits } from '../system/masterSecret.js';
 import type { Parsed, Settings, ValuesOf } from '../system/settings.js';
 import { integerOrNull } from '../system/settingValues.js';
 import { parseStoreUrl } from './open.js';
@@ -13,8 +13,19 @@ function parseUrl(text: string): Parsed<string> {
   return { value: location.kind === 'lmdb' ? `lmdb:${location.folder}` : text };
 }
 
+/** Bits that a secret must seem to have. */
+const leastBits = 128;
+
 function parseMasterSecrets(text: string): Parsed<readonly string[]> {
-  return text === '' ? { value: [] } : parseSecrets(text);
+  if (text === '') return { value: [] };
+  const parsed = parseSecrets(text);
+  // The others made tokens and keys already: they have to verify, however weak they are.
+  if ('wrong' in parsed || strengthBits(parsed.value[0]) >= leastBits) return parsed;
+  return {
+    wrong:
+      `begins with a secret that looks like less than ${leastBits} random bits: whoever guesses it makes ` +
+      'keys. Take one of openssl rand -hex 32, and put the one that was in force behind it',
+  };
 }
 
 /** The store and the secrets that fit it. */

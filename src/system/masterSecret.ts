@@ -20,6 +20,38 @@ export function parseSecrets(text: string): { readonly value: MasterSecrets } | 
   return { value: [first, ...others] };
 }
 
+/** Kinds of characters that a secret may be drawn from, and how many there are of each. */
+const alphabets: readonly (readonly [RegExp, number])[] = [
+  [/^[0-9]+$/, 10],
+  [/^[0-9a-f]+$|^[0-9A-F]+$/, 16],
+  [/^[a-z]+$|^[A-Z]+$/, 26],
+  [/^[0-9a-z]+$|^[0-9A-Z]+$/, 36],
+  [/^[A-Za-z]+$/, 52],
+  [/^[0-9A-Za-z]+$/, 62],
+  [/^[0-9A-Za-z+/=_-]+$/, 64],
+];
+
+/** The shortest text that a text is repetitions of. */
+function unitOf(text: string): string {
+  const length = (text + text).indexOf(text, 1);
+  return text.slice(0, length);
+}
+
+/**
+ * Bits of a secret by a plain estimate: its length by the alphabet that its characters seem drawn from. A
+ * repeated text counts once; few different characters, or characters that mostly follow their neighbours,
+ * are no random draw. It finds what was typed to fill the length, not what is known from elsewhere.
+ */
+export function strengthBits(secret: string): number {
+  const unit = unitOf(secret);
+  const codes = Array.from(unit, (char) => char.charCodeAt(0));
+  const steps = codes.filter((code, at) => at > 0 && Math.abs(code - (codes[at - 1] ?? code)) <= 1);
+  const different = new Set(codes).size;
+  const alphabet = alphabets.find(([pattern]) => pattern.test(unit))?.[1] ?? 94;
+  const isDrawn = different >= 8 && steps.length < unit.length / 2;
+  return unit.length * Math.log2(isDrawn ? alphabet : Math.min(different, 2));
+}
+
 /**
  * HMAC-SHA-256 with the secret's ASCII bytes as its key over the UTF-8 bytes of `purpose` and `parts`, joined
  * by NUL. Each use has a purpose of its own, so that no token of one is good for another; only the last part

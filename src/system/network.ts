@@ -52,6 +52,11 @@ export function contains(network: Network, address: Uint8Array): boolean {
 
 const loopbackHost = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
+/** Whether nobody between can read or change what goes to a URL: https, or this machine. */
+export function isPrivate({ protocol, hostname }: URL): boolean {
+  return protocol === 'https:' || isLoopback(hostname);
+}
+
 /** Whether a URL's host name is this machine. */
 export function isLoopback(hostname: string): boolean {
   return loopbackHost.test(hostname);

@@ -5,15 +5,13 @@ import {
   type AuditResponse,
   type FreeAuditRequest,
 } from '../contract/audit.js';
-import { type CheckJson, readBody } from '../contract/schema/body.js';
-import { checkBody } from '../contract/schema/validate.js';
+import { type BodyParts, briefBytesOffLoop, checkBytes } from '../contract/schema/bytes.js';
 import { type ValidationError, valueError } from '../contract/schema/validation.js';
-import type { AuditOutcome } from '../native/index.js';
+import type { AuditFindings, AuditOutcome, BodyAudit } from '../native/index.js';
 import { auditReport, knownStack } from './audit.js';
 
 /** What the native module does for an audit. */
-export interface AuditParts {
-  readonly checkJson: CheckJson;
+export interface AuditParts extends BodyParts {
   readonly auditRecords: (
     records: string[],
     stack: string,
@@ -27,6 +25,14 @@ export interface AuditParts {
     includeText: boolean,
     threads: number,
   ) => AuditOutcome;
+  /** Audits a body that fits its schema in the thread pool; see the native module. */
+  readonly auditBody: (
+    body: Buffer,
+    format: string,
+    stack: string,
+    room: number | undefined,
+    threads: number,
+  ) => Promise<BodyAudit>;
   readonly unicodeVersion: () => string;
   readonly cldrVersion: () => string;
 }
@@ -38,7 +44,15 @@ export type AuditAnswer =
       readonly report: AuditResponse;
       /** Name for the report's page; null where no page is asked for. */
       readonly page: { readonly company: string } | null;
+      /**
+       * Where the normalized records are long: {@link headRoom} bytes of room for the JSON before them, then
+       * their JSON and the report's closing brace. The report's `text` is null then.
+       */
+      readonly longText: Buffer | null;
     };
+
+/** Bytes of room before a long text: a report and its page have far fewer. */
+export const headRoom = 4 << 20;
 
 function outcomeOf(request: FreeAuditRequest, parts: AuditParts, threads: number): AuditOutcome {
   const includeText = request.include_text ?? auditDefaults.include_text;
@@ -48,19 +62,45 @@ function outcomeOf(request: FreeAuditRequest, parts: AuditParts, threads: number
   return parts.auditText(request.text ?? '', format, stack, includeText, threads);
 }
 
-/** Audits a body by so many threads. */
-export function answerAudit(body: Uint8Array, parts: AuditParts, threads: number): AuditAnswer {
-  const read = readBody(body, parts.checkJson);
-  if (!read.ok) return { errors: read.errors };
-  const checked = checkBody(freeAuditRequestType, read.value);
-  if (!checked.ok) return { errors: checked.errors };
-  const request = checked.value;
-  const { findings, text, fault } = outcomeOf(request, parts, threads);
+/** What an audit came to, as far as a report is made of it. */
+interface Audited {
+  readonly findings?: AuditFindings;
+  readonly fault?: string;
+  readonly text?: string | null;
+  readonly longText?: Buffer;
+}
+
+function answerOf(request: FreeAuditRequest, audited: Audited, parts: AuditParts): AuditAnswer {
+  const { findings, text, fault, longText } = audited;
   if (findings == null) {
     return { errors: [valueError(['body', 'text'], fault ?? 'it cannot be read', request.text)] };
   }
   const versions = { unicode: parts.unicodeVersion(), cldr: parts.cldrVersion() };
   const report = auditReport(findings, request, versions, text ?? null);
   const { include_html: includeHtml = auditDefaults.include_html, company = auditDefaults.company } = request;
-  return { report, page: includeHtml ? { company } : null };
+  return { report, page: includeHtml ? { company } : null, longText: longText ?? null };
+}
+
+/** Audits a body by so many threads, one of them this one. */
+export function answerAudit(body: Uint8Array, parts: AuditParts, threads: number): AuditAnswer {
+  const checked = checkBytes(freeAuditRequestType, body, parts);
+  if (!checked.ok) return { errors: checked.errors };
+  return answerOf(checked.value, outcomeOf(checked.value, parts, threads), parts);
+}
+
+/** Does the same in the thread pool, of a body that nobody else holds: its records never become values. */
+export async function answerAuditOffLoop(
+  body: Buffer,
+  parts: AuditParts,
+  threads: number,
+): Promise<AuditAnswer> {
+  const read = await briefBytesOffLoop(freeAuditRequestType, body, parts);
+  if (!read.ok) return { errors: read.errors };
+  const request = read.value.value;
+  const { stack } = knownStack(request.stack);
+  const format = request.format ?? auditDefaults.format;
+  const room = (request.include_text ?? auditDefaults.include_text) ? headRoom : undefined;
+  const { text, ...audited } = await parts.auditBody(body, format, stack, room, threads);
+  const plain = text == null ? null : (JSON.parse(text) as string);
+  return answerOf(request, { ...audited, text: plain }, parts);
 }

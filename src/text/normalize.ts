@@ -3,16 +3,15 @@
  * the others the contract's validator says why they are refused.
  */
 import { normalizeRequestType } from '../contract/normalize.js';
-import { type CheckJson, readBody } from '../contract/schema/body.js';
+import { type BodyParts, briefBytes, briefBytesOffLoop } from '../contract/schema/bytes.js';
 import type { Answer, RouteRequest } from '../contract/exchange.js';
-import { checkBody } from '../contract/schema/validate.js';
+import type { Checked } from '../contract/schema/validate.js';
 import { type ValidationError, valueError } from '../contract/schema/validation.js';
 import type { NormalizeOutcome, NormalizeResult } from '../native/index.js';
 import { BufferPool } from '../system/bufferPool.js';
 
 /** What the native module does for this handler. */
-export interface NormalizeParts {
-  readonly checkJson: CheckJson;
+export interface NormalizeParts extends BodyParts {
   /** Answers `body` into `out`, sets `facts` to length and characters; see the native module. */
   readonly normalize: (body: Uint8Array, out: Uint8Array, facts: Float64Array) => NormalizeOutcome;
   /** The same in the thread pool, with wider bounds for glosses. */
@@ -50,17 +49,14 @@ const longForm =
   'send shorter forms, or the text in parts';
 
 /** The 422 that names every error of an invalid body. */
-function explained(body: Uint8Array, checkJson: CheckJson): Answer {
-  const read = readBody(body, checkJson);
-  if (!read.ok) return refused(read.errors);
-  const checked = checkBody(normalizeRequestType, read.value);
+function explained(checked: Checked<unknown>): Answer {
   if (checked.ok) throw new Error('the native module refuses a valid NormalizeRequest');
   return refused(checked.errors);
 }
 
 /** Makes the handler. */
 export function normalizeHandler(parts: NormalizeParts): (request: RouteRequest) => Answer | Promise<Answer> {
-  const { NormalizeOutcome: outcomes, checkJson } = parts;
+  const { NormalizeOutcome: outcomes } = parts;
   // Reused from request to request: http has sent or copied an answer's bytes when it calls again.
   let out = new Uint8Array(LOOP_ROOM);
   const facts = new Float64Array(2);
@@ -74,7 +70,7 @@ export function normalizeHandler(parts: NormalizeParts): (request: RouteRequest)
       out = new Uint8Array(facts[0] ?? 0);
       outcome = parts.normalize(body, out, facts);
     }
-    if (outcome === outcomes.Invalid) return explained(body, checkJson);
+    if (outcome === outcomes.Invalid) return explained(briefBytes(normalizeRequestType, body, parts));
     if (outcome !== outcomes.Written) return undefined;
     const bytes = out.subarray(0, facts[0]);
     return { status: 200, body: { bytes, type: JSON_TYPE }, charge: facts[1] ?? 0 };
@@ -87,7 +83,9 @@ export function normalizeHandler(parts: NormalizeParts): (request: RouteRequest)
     const { outcome, length, characters, beside } = await parts.normalizeAsync(bytes, room);
     const release = (): void => pool.give(room);
     if (outcome !== outcomes.Written || beside != null) release();
-    if (outcome === outcomes.Invalid) return explained(body, checkJson);
+    if (outcome === outcomes.Invalid) {
+      return explained(await briefBytesOffLoop(normalizeRequestType, body, parts));
+    }
     if (outcome === outcomes.LongText) return refusedGlosses(longText);
     if (outcome === outcomes.LongForm) return refusedGlosses(longForm);
     const answer =

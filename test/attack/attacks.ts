@@ -1,7 +1,7 @@
 /** Attacks that one holder of a few addresses can play, each with the figure that it is judged by. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { head, post, type RawClient } from '../http/raw.js';
-import { ask, diskOf, openFrom, openIdle, statuses, type World } from './world.js';
+import { ask, cpuOf, diskOf, openFrom, openIdle, statuses, type World } from './world.js';
 
 /** What an attack came to. */
 export interface Outcome {
@@ -144,6 +144,40 @@ async function slowReaders({ port }: World): Promise<Outcome[]> {
   return [{ what: 'status of another reader', figure: other.status, bound: 200 }];
 }
 
+/** Bodies of nothing but what costs a reader most: each from an address of its own, one after the other. */
+async function heavyBodies({ port, server }: World): Promise<Outcome[]> {
+  const objects = '{},'.repeat((12 * MiB) / 3);
+  const names = Array.from({ length: (12 * MiB) / 14 }, (_, at) => `"k${at}":0`).join(',');
+  const bodies: readonly (readonly [string, string])[] = [
+    ['/v1/audit', `{"z":[${objects}{}]}`],
+    ['/v1/audit', `{"records":[${objects}{}]}`],
+    ['/v1/audit', `{${names}}`],
+    ['/v1/fuse', `{"query":"a","z":[${objects}{}]}`],
+    ['/v1/fuse', `{"query":"a","docs":[${objects}{}]}`],
+    ['/v1/fuse', `{"query":"a","docs":[{"id":"","text":""}],"entity_map":{${names}}}`],
+  ];
+  let worst = 0;
+  for (const [at, [path, body]] of bodies.entries()) {
+    const before = cpuOf(server.pid);
+    await ask(port, `127.20.0.${at + 1}`, post(path, body, json));
+    worst = Math.max(worst, (cpuOf(server.pid) - before) / (body.length / MiB));
+  }
+  return [{ what: 'ms of CPU a MiB of the worst body', figure: Math.round(worst), bound: 100 }];
+}
+
+/** An audit as large as the contract has them, of what grows most, read slowly by nobody. */
+async function largeAudit({ port, server }: World): Promise<Outcome[]> {
+  const records = Array.from({ length: 500 }, () => '\u{1F600}'.repeat(2_000));
+  const body = JSON.stringify({ records, include_text: true });
+  const before = cpuOf(server.pid);
+  const answer = await ask(port, '127.21.0.1', post('/v1/audit', body, json));
+  const ms = (cpuOf(server.pid) - before) / (Buffer.byteLength(body) / MiB);
+  return [
+    { what: 'status of an audit of 500 records of emoji', figure: answer.status, bound: 200 },
+    { what: 'ms of CPU a MiB of it', figure: Math.round(ms), bound: Infinity },
+  ];
+}
+
 /** Every attack, in the order in which they are played. */
 export const attacks: readonly Attack[] = [
   { name: 'many addresses', play: manyAddresses },
@@ -153,6 +187,8 @@ export const attacks: readonly Attack[] = [
   { name: 'hidden requests', play: smuggled },
   { name: 'idle connections', play: idleConnections },
   { name: 'abandoned walks', play: abandonedWalks },
+  { name: 'heavy bodies', play: heavyBodies },
+  { name: 'large audit', play: largeAudit },
   { name: 'slow bodies', play: slowBodies },
   { name: 'slow readers', play: slowReaders },
 ];

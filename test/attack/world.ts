@@ -138,6 +138,15 @@ export function memoryOf(pid: number): number {
   }, 0);
 }
 
+/** Processor time that all processes of the server have had (ms). */
+export function cpuOf(pid: number): number {
+  return processesOf(pid).reduce((sum, each) => {
+    const [, after = ''] = readFileSync(`/proc/${each}/stat`, 'utf8').split(') ');
+    const [user = 0, system = 0] = after.split(' ').slice(11, 13).map(Number);
+    return sum + (user + system) * 10;
+  }, 0);
+}
+
 /** Bytes of the files below a folder, as far as the disk holds them. */
 export function diskOf(folder: string): number {
   return readdirSync(folder, { withFileTypes: true }).reduce((sum, entry) => {
@@ -200,7 +209,10 @@ export function watch({ port, key, server }: World): {
         () => undefined,
       );
       seen.asked += 1;
-      seen.refused += answer?.status === 200 ? 0 : 1;
+      if (answer?.status !== 200) {
+        seen.refused += 1;
+        console.error(`customer: ${answer === undefined ? 'no answer' : `${answer.status} ${answer.body}`}`);
+      }
       seen.tookMs.push(performance.now() - begunMs);
     }),
     every(200, async () => {

@@ -24,6 +24,7 @@ import {
   type OrderRecord,
 } from '../../src/store/orders.js';
 import { reissueKey, revokeKey } from '../../src/access/issue.js';
+import { SetClock } from '../access/fixture.js';
 import { systemClock } from '../../src/system/clock.js';
 import { systemRandomness } from '../../src/system/randomness.js';
 import { temporaryFolder } from '../processes/run.js';
@@ -173,6 +174,27 @@ describe('the claim token', () => {
     assert.deepEqual(await shown(parts, order.id, { claimRequired: true }), [null, 'claim_required']);
     const right = await polled(parts, order.id, { claimRequired: true, claim: claimToken });
     assert.notEqual(right.apiKey, null);
+  });
+
+  test('is needed from so long after the payment, and not by the buyer before', async (context) => {
+    const clock = new SetClock();
+    const parts = { ...(await book(context)), clock };
+    const [early, late] = [await made(parts), await made(parts)];
+    for (const { order } of [early, late]) await happened(parts, order.id, settled);
+    clock.pass(600_000);
+    assert.equal((await polled(parts, early.order.id, { bareMs: 600_000 })).keyStatus, 'revealed_now');
+    clock.pass(1);
+    assert.deepEqual(await shown(parts, late.order.id, { bareMs: 600_000 }), [null, 'claim_required']);
+    const right = await polled(parts, late.order.id, { bareMs: 600_000, claim: late.claimToken });
+    assert.equal(right.keyStatus, 'revealed_now');
+  });
+
+  test('is needed at once where the order was made so', async (context) => {
+    const parts = await book(context);
+    const { order, claimToken } = await made(parts, { claimed: true });
+    await happened(parts, order.id, settled);
+    assert.deepEqual(await shown(parts, order.id, {}), [null, 'claim_required']);
+    assert.equal((await polled(parts, order.id, { claim: claimToken })).keyStatus, 'revealed_now');
   });
 
   test('of a wrong kind neither reveals nor claims', async (context) => {

@@ -443,6 +443,27 @@ describe('the Lightning endpoints', () => {
     }
   });
 
+  test('bind an order to its claim token where its maker prefers that', async () => {
+    const parts = routes();
+    const input = { tier: 'developer' as const };
+    for (const [prefer, bound] of [
+      ['claim', true],
+      ['respond-async, Claim; x=1', true],
+      ['claims', false],
+      ['', false],
+    ] as const) {
+      const header = (name: string) => (name === 'prefer' ? prefer : '');
+      const made = jsonOf(
+        await createLightningOrder(parts)(request({ input, header })),
+      ) as LightningOrderCreated;
+      node.settle(made.payment_hash);
+      const bare = await show(parts, made.payment_hash);
+      assert.equal(bare.key_status, bound ? 'claim_required' : 'revealed_now', prefer);
+      const claim = await show(parts, made.payment_hash, { query: { claim: made.claim_token } });
+      assert.equal(claim.key_status, bound ? 'revealed_now' : 'already_revealed', prefer);
+    }
+  });
+
   test('show what was paid after the rail was switched off, and sell nothing', async () => {
     const made = await order();
     node.settle(made.payment_hash);

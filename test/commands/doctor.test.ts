@@ -103,14 +103,17 @@ test('says each thing that keeps the server from its work', async () => {
   const account = { BTC_XPUB: 'abc', BTC_CHAIN: `esplora+http://127.0.0.1:${closed}` };
   await expect(account, 'settings', /^problem: BTC_XPUB must be an extended public key/);
   await expect({ TIERS_FILE: join(folder, 'none') }, 'tiers', /^problem: TIERS_FILE .+ cannot be read/);
-  const postgres = { STORE_URL: `postgres://nobody@127.0.0.1:${closed}/none`, MASTER_SECRET: 's'.repeat(32) };
+  const postgres = {
+    STORE_URL: `postgres://nobody@127.0.0.1:${closed}/none`,
+    MASTER_SECRET: 'a-secret-of-the-tests-that-opens-nothing',
+  };
   await expect(
     postgres,
     'store',
     new RegExp(`^problem: PostgreSQL at 127\\.0\\.0\\.1:${closed} does not answer`),
   );
   await expect(
-    { MASTER_SECRET: 's'.repeat(32) },
+    { MASTER_SECRET: 'a-secret-of-the-tests-that-opens-nothing' },
     'secret',
     /^problem: .+ put your copy into MASTER_SECRET\.$/,
   );

@@ -15,7 +15,7 @@ const environment = { STORE_URL: `lmdb:${data}/store`, TIERS_FILE: join(data, 't
 
 /** What ships, but for a month of keys of the smallest tier, which two requests use up. */
 const tiers = JSON.parse(readFileSync('src/access/tiers.json', 'utf8')) as Record<string, object>;
-const developer = { ...tiers['developer'], characters_per_month: 10 };
+const developer = { ...tiers['developer'], characters_per_month: 45 };
 writeFileSync(environment.TIERS_FILE, JSON.stringify({ ...tiers, developer }));
 const workers = 2;
 
@@ -128,7 +128,7 @@ describe('keys', () => {
 
   test('characters used are there after the server was stopped and started', async () => {
     const { key } = await create('--tier', 'developer');
-    // Four characters each: the third goes beyond ten, the fourth comes too late.
+    // Seventeen characters each: the third goes beyond 45, the fourth comes too late.
     for (let count = 0; count < 3; count += 1) assert.equal((await fuse(key)).status, 200);
     assert.deepEqual([(await fuse(key)).status, codeOf(await fuse(key))], [429, 'rate_limited']);
     server.child.kill('SIGTERM');

@@ -11,7 +11,7 @@ import { examples } from '../contract/examples.js';
 import { exploreExamples } from './exploreReference.js';
 import { openTestStore } from '../outreach/fixture.js';
 import type { ReadVectors } from '../../src/door/explore.js';
-import type { InTurn } from '../../src/door/workQueue.js';
+import type { InTurn } from '../../src/system/workQueue.js';
 import { exchange, head, RawClient } from '../http/raw.js';
 import { embedding, explored, placesOf, startDoor, startTestExploration } from './fixture.js';
 import { cosine, type Submitted } from './exploreReference.js';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import { routeList } from '../../src/contract/routes.js';
-import type { InTurn } from '../../src/door/workQueue.js';
+import type { InTurn } from '../../src/system/workQueue.js';
 import { exchange, head, RawClient, type RawResponse } from '../http/raw.js';
 import { FailingStore, openTestStore } from '../outreach/fixture.js';
 import { doorClient, explored, startDoor, startTestExploration, type DoorClient } from './fixture.js';

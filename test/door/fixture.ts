@@ -170,7 +170,7 @@ export async function startDoor({ store, routeLimits, limits, ...rest }: DoorOpt
   const none = { submissions: 0, markers: 0, previews: 0, explorations: 0, pages: 0 };
   const access = testAccess({ tiers: openTiers(), routeLimits: { ...none, ...routeLimits } });
   const parts = {
-    checkJson: native.checkJson,
+    ...native,
     access,
     isStorageReserved: rest.isStorageReserved ?? (() => false),
   };

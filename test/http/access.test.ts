@@ -7,7 +7,6 @@ import { routes, type Route } from '../../src/contract/routes.js';
 import { servedRoute } from '../../src/http/pipeline.js';
 import { native } from '../../src/native/addon.js';
 import { fuseHandler } from '../../src/search/fuse.js';
-import { refusalOffLoop } from '../../src/search/refusalOffLoop.js';
 import { noModels } from '../search/embedding.js';
 import { MemoryKeys, openTiers, shippedTiers, testAccess, type TestAccessParts } from '../access/fixture.js';
 import { startServer } from './fixture.js';
@@ -17,7 +16,7 @@ import { text } from './routes.js';
 
 const path = '/v1/fuse';
 const good = '{"query":"a","docs":[{"id":"1","text":"a b","dense_score":1}]}';
-const handler = fuseHandler({ ...native, refusalOffLoop: refusalOffLoop(), embedMode: noModels() });
+const handler = fuseHandler({ ...native, embedMode: noModels() });
 const limits = { bodyWindowMs: 100, sweepMs: 20, bodyBytes: 1 << 20 };
 
 /** A public route with a limit by address. */
@@ -32,7 +31,7 @@ const leads = {
 } as const satisfies Route & { id: string };
 
 async function serve(given: TestAccessParts): Promise<number> {
-  const parts = { checkJson: native.checkJson, access: testAccess(given) };
+  const parts = { ...native, access: testAccess(given) };
   const served = [
     servedRoute({ ...routes.fuse, id: 'fuse' }, handler, parts),
     servedRoute(leads, () => text('kept'), parts),
@@ -132,13 +131,13 @@ test('every answer of a keyed route tells the limit', async () => {
 });
 
 test('characters are charged on 200 only', async () => {
-  const anonymous = { requests_per_minute: 0, characters_per_month: 8 };
+  const anonymous = { requests_per_minute: 0, characters_per_month: 34 };
   const port = await serve({ tiers: { ...shippedTiers(), anonymous } });
   for (let count = 0; count < 5; count += 1) {
     assert.equal((await exchange(port, post(path, '{"query":"aaaaaaaaaaaaaaaaaaa"}'))).status, 422);
   }
-  assert.equal((await exchange(port, post(path, good))).status, 200, '4 of 8');
-  assert.equal((await exchange(port, post(path, good))).status, 200, '8 of 8');
+  assert.equal((await exchange(port, post(path, good))).status, 200, '17 of 34');
+  assert.equal((await exchange(port, post(path, good))).status, 200, '34 of 34');
   const over = await exchange(port, post(path, good));
   assert.deepEqual([over.status, codeOf(over)], [429, 'rate_limited']);
   assert.match(over.headers.get('retry-after') ?? '', /^2(592000|591999)$/);
@@ -168,7 +167,7 @@ describe('a route with a limit by address', () => {
 
 test('a form over its limit gets a page that says so, to be sent again later', async () => {
   const parts = {
-    checkJson: native.checkJson,
+    ...native,
     access: testAccess({ routeLimits: { leads: 1, checkout: 1 } }),
   };
   const routesServed = [servedRoute({ ...routes.buy, id: 'buy' }, () => text('ordered'), parts)];

@@ -7,7 +7,6 @@ import { servedRoute } from '../../src/http/pipeline.js';
 import { native } from '../../src/native/addon.js';
 import type { EmbedMode } from '../../src/search/embedMode.js';
 import { fuseHandler, LOOP_BODY_LIMIT } from '../../src/search/fuse.js';
-import { refusalOffLoop } from '../../src/search/refusalOffLoop.js';
 import { MemoryKeys, openTiers, testAccess } from '../access/fixture.js';
 import { shippedModel, startEmbedder, until } from '../models/fixture.js';
 import { near } from '../reference/agreement.js';
@@ -23,8 +22,8 @@ const path = '/v1/fuse';
 
 /** The port of a server whose models are these. */
 async function serve(embedMode: EmbedMode): Promise<number> {
-  const handler = fuseHandler({ ...native, refusalOffLoop: refusalOffLoop(), embedMode });
-  const parts = { checkJson: native.checkJson, access };
+  const handler = fuseHandler({ ...native, embedMode });
+  const parts = { ...native, access };
   const { port } = await startServer({
     routes: [servedRoute({ ...routes.fuse, id: 'fuse' }, handler, parts)],
   });

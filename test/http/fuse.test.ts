@@ -5,7 +5,6 @@ import { Agent, request as httpRequest } from 'node:http';
 
 import { native } from '../../src/native/addon.js';
 import { fuseHandler } from '../../src/search/fuse.js';
-import { refusalOffLoop } from '../../src/search/refusalOffLoop.js';
 import { staticMode } from '../search/embedding.js';
 import { routeList } from '../../src/contract/routes.js';
 import { servedRoute } from '../../src/http/pipeline.js';
@@ -16,7 +15,7 @@ import { openTiers, testAccess } from '../access/fixture.js';
 import { startServer } from './fixture.js';
 
 const access = testAccess({ tiers: openTiers() });
-const handler = fuseHandler({ ...native, refusalOffLoop: refusalOffLoop(), embedMode: staticMode() });
+const handler = fuseHandler({ ...native, embedMode: staticMode() });
 
 /** Posts a body in pieces, with its length or in the chunked coding; resolves to status and text. */
 function post(
@@ -46,7 +45,7 @@ test('every recorded request, whole, in pieces and chunked', async () => {
   const route = routeList.find(({ id }) => id === 'fuse');
   assert.ok(route !== undefined);
   const { port } = await startServer({
-    routes: [servedRoute(route, handler, { checkJson: native.checkJson, access })],
+    routes: [servedRoute(route, handler, { ...native, access })],
   });
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   for (const [at, { id, request }] of fuseVectors().entries()) {

@@ -9,7 +9,6 @@ import type { Embedder } from '../../src/models/embedder.js';
 import { readModelFolder } from '../../src/models/modelFolder.js';
 import { native } from '../../src/native/addon.js';
 import { fuseHandler, LOOP_BODY_LIMIT } from '../../src/search/fuse.js';
-import { refusalOffLoop } from '../../src/search/refusalOffLoop.js';
 import { embedderMode, noModels } from '../search/embedding.js';
 import { MemoryKeys, openTiers, testAccess } from '../access/fixture.js';
 import { copiedModel, shippedModel, startEmbedder } from '../models/fixture.js';
@@ -20,9 +19,9 @@ import { exchange, head, post, RawClient, type RawResponse } from './raw.js';
 const keys = new MemoryKeys();
 const growth = { ...openTiers().growth, requests_per_minute: 1 };
 const access = testAccess({ tiers: { ...openTiers(), growth }, keys });
-const handler = fuseHandler({ ...native, refusalOffLoop: refusalOffLoop(), embedMode: noModels() });
+const handler = fuseHandler({ ...native, embedMode: noModels() });
 const route = servedRoute({ ...routes.fuse, id: 'fuse' }, handler, {
-  checkJson: native.checkJson,
+  ...native,
   access,
 });
 const limits = { bodyWindowMs: 100, sweepMs: 20, bodyBytes: 128 << 20 };
@@ -195,9 +194,9 @@ describe('other refusals', () => {
     ): Promise<[number, string | undefined, boolean]> => {
       const [model] = embedder.models;
       const embedMode = embedderMode(embedder, model?.id ?? '');
-      const parts = { ...native, refusalOffLoop: refusalOffLoop(), embedMode };
+      const parts = { ...native, embedMode };
       const served = servedRoute({ ...routes.fuse, id: 'fuse' }, fuseHandler(parts), {
-        checkJson: native.checkJson,
+        ...native,
         access,
       });
       const other = await startServer({ routes: [served] });

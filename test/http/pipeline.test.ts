@@ -52,7 +52,7 @@ const served = [
 
 const access = testAccess({ tiers: openTiers() });
 const { port } = await startServer({
-  routes: served.map((route) => servedRoute(route, seen, { checkJson: native.checkJson, access })),
+  routes: served.map((route) => servedRoute(route, seen, { ...native, access })),
 });
 
 test('while little of the disk is left, what strangers send is not stored, all else goes on', async () => {
@@ -60,7 +60,7 @@ test('while little of the disk is left, what strangers send is not stored, all e
   const answers = () => ({ status: 200, body: { json: {} }, charge: 0 });
   const stored = Object.entries<Route>(routes).filter(([, route]) => route.storesFromStrangers === true);
   const others = ['cardWebhook', 'unsubscribe', 'bitcoinOrder', 'buyReveal'] as const;
-  const parts = { checkJson: native.checkJson, access, isStorageReserved: () => reserved };
+  const parts = { ...native, access, isStorageReserved: () => reserved };
   const reserve = await startServer({
     routes: [...stored, ...others.map((id) => [id, routes[id]] as const)].map(([id, route]) =>
       servedRoute({ ...route, id }, answers, parts),

@@ -15,7 +15,6 @@ import { checkBody } from '../../src/contract/schema/validate.js';
 import { native } from '../../src/native/addon.js';
 import { audit } from '../../src/pages/audit.js';
 import { fuseHandler } from '../../src/search/fuse.js';
-import { refusalOffLoop } from '../../src/search/refusalOffLoop.js';
 import { auditOffLoop } from '../../src/text/auditOffLoop.js';
 import { normalizeHandler } from '../../src/text/normalize.js';
 import { nearly } from '../contract/arbitrary.js';
@@ -32,10 +31,10 @@ const types = {
 
 /** The handler of each schema that comes raw. */
 const handlers: Readonly<Record<Raw, (request: RouteRequest) => Answer | Promise<Answer>>> = {
-  FuseRequest: fuseHandler({ ...native, refusalOffLoop: refusalOffLoop(), embedMode: staticMode() }),
+  FuseRequest: fuseHandler({ ...native, embedMode: staticMode() }),
   NormalizeRequest: normalizeHandler(native),
   FreeAuditRequest: audit({
-    ...{ ...native, clock: { wallMs: () => 0 }, auditOffLoop: auditOffLoop(1) },
+    ...{ ...native, clock: { wallMs: () => 0 }, auditOffLoop: auditOffLoop(native, 1) },
   }),
 };
 

@@ -397,7 +397,7 @@ describe('the master secret', () => {
   });
 
   test('of another installation is refused at start and by commands', async () => {
-    const MASTER_SECRET = 'x'.repeat(40);
+    const MASTER_SECRET = 'another-secret-of-the-tests-that-opens-nothing';
     const refused = run(main, ['serve'], {
       ...environment,
       PORT: '0',

@@ -10,7 +10,6 @@ import fc from 'fast-check';
 import type { FuseRequest, FuseResponse } from '../../src/contract/fuse.js';
 import { native } from '../../src/native/addon.js';
 import { LOOP_BODY_LIMIT, fuseHandler } from '../../src/search/fuse.js';
-import { refusalOffLoop } from '../../src/search/refusalOffLoop.js';
 import { near } from '../reference/agreement.js';
 import { fuse, lexicalScores, type ReferenceRequest } from '../reference/fuse.js';
 import { plainStyle, style, writeBody } from './bodies.js';
@@ -18,7 +17,7 @@ import { answered, noModels, requestWith, staticMode } from './embedding.js';
 import { fuseRequest } from './requests.js';
 
 const mode = staticMode();
-const handler = fuseHandler({ ...native, refusalOffLoop: refusalOffLoop(), embedMode: mode });
+const handler = fuseHandler({ ...native, embedMode: mode });
 
 /** A request as the handler answers it. */
 async function answer(request: unknown, key?: string): Promise<{ status: number; body: unknown }> {
@@ -113,8 +112,11 @@ test('native = oracle to the last bit, however a request is written', async () =
       const sent = await handler(requestWith(body));
       assert.equal(sent.status, 200);
       assert.deepEqual(answered(sent), expected);
-      const texts = [request.query, ...request.docs.map(({ text }) => text)];
-      assert.equal(sent.charge, texts.flatMap((text) => Array.from(text)).length);
+      const counted = request.docs.map(({ text }) => Math.max(16, Array.from(text).length));
+      assert.equal(
+        sent.charge,
+        counted.reduce((sum, count) => sum + count, Array.from(request.query).length),
+      );
     }),
     { seed: 20_261_121, numRuns: 1_500 },
   );
@@ -229,7 +231,7 @@ test('an entity_map that cannot be applied', async () => {
 });
 
 test('a server without a model says so', async () => {
-  const without = fuseHandler({ ...native, refusalOffLoop: refusalOffLoop(), embedMode: noModels() });
+  const without = fuseHandler({ ...native, embedMode: noModels() });
   const body = Buffer.from('{"query":"fox","docs":[{"id":"a","text":"fox"}]}');
   const sent = await without(requestWith(body));
   assert.equal(sent.status, 503);

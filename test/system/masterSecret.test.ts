@@ -1,9 +1,17 @@
 /** The master secret: derivation as Python's hmac has it, and a file that is made once, whole and safely. */
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { chmodSync, existsSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { derive, parseSecrets, secretFingerprint, secretId } from '../../src/system/masterSecret.js';
+import fc from 'fast-check';
+import {
+  derive,
+  parseSecrets,
+  secretFingerprint,
+  secretId,
+  strengthBits,
+} from '../../src/system/masterSecret.js';
 import { systemRandomness } from '../../src/system/randomness.js';
 import { makeSecretFile, readSecretFile, secretPath } from '../../src/system/secretFile.js';
 import { temporaryFolder } from '../processes/run.js';
@@ -21,6 +29,28 @@ test('derived values are those of another implementation', () => {
     'a8bc6c7c8dbcf18545acafa946ee90ecb0e1a5e2d7489ac09d2cc46bee4ed3c6',
   );
   assert.throws(() => derive(secret, 'purpose', 'a\0b', 'c'), /NUL/);
+});
+
+test('the strength of a secret is its length by its alphabet, and little where it was typed', () => {
+  const bits = (secret: string) => Math.floor(strengthBits(secret));
+  assert.equal(bits('9f86d081884c7d659a2feaa0c55ad015'), 128);
+  assert.equal(bits('9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08'), 256);
+  assert.equal(bits('Xq7dK2mVt0YwLr9ZbNc4Ue8HgJs1PfAo'), 190);
+  for (const weak of ['x'.repeat(256), 'password'.repeat(4), '0123456789abcdef'.repeat(2), 'ab'.repeat(50)]) {
+    assert.ok(strengthBits(weak) < 128, weak);
+  }
+  assert.ok(strengthBits('abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJ') < 128);
+  assert.ok(strengthBits('31415926535897932384626433832795') < 128);
+});
+
+test('a random secret of 128 bits in hexadecimal is strong enough', () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ minLength: 16, maxLength: 16 }), (bytes) => {
+      // Fewer than 8 different digits of 32, or neighbours alike in half of them, come once in 10^7.
+      const text = Buffer.from(createHash('sha256').update(bytes).digest()).toString('hex', 0, 16);
+      assert.ok(strengthBits(text) >= 128, text);
+    }),
+  );
 });
 
 test('secrets are 32 to 256 visible characters, each once', () => {

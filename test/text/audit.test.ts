@@ -17,6 +17,7 @@ import type { HTTPValidationError } from '../../src/contract/schema/validation.j
 import { servedRoute } from '../../src/http/pipeline.js';
 import { native } from '../../src/native/addon.js';
 import { audit, auditStacks } from '../../src/pages/audit.js';
+import { answerAudit } from '../../src/text/auditAnswer.js';
 import { auditOffLoop } from '../../src/text/auditOffLoop.js';
 import { wilson } from '../../src/text/wilson.js';
 import { examples } from '../contract/examples.js';
@@ -26,7 +27,7 @@ import { exchange, head, post } from '../http/raw.js';
 import { request as routeRequest } from '../outreach/fixture.js';
 
 const wallMs = Date.UTC(2026, 10, 21);
-const handler = audit({ ...native, clock: { wallMs: () => wallMs }, auditOffLoop: auditOffLoop(2) });
+const handler = audit({ ...native, clock: { wallMs: () => wallMs }, auditOffLoop: auditOffLoop(native, 2) });
 
 function valueOf({ body }: Answer): unknown {
   assert.ok('json' in body);
@@ -74,6 +75,43 @@ test('large bodies, which go to the thread, get the same answer as small ones', 
   assert.equal(small.text, 'Café\nI ❤️ (red heart) it\nplain');
   const invalid = Buffer.from(`{"records": 5}${' '.repeat(100_000)}`);
   assert.equal((await send(invalid)).status, 422);
+});
+
+test('a long text is sent as the bytes that the native module wrote, the same JSON', async () => {
+  const record = 'CafÃ© "\\ \b\f\n\r\t\u0001 ❤️ é漢😀';
+  const records = Array.from({ length: 500 }, (_, at) => record.repeat(10) + String(at));
+  const request = { include_html: false, records, include_text: true };
+  const { body } = await send(Buffer.from(JSON.stringify(request)));
+  assert.ok('bytes' in body && typeof body.bytes !== 'string');
+  const written = Buffer.from(body.bytes).toString();
+  const small = answerAudit(Buffer.from(JSON.stringify(request)), native, 1);
+  assert.ok('report' in small);
+  assert.equal(written, JSON.stringify(small.report));
+});
+
+test('one audit runs at a time, so many wait, and a closed connection takes its own away', async () => {
+  const parked: (() => void)[] = [];
+  const auditBody: typeof native.auditBody = async (...given) => {
+    await new Promise<void>((resolve) => parked.push(resolve));
+    return native.auditBody(...given);
+  };
+  const inTurn = auditOffLoop({ ...native, auditBody }, 1);
+  const body = Buffer.from(`{"records":["a"]}${' '.repeat(5_000)}`);
+  const closing = new AbortController();
+  const first = inTurn(body, new AbortController().signal);
+  const gone = inTurn(body, closing.signal);
+  const waiting = Array.from({ length: 15 }, () => inTurn(body, new AbortController().signal));
+  assert.equal(await inTurn(body, new AbortController().signal), 'busy');
+  closing.abort();
+  assert.equal(await gone, 'busy');
+  const last = inTurn(body, new AbortController().signal);
+  const all = [first, ...waiting, last];
+  for (const each of all) {
+    while (parked.length === 0) await new Promise((resolve) => setImmediate(resolve));
+    assert.equal(parked.length, 1);
+    parked.shift()?.();
+    assert.ok('report' in Object(await each));
+  }
 });
 
 test('every format, told by itself and by name', async () => {
@@ -356,7 +394,7 @@ test('examples show no personal data, at most five an issue', async () => {
 
 test('over HTTP: six a minute and address, no store, the limit told', async () => {
   const access = testAccess({ routeLimits: { audits: 6 } });
-  const parts = { checkJson: native.checkJson, access };
+  const parts = { ...native, access };
   const { port } = await startServer({
     routes: [servedRoute({ ...routes.audit, id: 'audit' }, handler, parts)],
   });
@@ -373,7 +411,7 @@ test('over HTTP: six a minute and address, no store, the limit told', async () =
 
 test('over HTTP: a body over 128 MiB is refused by its head, one in another media type by that', async () => {
   const access = testAccess({ routeLimits: { audits: 0 } });
-  const parts = { checkJson: native.checkJson, access };
+  const parts = { ...native, access };
   const served = servedRoute({ ...routes.audit, id: 'audit' }, handler, parts);
   const { port } = await startServer({ routes: [served] });
   const length = String(128 * 1024 * 1024 + 1);

@@ -263,7 +263,7 @@ describe('over HTTP', () => {
   const parts = (characters: number, keys = new MemoryKeys()) => {
     const anonymous = { requests_per_minute: 0, characters_per_month: characters };
     return {
-      checkJson: native.checkJson,
+      ...native,
       access: testAccess({ keys, tiers: { ...shippedTiers(), anonymous } }),
     };
   };

@@ -8,6 +8,7 @@ pub mod csv;
 mod detect;
 pub mod examine;
 pub mod excerpt;
+pub mod given;
 pub mod html;
 pub mod mask;
 #[cfg(any(test, feature = "naive"))]
@@ -25,6 +26,7 @@ use examine::{Examiner, Verdict};
 use excerpt::{Example, example};
 use records::{Batch, Fault, Records};
 
+use crate::json;
 use crate::normalize::{Mode, edits};
 
 /// Bytes that one thread looks at before it takes the next.
@@ -355,14 +357,14 @@ pub fn cut<R: Read>(records: &mut Records<R>) -> Result<Vec<Batch>, Fault> {
 
 /// The records of a list.
 #[must_use]
-pub fn listed<'a>(records: impl IntoIterator<Item = &'a str>) -> Vec<Batch> {
+pub fn listed<Record: AsRef<str>>(records: impl IntoIterator<Item = Record>) -> Vec<Batch> {
     let mut batches = vec![Batch::default()];
     for record in records {
         if batches.last().is_some_and(|last| last.bytes() >= BATCH_BYTES / 4) {
             batches.push(Batch::default());
         }
         if let Some(last) = batches.last_mut() {
-            last.push(record);
+            last.push(record.as_ref());
         }
     }
     batches
@@ -372,19 +374,35 @@ pub fn listed<'a>(records: impl IntoIterator<Item = &'a str>) -> Vec<Batch> {
 #[must_use]
 pub fn normalized(batches: &[Batch]) -> String {
     let mut all = Vec::new();
-    let mut first = true;
-    for record in batches.iter().flat_map(Batch::iter) {
-        if !first {
+    for (at, record) in batches.iter().flat_map(Batch::iter).enumerate() {
+        if at > 0 {
             all.push(b'\n');
         }
-        first = false;
-        let start = all.len();
-        edits(record, Mode::Augment, true, None).apply(record.as_bytes(), &mut all);
-        for byte in &mut all[start..] {
-            if *byte == b'\n' {
-                *byte = b' ';
-            }
-        }
+        line(record, &mut all);
     }
     String::from_utf8(all).unwrap_or_default()
+}
+
+/// Appends [`normalized`] to `out` as the inside of a JSON string, a record at a time.
+pub fn write_normalized(batches: &[Batch], out: &mut Vec<u8>) {
+    let mut plain = Vec::new();
+    for (at, record) in batches.iter().flat_map(Batch::iter).enumerate() {
+        if at > 0 {
+            out.extend_from_slice(b"\\n");
+        }
+        plain.clear();
+        line(record, &mut plain);
+        json::write_text(&plain, out);
+    }
+}
+
+/// Appends a record, normalized, on one line.
+fn line(record: &str, out: &mut Vec<u8>) {
+    let start = out.len();
+    edits(record, Mode::Augment, true, None).apply(record.as_bytes(), out);
+    for byte in &mut out[start..] {
+        if *byte == b'\n' {
+            *byte = b' ';
+        }
+    }
 }

@@ -162,6 +162,11 @@ impl<'a> Scanner<'a> {
         self.at
     }
 
+    /// Stands at another byte: one where a value of a checked body begins or ends.
+    pub fn stand_at(&mut self, at: usize) {
+        self.at = at;
+    }
+
     /// The bytes of a string as they stand in the body.
     #[must_use]
     pub fn bytes(&self, span: Span) -> &'a [u8] {
@@ -683,6 +688,54 @@ pub fn unescape(mut text: &[u8], out: &mut Vec<u8>) {
         }
     }
     out.extend_from_slice(text);
+}
+
+/// How many characters a checked string stands for.
+#[must_use]
+pub fn characters(mut text: &[u8]) -> u64 {
+    let mut count = 0;
+    while let Some(plain) = scan::backslash(text) {
+        count += scan::code_points(&text[..plain]);
+        text = &text[plain..];
+        while text.first() == Some(&b'\\') {
+            let (_, length) = escaped(text);
+            count += 1;
+            text = &text[length..];
+        }
+    }
+    count + scan::code_points(text)
+}
+
+/// Bytes of the character that a checked string, which is not empty, begins with.
+#[must_use]
+pub fn character_length(text: &[u8]) -> usize {
+    match text.first() {
+        Some(b'\\') => escaped(text).1,
+        Some(0xC0..0xE0) => 2,
+        Some(0xE0..0xF0) => 3,
+        Some(0xF0..) => 4,
+        _ => 1,
+    }
+}
+
+/// Appends UTF-8 as the inside of a string, escaped as ECMAScript's JSON.stringify does.
+pub fn write_text(text: &[u8], out: &mut Vec<u8>) {
+    let mut at = 0;
+    loop {
+        let (stop, _) = scan::string_stop(text, at);
+        out.extend_from_slice(&text[at..stop]);
+        let Some(&byte) = text.get(stop) else { return };
+        match byte {
+            b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
+            b'\n' => out.extend_from_slice(b"\\n"),
+            b'\t' => out.extend_from_slice(b"\\t"),
+            b'\r' => out.extend_from_slice(b"\\r"),
+            0x8 => out.extend_from_slice(b"\\b"),
+            0xC => out.extend_from_slice(b"\\f"),
+            _ => out.extend_from_slice(format!("\\u{byte:04x}").as_bytes()),
+        }
+        at = stop + 1;
+    }
 }
 
 /// Appends a character as UTF-8 (RFC 3629).

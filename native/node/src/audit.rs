@@ -4,9 +4,10 @@ use std::fs::File;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fusegate_core::audit::analyzers::Analyzer;
+use fusegate_core::audit::given::{Given, given};
 use fusegate_core::audit::records::{Batch, Fault, Format, Records};
 use fusegate_core::audit::{self, Audit, Findings, Issue, TextAudit};
-use napi::bindgen_prelude::AsyncTask;
+use napi::bindgen_prelude::{AsyncTask, Buffer};
 use napi::{Env, Result, Task};
 use napi_derive::napi;
 
@@ -117,6 +118,110 @@ pub fn cldr_version() -> String {
 pub fn audit_records(records: Vec<String>, stack: String, include_text: bool, threads: u32) -> AuditOutcome {
     let batches = audit::listed(records.iter().map(String::as_str));
     outcome(&batches, None, &stack, include_text, threads)
+}
+
+/// What [`audit_body`] came to.
+#[napi(object)]
+pub struct BodyAudit {
+    /// Null where there is a fault.
+    pub findings: Option<AuditFindings>,
+    /// The records normalized, one a line; null where not asked for, or long.
+    pub text: Option<String>,
+    /// Where they are long: so many bytes of room as were asked for, then the text as JSON and a brace.
+    pub long_text: Option<Buffer>,
+    /// Why the text cannot be cut into records.
+    pub fault: Option<String>,
+}
+
+/// A FreeAuditRequest on its way through the thread pool.
+pub struct BodyAuditTask {
+    body: Buffer,
+    format: Option<Format>,
+    analyzer: Analyzer,
+    room: Option<usize>,
+    threads: usize,
+}
+
+/// Longest text that becomes a JavaScript string (bytes).
+const SHORT_TEXT: usize = 64 << 10;
+
+/// What was found, and the normalized text.
+type Audited = (Findings, Option<(Format, Option<u8>)>, Option<Vec<u8>>);
+
+impl BodyAuditTask {
+    fn audit(&self) -> std::result::Result<Audited, String> {
+        let cut = |text: String| {
+            let mut records = Records::open(text.as_bytes(), self.format)?;
+            let batches = audit::cut(&mut records)?;
+            Ok((batches, Some((records.format(), records.separator()))))
+        };
+        let (batches, format) = match given(&self.body) {
+            Ok(Given::Records(batches)) => (batches, None),
+            Ok(Given::Text(text)) => cut(text).map_err(|fault: Fault| fault.to_string())?,
+            Err(_) => return Err("it does not fit its shape".to_owned()),
+        };
+        let mut made = Audit::new(self.analyzer);
+        made.add(&batches, self.threads);
+        let text = self.room.map(|room| {
+            let mut text = vec![b' '; room];
+            text.push(b'"');
+            audit::write_normalized(&batches, &mut text);
+            text.extend_from_slice(b"\"}");
+            text
+        });
+        Ok((made.findings(), format, text))
+    }
+}
+
+impl Task for BodyAuditTask {
+    type Output = std::result::Result<Audited, String>;
+    type JsValue = BodyAudit;
+
+    fn compute(&mut self) -> Result<Self::Output> {
+        Ok(self.audit())
+    }
+
+    fn resolve(&mut self, _: Env, outcome: Self::Output) -> Result<Self::JsValue> {
+        let room = self.room.unwrap_or(0);
+        Ok(match outcome {
+            Ok((findings, format, text)) => {
+                let is_long = text.as_ref().is_some_and(|text| text.len() - room > SHORT_TEXT);
+                let (short, long) = if is_long { (None, text) } else { (text, None) };
+                BodyAudit {
+                    findings: Some(findings_of(findings, format)),
+                    text: short.map(|text| String::from_utf8_lossy(&text[room..text.len() - 1]).into_owned()),
+                    long_text: long.map(Buffer::from),
+                    fault: None,
+                }
+            }
+            Err(fault) => BodyAudit {
+                findings: None,
+                text: None,
+                long_text: None,
+                fault: Some(fault),
+            },
+        })
+    }
+}
+
+/// Audits a body that fits its shape in the thread pool, by so many threads. `room`: bytes before the
+/// normalized text, where that is asked for; a text that is not long comes as the JSON of a string. `body`
+/// must not change until the promise settles.
+#[napi(ts_return_type = "Promise<BodyAudit>")]
+pub fn audit_body(
+    body: Buffer,
+    format: String,
+    stack: String,
+    room: Option<u32>,
+    threads: u32,
+) -> AsyncTask<BodyAuditTask> {
+    AsyncTask::new(BodyAuditTask {
+        body,
+        format: Format::named(&format),
+        analyzer: Analyzer::of_stack(&stack),
+        room: room.map(|room| room as usize),
+        threads: threads as usize,
+    })
 }
 
 /// Audits the records of a text as [`audit_records`] does. A `format` that is none of the audit's is found by

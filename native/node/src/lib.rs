@@ -2,6 +2,7 @@
 
 mod access;
 mod audit;
+mod body;
 mod dense;
 mod digest;
 mod fuse;
@@ -38,12 +39,17 @@ pub struct JsonRefusal {
     pub reason: String,
 }
 
+impl From<json::Refusal> for JsonRefusal {
+    fn from(refusal: json::Refusal) -> Self {
+        JsonRefusal {
+            offset: refusal.offset as f64,
+            reason: refusal.reason.text().to_owned(),
+        }
+    }
+}
+
 /// Checks strict JSON (RFC 8259, UTF-8 only); null when `body` passes.
 #[napi]
 pub fn check_json(body: &[u8]) -> Option<JsonRefusal> {
-    let refusal = json::check(body).err()?;
-    Some(JsonRefusal {
-        offset: refusal.offset as f64,
-        reason: refusal.reason.text().to_owned(),
-    })
+    json::check(body).err().map(JsonRefusal::from)
 }

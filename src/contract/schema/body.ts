@@ -27,9 +27,14 @@ export interface JsonRefusal {
 export type CheckJson = (body: Uint8Array) => JsonRefusal | null;
 
 /** The one error of a body that is not acceptable JSON, with its place for people. */
-function jsonInvalid({ offset, reason }: JsonRefusal, body: Uint8Array): ValidationError {
+export function jsonInvalid({ offset, reason }: JsonRefusal, body: Uint8Array): ValidationError {
   const ctx = { error: reason, ...placeOf(body, offset) };
   return validationError('json_invalid', ['body', offset], 'JSON decode error', {}, ctx);
+}
+
+/** What no bytes at all get. */
+export function missingBody(): Checked<never> & { readonly ok: false } {
+  return { ok: false, errors: [validationError('missing', ['body'], 'Field required', null)] };
 }
 
 /**
@@ -38,9 +43,7 @@ function jsonInvalid({ offset, reason }: JsonRefusal, body: Uint8Array): Validat
  * @throws when `JSON.parse` refuses what `checkJson` let pass, which cannot be
  */
 export function readBody(body: Uint8Array, checkJson: CheckJson): Checked<unknown> {
-  if (body.length === 0) {
-    return { ok: false, errors: [validationError('missing', ['body'], 'Field required', null)] };
-  }
+  if (body.length === 0) return missingBody();
   const refusal = checkJson(body);
   if (refusal !== null) return { ok: false, errors: [jsonInvalid(refusal, body)] };
   const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8');
@@ -63,9 +66,7 @@ export function readForm(
   body: Uint8Array,
   parse: (text: string) => Readonly<Record<string, string>>,
 ): Checked<unknown> {
-  if (body.length === 0) {
-    return { ok: false, errors: [validationError('missing', ['body'], 'Field required', null)] };
-  }
+  if (body.length === 0) return missingBody();
   const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8');
   return { ok: true, value: { ...parse(text) } };
 }

@@ -1,6 +1,7 @@
-/** Says what is wrong with a value: one interpreter over the generated schemas, in pydantic v2's words. */
+/** Says what is wrong with a value: one interpreter over the generated schemas. */
 import type { FieldShape, Shape } from './shape.js';
 import { type ErrorType, MAX_ERRORS, type ValidationError, validationError } from './validation.js';
+import { wordingOf } from './wording.js';
 
 /** A walk through one value: where it is and what it found. */
 interface Walk {
@@ -12,14 +13,18 @@ interface Walk {
 
 type Of<Kind extends Shape['kind']> = Extract<Shape, { kind: Kind }>;
 
+/** Notes a fault of `input`, which has this shape. `actual`: a list's length; `more`: what else helps. */
 function report(
   walk: Walk,
   type: ErrorType,
-  msg: string,
+  shape: Shape,
   input: unknown,
-  ctx?: Record<string, unknown>,
+  actual?: number,
+  more?: { readonly hint: string },
 ): void {
-  walk.errors.push(validationError(type, walk.loc, msg, input, ctx));
+  const { msg, ctx } = wordingOf(type, shape, actual);
+  const context = more === undefined ? ctx : { ...ctx, ...more };
+  walk.errors.push(validationError(type, walk.loc, msg, input, context));
 }
 
 /** Code points of a string without lone surrogates. */
@@ -29,85 +34,61 @@ export function codePoints(text: string): number {
   return count;
 }
 
-function plural(count: number, noun: string): string {
-  return count === 1 ? `${count} ${noun}` : `${count} ${noun}s`;
-}
-
-/** `'a', 'b' or 'c'`. */
-function listed(values: readonly unknown[]): string {
-  const quoted = values.map((value) => (typeof value === 'string' ? `'${value}'` : String(value)));
-  const last = quoted.pop() ?? '';
-  return quoted.length === 0 ? last : `${quoted.join(', ')} or ${last}`;
-}
-
-function explainString(walk: Walk, { min, max }: Of<'string'>, value: unknown): void {
+function explainString(walk: Walk, shape: Of<'string'>, value: unknown): void {
+  const { min, max } = shape;
   if (typeof value !== 'string') {
-    report(walk, 'string_type', 'Input should be a valid string', value);
+    report(walk, 'string_type', shape, value);
     return;
   }
   if (value.length <= max && value.length >= 2 * min) return;
   const length = codePoints(value);
-  if (length > max) {
-    const msg = `String should have at most ${plural(max, 'character')}`;
-    report(walk, 'string_too_long', msg, value, { max_length: max });
-  } else if (length < min) {
-    const msg = `String should have at least ${plural(min, 'character')}`;
-    report(walk, 'string_too_short', msg, value, { min_length: min });
-  }
+  if (length > max) report(walk, 'string_too_long', shape, value);
+  else if (length < min) report(walk, 'string_too_short', shape, value);
 }
 
-function explainNumber(walk: Walk, { kind, min, max }: Of<'integer' | 'number'>, value: unknown): void {
+function explainNumber(walk: Walk, shape: Of<'integer' | 'number'>, value: unknown): void {
+  const { kind, min, max } = shape;
   if (typeof value !== 'number' || !(kind === 'integer' ? Number.isInteger(value) : Number.isFinite(value))) {
-    if (kind === 'integer') report(walk, 'int_type', 'Input should be a valid integer', value);
-    else report(walk, 'float_type', 'Input should be a valid number', value);
-  } else if (value < min) {
-    report(walk, 'greater_than_equal', `Input should be greater than or equal to ${min}`, value, { ge: min });
-  } else if (value > max) {
-    report(walk, 'less_than_equal', `Input should be less than or equal to ${max}`, value, { le: max });
-  }
+    report(walk, kind === 'integer' ? 'int_type' : 'float_type', shape, value);
+  } else if (value < min) report(walk, 'greater_than_equal', shape, value);
+  else if (value > max) report(walk, 'less_than_equal', shape, value);
 }
 
-function explainBoolean(walk: Walk, value: unknown): void {
-  if (typeof value !== 'boolean') report(walk, 'bool_type', 'Input should be a valid boolean', value);
+function explainBoolean(walk: Walk, shape: Shape, value: unknown): void {
+  if (typeof value !== 'boolean') report(walk, 'bool_type', shape, value);
 }
 
-function explainLiteral(walk: Walk, { values }: Of<'literal'>, value: unknown): void {
-  if (values.includes(value)) return;
-  const expected = listed(values);
-  report(walk, 'literal_error', `Input should be ${expected}`, value, { expected });
+function explainLiteral(walk: Walk, shape: Of<'literal'>, value: unknown): void {
+  if (!shape.values.includes(value)) report(walk, 'literal_error', shape, value);
 }
 
-function explainList(walk: Walk, { items, min, max }: Of<'list'>, value: unknown): void {
+function explainList(walk: Walk, shape: Of<'list'>, value: unknown): void {
   if (!Array.isArray(value)) {
-    report(walk, 'list_type', 'Input should be a valid list', value);
+    report(walk, 'list_type', shape, value);
     return;
   }
   const actual = value.length;
-  if (actual > max) {
-    const msg = `List should have at most ${plural(max, 'item')} after validation, not ${actual}`;
-    report(walk, 'too_long', msg, value, { field_type: 'List', max_length: max, actual_length: actual });
-    return;
+  if (actual > shape.max) report(walk, 'too_long', shape, value, actual);
+  else if (actual < shape.min) report(walk, 'too_short', shape, value, actual);
+  else {
+    for (let i = 0; i < actual && walk.errors.length < MAX_ERRORS; i++) {
+      descend(walk, shape.items, value[i], i);
+    }
   }
-  if (actual < min) {
-    const msg = `List should have at least ${plural(min, 'item')} after validation, not ${actual}`;
-    report(walk, 'too_short', msg, value, { field_type: 'List', min_length: min, actual_length: actual });
-    return;
-  }
-  for (let i = 0; i < actual && walk.errors.length < MAX_ERRORS; i++) descend(walk, items, value[i], i);
 }
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function explainMap(walk: Walk, { values }: Of<'map'>, value: unknown): void {
+function explainMap(walk: Walk, shape: Of<'map'>, value: unknown): void {
   if (!isObject(value)) {
-    report(walk, 'dict_type', 'Input should be a valid dictionary', value);
+    report(walk, 'dict_type', shape, value);
     return;
   }
   for (const [name, member] of Object.entries(value)) {
     if (walk.errors.length >= MAX_ERRORS) return;
-    descend(walk, values, member, name);
+    descend(walk, shape.values, member, name);
   }
 }
 
@@ -175,17 +156,17 @@ function explainField(
     descend(walk, field.shape, owner[field.name], field.name);
   } else if (field.required) {
     walk.loc.push(field.name);
-    report(walk, 'missing', 'Field required', owner, hintOf(walk, field, fields, owner));
+    report(walk, 'missing', field.shape, owner, undefined, hintOf(walk, field, fields, owner));
     walk.loc.pop();
   }
 }
 
-function explainObject(walk: Walk, { fields }: Of<'object'>, value: unknown): void {
+function explainObject(walk: Walk, shape: Of<'object'>, value: unknown): void {
   if (!isObject(value)) {
-    const msg = 'Input should be a valid dictionary or object to extract fields from';
-    report(walk, 'model_attributes_type', msg, value);
+    report(walk, 'model_attributes_type', shape, value);
     return;
   }
+  const { fields } = shape;
   for (const field of fields) {
     if (walk.errors.length >= MAX_ERRORS) return;
     explainField(walk, field, fields, value);
@@ -196,7 +177,7 @@ function explainObject(walk: Walk, { fields }: Of<'object'>, value: unknown): vo
     if (walk.errors.length >= MAX_ERRORS) return;
     if (known.has(name)) continue;
     walk.loc.push(name);
-    report(walk, 'extra_forbidden', 'Extra inputs are not permitted', member);
+    report(walk, 'extra_forbidden', shape, member);
     walk.loc.pop();
   }
 }
@@ -207,10 +188,14 @@ function isOfKind({ kind }: Shape, value: unknown): boolean {
   return kind === 'list' ? Array.isArray(value) : kind === typeof value;
 }
 
+/** Alternatives in one order, whatever the order of their types. */
+export function byKind(shapes: readonly Shape[]): readonly Shape[] {
+  return [...shapes].sort((one, next) => (one.kind > next.kind ? -1 : 1));
+}
+
 /** By the alternative of the value's own JSON type; a value of another type by the first of the names. */
 function explainUnion(walk: Walk, { shapes }: Of<'union'>, value: unknown): void {
-  const first = [...shapes].sort((one, next) => (one.kind > next.kind ? -1 : 1))[0];
-  const meant = shapes.find((shape) => isOfKind(shape, value)) ?? first;
+  const meant = shapes.find((shape) => isOfKind(shape, value)) ?? byKind(shapes)[0];
   if (meant !== undefined) visit(walk, meant, value);
 }
 
@@ -228,7 +213,7 @@ function visit(walk: Walk, shape: Shape, value: unknown): void {
   else if (shape.kind === 'list') explainList(walk, shape, value);
   else if (shape.kind === 'map') explainMap(walk, shape, value);
   else if (shape.kind === 'literal') explainLiteral(walk, shape, value);
-  else if (shape.kind === 'boolean') explainBoolean(walk, value);
+  else if (shape.kind === 'boolean') explainBoolean(walk, shape, value);
   else if (shape.kind === 'union') explainUnion(walk, shape, value);
 }
 

@@ -10,7 +10,7 @@ export type Checked<Value> =
   | { readonly ok: false; readonly errors: readonly ValidationError[] };
 
 /** Adds to errors about a field's length what the type says of that field. */
-function withHints({ lengthHints }: WireType, errors: ValidationError[]): ValidationError[] {
+export function withHints({ lengthHints }: WireType, errors: ValidationError[]): ValidationError[] {
   return errors.map((error) => {
     const hint = lengthHints[String(error.loc[1])];
     const isLength = error.type === 'string_too_short' || error.type === 'string_too_long';

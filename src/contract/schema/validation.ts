@@ -104,9 +104,14 @@ export function valueError(loc: Location, sentence: string, input: unknown): Val
   return validationError('value_error', loc, `Value error, ${sentence}`, input, { error: {} });
 }
 
-/** A list of more items than are taken. `most`: more than one. */
-export function tooManyItems(loc: Location, items: readonly unknown[], most: number): ValidationError {
-  const msg = `List should have at most ${most} items after validation, not ${items.length}`;
-  const ctx = { field_type: 'List', max_length: most, actual_length: items.length };
+/** A list of more items than are taken. `most`: more than one; `items` may lack some of `actual`. */
+export function tooManyItems(
+  loc: Location,
+  items: readonly unknown[],
+  most: number,
+  actual: number,
+): ValidationError {
+  const msg = `List should have at most ${most} items after validation, not ${actual}`;
+  const ctx = { field_type: 'List', max_length: most, actual_length: actual };
   return validationError('too_long', loc, msg, items, ctx);
 }

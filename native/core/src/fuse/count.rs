@@ -6,8 +6,12 @@ use crate::request::{Options, Tokenizer};
 use crate::scan::code_points;
 use crate::tokenize;
 
+/// Characters that a doc counts for at least: an empty one, too, has an answer of its own.
+pub const LEAST_DOC_CHARACTERS: u64 = 16;
+
 impl Workspace {
-    /// Counts each text's terms and tokens; gives the code points of the query and the texts.
+    /// Counts each text's terms and tokens; gives the characters that the request counts for: the code points
+    /// of the query and of each text, of a text at least [`LEAST_DOC_CHARACTERS`].
     pub(super) fn count(&mut self, body: &[u8], options: &Options) -> u64 {
         match options.tokenizer {
             Tokenizer::Ws => self.count_words(body, options),
@@ -43,10 +47,10 @@ impl Workspace {
             } = self;
             let length = with_text(body, lists.docs[place].text, unescaped, |text, range, ascii| {
                 if ascii {
-                    characters += range.len() as u64;
+                    characters += (range.len() as u64).max(LEAST_DOC_CHARACTERS);
                     return count_ws_ascii(text, range.start, range.end, terms, hits);
                 }
-                characters += code_points(&text[range.clone()]);
+                characters += code_points(&text[range.clone()]).max(LEAST_DOC_CHARACTERS);
                 tokenize::count_ws(&text[range], token, terms, hits)
             });
             self.end_matches(length);
@@ -78,7 +82,7 @@ impl Workspace {
                 ..
             } = self;
             let length = with_text(body, lists.docs[place].text, unescaped, |text, range, _| {
-                characters += code_points(&text[range.clone()]);
+                characters += code_points(&text[range.clone()]).max(LEAST_DOC_CHARACTERS);
                 tokenize::count_ngram(&text[range], bigrams, hits)
             });
             self.end_matches(length);

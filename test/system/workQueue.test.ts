@@ -1,7 +1,7 @@
 /** Work in turn: bounded, in order, and taken away with its asker. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { remembered, workQueue } from '../../src/door/workQueue.js';
+import { remembered, workQueue } from '../../src/system/workQueue.js';
 
 /** Work that ends when told. */
 function gate() {

@@ -1,4 +1,4 @@
-/** Work that explores, a few pieces at a time: bounded, and taken away when nobody waits for it any more. */
+/** Work a few pieces at a time: bounded, and taken away when nobody waits for it any more. */
 
 /** Why work was not done: too much waits, or its asker has gone. */
 export type NotDone = 'busy';

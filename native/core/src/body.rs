@@ -1,0 +1,685 @@
+//! Checks a request's body against its shape without making its values: what it costs goes by its bytes,
+//! whatever is in it. Gives the members that the shape knows, written again, or every fault up to a bound.
+//!
+//! The contract's interpreter (`src/contract/schema/explain.ts`) is the oracle: both find the same faults in
+//! the same order.
+
+use std::collections::hash_map::{Entry, RandomState};
+use std::collections::{BTreeMap, BinaryHeap, HashMap};
+use std::hash::BuildHasher;
+use std::io::Write;
+
+use crate::json::{self, Refusal, Scanner, Span};
+use crate::shape::{Member, Shape, What};
+
+/// Most faults that are listed.
+pub const MAX_FAULTS: usize = 100;
+
+/// Longest JSON, as it stands in the body, that a fault repeats (bytes). What is repeated to the client has
+/// at most 256 bytes, every one of which may be written as an escape of 6.
+const INPUT_BYTES: usize = 2048;
+
+/// Characters of a name that a fault's place repeats.
+const NAME_CHARACTERS: usize = 256;
+
+/// What a brief reading keeps of a list, of a map and of a string: more than a fault could repeat.
+const BRIEF_ITEMS: usize = 130;
+const BRIEF_CHARACTERS: usize = 300;
+
+/// The names of faults, as the wire has them.
+pub mod fault {
+    /// A member is missing.
+    pub const MISSING: &str = "missing";
+    /// A member that nobody knows.
+    pub const EXTRA: &str = "extra_forbidden";
+    /// Not a string.
+    pub const TEXT: &str = "string_type";
+    /// A string of too many characters.
+    pub const LONG_TEXT: &str = "string_too_long";
+    /// A string of too few.
+    pub const SHORT_TEXT: &str = "string_too_short";
+    /// Not one of the words.
+    pub const WORD: &str = "literal_error";
+    /// Not a whole number.
+    pub const WHOLE: &str = "int_type";
+    /// Not a number.
+    pub const NUMBER: &str = "float_type";
+    /// Below the least value.
+    pub const LOW: &str = "greater_than_equal";
+    /// Above the greatest.
+    pub const HIGH: &str = "less_than_equal";
+    /// Not a boolean.
+    pub const BOOLEAN: &str = "bool_type";
+    /// Not a list.
+    pub const LIST: &str = "list_type";
+    /// A list of too many items.
+    pub const LONG_LIST: &str = "too_long";
+    /// A list of too few.
+    pub const SHORT_LIST: &str = "too_short";
+    /// Not a dictionary.
+    pub const MAP: &str = "dict_type";
+    /// Not an object.
+    pub const OBJECT: &str = "model_attributes_type";
+}
+
+/// A step of a place: a name, or an index.
+#[derive(Debug, Clone, PartialEq)]
+enum Step {
+    Name(Vec<u8>),
+    Index(usize),
+}
+
+/// What a body came to.
+#[derive(Debug, Default, PartialEq)]
+pub struct Reading {
+    /// The faults as a JSON array of `{type, loc, actual, input}`: `actual` is a list's length, `input` is
+    /// there where it is short. Empty where there is none.
+    pub faults: Vec<u8>,
+    /// Where there is no fault: the body with the members alone that its shape knows, the last of each. A
+    /// brief reading cuts strings, lists and maps that are longer than what a fault could repeat.
+    pub value: Vec<u8>,
+    /// In a brief reading: the lists of objects among the body's members.
+    pub lists: Vec<ListFacts>,
+}
+
+/// What is known of a list of objects.
+#[derive(Debug, PartialEq)]
+pub struct ListFacts {
+    /// Its name.
+    pub name: String,
+    /// Its items.
+    pub length: usize,
+    /// Each member that the items may have, and how many have it with a value that is not null.
+    pub members: Vec<(String, usize)>,
+}
+
+/// Reads a body. `closed`: a member that the shape does not know is a fault.
+///
+/// # Errors
+/// It is no JSON.
+pub fn read(body: &[u8], shape: &Shape, closed: bool, brief: bool) -> Result<Reading, Refusal> {
+    json::check(body)?;
+    let mut scanner = Scanner::new(body)?;
+    scanner.skip_space();
+    let mut walk = Walk::new(body, scanner, closed, brief);
+    walk.value(shape)?;
+    let Walk {
+        count,
+        mut faults,
+        value,
+        lists,
+        ..
+    } = walk;
+    if count == 0 {
+        return Ok(Reading {
+            value,
+            lists,
+            ..Reading::default()
+        });
+    }
+    faults.push(b']');
+    Ok(Reading {
+        faults,
+        ..Reading::default()
+    })
+}
+
+/// A walk through a body that was checked, so that nothing in it is refused again.
+struct Walk<'a> {
+    body: &'a [u8],
+    scanner: Scanner<'a>,
+    closed: bool,
+    brief: bool,
+    place: Vec<Step>,
+    count: usize,
+    faults: Vec<u8>,
+    value: Vec<u8>,
+    lists: Vec<ListFacts>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(body: &'a [u8], scanner: Scanner<'a>, closed: bool, brief: bool) -> Self {
+        Walk {
+            body,
+            scanner,
+            closed,
+            brief,
+            place: Vec::new(),
+            count: 0,
+            faults: Vec::new(),
+            value: Vec::new(),
+            lists: Vec::new(),
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.count >= MAX_FAULTS
+    }
+
+    /// Notes a fault of the value from `start` to `end`.
+    fn report(&mut self, kind: &str, start: usize, end: usize, actual: usize) {
+        self.faults.push(if self.count == 0 { b'[' } else { b',' });
+        self.count += 1;
+        // Writing to memory does not fail.
+        let _ = write!(
+            self.faults,
+            "{{\"type\":\"{kind}\",\"actual\":{actual},\"loc\":[\"body\""
+        );
+        for step in &self.place {
+            self.faults.push(b',');
+            match step {
+                Step::Name(name) => write_name(name, &mut self.faults),
+                Step::Index(index) => {
+                    let _ = write!(self.faults, "{index}");
+                }
+            }
+        }
+        self.faults.push(b']');
+        if end - start <= INPUT_BYTES {
+            self.faults.extend_from_slice(b",\"input\":");
+            self.faults.extend_from_slice(&self.body[start..end]);
+        }
+        self.faults.push(b'}');
+    }
+
+    /// Writes what the value keeps. Where there is a fault nobody asks for the value.
+    fn keep(&mut self, bytes: &[u8]) {
+        if self.count == 0 {
+            self.value.extend_from_slice(bytes);
+        }
+    }
+
+    fn keep_from(&mut self, start: usize) {
+        if self.count == 0 {
+            self.value
+                .extend_from_slice(&self.body[start..self.scanner.position()]);
+        }
+    }
+
+    /// Steps over the next value, which is a fault.
+    fn wrong(&mut self, kind: &str) -> Result<(), Refusal> {
+        let start = self.scanner.position();
+        self.scanner.skip_value(0)?;
+        self.report(kind, start, self.scanner.position(), 0);
+        Ok(())
+    }
+
+    /// Reads the next value.
+    fn value(&mut self, shape: &Shape) -> Result<(), Refusal> {
+        let next = self.scanner.peek();
+        if next == Some(b'n') && shape.nullable {
+            self.scanner.literal(b"null")?;
+            self.keep(b"null");
+            return Ok(());
+        }
+        match (&shape.what, next) {
+            (What::Boolean, Some(b't' | b'f')) => {
+                let start = self.scanner.position();
+                self.scanner.skip_value(0)?;
+                self.keep_from(start);
+                Ok(())
+            }
+            (What::Text { min, max }, Some(b'"')) => self.text(*min, *max),
+            (What::Number { whole, min, max }, Some(b'-' | b'0'..=b'9')) => self.number(*whole, *min, *max),
+            (What::Word(words), Some(b'"')) => self.word(words),
+            (What::List { items, min, max }, Some(b'[')) => self.list(items, *min, *max),
+            (What::Map, Some(b'{')) => self.map(),
+            (What::Object(members), Some(b'{')) => self.object(members).map(|_| ()),
+            (What::OneOf(shapes), _) => {
+                let own = shapes.iter().find(|shape| shape.what.begins_with(next));
+                match own.or(shapes.first()) {
+                    Some(shape) => self.value(shape),
+                    None => self.wrong(fault::OBJECT),
+                }
+            }
+            (What::Boolean, _) => self.wrong(fault::BOOLEAN),
+            (What::Text { .. }, _) => self.wrong(fault::TEXT),
+            (What::Number { whole: true, .. }, _) => self.wrong(fault::WHOLE),
+            (What::Number { .. }, _) => self.wrong(fault::NUMBER),
+            (What::Word(_), _) => self.wrong(fault::WORD),
+            (What::List { .. }, _) => self.wrong(fault::LIST),
+            (What::Map, _) => self.wrong(fault::MAP),
+            (What::Object(_), _) => self.wrong(fault::OBJECT),
+        }
+    }
+
+    fn text(&mut self, min: f64, max: f64) -> Result<(), Refusal> {
+        let start = self.scanner.position();
+        let span = self.scanner.string()?;
+        let bytes = self.scanner.bytes(span);
+        // No character is shorter than a byte, or longer than an escaped pair.
+        let bound = bytes.len() as f64;
+        if bound > max || bound < 12.0 * min {
+            let length = json::characters(bytes) as f64;
+            if length > max || length < min {
+                let kind = if length > max {
+                    fault::LONG_TEXT
+                } else {
+                    fault::SHORT_TEXT
+                };
+                self.report(kind, start, self.scanner.position(), 0);
+                return Ok(());
+            }
+        }
+        self.keep_text(span);
+        Ok(())
+    }
+
+    /// Writes a string; in a brief reading its first characters.
+    fn keep_text(&mut self, span: Span) {
+        let bytes = self.scanner.bytes(span);
+        self.keep(b"\"");
+        let end = if self.brief {
+            first_characters(bytes)
+        } else {
+            bytes.len()
+        };
+        self.keep(&bytes[..end]);
+        self.keep(b"\"");
+    }
+
+    fn number(&mut self, whole: bool, min: f64, max: f64) -> Result<(), Refusal> {
+        let start = self.scanner.position();
+        let value = self.scanner.number()?;
+        let end = self.scanner.position();
+        if whole && value.fract() != 0.0 {
+            self.report(fault::WHOLE, start, end, 0);
+        } else if value < min {
+            self.report(fault::LOW, start, end, 0);
+        } else if value > max {
+            self.report(fault::HIGH, start, end, 0);
+        } else if end - start <= 32 {
+            self.keep_from(start);
+        } else {
+            // As long as it likes in the body; the shortest that is the same number here.
+            self.keep(format!("{value:e}").as_bytes());
+        }
+        Ok(())
+    }
+
+    fn word(&mut self, words: &[String]) -> Result<(), Refusal> {
+        let start = self.scanner.position();
+        let span = self.scanner.string()?;
+        let known: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
+        match self.scanner.place(span, &known) {
+            Some(at) => {
+                self.keep(b"\"");
+                self.keep(known[at]);
+                self.keep(b"\"");
+            }
+            None => self.report(fault::WORD, start, self.scanner.position(), 0),
+        }
+        Ok(())
+    }
+
+    /// Counts the items of the next array, and stands behind it.
+    fn items(&mut self) -> Result<usize, Refusal> {
+        let mut count = 0;
+        self.scanner.expect(b'[')?;
+        self.scanner.skip_space();
+        if self.scanner.take(b']') {
+            return Ok(0);
+        }
+        loop {
+            self.scanner.skip_value(0)?;
+            count += 1;
+            self.scanner.skip_space();
+            if !self.scanner.take(b',') {
+                self.scanner.expect(b']')?;
+                return Ok(count);
+            }
+            self.scanner.skip_space();
+        }
+    }
+
+    fn list(&mut self, items: &Shape, min: f64, max: f64) -> Result<(), Refusal> {
+        let start = self.scanner.position();
+        let count = self.items()?;
+        let end = self.scanner.position();
+        if count as f64 > max || (count as f64) < min {
+            let kind = if count as f64 > max {
+                fault::LONG_LIST
+            } else {
+                fault::SHORT_LIST
+            };
+            self.report(kind, start, end, count);
+            return Ok(());
+        }
+        self.scanner.stand_at(start + 1);
+        self.keep(b"[");
+        let mut present = match &items.what {
+            What::Object(members) => vec![0; members.len()],
+            _ => Vec::new(),
+        };
+        for index in 0..count {
+            if self.is_full() {
+                break;
+            }
+            self.scanner.skip_space();
+            self.item(items, index, &mut present)?;
+            self.scanner.skip_space();
+            self.scanner.take(b',');
+        }
+        self.scanner.stand_at(end);
+        self.keep(b"]");
+        if let (true, What::Object(members), [Step::Name(name)]) = (self.brief, &items.what, &self.place[..])
+        {
+            let name = String::from_utf8_lossy(name).into_owned();
+            let names = members.iter().map(|member| member.name.clone());
+            let members = names.zip(present).collect();
+            let length = count;
+            self.lists.push(ListFacts {
+                name,
+                length,
+                members,
+            });
+        }
+        Ok(())
+    }
+
+    /// Reads an item; of an object counts the members that have a value.
+    fn item(&mut self, items: &Shape, index: usize, present: &mut [usize]) -> Result<(), Refusal> {
+        self.place.push(Step::Index(index));
+        let kept = self.value.len();
+        if index > 0 {
+            self.keep(b",");
+        }
+        match (&items.what, self.scanner.peek()) {
+            (What::Object(members), Some(b'{')) => {
+                let had = self.object(members)?;
+                for (count, had) in present.iter_mut().zip(had) {
+                    *count += usize::from(had);
+                }
+            }
+            _ => self.value(items)?,
+        }
+        if self.brief && index >= BRIEF_ITEMS {
+            self.value.truncate(kept);
+        }
+        self.place.pop();
+        Ok(())
+    }
+
+    /// Reads an object of known members; says of each whether it has a value that is not null.
+    fn object(&mut self, members: &[Member]) -> Result<Vec<bool>, Refusal> {
+        let start = self.scanner.position();
+        let (found, extras) = self.places(members)?;
+        let end = self.scanner.position();
+        let mut separator: &[u8] = b"{";
+        for (member, at) in members.iter().zip(&found) {
+            if self.is_full() {
+                break;
+            }
+            self.place.push(Step::Name(member.name.as_bytes().to_vec()));
+            match *at {
+                Some(at) => {
+                    self.keep(separator);
+                    separator = b",";
+                    self.keep(b"\"");
+                    self.keep(member.name.as_bytes());
+                    self.keep(b"\":");
+                    self.scanner.stand_at(at);
+                    self.value(&member.shape)?;
+                }
+                None if member.required => self.report(fault::MISSING, start, end, 0),
+                None => {}
+            }
+            self.place.pop();
+        }
+        self.keep(if separator == b"{" { b"{}" } else { b"}" });
+        for (name, at) in extras.into_iter().flat_map(Extras::in_order) {
+            if self.is_full() {
+                break;
+            }
+            self.place.push(Step::Name(name));
+            self.scanner.stand_at(at);
+            self.wrong(fault::EXTRA)?;
+            self.place.pop();
+        }
+        self.scanner.stand_at(end);
+        let has_value = |at: &Option<usize>| at.is_some_and(|at| self.body.get(at) != Some(&b'n'));
+        Ok(found.iter().map(has_value).collect())
+    }
+
+    /// Finds where the last value of each known member of the next object begins, and stands behind it.
+    fn places(&mut self, members: &[Member]) -> Result<(Vec<Option<usize>>, Option<Extras>), Refusal> {
+        let mut found = vec![None; members.len()];
+        let mut extras = self.closed.then(Extras::default);
+        let names: Vec<&[u8]> = members.iter().map(|member| member.name.as_bytes()).collect();
+        self.members(|walk, name| {
+            let at = walk.scanner.position();
+            match walk.scanner.place(name, &names) {
+                Some(place) => found[place] = Some(at),
+                None => {
+                    if let Some(extras) = &mut extras {
+                        extras.add(plain(walk.scanner.bytes(name)), at);
+                    }
+                }
+            }
+        })?;
+        Ok((found, extras))
+    }
+
+    /// Hands each name of the next object to `met` while the scanner stands at the name's value.
+    fn members(&mut self, mut met: impl FnMut(&mut Self, Span)) -> Result<(), Refusal> {
+        self.scanner.expect(b'{')?;
+        self.scanner.skip_space();
+        if self.scanner.take(b'}') {
+            return Ok(());
+        }
+        loop {
+            let name = self.scanner.key()?;
+            met(self, name);
+            self.scanner.skip_value(0)?;
+            self.scanner.skip_space();
+            if !self.scanner.take(b',') {
+                return self.scanner.expect(b'}');
+            }
+            self.scanner.skip_space();
+        }
+    }
+
+    /// Reads an object of strings.
+    fn map(&mut self) -> Result<(), Refusal> {
+        let start = self.scanner.position();
+        let mut all_fit = true;
+        let mut kept = 0;
+        let mut brief = Vec::new();
+        self.members(|walk, name| {
+            all_fit &= walk.scanner.peek() == Some(b'"');
+            // The empty name is the one that a rule knows of.
+            if walk.brief && (kept < BRIEF_ITEMS || name.start == name.end) {
+                kept += 1;
+                brief.push((name, walk.scanner.position()));
+            }
+        })?;
+        let end = self.scanner.position();
+        let had = self.count;
+        if !all_fit {
+            self.unfit_values(start)?;
+        }
+        self.scanner.stand_at(end);
+        if self.count > had {
+            return Ok(());
+        }
+        // Of a repeated name the last value counts, to its reader, too.
+        if self.brief {
+            self.brief_map(brief)?;
+            self.scanner.stand_at(end);
+        } else {
+            self.keep_from(start);
+        }
+        Ok(())
+    }
+
+    fn brief_map(&mut self, mut pairs: Vec<(Span, usize)>) -> Result<(), Refusal> {
+        // Of the empty names, of which there may be any number, the last.
+        let last_empty = pairs.iter().rposition(|(name, _)| name.start == name.end);
+        let mut at = 0;
+        pairs.retain(|(name, value)| {
+            at += 1;
+            let fits = self.body.get(*value) == Some(&b'"');
+            fits && (name.start < name.end || last_empty == Some(at - 1))
+        });
+        self.keep(b"{");
+        for (at, (name, value)) in pairs.into_iter().enumerate() {
+            if at > 0 {
+                self.keep(b",");
+            }
+            self.keep_text(name);
+            self.keep(b":");
+            self.scanner.stand_at(value);
+            let value = self.scanner.string()?;
+            self.keep_text(value);
+        }
+        self.keep(b"}");
+        Ok(())
+    }
+
+    /// Notes the values of an object of strings that are none: of a repeated name the last counts, and names
+    /// come in the order in which JavaScript has them.
+    fn unfit_values(&mut self, start: usize) -> Result<(), Refusal> {
+        let seed = RandomState::new();
+        // A name's hash, the place of its quote, and whether its value is no string: 8 bytes for a member,
+        // of which the shortest has 5 in the body.
+        let mut all: Vec<u64> = Vec::new();
+        let mut text = Vec::new();
+        self.scanner.stand_at(start);
+        self.members(|walk, name| {
+            let unfit = u64::from(walk.scanner.peek() != Some(b'"'));
+            text.clear();
+            json::unescape(walk.scanner.bytes(name), &mut text);
+            let hash = seed.hash_one(&text) >> 32;
+            all.push(hash << 32 | ((name.start - 1) as u64) << 1 | unfit);
+        })?;
+        all.sort_unstable();
+        let mut first: BinaryHeap<(u64, usize, usize)> = BinaryHeap::new();
+        for same_hash in all.chunk_by(|left, right| left >> 32 == right >> 32) {
+            self.unfit_of(same_hash, &mut first)?;
+        }
+        for (_, name, value) in first.into_sorted_vec() {
+            if self.is_full() {
+                break;
+            }
+            self.scanner.stand_at(name);
+            let name = self.scanner.string()?;
+            self.place.push(Step::Name(plain(self.scanner.bytes(name))));
+            self.scanner.stand_at(value);
+            self.wrong(fault::TEXT)?;
+            self.place.pop();
+        }
+        Ok(())
+    }
+
+    /// Adds the unfit ones of members whose names have one hash to the first of all, by the order of names:
+    /// their order, the name's place, the place of the value.
+    fn unfit_of(
+        &mut self,
+        same_hash: &[u64],
+        first: &mut BinaryHeap<(u64, usize, usize)>,
+    ) -> Result<(), Refusal> {
+        // Nearly always one name; others share its hash by chance.
+        let mut names: Vec<(Vec<u8>, (usize, usize, bool))> = Vec::new();
+        let mut text = Vec::new();
+        for entry in same_hash {
+            let (at, unfit) = ((entry & 0xFFFF_FFFF) as usize >> 1, entry & 1 == 1);
+            self.scanner.stand_at(at);
+            let name = self.scanner.string()?;
+            text.clear();
+            json::unescape(self.scanner.bytes(name), &mut text);
+            // Sorted by their places: a later one has the later value.
+            match names.iter_mut().find(|(known, _)| *known == text) {
+                Some((_, (_, last, last_unfit))) => (*last, *last_unfit) = (at, unfit),
+                None => names.push((text.clone(), (at, at, unfit))),
+            }
+        }
+        for (name, (begin, last, unfit)) in names {
+            if !unfit {
+                continue;
+            }
+            let order = index_of(&name).map_or((1 << 32) + begin as u64, u64::from);
+            self.scanner.stand_at(last);
+            self.scanner.key()?;
+            first.push((order, last, self.scanner.position()));
+            if first.len() > MAX_FAULTS {
+                first.pop();
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Members that an object must not have, as far as they can be listed. JavaScript has names that are indexes
+/// first, by their value, then the others in the order in which they first came.
+#[derive(Default)]
+struct Extras {
+    indexes: BTreeMap<u32, usize>,
+    names: HashMap<Vec<u8>, (usize, usize)>,
+}
+
+impl Extras {
+    fn add(&mut self, name: Vec<u8>, at: usize) {
+        if let Some(index) = index_of(&name) {
+            self.indexes.insert(index, at);
+            if self.indexes.len() > MAX_FAULTS {
+                self.indexes.pop_last();
+            }
+            return;
+        }
+        let order = self.names.len();
+        match self.names.entry(name) {
+            Entry::Occupied(mut entry) => entry.get_mut().1 = at,
+            Entry::Vacant(entry) if order < MAX_FAULTS => {
+                entry.insert((order, at));
+            }
+            Entry::Vacant(_) => {}
+        }
+    }
+
+    fn in_order(self) -> impl Iterator<Item = (Vec<u8>, usize)> {
+        let mut names: Vec<_> = self.names.into_iter().collect();
+        names.sort_unstable_by_key(|(_, (order, _))| *order);
+        let indexes = self.indexes.into_iter();
+        let indexes = indexes.map(|(index, at)| (index.to_string().into_bytes(), at));
+        indexes.chain(names.into_iter().map(|(name, (_, at))| (name, at)))
+    }
+}
+
+/// A name that is an index to JavaScript (ECMAScript, array index).
+fn index_of(name: &[u8]) -> Option<u32> {
+    let text = std::str::from_utf8(name).ok()?;
+    let index: u32 = text.parse().ok()?;
+    (index < u32::MAX && index.to_string() == text).then_some(index)
+}
+
+fn plain(name: &[u8]) -> Vec<u8> {
+    let mut text = Vec::new();
+    json::unescape(name, &mut text);
+    text
+}
+
+/// Bytes of the first characters of a checked string, up to [`BRIEF_CHARACTERS`]: whole escapes, whole pairs.
+fn first_characters(text: &[u8]) -> usize {
+    let mut at = 0;
+    for _ in 0..BRIEF_CHARACTERS {
+        if at == text.len() {
+            break;
+        }
+        at += json::character_length(&text[at..]);
+    }
+    at
+}
+
+/// Writes a name as a JSON string, cut where it is long.
+fn write_name(name: &[u8], out: &mut Vec<u8>) {
+    out.push(b'"');
+    let text = String::from_utf8_lossy(name);
+    match text.char_indices().nth(NAME_CHARACTERS) {
+        Some((cut, _)) => {
+            json::write_text(&text.as_bytes()[..cut], out);
+            out.extend_from_slice("…".as_bytes());
+        }
+        None => json::write_text(name, out),
+    }
+    out.push(b'"');
+}

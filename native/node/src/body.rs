@@ -1,0 +1,139 @@
+//! Binding of `fusegate_core::body`.
+
+use std::sync::Arc;
+
+use fusegate_core::body::{self, Reading};
+use fusegate_core::json::Refusal;
+use fusegate_core::shape::Shape;
+use napi::bindgen_prelude::{AsyncTask, Buffer};
+use napi::{Env, Error, Result, Task};
+use napi_derive::napi;
+
+use crate::JsonRefusal;
+
+/// How many of a list's items have a member with a value that is not null.
+#[napi(object)]
+pub struct MemberCount {
+    /// The member.
+    pub name: String,
+    /// Items that have it.
+    pub items: f64,
+}
+
+/// A list of objects among a body's members.
+#[napi(object)]
+pub struct ListFacts {
+    /// The list's name.
+    pub name: String,
+    /// Its items.
+    pub length: f64,
+    /// Its items' members.
+    pub members: Vec<MemberCount>,
+}
+
+/// What a body came to: why it is no JSON, or its faults, or its value.
+#[napi(object)]
+pub struct BodyReading {
+    /// Why and where it is no JSON; null where it is.
+    pub refusal: Option<JsonRefusal>,
+    /// A JSON array of `{type, loc, actual, input}`; null where there is no fault.
+    pub faults: Option<String>,
+    /// The members that its shape knows, as JSON; null where there is something wrong.
+    pub value: Option<String>,
+    /// Its lists of objects, in a brief reading.
+    pub lists: Vec<ListFacts>,
+}
+
+fn told(outcome: std::result::Result<Reading, Refusal>) -> BodyReading {
+    let text = |bytes: Vec<u8>| Some(String::from_utf8(bytes).unwrap_or_default());
+    match outcome {
+        Err(refusal) => BodyReading {
+            refusal: Some(JsonRefusal::from(refusal)),
+            faults: None,
+            value: None,
+            lists: Vec::new(),
+        },
+        Ok(Reading { faults, .. }) if !faults.is_empty() => BodyReading {
+            refusal: None,
+            faults: text(faults),
+            value: None,
+            lists: Vec::new(),
+        },
+        Ok(Reading { value, lists, .. }) => BodyReading {
+            refusal: None,
+            faults: None,
+            value: text(value),
+            lists: lists
+                .into_iter()
+                .map(|list| ListFacts {
+                    name: list.name,
+                    length: list.length as f64,
+                    members: list
+                        .members
+                        .into_iter()
+                        .map(|(name, items)| MemberCount {
+                            name,
+                            items: items as f64,
+                        })
+                        .collect(),
+                })
+                .collect(),
+        },
+    }
+}
+
+/// Checks bodies of one shape without making their values.
+#[napi]
+pub struct BodyReader {
+    shape: Arc<Shape>,
+    closed: bool,
+}
+
+#[napi]
+impl BodyReader {
+    /// A reader of a shape in words (see `fusegate_core::shape`). `closed`: an unknown member is a fault.
+    #[napi(constructor)]
+    pub fn new(shape: Vec<String>, closed: bool) -> Result<Self> {
+        let shape = Shape::read(&mut shape.iter().map(String::as_str));
+        let shape = Arc::new(shape.ok_or_else(|| Error::from_reason("these words are no shape"))?);
+        Ok(BodyReader { shape, closed })
+    }
+
+    /// Reads a body. `brief`: cuts strings, lists and maps that are longer than what a fault repeats.
+    #[napi]
+    pub fn read(&self, body: &[u8], brief: bool) -> BodyReading {
+        told(body::read(body, &self.shape, self.closed, brief))
+    }
+
+    /// Does what `read` does in the thread pool. `body` must not change until the promise settles.
+    #[napi(ts_return_type = "Promise<BodyReading>")]
+    pub fn read_async(&self, body: Buffer, brief: bool) -> AsyncTask<ReadTask> {
+        AsyncTask::new(ReadTask {
+            shape: Arc::clone(&self.shape),
+            closed: self.closed,
+            body,
+            brief,
+        })
+    }
+}
+
+/// A body on its way through the thread pool.
+pub struct ReadTask {
+    shape: Arc<Shape>,
+    closed: bool,
+    body: Buffer,
+    brief: bool,
+}
+
+impl Task for ReadTask {
+    type Output = std::result::Result<Reading, Refusal>;
+    type JsValue = BodyReading;
+
+    fn compute(&mut self) -> Result<Self::Output> {
+        Ok(body::read(&self.body, &self.shape, self.closed, self.brief))
+    }
+
+    fn resolve(&mut self, _: Env, outcome: Self::Output) -> Result<Self::JsValue> {
+        Ok(told(outcome))
+    }
+}

@@ -1,0 +1,19 @@
+/** What of a server's surroundings gives an attacker more than he needs: told at start and by doctor. */
+import type { Configuration } from '../configuration.js';
+import { isLoopback } from '../system/network.js';
+
+/** A sentence or two for each. `isRoot`: whether the process may do everything on its machine. */
+export function exposures(
+  { host, metricsPort }: Pick<Configuration, 'host' | 'metricsPort'>,
+  isRoot: boolean,
+): string[] {
+  const isOutside = !isLoopback(host.includes(':') ? `[${host}]` : host);
+  return [
+    ...(isRoot
+      ? ['It runs as root: a fault of it would be one of the whole machine. Run it as a user of its own.']
+      : []),
+    ...(metricsPort !== 0 && isOutside
+      ? [`Anyone who reaches ${host}:${metricsPort} reads the metrics: let only your monitoring reach it.`]
+      : []),
+  ];
+}

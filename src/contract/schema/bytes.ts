@@ -1,0 +1,232 @@
+/**
+ * A body from its bytes to a checked value. Small ones become values first; of larger ones the native module
+ * keeps what the schema knows, or lists the faults, so that what they cost goes by their bytes alone.
+ */
+import { jsonInvalid, missingBody, readBody, type CheckJson, type JsonRefusal } from './body.js';
+import { byKind } from './explain.js';
+import { shapeOf, type Shape } from './shape.js';
+import { checkBody, type Checked, type ServerFaults, withHints } from './validate.js';
+import { type ErrorType, type ValidationError, validationError } from './validation.js';
+import type { BodyType, WireType } from './wireType.js';
+import { wordingOf } from './wording.js';
+
+/** A list of objects among a body's members: its length, and how many items have each member, not null. */
+export interface ListFacts {
+  readonly name: string;
+  readonly length: number;
+  readonly members: readonly { readonly name: string; readonly items: number }[];
+}
+
+/** What the native module makes of a body; see there. */
+export interface BodyReading {
+  readonly refusal?: JsonRefusal;
+  readonly faults?: string;
+  readonly value?: string;
+  readonly lists: readonly ListFacts[];
+}
+
+/** Reads bodies of one shape. */
+export interface BodyReader {
+  read: (body: Uint8Array, brief: boolean) => BodyReading;
+  readAsync: (body: Buffer, brief: boolean) => Promise<BodyReading>;
+}
+
+/** What the native module does for bodies. */
+export interface BodyParts {
+  readonly checkJson: CheckJson;
+  readonly BodyReader: new (shape: string[], closed: boolean) => BodyReader;
+}
+
+/** A checked value of which a brief reading has cut what is long, and its lists. */
+export interface Brief<Value> {
+  readonly value: Value;
+  readonly lists: readonly ListFacts[];
+}
+
+/** Longest body that becomes a value before it is checked (bytes). */
+export const wholeBytes = 4_096;
+
+/** Longest body that is read on the event loop: at most some 4 ms there, whatever is in it (bytes). */
+export const loopBytes = 64 * 1_024;
+
+/** A shape in the words that the native module reads. */
+function wordsOf(shape: Shape): string[] {
+  const nullable = shape.nullable ? 'null' : '-';
+  switch (shape.kind) {
+    case 'string':
+    case 'integer':
+    case 'number':
+      return [shape.kind, nullable, String(shape.min), String(shape.max)];
+    case 'boolean':
+      return [shape.kind, nullable];
+    case 'literal':
+      return [shape.kind, nullable, String(shape.values.length), ...shape.values.map(String)];
+    case 'list':
+      return [shape.kind, nullable, String(shape.min), String(shape.max), ...wordsOf(shape.items)];
+    case 'map':
+      return mapWords(shape.values, nullable);
+    case 'object': {
+      const fields = shape.fields.flatMap(({ name, required, shape: inner }) => [
+        name,
+        required ? 'required' : '-',
+        ...wordsOf(inner),
+      ]);
+      return [shape.kind, nullable, String(shape.fields.length), ...fields];
+    }
+    case 'union':
+      return [shape.kind, nullable, String(shape.shapes.length), ...byKind(shape.shapes).flatMap(wordsOf)];
+    default:
+      throw new Error(`A body of any size has no ${shape.kind}`);
+  }
+}
+
+function mapWords(values: Shape, nullable: string): string[] {
+  const isPlain = values.kind === 'string' && !values.nullable && values.min === 0 && values.max === Infinity;
+  if (!isPlain) throw new Error('The values of a map in a body of any size are strings');
+  return ['map', nullable];
+}
+
+const readers = new WeakMap<WireType, BodyReader>();
+
+function readerOf(type: WireType, parts: BodyParts): BodyReader {
+  let reader = readers.get(type);
+  if (reader === undefined) {
+    readers.set(type, (reader = new parts.BodyReader(wordsOf(shapeOf(type)), type.closed)));
+  }
+  return reader;
+}
+
+/** A fault as the native module lists it. */
+interface Fault {
+  readonly type: ErrorType;
+  readonly loc: readonly (string | number)[];
+  readonly actual: number;
+  readonly input?: unknown;
+}
+
+/** The alternative of one of these kinds, else the one that other values are checked by. */
+function alternative(shapes: readonly Shape[], kinds: readonly Shape['kind'][]): Shape {
+  const found = shapes.find(({ kind }) => kinds.includes(kind)) ?? byKind(shapes)[0];
+  if (found === undefined) throw new Error('A union has no alternatives');
+  return found;
+}
+
+/** The shape at a fault's place; that of the owner for a member that it does not know. */
+function shapeAt(shape: Shape, loc: Fault['loc']): Shape {
+  let at = shape;
+  for (const step of loc) {
+    if (at.kind === 'union')
+      at = alternative(at.shapes, typeof step === 'number' ? ['list'] : ['object', 'map']);
+    if (at.kind === 'list') at = at.items;
+    else if (at.kind === 'map') at = at.values;
+    else if (at.kind === 'object') at = at.fields.find(({ name }) => name === step)?.shape ?? at;
+  }
+  return at;
+}
+
+function errorOf(type: WireType, { type: kind, loc, actual, input }: Fault): ValidationError {
+  const { msg, ctx } = wordingOf(kind, shapeAt(shapeOf(type), loc.slice(1)), actual);
+  return validationError(kind, loc, msg, input, ctx);
+}
+
+/** Finds what only this server knows to be wrong. */
+export type FindFaults<Value> = (brief: Brief<Value>) => ServerFaults;
+
+function outcomeOf<Value>(
+  type: BodyType<Value>,
+  body: Uint8Array,
+  reading: BodyReading,
+  faultsOf?: FindFaults<Value>,
+): Checked<Brief<Value>> {
+  const { refusal, faults, value: text, lists } = reading;
+  if (refusal != null) return { ok: false, errors: [jsonInvalid(refusal, body)] };
+  if (text == null) {
+    const found = JSON.parse(faults ?? '[]') as Fault[];
+    const errors = found.map((fault) => errorOf(type, fault));
+    return { ok: false, errors: withHints(type, errors) };
+  }
+  const checked = checkBody(
+    type,
+    JSON.parse(text) as unknown,
+    faultsOf === undefined ? undefined : (value) => faultsOf({ value, lists }),
+  );
+  return checked.ok ? { ok: true, value: { value: checked.value, lists } } : checked;
+}
+
+/** A small body as a value, with the facts that a brief reading has of its lists. */
+function readWhole<Value>(
+  type: BodyType<Value>,
+  body: Uint8Array,
+  { checkJson }: BodyParts,
+  faultsOf?: FindFaults<Value>,
+): Checked<Brief<Value>> {
+  const read = readBody(body, checkJson);
+  if (!read.ok) return read;
+  const brief = (value: Value): Brief<Value> => ({ value, lists: listsOf(shapeOf(type), value) });
+  const checked = checkBody(
+    type,
+    read.value,
+    faultsOf === undefined ? undefined : (value) => faultsOf(brief(value)),
+  );
+  return checked.ok ? { ok: true, value: brief(checked.value) } : checked;
+}
+
+function listsOf(shape: Shape, value: unknown): ListFacts[] {
+  if (shape.kind !== 'object') return [];
+  return shape.fields.flatMap(({ name, shape: { kind, ...list } }) => {
+    const items = (value as Readonly<Record<string, unknown>>)[name];
+    if (kind !== 'list' || !('items' in list) || list.items.kind !== 'object' || !Array.isArray(items)) {
+      return [];
+    }
+    const has = (member: string): number =>
+      items.filter((item: Readonly<Record<string, unknown>>) => item[member] != null).length;
+    const members = list.items.fields.map((field) => ({ name: field.name, items: has(field.name) }));
+    return [{ name, length: items.length, members }];
+  });
+}
+
+function valueOf<Value>(checked: Checked<Brief<Value>>): Checked<Value> {
+  return checked.ok ? { ok: true, value: checked.value.value } : checked;
+}
+
+/** Reads and checks a body on the event loop: none over {@link loopBytes}. */
+export function checkBytes<Value>(type: BodyType<Value>, body: Uint8Array, parts: BodyParts): Checked<Value> {
+  if (body.length <= wholeBytes) return valueOf(readWhole(type, body, parts));
+  return valueOf(outcomeOf(type, body, readerOf(type, parts).read(body, false)));
+}
+
+/** Reads and checks a body in the thread pool. It must not change until then. */
+export async function checkBytesOffLoop<Value>(
+  type: BodyType<Value>,
+  body: Uint8Array,
+  parts: BodyParts,
+): Promise<Checked<Value>> {
+  if (body.length === 0) return missingBody();
+  return valueOf(outcomeOf(type, body, await readerOf(type, parts).readAsync(bufferOf(body), false)));
+}
+
+/** As {@link checkBytes}, for what only explains: long strings, lists and maps are cut. */
+export function briefBytes<Value>(
+  type: BodyType<Value>,
+  body: Uint8Array,
+  parts: BodyParts,
+  faultsOf?: FindFaults<Value>,
+): Checked<Brief<Value>> {
+  if (body.length <= wholeBytes) return readWhole(type, body, parts, faultsOf);
+  return outcomeOf(type, body, readerOf(type, parts).read(body, true), faultsOf);
+}
+
+/** As {@link checkBytesOffLoop}, for what only explains, or reads the long parts elsewhere. */
+export async function briefBytesOffLoop<Value>(
+  type: BodyType<Value>,
+  body: Uint8Array,
+  parts: BodyParts,
+  faultsOf?: FindFaults<Value>,
+): Promise<Checked<Brief<Value>>> {
+  if (body.length === 0) return missingBody();
+  return outcomeOf(type, body, await readerOf(type, parts).readAsync(bufferOf(body), true), faultsOf);
+}
+
+function bufferOf(body: Uint8Array): Buffer {
+  return Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+}

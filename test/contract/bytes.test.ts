@@ -1,0 +1,211 @@
+/** Bodies that the native module reads, against the interpreter over what JSON.parse makes of them. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { freeAuditRequestType } from '../../src/contract/audit.js';
+import { fuseRequestType } from '../../src/contract/fuse.js';
+import { normalizeRequestType } from '../../src/contract/normalize.js';
+import { routeList } from '../../src/contract/routes.js';
+import { readBody } from '../../src/contract/schema/body.js';
+import {
+  briefBytes,
+  briefBytesOffLoop,
+  checkBytes,
+  checkBytesOffLoop,
+  wholeBytes,
+} from '../../src/contract/schema/bytes.js';
+import { shapeOf } from '../../src/contract/schema/shape.js';
+import { checkBody, type Checked } from '../../src/contract/schema/validate.js';
+import type { BodyType } from '../../src/contract/schema/wireType.js';
+import { native } from '../../src/native/addon.js';
+import { nearly } from './arbitrary.js';
+
+const types: readonly BodyType[] = [
+  fuseRequestType,
+  normalizeRequestType,
+  freeAuditRequestType,
+  ...routeList.flatMap(({ body }) => (body.kind === 'json' ? [body.schema] : [])),
+];
+
+/** White space that makes a body too long to become a value at once. */
+const padding = ' '.repeat(wholeBytes);
+
+/** What the interpreter says of a body. */
+function expected(type: BodyType, text: string): Checked<unknown> {
+  const read = readBody(Buffer.from(text), native.checkJson);
+  return read.ok ? checkBody(type, read.value) : read;
+}
+
+/** The members that a body's schema knows. */
+function known(type: BodyType, value: unknown): unknown {
+  const shape = shapeOf(type);
+  if (shape.kind !== 'object') return value;
+  const names = new Set(shape.fields.map(({ name }) => name));
+  return Object.fromEntries(Object.entries(value as object).filter(([name]) => names.has(name)));
+}
+
+function assertAlike(type: BodyType, text: string): void {
+  const body = Buffer.from(padding + text);
+  const [right, found, brief] = [
+    expected(type, text),
+    checkBytes(type, body, native),
+    briefBytes(type, body, native),
+  ];
+  // A place in the text is one behind the padding in the body.
+  const isJson = right.ok || right.errors[0]?.type !== 'json_invalid';
+  if (!isJson) {
+    assert.equal(found.ok || found.errors[0]?.type, 'json_invalid');
+    return;
+  }
+  if (right.ok) {
+    assert.ok(found.ok && brief.ok, `${type.name}: ${text}`);
+    if (type !== fuseRequestType) assert.deepEqual(found.value, known(type, right.value));
+  } else {
+    assert.deepEqual(found, right, `${type.name}: ${text}`);
+    assert.deepEqual(brief, right, `${type.name}: ${text}`);
+  }
+}
+
+/** The JSON of an object with members more, some of them twice. */
+const crowded = (value: unknown, names: readonly string[], members: readonly unknown[]): string => {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return JSON.stringify(value);
+  const own = Object.entries(value).map(
+    ([name, member]) => `${JSON.stringify(name)}:${crowded(member, names, members)}`,
+  );
+  const more = names.map((name, at) => `${JSON.stringify(name)} : ${JSON.stringify(members[at] ?? null)}`);
+  return `{${[...more.slice(0, 2), ...own, ...more.slice(2)].join(', ')}}`;
+};
+
+for (const type of types) {
+  test(`${type.name}: the same faults in the same words`, () => {
+    fc.assert(
+      fc.property(nearly(shapeOf(type)), (value) => {
+        assertAlike(type, JSON.stringify(value));
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test(`${type.name}: unknown and repeated members`, () => {
+    const shape = shapeOf(type);
+    const own = shape.kind === 'object' ? shape.fields.map(({ name }) => name) : [];
+    const name = fc.constantFrom(
+      ...own,
+      'z',
+      'toString',
+      '__proto__',
+      '7',
+      '10',
+      '07',
+      '',
+      'é"\\',
+      '4294967295',
+    );
+    const member = fc.oneof(fc.jsonValue({ maxDepth: 2 }), fc.constantFrom<unknown[]>('', 'a', 1, null, []));
+    fc.assert(
+      fc.property(
+        nearly(shape),
+        fc.array(name, { maxLength: 6 }),
+        fc.array(member, { minLength: 6, maxLength: 6 }),
+        (value, names, members) => {
+          assertAlike(type, crowded(value, names, members));
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
+}
+
+test('the thread pool reads as the event loop does', async () => {
+  for (const text of [
+    '{"records":["a"],"months_running":7}',
+    '{"records":[1,{}],"z":[]}',
+    '{"records":',
+    '',
+  ]) {
+    const body = Buffer.from(text === '' ? '' : padding + text);
+    assert.deepEqual(
+      await checkBytesOffLoop(freeAuditRequestType, body, native),
+      checkBytes(freeAuditRequestType, body, native),
+    );
+    assert.deepEqual(
+      await briefBytesOffLoop(freeAuditRequestType, body, native),
+      briefBytes(freeAuditRequestType, body, native),
+    );
+  }
+});
+
+test('names of an object that refuses them come in the order of JavaScript, at most 100', () => {
+  const names = Array.from({ length: 300 }, (_, at) => (at % 3 === 0 ? String(1_000 - at) : `z${at}`));
+  const members = [...names, ...names.slice(0, 150)].map((name, at) => `"${name}":${at}`);
+  assertAlike(freeAuditRequestType, `{${members.join(',')}}`);
+});
+
+test('of a repeated name of a map the last value counts', () => {
+  const entries = (from: string) =>
+    Array.from({ length: 400 }, (_, at) => `"${at % 2 ? 'k' : ''}${at}":${from}`);
+  const map = (...members: string[]) => `{"text":"a","chinese_glosses":{${members.join(',')}}}`;
+  for (const type of [normalizeRequestType]) {
+    assertAlike(type, map(...entries('0')));
+    assertAlike(type, map(...entries('0'), ...entries('"x"').slice(20)));
+    assertAlike(type, map(...entries('0'), ...entries('"x"')));
+    assertAlike(type, map(...entries('"x"'), ...entries('null').reverse()));
+  }
+});
+
+test('a fault repeats what is short, and a name of any length up to 256 characters', () => {
+  assertAlike(freeAuditRequestType, `{"${'é'.repeat(256)}":"${'x'.repeat(254)}"}`);
+  const long = checkBytes(freeAuditRequestType, Buffer.from(`{"${'é'.repeat(5_000)}":1}`), native);
+  assert.deepEqual(long.ok ? [] : long.errors[0]?.loc, ['body', `${'é'.repeat(256)}…`]);
+});
+
+test('a brief reading cuts what is long, and counts what it cuts', () => {
+  const doc = { id: 'a', text: 'x'.repeat(1_000) };
+  const docs = Array.from({ length: 500 }, (_, at) => (at === 3 ? { ...doc, dense_score: 1 } : doc));
+  const entityMap = Object.fromEntries(Array.from({ length: 500 }, (_, at) => [`k${at}`, 'v']));
+  const request = { query: '😀'.repeat(1_000), docs, entity_map: entityMap };
+  const brief = briefBytes(fuseRequestType, Buffer.from(JSON.stringify(request)), native);
+  assert.ok(brief.ok);
+  const { value, lists } = brief.value;
+  assert.equal(value.query, '😀'.repeat(300));
+  assert.equal(value.docs.length, 130);
+  assert.equal(value.docs[0]?.text, 'x'.repeat(300));
+  assert.equal(Object.keys(value.entity_map ?? {}).length, 130);
+  assert.deepEqual(lists, [
+    {
+      name: 'docs',
+      length: 500,
+      members: [
+        { name: 'id', items: 500 },
+        { name: 'text', items: 500 },
+        { name: 'dense_score', items: 1 },
+      ],
+    },
+  ]);
+});
+
+test('an empty name is seen behind any number of others', () => {
+  const others = Array.from({ length: 1_000 }, (_, at) => `"k${at}":"v"`).join(',');
+  const text = `{"query":"","docs":[{"id":"","text":""}],"entity_map":{${others},"":"a"}}`;
+  const brief = briefBytes(fuseRequestType, Buffer.from(text), native);
+  assert.deepEqual(brief, expected(fuseRequestType, text));
+  assert.equal(brief.ok, false);
+});
+
+test('a body of a million empty objects makes no values', () => {
+  const objects = '{},'.repeat(1_000_000);
+  const bodies: readonly (readonly [BodyType, string, number])[] = [
+    [freeAuditRequestType, `{"z":[${objects}{}]}`, 1],
+    [freeAuditRequestType, `{"records":[${objects}{}]}`, 1],
+    [fuseRequestType, `{"query":"","docs":[${objects}{}]}`, 100],
+    [normalizeRequestType, `{"text":5,"z":[${objects}{}]}`, 1],
+  ];
+  for (const [type, text, faults] of bodies) {
+    const body = Buffer.from(text);
+    const before = process.memoryUsage().heapUsed;
+    const found = briefBytes(type, body, native);
+    const grown = process.memoryUsage().heapUsed - before;
+    assert.equal(found.ok ? 0 : found.errors.length, faults);
+    assert.ok(grown < 8 << 20, `${grown} bytes of heap`);
+  }
+});
