@@ -130,7 +130,8 @@ function formHtml(method: string, path: string, described: DescribedOperation): 
     const isKey = name === 'X-API-Key';
     const type = isKey ? 'password' : 'text';
     const label = isKey ? 'API key (X-API-Key), kept in this tab only' : escapeHtml(name);
-    const fallback = schema.default === undefined ? '' : String(schema.default);
+    const { default: usual = '' } = schema;
+    const fallback = typeof usual === 'string' ? usual : JSON.stringify(usual);
     return `<label for="${id}">${label}</label>
 <input id="${id}" type="${type}" data-place="${place}" data-name="${escapeHtml(name)}" value="${escapeHtml(
       fallback,
