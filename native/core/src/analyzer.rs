@@ -374,7 +374,11 @@ mod tests {
         }
 
         #[test]
-        fn no_stemmer_stops_at_a_token(word in "\\w{1,40}", language in 0..LANGUAGES.len(), fold in any::<bool>()) {
+        fn no_stemmer_stops_at_a_token(
+            word in "\\w{1,40}",
+            language in 0..LANGUAGES.len(),
+            fold in any::<bool>(),
+        ) {
             let forms = Forms { stemmer: Some(LANGUAGES[language].1), fold_accents: fold };
             let form = forms.of(&word);
             prop_assert!(fold || !form.is_empty());
