@@ -76,7 +76,8 @@ fn tell(outcome: Outcome, facts: &mut [f64]) -> FuseOutcome {
 #[napi]
 pub struct Fuser {
     models: Arc<Models>,
-    pending: Option<PendingFuse>,
+    /// In a cell: a request in the thread pool borrows the fuser until it is done.
+    pending: RefCell<Option<PendingFuse>>,
 }
 
 #[napi]
@@ -86,7 +87,7 @@ impl Fuser {
     pub fn new(models: &DenseModels) -> Self {
         Self {
             models: models.inner.clone(),
-            pending: None,
+            pending: RefCell::default(),
         }
     }
 
@@ -95,7 +96,7 @@ impl Fuser {
     /// docs. `Pending`: `takePending` has the request.
     #[napi]
     pub fn fuse(
-        &mut self,
+        &self,
         body: &[u8],
         mut out: Uint8ArraySlice<'_>,
         mut facts: Float64ArraySlice<'_>,
@@ -112,9 +113,8 @@ impl Fuser {
             let outcome = workspace.fuse(body, out, embedding);
             if outcome == Outcome::Pending {
                 let body = Body::Copied(body.into());
-                self.pending = workspace
-                    .take_pending()
-                    .map(|pending| PendingFuse::new(pending, body));
+                let pending = workspace.take_pending();
+                *self.pending.borrow_mut() = pending.map(|pending| PendingFuse::new(pending, body));
             }
             outcome
         });
@@ -123,7 +123,7 @@ impl Fuser {
 
     /// What the last `fuse` that came to `Pending` left. Throws where there is none.
     #[napi]
-    pub fn take_pending(&mut self) -> Result<PendingFuse> {
+    pub fn take_pending(&self) -> Result<PendingFuse> {
         self.pending
             .take()
             .ok_or_else(|| Error::from_reason("nothing is pending"))
