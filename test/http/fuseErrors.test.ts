@@ -174,7 +174,7 @@ describe('other refusals', () => {
   });
 
   test('no key, where one is needed', async () => {
-    const closed = { checkJson: native.checkJson, access: testAccess({ mode: 'keys' }) };
+    const closed = { ...native, access: testAccess({ mode: 'keys' }) };
     const served = servedRoute({ ...routes.fuse, id: 'fuse' }, handler, closed);
     const response = await exchange((await startServer({ routes: [served] })).port, post(path, good));
     assert.deepEqual([response.status, errorOf(response).code], [401, 'key_required']);

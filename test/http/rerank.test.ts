@@ -19,7 +19,7 @@ const keys = new MemoryKeys();
 const { key } = keys.issue();
 
 async function serve(tiers = openTiers(), embedMode = staticMode()): Promise<number> {
-  const parts = { checkJson: native.checkJson, access: testAccess({ tiers, keys }) };
+  const parts = { ...native, access: testAccess({ tiers, keys }) };
   const handlers: Pick<Handlers, keyof typeof rerankRoutes> = {
     ...rerankHandlers({ ...native, embedMode }),
     ...rerankInfo({ embedMode, maxConnections: 8192, version: '0.4.0' }),

@@ -9,7 +9,6 @@ import { docsHandlers } from '../../src/pages/docs.js';
 import { homeForAll } from '../../src/pages/home.js';
 import { pageFile } from '../../src/pages/page.js';
 import { fuseHandler } from '../../src/search/fuse.js';
-import { refusalOffLoop } from '../../src/search/refusalOffLoop.js';
 import { openTiers, testAccess } from '../access/fixture.js';
 import { door, gateway } from '../contract/examples.js';
 import { startServer } from '../http/fixture.js';
@@ -20,13 +19,13 @@ export async function startSite(doorAddress: string | null = null): Promise<stri
   const handlers: readonly (readonly [RouteId, Handler<never>])[] = [
     ['banner', homeForAll([{ id: 'static-256', immediate: true }], banner)],
     ['openapi', openapi()],
-    ['fuse', fuseHandler({ ...native, refusalOffLoop: refusalOffLoop(), embedMode: staticMode() })],
+    ['fuse', fuseHandler({ ...native, embedMode: staticMode() })],
     ['pageFile', pageFile()],
     ...Object.entries(docsHandlers({ gateway: gateway(), door: door('/'), doorAddress })).map(
       ([id, handler]) => [id as RouteId, handler as Handler<never>] as const,
     ),
   ];
-  const parts = { checkJson: native.checkJson, access: testAccess({ tiers: openTiers() }) };
+  const parts = { ...native, access: testAccess({ tiers: openTiers() }) };
   const served = handlers.map(([id, handler]) => servedRoute({ ...routes[id], id }, handler, parts));
   const { port } = await startServer({ routes: served });
   return `http://127.0.0.1:${port}`;

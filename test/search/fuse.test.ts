@@ -117,6 +117,18 @@ test('a body too long for the event loop gets the same answer from the pool', as
   }
 });
 
+test('small requests are answered while a large one is in the thread pool', async () => {
+  const [vector] = fuseVectors();
+  assert.ok(vector !== undefined);
+  const text = 'fox '.repeat(LOOP_BODY_LIMIT);
+  const longOne = { ...vector.request, docs: [{ id: 'a', text, dense_score: 1 }] };
+  const large = handler(requestWith(writeBody(longOne, plainStyle)));
+  assert.ok(large instanceof Promise);
+  const small = await handler(requestWith(writeBody(vector.request, plainStyle)));
+  assertAgrees(vector.request, bodyOf(small));
+  assert.equal((await large).status, 200);
+});
+
 test('a wrong body is explained, however long it is', async () => {
   const docs = (count: number): object[] =>
     Array.from({ length: count }, (_, at) => ({ id: String(at), text: 'fox '.repeat(60), dense_score: at }));

@@ -9,7 +9,6 @@ import type { FuseResponse } from '../../src/contract/fuse.js';
 import type { HTTPValidationError } from '../../src/contract/schema/validation.js';
 import { native } from '../../src/native/addon.js';
 import { fuseHandler } from '../../src/search/fuse.js';
-import { refusalOffLoop } from '../../src/search/refusalOffLoop.js';
 import { stems, type ReferenceAnalyzer } from '../reference/analyzer.js';
 import { fuse, type ReferenceRequest } from '../reference/fuse.js';
 import { foldText } from '../reference/unicode.js';
@@ -17,7 +16,7 @@ import { answered, requestWith, staticMode } from './embedding.js';
 import { plainStyle, style, writeBody } from './bodies.js';
 
 const embedMode = staticMode();
-const handler = fuseHandler({ ...native, refusalOffLoop: refusalOffLoop(), embedMode });
+const handler = fuseHandler({ ...native, embedMode });
 
 async function answerTo(request: unknown, how = plainStyle): Promise<{ status: number; body: unknown }> {
   const answer = await handler(requestWith(writeBody(request, how)));

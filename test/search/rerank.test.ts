@@ -10,13 +10,12 @@ import type { FuseResponse } from '../../src/contract/fuse.js';
 import type { RerankResponse, RerankV2Response, VoyageRerankResponse } from '../../src/contract/rerank.js';
 import { native } from '../../src/native/addon.js';
 import { fuseHandler, LOOP_BODY_LIMIT } from '../../src/search/fuse.js';
-import { refusalOffLoop } from '../../src/search/refusalOffLoop.js';
 import { rerankHandlers, rerankInfo } from '../../src/search/rerank.js';
 import { style, writeBody } from './bodies.js';
 import { answered, noModels, requestWith, staticMode } from './embedding.js';
 
 const embedMode = staticMode();
-const fuse = fuseHandler({ ...native, refusalOffLoop: refusalOffLoop(), embedMode });
+const fuse = fuseHandler({ ...native, embedMode });
 const rerank = rerankHandlers({ ...native, embedMode });
 type Path = keyof typeof rerank;
 

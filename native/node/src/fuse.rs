@@ -127,8 +127,10 @@ impl From<Unranked> for RerankRefusal {
 #[napi]
 pub struct Fuser {
     models: Arc<Models>,
-    pending: Option<PendingFuse>,
-    unranked: Option<Unranked>,
+    /// In a cell: a request in the thread pool borrows the fuser until it is done.
+    pending: RefCell<Option<PendingFuse>>,
+    /// In a cell for the same reason.
+    unranked: RefCell<Option<Unranked>>,
 }
 
 #[napi]
@@ -138,8 +140,8 @@ impl Fuser {
     pub fn new(models: &DenseModels) -> Self {
         Self {
             models: models.inner.clone(),
-            pending: None,
-            unranked: None,
+            pending: RefCell::default(),
+            unranked: RefCell::default(),
         }
     }
 
@@ -148,7 +150,7 @@ impl Fuser {
     /// docs. `Pending`: `takePending` has the request.
     #[napi]
     pub fn fuse(
-        &mut self,
+        &self,
         body: &[u8],
         mut out: Uint8ArraySlice<'_>,
         mut facts: Float64ArraySlice<'_>,
@@ -165,9 +167,8 @@ impl Fuser {
             let outcome = workspace.fuse(body, out, embedding);
             if outcome == Outcome::Pending {
                 let body = Body::Copied(body.into());
-                self.pending = workspace
-                    .take_pending()
-                    .map(|pending| PendingFuse::new(pending, body));
+                let pending = workspace.take_pending();
+                *self.pending.borrow_mut() = pending.map(|pending| PendingFuse::new(pending, body));
             }
             outcome
         });
@@ -178,7 +179,7 @@ impl Fuser {
     /// in JSON. `Invalid`: `takeRefusal` says why.
     #[napi]
     pub fn rerank(
-        &mut self,
+        &self,
         body: &[u8],
         mut out: Uint8ArraySlice<'_>,
         mut facts: Float64ArraySlice<'_>,
@@ -197,11 +198,10 @@ impl Fuser {
             let outcome = workspace.rerank(body, path.into(), &id, out, embedding);
             if outcome == Outcome::Pending {
                 let body = Body::Copied(body.into());
-                self.pending = workspace
-                    .take_pending()
-                    .map(|pending| PendingFuse::new(pending, body));
+                let pending = workspace.take_pending();
+                *self.pending.borrow_mut() = pending.map(|pending| PendingFuse::new(pending, body));
             }
-            self.unranked = workspace.take_unranked();
+            *self.unranked.borrow_mut() = workspace.take_unranked();
             outcome
         });
         tell(outcome, facts)
@@ -209,7 +209,7 @@ impl Fuser {
 
     /// Why the last `rerank` came to `Invalid`. Throws where it did not.
     #[napi]
-    pub fn take_refusal(&mut self) -> Result<RerankRefusal> {
+    pub fn take_refusal(&self) -> Result<RerankRefusal> {
         refusal(self.unranked.take())
     }
 
@@ -234,7 +234,7 @@ impl Fuser {
 
     /// What the last `fuse` or `rerank` that came to `Pending` left. Throws where there is none.
     #[napi]
-    pub fn take_pending(&mut self) -> Result<PendingFuse> {
+    pub fn take_pending(&self) -> Result<PendingFuse> {
         self.pending
             .take()
             .ok_or_else(|| Error::from_reason("nothing is pending"))
@@ -291,7 +291,7 @@ impl FuseAttempt {
 
     /// Why a rerank request came to `Invalid`. Throws where it did not.
     #[napi]
-    pub fn take_refusal(&mut self) -> Result<RerankRefusal> {
+    pub fn take_refusal(&self) -> Result<RerankRefusal> {
         refusal(self.unranked.take())
     }
 
