@@ -291,7 +291,7 @@ impl FuseAttempt {
 
     /// Why a rerank request came to `Invalid`. Throws where it did not.
     #[napi]
-    pub fn take_refusal(&self) -> Result<RerankRefusal> {
+    pub fn take_refusal(&mut self) -> Result<RerankRefusal> {
         refusal(self.unranked.take())
     }
 
