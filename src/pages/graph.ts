@@ -3,7 +3,7 @@
  * as a drawing with it. What strangers wrote is shown as text, never as markup or links.
  */
 import { prefers } from '../contract/accept.js';
-import { storeUnavailable, unprocessable } from '../contract/answer.js';
+import { unprocessable } from '../contract/answer.js';
 import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
 import type { FragmentCard, FragmentNode, NearFragment } from '../contract/exploration.js';
 import { type ValidationError, valueError } from '../contract/schema/validation.js';
@@ -17,6 +17,7 @@ import {
   type PageStart,
 } from '../door/explore.js';
 import { searchVisible, shown } from '../door/near.js';
+import { answerOf } from './handedOn.js';
 import { escapeHtml, page } from './page.js';
 
 /** Fragments in the list. */
@@ -101,14 +102,10 @@ ${isSearch ? '' : lists}
 }
 
 /** The newest fragments before a place, newest first, with the way to older ones. */
-async function listOf(
-  { store, vectors }: ExploreParts,
-  { asOf, from: to }: PageStart,
-): Promise<Html | 'unavailable'> {
+async function listOf({ store, vectors }: ExploreParts, { asOf, from: to }: PageStart): Promise<Html> {
   const from = Math.max(0, to - listed);
   const receipts = Array.from({ length: to - from }, (_, index) => vectors.receipt(from + index));
   const cards = await cardsOf(store, receipts);
-  if (cards === 'unavailable') return cards;
   const rows = [...cards.values()].reverse().map((card: FragmentCard) => row(card));
   const older =
     from === 0
@@ -122,15 +119,12 @@ async function nearList(
   asOf: number,
   text: string,
   signal: AbortSignal,
-): Promise<Html | 'unavailable' | 'busy'> {
-  const hidden = await parts.hidden();
-  if (hidden.kind === 'unavailable') return hidden.kind;
-  const except = hidden.value.receipts;
+): Promise<Html | 'busy'> {
+  const { receipts: except } = await parts.hidden();
   const asked = { asOf, vector: parts.embedText(text), most: listed, present: false, except };
   const neighbours = await parts.inShortTurn(() => searchVisible(parts, asked, signal), signal);
   if (neighbours === 'busy') return neighbours;
   const found = await shown(parts.store, neighbours.found);
-  if (found === 'unavailable') return found;
   const rows = found.map((each: NearFragment) => row(each, each.similarity));
   const all = '<p><a href="/graph">All fragments</a></p>';
   return { html: `${table('Fragments near the text', rows, true)}${all}` };
@@ -152,7 +146,6 @@ async function answerPage(parts: ExploreParts, request: RouteRequest): Promise<A
   const place = query['cursor'] === undefined ? { ...start, from: total } : start;
   const list = text === '' ? await listOf(parts, place) : await nearList(parts, start.asOf, text, signal);
   if (list === 'busy') return exploringTooMuch;
-  if (list === 'unavailable') return storeUnavailable();
   const answer = page({
     title: 'Fragments',
     main: main({ total, asOf: start.asOf, text, list: list.html }),
@@ -166,7 +159,7 @@ async function answerPage(parts: ExploreParts, request: RouteRequest): Promise<A
 export function graphForAll(parts: ExploreParts, data: Handler<undefined>): Handler<undefined> {
   return async (request) => {
     if (prefers(request.header('accept'), 'text/html')) return answerPage(parts, request);
-    const answer = await data(request);
+    const answer = await answerOf(data, request);
     return { ...answer, headers: { ...answer.headers, vary: 'Accept' } };
   };
 }

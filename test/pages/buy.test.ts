@@ -18,7 +18,7 @@ import { native } from '../../src/native/addon.js';
 import { buyPages } from '../../src/pages/buy.js';
 import { pageFile } from '../../src/pages/page.js';
 import { Dice, SimulatedChain, Time } from '../checkout/world.js';
-import { FailingStore, newUnitId, openTestStore, request, secrets } from '../outreach/fixture.js';
+import { FailingStore, openTestStore, request, secrets } from '../outreach/fixture.js';
 import { launch, skipBrowser } from './browser.js';
 
 const [dice, time] = [new Dice(1), new Time()];
@@ -37,14 +37,7 @@ if ('errors' in read) assert.fail(read.errors.join(' '));
 const { tiers } = read;
 const quiet = { debug: () => undefined, info: () => undefined, warn: () => undefined };
 const book = {
-  ...{
-    store: failing.seen,
-    newUnitId,
-    clock: time.clock,
-    randomness: dice.bytes,
-    secrets,
-    keyFormat: native,
-  },
+  ...{ store: failing.seen, clock: time.clock, randomness: dice.bytes, secrets, keyFormat: native },
   ...{
     account: account.account,
     chain: chain.chain,
