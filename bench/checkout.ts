@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { BitcoinOrder, BitcoinOrderCreated } from '../src/contract/bitcoin.js';
 import { openStore } from '../src/store/open.js';
-import { visitOrders, type OrderRecord } from '../src/store/orders.js';
+import { allOrders, type OrderRecord } from '../src/store/orders.js';
 import { systemClock } from '../src/system/clock.js';
 import { systemRandomness } from '../src/system/randomness.js';
 import { PaymentNodes } from '../test/peers/payments/nodes.js';
@@ -52,12 +52,10 @@ interface Figures {
 async function stored(folder: string): Promise<OrderRecord[]> {
   const log = { error: () => undefined, warn: () => undefined, info: () => undefined };
   const parts = { clock: systemClock, randomness: systemRandomness, log };
-  const opened = await openStore(`lmdb:${folder}`, parts);
-  if (opened.kind === 'unavailable') throw new Error(opened.reason);
+  const store = await openStore(`lmdb:${folder}`, parts);
   const orders: OrderRecord[] = [];
-  const failed = await visitOrders(opened.store, (order) => Promise.resolve(void orders.push(order)));
-  await opened.store.close();
-  if (failed !== undefined) throw new Error(failed.reason);
+  for await (const order of allOrders(store)) orders.push(order);
+  await store.close();
   return orders;
 }
 

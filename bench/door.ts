@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ReceiptResponse } from '../src/contract/receipt.js';
 import { native } from '../src/native/addon.js';
-import { visitEntries } from '../src/store/entries.js';
+import { entriesAfter } from '../src/store/entries.js';
 import { decodeReceipt } from '../src/store/fragments.js';
 import { openStore } from '../src/store/open.js';
 import { systemClock } from '../src/system/clock.js';
@@ -75,17 +75,10 @@ function digestMicroseconds(content: string): number {
 async function stored(storeFolder: string): Promise<string[]> {
   const log = { error: () => undefined, warn: () => undefined, info: () => undefined };
   const parts = { clock: systemClock, randomness: systemRandomness, log };
-  const opened = await openStore(`lmdb:${storeFolder}`, parts);
-  if (opened.kind === 'unavailable') throw new Error(opened.reason);
+  const store = await openStore(`lmdb:${storeFolder}`, parts);
   const receipts: string[] = [];
-  const failed = await visitEntries(
-    opened.store,
-    'fragments',
-    0,
-    ({ value }) => receipts.push(decodeReceipt(value)) > 0,
-  );
-  await opened.store.close();
-  if (failed !== undefined) throw new Error(failed.reason);
+  for await (const { value } of entriesAfter(store, 'fragments', 0)) receipts.push(decodeReceipt(value));
+  await store.close();
   return receipts;
 }
 

@@ -69,7 +69,7 @@ import { runEmbedder } from './processes/embedderProcess.js';
 import { takeDataFolder } from './processes/folder.js';
 import { runParent } from './processes/parent.js';
 import { runWorker } from './processes/worker.js';
-import type { Reading, Store } from './store/store.js';
+import type { Store } from './store/store.js';
 import { systemClock } from './system/clock.js';
 import { createLog } from './system/log.js';
 import { systemRandomness } from './system/randomness.js';
@@ -92,7 +92,7 @@ function wrongAccount({ btcXpub, btcNetwork }: Partial<Configuration>): string[]
 function addressSentenceOf(
   { btcXpub, btcNetwork }: Configuration,
   store: Store,
-): Promise<Reading<string>> | undefined {
+): Promise<string> | undefined {
   const read = btcXpub === null ? undefined : readAccount(btcXpub, btcNetwork);
   return read !== undefined && 'account' in read ? addressSentence(store, read.account) : undefined;
 }

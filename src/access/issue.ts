@@ -1,8 +1,7 @@
 /** Keys that the operator makes, ends and makes anew (contract, Authentication: only a hash is kept). */
 import { changeKey, findKeyById, insertKey, type KeyChange, type KeyRecord } from '../store/keys.js';
 import { findOrder } from '../store/orders.js';
-import type { Store, Unavailable } from '../store/store.js';
-import type { UnitIds } from '../store/unitId.js';
+import type { Store } from '../store/store.js';
 import type { Clock } from '../system/clock.js';
 import type { Randomness } from '../system/randomness.js';
 import { deriveKey, hintOfKey, type KeyFormat } from './derive.js';
@@ -10,7 +9,6 @@ import { deriveKey, hintOfKey, type KeyFormat } from './derive.js';
 /** What issuing needs. */
 export interface IssueParts {
   readonly store: Store;
-  readonly newUnitId: UnitIds;
   readonly clock: Pick<Clock, 'wallMs'>;
   readonly randomness: Randomness;
   /** The master secret that makes new keys. */
@@ -61,21 +59,20 @@ function newKey(parts: IssueParts, { tier, termDays, origin }: KeyWish): IssuedK
 }
 
 /** Makes a key; it is on disk when this resolves. */
-export async function issueKey(parts: IssueParts, wish: KeyWish): Promise<IssuedKey | Unavailable> {
+export async function issueKey(parts: IssueParts, wish: KeyWish): Promise<IssuedKey> {
   const issued = newKey(parts, wish);
-  const outcome = await parts.store.commit({ id: parts.newUnitId(), operations: insertKey(issued.key) });
+  const outcome = await parts.store.commit(insertKey(issued.key));
   if (outcome.kind === 'done') return issued;
-  if (outcome.kind === 'unavailable') return outcome;
   throw new Error(`A new key was ${outcome.kind}`);
 }
 
 /** Ends a key for good. */
 export function revokeKey(
-  { store, newUnitId, clock }: Pick<IssueParts, 'store' | 'newUnitId' | 'clock'>,
+  { store, clock }: Pick<IssueParts, 'store' | 'clock'>,
   id: string,
   reason: string,
 ): Promise<KeyChange> {
-  return changeKey(store, newUnitId, id, (key) => {
+  return changeKey(store, id, (key) => {
     if (key.status === 'revoked') return undefined;
     return { to: { ...key, status: 'revoked', reason, changedAtMs: clock.wallMs() } };
   });
@@ -89,22 +86,19 @@ export type Reissue =
   | { readonly kind: 'sold'; readonly orderId: string };
 
 /** The order that a key was sold by, if any; undefined where there is no such key, too. */
-async function orderOf(store: Store, id: string): Promise<string | Unavailable | undefined> {
+async function orderOf(store: Store, id: string): Promise<string | undefined> {
   const key = await findKeyById(store, id);
-  if (key.kind === 'unavailable') return key;
-  if (key.value === undefined) return undefined;
-  const order = await findOrder(store, key.value.origin);
-  if (order.kind === 'unavailable') return order;
-  return order.value?.keyId === id ? order.value.id : undefined;
+  if (key === undefined) return undefined;
+  const order = await findOrder(store, key.origin);
+  return order?.keyId === id ? order.id : undefined;
 }
 
 /** Ends a key and makes one of the same tier and end in its place, in one unit. */
 export async function reissueKey(parts: IssueParts, id: string): Promise<Reissue> {
   const order = await orderOf(parts.store, id);
   if (typeof order === 'string') return { kind: 'sold', orderId: order };
-  if (order !== undefined) return order;
   let issued: IssuedKey | undefined;
-  const change = await changeKey(parts.store, parts.newUnitId, id, (key) => {
+  const change = await changeKey(parts.store, id, (key) => {
     if (key.status !== 'active') return undefined;
     const made = newKey(parts, { tier: key.tier, termDays: 0, origin: key.origin });
     issued = { ...made, key: { ...made.key, expiresAtMs: key.expiresAtMs } };

@@ -1,7 +1,6 @@
 /** Keys and usage from the store, and word of every change of a key (see `src/store/keys.ts`). */
 import { findKey } from '../store/keys.js';
-import type { Store } from '../store/store.js';
-import type { UnitIds } from '../store/unitId.js';
+import { whenUnavailable, type Store } from '../store/store.js';
 import { addUsage, findUsage } from '../store/usage.js';
 import type { Clock, Timer } from '../system/clock.js';
 import type { KeySource, UsageSource } from './keyring.js';
@@ -9,10 +8,7 @@ import type { KeySource, UsageSource } from './keyring.js';
 /** The keys of the store. */
 export function storedKeys(store: Store): KeySource {
   return {
-    async find(hash) {
-      const found = await findKey(store, hash);
-      return found.kind === 'unavailable' ? 'unavailable' : found.value;
-    },
+    find: (hash) => whenUnavailable(findKey(store, hash), () => 'unavailable'),
   };
 }
 
@@ -20,19 +16,15 @@ export function storedKeys(store: Store): KeySource {
  * The usage in the store, kept under `digest` of a subject (32 bytes), so that no address lies there in the
  * clear.
  */
-export function storedUsage(
-  store: Store,
-  newUnitId: UnitIds,
-  digest: (subject: Uint8Array) => Uint8Array,
-): UsageSource {
+export function storedUsage(store: Store, digest: (subject: Uint8Array) => Uint8Array): UsageSource {
   return {
-    async load(subject) {
-      const found = await findUsage(store, digest(subject));
-      return found.kind === 'unavailable' ? 'unavailable' : found.value;
-    },
-    async add(subject, monthStartMs, characters) {
-      const total = await addUsage(store, newUnitId, digest(subject), { monthStartMs, characters });
-      return 'kind' in total ? 'unavailable' : total.characters;
+    load: (subject) => whenUnavailable(findUsage(store, digest(subject)), () => 'unavailable'),
+    add(subject, monthStartMs, characters) {
+      const total = addUsage(store, digest(subject), { monthStartMs, characters });
+      return whenUnavailable(
+        total.then((usage) => usage.characters),
+        () => 'unavailable',
+      );
     },
   };
 }
@@ -77,7 +69,8 @@ export class KeyChanges {
     this.looking = true;
     try {
       const { seen } = this;
-      await (seen === undefined ? this.begin() : this.goOn(seen));
+      const looked = seen === undefined ? this.begin() : this.goOn(seen);
+      await whenUnavailable(looked, () => undefined);
     } finally {
       this.looking = false;
     }
@@ -85,17 +78,15 @@ export class KeyChanges {
 
   private async begin(): Promise<void> {
     const last = await this.store.last('keyChanges');
-    if (last.kind === 'unavailable') return;
-    this.seen = last.value;
+    this.seen = last;
     this.watcher.allChanged();
   }
 
   private async goOn(seen: number): Promise<void> {
     const page = await this.store.read('keyChanges', { after: seen, limit: pageEntries });
-    if (page.kind === 'unavailable') return;
     // The rest would be told a page a look, later than within a second.
-    if (page.value.length === pageEntries) return this.begin();
-    for (const { value, position } of page.value) {
+    if (page.length === pageEntries) return this.begin();
+    for (const { value, position } of page) {
       this.watcher.changed(value);
       this.seen = position;
     }

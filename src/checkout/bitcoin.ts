@@ -6,11 +6,11 @@ import {
   insertOrder,
   nextAddressIndex,
   takeIndexes,
-  visitOpenOrders,
+  openOrders,
   type AddressIndex,
   type OrderRecord,
 } from '../store/orders.js';
-import type { Fence, Operation, Reading, Unavailable } from '../store/store.js';
+import { whenUnavailable, type Fence, type Operation } from '../store/store.js';
 import type { Account } from './addresses.js';
 import { draftOrder, newOrderId, type BookParts, type MadeOrder, type NewOrder } from './book.js';
 import type { Chain } from './chain.js';
@@ -65,7 +65,7 @@ export type BitcoinWish = Omit<
 >;
 
 /** What making an order came to. `rail busy`: as many as may be are not paid for. */
-export type BitcoinMade = MadeOrder | RailUnavailable | { readonly kind: 'rail busy' } | Unavailable;
+export type BitcoinMade = MadeOrder | RailUnavailable | { readonly kind: 'rail busy' };
 
 /** Orders that are not on disk yet, and what gives out their addresses. */
 interface Drafts {
@@ -82,6 +82,8 @@ interface Waiting {
   readonly settle: (made: BitcoinMade) => void;
   readonly fail: (error: unknown) => void;
 }
+
+const storeDown = { ready: false, reason: 'The store is not available.' } as const;
 
 /** The rail of one process. */
 export class Bitcoin {
@@ -102,9 +104,9 @@ export class Bitcoin {
     }
     const node = await this.nodeCheck();
     if (!node.ready) return node;
-    const room = await this.room(1);
-    if (room.kind === 'unavailable') return { ready: false, reason: 'The store is not available.' };
-    return room.value > 0 ? { ready: true } : { ready: false, reason: tooManyUnpaid };
+    const room = await whenUnavailable(this.room(1), () => undefined);
+    if (room === undefined) return storeDown;
+    return room > 0 ? { ready: true } : { ready: false, reason: tooManyUnpaid };
   }
 
   /**
@@ -113,9 +115,9 @@ export class Bitcoin {
    */
   async begin(): Promise<0 | undefined> {
     if (this.begun) return 0;
-    const begun = await beginAccount(this.parts);
-    if (begun.kind !== 'begun') {
-      if (begun.kind === 'failed') this.unusable(begun.reason);
+    const begun = await whenUnavailable(beginAccount(this.parts), () => undefined);
+    if (begun?.kind !== 'begun') {
+      if (begun !== undefined) this.unusable(begun.reason);
       return undefined;
     }
     this.begun = true;
@@ -159,14 +161,18 @@ export class Bitcoin {
    * how many; undefined: the store or the node does not answer, or the fence's lease has another holder.
    */
   async reconcile(fence?: Fence, lastMs?: number): Promise<number | undefined> {
+    return whenUnavailable(this.lookUpAll(fence, lastMs), () => undefined);
+  }
+
+  private async lookUpAll(fence?: Fence, lastMs?: number): Promise<number | undefined> {
     let looked = 0;
     const nowMs = this.parts.clock.wallMs();
-    const failed = await visitOpenOrders(this.parts.store, 'btc', async (order) => {
-      if (lastMs !== undefined && !isDue(order, lastMs, nowMs)) return undefined;
+    for await (const order of openOrders(this.parts.store, 'btc')) {
+      if (lastMs !== undefined && !isDue(order, lastMs, nowMs)) continue;
       looked += 1;
-      return this.lookUp(order, fence);
-    });
-    return failed === undefined ? looked : undefined;
+      if (!(await this.lookUp(order, fence))) return undefined;
+    }
+    return looked;
   }
 
   /** Whether the node tells of payments by itself. */
@@ -206,31 +212,28 @@ export class Bitcoin {
   /** Undefined once the store knows where the account's addresses stand, else a sentence for the buyer. */
   private async readBegun(): Promise<string | undefined> {
     const { store, account } = this.parts;
-    const index = await nextAddressIndex(store, account.digest);
-    if (index.kind === 'unavailable') return 'The store is not available.';
-    this.begun = index.value.bytes !== undefined;
+    const index = await whenUnavailable(nextAddressIndex(store, account.digest), () => undefined);
+    if (index === undefined) return storeDown.reason;
+    this.begun = index.bytes !== undefined;
     return this.begun ? undefined : stillSearching;
   }
 
   /** Makes orders in one unit; fewer than wished where the limit of unpaid ones is reached. */
   private async makeGroup(wishes: readonly BitcoinWish[]): Promise<readonly BitcoinMade[]> {
-    const { store, account, newUnitId } = this.parts;
+    const { store, account } = this.parts;
     let skipped = 0;
     for (;;) {
       const index = await nextAddressIndex(store, account.digest);
-      if (index.kind === 'unavailable') return wishes.map(() => index);
-      if (index.value.bytes === undefined) {
+      if (index.bytes === undefined) {
         return wishes.map(() => ({ kind: 'rail unavailable', reason: stillSearching }) as const);
       }
       const room = await this.room(wishes.length);
-      if (room.kind === 'unavailable') return wishes.map(() => room);
-      if (room.value === 0) return [];
-      const drafts = await this.drafts(wishes.slice(0, room.value), index.value, index.value.next + skipped);
+      if (room === 0) return [];
+      const drafts = await this.drafts(wishes.slice(0, room), index, index.next + skipped);
       if (drafts.kind !== 'drafts') return wishes.map(() => drafts);
       const { made, step } = drafts;
       const operations = [step, ...made.flatMap(({ order }) => insertOrder(order))];
-      const outcome = await store.commit({ id: newUnitId(), operations });
-      if (outcome.kind === 'unavailable') return wishes.map(() => outcome);
+      const outcome = await store.commit(operations);
       if (outcome.kind === 'done') {
         this.reportPassedOver(drafts);
         return made;
@@ -279,11 +282,10 @@ export class Bitcoin {
    * How many more unpaid orders there may be. It is exact over all processes: orders are written with the
    * step of the index, so that none can come between this count and a unit that finds the index as before.
    */
-  private async room(wished: number): Promise<Reading<number>> {
+  private async room(wished: number): Promise<number> {
     const { store, maxUnpaidOrders: most } = this.parts;
-    if (most === 0) return { kind: 'read', value: wished };
-    const unpaid = await countUnpaid(store, 'btc', most);
-    return unpaid.kind === 'unavailable' ? unpaid : { kind: 'read', value: most - unpaid.value };
+    if (most === 0) return wished;
+    return most - (await countUnpaid(store, 'btc', most));
   }
 
   private draft(wish: BitcoinWish, index: number, createdHeight: number): MadeOrder {
@@ -322,13 +324,14 @@ export class Bitcoin {
     await done;
   }
 
-  private async lookUp(order: OrderRecord, fence?: Fence): Promise<Unavailable | undefined> {
-    const outcome = await lookUpOrder({ ...this.parts, ...(fence === undefined ? {} : { fence }) }, order);
-    if (outcome.kind === 'unavailable') return outcome;
-    if (outcome.kind !== 'failed') return undefined;
+  /** Looks an order up; false: the node, or the store, does not answer, or the lease has another holder. */
+  private async lookUp(order: OrderRecord, fence?: Fence): Promise<boolean> {
+    const looked = lookUpOrder({ ...this.parts, ...(fence === undefined ? {} : { fence }) }, order);
+    const outcome = await whenUnavailable(looked, () => undefined);
+    if (outcome?.kind !== 'failed') return outcome !== undefined;
     this.parts.log.warn({ reason: outcome.reason }, 'the Bitcoin node cannot be used');
     // Time passes all the same; but nobody knows what was paid meanwhile.
-    return { kind: 'unavailable', reason: outcome.reason };
+    return false;
   }
 
   /** Tells the operator the reason, and the buyer that there is one. */
@@ -344,12 +347,11 @@ export class Bitcoin {
     if (network.value !== account.network) {
       return { ready: false, reason: `The Bitcoin node is on ${network.value}, not on ${account.network}.` };
     }
-    const index = await nextAddressIndex(store, account.digest);
-    if (index.kind === 'unavailable') return { ready: false, reason: 'The store is not available.' };
-    const fresh = await freshIndexes(this.parts, index.value.next, 1);
+    const index = await whenUnavailable(nextAddressIndex(store, account.digest), () => undefined);
+    if (index === undefined) return storeDown;
+    const fresh = await freshIndexes(this.parts, index.next, 1);
     if (fresh.kind === 'answer') return { ready: true };
-    const { reason } =
-      fresh.kind === 'failed' ? this.unusable(fresh.reason) : this.exhausted(index.value.next);
+    const { reason } = fresh.kind === 'failed' ? this.unusable(fresh.reason) : this.exhausted(index.next);
     return { ready: false, reason };
   }
 }

@@ -1,13 +1,11 @@
 /** The on-chain endpoints (contract, Checkout): order, poll, QR code. */
 import { toString as qrCode } from 'qrcode';
 import type { Tiers } from '../access/tiers.js';
-import { storeUnavailable } from '../contract/answer.js';
 import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
 import type { BitcoinOrder, BitcoinOrderCreated } from '../contract/bitcoin.js';
 import type { CreateOrderRequest } from '../contract/orders.js';
 import type { Problem } from '../contract/problem.js';
 import { findOrder, type OrderRecord } from '../store/orders.js';
-import type { Reading } from '../store/store.js';
 import { bip21 } from './addresses.js';
 import {
   checkoutAnswer,
@@ -86,7 +84,6 @@ export function createBitcoinOrder({ bitcoin, tiers }: BitcoinRoutesParts): Hand
     });
     if (made.kind === 'rail unavailable') return railUnavailable(made.reason);
     if (made.kind === 'rail busy') return railBusy();
-    if (made.kind === 'unavailable') return storeUnavailable();
     const order = { kind: 'polled', order: made.order, apiKey: null, keyStatus: 'none' } as const;
     const body: BitcoinOrderCreated = {
       ...answerOf(order),
@@ -104,10 +101,10 @@ const idForm = /^[a-z2-7]{26}$/;
 async function storedOrder(
   { store }: BitcoinRoutesParts,
   request: RouteRequest,
-): Promise<Reading<OrderRecord | undefined>> {
+): Promise<OrderRecord | undefined> {
   const id = request.path['order_id'] ?? '';
   const found = await findOrder(store, idForm.test(id) ? id : '');
-  return found.kind === 'read' && found.value?.rail !== 'btc' ? { kind: 'read', value: undefined } : found;
+  return found?.rail === 'btc' ? found : undefined;
 }
 
 /** Polls an order, and hands out its key to the first poll after it is confirmed. */
@@ -127,9 +124,8 @@ export function bitcoinOrder(parts: BitcoinRoutesParts): Handler {
 export function bitcoinQr(parts: BitcoinRoutesParts): Handler {
   return async (request): Promise<Answer> => {
     const found = await storedOrder(parts, request);
-    if (found.kind === 'unavailable') return storeUnavailable();
-    if (found.value === undefined) return orderNotFound();
-    if (isPaid(found.value)) return orderPaid();
-    return svgAnswer(await qrCode(paymentUri(found.value), qrOptions));
+    if (found === undefined) return orderNotFound();
+    if (isPaid(found)) return orderPaid();
+    return svgAnswer(await qrCode(paymentUri(found), qrOptions));
   };
 }

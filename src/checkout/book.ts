@@ -16,8 +16,7 @@ import {
   type OrderOutcome,
   type OrderRecord,
 } from '../store/orders.js';
-import type { Fence, Operation, Reading, Store, Unavailable } from '../store/store.js';
-import type { UnitIds } from '../store/unitId.js';
+import type { Fence, Operation, Store } from '../store/store.js';
 import type { Clock } from '../system/clock.js';
 import { secretId, type MasterSecrets } from '../system/masterSecret.js';
 import type { Randomness } from '../system/randomness.js';
@@ -36,7 +35,6 @@ import {
 /** What the book is kept with. */
 export interface BookParts {
   readonly store: Store;
-  readonly newUnitId: UnitIds;
   readonly clock: Pick<Clock, 'wallMs'>;
   readonly randomness: Randomness;
   readonly secrets: MasterSecrets;
@@ -128,11 +126,9 @@ export function draftOrder(
 export async function makeOrder(
   parts: BookParts,
   wish: NewOrder,
-): Promise<MadeOrder | { readonly kind: 'taken' } | Unavailable> {
+): Promise<MadeOrder | { readonly kind: 'taken' }> {
   const made = draftOrder(parts, wish);
-  const unit = { id: parts.newUnitId(), operations: insertOrder(made.order) };
-  const outcome = await parts.store.commit(unit);
-  if (outcome.kind === 'unavailable') return outcome;
+  const outcome = await parts.store.commit(insertOrder(made.order));
   return outcome.kind === 'done' ? made : { kind: 'taken' };
 }
 
@@ -263,19 +259,18 @@ async function keyChange(
   record: OrderRecord,
   effect: KeyEffect | undefined,
   nowMs: number,
-): Promise<Reading<{ readonly keyId: string | null; readonly change: Pick<OrderChange, 'mint' | 'key'> }>> {
+): Promise<{ readonly keyId: string | null; readonly change: Pick<OrderChange, 'mint' | 'key'> }> {
   const { keyId } = record;
-  if (effect === undefined) return { kind: 'read', value: { keyId, change: {} } };
+  if (effect === undefined) return { keyId, change: {} };
   if (effect.kind === 'mint') {
     const made = mint(parts, record, nowMs);
-    return { kind: 'read', value: { keyId: made.id, change: { mint: made } } };
+    return { keyId: made.id, change: { mint: made } };
   }
   const found = await findKeyById(parts.store, keyId ?? '');
-  if (found.kind === 'unavailable') return found;
-  if (found.value === undefined) throw new Error(`The key of order ${record.id} is not there`);
-  const to = changedKey(found.value, effect, nowMs);
-  const change = to === undefined ? {} : { key: { from: found.value, to } };
-  return { kind: 'read', value: { keyId, change } };
+  if (found === undefined) throw new Error(`The key of order ${record.id} is not there`);
+  const to = changedKey(found, effect, nowMs);
+  const change = to === undefined ? {} : { key: { from: found, to } };
+  return { keyId, change };
 }
 
 /** The entry of the ledger that a change of state makes; undefined where no money moved. */
@@ -302,7 +297,7 @@ export function happen(
   event: OrderEvent,
   along?: Along,
 ): Promise<OrderOutcome> {
-  return changeOrder(parts.store, parts.newUnitId, id, decision(parts, event, along), parts.fence);
+  return changeOrder(parts.store, id, decision(parts, event, along), parts.fence);
 }
 
 /**
@@ -318,11 +313,10 @@ export async function happenSince(
   const decide = decision(parts, event, undefined);
   const outcome = await changeOrder(
     parts.store,
-    parts.newUnitId,
     asked.id,
     async (record) => {
       moved = sameOrder(record, asked) ? undefined : record;
-      return moved === undefined ? decide(record) : { kind: 'read', value: undefined };
+      return moved === undefined ? decide(record) : undefined;
     },
     parts.fence,
   );
@@ -334,7 +328,7 @@ function decision(
   parts: BookParts,
   event: OrderEvent,
   along: Along | undefined,
-): (record: OrderRecord) => Promise<Reading<OrderChange | undefined>> {
+): (record: OrderRecord) => Promise<OrderChange | undefined> {
   return async (record) => {
     const nowMs = Math.floor(parts.clock.wallMs());
     const before = stateOf(record);
@@ -342,14 +336,13 @@ function decision(
     along?.told?.(effect);
     const also = along?.also(record) ?? [];
     const stays = after === before && record.open === isOpen(before, nowMs);
-    if (stays && along === undefined) return { kind: 'read', value: undefined };
+    if (stays && along === undefined) return undefined;
     const key = await keyChange(parts, record, effect, nowMs);
-    if (key.kind === 'unavailable') return key;
-    const { keyId, change } = key.value;
+    const { keyId, change } = key;
     const ledger = ledgerOf(before, after, record.id, nowMs);
     const reference = along?.reference ?? record.reference;
     const to = { ...withState(record, after, nowMs), keyId, reference };
-    return { kind: 'read', value: { to, also, ...change, ...(ledger === undefined ? {} : { ledger }) } };
+    return { to, also, ...change, ...(ledger === undefined ? {} : { ledger }) };
   };
 }
 
@@ -404,40 +397,33 @@ function keyStatusOf(
   return order.key === 'active' && !isOpen ? 'claim_required' : 'none';
 }
 
-async function shown(parts: BookParts, order: OrderRecord, wish: PollWish): Promise<Polled | Unavailable> {
+async function shown(parts: BookParts, order: OrderRecord, wish: PollWish): Promise<Polled> {
   const key = await findKeyById(parts.store, order.keyId ?? '');
-  if (key.kind === 'unavailable') return key;
-  return { kind: 'polled', order, apiKey: null, keyStatus: keyStatusOf(parts, order, key.value, wish) };
+  return { kind: 'polled', order, apiKey: null, keyStatus: keyStatusOf(parts, order, key, wish) };
 }
 
 /**
  * Shows an order to a poll and, to one of any number of first polls, hands out its key: the seed is erased on
  * disk before this resolves, so that nobody can derive the key again.
  */
-export async function poll(
-  parts: BookParts,
-  order: OrderRecord,
-  wish: PollWish,
-): Promise<Polled | Unavailable> {
+export async function poll(parts: BookParts, order: OrderRecord, wish: PollWish): Promise<Polled> {
   const claims = wish.mayAct && wish.claim !== '' && !order.claimed && isClaim(order, wish.claim);
   if (!claims && !reveals(order, wish)) return shown(parts, order, wish);
   const raw: { key: string | null } = { key: null };
-  const outcome = await changeOrder(parts.store, parts.newUnitId, order.id, async (record) => {
+  const outcome = await changeOrder(parts.store, order.id, async (record) => {
     raw.key = null;
     const claimed = record.claimed || claims;
     if (reveals(record, wish)) {
       const key = await findKeyById(parts.store, record.keyId ?? '');
-      if (key.kind === 'unavailable') return key;
       // One that the operator ended is not handed out.
-      if (key.value?.status === 'active' && !isLate(parts, key.value, wish)) {
+      if (key?.status === 'active' && !isLate(parts, key, wish)) {
         raw.key = rawKeyOf(parts, record);
-        return { kind: 'read', value: { to: { ...revealed(parts, record), claimed } } };
+        return { to: { ...revealed(parts, record), claimed } };
       }
     }
-    if (claimed === record.claimed) return { kind: 'read', value: undefined };
-    return { kind: 'read', value: { to: { ...record, claimed } } };
+    if (claimed === record.claimed) return undefined;
+    return { to: { ...record, claimed } };
   });
-  if (outcome.kind === 'unavailable') return outcome;
   if (outcome.kind === 'absent') throw new Error(`Order ${order.id} is gone`);
   if (raw.key === null) return shown(parts, outcome.order, wish);
   return { kind: 'polled', order: outcome.order, apiKey: raw.key, keyStatus: 'revealed_now' };
@@ -480,8 +466,7 @@ export type Reissued =
   /** There is no such order, or the claim token is not its: it is not told which. */
   | { readonly kind: 'absent' }
   /** It has no key that is in use: it is not paid for, or its key was suspended or ended. */
-  | { readonly kind: 'without key'; readonly order: OrderRecord }
-  | Unavailable;
+  | { readonly kind: 'without key'; readonly order: OrderRecord };
 
 /**
  * Ends the key of an order whose maker lost it, proven by the claim token, and makes another with the same
@@ -490,26 +475,25 @@ export type Reissued =
 export async function reissueOrderKey(parts: BookParts, orderId: string, claim: string): Promise<Reissued> {
   const made: { key?: KeyRecord; rawKey?: string } = {};
   let refusal: Reissued | undefined;
-  const outcome = await changeOrder(parts.store, parts.newUnitId, orderId, async (record) => {
+  const outcome = await changeOrder(parts.store, orderId, async (record) => {
     refusal = undefined;
     const found = await findKeyById(parts.store, record.keyId ?? '');
-    if (found.kind === 'unavailable') return found;
     if (!isClaim(record, claim)) refusal = { kind: 'absent' };
-    else if (record.key !== 'active' || found.value?.status !== 'active') {
+    else if (record.key !== 'active' || found?.status !== 'active') {
       refusal = { kind: 'without key', order: record };
     }
-    if (refusal !== undefined || found.value === undefined) return { kind: 'read', value: undefined };
+    if (refusal !== undefined || found === undefined) return undefined;
     const nowMs = Math.floor(parts.clock.wallMs());
     const next = { ...record, keyGeneration: record.keyGeneration + 1, seed: parts.randomness(32) };
     made.rawKey = rawKeyOf(parts, next);
-    const { expiresAtMs } = found.value;
+    const { expiresAtMs } = found;
     made.key = { ...keyRecord(parts, next, made.rawKey, nowMs), expiresAtMs };
     const ended = { status: 'revoked', reason: `replaced by ${made.key.id}`, changedAtMs: nowMs } as const;
     const to: OrderRecord = { ...revealed(parts, next), keyId: made.key.id, revealedAtMs: nowMs };
-    const key = { from: found.value, to: { ...found.value, ...ended } };
-    return { kind: 'read', value: { to, mint: made.key, key } };
+    const key = { from: found, to: { ...found, ...ended } };
+    return { to, mint: made.key, key };
   });
-  if (outcome.kind === 'unavailable' || outcome.kind === 'absent') return outcome;
+  if (outcome.kind === 'absent') return outcome;
   if (refusal !== undefined) return refusal;
   const { key, rawKey } = made;
   if (key === undefined || rawKey === undefined) throw new Error('A key was made anew by nothing');

@@ -21,7 +21,7 @@ import {
 } from '../store/cardEvents.js';
 import { findOrderAt, insertOrder, type OrderRecord } from '../store/orders.js';
 import { ratesSince } from '../store/rates.js';
-import type { Operation, Reading, Unavailable } from '../store/store.js';
+import type { Operation } from '../store/store.js';
 import type { Clock } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 import { centsAskedFor, draftOrder, happen, makeOrder, newOrderId } from './book.js';
@@ -72,7 +72,13 @@ export interface MadeCardOrder extends Omit<MadeOrder, 'kind'> {
 
 /** What an event came to. */
 export type Settled =
-  { readonly kind: 'settled'; readonly result: CardWebhookResponse['result'] } | Unavailable;
+  { readonly kind: 'settled'; readonly result: CardWebhookResponse['result'] } | Unanswered;
+
+/** Stripe does not answer a question about an event: nothing took effect, and the event comes again. */
+interface Unanswered {
+  readonly kind: 'unanswered';
+  readonly reason: string;
+}
 
 function settled(result: CardWebhookResponse['result']): Settled {
   return { kind: 'settled', result };
@@ -103,7 +109,7 @@ export class Card {
   }
 
   /** Makes a session and the order for it, which is on disk before the buyer learns where to pay. */
-  async create(wish: CardWish): Promise<MadeCardOrder | RailUnavailable | Unavailable> {
+  async create(wish: CardWish): Promise<MadeCardOrder | RailUnavailable> {
     const { stripe, tiers, rates, publicUrl, clock, randomness, log } = this.parts;
     const ready = await this.check();
     if (!ready.ready) return { kind: 'rail unavailable', reason: ready.reason };
@@ -143,8 +149,7 @@ export class Card {
     if (subject.kind === 'other') return this.note(event, '', 'ignored', null);
     const about = subject.kind === 'session' ? subject.session.id : subject.intent;
     const seen = await findCardEvent(this.parts.store, event.id);
-    if (seen.kind === 'unavailable') return seen;
-    if (seen.value !== undefined) return this.again(subject);
+    if (seen !== undefined) return this.again(subject);
     if (event.live !== this.parts.stripe.live) {
       const reason = `The event is of ${event.live ? 'live' : 'test'} mode, the server's key is not.`;
       return this.note(event, about, 'mismatch', reason);
@@ -157,8 +162,8 @@ export class Card {
   /** An event once more: what it let go of before the answer was lost is let go of now. */
   private async again(subject: Exclude<CardSubject, { kind: 'other' }>): Promise<Settled> {
     const intent = subject.kind === 'session' ? subject.session.intent : subject.intent;
-    const failed = await this.applyHeld(intent);
-    return failed ?? settled('duplicate');
+    await this.applyHeld(intent);
+    return settled('duplicate');
   }
 
   private record(
@@ -178,12 +183,11 @@ export class Card {
     reason: string | null,
     more: readonly Operation[] = [],
   ): Promise<Settled> {
-    const { store, newUnitId, log } = this.parts;
+    const { store, log } = this.parts;
     const record = this.record(event, about, result, reason);
     if (reason !== null) log.error({ event: event.id, about, reason }, 'a card payment gave no key');
     const operations = [insertCardEvent(record), putLastEvent(record.atMs), ...more];
-    const outcome = await store.commit({ id: newUnitId(), operations });
-    if (outcome.kind === 'unavailable') return outcome;
+    const outcome = await store.commit(operations);
     return settled(outcome.kind === 'conflict' ? 'duplicate' : result);
   }
 
@@ -192,14 +196,12 @@ export class Card {
     { what, session }: Extract<CardSubject, { kind: 'session' }>,
   ): Promise<Settled> {
     const { store } = this.parts;
-    const found = await findOrderAt(store, 'card', session.id);
-    if (found.kind === 'unavailable') return found;
-    let order = found.value;
+    let order = await findOrderAt(store, 'card', session.id);
     const paid = what === 'paid later' || (what === 'completed' && session.payment !== 'unpaid');
     if (order === undefined) {
       if (!paid) return this.note(event, session.id, 'ignored', null);
       const adopted = await this.adopt(session);
-      if (adopted.kind === 'unavailable') return adopted;
+      if (adopted.kind === 'unanswered') return adopted;
       if (adopted.kind === 'mismatch') return this.note(event, session.id, 'mismatch', adopted.reason);
       ({ order } = adopted);
     }
@@ -217,8 +219,8 @@ export class Card {
       },
       session.intent,
     );
-    if (result.kind === 'unavailable') return result;
-    return (await this.applyHeld(session.intent)) ?? result;
+    await this.applyHeld(session.intent);
+    return result;
   }
 
   private unpaid(event: CardEvent, order: OrderRecord, what: string): Promise<Settled> {
@@ -246,9 +248,9 @@ export class Card {
   ): Promise<
     | { readonly kind: 'adopted'; readonly order: OrderRecord }
     | { readonly kind: 'mismatch'; readonly reason: string }
-    | Unavailable
+    | Unanswered
   > {
-    const { store, newUnitId, tiers } = this.parts;
+    const { store, tiers } = this.parts;
     const meant = await this.tierOf(session);
     if ('kind' in meant) return meant;
     const { tier, cents } = meant;
@@ -257,14 +259,12 @@ export class Card {
       ...{ email: null, source: null, segment: null, campaign: null, eventId: null, place: session.id },
       ...this.fixed(),
     });
-    const outcome = await store.commit({ id: newUnitId(), operations: insertOrder(made.order) });
-    if (outcome.kind === 'unavailable') return outcome;
+    const outcome = await store.commit(insertOrder(made.order));
     if (outcome.kind === 'done') return { kind: 'adopted', order: made.order };
     // Another event of the same session was first.
     const found = await findOrderAt(store, 'card', session.id);
-    if (found.kind === 'unavailable') return found;
-    if (found.value === undefined) throw new Error('An order conflicts with one that is not there');
-    return { kind: 'adopted', order: found.value };
+    if (found === undefined) throw new Error('An order conflicts with one that is not there');
+    return { kind: 'adopted', order: found };
   }
 
   /** The tier that a session made elsewhere is for, and the cents that it must have paid. */
@@ -273,7 +273,7 @@ export class Card {
   ): Promise<
     | { readonly tier: Tier; readonly cents: number }
     | { readonly kind: 'mismatch'; readonly reason: string }
-    | Unavailable
+    | Unanswered
   > {
     const mismatch = (reason: string) => ({ kind: 'mismatch', reason }) as const;
     if (session.currency !== 'usd') return mismatch(otherCurrency(session));
@@ -281,7 +281,7 @@ export class Card {
     if (Object.keys(this.parts.prices).length > 0) {
       const prices = await this.parts.stripe.pricesOf(session.id);
       // Not a mismatch: the event comes again.
-      if (prices.kind === 'failed') return { kind: 'unavailable', reason: prices.reason };
+      if (prices.kind === 'failed') return { kind: 'unanswered', reason: prices.reason };
       const [price = '', ...more] = prices.value;
       const tier = this.parts.prices[price];
       if (tier === undefined || more.length > 0) {
@@ -293,21 +293,19 @@ export class Card {
     if (tier === undefined)
       return mismatch('No order has this session, and it names no tier in metadata.tier.');
     const inForce = await this.pricesInForce(tier, session.createdAtMs);
-    if (inForce.kind === 'unavailable') return inForce;
-    return inForce.value.includes(total)
+    return inForce.includes(total)
       ? { tier, cents: Number(total) }
       : mismatch(`It paid ${total} cents, which was no price of ${tier} while it could be paid.`);
   }
 
   /** Prices of a tier in cents that were in force since a session was made. */
-  private async pricesInForce(tier: Tier, fromMs: number): Promise<Reading<readonly bigint[]>> {
+  private async pricesInForce(tier: Tier, fromMs: number): Promise<readonly bigint[]> {
     const { store, rates, tiers } = this.parts;
     const kept = await ratesSince(store, fromMs - quotedMs, longestAgeMs);
-    if (kept.kind === 'unavailable') return kept;
     const now = await rates.current();
-    const all = 'reason' in now ? kept.value : [...kept.value, now.cents];
+    const all = 'reason' in now ? kept : [...kept, now.cents];
     const sat = BigInt(tiers[tier].price_sat);
-    return { kind: 'read', value: all.map((rate) => centsOf(sat, rate, BigInt(tiers.surcharge_bps))) };
+    return all.map((rate) => centsOf(sat, rate, BigInt(tiers.surcharge_bps)));
   }
 
   private async settleIntent(
@@ -316,14 +314,12 @@ export class Card {
   ): Promise<Settled> {
     const { store } = this.parts;
     const order = await findOrderOfIntent(store, subject.intent);
-    if (order.kind === 'unavailable') return order;
-    if (order.value !== undefined)
-      return this.happen(event, order.value, subject.intent, orderEvent(subject));
+    if (order !== undefined) return this.happen(event, order, subject.intent, orderEvent(subject));
     const held = holdEvent(subject.intent, event.id, JSON.stringify(heldOf(event, subject)));
     const noted = await this.note(event, subject.intent, 'recorded', null, [held]);
-    if (noted.kind === 'unavailable') return noted;
     // The order may have become known meanwhile; whoever sees it later lets go of what is held.
-    return (await this.applyHeld(subject.intent)) ?? noted;
+    await this.applyHeld(subject.intent);
+    return noted;
   }
 
   /** Lets an event happen to its order, with the note that it was seen. */
@@ -346,41 +342,31 @@ export class Card {
         return [insertCardEvent(note), putLastEvent(note.atMs), ...bind, ...marks];
       },
     });
-    if (outcome.kind === 'unavailable') return outcome;
     // The event was seen meanwhile; or its dispute ended before it began, and it changes nothing.
     if (outcome.kind === 'refused') return this.note(event, about, 'recorded', null);
     return settled(resultOf(what, effect));
   }
 
   /** Lets the events happen that came before the order of their payment intent was known. */
-  private async applyHeld(intent: string | null): Promise<Unavailable | undefined> {
-    if (intent === null) return undefined;
+  private async applyHeld(intent: string | null): Promise<void> {
+    if (intent === null) return;
     const { store } = this.parts;
     const order = await findOrderOfIntent(store, intent);
-    if (order.kind === 'unavailable') return order;
-    if (order.value === undefined) return undefined;
+    if (order === undefined) return;
     const held = await heldEvents(store, intent);
-    if (held.kind === 'unavailable') return held;
-    const inOrder = held.value
+    const inOrder = held
       .map((each) => ({ each, event: JSON.parse(each.json) as Held }))
       .sort((left, right) => left.event.createdAtMs - right.event.createdAtMs);
-    for (const { each, event } of inOrder) {
-      const failed = await this.applyOne(order.value, each, event);
-      if (failed !== undefined) return failed;
-    }
-    return undefined;
+    for (const { each, event } of inOrder) await this.applyOne(order, each, event);
   }
 
-  private async applyOne(order: OrderRecord, each: HeldEvent, held: Held): Promise<Unavailable | undefined> {
+  private async applyOne(order: OrderRecord, each: HeldEvent, held: Held): Promise<void> {
     const subject = subjectOf(held);
     const also = (): Operation[] => [releaseHeld(each), ...marksOf(subject)];
     const outcome = await happen(this.parts, order.id, orderEvent(subject), { also });
-    if (outcome.kind === 'unavailable') return outcome;
-    if (outcome.kind !== 'refused') return undefined;
+    if (outcome.kind !== 'refused') return;
     // Another let go of it; or its dispute ended before it began, and it changes nothing.
-    const { store, newUnitId } = this.parts;
-    const released = await store.commit({ id: newUnitId(), operations: [releaseHeld(each)] });
-    return released.kind === 'unavailable' ? released : undefined;
+    await this.parts.store.commit([releaseHeld(each)]);
   }
 }
 

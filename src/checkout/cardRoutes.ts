@@ -1,6 +1,5 @@
 /** The card endpoints (contract, Checkout and Events): session, status, webhook, pickup, success page. */
 import type { Tiers } from '../access/tiers.js';
-import { storeUnavailable } from '../contract/answer.js';
 import {
   cardStatusDefaults,
   type CardOrderCreated,
@@ -9,12 +8,12 @@ import {
   type CardWebhookResponse,
   type CardWebhookStatusResponse,
 } from '../contract/card.js';
+import { storeUnavailable } from '../contract/answer.js';
 import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
 import type { CreateOrderRequest } from '../contract/orders.js';
 import type { Tier } from '../contract/pricing.js';
 import { lastEventMs } from '../store/cardEvents.js';
-import { findOrderAt, type OrderRecord } from '../store/orders.js';
-import type { Reading } from '../store/store.js';
+import { findOrderAt } from '../store/orders.js';
 import type { Clock } from '../system/clock.js';
 import {
   checkoutAnswer,
@@ -30,6 +29,7 @@ import { readCardEvent } from './cardEvents.js';
 import { fiatPrice } from './pricing.js';
 import type { Rates } from './rates.js';
 import { verifiedEvent } from './stripe.js';
+import { whenUnavailable } from '../store/store.js';
 
 /** What the endpoints are made of. */
 export interface CardRoutesParts extends BookParts {
@@ -57,7 +57,6 @@ export function createCardOrder({ card }: CardRoutesParts): Handler<CreateOrderR
       eventId: input.event_id ?? null,
     });
     if (made.kind === 'rail unavailable') return railUnavailable(made.reason);
-    if (made.kind === 'unavailable') return storeUnavailable();
     const { order, claimToken, url } = made;
     const body: CardOrderCreated = {
       order_id: order.id,
@@ -125,7 +124,7 @@ export function cardWebhook(parts: CardRoutesParts): Handler {
     // Stripe's, but of another shape (thin events, say): sent again it would be no other.
     if (event === undefined) return taken('ignored');
     const settled = await card.settle(event);
-    return settled.kind === 'unavailable' ? storeUnavailable() : taken(settled.result);
+    return settled.kind === 'unanswered' ? storeUnavailable() : taken(settled.result);
   };
 }
 
@@ -133,13 +132,12 @@ export function cardWebhook(parts: CardRoutesParts): Handler {
 export function cardWebhookStatus({ store, card, webhookSecrets }: CardRoutesParts): Handler {
   return async () => {
     const last = await lastEventMs(store);
-    if (last.kind === 'unavailable') return storeUnavailable();
     const ready = card !== undefined && webhookSecrets.length > 0;
     const missing = card === undefined ? notConfigured : 'The webhook has no secret.';
     const body: CardWebhookStatusResponse = {
       configured: ready,
       secrets: webhookSecrets.length,
-      last_event_at: last.value === undefined ? null : new Date(last.value).toISOString(),
+      last_event_at: last === undefined ? null : new Date(last).toISOString(),
       ready,
       reason: ready ? null : missing,
     };
@@ -186,12 +184,11 @@ async function pickUp(
   parts: CardRoutesParts,
   request: RouteRequest,
   session: string,
-): Promise<Reading<Polled | undefined>> {
-  if (!sessionForm.test(session)) return { kind: 'read', value: undefined };
-  const found: Reading<OrderRecord | undefined> = await findOrderAt(parts.store, 'card', session);
-  if (found.kind === 'unavailable' || found.value === undefined) return found as Reading<undefined>;
-  const polled = await poll(parts, found.value, pollWish(request, { claimRequired: false }));
-  return polled.kind === 'unavailable' ? polled : { kind: 'read', value: polled };
+): Promise<Polled | undefined> {
+  if (!sessionForm.test(session)) return undefined;
+  const found = await findOrderAt(parts.store, 'card', session);
+  if (found === undefined) return undefined;
+  return poll(parts, found, pollWish(request, { claimRequired: false }));
 }
 
 /** Shows a session's order, and hands out its key to the first poll after it was paid. */
@@ -200,8 +197,7 @@ export function cardOrder(parts: CardRoutesParts): Handler {
     const session = request.path['session_id'] ?? '';
     if (!sessionForm.test(session)) return orderNotFound();
     const polled = await pickUp(parts, request, session);
-    if (polled.kind === 'unavailable') return storeUnavailable();
-    return checkoutAnswer(200, pickupOf(session, polled.value));
+    return checkoutAnswer(200, pickupOf(session, polled));
   };
 }
 
@@ -220,9 +216,9 @@ export type PickUpCard = (request: RouteRequest, session: string) => Promise<Car
 /** Makes a {@link PickUpCard}. */
 export function pickUpCard(parts: CardRoutesParts): PickUpCard {
   return async (request, session) => {
-    const polled = await pickUp(parts, request, session);
-    if (polled.kind === 'unavailable') return undefined;
-    const revealedAtMs = polled.value?.order.revealedAtMs ?? null;
-    return { pickup: pickupOf(session, polled.value), revealedAtMs };
+    const picked = pickUp(parts, request, session).then((polled) => {
+      return { pickup: pickupOf(session, polled), revealedAtMs: polled?.order.revealedAtMs ?? null };
+    });
+    return whenUnavailable(picked, () => undefined);
   };
 }

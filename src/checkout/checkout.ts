@@ -4,7 +4,7 @@ import type { Handlers } from '../contract/routes.js';
 import type { Tier } from '../contract/pricing.js';
 import { keepLease } from '../store/leases.js';
 import { keepRate } from '../store/rates.js';
-import type { Fence } from '../store/store.js';
+import { whenUnavailable, type Fence } from '../store/store.js';
 import type { Clock, Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 import { readAccount, type Account } from './addresses.js';
@@ -152,13 +152,12 @@ export function openRails(parts: RailsParts): Rails | { readonly wrong: string }
 
 /** The card rail that the configuration names, and the rates that all prices are made of. */
 function openCard(parts: CheckoutParts): { readonly card: Card | undefined; readonly rates: Rates } {
-  const { configuration, clock, log, store, newUnitId, getPage: get } = parts;
+  const { configuration, clock, log, store, getPage: get } = parts;
   const { stripeSecretKey: secretKey, rateSource } = configuration;
   if (secretKey === null) return { card: undefined, rates: createRates(rateSource, { clock, get }) };
   const keep: RateParts['keep'] = (rate) => {
-    void keepRate(store, newUnitId, { ...rate, atMs: Math.floor(rate.atMs) }).then((failed) => {
-      if (failed !== undefined) log.warn({ reason: failed.reason }, 'a rate was not kept');
-    });
+    const kept = keepRate(store, { ...rate, atMs: Math.floor(rate.atMs) });
+    void whenUnavailable(kept, ({ message }) => log.warn({ reason: message }, 'a rate was not kept'));
   };
   const rates = createRates(rateSource, { clock, get, keep });
   const card = new Card({

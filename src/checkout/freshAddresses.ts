@@ -3,8 +3,7 @@
  * for, so an order gets an address without any history: an old payment must not pay for it.
  */
 import { nextAddressIndex, takeIndexes, type AddressIndex } from '../store/orders.js';
-import type { Reading, Store, Unavailable } from '../store/store.js';
-import type { UnitIds } from '../store/unitId.js';
+import type { Store } from '../store/store.js';
 import type { Account } from './addresses.js';
 import type { Chain, ChainAnswer, Failed } from './chain.js';
 
@@ -109,14 +108,13 @@ export interface Begun {
  * has a history or may have been shown.
  */
 export async function beginAccount(
-  parts: AccountOnChain & { readonly store: Store; readonly newUnitId: UnitIds },
-): Promise<Begun | Failed | Unavailable> {
-  const { store, account, chain, newUnitId } = parts;
+  parts: AccountOnChain & { readonly store: Store },
+): Promise<Begun | Failed> {
+  const { store, account, chain } = parts;
   let searched = false;
   for (;;) {
     const index = await nextAddressIndex(store, account.digest);
-    if (index.kind === 'unavailable') return index;
-    if (index.value.bytes !== undefined) return { kind: 'begun', index: index.value, searched };
+    if (index.bytes !== undefined) return { kind: 'begun', index, searched };
     const history = await searchHistory(parts, 0, () => undefined);
     if (history.kind === 'failed') return history;
     const unshown = await chain.firstUnshown?.();
@@ -124,26 +122,22 @@ export async function beginAccount(
     const highest = history.value.at(-1);
     const next = Math.max(highest === undefined ? 0 : highest + 1 + margin, unshown?.value ?? 0);
     const operations = [takeIndexes(account.digest, { bytes: undefined, passedOver: 0 }, next)];
-    const outcome = await store.commit({ id: newUnitId(), operations });
-    if (outcome.kind === 'unavailable') return outcome;
+    const outcome = await store.commit(operations);
     // After a conflict another process has begun: its index counts.
     searched = outcome.kind === 'done';
   }
 }
 
 /** Where the next order's address stands: a sentence for the operator. */
-export async function addressSentence(store: Store, account: Account): Promise<Reading<string>> {
-  const index = await nextAddressIndex(store, account.digest);
-  if (index.kind === 'unavailable') return index;
-  const { next, passedOver, bytes } = index.value;
+export async function addressSentence(store: Store, account: Account): Promise<string> {
+  const { next, passedOver, bytes } = await nextAddressIndex(store, account.digest);
   if (bytes === undefined) {
-    const value = 'No on-chain address was given out yet; the first start looks for earlier payments.';
-    return { kind: 'read', value };
+    return 'No on-chain address was given out yet; the first start looks for earlier payments.';
   }
   const past =
     passedOver === 0
       ? ''
       : ` ${passedOver === 1 ? 'One address was' : `${passedOver} addresses were`} passed over ` +
         'because of earlier payments.';
-  return { kind: 'read', value: `The next on-chain order gets the address of index ${next}.${past}` };
+  return `The next on-chain order gets the address of index ${next}.${past}`;
 }

@@ -2,8 +2,8 @@
 import { decode } from 'light-bolt11-decoder';
 import type { Clock } from '../system/clock.js';
 import type { Log } from '../system/log.js';
-import { visitOpenOrders, type OrderRecord } from '../store/orders.js';
-import type { Fence, Unavailable } from '../store/store.js';
+import { openOrders, type OrderRecord } from '../store/orders.js';
+import { whenUnavailable, type Fence } from '../store/store.js';
 import { happen, makeOrder, newOrderId, type BookParts, type MadeOrder, type NewOrder } from './book.js';
 import type { Lnd, LndFailure, NodeInfo } from './lnd.js';
 import type { RailCheck } from './rails.js';
@@ -93,7 +93,7 @@ export class Lightning {
   }
 
   /** Makes an invoice and the order for it; on disk when it resolves. */
-  async create(wish: LightningWish): Promise<MadeOrder | RailUnavailable | Unavailable> {
+  async create(wish: LightningWish): Promise<MadeOrder | RailUnavailable> {
     const ready = await this.canReceive(BigInt(wish.sat));
     if (!ready.ready) return { kind: 'rail unavailable', reason: ready.reason };
     const { lnd, network, randomness } = this.parts;
@@ -132,12 +132,16 @@ export class Lightning {
    * another holder by now.
    */
   async reconcile(fence?: Fence): Promise<number | undefined> {
+    return whenUnavailable(this.lookUpAll(fence), () => undefined);
+  }
+
+  private async lookUpAll(fence?: Fence): Promise<number | undefined> {
     let looked = 0;
-    const failed = await visitOpenOrders(this.parts.store, 'lightning', async (order) => {
+    for await (const order of openOrders(this.parts.store, 'lightning')) {
       looked += 1;
-      return this.lookUp(order, fence);
-    });
-    return failed === undefined ? looked : undefined;
+      if (!(await this.lookUp(order, fence))) return undefined;
+    }
+    return looked;
   }
 
   /** Looks an order up, unless that was just done; a node that does not answer changes nothing. */
@@ -149,21 +153,22 @@ export class Lightning {
       return;
     }
     for (const [id, { atMs }] of this.looking) if (nowMs - atMs >= lookedMs) this.looking.delete(id);
-    const done = this.lookUp(order);
+    const done = whenUnavailable(this.lookUp(order), () => false);
     this.looking.set(order.id, { atMs: nowMs, done });
     await done;
   }
 
-  private async lookUp(order: OrderRecord, fence?: Fence): Promise<Unavailable | undefined> {
+  /** Looks an order up; false: LND does not answer. */
+  private async lookUp(order: OrderRecord, fence?: Fence): Promise<boolean> {
     const answer = await this.parts.lnd.invoice(order.place);
     if (answer.kind === 'failed') {
       this.told(answer);
-      return answer.absent ? undefined : { kind: 'unavailable', reason: answer.reason };
+      return answer.absent;
     }
-    if (answer.value.state === 'open' || answer.value.state === 'accepted') return undefined;
+    if (answer.value.state === 'open' || answer.value.state === 'accepted') return true;
     const parts = { ...this.parts, ...(fence === undefined ? {} : { fence }) };
-    const outcome = await happen(parts, order.id, { kind: 'invoice', ...answer.value });
-    return outcome.kind === 'unavailable' ? outcome : undefined;
+    await happen(parts, order.id, { kind: 'invoice', ...answer.value });
+    return true;
   }
 
   private async look(): Promise<Liquidity> {

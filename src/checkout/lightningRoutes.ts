@@ -1,7 +1,6 @@
 /** The Lightning endpoints (contract, Checkout): order, capacity, poll, QR code. */
 import { toString as qrCode } from 'qrcode';
 import type { Tiers } from '../access/tiers.js';
-import { storeUnavailable } from '../contract/answer.js';
 import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
 import type {
   LightningCapacityResponse,
@@ -11,7 +10,6 @@ import type {
 import type { CreateOrderRequest } from '../contract/orders.js';
 import { tiers as tierNames } from '../contract/pricing.js';
 import { findOrderAt, type OrderRecord } from '../store/orders.js';
-import type { Reading } from '../store/store.js';
 import {
   checkoutAnswer,
   isPaid,
@@ -79,7 +77,6 @@ export function createLightningOrder(parts: LightningRoutesParts): Handler<Creat
       eventId: input.event_id ?? null,
     });
     if (made.kind === 'rail unavailable') return railUnavailable(made.reason);
-    if (made.kind === 'unavailable') return storeUnavailable();
     const order = { kind: 'polled', order: made.order, apiKey: null, keyStatus: 'none' } as const;
     const body: LightningOrderCreated = {
       ...answerOf(order),
@@ -103,9 +100,9 @@ const bareMs = 600_000;
 function storedOrder(
   { store }: LightningRoutesParts,
   request: RouteRequest,
-): Promise<Reading<OrderRecord | undefined>> {
+): Promise<OrderRecord | undefined> {
   const hash = request.path['payment_hash'] ?? '';
-  if (!hashForm.test(hash)) return Promise.resolve({ kind: 'read', value: undefined });
+  if (!hashForm.test(hash)) return Promise.resolve(undefined);
   return findOrderAt(store, 'lightning', hash);
 }
 
@@ -125,10 +122,9 @@ export function lightningOrder(parts: LightningRoutesParts): Handler {
 export function lightningQr(parts: LightningRoutesParts): Handler {
   return async (request): Promise<Answer> => {
     const found = await storedOrder(parts, request);
-    if (found.kind === 'unavailable') return storeUnavailable();
-    if (found.value === undefined) return orderNotFound();
-    if (isPaid(found.value)) return orderPaid();
-    return svgAnswer(await qrCode(`lightning:${invoiceOf(found.value)}`, qrOptions));
+    if (found === undefined) return orderNotFound();
+    if (isPaid(found)) return orderPaid();
+    return svgAnswer(await qrCode(`lightning:${invoiceOf(found)}`, qrOptions));
   };
 }
 

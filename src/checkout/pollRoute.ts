@@ -1,9 +1,7 @@
 /** The poll of an order (contract, Checkout), the same on chain and over Lightning. */
-import { storeUnavailable } from '../contract/answer.js';
 import type { Handler, RouteRequest } from '../contract/exchange.js';
 import type { Order } from '../contract/orders.js';
 import type { OrderRecord } from '../store/orders.js';
-import type { Reading } from '../store/store.js';
 import { checkoutAnswer, orderNotFound, pollWish } from './answers.js';
 import { poll, type BookParts, type Polled, type PollWish } from './book.js';
 
@@ -11,7 +9,7 @@ import { poll, type BookParts, type Polled, type PollWish } from './book.js';
 export interface PolledRail {
   readonly parts: BookParts;
   /** The order of a request as the store has it; undefined: there is none on this rail. */
-  readonly stored: (request: RouteRequest) => Promise<Reading<OrderRecord | undefined>>;
+  readonly stored: (request: RouteRequest) => Promise<OrderRecord | undefined>;
   /** Looks at what is known of an order's payment now; undefined: the rail is not set up (any more). */
   readonly refresh: ((order: OrderRecord) => Promise<void>) | undefined;
   /** What is demanded of polls without a claim token. */
@@ -26,11 +24,11 @@ export interface PolledRail {
 async function currentOrder(
   { stored, refresh }: PolledRail,
   request: RouteRequest,
-): Promise<Reading<OrderRecord | undefined>> {
+): Promise<OrderRecord | undefined> {
   const found = await stored(request);
-  if (found.kind === 'unavailable' || found.value === undefined) return found;
+  if (found === undefined) return found;
   if (!request.mayAct || refresh === undefined) return found;
-  await refresh(found.value);
+  await refresh(found);
   return stored(request);
 }
 
@@ -38,9 +36,8 @@ async function currentOrder(
 export function pollRoute(rail: PolledRail): Handler {
   return async (request) => {
     const found = await currentOrder(rail, request);
-    if (found.kind === 'unavailable') return storeUnavailable();
-    if (found.value === undefined) return orderNotFound();
-    const polled = await poll(rail.parts, found.value, pollWish(request, rail.demanded));
-    return polled.kind === 'unavailable' ? storeUnavailable() : checkoutAnswer(200, rail.answerOf(polled));
+    if (found === undefined) return orderNotFound();
+    const polled = await poll(rail.parts, found, pollWish(request, rail.demanded));
+    return checkoutAnswer(200, rail.answerOf(polled));
   };
 }

@@ -10,11 +10,10 @@ import {
   findOrderAt,
   nextAddressIndex,
   takeIndexes,
-  visitOrders,
+  allOrders,
   type AddressIndex,
 } from '../store/orders.js';
-import type { Reading, Unavailable } from '../store/store.js';
-import { visitRecords } from '../store/entries.js';
+import { recordsAfter } from '../store/entries.js';
 import type { Account } from './addresses.js';
 import { replaceUnrevealedKey, type BookParts } from './book.js';
 import type { Chain } from './chain.js';
@@ -46,20 +45,16 @@ export interface RecoverParts extends BookParts {
 }
 
 /** Brings the orders of a restored store up to date; nothing else may use the store meanwhile. */
-export async function recoverOrders(parts: RecoverParts): Promise<Recovery | Unavailable> {
+export async function recoverOrders(parts: RecoverParts): Promise<Recovery> {
   const keys = await replaceKeys(parts);
-  if (keys.kind === 'unavailable') return keys;
   const search = parts.chain === undefined ? undefined : await searchChain(parts, parts.chain);
-  if (search?.kind === 'unavailable') return search;
-  const moved = await moveIndexes(parts, search?.value.highest ?? -1);
-  if (moved.kind === 'unavailable') return moved;
+  const moved = await moveIndexes(parts, search?.highest ?? -1);
   const unowned = parts.lnd === undefined ? [] : await unownedInvoices(parts, parts.lnd);
-  if ('kind' in unowned) return unowned;
   const done = [
-    ...(keys.value === 0 ? [] : [`${counted(keys.value, 'order')} will give out another key than before.`]),
-    ...(moved.value === 0 ? [] : [`The address index was moved on, past ${margin} addresses.`]),
+    ...(keys === 0 ? [] : [`${counted(keys, 'order')} will give out another key than before.`]),
+    ...(moved === 0 ? [] : [`The address index was moved on, past ${margin} addresses.`]),
   ];
-  return { keys: keys.value, done, lost: [...(search?.value.lost ?? []), ...unowned] };
+  return { keys, done, lost: [...(search?.lost ?? []), ...unowned] };
 }
 
 function counted(count: number, noun: string): string {
@@ -67,38 +62,26 @@ function counted(count: number, noun: string): string {
 }
 
 /** Gives every order whose key is not handed out, as far as the backup knows, the next generation of it. */
-async function replaceKeys(parts: RecoverParts): Promise<Reading<number>> {
+async function replaceKeys(parts: RecoverParts): Promise<number> {
   const ids: string[] = [];
-  const failed = await visitOrders(parts.store, ({ id, seed }) => {
+  for await (const { id, seed } of allOrders(parts.store)) {
     if (seed !== null) ids.push(id);
-    return Promise.resolve();
-  });
-  if (failed !== undefined) return failed;
-  for (const id of ids) {
-    const outcome = await changeOrder(parts.store, parts.newUnitId, id, async (record) => {
-      const key = await findKeyById(parts.store, record.keyId ?? '');
-      return key.kind === 'unavailable'
-        ? key
-        : { kind: 'read', value: replaceUnrevealedKey(parts, record, key.value) };
-    });
-    if (outcome.kind === 'unavailable') return outcome;
   }
-  return { kind: 'read', value: ids.length };
+  for (const id of ids) {
+    await changeOrder(parts.store, id, async (record) => {
+      const key = await findKeyById(parts.store, record.keyId ?? '');
+      return replaceUnrevealedKey(parts, record, key);
+    });
+  }
+  return ids.length;
 }
 
 /** Moves the index of every account on; `highest` is the last that the chain knows of the configured one. */
-async function moveIndexes(
-  { store, newUnitId, chain }: RecoverParts,
-  highest: number,
-): Promise<Reading<number>> {
+async function moveIndexes({ store, chain }: RecoverParts, highest: number): Promise<number> {
   const accounts: ({ readonly key: Uint8Array } & AddressIndex)[] = [];
-  const failed = await visitRecords(store, 'addressIndexes', Buffer.alloc(0), async ({ key }) => {
-    const found = await nextAddressIndex(store, key);
-    if (found.kind === 'unavailable') return found;
-    accounts.push({ key, ...found.value });
-    return undefined;
-  });
-  if (failed !== undefined) return failed;
+  for await (const { key } of recordsAfter(store, 'addressIndexes')) {
+    accounts.push({ key, ...(await nextAddressIndex(store, key)) });
+  }
   const operations = accounts.map(({ key, next, passedOver, bytes }) => {
     const known = chain?.account.digest.equals(key) === true ? Math.max(next, highest + 1) : next;
     return takeIndexes(key, { bytes, passedOver }, known + margin);
@@ -109,11 +92,10 @@ async function moveIndexes(
     operations.push(
       takeIndexes(chain.account.digest, { bytes: undefined, passedOver: 0 }, highest + 1 + margin),
     );
-  if (operations.length === 0) return { kind: 'read', value: 0 };
-  const outcome = await store.commit({ id: newUnitId(), operations });
-  if (outcome.kind === 'unavailable') return outcome;
+  if (operations.length === 0) return 0;
+  const outcome = await store.commit(operations);
   if (outcome.kind !== 'done') throw new Error('Another process uses the store that is restored');
-  return { kind: 'read', value: operations.length };
+  return operations.length;
 }
 
 interface Search {
@@ -126,15 +108,14 @@ interface Search {
 async function searchChain(
   { store, progress }: RecoverParts,
   { account, chain }: { readonly account: Account; readonly chain: Chain },
-): Promise<Reading<Search>> {
+): Promise<Search> {
   const stored = await nextAddressIndex(store, account.digest);
-  if (stored.kind === 'unavailable') return stored;
-  const begin = stored.value.next;
+  const begin = stored.next;
   const failed = (reason: string): string =>
     `Payments to addresses of lost orders could not be looked for: ${reason}.`;
   const history = await searchHistory({ account, chain }, begin, progress);
   if (history.kind === 'failed') {
-    return { kind: 'read', value: { highest: -1, lost: [failed(history.reason)] } };
+    return { highest: -1, lost: [failed(history.reason)] };
   }
   const lost: string[] = [];
   for (const index of history.value) {
@@ -144,10 +125,9 @@ async function searchChain(
       break;
     }
     const sentence = await paidWithoutOrder(store, account.address(index), answer.value);
-    if (typeof sentence === 'object') return sentence;
     if (sentence !== '') lost.push(sentence);
   }
-  return { kind: 'read', value: { highest: history.value.at(-1) ?? -1, lost } };
+  return { highest: history.value.at(-1) ?? -1, lost };
 }
 
 /** A sentence about what came to an address that no order has; empty where nothing did, or one has it. */
@@ -155,12 +135,11 @@ async function paidWithoutOrder(
   store: RecoverParts['store'],
   address: string,
   outputs: readonly Output[],
-): Promise<string | Unavailable> {
+): Promise<string> {
   if (outputs.length === 0) return '';
   const order = await findOrderAt(store, 'btc', address);
-  if (order.kind === 'unavailable') return order;
   const sat = outputs.reduce((sum, output) => sum + output.sat, 0n);
-  if (order.value !== undefined) return '';
+  if (order !== undefined) return '';
   return `${sat} sat came to ${address}, whose order was made after the backup.`;
 }
 
@@ -168,7 +147,7 @@ async function paidWithoutOrder(
 const memo = /^Fusegate \w+, order ([a-z2-7]{26})$/;
 
 /** Sentences about invoices that were paid and whose orders the backup does not have. */
-async function unownedInvoices(parts: RecoverParts, lnd: Lnd): Promise<readonly string[] | Unavailable> {
+async function unownedInvoices(parts: RecoverParts, lnd: Lnd): Promise<readonly string[]> {
   const sentences: string[] = [];
   // Invoices begun shortly before the backup may have orders written after it.
   const fromMs = parts.madeAtMs - 3_600_000;
@@ -180,8 +159,7 @@ async function unownedInvoices(parts: RecoverParts, lnd: Lnd): Promise<readonly 
     const [, id] = memo.exec(text) ?? [];
     if (id === undefined) continue;
     const order = await findOrder(parts.store, id);
-    if (order.kind === 'unavailable') return order;
-    if (order.value !== undefined) continue;
+    if (order !== undefined) continue;
     sentences.push(
       `${paidSat} sat came by Lightning (${paymentHash}) for order ${id}, made after the backup.`,
     );

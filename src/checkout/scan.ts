@@ -1,6 +1,6 @@
 /** An account's addresses one by one, from the index: what was paid to each, and how many lie idle. */
 import { findOrderAt, nextAddressIndex } from '../store/orders.js';
-import type { Reading, Store, Unavailable } from '../store/store.js';
+import { whenUnavailable, type Store } from '../store/store.js';
 import type { Clock } from '../system/clock.js';
 import type { Account } from './addresses.js';
 import type { BookParts } from './book.js';
@@ -17,22 +17,19 @@ const together = 8;
 const gapWarning = 15;
 
 /** How many addresses in a row, the last given out first, nothing was paid to; counted up to `most`. */
-async function unpaidInARow(store: Store, account: Account, most: number): Promise<Reading<number>> {
-  const index = await nextAddressIndex(store, account.digest);
-  if (index.kind === 'unavailable') return index;
-  const { next } = index.value;
+async function unpaidInARow(store: Store, account: Account, most: number): Promise<number> {
+  const { next } = await nextAddressIndex(store, account.digest);
   for (let count = 0; ; count += 1) {
-    if (count === most || count === next) return { kind: 'read', value: count };
+    if (count === most || count === next) return count;
     const order = await findOrderAt(store, 'btc', account.address(next - 1 - count));
-    if (order.kind === 'unavailable') return order;
-    if ((order.value?.outputs.length ?? 0) > 0) return { kind: 'read', value: count };
+    if ((order?.outputs.length ?? 0) > 0) return count;
   }
 }
 
 /** What the operator is told where a wallet may not see the next payment; null where it will. */
 export async function gapSentence(store: Store, account: Account): Promise<string | null> {
-  const unpaid = await unpaidInARow(store, account, gapWarning + 1);
-  if (unpaid.kind === 'unavailable' || unpaid.value <= gapWarning) return null;
+  const unpaid = await whenUnavailable(unpaidInARow(store, account, gapWarning + 1), () => 0);
+  if (unpaid <= gapWarning) return null;
   return (
     `More than ${gapWarning} on-chain addresses in a row were not paid to: a wallet that looks 20 ` +
     'addresses ahead may not show the next payment. Raise its gap limit.'
@@ -61,18 +58,17 @@ export interface RescanParts extends BookParts {
 export async function rescan(
   parts: RescanParts,
   from: number,
-): Promise<Rescan | Unavailable | { readonly kind: 'failed'; readonly reason: string }> {
+): Promise<Rescan | { readonly kind: 'failed'; readonly reason: string }> {
   const { store, account, progress } = parts;
   const index = await nextAddressIndex(store, account.digest);
-  if (index.kind === 'unavailable') return index;
-  const end = index.value.next + ahead;
+  const end = index.next + ahead;
   const unowned: string[] = [];
   let changed = 0;
   for (let at = from; at < end; at += together) {
     progress(at - from, end - from);
     const indexes = Array.from({ length: Math.min(together, end - at) }, (_, offset) => at + offset);
     for (const outcome of await Promise.all(indexes.map((each) => settle(parts, each)))) {
-      if (outcome.kind === 'unavailable' || outcome.kind === 'failed') return outcome;
+      if (outcome.kind === 'failed') return outcome;
       if (outcome.kind === 'changed') changed += 1;
       if (outcome.kind === 'unowned') unowned.push(outcome.sentence);
     }
@@ -86,18 +82,16 @@ type Settled =
   | { readonly kind: 'same' }
   | { readonly kind: 'changed' }
   | { readonly kind: 'unowned'; readonly sentence: string }
-  | { readonly kind: 'failed'; readonly reason: string }
-  | Unavailable;
+  | { readonly kind: 'failed'; readonly reason: string };
 
 async function settle(parts: RescanParts, index: number): Promise<Settled> {
   const place = parts.account.address(index);
   const found = await findOrderAt(parts.store, 'btc', place);
-  if (found.kind === 'unavailable') return found;
-  if (found.value === undefined) return settleUnowned(parts, index, place);
-  const outcome = await lookUpOrder(parts, found.value);
-  if (outcome.kind === 'unavailable' || outcome.kind === 'failed') return outcome;
-  const { status, outputs } = found.value;
-  const after = outcome.kind === 'absent' ? found.value : outcome.order;
+  if (found === undefined) return settleUnowned(parts, index, place);
+  const outcome = await lookUpOrder(parts, found);
+  if (outcome.kind === 'failed') return outcome;
+  const { status, outputs } = found;
+  const after = outcome.kind === 'absent' ? found : outcome.order;
   // That its time is over is nothing that was found.
   if (outputs.length === 0 && after.outputs.length === 0) return { kind: 'same' };
   return { kind: after.status === status ? 'same' : 'changed' };
@@ -108,9 +102,8 @@ async function settleUnowned(parts: RescanParts, index: number, place: string): 
   if (answer.kind === 'failed') return answer;
   if (answer.value.length === 0) return { kind: 'same' };
   const order = await findOrderAt(parts.store, 'btc', place);
-  if (order.kind === 'unavailable') return order;
   // It was made meanwhile.
-  if (order.value !== undefined) return settle(parts, index);
+  if (order !== undefined) return settle(parts, index);
   const sat = answer.value.reduce((sum, output) => sum + output.sat, 0n);
   return { kind: 'unowned', sentence: `${sat} sat came to ${place} (index ${index}), which no order has.` };
 }

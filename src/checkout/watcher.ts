@@ -2,8 +2,8 @@
  * Watches the addresses of open orders, in one process at a time: what the node tells of is looked up at
  * once, all of them now and then, so that a hint that was missed costs minutes and no money.
  */
-import { findOrderAt, nextAddressIndex, visitOpenOrders, type OrderRecord } from '../store/orders.js';
-import type { Store, Unavailable } from '../store/store.js';
+import { findOrderAt, nextAddressIndex, openOrders, type OrderRecord } from '../store/orders.js';
+import { whenUnavailable, type Store } from '../store/store.js';
 import type { Clock, Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 import type { Account } from './addresses.js';
@@ -17,8 +17,11 @@ export interface WatcherParts {
   readonly account: Account;
   readonly log: Pick<Log, 'debug'>;
   readonly follow: NonNullable<Chain['follow']>;
-  /** Looks one order up and lets what the node knows happen to it. */
-  readonly lookUp: (order: OrderRecord) => Promise<Unavailable | undefined>;
+  /**
+   * Looks one order up and lets what the node knows happen to it; false: the node or the store does not
+   * answer, or another process has the lease.
+   */
+  readonly lookUp: (order: OrderRecord) => Promise<boolean>;
 }
 
 /** New orders are looked for so often (ms). */
@@ -47,7 +50,7 @@ export class Watcher {
     this.following = follow({
       onConnected: () => this.then('rounds', () => this.begin()),
       onAddresses: (found) => this.then('hints', () => this.touch(found)),
-      onBlock: () => this.then('rounds', () => this.visit(({ outputs }) => outputs.length > 0)),
+      onBlock: () => this.then('rounds', () => this.round(({ outputs }) => outputs.length > 0)),
       onLost: () => (this.nextIndex = undefined),
     });
     const now = (): number => clock.wallMs();
@@ -55,8 +58,8 @@ export class Watcher {
       (status === 'pending' || status === 'underpaid') && expiresAtMs <= now();
     this.timers = [
       clock.every(newOrdersMs, () => this.addNew()),
-      clock.every(endedMs, () => this.then('rounds', () => this.visit(isOver))),
-      clock.every(allMs, () => this.then('rounds', () => this.visitDue())),
+      clock.every(endedMs, () => this.then('rounds', () => this.round(isOver))),
+      clock.every(allMs, () => this.then('rounds', () => this.roundOfDue())),
     ];
   }
 
@@ -70,29 +73,33 @@ export class Watcher {
 
   /** Does one thing after the other. */
   private then(kind: 'hints' | 'rounds', step: () => Promise<void>): void {
-    this.work[kind] = this.work[kind].then(() => (this.stopped ? undefined : step()));
+    const goOn = (): Promise<void> | undefined => (this.stopped ? undefined : step());
+    // A step that the store does not answer is made up for by the next round.
+    this.work[kind] = whenUnavailable(this.work[kind].then(goOn), () => undefined);
   }
 
   /** The filter of a new connection, and what was missed before it. */
   private async begin(): Promise<void> {
     const { store, account, log } = this.parts;
     const index = await nextAddressIndex(store, account.digest);
-    if (index.kind === 'unavailable') return;
     const addresses: string[] = [];
-    await visitOpenOrders(store, 'btc', ({ place }) => {
-      addresses.push(place);
-      return Promise.resolve(undefined);
-    });
+    const list = async (): Promise<void> => {
+      for await (const { place } of openOrders(store, 'btc')) addresses.push(place);
+    };
+    // Some of them watched is better than none; the rounds look all of them up.
+    await whenUnavailable(list(), () => undefined);
     this.following.watch(addresses);
-    this.nextIndex = index.value.next;
+    this.nextIndex = index.next;
     this.dueAtMs = this.parts.clock.wallMs();
-    await this.visit(() => true);
+    await this.round(() => true);
     log.debug({ rail: 'btc', looked: addresses.length }, 'open orders were looked up');
   }
 
   /** Adds the addresses of orders that were made meanwhile, in whatever process. */
   private addNew(): void {
-    this.looking ??= this.lookForNew().finally(() => (this.looking = undefined));
+    this.looking ??= whenUnavailable(this.lookForNew(), () => undefined).finally(
+      () => (this.looking = undefined),
+    );
   }
 
   private async lookForNew(): Promise<void> {
@@ -101,8 +108,8 @@ export class Watcher {
     if (from === undefined) return;
     const index = await nextAddressIndex(store, account.digest);
     // A connection that was lost meanwhile begins anew.
-    if (index.kind === 'unavailable' || this.nextIndex !== from) return;
-    const count = Math.max(0, index.value.next - from);
+    if (this.nextIndex !== from) return;
+    const count = Math.max(0, index.next - from);
     if (count === 0) return;
     this.nextIndex = from + count;
     const addresses = Array.from({ length: count }, (_, at) => account.address(from + at));
@@ -115,22 +122,20 @@ export class Watcher {
     for (const each of addresses) {
       if (this.stopped) return;
       const order = await findOrderAt(this.parts.store, 'btc', each);
-      if (order.kind === 'unavailable') return;
-      if (order.value?.open === true) await this.parts.lookUp(order.value);
+      if (order?.open === true) await this.parts.lookUp(order);
     }
   }
 
   /** Looks up the orders that are due since the last such round. */
-  private async visitDue(): Promise<void> {
+  private async roundOfDue(): Promise<void> {
     const [lastMs, nowMs] = [this.dueAtMs, this.parts.clock.wallMs()];
     this.dueAtMs = nowMs;
-    await this.visit((order) => isDue(order, lastMs, nowMs));
+    await this.round((order) => isDue(order, lastMs, nowMs));
   }
 
-  private async visit(which: (order: OrderRecord) => boolean): Promise<void> {
-    await visitOpenOrders(this.parts.store, 'btc', async (order) => {
-      if (this.stopped) return { kind: 'unavailable', reason: 'it is being stopped' };
-      return which(order) ? this.parts.lookUp(order) : undefined;
-    });
+  private async round(which: (order: OrderRecord) => boolean): Promise<void> {
+    for await (const order of openOrders(this.parts.store, 'btc')) {
+      if (this.stopped || (which(order) && !(await this.parts.lookUp(order)))) return;
+    }
   }
 }

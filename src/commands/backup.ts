@@ -14,6 +14,7 @@ import { readConfiguration, type Configuration } from '../configuration.js';
 import type { Log } from '../system/log.js';
 import { progressOn } from './progress.js';
 import type { CommandContext, CommandParts } from './withStore.js';
+import { whenUnavailable } from '../store/store.js';
 
 /** What the commands need from the outside. */
 export interface BackupParts extends CommandParts {
@@ -56,14 +57,14 @@ async function withEngine<Result>(
   { location }: Place,
   step: (engine: Engine, progress: Progress) => Promise<Result>,
 ): Promise<Result | { readonly wrong: string }> {
-  const opened = await openEngine(location, parts);
-  if (opened.kind === 'unavailable') return { wrong: opened.reason };
+  const engine = await whenUnavailable(openEngine(location, parts), ({ message }) => ({ wrong: message }));
+  if ('wrong' in engine) return engine;
   const display = progressOn(parts.progressTo);
   try {
-    return await step(opened.engine, display.progress);
+    return await step(engine, display.progress);
   } finally {
     display.end();
-    await opened.engine.close();
+    await engine.close();
   }
 }
 
@@ -114,9 +115,8 @@ async function fill(
   const restored = await restoreBackup(folder, manifest, engine, progress, async () => {
     // Without a secret there never was an order.
     if (first === undefined) return undefined;
-    const newUnitId = unitIds(parts.clock, parts.randomness);
-    const store = createStore(engine, newUnitId);
-    const context = { ...parts, store, newUnitId, secrets: [first, ...others] as const, configuration };
+    const store = createStore(engine, unitIds(parts.clock, parts.randomness));
+    const context = { ...parts, store, secrets: [first, ...others] as const, configuration };
     const outcome = await bringUpToDate(context, Date.parse(manifest.made_at), progress);
     if ('wrong' in outcome) return outcome.wrong;
     told = outcome;
@@ -144,7 +144,6 @@ async function bringUpToDate(
       madeAtMs,
       progress: (asked, about) => progress('search chain', asked, about, 'addresses'),
     });
-    if ('reason' in recovered) return { wrong: recovered.reason };
     const reconciled: Told = { done: [], lost: [] };
     for (const [name, rail] of Object.entries(opened.rails)) {
       const looked = await rail.reconcile();

@@ -9,8 +9,8 @@ import type { InstalledModel } from '../models/embedder.js';
 import { defaultModel, type FoundModels } from '../models/modelFolder.js';
 import type { Engine } from '../store/engine.js';
 import { createStore } from '../store/groupCommit.js';
-import { visitKeys } from '../store/keys.js';
-import type { Reading, Store } from '../store/store.js';
+import { allKeys } from '../store/keys.js';
+import { whenUnavailable, StoreUnavailable, type Store } from '../store/store.js';
 import { missingStore, openEngine, parseStoreUrl, storeName, type StoreLocation } from '../store/open.js';
 import { unfinishedSource } from '../store/copy.js';
 import { missingSecrets } from '../store/secrets.js';
@@ -39,10 +39,7 @@ export interface DoctorParts extends CommandParts {
   /** What is wrong with the key that addresses are derived from, a sentence each. */
   readonly wrongAccount: (partial: Partial<Configuration>) => readonly string[];
   /** Where the addresses of on-chain orders stand, a sentence; undefined: the rail is not configured. */
-  readonly addressSentence: (
-    configuration: Configuration,
-    store: Store,
-  ) => Promise<Reading<string>> | undefined;
+  readonly addressSentence: (configuration: Configuration, store: Store) => Promise<string> | undefined;
   /** Reads every model that is installed or ships. @throws Error where a folder cannot be listed */
   readonly findModels: (configuration: Configuration) => Promise<FoundModels>;
   /** Loads a model and tries it out; the sentence that says what is wrong with it. */
@@ -65,6 +62,11 @@ function finding(level: Finding['level'], subject: string, text: string): Findin
 
 function sentence(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
+}
+
+/** The finding of a part of the store that does not answer. */
+function unanswered(subject: string): (failure: StoreUnavailable) => Finding {
+  return ({ message }) => finding('problem', subject, message);
 }
 
 /** Releases of Node that are tested. */
@@ -153,12 +155,12 @@ async function store(parts: DoctorParts, configuration: Configuration): Promise<
   if (missing !== undefined) {
     return [finding('note', 'store', `${missing.reason} The first start makes it.`)];
   }
-  const opened = await openEngine(location, parts);
-  if (opened.kind === 'unavailable') return [finding('problem', 'store', opened.reason)];
+  const engine = await whenUnavailable(openEngine(location, parts), unanswered('store'));
+  if ('subject' in engine) return [engine];
   try {
-    return await engineFindings(parts, configuration, location, opened.engine);
+    return await engineFindings(parts, configuration, location, engine);
   } finally {
-    await opened.engine.close();
+    await engine.close();
   }
 }
 
@@ -168,15 +170,16 @@ async function engineFindings(
   location: StoreLocation,
   engine: Engine,
 ): Promise<Finding[]> {
-  const unfinished = await unfinishedSource(engine);
+  const unfinished = await whenUnavailable(unfinishedSource(engine), unanswered('store'));
+  if (typeof unfinished === 'object') return [unfinished];
   if (unfinished !== undefined) {
     const text = `In ${storeName(location)} is an unfinished copy or restore. Empty it and run that again.`;
     return [finding('problem', 'store', text)];
   }
   return [
-    await written(parts, location, engine),
-    ...(await secrets(configuration, engine)),
-    ...(await keys(parts, engine)),
+    await whenUnavailable(written(parts, location, engine), unanswered('store')),
+    ...(await whenUnavailable(secrets(configuration, engine), (failure) => [unanswered('secret')(failure)])),
+    await whenUnavailable(keys(parts, engine), unanswered('keys')),
     ...(await addresses(parts, configuration, engine)),
   ];
 }
@@ -187,27 +190,27 @@ async function addresses(
   engine: Engine,
 ): Promise<Finding[]> {
   const store = createStore(engine, unitIds(parts.clock, parts.randomness));
-  const said = await parts.addressSentence(configuration, store);
-  if (said === undefined) return [];
-  return said.kind === 'unavailable'
-    ? [finding('problem', 'addresses', said.reason)]
-    : [finding('ok', 'addresses', said.value)];
+  const sentence = parts.addressSentence(configuration, store);
+  if (sentence === undefined) return [];
+  const said = sentence.then((text) => finding('ok', 'addresses', text));
+  return [await whenUnavailable(said, unanswered('addresses'))];
 }
 
 /** Writes a record, which is synced, and takes its time. */
 async function written(parts: DoctorParts, location: StoreLocation, engine: Engine): Promise<Finding> {
   const count = await engine.count();
-  if (count.kind === 'unavailable') return finding('problem', 'store', count.reason);
   const beginMs = parts.clock.monotonicMs();
-  const probe = await createStore(engine, unitIds(parts.clock, parts.randomness)).probe();
-  if (probe.kind === 'unavailable') {
-    return finding('problem', 'store', `Nothing can be written to ${storeName(location)} (${probe.reason}).`);
+  const probe = createStore(engine, unitIds(parts.clock, parts.randomness)).probe();
+  const told = probe.then(() => undefined);
+  const reason = await whenUnavailable(told, ({ message }) => message);
+  if (reason !== undefined) {
+    return finding('problem', 'store', `Nothing can be written to ${storeName(location)} (${reason}).`);
   }
   const took = (parts.clock.monotonicMs() - beginMs).toFixed(1);
   return finding(
     'ok',
     'store',
-    `${count.value} records in ${storeName(location)}; a synced write took ${took} ms.`,
+    `${count} records in ${storeName(location)}; a synced write took ${took} ms.`,
   );
 }
 
@@ -220,20 +223,19 @@ async function secrets(configuration: Configuration, engine: Engine): Promise<Fi
   return [finding('ok', subject, `The master secret in ${where} fits the store. Backups do not have it.`)];
 }
 
-async function keys(parts: DoctorParts, engine: Engine): Promise<Finding[]> {
+async function keys(parts: DoctorParts, engine: Engine): Promise<Finding> {
   const nowMs = parts.clock.wallMs();
   const counts = { active: 0, other: 0 };
-  const failed = await visitKeys(createStore(engine, unitIds(parts.clock, parts.randomness)), (key) => {
-    const active = key.status === 'active' && (key.expiresAtMs === null || key.expiresAtMs > nowMs);
+  const store = createStore(engine, unitIds(parts.clock, parts.randomness));
+  for await (const { status, expiresAtMs } of allKeys(store)) {
+    const active = status === 'active' && (expiresAtMs === null || expiresAtMs > nowMs);
     counts[active ? 'active' : 'other'] += 1;
-    return Promise.resolve();
-  });
-  if (failed !== undefined) return [finding('problem', 'keys', failed.reason)];
+  }
   const { active, other } = counts;
   const text = `${active} active, ${other} ended or suspended.`;
   return active > 0
-    ? [finding('ok', 'keys', text)]
-    : [finding('note', 'keys', `${text} Make one: fusegate keys create --tier developer`)];
+    ? finding('ok', 'keys', text)
+    : finding('note', 'keys', `${text} Make one: fusegate keys create --tier developer`);
 }
 
 function reach({ host, publicUrl, trustedProxies }: Configuration): Finding[] {

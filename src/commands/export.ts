@@ -2,14 +2,13 @@
 import { Option, type Command } from 'commander';
 import { timeText } from '../outreach/leads.js';
 import { clickIdOf } from '../outreach/tokens.js';
-import { visitClicks } from '../store/clicks.js';
-import { visitInterests } from '../store/interests.js';
-import { visitLeads } from '../store/leads.js';
-import { findOptout, visitOptouts } from '../store/optouts.js';
+import { clicksAfter } from '../store/clicks.js';
+import { interestsAfter } from '../store/interests.js';
+import { leadsAfter } from '../store/leads.js';
+import { findOptout, optoutsAfter } from '../store/optouts.js';
 import type { Log } from '../store/spaces.js';
-import type { Unavailable } from '../store/store.js';
 import { csvLine, type Cell } from './csv.js';
-import { storeFailed, withStore, type CommandContext, type CommandParts } from './withStore.js';
+import { withStore, type CommandContext, type CommandParts } from './withStore.js';
 
 /** One row: cells by the names of the columns. */
 type Row = Readonly<Record<string, Cell>>;
@@ -23,33 +22,15 @@ interface ExportedTable {
   readonly log: Log | undefined;
   /** What `--after` must be. */
   readonly cursor: { readonly pattern: RegExp; readonly described: string };
-  readonly visit: (
-    context: CommandContext,
-    after: string,
-    row: (row: Row) => Promise<void>,
-  ) => Promise<Unavailable | undefined>;
+  readonly rows: (context: CommandContext, after: string) => AsyncGenerator<Row, void>;
 }
 
 const position = { pattern: /^\d{1,15}$/, described: 'a position as the export shows it' };
 const campaignColumns = ['message', 'source', 'segment', 'campaign', 'event_id'];
 
-/** Writes rows that say of their address whether it opted out. */
-type MarkedRow = (email: string, row: Row) => Promise<void>;
-
-/** A visit whose rows are marked; it ends where the opt-outs cannot be read: no row goes out unmarked. */
-async function marked(
-  { store, secrets }: CommandContext,
-  row: (row: Row) => Promise<void>,
-  visit: (row: MarkedRow) => Promise<Unavailable | undefined>,
-): Promise<Unavailable | undefined> {
-  let failed: Unavailable | undefined;
-  const unavailable = await visit(async (email, unmarked) => {
-    if (failed !== undefined) return;
-    const found = await findOptout(store, secrets, email.trim());
-    if (found.kind === 'unavailable') failed = found;
-    else await row({ ...unmarked, opted_out: found.value !== undefined });
-  });
-  return unavailable ?? failed;
+/** Whether an address opted out; where that cannot be read the export ends: no row goes out unmarked. */
+async function optedOut({ store, secrets }: CommandContext, email: string): Promise<boolean> {
+  return (await findOptout(store, secrets, email.trim())) !== undefined;
 }
 
 const leads: ExportedTable = {
@@ -58,13 +39,13 @@ const leads: ExportedTable = {
   columns: ['position', 'id', 'received_at', 'email', 'opted_out', 'tier', ...campaignColumns],
   log: 'leads',
   cursor: position,
-  visit: (context, after, row) =>
-    marked(context, row, (markedRow) =>
-      visitLeads(context.store, Number(after), (at, { receivedAtMs, eventId, ...lead }) => {
-        const received_at = timeText(receivedAtMs);
-        return markedRow(lead.email, { ...lead, position: at, received_at, event_id: eventId });
-      }),
-    ),
+  async *rows(context, after) {
+    for await (const { position, value } of leadsAfter(context.store, Number(after))) {
+      const { receivedAtMs, eventId, ...lead } = value;
+      const opted_out = await optedOut(context, lead.email);
+      yield { ...lead, position, received_at: timeText(receivedAtMs), event_id: eventId, opted_out };
+    }
+  },
 };
 
 const interests: ExportedTable = {
@@ -76,20 +57,20 @@ const interests: ExportedTable = {
   ],
   log: 'interests',
   cursor: position,
-  visit: (context, after, row) =>
-    marked(context, row, (markedRow) =>
-      visitInterests(context.store, Number(after), (at, interest) => {
-        const { receivedAtMs, eventId, deliveryModel, monthlyChars, ...rest } = interest;
-        return markedRow(rest.email, {
-          ...rest,
-          position: at,
-          received_at: timeText(receivedAtMs),
-          delivery_model: deliveryModel,
-          monthly_chars: monthlyChars,
-          event_id: eventId,
-        });
-      }),
-    ),
+  async *rows(context, after) {
+    for await (const { position, value } of interestsAfter(context.store, Number(after))) {
+      const { receivedAtMs, eventId, deliveryModel, monthlyChars, ...rest } = value;
+      yield {
+        ...rest,
+        position,
+        received_at: timeText(receivedAtMs),
+        delivery_model: deliveryModel,
+        monthly_chars: monthlyChars,
+        event_id: eventId,
+        opted_out: await optedOut(context, rest.email),
+      };
+    }
+  },
 };
 
 const optouts: ExportedTable = {
@@ -98,10 +79,11 @@ const optouts: ExportedTable = {
   columns: ['position', 'email', 'opted_out_at'],
   log: undefined,
   cursor: { pattern: /^([0-9a-f]{64})?$/, described: 'a position as the export shows it' },
-  visit: ({ store }, after, row) =>
-    visitOptouts(store, Buffer.from(after, 'hex'), (key, { email, optedOutAtMs }) =>
-      row({ position: Buffer.from(key).toString('hex'), email, opted_out_at: timeText(optedOutAtMs) }),
-    ),
+  async *rows({ store }, after) {
+    for await (const { key, email, optedOutAtMs } of optoutsAfter(store, Buffer.from(after, 'hex'))) {
+      yield { position: Buffer.from(key).toString('hex'), email, opted_out_at: timeText(optedOutAtMs) };
+    }
+  },
 };
 
 const clicks: ExportedTable = {
@@ -110,11 +92,13 @@ const clicks: ExportedTable = {
   columns: ['position', 'at', 'link_id', 'token', 'destination', 'valid', 'bot'],
   log: 'clicks',
   cursor: position,
-  visit: ({ store }, after, row) =>
-    visitClicks(store, Number(after), (at, { atMs, ...click }) => {
-      const id = click.valid ? (clickIdOf(click.token) ?? null) : null;
-      return row({ ...click, position: at, at: timeText(atMs), link_id: id });
-    }),
+  async *rows({ store }, after) {
+    for await (const { position, value } of clicksAfter(store, Number(after))) {
+      const { atMs, ...click } = value;
+      const link_id = click.valid ? (clickIdOf(click.token) ?? null) : null;
+      yield { ...click, position, at: timeText(atMs), link_id };
+    }
+  },
 };
 
 /** Rows that are written at once. */
@@ -164,10 +148,8 @@ function exportTable(parts: CommandParts, table: ExportedTable, options: ExportO
       return { wrong: `--after must be ${table.cursor.described}.` };
     }
     const last = table.log === undefined ? undefined : await context.store.last(table.log);
-    if (last?.kind === 'unavailable') return storeFailed(last);
-    const writer = new RowWriter(parts, table, options.format === 'csv', last?.value);
-    const unavailable = await table.visit(context, after, (row) => writer.row(row));
-    if (unavailable !== undefined) return storeFailed(unavailable);
+    const writer = new RowWriter(parts, table, options.format === 'csv', last);
+    for await (const row of table.rows(context, after)) await writer.row(row);
     await writer.flush();
     return 0;
   });

@@ -7,10 +7,10 @@ import { issueKey, reissueKey, revokeKey, type IssuedKey, type IssueParts } from
 import type { TiersResult } from '../access/tiers.js';
 import { reissueOrderKey } from '../checkout/book.js';
 import { tiers as tierNames } from '../contract/pricing.js';
-import { findKeyById, visitKeys, type KeyRecord } from '../store/keys.js';
+import { findKeyById, allKeys, type KeyRecord } from '../store/keys.js';
 import type { Configuration } from '../configuration.js';
 import { printable } from './printable.js';
-import { storeFailed, withStore, type CommandContext, type CommandParts } from './withStore.js';
+import { withStore, type CommandContext, type CommandParts } from './withStore.js';
 
 /** What the commands need besides the store. */
 export interface KeysParts extends CommandParts {
@@ -28,8 +28,8 @@ interface Json {
 const longestTermDays = 36_500;
 
 function issueParts({ clock, randomness, keyFormat }: KeysParts, context: CommandContext): IssueParts {
-  const { store, newUnitId, secrets } = context;
-  return { store, newUnitId, clock, randomness, secret: secrets[0], format: keyFormat };
+  const { store, secrets } = context;
+  return { store, clock, randomness, secret: secrets[0], format: keyFormat };
 }
 
 function time(ms: number): string {
@@ -83,7 +83,6 @@ async function create(parts: KeysParts, context: CommandContext, options: Create
     return { wrong: `--term-days must be a whole number from 0 (no end) to ${longestTermDays}.` };
   }
   const issued = await issueKey(issueParts(parts, context), { tier, termDays, origin });
-  if (issued.kind === 'unavailable') return storeFailed(issued);
   await parts.write(issuedText(issued, json === true));
   return 0;
 }
@@ -108,13 +107,12 @@ const heading = row({
 async function list(parts: KeysParts, { store }: CommandContext, { json }: Json): Ended {
   const nowMs = parts.clock.wallMs();
   let count = 0;
-  const failed = await visitKeys(store, async (key) => {
+  for await (const key of allKeys(store)) {
     const cells = shown(key, nowMs);
     if (json === true) await parts.write(`${JSON.stringify(cells)}\n`);
     else await parts.write(count === 0 ? heading + row(cells) : row(cells));
     count += 1;
-  });
-  if (failed !== undefined) return storeFailed(failed);
+  }
   if (count === 0) parts.printError('There are no keys yet. Make one: fusegate keys create --tier developer');
   return 0;
 }
@@ -125,9 +123,8 @@ function absent(id: string): { readonly wrong: string } {
 
 async function show(parts: KeysParts, { store }: CommandContext, id: string, { json }: Json): Ended {
   const found = await findKeyById(store, id);
-  if (found.kind === 'unavailable') return storeFailed(found);
-  if (found.value === undefined) return absent(id);
-  const members = shown(found.value, parts.clock.wallMs());
+  if (found === undefined) return absent(id);
+  const members = shown(found, parts.clock.wallMs());
   const lines = Object.entries(members).map(
     ([name, value]) => `${name.padEnd(11)} ${printable(value ?? '-')}\n`,
   );
@@ -146,7 +143,6 @@ async function revoke(
   { reason, json }: RevokeOptions,
 ): Ended {
   const change = await revokeKey({ ...context, clock: parts.clock }, id, reason);
-  if (change.kind === 'unavailable') return storeFailed(change);
   if (change.kind === 'absent') return absent(id);
   if (json === true) {
     await parts.write(`${JSON.stringify(shown(change.key, parts.clock.wallMs()))}\n`);
@@ -159,7 +155,6 @@ async function revoke(
 
 async function reissue(parts: KeysParts, context: CommandContext, id: string, { json }: Json): Ended {
   const outcome = await reissueKey(issueParts(parts, context), id);
-  if (outcome.kind === 'unavailable') return storeFailed(outcome);
   if (outcome.kind === 'absent') return absent(id);
   if (outcome.kind === 'unchanged') {
     const { status } = outcome.key;
@@ -196,7 +191,6 @@ async function reissueAny(
     return { wrong: 'Name a key by its id, or an order by --order and --claim.' };
   }
   const outcome = await reissueOrderKey({ ...parts, ...context }, order, claim);
-  if (outcome.kind === 'unavailable') return storeFailed(outcome);
   if (outcome.kind === 'absent') return { wrong: 'There is no such order with this claim token.' };
   if (outcome.kind === 'without key') {
     return { wrong: `Order ${order} is ${outcome.order.status} and has no key in use.` };

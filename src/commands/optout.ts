@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { timeText } from '../outreach/leads.js';
 import { optoutLink } from '../outreach/links.js';
 import { findOptout } from '../store/optouts.js';
-import { storeFailed, withStore, type CommandParts } from './withStore.js';
+import { withStore, type CommandParts } from './withStore.js';
 
 /** Exit code of `check` for an address that did not opt out. */
 const notOptedOut = 3;
@@ -20,12 +20,11 @@ function link(parts: CommandParts, email: string): Promise<number> {
 function check(parts: CommandParts, email: string): Promise<number> {
   return withStore(parts, async ({ store, secrets }) => {
     const found = await findOptout(store, secrets, email.trim());
-    if (found.kind === 'unavailable') return storeFailed(found);
-    if (found.value === undefined) {
+    if (found === undefined) {
       await parts.write('not opted out\n');
       return notOptedOut;
     }
-    await parts.write(`opted out since ${timeText(found.value.optout.optedOutAtMs)}\n`);
+    await parts.write(`opted out since ${timeText(found.optout.optedOutAtMs)}\n`);
     return 0;
   });
 }

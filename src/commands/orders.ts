@@ -4,15 +4,14 @@ import { btcText } from '../checkout/money.js';
 import { openRails } from '../checkout/checkout.js';
 import type { BtcStatus, CardStatus, LightningStatus } from '../checkout/orders.js';
 import { rescan } from '../checkout/scan.js';
-import { decodeLedger, findOrder, visitOrders, type OrderRecord } from '../store/orders.js';
-import { visitCardEvents } from '../store/cardEvents.js';
-import { visitEntries } from '../store/entries.js';
-import type { Unavailable } from '../store/store.js';
+import { decodeLedger, findOrder, allOrders, type OrderRecord } from '../store/orders.js';
+import { allCardEvents } from '../store/cardEvents.js';
+import { entriesAfter } from '../store/entries.js';
 import type { KeyFormat } from '../access/derive.js';
 import { createLog } from '../system/log.js';
 import { printable } from './printable.js';
 import { progressOn } from './progress.js';
-import { storeFailed, withStore, type CommandContext, type CommandParts } from './withStore.js';
+import { withStore, type CommandContext, type CommandParts } from './withStore.js';
 
 /** What the commands need besides the store. */
 export interface OrdersParts extends CommandParts {
@@ -97,13 +96,12 @@ interface ListOptions extends Json {
 
 async function list(parts: OrdersParts, { store }: CommandContext, { json, status }: ListOptions): Ended {
   let count = 0;
-  const failed = await visitOrders(store, async (order) => {
-    if (status !== undefined && order.status !== status) return;
+  for await (const order of allOrders(store)) {
+    if (status !== undefined && order.status !== status) continue;
     if (json === true) await parts.write(`${JSON.stringify(shown(order))}\n`);
     else await parts.write(count === 0 ? heading + row(shown(order)) : row(shown(order)));
     count += 1;
-  });
-  if (failed !== undefined) return storeFailed(failed);
+  }
   if (count === 0)
     parts.printError(status === undefined ? 'There are no orders yet.' : `No order is ${status}.`);
   return 0;
@@ -113,23 +111,19 @@ async function list(parts: OrdersParts, { store }: CommandContext, { json, statu
 async function ledgerOf(
   { store }: CommandContext,
   id: string,
-): Promise<readonly (readonly [string, number, string, string])[] | Unavailable> {
+): Promise<readonly (readonly [string, number, string, string])[]> {
   const entries: (readonly [string, number, string, string])[] = [];
-  const failed = await visitEntries(store, 'ledger', 0, ({ value }) => {
+  for await (const { value } of entriesAfter(store, 'ledger', 0)) {
     const { orderId, change, unit, status, atMs } = decodeLedger(value);
     if (orderId === id) entries.push([new Date(atMs).toISOString(), change, unit, status]);
-    return Promise.resolve(true);
-  });
-  return failed ?? entries;
+  }
+  return entries;
 }
 
 async function show(parts: OrdersParts, context: CommandContext, id: string, { json }: Json): Ended {
-  const found = await findOrder(context.store, id);
-  if (found.kind === 'unavailable') return storeFailed(found);
-  if (found.value === undefined) return { wrong: `There is no order ${id}. See: fusegate orders list` };
+  const order = await findOrder(context.store, id);
+  if (order === undefined) return { wrong: `There is no order ${id}. See: fusegate orders list` };
   const ledger = await ledgerOf(context, id);
-  if ('reason' in ledger) return storeFailed(ledger);
-  const order = found.value;
   const members = shown(order);
   if (json === true) {
     await parts.write(`${JSON.stringify({ ...members, outputs: order.outputs, ledger })}\n`);
@@ -151,8 +145,8 @@ async function show(parts: OrdersParts, context: CommandContext, id: string, { j
 /** Card payments that gave no key, and why. */
 async function mismatches(parts: OrdersParts, { store }: CommandContext, { json }: Json): Ended {
   let count = 0;
-  const failed = await visitCardEvents(store, async ({ id, type, about, reason, atMs }) => {
-    if (reason === null) return;
+  for await (const { id, type, about, reason, atMs } of allCardEvents(store)) {
+    if (reason === null) continue;
     count += 1;
     const at = new Date(atMs).toISOString();
     await parts.write(
@@ -160,8 +154,7 @@ async function mismatches(parts: OrdersParts, { store }: CommandContext, { json 
         ? `${JSON.stringify({ event: id, type, about, reason, at })}\n`
         : `${at}  ${printable(about)}  ${printable(reason)}\n`,
     );
-  });
-  if (failed !== undefined) return storeFailed(failed);
+  }
   if (count === 0) parts.printError('Every card payment so far gave its key.');
   return 0;
 }
@@ -196,9 +189,7 @@ async function rescanAll(parts: OrdersParts, context: CommandContext, { from }: 
     const progress = (asked: number, about: number): void => display.progress('Looking up', asked, about);
     const found = await rescan({ ...parts, ...context, ...chain, progress }, from);
     display.end();
-    if ('reason' in found) {
-      return found.kind === 'failed' ? { wrong: `${found.reason}. Try again.` } : storeFailed(found);
-    }
+    if ('reason' in found) return { wrong: `${found.reason}. Try again.` };
     const { addresses, changed, unowned } = found;
     await parts.write(`${addresses} addresses looked up, ${changed} orders changed\n`);
     for (const sentence of unowned) await parts.write(`${sentence}\n`);

@@ -4,12 +4,11 @@ import { isLegacyId, readLegacy, type LegacyReceipt } from '../door/legacy.js';
 import { isReceiptId } from '../door/receiptId.js';
 import { receiptBody } from '../door/receipt.js';
 import { verifyAnswer, type VerifiedAnswer } from '../door/verifyAnswer.js';
-import { visitRecords } from '../store/entries.js';
+import { recordsAfter } from '../store/entries.js';
 import { findLegacyReceipt, keepLegacyReceipts } from '../store/legacyReceipts.js';
 import { keepNotice } from '../store/notices.js';
-import type { Unavailable } from '../store/store.js';
 import { printable } from './printable.js';
-import { storeFailed, withStore, type CommandContext, type CommandParts } from './withStore.js';
+import { withStore, type CommandContext, type CommandParts } from './withStore.js';
 
 /** What the commands need besides the store. */
 export interface ReceiptsParts extends CommandParts {
@@ -77,16 +76,14 @@ async function importFile(parts: ReceiptsParts, context: CommandContext, path: s
   const fresh: Line[] = [];
   for (const each of lines) {
     const present = await findLegacyReceipt(context.store, each.receipt);
-    if (present.kind === 'unavailable') return storeFailed(present);
-    if (present.value === undefined) fresh.push(each);
-    else if (present.value !== each.line) {
+    if (present === undefined) fresh.push(each);
+    else if (present !== each.line) {
       return { wrong: `Receipt ${each.receipt} is there already, with other content. Nothing was imported.` };
     }
   }
   for (let at = 0; at < fresh.length; at += together) {
     const group = fresh.slice(at, at + together);
-    const outcome = await keepLegacyReceipts(context.store, context.newUnitId, group);
-    if (outcome.kind === 'unavailable') return storeFailed(outcome);
+    const outcome = await keepLegacyReceipts(context.store, group);
     if (outcome.kind === 'taken') return { wrong: `Another import wrote ${outcome.receipt}. Run it again.` };
     parts.showProgress?.(`${at + group.length} of ${fresh.length} receipts`);
   }
@@ -103,16 +100,13 @@ function was(count: number): string {
 async function exportAll(parts: ReceiptsParts, { store }: CommandContext): Ended {
   let count = 0;
   for (const space of ['fragments', 'legacyReceipts'] as const) {
-    const failed = await visitRecords(store, space, Buffer.alloc(0), async ({ key }) => {
+    for await (const { key } of recordsAfter(store, space)) {
       const id = Buffer.from(key).toString();
       const body = await receiptBody(store, id);
-      if (body.kind === 'unavailable') return body;
-      await parts.write(`${JSON.stringify(body.value)}\n`);
+      await parts.write(`${JSON.stringify(body)}\n`);
       count += 1;
       if (count % 1_000 === 0) parts.showProgress?.(`${count} receipts`);
-      return undefined;
-    });
-    if (failed !== undefined) return storeFailed(failed);
+    }
   }
   return 0;
 }
@@ -192,7 +186,7 @@ interface Reason {
 
 async function notice(
   parts: ReceiptsParts,
-  { store, newUnitId }: CommandContext,
+  { store }: CommandContext,
   id: string,
   hidden: boolean,
   { reason }: Reason,
@@ -200,11 +194,9 @@ async function notice(
   const absent = { wrong: `There is no receipt ${id}.` };
   if (!isReceiptId(id) && !isLegacyId(id)) return absent;
   const found = await receiptBody(store, id);
-  if (found.kind === 'unavailable') return storeFailed(found);
-  if (found.value === undefined) return absent;
+  if (found === undefined) return absent;
   const atMs = Math.floor(parts.clock.wallMs());
-  const failed: Unavailable | undefined = await keepNotice(store, newUnitId, id, { hidden, reason, atMs });
-  if (failed !== undefined) return storeFailed(failed);
+  await keepNotice(store, id, { hidden, reason, atMs });
   await parts.write(
     hidden
       ? `The content of ${id} is withheld everywhere; its digests and its seal stay.\n`

@@ -11,6 +11,7 @@ import {
   type StoreParts,
 } from '../store/open.js';
 import { progressOn } from './progress.js';
+import { whenUnavailable, StoreUnavailable } from '../store/store.js';
 
 /** What the command needs from the outside. */
 export interface StoreCopyParts extends StoreParts {
@@ -58,12 +59,13 @@ async function copyBetween(fromText: string, toText: string, parts: StoreCopyPar
   if (missing !== undefined) return { kind: 'refused', reason: missing.reason };
   const locked = lockBoth([from.location, to.location], parts.lockFolder);
   if (locked !== undefined) return { kind: 'refused', reason: locked };
-  const source = await openEngine(from.location, parts);
-  if (source.kind === 'unavailable') return { kind: 'refused', reason: source.reason };
-  const target = await openEngine(to.location, parts);
-  if (target.kind === 'open') return copyOpen(source.engine, target.engine, parts);
-  await source.engine.close();
-  return { kind: 'refused', reason: target.reason };
+  const refused = ({ message }: StoreUnavailable) => ({ kind: 'refused', reason: message }) as const;
+  const source = await whenUnavailable(openEngine(from.location, parts), refused);
+  if ('reason' in source) return source;
+  const target = await whenUnavailable(openEngine(to.location, parts), refused);
+  if (!('reason' in target)) return copyOpen(source, target, parts);
+  await source.close();
+  return target;
 }
 
 /** A server that runs would change what is copied. */

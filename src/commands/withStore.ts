@@ -1,6 +1,5 @@
 /** What the commands on the store have in common: they work beside a running server, and end with a code. */
-import type { Store } from '../store/store.js';
-import type { UnitIds } from '../store/unitId.js';
+import { whenUnavailable, StoreUnavailable, type Store } from '../store/store.js';
 import type { Clock } from '../system/clock.js';
 import { readConfiguration, type Configuration } from '../configuration.js';
 import type { Machine } from '../system/settings.js';
@@ -10,7 +9,6 @@ import type { Randomness } from '../system/randomness.js';
 /** A store and the secrets that fit it. */
 export interface OpenedStore {
   readonly store: Store;
-  readonly newUnitId: UnitIds;
   readonly secrets: MasterSecrets;
 }
 
@@ -55,7 +53,8 @@ export async function withStore(
     return 1;
   }
   try {
-    const outcome = await command({ ...opened, configuration: read.configuration });
+    const context = { ...opened, configuration: read.configuration };
+    const outcome = await whenUnavailable(command(context), storeFailed);
     if (typeof outcome === 'number') return outcome;
     parts.printError(outcome.wrong);
     return 1;
@@ -65,6 +64,6 @@ export async function withStore(
 }
 
 /** The sentence for a store that does not answer. */
-export function storeFailed({ reason }: { readonly reason: string }): { readonly wrong: string } {
-  return { wrong: `The store does not answer (${reason}).` };
+function storeFailed({ message }: StoreUnavailable): { readonly wrong: string } {
+  return { wrong: `The store does not answer (${message}).` };
 }

@@ -78,7 +78,7 @@ function routeLimits(configuration: Configuration): Readonly<Record<RouteLimit, 
 }
 
 function buildAccess(configuration: Configuration, tiers: Tiers, opened: OpenedStore, log: Log): Access {
-  const { store, newUnitId, secrets } = opened;
+  const { store, secrets } = opened;
   // The oldest secret: usage stays what it is when a new one is put before it.
   const oldest = secrets.at(-1) ?? secrets[0];
   return createAccess({
@@ -89,9 +89,7 @@ function buildAccess(configuration: Configuration, tiers: Tiers, opened: OpenedS
     routeLimits: routeLimits(configuration),
     trustedProxies: configuration.trustedProxies,
     keys: storedKeys(store),
-    usage: storedUsage(store, newUnitId, (subject) =>
-      derive(oldest, 'usage', Buffer.from(subject).toString('hex')),
-    ),
+    usage: storedUsage(store, (subject) => derive(oldest, 'usage', Buffer.from(subject).toString('hex'))),
     clock: systemClock,
     log,
   });

@@ -7,11 +7,11 @@ import { removeRates } from '../store/rates.js';
 import { removeExpired } from '../store/retention.js';
 import { openSecrets } from '../store/secrets.js';
 import type { SweepParts } from '../store/sweep.js';
-import { unitIds } from '../store/unitId.js';
 import { removeOldUsage } from '../store/usage.js';
 import { systemClock } from '../system/clock.js';
 import { createLog, type Log } from '../system/log.js';
 import { systemRandomness, type Randomness } from '../system/randomness.js';
+import { whenUnavailable, StoreUnavailable } from '../store/store.js';
 
 /**
  * Opens the store and the secrets that fit it. `randomness`: makes the first secret where there is none,
@@ -23,13 +23,12 @@ export async function openStoreAndSecrets(
   randomness: Randomness | undefined,
 ): Promise<OpenedStore | { readonly refused: string }> {
   const parts = { clock: systemClock, randomness: systemRandomness, log };
-  const opened = await openStore(storeUrl, parts);
-  if (opened.kind === 'unavailable') return { refused: opened.reason };
-  const { store } = opened;
-  const newUnitId = unitIds(systemClock, systemRandomness);
+  const refused = ({ message }: StoreUnavailable) => ({ refused: message });
+  const store = await whenUnavailable(openStore(storeUrl, parts), refused);
+  if ('refused' in store) return store;
   const sources = { configured: masterSecrets, dataFolder, randomness };
-  const found = await openSecrets(store, newUnitId, sources);
-  if ('secrets' in found) return { store, newUnitId, secrets: found.secrets };
+  const found = await whenUnavailable(openSecrets(store, sources), refused);
+  if ('secrets' in found) return { store, secrets: found.secrets };
   await store.close();
   return found;
 }
@@ -53,21 +52,15 @@ const dayMs = 86_400_000;
 const keptRatesDays = 8;
 
 /** Removes what is older than it is kept; the usage of past months, which is all read for it, once a day. */
-export function expiry(
-  configuration: Configuration,
-  { store, newUnitId }: OpenedStore,
-): SweepParts['removeExpired'] {
+export function expiry(configuration: Configuration, { store }: OpenedStore): SweepParts['removeExpired'] {
   let usageMs = -Infinity;
   return async () => {
     const nowMs = systemClock.wallMs();
-    const rates = await removeRates(store, newUnitId, nowMs - keptRatesDays * dayMs);
-    if (rates.kind === 'unavailable') return rates;
-    const vectors = await removeEmbeddings(store, nowMs);
-    if (vectors.kind === 'unavailable') return vectors;
+    await removeRates(store, nowMs - keptRatesDays * dayMs);
+    await removeEmbeddings(store, nowMs);
     const expired = await removeExpired(store, configuration, nowMs);
-    if (expired.kind === 'unavailable' || systemClock.monotonicMs() - usageMs < dayMs) return expired;
+    if (systemClock.monotonicMs() - usageMs < dayMs) return expired;
     usageMs = systemClock.monotonicMs();
-    const usage = await removeOldUsage(store, newUnitId, nowMs);
-    return usage.kind === 'unavailable' ? usage : { kind: 'read', value: expired.value + usage.value };
+    return expired + (await removeOldUsage(store, nowMs));
   };
 }

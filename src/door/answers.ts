@@ -1,5 +1,5 @@
 /** The parts of answers that carry a receipt (contract, receipt response fields). */
-import { jsonAnswer, problemAnswer, storeUnavailable } from '../contract/answer.js';
+import { jsonAnswer, problemAnswer } from '../contract/answer.js';
 import type { DreamSubmitted } from '../contract/dream.js';
 import type { Answer } from '../contract/exchange.js';
 import { kinds } from '../contract/exploration.js';
@@ -8,7 +8,6 @@ import type { Accepted, Receipt, Received, Submitted } from './submit.js';
 
 /** What refuses a submission; undefined when it has a receipt. */
 export function refusalOf(submitted: Submitted): Answer | undefined {
-  if (submitted.kind === 'unavailable') return storeUnavailable();
   if (submitted.kind !== 'conflict') return undefined;
   return problemAnswer(
     409,

@@ -125,8 +125,7 @@ export function confirmState({ store, previews }: Pick<ConfirmParts, 'store' | '
     const fault = tokenFault(token, 'query');
     if (fault !== undefined) return unprocessable([fault]);
     const found = await findBinding(store, keyOf(token));
-    if (found.kind === 'unavailable') return storeUnavailable();
-    if (found.value !== undefined) return state('completed', found.value.receipt);
+    if (found !== undefined) return state('completed', found.receipt);
     return state(previews.find(token) === undefined ? 'unknown' : 'previewed');
   };
 }

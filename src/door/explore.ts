@@ -4,7 +4,7 @@ import type { Answer, RouteRequest } from '../contract/exchange.js';
 import type { Embedding, Exploration, FragmentCard, FragmentNode } from '../contract/exploration.js';
 import { type ValidationError, valueError } from '../contract/schema/validation.js';
 import type { Vectors } from '../native/index.js';
-import type { Reading, Store } from '../store/store.js';
+import type { Store } from '../store/store.js';
 import type { Randomness } from '../system/randomness.js';
 import type { HiddenFragments } from './hiddenFragments.js';
 import type { Candidates } from './nearestIndex.js';
@@ -28,7 +28,7 @@ export interface ExploreParts {
   readonly visitorId: (visitor: string) => string;
   readonly candidates: (vector: Uint8Array, results: number) => Candidates | undefined;
   /** The fragments whose content is withheld. */
-  readonly hidden: () => Promise<Reading<HiddenFragments>>;
+  readonly hidden: () => Promise<HiddenFragments>;
   readonly randomness: Randomness;
   /** Does long work one after the other, so that it never takes more than one of the pool's threads. */
   readonly inTurn: InTurn;
@@ -111,12 +111,11 @@ export function rounded(similarity: number): number {
 export async function cardsOf(
   store: Store,
   receipts: readonly string[],
-): Promise<ReadonlyMap<string, FragmentCard> | 'unavailable'> {
+): Promise<ReadonlyMap<string, FragmentCard>> {
   const read = await Promise.all(receipts.map((receipt) => publicFragment(store, receipt)));
   const cards = new Map<string, FragmentCard>();
   for (const each of read) {
-    if (each.kind === 'unavailable') return 'unavailable';
-    if (each.value !== undefined) cards.set(each.value.receipt, each.value);
+    if (each !== undefined) cards.set(each.receipt, each);
   }
   return cards;
 }

@@ -1,5 +1,5 @@
 /** `GET /graph` as data and `GET /graph/fragments` (contract, Exploration), page by page. */
-import { jsonAnswer, storeUnavailable, unprocessable } from '../contract/answer.js';
+import { jsonAnswer, unprocessable } from '../contract/answer.js';
 import type { Handler, RouteRequest } from '../contract/exchange.js';
 import { kinds } from '../contract/exploration.js';
 import {
@@ -10,7 +10,6 @@ import {
 } from '../contract/graph.js';
 import { type ValidationError, valueError } from '../contract/schema/validation.js';
 import type { FragmentFilter, FragmentSelection, Neighbour } from '../native/index.js';
-import type { Unavailable } from '../store/store.js';
 import {
   cardsOf,
   cursorAt,
@@ -47,22 +46,20 @@ async function graphPage(
   { asOf, from }: PageStart,
   limit: number,
   signal: AbortSignal,
-): Promise<GraphResponse | Unavailable['kind'] | NotDone> {
+): Promise<GraphResponse | NotDone> {
   const { store, vectors, embedding, inTurn } = parts;
   const to = Math.min(from + limit, vectors.count(asOf));
   const receipts = Array.from({ length: to - from }, (_, index) => vectors.receipt(from + index));
   const links = await inTurn(() => vectors.links(asOf, from, to), signal);
   if (links === 'busy') return links;
   const cards = await cardsOf(store, receipts);
-  if (cards === 'unavailable') return cards;
   const hidden = await parts.hidden();
-  if (hidden.kind === 'unavailable') return hidden.kind;
   const made = frame(parts, asOf);
   return {
     ...made,
     embedding,
     nodes: [...cards.values()].map(nodeOf),
-    edges: edgesOf(receipts, links, hidden.value.receipts),
+    edges: edgesOf(receipts, links, hidden.receipts),
     next_cursor: to < made.total ? cursorAt({ asOf, from: to }) : null,
   };
 }
@@ -76,8 +73,7 @@ export function graph(parts: ExploreParts): Handler {
     if ('loc' in start) return unprocessable([start]);
     const limit = numberOf(query['limit'], graphDefaults.limit);
     const page = await graphPage(parts, start, limit, signal);
-    if (page === 'busy') return exploringTooMuch;
-    return page === 'unavailable' ? storeUnavailable() : jsonAnswer(200, page);
+    return page === 'busy' ? exploringTooMuch : jsonAnswer(200, page);
   };
 }
 
@@ -124,10 +120,8 @@ async function selectVisible(
   asOf: number,
   filter: FragmentFilter,
   { from, most }: { readonly from: number; readonly most: number },
-): Promise<FragmentSelection | Unavailable['kind']> {
-  const withheld = await hidden();
-  if (withheld.kind === 'unavailable') return withheld.kind;
-  const { receipts, visitors } = withheld.value;
+): Promise<FragmentSelection> {
+  const { receipts, visitors } = await hidden();
   if (filter.visitor === undefined || !visitors.has(filter.visitor)) {
     return vectors.select(asOf, filter, from, most);
   }
@@ -154,14 +148,12 @@ export function graphFragments(parts: ExploreParts): Handler {
       signal,
     );
     if (selected === 'busy') return exploringTooMuch;
-    if (selected === 'unavailable') return storeUnavailable();
     const { matching, places } = selected;
     const after = places[limit];
     const cards = await cardsOf(
       parts.store,
       places.slice(0, limit).map(({ receipt }) => receipt),
     );
-    if (cards === 'unavailable') return storeUnavailable();
     const body: FragmentsResponse = {
       ...frame(parts, asOf),
       matching,

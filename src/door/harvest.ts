@@ -1,12 +1,11 @@
 /** `POST /harvest` (contract, fragment door): every shard marker of a pasted reply, each on its own. */
-import { jsonAnswer, storeUnavailable } from '../contract/answer.js';
+import { jsonAnswer } from '../contract/answer.js';
 import { dreamRequestType, type DreamRequest } from '../contract/dream.js';
 import type { Handler } from '../contract/exchange.js';
 import type { HarvestItem, HarvestRequest, HarvestResponse } from '../contract/harvest.js';
 import { checkBody } from '../contract/schema/validate.js';
 import type { ValidationError } from '../contract/schema/validation.js';
 import type { ShardMarker } from '../native/index.js';
-import type { Unavailable } from '../store/store.js';
 import { digestsOf, statusOf, warningField } from './answers.js';
 import { submit, type GivenFragment, type Received, type SubmitParts } from './submit.js';
 
@@ -66,11 +65,10 @@ async function harvestOne(
   marker: ShardMarker,
   index: number,
   mind: string | null | undefined,
-): Promise<HarvestItem | Unavailable> {
+): Promise<HarvestItem> {
   const fields = fieldsOf(marker, mind);
   if ('error' in fields) return rejected(index, marker, fields.error);
   const { submitted, accepted } = await submit(parts, fields, undefined);
-  if (submitted.kind === 'unavailable') return submitted;
   if (submitted.kind === 'conflict') throw new Error('A submission without a key met a conflict of keys');
   return admitted(index, submitted, warningField(accepted, fields.kind));
 }
@@ -99,10 +97,7 @@ export function harvest(parts: HarvestParts): Handler<HarvestRequest> {
       const items = await Promise.all(
         next.map((marker, index) => harvestOne(parts, marker, from + index, input.mind)),
       );
-      for (const item of items) {
-        if ('kind' in item) return storeUnavailable();
-        results.push(item);
-      }
+      results.push(...items);
     }
     // Every marker counts, also one that cannot be read.
     return { ...jsonAnswer(200, summary(results)), charge: markers.length };

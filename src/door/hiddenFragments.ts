@@ -3,8 +3,8 @@
  * finds one tells of its content all the same, so that results leave them out.
  */
 import { findFragment } from '../store/fragments.js';
-import { visitNotices } from '../store/notices.js';
-import type { Reading, Store } from '../store/store.js';
+import { allNotices } from '../store/notices.js';
+import type { Store } from '../store/store.js';
 import type { Clock } from '../system/clock.js';
 
 /** The withheld fragments. */
@@ -22,32 +22,30 @@ export function hiddenFragments(
   store: Store,
   clock: Pick<Clock, 'monotonicMs'>,
   visitorId: (visitor: string) => string,
-): () => Promise<Reading<HiddenFragments>> {
-  let cached: { readonly atMs: number; readonly list: Promise<Reading<HiddenFragments>> } | undefined;
+): () => Promise<HiddenFragments> {
+  let cached: { readonly atMs: number; readonly list: Promise<HiddenFragments> } | undefined;
   return async () => {
     const nowMs = clock.monotonicMs();
     if (cached === undefined || nowMs - cached.atMs >= cachedMs) {
       cached = { atMs: nowMs, list: readHidden(store, visitorId) };
     }
-    const list = await cached.list;
-    if (list.kind === 'unavailable') cached = undefined;
-    return list;
+    try {
+      return await cached.list;
+    } catch (error) {
+      cached = undefined;
+      throw error;
+    }
   };
 }
 
-async function readHidden(
-  store: Store,
-  visitorId: (visitor: string) => string,
-): Promise<Reading<HiddenFragments>> {
+async function readHidden(store: Store, visitorId: (visitor: string) => string): Promise<HiddenFragments> {
   const receipts = new Set<string>();
   const visitors = new Set<string>();
-  const failed = await visitNotices(store, async (receipt, { hidden }) => {
-    if (!hidden) return undefined;
+  for await (const { receipt, hidden } of allNotices(store)) {
+    if (!hidden) continue;
     receipts.add(receipt);
     const found = await findFragment(store, receipt);
-    if (found.kind === 'unavailable') return found;
-    if (found.value !== undefined) visitors.add(visitorId(found.value.fragment.visitor));
-    return undefined;
-  });
-  return failed ?? { kind: 'read', value: { receipts, visitors } };
+    if (found !== undefined) visitors.add(visitorId(found.fragment.visitor));
+  }
+  return { receipts, visitors };
 }

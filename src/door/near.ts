@@ -1,5 +1,5 @@
 /** `GET /graph/near` (contract, Exploration): the fragments nearest to a fragment or a text. */
-import { jsonAnswer, storeUnavailable, unprocessable } from '../contract/answer.js';
+import { jsonAnswer, unprocessable } from '../contract/answer.js';
 import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
 import type { NearFragment } from '../contract/exploration.js';
 import { nearDefaults, type NearResponse } from '../contract/near.js';
@@ -28,20 +28,18 @@ export async function vectorOfReceipt(
 ): Promise<Uint8Array | Answer> {
   if (!isReceiptId(receipt)) return receiptNotFound;
   const found = await findFragment(store, receipt);
-  if (found.kind === 'unavailable') return storeUnavailable();
-  return found.value === undefined ? receiptNotFound : embedText(vectorText(found.value.fragment));
+  return found === undefined ? receiptNotFound : embedText(vectorText(found.fragment));
 }
 
 /** Neighbours with their cards, in their order. */
 export async function shown(
   store: Store,
   neighbours: readonly Pick<Neighbour, 'receipt' | 'similarity'>[],
-): Promise<NearFragment[] | 'unavailable'> {
+): Promise<NearFragment[]> {
   const cards = await cardsOf(
     store,
     neighbours.map(({ receipt }) => receipt),
   );
-  if (cards === 'unavailable') return cards;
   return neighbours.flatMap(({ receipt, similarity }) => {
     const card = cards.get(receipt);
     return card === undefined ? [] : [{ ...card, similarity: rounded(similarity) }];
@@ -106,9 +104,7 @@ export function near(parts: ExploreParts): Handler {
     const errors = faults.filter((fault) => fault !== undefined);
     if (errors.length > 0 || typeof asOf !== 'number') return unprocessable(errors);
     const { receipt, text } = query;
-    const hidden = await parts.hidden();
-    if (hidden.kind === 'unavailable') return storeUnavailable();
-    const { receipts } = hidden.value;
+    const { receipts } = await parts.hidden();
     const vector =
       receipt === undefined ? parts.embedText(text ?? '') : await vectorOfReceipt(parts, receipt);
     if (!(vector instanceof Uint8Array)) return vector;
@@ -124,7 +120,6 @@ export function near(parts: ExploreParts): Handler {
     // Neighbours of a fragment that is withheld would tell what it is about.
     const isHidden = receipt !== undefined && receipts.has(receipt);
     const results = await shown(parts.store, isHidden ? [] : found);
-    if (results === 'unavailable') return storeUnavailable();
     const body: NearResponse = {
       ...frame(parts, asOf),
       embedding: parts.embedding,

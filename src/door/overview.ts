@@ -1,5 +1,5 @@
 /** `GET /focus` and `GET /leaderboard` (contract, Exploration): where fragments are few, whose are many. */
-import { jsonAnswer, storeUnavailable, unprocessable } from '../contract/answer.js';
+import { jsonAnswer, unprocessable } from '../contract/answer.js';
 import type { Handler } from '../contract/exchange.js';
 import { kinds } from '../contract/exploration.js';
 import type { FocusKind, FocusRegion, FocusResponse } from '../contract/focus.js';
@@ -26,15 +26,11 @@ async function kindsOf({ vectors }: ExploreParts, asOf: number): Promise<FocusKi
   return counts.sort((a, b) => a.fragments - b.fragments);
 }
 
-async function named(
-  { store }: ExploreParts,
-  regions: readonly FragmentRegion[],
-): Promise<FocusRegion[] | 'unavailable'> {
+async function named({ store }: ExploreParts, regions: readonly FragmentRegion[]): Promise<FocusRegion[]> {
   const cards = await cardsOf(
     store,
     regions.map(({ receipt }) => receipt),
   );
-  if (cards === 'unavailable') return cards;
   return regions.map(({ receipt, fragments }) => ({
     receipt,
     title: cards.get(receipt)?.title ?? null,
@@ -52,7 +48,6 @@ export function focus(parts: ExploreParts): Handler {
     const found = await regionsAt(asOf, signal);
     if (found === 'busy') return exploringTooMuch;
     const regions = await named(parts, found);
-    if (regions === 'unavailable') return storeUnavailable();
     const { embedding } = parts;
     const body: FocusResponse = {
       ...frame(parts, asOf),
@@ -69,16 +64,14 @@ async function nameOf(
   { store, vectors }: ExploreParts,
   asOf: number,
   { receipt, visitor }: VisitorStanding,
-): Promise<{ readonly name: string | null } | 'unavailable'> {
+): Promise<{ readonly name: string | null }> {
   const first = await publicFragment(store, receipt);
-  if (first.kind === 'unavailable') return 'unavailable';
-  if (first.value?.visitor != null) return { name: first.value.visitor };
+  if (first?.visitor != null) return { name: first.visitor };
   const { places } = await vectors.select(asOf, { visitor }, 0, namesTried);
   const cards = await cardsOf(
     store,
     places.map((place) => place.receipt),
   );
-  if (cards === 'unavailable') return cards;
   return { name: [...cards.values()].find((card) => card.visitor !== null)?.visitor ?? null };
 }
 
@@ -96,7 +89,6 @@ export function leaderboard(parts: ExploreParts): Handler {
     const visitors: LeaderboardEntry[] = [];
     for (const standing of standings) {
       const found = await nameOf(parts, asOf, standing);
-      if (found === 'unavailable') return storeUnavailable();
       if (found.name === null) continue;
       const rank = 1 + standings.findIndex(({ fragments }) => fragments === standing.fragments);
       visitors.push({ rank, visitor: found.name, fragments: standing.fragments });

@@ -2,27 +2,22 @@
 import type { FragmentCard } from '../contract/exploration.js';
 import { findFragment } from '../store/fragments.js';
 import { findWithheld } from '../store/notices.js';
-import type { Reading, Store } from '../store/store.js';
+import type { Store } from '../store/store.js';
 
 /**
  * A fragment by its receipt's id, undefined when there is none. Content that is withheld is null here, and
  * stays so in everything that is made of it.
  */
-export async function publicFragment(
-  store: Store,
-  receipt: string,
-): Promise<Reading<FragmentCard | undefined>> {
+export async function publicFragment(store: Store, receipt: string): Promise<FragmentCard | undefined> {
   const found = await findFragment(store, receipt);
-  if (found.kind === 'unavailable') return found;
-  if (found.value === undefined) return { kind: 'read', value: undefined };
+  if (found === undefined) return undefined;
   const withheld = await findWithheld(store, receipt);
-  if (withheld.kind === 'unavailable') return withheld;
-  const { fragment, envelope } = found.value;
+  const { fragment, envelope } = found;
   const { title, content, kind, visitor } = fragment;
   const { received_at = '' } = JSON.parse(envelope) as Record<string, string>;
   const shown =
-    withheld.value === undefined
+    withheld === undefined
       ? { title, content, visitor, withheld: null }
-      : { title: null, content: null, visitor: null, withheld: withheld.value };
-  return { kind: 'read', value: { receipt, kind, received_at, ...shown } };
+      : { title: null, content: null, visitor: null, withheld };
+  return { receipt, kind, received_at, ...shown };
 }

@@ -1,12 +1,12 @@
 /** `GET /receipt/{id}` (contract, fragment door): a stored receipt, read again and verified. */
-import { jsonAnswer, problemAnswer, storeUnavailable } from '../contract/answer.js';
+import { jsonAnswer, problemAnswer } from '../contract/answer.js';
 import type { Answer, Handler } from '../contract/exchange.js';
 import { canonicalization, hashScope } from '../contract/fragment.js';
 import type { ReceiptResponse } from '../contract/receipt.js';
 import { findFragment } from '../store/fragments.js';
 import { findLegacyReceipt } from '../store/legacyReceipts.js';
 import { findWithheld } from '../store/notices.js';
-import type { Reading, Store } from '../store/store.js';
+import type { Store } from '../store/store.js';
 import { digestsOf, identityOf, storedStatus } from './answers.js';
 import { isLegacyId, legacyBody, readLegacy } from './legacy.js';
 import { isReceiptId } from './receiptId.js';
@@ -37,43 +37,37 @@ function sealedBody(receipt: Receipt): ReceiptResponse {
   };
 }
 
-function read<Value>(value: Value): Reading<Value> {
-  return { kind: 'read', value };
-}
-
 /** A receipt as it was stored, whatever its contract. */
-async function findBody(store: Store, id: string): Promise<Reading<ReceiptResponse | undefined>> {
+async function findBody(store: Store, id: string): Promise<ReceiptResponse | undefined> {
   if (isReceiptId(id)) {
     const found = await findFragment(store, id);
-    if (found.kind === 'unavailable' || found.value === undefined) return found as Reading<undefined>;
-    return read(sealedBody(receiptOf(id, found.value)));
+    if (found === undefined) return undefined;
+    return sealedBody(receiptOf(id, found));
   }
-  if (!isLegacyId(id)) return read(undefined);
+  if (!isLegacyId(id)) return undefined;
   const found = await findLegacyReceipt(store, id);
-  if (found.kind === 'unavailable' || found.value === undefined) return found as Reading<undefined>;
-  const legacy = readLegacy(found.value);
+  if (found === undefined) return undefined;
+  const legacy = readLegacy(found);
   if ('wrong' in legacy) throw new Error(`The imported receipt ${id} ${legacy.wrong}`);
-  return read(legacyBody(legacy.legacy));
+  return legacyBody(legacy.legacy);
 }
 
 /** The answer about a receipt, its content left out where the operator withholds it. */
-async function publicBody(store: Store, body: ReceiptResponse): Promise<Reading<ReceiptResponse>> {
+async function publicBody(store: Store, body: ReceiptResponse): Promise<ReceiptResponse> {
   const withheld = await findWithheld(store, body.receipt);
-  if (withheld.kind === 'unavailable') return withheld;
-  return read(withheld.value === undefined ? body : { ...body, fragment: null, withheld: withheld.value });
+  return withheld === undefined ? body : { ...body, fragment: null, withheld };
 }
 
 /** The answer about a receipt's id; undefined where there is none. */
-export async function receiptBody(store: Store, id: string): Promise<Reading<ReceiptResponse | undefined>> {
+export async function receiptBody(store: Store, id: string): Promise<ReceiptResponse | undefined> {
   const found = await findBody(store, id);
-  return found.kind === 'unavailable' || found.value === undefined ? found : publicBody(store, found.value);
+  return found === undefined ? undefined : publicBody(store, found);
 }
 
 /** Answers with receipts. */
 export function receipt({ store }: { readonly store: Store }): Handler {
   return async ({ path }): Promise<Answer> => {
     const found = await receiptBody(store, path['id'] ?? '');
-    if (found.kind === 'unavailable') return storeUnavailable();
-    return found.value === undefined ? notFound : jsonAnswer(200, found.value);
+    return found === undefined ? notFound : jsonAnswer(200, found);
   };
 }

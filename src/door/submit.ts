@@ -13,8 +13,7 @@ import {
   type KeyBinding,
   type StoredFragment,
 } from '../store/fragments.js';
-import type { Operation, Store, Unavailable } from '../store/store.js';
-import type { UnitIds } from '../store/unitId.js';
+import type { Operation, Store } from '../store/store.js';
 import type { Clock } from '../system/clock.js';
 import { receiptId } from './receiptId.js';
 import { verify } from './verify.js';
@@ -34,7 +33,6 @@ export type SealFragment = (
 /** What storing fragments needs. */
 export interface SubmitParts {
   readonly store: Store;
-  readonly newUnitId: UnitIds;
   readonly clock: Pick<Clock, 'wallMs'>;
   readonly sealFragment: SealFragment;
 }
@@ -69,8 +67,7 @@ export type Received =
 export type Submitted =
   | Received
   /** The idempotency key came with other content before. */
-  | { readonly kind: 'conflict' }
-  | Unavailable;
+  | { readonly kind: 'conflict' };
 
 const digestLength = 64;
 
@@ -126,11 +123,10 @@ export function receiptOf(receipt: string, stored: StoredFragment): Receipt {
 }
 
 /** Reads a receipt that something in the store names. */
-async function readBack(store: Store, receipt: string): Promise<Receipt | Unavailable> {
+async function readBack(store: Store, receipt: string): Promise<Receipt> {
   const found = await findFragment(store, receipt);
-  if (found.kind === 'unavailable') return found;
-  if (found.value === undefined) throw new Error(`The store names receipt ${receipt}, which is not there`);
-  return receiptOf(receipt, found.value);
+  if (found === undefined) throw new Error(`The store names receipt ${receipt}, which is not there`);
+  return receiptOf(receipt, found);
 }
 
 /** A submission on its way. */
@@ -148,24 +144,18 @@ function bindingOf({ digests }: Candidate, receipt: string): KeyBinding {
   return { payload: Buffer.from(digests.canonical_payload_sha256, 'hex'), receipt };
 }
 
-async function duplicateOf(
-  store: Store,
-  receipt: string,
-  replayed: boolean,
-): Promise<Received | Unavailable> {
-  const read = await readBack(store, receipt);
-  return 'kind' in read ? read : { kind: 'duplicate', receipt: read, replayed };
+async function duplicateOf(store: Store, receipt: string, replayed: boolean): Promise<Received> {
+  return { kind: 'duplicate', receipt: await readBack(store, receipt), replayed };
 }
 
 /** What the key says; undefined when it is new, or there is none. */
 async function byKey(store: Store, candidate: Candidate): Promise<Submitted | undefined> {
   if (candidate.key === undefined) return undefined;
   const found = await findBinding(store, candidate.key);
-  if (found.kind === 'unavailable') return found;
-  if (found.value === undefined) return undefined;
-  const own = bindingOf(candidate, found.value.receipt);
-  if (Buffer.compare(found.value.payload, own.payload) !== 0) return { kind: 'conflict' };
-  return duplicateOf(store, found.value.receipt, true);
+  if (found === undefined) return undefined;
+  const own = bindingOf(candidate, found.receipt);
+  if (Buffer.compare(found.payload, own.payload) !== 0) return { kind: 'conflict' };
+  return duplicateOf(store, found.receipt, true);
 }
 
 /**
@@ -174,27 +164,23 @@ async function byKey(store: Store, candidate: Candidate): Promise<Submitted | un
 export async function replay(
   store: Store,
   key: string,
-): Promise<{ readonly payload: string; readonly received: Received } | Unavailable | undefined> {
+): Promise<{ readonly payload: string; readonly received: Received } | undefined> {
   const found = await findBinding(store, key);
-  if (found.kind === 'unavailable') return found;
-  if (found.value === undefined) return undefined;
-  const received = await duplicateOf(store, found.value.receipt, true);
-  if (received.kind === 'unavailable') return received;
-  return { payload: Buffer.from(found.value.payload).toString('hex'), received };
+  if (found === undefined) return undefined;
+  const received = await duplicateOf(store, found.receipt, true);
+  return { payload: Buffer.from(found.payload).toString('hex'), received };
 }
 
 /** The original that counts as the same, bound to the key that asked; undefined: look again or store. */
 async function byContent(store: Store, candidate: Candidate): Promise<Submitted | 'changed' | undefined> {
   const found = await findDuplicate(store, duplicateKey(candidate));
-  if (found.kind === 'unavailable') return found;
-  if (found.value === undefined) return undefined;
+  if (found === undefined) return undefined;
   if (candidate.key !== undefined) {
-    const operations = [insertBinding(candidate.key, bindingOf(candidate, found.value))];
-    const outcome = await store.commit({ id: candidate.unitId, operations });
-    if (outcome.kind === 'unavailable') return outcome;
+    const operations = [insertBinding(candidate.key, bindingOf(candidate, found))];
+    const outcome = await store.commit(operations, candidate.unitId);
     if (outcome.kind !== 'done') return 'changed';
   }
-  return duplicateOf(store, found.value, false);
+  return duplicateOf(store, found, false);
 }
 
 /** One round: what is there already, or the unit that stores it; `changed` when another came between. */
@@ -205,11 +191,9 @@ async function attempt(store: Store, candidate: Candidate): Promise<Submitted | 
   const bindings: Operation[] =
     key === undefined ? [] : [insertBinding(key, bindingOf(candidate, stored.receipt))];
   const operations = [...bindings, ...insertFragment(stored, duplicateKey(candidate))];
-  const outcome = await store.commit({ id: candidate.unitId, operations });
-  if (outcome.kind === 'unavailable') return outcome;
+  const outcome = await store.commit(operations, candidate.unitId);
   if (outcome.kind !== 'done') return 'changed';
-  const read = await readBack(store, stored.receipt);
-  return 'kind' in read ? read : { kind: 'stored', receipt: read };
+  return { kind: 'stored', receipt: await readBack(store, stored.receipt) };
 }
 
 /**
@@ -217,11 +201,11 @@ async function attempt(store: Store, candidate: Candidate): Promise<Submitted | 
  * this payload for good. Resolves to what was accepted and what it came to.
  */
 export async function submit(
-  { store, newUnitId, clock, sealFragment }: SubmitParts,
+  { store, clock, sealFragment }: SubmitParts,
   given: GivenFragment,
   key: string | undefined,
 ): Promise<{ readonly accepted: Accepted; readonly submitted: Submitted }> {
-  const unitId = newUnitId();
+  const unitId = store.newUnitId();
   const receipt = receiptId(unitId);
   const sealed = seal(sealFragment, given, receipt, timeText(clock.wallMs()));
   const own = accepted(sealed);

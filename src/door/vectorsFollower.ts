@@ -5,7 +5,7 @@
 import { kinds } from '../contract/exploration.js';
 import type { ExploredFragment, VectorsState } from '../native/index.js';
 import { decodeReceipt, findFragment } from '../store/fragments.js';
-import type { LogEntry, Store, Unavailable } from '../store/store.js';
+import { whenUnavailable, type LogEntry, type Store } from '../store/store.js';
 import type { Clock, Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 
@@ -77,10 +77,10 @@ type Explored =
 
 async function explored(store: Store, { position, value }: LogEntry): Promise<Explored> {
   const receipt = decodeReceipt(value);
-  const found = await findFragment(store, receipt);
-  if (found.kind === 'unavailable') return { entry: 'unavailable' };
-  if (found.value === undefined) throw new Error(`The log names receipt ${receipt}, which is not there`);
-  const { fragment, envelope } = found.value;
+  const found = await whenUnavailable(findFragment(store, receipt), () => 'unavailable' as const);
+  if (found === 'unavailable') return { entry: found };
+  if (found === undefined) throw new Error(`The log names receipt ${receipt}, which is not there`);
+  const { fragment, envelope } = found;
   const { receivedAtMs, probe } = readEnvelope(envelope);
   if (probe) return { entry: 'probe' };
   const { visitor, content } = fragment;
@@ -92,9 +92,8 @@ async function explored(store: Store, { position, value }: LogEntry): Promise<Ex
 /** Appends what the log has behind the file's position; false when there is no more, or it is not known. */
 async function step({ store, vectors, embedText, log }: FollowerParts): Promise<boolean> {
   const page = await store.read('fragments', { after: vectors.state().position, limit: stepEntries });
-  if (page.kind === 'unavailable') return false;
-  const found = await Promise.all(page.value.map((entry) => explored(store, entry)));
-  for (const [index, { position, value }] of page.value.entries()) {
+  const found = await Promise.all(page.map((entry) => explored(store, entry)));
+  for (const [index, { position, value }] of page.entries()) {
     const each = found[index];
     if (each === undefined || each.entry === 'unavailable') return false;
     if (each.entry === 'fragment' && !vectors.append({ ...each.fragment, vector: embedText(each.text) })) {
@@ -102,16 +101,15 @@ async function step({ store, vectors, embedText, log }: FollowerParts): Promise<
     }
     vectors.see(position, decodeReceipt(value));
   }
-  return page.value.length === stepEntries;
+  return page.length === stepEntries;
 }
 
 /** Whether the last receipt that the file has seen is the log's own at that position. */
-async function fits({ store, vectors }: FollowerParts): Promise<boolean | Unavailable> {
+async function fits({ store, vectors }: FollowerParts): Promise<boolean> {
   const { position, lastReceipt } = vectors.state();
   if (position === 0) return true;
   const page = await store.read('fragments', { after: position - 1, limit: 1 });
-  if (page.kind === 'unavailable') return page;
-  const [entry] = page.value;
+  const [entry] = page;
   return entry?.position === position && decodeReceipt(entry.value) === lastReceipt;
 }
 
@@ -120,8 +118,8 @@ async function begin(parts: FollowerParts): Promise<boolean> {
   const { vectors, log } = parts;
   const cut = vectors.verify();
   if (cut > 0) log.warn({ fragments: cut }, 'the file of vectors was damaged; that much is made anew');
-  const fitting = await fits(parts);
-  if (typeof fitting !== 'boolean') return false;
+  const fitting = await whenUnavailable(fits(parts), () => undefined);
+  if (fitting === undefined) return false;
   if (!fitting) {
     log.warn({}, 'the file of vectors is of another store; it is made anew');
     vectors.reset();
@@ -173,13 +171,12 @@ class FollowingProcess implements Follower {
   private async catchUp(): Promise<void> {
     const { clock, log, vectors, onRound } = this.parts;
     let toldMs = clock.monotonicMs();
-    while (!this.stopped() && (await step(this.parts))) {
+    while (!this.stopped() && (await whenUnavailable(step(this.parts), () => false))) {
       // A look at the other work of this process.
       await clock.sleep(0);
       if (clock.monotonicMs() - toldMs < progressMs) continue;
       toldMs = clock.monotonicMs();
-      const last = await this.parts.store.last('fragments');
-      const of = last.kind === 'read' ? last.value : null;
+      const of = await whenUnavailable(this.parts.store.last('fragments'), () => null);
       log.info({ read: vectors.state().position, of }, 'reading fragments into the file of vectors');
     }
     onRound(vectors.state().count);

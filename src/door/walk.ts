@@ -3,7 +3,7 @@
  * seed, LF, and the turn's number: the same seed, beginning and state of the log give the same walk.
  */
 import { createHash } from 'node:crypto';
-import { jsonAnswer, storeUnavailable, unprocessable } from '../contract/answer.js';
+import { jsonAnswer, unprocessable } from '../contract/answer.js';
 import type { Answer, Handler } from '../contract/exchange.js';
 import { walkDefaults, type WalkResponse } from '../contract/walk.js';
 import { exploringTooMuch, frame, numberOf, readAsOf, type ExploreParts } from './explore.js';
@@ -101,14 +101,12 @@ export function walk(parts: ExploreParts): Handler {
     if (typeof asOf !== 'number') return unprocessable([asOf]);
     const seed = query['seed'] ?? parts.randomness(seedBytes).toString('hex');
     const hidden = await parts.hidden();
-    if (hidden.kind === 'unavailable') return storeUnavailable();
-    const way: Walk = { seed, asOf, hidden: hidden.value.receipts, steps: [], signal };
+    const way: Walk = { seed, asOf, hidden: hidden.receipts, steps: [], signal };
     const most = numberOf(query['steps'], walkDefaults.steps);
     const refused = await parts.inTurn(() => wander(parts, way, query['from'], most), signal);
     if (refused === 'busy' || signal.aborted) return exploringTooMuch;
     if (refused !== undefined) return refused;
     const steps = await shown(parts.store, way.steps);
-    if (steps === 'unavailable') return storeUnavailable();
     const body: WalkResponse = { ...frame(parts, asOf), embedding: parts.embedding, seed, steps };
     return jsonAnswer(200, body);
   };

@@ -1,5 +1,6 @@
 /** One request and its answer on uWebSockets.js: body, handler, writing, back-pressure, abort. */
 import type { Admission } from '../access/admission.js';
+import { storeUnavailable } from '../contract/answer.js';
 import type { Answer, RouteRequest } from '../contract/exchange.js';
 import type { Clock } from '../system/clock.js';
 import type { Log } from '../system/log.js';
@@ -22,6 +23,7 @@ import type { RouteMeter } from './meters.js';
 import { noParameters, parseQuery, percentDecode, type Parameters } from './parameters.js';
 import type { CheckResult, ServedRoute } from './routes.js';
 import type { HttpRequest, HttpResponse } from './uws.js';
+import { StoreUnavailable } from '../store/store.js';
 
 /** Times and amounts that bound a connection. */
 export interface ConnectionLimits {
@@ -381,11 +383,14 @@ export class Exchange implements RouteRequest {
     });
   }
 
-  /** Answers 500 for a broken invariant; what broke goes to the log. */
+  /** Answers 503 while the store is unavailable, else 500 for a broken invariant, which goes to the log. */
   private fail(error: unknown): void {
     const { id, mounted } = this;
-    this.server.log.error({ requestId: id, route: mounted.route.id, err: error }, 'request failed');
-    if (!this.answered && !this.gone) this.write(internalError, false);
+    const unavailable = error instanceof StoreUnavailable;
+    if (!unavailable) {
+      this.server.log.error({ requestId: id, route: mounted.route.id, err: error }, 'request failed');
+    }
+    if (!this.answered && !this.gone) this.write(unavailable ? storeUnavailable() : internalError, false);
   }
 
   /** Answers before the body was read; a body too large ends the connection. */

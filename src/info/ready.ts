@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { jsonAnswer } from '../contract/answer.js';
 import type { Handler } from '../contract/exchange.js';
 import type { ReadyCheck, ReadyResponse } from '../contract/info.js';
-import type { Store } from '../store/store.js';
+import { whenUnavailable, type Store } from '../store/store.js';
 import type { Clock } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 
@@ -44,10 +44,9 @@ export function dataFolderCheck(folder: string): ReadinessCheck {
 /** A record can be written to the store and synced. */
 export function storeCheck(store: Pick<Store, 'probe'>): ReadinessCheck {
   const run = async () => {
-    const probe = await store.probe();
-    if (probe.kind !== 'unavailable') return null;
+    const written = store.probe().then(() => null);
     const reason = 'The store cannot be written; the log of the server says why.';
-    return { code: 'store_unwritable', reason, detail: probe.reason };
+    return whenUnavailable(written, ({ message }) => ({ code: 'store_unwritable', reason, detail: message }));
   };
   return { name: 'store', run };
 }

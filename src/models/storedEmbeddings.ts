@@ -4,8 +4,7 @@
  * removed by its key alone.
  */
 import { createHash } from 'node:crypto';
-import type { Operation, Reading, Store } from '../store/store.js';
-import type { UnitIds } from '../store/unitId.js';
+import { whenUnavailable, type Operation, type Store } from '../store/store.js';
 import type { Clock } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 import { single, type Metric } from '../system/metrics.js';
@@ -25,7 +24,6 @@ const prunedTogether = 1_000;
 /** What it is made of. */
 export interface StoredEmbeddingsParts {
   readonly store: Store;
-  readonly newUnitId: UnitIds;
   readonly clock: Pick<Clock, 'wallMs'>;
   readonly log: Pick<Log, 'warn'>;
 }
@@ -91,7 +89,10 @@ class StoringEmbedder implements StoredEmbedder {
     // The texts' memory may be used again once this function has given up control.
     const kept = texts.map((text) => new Uint8Array(text));
     const digests = kept.map((text) => textDigest(model, text));
-    const known = await Promise.all(digests.map((digest) => this.find(digest, dimension)));
+    const known = await Promise.all(
+      // A store that does not answer has none: they are computed.
+      digests.map((digest) => whenUnavailable(this.find(digest, dimension), () => undefined)),
+    );
     const missing = kept.filter((_, at) => known[at] === undefined);
     this.found += kept.length - missing.length;
     const computed = missing.length === 0 ? nothing : await this.inner.embed(model, missing, signal);
@@ -124,14 +125,12 @@ class StoringEmbedder implements StoredEmbedder {
     await Promise.all(this.writing);
   };
 
-  /** A vector of this period or the last; one of the last is written again. The store may not answer. */
+  /** A vector of this period or the last; one of the last is written again. */
   private async find(digest: Buffer, dimension: number): Promise<One | undefined> {
     const { store, clock } = this.parts;
     const nowMs = clock.wallMs();
     for (const atMs of [nowMs, nowMs - periodMs]) {
-      const read = await store.get('embeddings', Buffer.concat([periodOf(atMs), digest]));
-      if (read.kind === 'unavailable') return undefined;
-      const { value } = read;
+      const value = await store.get('embeddings', Buffer.concat([periodOf(atMs), digest]));
       const found = value === undefined ? undefined : decode(value, dimension);
       if (found === undefined || value === undefined) continue;
       if (atMs !== nowMs) this.keep([[digest, Buffer.from(value)]]);
@@ -150,13 +149,14 @@ class StoringEmbedder implements StoredEmbedder {
   }
 
   private async write(entries: readonly (readonly [digest: Buffer, value: Buffer])[]): Promise<void> {
-    const { store, newUnitId, clock, log } = this.parts;
+    const { store, clock, log } = this.parts;
     const period = periodOf(clock.wallMs());
     const operations = entries.map(([digest, value]): Operation => {
       return { kind: 'put', space: 'embeddings', key: Buffer.concat([period, digest]), value };
     });
-    const outcome = await store.commit({ id: newUnitId(), operations });
-    if (outcome.kind === 'unavailable') log.warn({ reason: outcome.reason }, 'vectors were not kept');
+    await whenUnavailable(store.commit(operations), ({ message }) => {
+      log.warn({ reason: message }, 'vectors were not kept');
+    });
   }
 }
 
@@ -196,12 +196,11 @@ export function storedEmbedder(inner: Embedder, parts: StoredEmbeddingsParts): S
 }
 
 /** Removes the vectors that are found no more. Resolves to how many. */
-export async function removeEmbeddings(store: Store, nowMs: number): Promise<Reading<number>> {
+export async function removeEmbeddings(store: Store, nowMs: number): Promise<number> {
   const before = periodOf(nowMs - periodMs);
   for (let removed = 0; ;) {
     const pruned = await store.prune('embeddings', before, prunedTogether);
-    if (pruned.kind === 'unavailable') return pruned;
-    removed += pruned.value;
-    if (pruned.value < prunedTogether) return { kind: 'read', value: removed };
+    removed += pruned;
+    if (pruned < prunedTogether) return removed;
   }
 }

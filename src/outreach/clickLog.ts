@@ -3,8 +3,7 @@
  * second, so that a redirect waits for nothing and a crash loses less than a second of clicks.
  */
 import { appendClicks, type Click } from '../store/clicks.js';
-import type { Store } from '../store/store.js';
-import type { UnitIds } from '../store/unitId.js';
+import { whenUnavailable, type Store } from '../store/store.js';
 import type { Clock, Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 import { single, type Metric } from '../system/metrics.js';
@@ -24,7 +23,6 @@ const lastTries = 3;
 /** What a click log is made of. */
 export interface ClickLogParts {
   readonly store: Store;
-  readonly newUnitId: UnitIds;
   readonly clock: Clock;
   readonly log: Pick<Log, 'error' | 'info'>;
   /** Whether so little of the disk is left that clicks are counted alone. */
@@ -116,16 +114,18 @@ export class ClickLog {
     while (this.block !== undefined || this.waiting.length > 0) {
       this.block ??= this.takeBlock();
       const { store } = this.parts;
-      const unavailable = await appendClicks(store, this.block.unitId, this.block.clicks);
-      this.say(unavailable?.reason);
-      if (unavailable !== undefined) return false;
+      const appended = appendClicks(store, this.block.unitId, this.block.clicks);
+      const told = appended.then(() => undefined);
+      const reason = await whenUnavailable(told, ({ message }) => message);
+      this.say(reason);
+      if (reason !== undefined) return false;
       this.block = undefined;
     }
     return true;
   }
 
   private takeBlock(): Block {
-    return { unitId: this.parts.newUnitId(), clicks: this.takeOldest(blockCharacters) };
+    return { unitId: this.parts.store.newUnitId(), clicks: this.takeOldest(blockCharacters) };
   }
 
   /** Makes room for a tenth of the limit at once, so that few calls pay for moving the rest. */

@@ -1,5 +1,5 @@
 /** The delivery models and interest in them (contract, DeliveryInterestRequest): a catalogue, not a shop. */
-import { jsonAnswer, storeUnavailable } from '../contract/answer.js';
+import { jsonAnswer } from '../contract/answer.js';
 import type { DeliveryInterestRequest, DeliveryInterestResponse } from '../contract/delivery.js';
 import type { Answer, Handler } from '../contract/exchange.js';
 import { appendInterest } from '../store/interests.js';
@@ -20,15 +20,15 @@ const nextStep =
 
 /** Stores interest in delivery models. */
 export function deliveryInterest(
-  { store, newUnitId, clock }: StoringParts,
+  { store, clock }: StoringParts,
   operator: Operator,
 ): Handler<DeliveryInterestRequest> {
   const next = operator.next_step === null ? nextStep : `${nextStep} ${operator.next_step}`;
   return async ({ input }) => {
-    const unitId = newUnitId();
+    const unitId = store.newUnitId();
     const id = entryId('interest', unitId);
     const receivedAtMs = Math.floor(clock.wallMs());
-    const unavailable = await appendInterest(store, unitId, {
+    await appendInterest(store, unitId, {
       id,
       receivedAtMs,
       email: input.email,
@@ -44,7 +44,6 @@ export function deliveryInterest(
       campaign: input.campaign ?? null,
       eventId: input.event_id ?? null,
     });
-    if (unavailable !== undefined) return storeUnavailable();
     const body: DeliveryInterestResponse = {
       ok: true,
       id,

@@ -1,16 +1,14 @@
 /** `POST /v1/leads` (contract, LeadRequest): the lead is on disk before the answer leaves. */
-import { jsonAnswer, storeUnavailable } from '../contract/answer.js';
+import { jsonAnswer } from '../contract/answer.js';
 import type { Handler } from '../contract/exchange.js';
 import type { LeadRequest, LeadResponse } from '../contract/leads.js';
 import { appendLead } from '../store/leads.js';
 import type { Store } from '../store/store.js';
-import type { UnitIds } from '../store/unitId.js';
 import type { Clock } from '../system/clock.js';
 
 /** What the handlers that store something need. */
 export interface StoringParts {
   readonly store: Store;
-  readonly newUnitId: UnitIds;
   readonly clock: Pick<Clock, 'wallMs'>;
 }
 
@@ -25,12 +23,12 @@ export function timeText(wallMs: number): string {
 }
 
 /** Stores leads. */
-export function leads({ store, newUnitId, clock }: StoringParts): Handler<LeadRequest> {
+export function leads({ store, clock }: StoringParts): Handler<LeadRequest> {
   return async ({ input }) => {
-    const unitId = newUnitId();
+    const unitId = store.newUnitId();
     const id = entryId('lead', unitId);
     const receivedAtMs = Math.floor(clock.wallMs());
-    const unavailable = await appendLead(store, unitId, {
+    await appendLead(store, unitId, {
       id,
       receivedAtMs,
       email: input.email,
@@ -41,7 +39,6 @@ export function leads({ store, newUnitId, clock }: StoringParts): Handler<LeadRe
       campaign: input.campaign ?? null,
       eventId: input.event_id ?? null,
     });
-    if (unavailable !== undefined) return storeUnavailable();
     const body: LeadResponse = { ok: true, id, received_at: timeText(receivedAtMs) };
     return jsonAnswer(200, body);
   };

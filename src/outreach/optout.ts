@@ -1,11 +1,12 @@
 /** Mail opt-out (contract; RFC 8058): the link alone decides, showing it changes nothing. */
-import { jsonAnswer, storeUnavailable } from '../contract/answer.js';
+import { jsonAnswer } from '../contract/answer.js';
 import type { Handler, RouteRequest } from '../contract/exchange.js';
 import { unsubscribeDefaults, type UnsubscribeResponse } from '../contract/optout.js';
 import { findOptout, recordOptout } from '../store/optouts.js';
 import type { MasterSecrets } from '../system/masterSecret.js';
 import type { StoringParts } from './leads.js';
 import { verifyOptout } from './tokens.js';
+import { whenUnavailable } from '../store/store.js';
 
 /** What opt-out is made of. */
 export interface OptoutParts extends StoringParts {
@@ -33,20 +34,17 @@ export function optoutState({
   return async (request) => {
     const email = addressOf(secrets, request);
     if (email === undefined) return { kind: 'bad_link' };
-    const found = await findOptout(store, secrets, email);
-    const known = found.kind === 'read' && found.value !== undefined;
-    return { kind: known ? 'unsubscribed' : 'subscribed', email };
+    const found = await whenUnavailable(findOptout(store, secrets, email), () => undefined);
+    return { kind: found === undefined ? 'subscribed' : 'unsubscribed', email };
   };
 }
 
 /** Opts out, whatever the body says; the opt-out is on disk before the answer leaves. */
-export function unsubscribe({ store, newUnitId, clock, secrets }: OptoutParts): Handler {
+export function unsubscribe({ store, clock, secrets }: OptoutParts): Handler {
   return async (request) => {
     const email = addressOf(secrets, request);
     if (email !== undefined) {
-      const nowMs = Math.floor(clock.wallMs());
-      const unavailable = await recordOptout(store, newUnitId, secrets, email, nowMs);
-      if (unavailable !== undefined) return storeUnavailable();
+      await recordOptout(store, secrets, email, Math.floor(clock.wallMs()));
     }
     const body: UnsubscribeResponse = { ok: true, unsubscribed: email !== undefined };
     return jsonAnswer(200, body);

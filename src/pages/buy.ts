@@ -21,7 +21,7 @@ import {
 import type { Problem } from '../contract/problem.js';
 import type { Handlers } from '../contract/routes.js';
 import { cardSuccess } from './cardSuccess.js';
-import { handOn } from './handedOn.js';
+import { answerOf, handOn } from './handedOn.js';
 import { keyShown } from './key.js';
 import { noOperator, type Operator } from '../outreach/operator.js';
 import { breakable, contactHtml, escapeHtml, pageMaker, type PageMaker } from './page.js';
@@ -219,7 +219,7 @@ export function buy(parts: BuyParts): Handler {
       return shopPage(parts, request, tier, wrong);
     }
     const input: CreateOrderRequest = { tier, email: email === '' || email === undefined ? null : email };
-    const answer = await parts.create[rail](handOn(request, { input }));
+    const answer = await answerOf(parts.create[rail], handOn(request, { input }));
     const made = jsonOf(answer);
     if (answer.status !== 200) return shopPage(parts, request, tier, (made as Problem).detail);
     if (rail === 'card') return cardOrderPage(made as CardOrderCreated, parts);
@@ -253,7 +253,7 @@ async function pollOf(
   { rail, place, claim, mayAct }: PagePoll,
 ): Promise<Answer> {
   const path = { order_id: place, payment_hash: place };
-  return poll[rail](handOn(request, { input: undefined, path, query: { claim }, mayAct }));
+  return answerOf(poll[rail], handOn(request, { input: undefined, path, query: { claim }, mayAct }));
 }
 
 /**

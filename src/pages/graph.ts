@@ -3,7 +3,7 @@
  * as a drawing with it. What strangers wrote is shown as text, never as markup or links.
  */
 import { prefers } from '../contract/accept.js';
-import { storeUnavailable, unprocessable } from '../contract/answer.js';
+import { unprocessable } from '../contract/answer.js';
 import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
 import type { FragmentCard, FragmentNode, NearFragment } from '../contract/exploration.js';
 import { type ValidationError, valueError } from '../contract/schema/validation.js';
@@ -17,6 +17,7 @@ import {
   type PageStart,
 } from '../door/explore.js';
 import { searchVisible, shown } from '../door/near.js';
+import { answerOf } from './handedOn.js';
 import { escapeHtml, unnamedPage, type PageMaker } from './page.js';
 
 /** Fragments in the list. */
@@ -113,14 +114,10 @@ const noFragments = `<p class="state">No fragment has been left here yet.</p>
 fragment is.</p>`;
 
 /** The newest fragments before a place, newest first, with the way to older ones. */
-async function listOf(
-  { store, vectors }: ExploreParts,
-  { asOf, from: to }: PageStart,
-): Promise<Html | 'unavailable'> {
+async function listOf({ store, vectors }: ExploreParts, { asOf, from: to }: PageStart): Promise<Html> {
   const from = Math.max(0, to - listed);
   const receipts = Array.from({ length: to - from }, (_, index) => vectors.receipt(from + index));
   const cards = await cardsOf(store, receipts);
-  if (cards === 'unavailable') return cards;
   if (cards.size === 0) return { html: noFragments };
   const rows = [...cards.values()].reverse().map((card: FragmentCard) => row(card));
   const older =
@@ -144,15 +141,12 @@ async function nearList(
   asOf: number,
   text: string,
   signal: AbortSignal,
-): Promise<Html | 'unavailable' | 'busy'> {
-  const hidden = await parts.hidden();
-  if (hidden.kind === 'unavailable') return hidden.kind;
-  const except = hidden.value.receipts;
+): Promise<Html | 'busy'> {
+  const { receipts: except } = await parts.hidden();
   const asked = { asOf, vector: parts.embedText(text), most: listed, present: false, except };
   const neighbours = await parts.inShortTurn(() => searchVisible(parts, asked, signal), signal);
   if (neighbours === 'busy') return neighbours;
   const found = await shown(parts.store, neighbours.found);
-  if (found === 'unavailable') return found;
   const near = found.filter(({ similarity }) => similarity >= leastSimilarity);
   const all = '<p><a href="/graph">All fragments</a></p>';
   if (near.length === 0) return { html: `${nothingNear(found[0]?.similarity)}${all}` };
@@ -176,7 +170,6 @@ async function answerPage(parts: ExploreParts, request: RouteRequest, page: Page
   const place = query['cursor'] === undefined ? { ...start, from: total } : start;
   const list = text === '' ? await listOf(parts, place) : await nearList(parts, start.asOf, text, signal);
   if (list === 'busy') return exploringTooMuch;
-  if (list === 'unavailable') return storeUnavailable();
   const answer = page({
     title: 'Fragments',
     headed: true,
@@ -195,7 +188,7 @@ export function graphForAll(
 ): Handler<undefined> {
   return async (request) => {
     if (prefers(request.header('accept'), 'text/html')) return answerPage(parts, request, page);
-    const answer = await data(request);
+    const answer = await answerOf(data, request);
     return { ...answer, headers: { ...answer.headers, vary: 'Accept' } };
   };
 }

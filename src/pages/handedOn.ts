@@ -1,5 +1,7 @@
 /** A page's request as a handler of the API takes it, whose answer the page then shows. */
-import type { RouteRequest } from '../contract/exchange.js';
+import { storeUnavailable } from '../contract/answer.js';
+import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
+import { whenUnavailable } from '../store/store.js';
 
 /** What the handler sees otherwise than the page. */
 export interface HandedOn<Input> {
@@ -29,4 +31,13 @@ export function handOn<Input>(request: RouteRequest, as: HandedOn<Input>): Route
     aborted: () => request.aborted(),
     signal: () => request.signal(),
   };
+}
+
+/** The answer of a handler that a page asks; http's own while the store is unavailable. */
+export async function answerOf<Input>(
+  handler: Handler<Input>,
+  request: RouteRequest<Input>,
+): Promise<Answer> {
+  const ask = async (): Promise<Answer> => handler(request);
+  return whenUnavailable(ask(), storeUnavailable);
 }

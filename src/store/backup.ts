@@ -10,7 +10,7 @@ import { makeFolder, syncPath } from '../system/sync.js';
 import { fillStore, unfinishedSource, type CopyOutcome, type Progress } from './copy.js';
 import type { Engine } from './engine.js';
 import { frame, frameHead, Tally, walkOver, type Summary, type Walk } from './records.js';
-import { maxKeyBytes, maxValueBytes, type Entry, type Reading, type Unavailable } from './store.js';
+import { maxKeyBytes, maxValueBytes, StoreUnavailable, whenUnavailable, type Entry } from './store.js';
 
 /** What a backup says of itself, in `manifest.json`. */
 export interface Manifest {
@@ -60,20 +60,18 @@ export async function makeBackup(
   about: Pick<Manifest, 'fusegate' | 'made_at'>,
   progress: Progress,
 ): Promise<BackupOutcome> {
-  const reason = (await unfinishedSource(engine)) ?? takeFolder(folder);
+  const unfinished = await whenUnavailable(unfinishedSource(engine), ({ message }) => message);
+  const reason = unfinished ?? takeFolder(folder);
   if (reason !== undefined) return { kind: 'failed', reason };
   try {
     const written = await writeRecords(engine, join(folder, recordsName), progress);
-    if (written.kind === 'unavailable') {
-      removeFiles(folder);
-      return { kind: 'failed', reason: written.reason };
-    }
-    const { records, bytes, digest: sha256 } = written.value;
+    const { records, bytes, digest: sha256 } = written;
     const manifest: Manifest = { format: 'fusegate-backup', version: 1, ...about, records, bytes, sha256 };
     writeManifest(folder, manifest);
     return { kind: 'made', manifest };
   } catch (error) {
     removeFiles(folder);
+    if (error instanceof StoreUnavailable) return { kind: 'failed', reason: error.message };
     return { kind: 'failed', reason: `The backup cannot be written (${sentence(error)}).` };
   }
 }
@@ -83,20 +81,18 @@ function removeFiles(folder: string): void {
   for (const name of [recordsName, draftName, manifestName]) rmSync(join(folder, name), { force: true });
 }
 
-async function writeRecords(engine: Engine, path: string, progress: Progress): Promise<Reading<Summary>> {
+async function writeRecords(engine: Engine, path: string, progress: Progress): Promise<Summary> {
   const about = await engine.count();
-  if (about.kind === 'unavailable') return about;
   const file = openSync(path, 'wx', 0o600);
   try {
     const walked = await engine.snapshot((scan) =>
       walkOver(scan)((page, records) => {
-        progress('backup', records, about.value);
+        progress('backup', records, about);
         writeAll(file, Buffer.concat(page.flatMap((entry) => [frame(entry), entry.key, entry.value])));
-        return undefined;
       }),
     );
     fsyncSync(file);
-    return walked.kind === 'unavailable' ? walked : walked.value;
+    return walked;
   } finally {
     closeSync(file);
   }
@@ -150,26 +146,24 @@ function fileWalk(path: string): Walk {
         const chunk = Buffer.allocUnsafe(chunkBytes);
         const { bytesRead } = await file.read(chunk, 0, chunkBytes);
         const taken = takeEntries(Buffer.concat([rest, chunk.subarray(0, bytesRead)]));
-        if ('wrong' in taken) return damaged(path, taken.wrong);
+        if ('wrong' in taken) throw damaged(path, taken.wrong);
         rest = taken.rest;
         for (const entry of taken.entries) tally.add(entry);
-        const failed = taken.entries.length === 0 ? undefined : await visit(taken.entries, tally.records);
-        if (failed !== undefined) return failed;
+        if (taken.entries.length > 0) await visit(taken.entries, tally.records);
         if (bytesRead === 0) break;
       }
-      return rest.byteLength === 0
-        ? { kind: 'read', value: tally.summary() }
-        : damaged(path, 'it ends within a record');
+      if (rest.byteLength > 0) throw damaged(path, 'it ends within a record');
+      return tally.summary();
     } catch (error) {
-      return damaged(path, sentence(error));
+      throw error instanceof StoreUnavailable ? error : damaged(path, sentence(error));
     } finally {
       await file.close();
     }
   };
 }
 
-function damaged(path: string, reason: string): Unavailable {
-  return { kind: 'unavailable', reason: `The backup's file ${path} cannot be used: ${reason}.` };
+function damaged(path: string, reason: string): StoreUnavailable {
+  return new StoreUnavailable(`The backup's file ${path} cannot be used: ${reason}.`);
 }
 
 /** Most bytes of an engine's key and of its value: an outcome that is kept may hold a record and a little. */
@@ -207,14 +201,14 @@ export async function checkBackup(
   see: (entry: Entry) => void,
 ): Promise<string | undefined> {
   const path = join(folder, recordsName);
-  const read = await fileWalk(path)((page, records) => {
+  const read = fileWalk(path)((page, records) => {
     page.forEach(see);
     progress('check', records, manifest.records);
-    return undefined;
   });
-  if (read.kind === 'unavailable') return read.reason;
-  if (read.value.digest === manifest.sha256) return undefined;
-  return damaged(path, 'it is not what the manifest says, by its SHA-256').reason;
+  const summary = await whenUnavailable(read, ({ message }) => message);
+  if (typeof summary === 'string') return summary;
+  if (summary.digest === manifest.sha256) return undefined;
+  return damaged(path, 'it is not what the manifest says, by its SHA-256').message;
 }
 
 /**

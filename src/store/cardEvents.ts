@@ -2,10 +2,10 @@
  * What the card processor's webhooks told: which events were seen, what became of each, and those that came
  * before the order they are about.
  */
-import { visitPrefix, visitRecords } from './entries.js';
+import { recordsAfter, recordsUnder } from './entries.js';
 import { findOrder, type OrderRecord } from './orders.js';
 import { defineRecord } from './record.js';
-import type { Operation, Reading, Store, Unavailable } from './store.js';
+import type { Operation, Store } from './store.js';
 
 /** An event that was seen, and what became of it. */
 export interface CardEventRecord {
@@ -45,21 +45,15 @@ export function insertCardEvent(event: CardEventRecord): Operation {
 }
 
 /** Whether an event was seen before. */
-export async function findCardEvent(store: Store, id: string): Promise<Reading<CardEventRecord | undefined>> {
+export async function findCardEvent(store: Store, id: string): Promise<CardEventRecord | undefined> {
   const reading = await store.get('orderEvents', Buffer.from(id));
-  if (reading.kind === 'unavailable' || reading.value === undefined) return reading as Reading<undefined>;
-  return { kind: 'read', value: decodeCardEvent(reading.value) };
+  if (reading === undefined) return undefined;
+  return decodeCardEvent(reading);
 }
 
-/** Calls `visit` for each event that was seen, in the order of their ids. */
-export function visitCardEvents(
-  store: Store,
-  visit: (event: CardEventRecord) => Promise<void>,
-): Promise<Unavailable | undefined> {
-  return visitRecords(store, 'orderEvents', Buffer.alloc(0), async ({ value }) => {
-    await visit(decodeCardEvent(value));
-    return undefined;
-  });
+/** The events that were seen, in the order of their ids. */
+export async function* allCardEvents(store: Store): AsyncGenerator<CardEventRecord, void> {
+  for await (const { value } of recordsAfter(store, 'orderEvents')) yield decodeCardEvent(value);
 }
 
 const lastKey = Buffer.from('card');
@@ -72,10 +66,10 @@ export function putLastEvent(atMs: number): Operation {
 }
 
 /** When the last event came (ms since 1970). */
-export async function lastEventMs(store: Store): Promise<Reading<number | undefined>> {
+export async function lastEventMs(store: Store): Promise<number | undefined> {
   const reading = await store.get('cardMarks', lastKey);
-  if (reading.kind === 'unavailable' || reading.value === undefined) return reading as Reading<undefined>;
-  return { kind: 'read', value: Number(Buffer.from(reading.value).readBigUInt64BE()) };
+  if (reading === undefined) return undefined;
+  return Number(Buffer.from(reading).readBigUInt64BE());
 }
 
 function intentKey(intent: string): Buffer {
@@ -88,13 +82,10 @@ export function bindIntent(intent: string, orderId: string): Operation {
 }
 
 /** The order that a payment intent paid for. */
-export async function findOrderOfIntent(
-  store: Store,
-  intent: string,
-): Promise<Reading<OrderRecord | undefined>> {
+export async function findOrderOfIntent(store: Store, intent: string): Promise<OrderRecord | undefined> {
   const reading = await store.get('cardMarks', intentKey(intent));
-  if (reading.kind === 'unavailable' || reading.value === undefined) return reading as Reading<undefined>;
-  return findOrder(store, Buffer.from(reading.value).toString());
+  if (reading === undefined) return undefined;
+  return findOrder(store, Buffer.from(reading).toString());
 }
 
 function disputeKey(dispute: string): Buffer {
@@ -140,11 +131,10 @@ export function releaseHeld({ key, bytes }: HeldEvent): Operation {
 }
 
 /** The events that were held for a payment intent. */
-export async function heldEvents(store: Store, intent: string): Promise<Reading<readonly HeldEvent[]>> {
+export async function heldEvents(store: Store, intent: string): Promise<readonly HeldEvent[]> {
   const found: HeldEvent[] = [];
-  const failed = await visitPrefix(store, 'heldCardEvents', Buffer.from(`${intent}:`), ({ key, value }) => {
+  for await (const { key, value } of recordsUnder(store, 'heldCardEvents', Buffer.from(`${intent}:`))) {
     found.push({ key, bytes: value, json: decodeHeld(value) });
-    return Promise.resolve(undefined);
-  });
-  return failed ?? { kind: 'read', value: found };
+  }
+  return found;
 }

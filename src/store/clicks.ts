@@ -1,7 +1,7 @@
 /** The clicks: a log whose entries are blocks of many clicks, so that thousands a second cost few writes. */
-import { visitEntries } from './entries.js';
+import { appendEntry, entriesAfter, type Kept } from './entries.js';
 import { defineRecord } from './record.js';
-import type { Store, Unavailable } from './store.js';
+import type { Store } from './store.js';
 
 /** A click as it is stored. Nothing in it says who clicked. */
 export interface Click {
@@ -46,29 +46,14 @@ export function encodeClicks(clicks: readonly Click[]): Uint8Array {
 /** The clicks of a block's bytes. */
 export const decodeClicks = record.decode;
 
-/** Appends a block; it is on disk when this resolves to undefined. `unitId`: a retry carries the same. */
-export async function appendClicks(
-  store: Store,
-  unitId: Uint8Array,
-  clicks: readonly Click[],
-): Promise<Unavailable | undefined> {
-  const outcome = await store.commit({
-    id: unitId,
-    operations: [{ kind: 'append', log: 'clicks', value: encodeClicks(clicks) }],
-  });
-  if (outcome.kind === 'unavailable') return outcome;
-  if (outcome.kind !== 'done') throw new Error(`Appending clicks came to ${outcome.kind}`);
-  return undefined;
+/** Appends a block; it is on disk when this resolves. `unitId`: a retry carries the same. */
+export function appendClicks(store: Store, unitId: Uint8Array, clicks: readonly Click[]): Promise<void> {
+  return appendEntry(store, unitId, 'clicks', encodeClicks(clicks));
 }
 
-/** Calls `visit` for each click of the blocks after a position; the clicks of a block share its position. */
-export function visitClicks(
-  store: Store,
-  after: number,
-  visit: (position: number, click: Click) => Promise<void>,
-): Promise<Unavailable | undefined> {
-  return visitEntries(store, 'clicks', after, async ({ position, value }) => {
-    for (const each of decodeClicks(value)) await visit(position, each);
-    return true;
-  });
+/** The clicks of the blocks after a position; the clicks of a block share its position. */
+export async function* clicksAfter(store: Store, after: number): AsyncGenerator<Kept<Click>, void> {
+  for await (const { position, value } of entriesAfter(store, 'clicks', after)) {
+    for (const each of decodeClicks(value)) yield { position, value: each };
+  }
 }

@@ -2,6 +2,7 @@
 import type { Engine } from './engine.js';
 import { unfinishedCopyKey } from './open.js';
 import { everything, walkOver, type Summary, type Visit, type Walk } from './records.js';
+import { whenUnavailable } from './store.js';
 
 /** What a copy came to. `reason`s are sentences for the operator. */
 export type CopyOutcome =
@@ -29,23 +30,19 @@ const noKeys = (): readonly Uint8Array[] => [];
 
 /** Why records of this engine are not taken for a whole store, if so. */
 export async function unfinishedSource(from: Engine): Promise<string | undefined> {
-  const marker = await from.get(unfinishedCopyKey);
-  if (marker.kind === 'unavailable') return marker.reason;
-  return marker.value === undefined ? undefined : halfSource;
+  return (await from.get(unfinishedCopyKey)) === undefined ? undefined : halfSource;
 }
 
 /** Copies `from`, which must not change meanwhile, to `to`, which must hold nothing. */
 export async function copyStore(from: Engine, to: Engine, progress: Progress): Promise<CopyOutcome> {
-  const reason = await unfinishedSource(from);
+  const readable = Promise.all([unfinishedSource(from), from.count()]);
+  const [reason, about] = await whenUnavailable(readable, ({ message }) => [message, 0] as const);
   if (reason !== undefined) return { kind: 'refused', reason };
-  const about = await from.count();
-  if (about.kind === 'unavailable') return { kind: 'refused', reason: about.reason };
   const walk = walkOver((range) => from.scan(range));
-  const source = { name: 'copy', walk, about: about.value };
+  const source = { name: 'copy', walk, about };
   return fillStore(source, to, progress, async ({ digest, records }) => {
     const again = await walk(reporting(progress, 'verify source', records));
-    if (again.kind === 'unavailable') return again.reason;
-    return again.value.digest === digest ? undefined : changed;
+    return again.digest === digest ? undefined : changed;
   });
 }
 
@@ -64,50 +61,53 @@ export interface Source {
  * `finish`, which may change them, no reason against it.
  */
 export async function fillStore(
-  { name, walk, about }: Source,
+  source: Source,
   to: Engine,
   progress: Progress,
   wrong: (written: Summary) => Promise<string | undefined>,
   finish: () => Promise<string | undefined> = () => Promise.resolve(undefined),
 ): Promise<CopyOutcome> {
-  const reason = await obstacle(to);
+  const reason = await whenUnavailable(obstacle(to), ({ message }) => message);
   if (reason !== undefined) return { kind: 'refused', reason };
-  const failed = (sentence: string): CopyOutcome => ({ kind: 'failed', reason: sentence });
-  const marked = await to.transact(noKeys, () => [{ key: unfinishedCopyKey, value: Buffer.from('1') }]);
-  if (marked !== undefined) return failed(marked.reason);
+  const filled = fill(source, to, progress, wrong, finish);
+  const outcome = await whenUnavailable(filled, ({ message }) => message);
+  return typeof outcome === 'string' ? { kind: 'failed', reason: outcome } : { kind: 'copied', ...outcome };
+}
+
+/** Writes the records and checks them; the sentence that says why they are not whole, if so. */
+async function fill(
+  { name, walk, about }: Source,
+  to: Engine,
+  progress: Progress,
+  wrong: (written: Summary) => Promise<string | undefined>,
+  finish: () => Promise<string | undefined>,
+): Promise<Summary | string> {
+  await to.transact(noKeys, () => [{ key: unfinishedCopyKey, value: Buffer.from('1') }]);
   const written = await walk((page, records) => {
     progress(name, records, about);
     return to.transact(noKeys, () => page);
   });
-  if (written.kind === 'unavailable') return failed(written.reason);
-  const { digest, records } = written.value;
-  const against = await wrong(written.value);
-  if (against !== undefined) return failed(against);
+  const { digest, records } = written;
+  const against = await wrong(written);
+  if (against !== undefined) return against;
   const target = await walkOver((range) => to.scan(range))(reporting(progress, 'verify target', records));
-  if (target.kind === 'unavailable') return failed(target.reason);
-  if (target.value.digest !== digest) {
-    return failed(`The target holds other records than the source (${target.value.records}, ${records}).`);
+  if (target.digest !== digest) {
+    return `The target holds other records than the source (${target.records}, ${records}).`;
   }
   const hindrance = await finish();
-  if (hindrance !== undefined) return failed(hindrance);
-  const cleared = await to.transact(noKeys, () => [{ key: unfinishedCopyKey, value: undefined }]);
-  return cleared === undefined ? { kind: 'copied', ...written.value } : failed(cleared.reason);
+  if (hindrance !== undefined) return hindrance;
+  await to.transact(noKeys, () => [{ key: unfinishedCopyKey, value: undefined }]);
+  return written;
 }
 
 /** Why nothing can be written to an engine, if so. */
 async function obstacle(to: Engine): Promise<string | undefined> {
-  const marker = await to.get(unfinishedCopyKey);
-  if (marker.kind === 'unavailable') return marker.reason;
-  if (marker.value !== undefined) return unfinished;
+  if ((await to.get(unfinishedCopyKey)) !== undefined) return unfinished;
   const present = await to.scan({ ...everything, limit: 1 });
-  if (present.kind === 'unavailable') return present.reason;
-  return present.value.length > 0 ? occupied : undefined;
+  return present.length > 0 ? occupied : undefined;
 }
 
 /** A visit that only tells how far it is. */
 function reporting(progress: Progress, pass: string, total: number): Visit {
-  return (_, records) => {
-    progress(pass, records, total);
-    return undefined;
-  };
+  return (_, records) => progress(pass, records, total);
 }

@@ -1,7 +1,7 @@
 /**
  * What a storage engine must bring: an ordered map of byte strings with durable, serializable transactions.
  */
-import type { Entry, Reading, Unavailable } from './store.js';
+import type { Entry } from './store.js';
 
 /** A record to write; `value` undefined removes it. Keys carry the byte of their space. */
 export interface Write {
@@ -20,7 +20,7 @@ export interface KeyRange {
 }
 
 /** Reads the records of a range. */
-export type Scan = (range: KeyRange) => Promise<Reading<readonly Entry[]>>;
+export type Scan = (range: KeyRange) => Promise<readonly Entry[]>;
 
 /**
  * A storage engine. All keys are 1 to 255 bytes, ordered by their bytes; those that begin with a zero byte
@@ -28,28 +28,25 @@ export type Scan = (range: KeyRange) => Promise<Reading<readonly Entry[]>>;
  */
 export interface Engine {
   /** A record as the last finished transaction left it. Only what is on disk is seen. */
-  get(key: Uint8Array): Promise<Reading<Uint8Array | undefined>>;
+  get(key: Uint8Array): Promise<Uint8Array | undefined>;
   /** Records of one consistent view. Only what is on disk is seen. */
-  scan(range: KeyRange): Promise<Reading<readonly Entry[]>>;
+  scan(range: KeyRange): Promise<readonly Entry[]>;
   /**
    * Runs one serializable transaction: reads, has `decide` say what to write, writes, syncs. `decide` reads
    * no key but those of `keys`, is pure and may be called more than once, each time for a transaction of its
    * own; the last call is the one that counts. Resolves to undefined when the writes are on disk. After
    * `unavailable` they are there all or none; only one transaction of an engine object runs at a time.
    */
-  transact(
-    keys: () => readonly Uint8Array[],
-    decide: (read: ReadRecord) => readonly Write[],
-  ): Promise<Unavailable | undefined>;
+  transact(keys: () => readonly Uint8Array[], decide: (read: ReadRecord) => readonly Write[]): Promise<void>;
   /**
    * Calls `use` with a scan whose calls all read one view: the store at one moment, however long it takes and
    * whatever is written meanwhile. `use` is not called again; what it throws is thrown.
    */
-  snapshot<Value>(use: (scan: Scan) => Promise<Value>): Promise<Reading<Value>>;
+  snapshot<Value>(use: (scan: Scan) => Promise<Value>): Promise<Value>;
   /** Removes records of a range, at most `limit`, in one durable transaction; returns how many. */
-  removeRange(range: KeyRange): Promise<Reading<number>>;
+  removeRange(range: KeyRange): Promise<number>;
   /** How many records there are, the engine's own left out. */
-  count(): Promise<Reading<number>>;
+  count(): Promise<number>;
   /** Releases what the engine holds. No call is under way. */
   close(): Promise<void>;
 }

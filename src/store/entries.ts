@@ -1,7 +1,6 @@
-/** Work over whole logs and spaces: appending, visiting what is there, erasing some, removing the old. */
+/** Work over whole logs and spaces: appending, reading what is there, erasing some, removing the old. */
 import type { Log, Space } from './spaces.js';
-import type { Entry, LogEntry, Operation, Range, Reading, Store, Unavailable } from './store.js';
-import type { UnitIds } from './unitId.js';
+import type { Entry, LogEntry, Range, Store } from './store.js';
 
 /** Entries read, erased or removed in one step. */
 const pageEntries = 500;
@@ -12,54 +11,44 @@ const pageEntries = 500;
  */
 export const erasedFormat = 255;
 
-/**
- * Calls `visit` for each entry after a position, in order, those that are appended meanwhile included; ends
- * early when `visit` resolves to false.
- */
-export async function visitEntries(
-  store: Store,
-  log: Log,
-  after: number,
-  visit: (entry: LogEntry) => Promise<boolean> | boolean,
-): Promise<Unavailable | undefined> {
-  let position = after;
-  for (;;) {
+/** The entries after a position, in order, those that are appended meanwhile included. */
+export async function* entriesAfter(store: Store, log: Log, after: number): AsyncGenerator<LogEntry, void> {
+  for (let position = after; ;) {
     const page = await store.read(log, { after: position, limit: pageEntries });
-    if (page.kind === 'unavailable') return page;
-    for (const entry of page.value) {
-      if (!(await visit(entry))) return undefined;
-      position = entry.position;
-    }
-    if (page.value.length < pageEntries) return undefined;
+    yield* page;
+    position = page.at(-1)?.position ?? position;
+    if (page.length < pageEntries) return;
   }
 }
 
-/** As {@link visitEntries}, with what `decode` reads in each entry; erased ones are left out. */
-export function visitKept<Value>(
+/** What an entry holds, and its place in the log. */
+export interface Kept<Value> {
+  readonly position: number;
+  readonly value: Value;
+}
+
+/** As {@link entriesAfter}, with what `decode` reads in each entry; erased ones are left out. */
+export async function* keptAfter<Value>(
   store: Store,
   log: Log,
   after: number,
   decode: (value: Uint8Array) => Value | undefined,
-  visit: (position: number, value: Value) => Promise<void>,
-): Promise<Unavailable | undefined> {
-  return visitEntries(store, log, after, async ({ position, value }) => {
+): AsyncGenerator<Kept<Value>, void> {
+  for await (const { position, value } of entriesAfter(store, log, after)) {
     const kept = decode(value);
-    if (kept !== undefined) await visit(position, kept);
-    return true;
-  });
+    if (kept !== undefined) yield { position, value: kept };
+  }
 }
 
-/** Appends one entry; it is on disk when this resolves to undefined. `unitId`: a retry carries the same. */
+/** Appends one entry; it is on disk when this resolves. `unitId`: a retry carries the same. */
 export async function appendEntry(
   store: Store,
   unitId: Uint8Array,
   log: Log,
   value: Uint8Array,
-): Promise<Unavailable | undefined> {
-  const outcome = await store.commit({ id: unitId, operations: [{ kind: 'append', log, value }] });
-  if (outcome.kind === 'unavailable') return outcome;
+): Promise<void> {
+  const outcome = await store.commit([{ kind: 'append', log, value }], unitId);
   if (outcome.kind !== 'done') throw new Error(`Appending to ${log} came to ${outcome.kind}`);
-  return undefined;
 }
 
 /** The first key behind `key`. */
@@ -67,45 +56,31 @@ function behind(key: Uint8Array): Uint8Array {
   return Buffer.concat([key, Buffer.alloc(1)]);
 }
 
-/**
- * Calls `visit` for each record of a space whose key follows `after` (empty: all), in the order of the keys;
- * ends with what the store, or `visit`, could not answer.
- */
-export function visitRecords(
+/** The records of a space whose key follows `after` (empty: all), in the order of the keys. */
+export function recordsAfter(
   store: Store,
   space: Space,
-  after: Uint8Array,
-  visit: (record: Entry) => Promise<Unavailable | undefined>,
-): Promise<Unavailable | undefined> {
-  return visitRange(store, space, { from: after.byteLength === 0 ? after : behind(after) }, visit);
+  after: Uint8Array = Buffer.alloc(0),
+): AsyncGenerator<Entry, void> {
+  return recordsIn(store, space, { from: after.byteLength === 0 ? after : behind(after) });
 }
 
-/** As {@link visitRecords}, for the records whose keys begin with a prefix. */
-export function visitPrefix(
-  store: Store,
-  space: Space,
-  prefix: Uint8Array,
-  visit: (record: Entry) => Promise<Unavailable | undefined>,
-): Promise<Unavailable | undefined> {
-  return visitRange(store, space, { from: prefix, to: Buffer.concat([prefix, Buffer.of(255)]) }, visit);
+/** The records of a space whose keys begin with a prefix, in the order of the keys. */
+export function recordsUnder(store: Store, space: Space, prefix: Uint8Array): AsyncGenerator<Entry, void> {
+  return recordsIn(store, space, { from: prefix, to: Buffer.concat([prefix, Buffer.of(255)]) });
 }
 
-async function visitRange(
+async function* recordsIn(
   store: Store,
   space: Space,
   range: Omit<Range, 'limit'>,
-  visit: (record: Entry) => Promise<Unavailable | undefined>,
-): Promise<Unavailable | undefined> {
-  let from = range.from ?? Buffer.alloc(0);
-  for (;;) {
+): AsyncGenerator<Entry, void> {
+  for (let from = range.from ?? Buffer.alloc(0); ;) {
     const page = await store.scan(space, { ...range, from, limit: pageEntries });
-    if (page.kind === 'unavailable') return page;
-    for (const record of page.value) {
-      const failed = await visit(record);
-      if (failed !== undefined) return failed;
-      from = behind(record.key);
-    }
-    if (page.value.length < pageEntries) return undefined;
+    yield* page;
+    const last = page.at(-1);
+    if (last === undefined || page.length < pageEntries) return;
+    from = behind(last.key);
   }
 }
 
@@ -115,23 +90,18 @@ async function visitRange(
  */
 export async function eraseEntries(
   store: Store,
-  newUnitId: UnitIds,
   log: Log,
   matches: (value: Uint8Array) => boolean,
   erased: Uint8Array,
-): Promise<Reading<number>> {
+): Promise<number> {
   let count = 0;
-  let failed: Unavailable | undefined;
-  const unavailable = await visitEntries(store, log, 0, async ({ position, value }) => {
-    if (!matches(value)) return true;
-    const amend: Operation = { kind: 'amend', log, position, from: value, to: erased };
+  for await (const { position, value } of entriesAfter(store, log, 0)) {
+    if (!matches(value)) continue;
+    const outcome = await store.commit([{ kind: 'amend', log, position, from: value, to: erased }]);
     // A conflict means that another erased or removed it first.
-    const outcome = await store.commit({ id: newUnitId(), operations: [amend] });
-    if (outcome.kind === 'unavailable') failed = outcome;
-    else if (outcome.kind === 'done') count += 1;
-    return failed === undefined;
-  });
-  return failed ?? unavailable ?? { kind: 'read', value: count };
+    if (outcome.kind === 'done') count += 1;
+  }
+  return count;
 }
 
 /**
@@ -144,22 +114,19 @@ export async function removeOldEntries(
   log: Log,
   timeOf: (value: Uint8Array) => number | undefined,
   beforeMs: number,
-): Promise<Reading<number>> {
+): Promise<number> {
   let upTo = 0;
-  const unavailable = await visitEntries(store, log, 0, ({ position, value }) => {
+  for await (const { position, value } of entriesAfter(store, log, 0)) {
     const atMs = timeOf(value);
-    if (atMs !== undefined && atMs >= beforeMs) return false;
+    if (atMs !== undefined && atMs >= beforeMs) break;
     if (atMs !== undefined) upTo = position;
-    return true;
-  });
-  if (unavailable !== undefined) return unavailable;
+  }
   // Nothing is old: most of the time, and then nothing is written.
-  if (upTo === 0) return { kind: 'read', value: 0 };
+  if (upTo === 0) return 0;
   let removed = 0;
   for (;;) {
     const step = await store.trim(log, upTo, pageEntries);
-    if (step.kind === 'unavailable') return step;
-    removed += step.value;
-    if (step.value < pageEntries) return { kind: 'read', value: removed };
+    removed += step;
+    if (step < pageEntries) return removed;
   }
 }

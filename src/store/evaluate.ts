@@ -2,7 +2,14 @@
 import { decodeCount, encodeCount, headKey, logKey, recordKey, textOf } from './bytes.js';
 import type { ReadRecord, Write } from './engine.js';
 import { decodeLease } from './leaseRecord.js';
-import type { Operation, Outcome, Unit } from './store.js';
+import type { Operation, Outcome } from './store.js';
+
+/** Operations that take effect together. */
+export interface Unit {
+  /** 16 bytes; a retry carries the same. */
+  readonly id: Uint8Array;
+  readonly operations: readonly Operation[];
+}
 
 /** Outcomes of units in their order, and what to write for them. */
 export interface Evaluation {

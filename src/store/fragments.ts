@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto';
 import type { Fragment } from '../contract/fragment.js';
 import { defineRecord } from './record.js';
-import type { Operation, Reading, Store } from './store.js';
+import type { Operation, Store } from './store.js';
 
 /** A fragment as it is stored. */
 export interface StoredFragment {
@@ -116,28 +116,22 @@ export function insertFragment(stored: StoredFragment, duplicate: DuplicateKey):
 }
 
 /** What an idempotency key stands for; undefined when it is new. */
-export async function findBinding(store: Store, key: string): Promise<Reading<KeyBinding | undefined>> {
+export async function findBinding(store: Store, key: string): Promise<KeyBinding | undefined> {
   const reading = await store.get('fragmentKeys', keyOfIdempotency(key));
-  if (reading.kind === 'unavailable' || reading.value === undefined) return reading as Reading<undefined>;
-  return { kind: 'read', value: decodeBinding(reading.value) };
+  if (reading === undefined) return undefined;
+  return decodeBinding(reading);
 }
 
 /** The receipt of the fragment that counts as the same; undefined when there is none. */
-export async function findDuplicate(
-  store: Store,
-  duplicate: DuplicateKey,
-): Promise<Reading<string | undefined>> {
+export async function findDuplicate(store: Store, duplicate: DuplicateKey): Promise<string | undefined> {
   const reading = await store.get('fragmentDuplicates', keyOfDuplicate(duplicate));
-  if (reading.kind === 'unavailable' || reading.value === undefined) return reading as Reading<undefined>;
-  return { kind: 'read', value: decodeReceipt(reading.value) };
+  if (reading === undefined) return undefined;
+  return decodeReceipt(reading);
 }
 
 /** The fragment of a receipt's id, which must have the form of one. */
-export async function findFragment(
-  store: Store,
-  receipt: string,
-): Promise<Reading<StoredFragment | undefined>> {
+export async function findFragment(store: Store, receipt: string): Promise<StoredFragment | undefined> {
   const reading = await store.get('fragments', Buffer.from(receipt));
-  if (reading.kind === 'unavailable' || reading.value === undefined) return reading as Reading<undefined>;
-  return { kind: 'read', value: decodeFragment(reading.value) };
+  if (reading === undefined) return undefined;
+  return decodeFragment(reading);
 }

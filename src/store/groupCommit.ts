@@ -1,27 +1,16 @@
 /** A Store on an engine: units that wait while one transaction syncs share the next (group commit). */
 import { decodeCount, endOf, headKey, logKey, positionIn, recordKey } from './bytes.js';
 import type { Engine } from './engine.js';
-import { evaluate, keysOf, type Evaluation } from './evaluate.js';
+import { evaluate, keysOf, type Evaluation, type Unit } from './evaluate.js';
 import { logs, spaces, type Log, type Space } from './spaces.js';
-import {
-  maxUnitBytes,
-  maxValueBytes,
-  type Entry,
-  type LogEntry,
-  type LogRange,
-  type Outcome,
-  type Range,
-  type Reading,
-  type Store,
-  type Unit,
-} from './store.js';
+import { maxUnitBytes, maxValueBytes } from './store.js';
+import type { Entry, LogEntry, LogRange, Operation, Outcome, Range, Store } from './store.js';
 import type { UnitIds } from './unitId.js';
 
 /** Operations in one transaction at most: the event loop decides them in one go. */
 const groupOperations = 1024;
 
-interface Waiting {
-  readonly unit: Unit;
+interface Waiting extends Unit {
   readonly bytes: number;
   readonly settle: (outcome: Outcome) => void;
   readonly fail: (error: unknown) => void;
@@ -53,59 +42,55 @@ class GroupCommitStore implements Store {
 
   constructor(
     private readonly engine: Engine,
-    private readonly newUnitId: UnitIds,
+    readonly newUnitId: UnitIds,
   ) {}
 
-  commit(unit: Unit): Promise<Outcome> {
+  commit(operations: readonly Operation[], id = this.newUnitId()): Promise<Outcome> {
+    const unit = { id, operations };
     const bytes = assertUnit(unit);
     return new Promise((settle, fail) => {
-      this.waiting.push({ unit, bytes, settle, fail });
+      this.waiting.push({ ...unit, bytes, settle, fail });
       this.running ??= this.run();
     });
   }
 
-  get(space: Space, key: Uint8Array): Promise<Reading<Uint8Array | undefined>> {
+  get(space: Space, key: Uint8Array): Promise<Uint8Array | undefined> {
     return this.engine.get(recordKey(space, key));
   }
 
-  async scan(space: Space, { from, to, limit }: Range): Promise<Reading<readonly Entry[]>> {
+  async scan(space: Space, { from, to, limit }: Range): Promise<readonly Entry[]> {
     const byte = spaces[space];
     const reading = await this.engine.scan({
       from: from === undefined || from.byteLength === 0 ? Buffer.of(byte) : recordKey(space, from),
       to: to === undefined ? endOf(byte) : recordKey(space, to),
       limit,
     });
-    if (reading.kind === 'unavailable') return reading;
-    return { kind: 'read', value: reading.value.map(({ key, value }) => ({ key: key.subarray(1), value })) };
+    return reading.map(({ key, value }) => ({ key: key.subarray(1), value }));
   }
 
-  async read(log: Log, { after, limit }: LogRange): Promise<Reading<readonly LogEntry[]>> {
+  async read(log: Log, { after, limit }: LogRange): Promise<readonly LogEntry[]> {
     const reading = await this.engine.scan({ from: logKey(log, after + 1), to: endOf(logs[log]), limit });
-    if (reading.kind === 'unavailable') return reading;
-    const value = reading.value.map((entry) => ({ position: positionIn(entry.key), value: entry.value }));
-    return { kind: 'read', value };
+    return reading.map((entry) => ({ position: positionIn(entry.key), value: entry.value }));
   }
 
-  async last(log: Log): Promise<Reading<number>> {
+  async last(log: Log): Promise<number> {
     const reading = await this.engine.get(headKey(log));
-    if (reading.kind === 'unavailable') return reading;
-    return { kind: 'read', value: reading.value === undefined ? 0 : decodeCount(reading.value) };
+    return reading === undefined ? 0 : decodeCount(reading);
   }
 
-  trim(log: Log, upTo: number, limit: number): Promise<Reading<number>> {
+  trim(log: Log, upTo: number, limit: number): Promise<number> {
     return this.exclusive(() =>
       this.engine.removeRange({ from: logKey(log, 0), to: logKey(log, upTo + 1), limit }),
     );
   }
 
-  prune(space: Space, before: Uint8Array, limit: number): Promise<Reading<number>> {
+  prune(space: Space, before: Uint8Array, limit: number): Promise<number> {
     const range = { from: Buffer.of(spaces[space]), to: recordKey(space, before), limit };
     return this.exclusive(() => this.engine.removeRange(range));
   }
 
-  async probe(): Promise<Reading<undefined>> {
-    const outcome = await this.commit({ id: this.newUnitId(), operations: [] });
-    return outcome.kind === 'unavailable' ? outcome : { kind: 'read', value: undefined };
+  async probe(): Promise<void> {
+    await this.commit([]);
   }
 
   async close(): Promise<void> {
@@ -140,7 +125,7 @@ class GroupCommitStore implements Store {
     let operations = 0;
     let bytes = 0;
     const end = this.waiting.findIndex((next, index) => {
-      operations += 1 + next.unit.operations.length;
+      operations += 1 + next.operations.length;
       bytes += next.bytes;
       return index > 0 && (operations > groupOperations || bytes > maxUnitBytes);
     });
@@ -148,18 +133,17 @@ class GroupCommitStore implements Store {
   }
 
   private async commitGroup(group: readonly Waiting[]): Promise<void> {
-    const units = group.map(({ unit }) => unit);
     let evaluation: Evaluation = { outcomes: [], writes: [] };
     try {
-      const unavailable = await this.engine.transact(
-        () => keysOf(units),
+      await this.engine.transact(
+        () => keysOf(group),
         (read) => {
-          evaluation = evaluate(units, read);
+          evaluation = evaluate(group, read);
           return evaluation.writes;
         },
       );
       group.forEach(({ settle, fail }, index) => {
-        const outcome = unavailable ?? evaluation.outcomes[index];
+        const outcome = evaluation.outcomes[index];
         if (outcome === undefined) fail(new Error('A unit without an outcome'));
         else settle(outcome);
       });

@@ -1,7 +1,7 @@
 /** Interests in delivery models: a log of what came by POST /v1/delivery-interest (contract). */
-import { appendEntry, erasedFormat, visitKept } from './entries.js';
+import { appendEntry, erasedFormat, keptAfter, type Kept } from './entries.js';
 import { defineRecord } from './record.js';
-import type { Store, Unavailable } from './store.js';
+import type { Store } from './store.js';
 
 /** An interest as it is stored. */
 export interface Interest {
@@ -59,20 +59,12 @@ export function encodeInterest(interest: Interest | undefined): Uint8Array {
 /** The interest of an entry's bytes; undefined when it was erased. */
 export const decodeInterest = record.decode;
 
-/** Appends an interest; it is on disk when this resolves to undefined. `unitId`: a retry carries the same. */
-export function appendInterest(
-  store: Store,
-  unitId: Uint8Array,
-  interest: Interest,
-): Promise<Unavailable | undefined> {
+/** Appends an interest; it is on disk when this resolves. `unitId`: a retry carries the same. */
+export function appendInterest(store: Store, unitId: Uint8Array, interest: Interest): Promise<void> {
   return appendEntry(store, unitId, 'interests', encodeInterest(interest));
 }
 
-/** Calls `visit` for each interest after a position, erased ones left out. */
-export function visitInterests(
-  store: Store,
-  after: number,
-  visit: (position: number, interest: Interest) => Promise<void>,
-): Promise<Unavailable | undefined> {
-  return visitKept(store, 'interests', after, decodeInterest, visit);
+/** The interests after a position, erased ones left out. */
+export function interestsAfter(store: Store, after: number): AsyncGenerator<Kept<Interest>, void> {
+  return keptAfter(store, 'interests', after, decodeInterest);
 }

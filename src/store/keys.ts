@@ -1,8 +1,7 @@
 /** API keys in the store: only the SHA-256 of a key, never the key (contract, Authentication). */
-import { visitRecords } from './entries.js';
+import { recordsAfter } from './entries.js';
 import { defineRecord } from './record.js';
-import type { Operation, Outcome, Reading, Store, Unavailable } from './store.js';
-import type { UnitIds } from './unitId.js';
+import type { Operation, Outcome, Store } from './store.js';
 
 /** Whether a key may be used. Suspended ones may come back; revoked ones never do. */
 export type KeyStatus = 'active' | 'suspended' | 'revoked';
@@ -79,34 +78,29 @@ export function replaceKey(from: KeyRecord, to: KeyRecord): Operation[] {
 }
 
 /** The key of a raw key's SHA-256. */
-export async function findKey(store: Store, hash: Uint8Array): Promise<Reading<KeyRecord | undefined>> {
+export async function findKey(store: Store, hash: Uint8Array): Promise<KeyRecord | undefined> {
   const reading = await store.get('keys', hash);
-  if (reading.kind === 'unavailable' || reading.value === undefined) return reading as Reading<undefined>;
-  const key = decodeKey(reading.value);
+  if (reading === undefined) return undefined;
+  const key = decodeKey(reading);
   if (Buffer.compare(key.hash, hash) !== 0) throw new Error(`Key ${key.id} lies under another hash`);
-  return { kind: 'read', value: key };
+  return key;
 }
 
 /** The key of an id. */
-export async function findKeyById(store: Store, id: string): Promise<Reading<KeyRecord | undefined>> {
+export async function findKeyById(store: Store, id: string): Promise<KeyRecord | undefined> {
   // Ids are short; anything else is no key's, and would not fit.
-  if (id.length === 0 || Buffer.byteLength(id) > 64) return { kind: 'read', value: undefined };
+  if (id.length === 0 || Buffer.byteLength(id) > 64) return undefined;
   const reading = await store.get('keysById', Buffer.from(id));
-  if (reading.kind === 'unavailable' || reading.value === undefined) return reading as Reading<undefined>;
-  return findKey(store, reading.value);
+  if (reading === undefined) return undefined;
+  return findKey(store, reading);
 }
 
-/** Calls `visit` for each key, in the order of ids. */
-export function visitKeys(
-  store: Store,
-  visit: (key: KeyRecord) => Promise<void>,
-): Promise<Unavailable | undefined> {
-  return visitRecords(store, 'keysById', Buffer.alloc(0), async ({ value }) => {
+/** The keys, in the order of ids. */
+export async function* allKeys(store: Store): AsyncGenerator<KeyRecord, void> {
+  for await (const { value } of recordsAfter(store, 'keysById')) {
     const key = await findKey(store, value);
-    if (key.kind === 'unavailable') return key;
-    if (key.value !== undefined) await visit(key.value);
-    return undefined;
-  });
+    if (key !== undefined) yield key;
+  }
 }
 
 /** What changing a key came to. */
@@ -114,8 +108,7 @@ export type KeyChange =
   | { readonly kind: 'changed'; readonly key: KeyRecord }
   /** It is that already, or may not become that. */
   | { readonly kind: 'unchanged'; readonly key: KeyRecord }
-  | { readonly kind: 'absent' }
-  | Unavailable;
+  | { readonly kind: 'absent' };
 
 /** Decides what a key becomes; undefined leaves it as it is. May be called more than once. */
 export type ChangeKey = (
@@ -123,21 +116,14 @@ export type ChangeKey = (
 ) => { readonly to: KeyRecord; readonly also?: readonly Operation[] } | undefined;
 
 /** Changes the key of an id by compare-and-set, again when another changed it meanwhile. */
-export async function changeKey(
-  store: Store,
-  newUnitId: UnitIds,
-  id: string,
-  change: ChangeKey,
-): Promise<KeyChange> {
+export async function changeKey(store: Store, id: string, change: ChangeKey): Promise<KeyChange> {
   for (;;) {
     const found = await findKeyById(store, id);
-    if (found.kind === 'unavailable') return found;
-    if (found.value === undefined) return { kind: 'absent' };
-    const changed = change(found.value);
-    if (changed === undefined) return { kind: 'unchanged', key: found.value };
-    const operations = [...replaceKey(found.value, changed.to), ...(changed.also ?? [])];
-    const outcome: Outcome = await store.commit({ id: newUnitId(), operations });
+    if (found === undefined) return { kind: 'absent' };
+    const changed = change(found);
+    if (changed === undefined) return { kind: 'unchanged', key: found };
+    const operations = [...replaceKey(found, changed.to), ...(changed.also ?? [])];
+    const outcome: Outcome = await store.commit(operations);
     if (outcome.kind === 'done') return { kind: 'changed', key: changed.to };
-    if (outcome.kind === 'unavailable') return outcome;
   }
 }

@@ -1,7 +1,7 @@
 /** The leads: a log of what came by POST /v1/leads (contract, LeadRequest). */
-import { appendEntry, erasedFormat, visitKept } from './entries.js';
+import { appendEntry, erasedFormat, keptAfter, type Kept } from './entries.js';
 import { defineRecord } from './record.js';
-import type { Store, Unavailable } from './store.js';
+import type { Store } from './store.js';
 
 /** A lead as it is stored. */
 export interface Lead {
@@ -43,16 +43,12 @@ export function encodeLead(lead: Lead | undefined): Uint8Array {
 /** The lead of an entry's bytes; undefined when it was erased. */
 export const decodeLead = record.decode;
 
-/** Appends a lead; it is on disk when this resolves to undefined. `unitId`: a retry carries the same. */
-export function appendLead(store: Store, unitId: Uint8Array, lead: Lead): Promise<Unavailable | undefined> {
+/** Appends a lead; it is on disk when this resolves. `unitId`: a retry carries the same. */
+export function appendLead(store: Store, unitId: Uint8Array, lead: Lead): Promise<void> {
   return appendEntry(store, unitId, 'leads', encodeLead(lead));
 }
 
-/** Calls `visit` for each lead after a position, erased ones left out. */
-export function visitLeads(
-  store: Store,
-  after: number,
-  visit: (position: number, lead: Lead) => Promise<void>,
-): Promise<Unavailable | undefined> {
-  return visitKept(store, 'leads', after, decodeLead, visit);
+/** The leads after a position, erased ones left out. */
+export function leadsAfter(store: Store, after: number): AsyncGenerator<Kept<Lead>, void> {
+  return keptAfter(store, 'leads', after, decodeLead);
 }

@@ -5,14 +5,12 @@
  */
 import type { Clock, Timer } from '../system/clock.js';
 import { decodeLease, encodeLease, type LeaseRecord } from './leaseRecord.js';
-import type { Store, Unavailable } from './store.js';
-import type { UnitIds } from './unitId.js';
+import { whenUnavailable, type Store } from './store.js';
 
 /** What leases work with. */
 export interface LeaseParts {
   readonly store: Pick<Store, 'commit' | 'get'>;
   readonly clock: Clock;
-  readonly newUnitId: UnitIds;
 }
 
 /** A lease that was taken. */
@@ -25,30 +23,25 @@ export interface Lease {
 export type LeaseOutcome =
   | { readonly kind: 'held'; readonly lease: Lease }
   /** Another has it; undefined when the record is gone. */
-  | { readonly kind: 'taken'; readonly record: LeaseRecord | undefined }
-  | Unavailable;
+  | { readonly kind: 'taken'; readonly record: LeaseRecord | undefined };
 
 /** Name of a lease or a holder: up to 200 bytes of UTF-8. */
 type LeaseName = string;
 
 /** Writes `next` where the lease's record is `bytes`; tells who won where it is not. */
 async function swap(
-  { store, newUnitId }: LeaseParts,
+  { store }: LeaseParts,
   name: LeaseName,
   bytes: Uint8Array | undefined,
   next: LeaseRecord,
 ): Promise<LeaseOutcome> {
   const place = { space: 'leases', key: Buffer.from(name) } as const;
   const value = encodeLease(next);
-  const outcome = await store.commit({
-    id: newUnitId(),
-    operations: [
-      bytes === undefined
-        ? { kind: 'insert', ...place, value }
-        : { kind: 'replace', ...place, from: bytes, to: value },
-    ],
-  });
-  if (outcome.kind === 'unavailable') return outcome;
+  const outcome = await store.commit([
+    bytes === undefined
+      ? { kind: 'insert', ...place, value }
+      : { kind: 'replace', ...place, from: bytes, to: value },
+  ]);
   if (outcome.kind === 'done') return { kind: 'held', lease: { name, record: next } };
   if (outcome.kind === 'refused') throw new Error('A lease was refused by a fence');
   const record = outcome.record === undefined ? undefined : decodeLease(outcome.record);
@@ -66,12 +59,11 @@ export async function acquireLease(
   durationMs: number,
 ): Promise<LeaseOutcome> {
   const found = await parts.store.get('leases', Buffer.from(name));
-  if (found.kind === 'unavailable') return found;
   const now = Math.floor(parts.clock.wallMs());
-  const present = found.value === undefined ? undefined : decodeLease(found.value);
+  const present = found === undefined ? undefined : decodeLease(found);
   if (present !== undefined && present.expiresAtMs > now) return { kind: 'taken', record: present };
   const token = (present?.token ?? 0) + 1;
-  return swap(parts, name, found.value, { token, holder, expiresAtMs: now + durationMs });
+  return swap(parts, name, found, { token, holder, expiresAtMs: now + durationMs });
 }
 
 /** Prolongs a lease under the same fencing number; `taken` when another has it by now. */
@@ -88,11 +80,10 @@ export async function renewLease(parts: LeaseParts, lease: Lease, durationMs: nu
  * Gives a lease back, so that another need not wait for its end. The number grows once more: what still
  * carries the old one is refused from now on.
  */
-export async function releaseLease(parts: LeaseParts, lease: Lease): Promise<Unavailable | undefined> {
+export async function releaseLease(parts: LeaseParts, lease: Lease): Promise<void> {
   const { token } = lease.record;
   const free = { token: token + 1, holder: '', expiresAtMs: 0 };
-  const outcome = await swap(parts, lease.name, encodeLease(lease.record), free);
-  return outcome.kind === 'unavailable' ? outcome : undefined;
+  await swap(parts, lease.name, encodeLease(lease.record), free);
 }
 
 /** What a keeper watches over. */
@@ -141,13 +132,14 @@ class Keeper implements LeaseKeeper {
     await this.step;
     const { lease } = this;
     this.lose();
-    if (lease !== undefined) await releaseLease(this.parts, lease);
+    // Where the store does not answer, the lease ends by its time.
+    if (lease !== undefined) await whenUnavailable(releaseLease(this.parts, lease), () => undefined);
   };
 
   /** Renews or tries to take; where the last try still waits for the store, only looks at the time. */
   private tick(): void {
     if (this.lease !== undefined && this.parts.clock.monotonicMs() >= this.heldUntilMs) this.lose();
-    this.step ??= this.advance().finally(() => (this.step = undefined));
+    this.step ??= whenUnavailable(this.advance(), () => undefined).finally(() => (this.step = undefined));
   }
 
   private async advance(): Promise<void> {
@@ -158,7 +150,6 @@ class Keeper implements LeaseKeeper {
       lease === undefined
         ? await acquireLease(this.parts, name, holder, durationMs)
         : await renewLease(this.parts, lease, durationMs);
-    if (outcome.kind === 'unavailable') return;
     if (outcome.kind === 'taken') {
       this.lose();
       return;

@@ -15,7 +15,7 @@ import type { Clock, Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 import { makeFolder, syncPath } from '../system/sync.js';
 import type { Engine, KeyRange, ReadRecord, Scan, Write } from './engine.js';
-import type { Entry, Reading, Unavailable } from './store.js';
+import { StoreUnavailable, type Entry } from './store.js';
 
 /** What the record under the key 0 says: how keys and values are laid out. */
 const formatOfStore = 1;
@@ -93,23 +93,18 @@ export async function openLmdb(parts: LmdbParts): Promise<Engine> {
   const engine = new LmdbEngine(parts);
   try {
     await engine.open();
+    const format = await engine.get(Buffer.of(0));
+    if (format?.[0] === formatOfStore) return engine;
+    throw new Error(`The store in ${parts.folder} was written by a later version of Fusegate`);
   } catch (error) {
     await engine.close();
     throw error;
   }
-  const format = await engine.get(Buffer.of(0));
-  if (format.kind === 'read' && format.value?.[0] === formatOfStore) return engine;
-  await engine.close();
-  throw new Error(`The store in ${parts.folder} was written by a later version of Fusegate`);
-}
-
-function read<Value>(value: Value): Reading<Value> {
-  return { kind: 'read', value };
 }
 
 class LmdbEngine implements Engine {
   private environment: Environment | undefined;
-  private failure: Unavailable = { kind: 'unavailable', reason: 'The store is being opened.' };
+  private failure = new StoreUnavailable('The store is being opened.');
   private retry: Timer | undefined;
   private closed = false;
 
@@ -122,33 +117,33 @@ class LmdbEngine implements Engine {
     openFolders.add(folder);
   }
 
-  get(key: Uint8Array): Promise<Reading<Uint8Array | undefined>> {
+  get(key: Uint8Array): Promise<Uint8Array | undefined> {
     const { environment } = this;
-    if (environment === undefined) return Promise.resolve(this.failure);
+    if (environment === undefined) return Promise.reject(this.failure);
     environment.resetReadTxn(); // Else it reads for a while what it read from before.
-    return Promise.resolve(read(environment.getBinary(key)));
+    return Promise.resolve(environment.getBinary(key));
   }
 
-  async scan(range: KeyRange): Promise<Reading<readonly Entry[]>> {
+  async scan(range: KeyRange): Promise<readonly Entry[]> {
     // LMDB reads at once: a loop over pages would keep everything else of this process waiting.
     await setImmediate();
     const { environment } = this;
-    environment?.resetReadTxn();
-    return environment === undefined ? this.failure : read(entries(environment, range));
+    if (environment === undefined) throw this.failure;
+    environment.resetReadTxn();
+    return entries(environment, range);
   }
 
-  async snapshot<Value>(use: (scan: Scan) => Promise<Value>): Promise<Reading<Value>> {
+  async snapshot<Value>(use: (scan: Scan) => Promise<Value>): Promise<Value> {
     const { environment } = this;
-    if (environment === undefined) return this.failure;
+    if (environment === undefined) throw this.failure;
     environment.resetReadTxn();
     const view = environment.useReadTransaction();
     try {
-      return read(
-        await use(async (range) => {
-          await setImmediate();
-          return this.environment === environment ? read(entries(environment, range, view)) : this.failure;
-        }),
-      );
+      return await use(async (range) => {
+        await setImmediate();
+        if (this.environment !== environment) throw this.failure;
+        return entries(environment, range, view);
+      });
     } finally {
       if (this.environment === environment) view.done();
     }
@@ -157,7 +152,7 @@ class LmdbEngine implements Engine {
   transact(
     _keys: () => readonly Uint8Array[],
     decide: (read: ReadRecord) => readonly Write[],
-  ): Promise<Unavailable | undefined> {
+  ): Promise<void> {
     return this.write((environment) => {
       for (const { key, value } of decide((key) => environment.getBinary(key))) {
         if (value === undefined) void environment.remove(key);
@@ -166,21 +161,21 @@ class LmdbEngine implements Engine {
     });
   }
 
-  async removeRange(range: KeyRange): Promise<Reading<number>> {
+  async removeRange(range: KeyRange): Promise<number> {
     let removed = 0;
-    const unavailable = await this.write((environment) => {
+    await this.write((environment) => {
       const found = entries(environment, range);
       for (const { key } of found) void environment.remove(key);
       removed = found.length;
     });
-    return unavailable ?? read(removed);
+    return removed;
   }
 
-  count(): Promise<Reading<number>> {
+  count(): Promise<number> {
     const { environment } = this;
-    if (environment === undefined) return Promise.resolve(this.failure);
+    if (environment === undefined) return Promise.reject(this.failure);
     // The record of the format, under the key 0, is the engine's own.
-    return Promise.resolve(read(environment.getKeysCount({ start: Buffer.of(1) })));
+    return Promise.resolve(environment.getKeysCount({ start: Buffer.of(1) }));
   }
 
   async close(): Promise<void> {
@@ -188,7 +183,7 @@ class LmdbEngine implements Engine {
     this.closed = true;
     this.retry?.stop();
     this.environment = undefined;
-    this.failure = { kind: 'unavailable', reason: 'The store is closed.' };
+    this.failure = new StoreUnavailable('The store is closed.');
     await environment?.close();
     this.writing.close();
     openFolders.delete(this.parts.folder);
@@ -212,11 +207,12 @@ class LmdbEngine implements Engine {
   }
 
   /** Runs `step` in a write transaction; resolves when it is on disk. */
-  private async write(step: (environment: Environment) => void): Promise<Unavailable | undefined> {
+  private async write(step: (environment: Environment) => void): Promise<void> {
     while (!this.writing.tryEnter()) await this.parts.clock.sleep(gatePollMs);
     try {
       const { environment } = this;
-      return environment === undefined ? this.failure : await this.transaction(environment, step);
+      if (environment === undefined) throw this.failure;
+      await this.transaction(environment, step);
     } finally {
       this.writing.leave();
     }
@@ -225,7 +221,7 @@ class LmdbEngine implements Engine {
   private async transaction(
     environment: Environment,
     step: (environment: Environment) => void,
-  ): Promise<Unavailable | undefined> {
+  ): Promise<void> {
     let thrown: { readonly error: unknown } | undefined;
     try {
       await environment.transaction(() => {
@@ -236,20 +232,19 @@ class LmdbEngine implements Engine {
         }
       });
     } catch (error) {
-      return this.fail(environment, error);
+      throw await this.fail(environment, error);
     }
     if (thrown !== undefined) throw thrown.error;
-    return undefined;
   }
 
   /**
    * A transaction did not reach the disk. What the kernel holds of it can no longer be trusted, so the
    * environment is closed, which drops the map, and opened anew after a while.
    */
-  private async fail(environment: Environment, error: unknown): Promise<Unavailable> {
+  private async fail(environment: Environment, error: unknown): Promise<StoreUnavailable> {
     const reason = await causeOf(error);
     const { log } = this.parts;
-    this.failure = { kind: 'unavailable', reason };
+    this.failure = new StoreUnavailable(reason);
     log.error({ reason, retryInMs: pauseAfterFailureMs }, 'the store could not write; it is opened anew');
     this.environment = undefined;
     await environment.close();
@@ -264,7 +259,7 @@ class LmdbEngine implements Engine {
       this.open().then(
         () => log.info({}, 'the store is open again'),
         (error: unknown) => {
-          this.failure = { kind: 'unavailable', reason: sentence(error) };
+          this.failure = new StoreUnavailable(sentence(error));
           this.openLater();
         },
       );

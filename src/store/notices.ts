@@ -1,8 +1,7 @@
 /** What the operator decided about showing a fragment's content; the fragment itself is never changed. */
-import { visitRecords } from './entries.js';
+import { recordsAfter } from './entries.js';
 import { defineRecord } from './record.js';
-import type { Reading, Store, Unavailable } from './store.js';
-import type { UnitIds } from './unitId.js';
+import type { Store } from './store.js';
 
 /** The last decision about a fragment. */
 export interface Notice {
@@ -30,44 +29,31 @@ export function encodeNotice({ hidden, reason, atMs }: Notice): Uint8Array {
 export const decodeNotice = record.decode;
 
 /** Why a fragment's content is withheld; undefined: it is not. */
-export async function findWithheld(store: Store, receipt: string): Promise<Reading<string | undefined>> {
+export async function findWithheld(store: Store, receipt: string): Promise<string | undefined> {
   const reading = await store.get('fragmentNotices', Buffer.from(receipt));
-  if (reading.kind === 'unavailable' || reading.value === undefined) return reading as Reading<undefined>;
-  const { hidden, reason } = decodeNotice(reading.value);
-  return { kind: 'read', value: hidden ? reason : undefined };
+  if (reading === undefined) return undefined;
+  const { hidden, reason } = decodeNotice(reading);
+  return hidden ? reason : undefined;
 }
 
-/** Calls `visit` for every decision, in the order of receipts. */
-export function visitNotices(
-  store: Store,
-  visit: (receipt: string, notice: Notice) => Promise<Unavailable | undefined>,
-): Promise<Unavailable | undefined> {
-  return visitRecords(store, 'fragmentNotices', Buffer.alloc(0), ({ key, value }) =>
-    visit(Buffer.from(key).toString(), decodeNotice(value)),
-  );
+/** Every decision with the receipt it is about, in the order of receipts. */
+export async function* allNotices(store: Store): AsyncGenerator<Notice & { readonly receipt: string }, void> {
+  for await (const { key, value } of recordsAfter(store, 'fragmentNotices')) {
+    yield { receipt: Buffer.from(key).toString(), ...decodeNotice(value) };
+  }
 }
 
 /** Keeps a decision, which replaces the one before; on disk when it resolves. */
-export async function keepNotice(
-  store: Store,
-  newUnitId: UnitIds,
-  receipt: string,
-  notice: Notice,
-): Promise<Unavailable | undefined> {
+export async function keepNotice(store: Store, receipt: string, notice: Notice): Promise<void> {
   const place = { space: 'fragmentNotices', key: Buffer.from(receipt) } as const;
   const value = encodeNotice(notice);
   for (;;) {
     const present = await store.get(place.space, place.key);
-    if (present.kind === 'unavailable') return present;
-    const outcome = await store.commit({
-      id: newUnitId(),
-      operations: [
-        present.value === undefined
-          ? { kind: 'insert', ...place, value }
-          : { kind: 'replace', ...place, from: present.value, to: value },
-      ],
-    });
-    if (outcome.kind === 'unavailable') return outcome;
-    if (outcome.kind === 'done') return undefined;
+    const outcome = await store.commit([
+      present === undefined
+        ? { kind: 'insert', ...place, value }
+        : { kind: 'replace', ...place, from: present, to: value },
+    ]);
+    if (outcome.kind === 'done') return;
   }
 }

@@ -10,7 +10,7 @@ import { createStore } from './groupCommit.js';
 import { openLmdb } from './lmdb.js';
 import { openPostgres } from './postgres.js';
 import { parsePostgresUrl, serverName, type PostgresAddress } from './postgresAddress.js';
-import type { Store, Unavailable } from './store.js';
+import { StoreUnavailable, type Store } from './store.js';
 import { unitIds } from './unitId.js';
 
 /** Where a store is. */
@@ -78,38 +78,37 @@ export function missingStore(
   }
 }
 
-/** Opens an engine, whatever state its records are in. */
-export async function openEngine(
-  location: StoreLocation,
-  parts: StoreParts,
-): Promise<{ readonly kind: 'open'; readonly engine: Engine } | Unavailable> {
+/**
+ * Opens an engine, whatever state its records are in.
+ * @throws StoreUnavailable when it cannot be opened.
+ */
+export async function openEngine(location: StoreLocation, parts: StoreParts): Promise<Engine> {
   if (location.kind === 'postgres') return openPostgres({ ...parts, address: location.address });
   try {
-    return { kind: 'open', engine: await openLmdb({ ...parts, folder: location.folder }) };
+    return await openLmdb({ ...parts, folder: location.folder });
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    return { kind: 'unavailable', reason: `The store in ${location.folder} cannot be opened (${reason}).` };
+    throw new StoreUnavailable(`The store in ${location.folder} cannot be opened (${reason}).`);
   }
 }
 
-/** Opens the store that a checked `STORE_URL` names. `unavailable` says why it cannot serve. */
-export async function openStore(
-  url: string,
-  parts: StoreParts,
-): Promise<{ readonly kind: 'open'; readonly store: Store } | Unavailable> {
+/**
+ * Opens the store that a checked `STORE_URL` names.
+ * @throws StoreUnavailable when it cannot serve.
+ */
+export async function openStore(url: string, parts: StoreParts): Promise<Store> {
   const parsed = parseStoreUrl(url);
-  if ('wrong' in parsed) return { kind: 'unavailable', reason: `STORE_URL ${parsed.wrong}.` };
-  const opened = await openEngine(parsed.location, parts);
-  if (opened.kind === 'unavailable') return opened;
-  const { engine } = opened;
-  const marker = await engine.get(unfinishedCopyKey);
-  if (marker.kind === 'read' && marker.value === undefined) {
-    return { kind: 'open', store: createStore(engine, unitIds(parts.clock, parts.randomness)) };
+  if ('wrong' in parsed) throw new StoreUnavailable(`STORE_URL ${parsed.wrong}.`);
+  const engine = await openEngine(parsed.location, parts);
+  try {
+    if ((await engine.get(unfinishedCopyKey)) === undefined) {
+      return createStore(engine, unitIds(parts.clock, parts.randomness));
+    }
+    throw new StoreUnavailable(
+      'The store holds an unfinished copy or restore: empty it and run that command again.',
+    );
+  } catch (error) {
+    await engine.close();
+    throw error;
   }
-  await engine.close();
-  if (marker.kind === 'unavailable') return marker;
-  return {
-    kind: 'unavailable',
-    reason: 'The store holds an unfinished copy or restore: empty it and run that command again.',
-  };
 }

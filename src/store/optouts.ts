@@ -3,10 +3,9 @@
  * outlive the address itself.
  */
 import { derive, type MasterSecrets } from '../system/masterSecret.js';
-import { visitRecords } from './entries.js';
+import { recordsAfter } from './entries.js';
 import { defineRecord } from './record.js';
-import type { Operation, Reading, Store, Unavailable } from './store.js';
-import type { UnitIds } from './unitId.js';
+import type { Operation, Store } from './store.js';
 
 /** An address that opted out. */
 export interface Optout {
@@ -53,72 +52,55 @@ export async function findOptout(
   store: Store,
   secrets: MasterSecrets,
   email: string,
-): Promise<Reading<FoundOptout | undefined>> {
+): Promise<FoundOptout | undefined> {
   for (const secret of secrets) {
     const key = optoutKey(secret, email);
-    const reading = await store.get('optouts', key);
-    if (reading.kind === 'unavailable') return reading;
-    const { value } = reading;
-    if (value !== undefined) {
-      return { kind: 'read', value: { key, value, optout: decodeOptout(value) } };
-    }
+    const value = await store.get('optouts', key);
+    if (value !== undefined) return { key, value, optout: decodeOptout(value) };
   }
-  return { kind: 'read', value: undefined };
+  return undefined;
 }
 
 /**
- * Records that an address opted out; on disk when this resolves to undefined. One that is already there
+ * Records that an address opted out; on disk when this resolves. One that is already there
  * stays as it is, a forgotten one forgotten.
  */
 export async function recordOptout(
   store: Store,
-  newUnitId: UnitIds,
   secrets: MasterSecrets,
   email: string,
   nowMs: number,
-): Promise<Unavailable | undefined> {
+): Promise<void> {
   const found = await findOptout(store, secrets, email);
-  if (found.kind === 'unavailable') return found;
-  if (found.value !== undefined) return undefined;
+  if (found !== undefined) return;
   const value = encodeOptout({ email: comparable(email), optedOutAtMs: nowMs });
   const insert: Operation = { kind: 'insert', space: 'optouts', key: optoutKey(secrets[0], email), value };
-  const outcome = await store.commit({ id: newUnitId(), operations: [insert] });
-  return outcome.kind === 'unavailable' ? outcome : undefined;
+  // A conflict means that another recorded it first.
+  await store.commit([insert]);
 }
 
 /** Erases the address of its opt-outs, which stay; resolves to whether there was one to erase. */
-export async function forgetOptout(
-  store: Store,
-  newUnitId: UnitIds,
-  secrets: MasterSecrets,
-  email: string,
-): Promise<Reading<boolean>> {
+export async function forgetOptout(store: Store, secrets: MasterSecrets, email: string): Promise<boolean> {
   let erased = false;
   for (const secret of secrets) {
     const key = optoutKey(secret, email);
-    const reading = await store.get('optouts', key);
-    if (reading.kind === 'unavailable') return reading;
-    const from = reading.value;
+    const from = await store.get('optouts', key);
     const optout = from === undefined ? undefined : decodeOptout(from);
     if (from === undefined || optout === undefined || optout.email === null) continue;
     const to = encodeOptout({ ...optout, email: null });
     // A conflict means that another forgot it first: nothing else changes these records.
-    const operations: Operation[] = [{ kind: 'replace', space: 'optouts', key, from, to }];
-    const outcome = await store.commit({ id: newUnitId(), operations });
-    if (outcome.kind === 'unavailable') return outcome;
+    await store.commit([{ kind: 'replace', space: 'optouts', key, from, to }]);
     erased = true;
   }
-  return { kind: 'read', value: erased };
+  return erased;
 }
 
-/** Calls `visit` for each opt-out whose key follows `after` (empty: all), in the order of the keys. */
-export function visitOptouts(
+/** The opt-outs whose key follows `after` (empty: all), in the order of the keys. */
+export async function* optoutsAfter(
   store: Store,
   after: Uint8Array,
-  visit: (key: Uint8Array, optout: Optout) => Promise<void>,
-): Promise<Unavailable | undefined> {
-  return visitRecords(store, 'optouts', after, async ({ key, value }) => {
-    await visit(key, decodeOptout(value));
-    return undefined;
-  });
+): AsyncGenerator<Optout & { readonly key: Uint8Array }, void> {
+  for await (const { key, value } of recordsAfter(store, 'optouts', after)) {
+    yield { key, ...decodeOptout(value) };
+  }
 }

@@ -1,9 +1,8 @@
 /** Orders in the store: one record each, found by id and by what the payer's network calls it. */
-import { visitPrefix, visitRecords } from './entries.js';
+import { recordsAfter, recordsUnder } from './entries.js';
 import { defineRecord, type Member, type Members, type Row } from './record.js';
 import { insertKey, replaceKey, type KeyRecord } from './keys.js';
-import type { Fence, Operation, Reading, Store, Unavailable } from './store.js';
-import type { UnitIds } from './unitId.js';
+import { StoreUnavailable, type Fence, type Operation, type Store } from './store.js';
 
 /** A payment to an order's address: txid, vout, satoshi, confirmations, when (ms). */
 export type OutputRow = readonly [string, number, number, number, number | null];
@@ -206,11 +205,11 @@ function placeKey(rail: OrderRecord['rail'], place: string): Buffer {
 const longestName = 200;
 
 /** The order of an id. */
-export async function findOrder(store: Store, id: string): Promise<Reading<OrderRecord | undefined>> {
-  if (id === '' || Buffer.byteLength(id) > longestName) return { kind: 'read', value: undefined };
+export async function findOrder(store: Store, id: string): Promise<OrderRecord | undefined> {
+  if (id === '' || Buffer.byteLength(id) > longestName) return undefined;
   const reading = await store.get('orders', orderKey(id));
-  if (reading.kind === 'unavailable' || reading.value === undefined) return reading as Reading<undefined>;
-  return { kind: 'read', value: decodeOrder(reading.value) };
+  if (reading === undefined) return undefined;
+  return decodeOrder(reading);
 }
 
 /** The order that a rail knows by an address, a payment hash or a session id. */
@@ -218,11 +217,11 @@ export async function findOrderAt(
   store: Store,
   rail: OrderRecord['rail'],
   place: string,
-): Promise<Reading<OrderRecord | undefined>> {
-  if (Buffer.byteLength(place) > longestName) return { kind: 'read', value: undefined };
+): Promise<OrderRecord | undefined> {
+  if (Buffer.byteLength(place) > longestName) return undefined;
   const reading = await store.get('orderPlaces', placeKey(rail, place));
-  if (reading.kind === 'unavailable' || reading.value === undefined) return reading as Reading<undefined>;
-  return findOrder(store, Buffer.from(reading.value).toString());
+  if (reading === undefined) return undefined;
+  return findOrder(store, Buffer.from(reading).toString());
 }
 
 /** The operations that keep a new order; they conflict where its id or its place is taken. */
@@ -264,39 +263,27 @@ function markOperations(from: readonly string[], to: readonly string[], id: Buff
 }
 
 /** How many orders of a rail are not paid for and have not ended; counted up to `most`. */
-export async function countUnpaid(
-  store: Store,
-  rail: OrderRecord['rail'],
-  most: number,
-): Promise<Reading<number>> {
+export async function countUnpaid(store: Store, rail: OrderRecord['rail'], most: number): Promise<number> {
   const prefix = unpaidPrefix(rail);
   const range = { from: Buffer.from(prefix), to: Buffer.from(`${prefix}\u007f`), limit: most };
   const found = await store.scan('openOrders', range);
-  return found.kind === 'unavailable' ? found : { kind: 'read', value: found.value.length };
+  return found.length;
 }
 
-/** Calls `visit` for each open order of a rail, in the order of ids. */
-export function visitOpenOrders(
+/** The open orders of a rail, in the order of ids. */
+export async function* openOrders(
   store: Store,
   rail: OrderRecord['rail'],
-  visit: (order: OrderRecord) => Promise<Unavailable | undefined>,
-): Promise<Unavailable | undefined> {
-  return visitPrefix(store, 'openOrders', Buffer.from(`${rail}:`), async ({ value }) => {
+): AsyncGenerator<OrderRecord, void> {
+  for await (const { value } of recordsUnder(store, 'openOrders', Buffer.from(`${rail}:`))) {
     const order = await findOrder(store, Buffer.from(value).toString());
-    if (order.kind === 'unavailable') return order;
-    return order.value === undefined ? undefined : visit(order.value);
-  });
+    if (order !== undefined) yield order;
+  }
 }
 
-/** Calls `visit` for each order, in the order of ids. */
-export function visitOrders(
-  store: Store,
-  visit: (order: OrderRecord) => Promise<void>,
-): Promise<Unavailable | undefined> {
-  return visitRecords(store, 'orders', Buffer.alloc(0), async ({ value }) => {
-    await visit(decodeOrder(value));
-    return undefined;
-  });
+/** The orders, in the order of ids. */
+export async function* allOrders(store: Store): AsyncGenerator<OrderRecord, void> {
+  for await (const { value } of recordsAfter(store, 'orders')) yield decodeOrder(value);
 }
 
 /** A change of money that came with a change of an order, in satoshi or in cents. */
@@ -358,58 +345,44 @@ export type OrderOutcome =
   | { readonly kind: 'changed' | 'unchanged'; readonly order: OrderRecord }
   /** An operation of the caller's own conflicts: nothing was changed. */
   | { readonly kind: 'refused'; readonly order: OrderRecord }
-  | { readonly kind: 'absent' }
-  | Unavailable;
+  | { readonly kind: 'absent' };
 
 /**
  * Changes an order as `decide` says, which is asked again with what the order has become when another was
- * first; undefined leaves it as it is. On disk when it resolves. With a fence it is `unavailable` once the
- * lease has another holder: the work that was done under it ends.
+ * first; undefined leaves it as it is. On disk when it resolves. With a fence it throws StoreUnavailable
+ * once the lease has another holder: the work that was done under it ends.
  */
 export async function changeOrder(
   store: Store,
-  newUnitId: UnitIds,
   id: string,
-  decide: (order: OrderRecord) => Promise<Reading<OrderChange | undefined>>,
+  decide: (order: OrderRecord) => Promise<OrderChange | undefined>,
   fence?: Fence,
 ): Promise<OrderOutcome> {
   const fenced = fence === undefined ? [] : [{ kind: 'fence', ...fence } as const];
   for (;;) {
     const found = await findOrder(store, id);
-    if (found.kind === 'unavailable') return found;
-    if (found.value === undefined) return { kind: 'absent' };
-    const decided = await decide(found.value);
-    if (decided.kind === 'unavailable') return decided;
-    if (decided.value === undefined) return { kind: 'unchanged', order: found.value };
-    const operations = [...fenced, ...replaceOrder(found.value, decided.value)];
-    const outcome = await store.commit({ id: newUnitId(), operations });
-    if (outcome.kind === 'unavailable') return outcome;
-    if (outcome.kind === 'done') return { kind: 'changed', order: decided.value.to };
-    if (outcome.kind === 'refused') return { kind: 'unavailable', reason: 'another has the lease by now' };
-    const own = operations.length - (decided.value.also?.length ?? 0);
-    if (outcome.operation >= own) return { kind: 'refused', order: found.value };
+    if (found === undefined) return { kind: 'absent' };
+    const decided = await decide(found);
+    if (decided === undefined) return { kind: 'unchanged', order: found };
+    const operations = [...fenced, ...replaceOrder(found, decided)];
+    const outcome = await store.commit(operations);
+    if (outcome.kind === 'done') return { kind: 'changed', order: decided.to };
+    if (outcome.kind === 'refused') throw new StoreUnavailable('another has the lease by now');
+    const own = operations.length - (decided.also?.length ?? 0);
+    if (outcome.operation >= own) return { kind: 'refused', order: found };
   }
 }
 
 /** Takes the address out of every order that has it; `same` decides. Resolves to how many there were. */
-export async function forgetOrderEmails(
-  store: Store,
-  newUnitId: UnitIds,
-  same: (email: string) => boolean,
-): Promise<Reading<number>> {
+export async function forgetOrderEmails(store: Store, same: (email: string) => boolean): Promise<number> {
   const found: string[] = [];
-  const failed = await visitOrders(store, ({ id, email }) => {
+  for await (const { id, email } of allOrders(store)) {
     if (email !== null && same(email)) found.push(id);
-    return Promise.resolve();
-  });
-  if (failed !== undefined) return failed;
-  for (const id of found) {
-    const outcome = await changeOrder(store, newUnitId, id, (order) => {
-      return Promise.resolve({ kind: 'read', value: { to: { ...order, email: null } } });
-    });
-    if (outcome.kind === 'unavailable') return outcome;
   }
-  return { kind: 'read', value: found.length };
+  for (const id of found) {
+    await changeOrder(store, id, (order) => Promise.resolve({ to: { ...order, email: null } }));
+  }
+  return found.length;
 }
 
 /** Where an account's addresses stand. */
@@ -423,14 +396,12 @@ export interface AddressIndex {
 }
 
 /** The next index of an account's addresses. */
-export async function nextAddressIndex(store: Store, account: Uint8Array): Promise<Reading<AddressIndex>> {
+export async function nextAddressIndex(store: Store, account: Uint8Array): Promise<AddressIndex> {
   const reading = await store.get('addressIndexes', account);
-  if (reading.kind === 'unavailable') return reading;
-  if (reading.value === undefined)
-    return { kind: 'read', value: { next: 0, passedOver: 0, bytes: undefined } };
-  const bytes = Buffer.from(reading.value);
+  if (reading === undefined) return { next: 0, passedOver: 0, bytes: undefined };
+  const bytes = Buffer.from(reading);
   const passedOver = bytes.length < 8 ? 0 : bytes.readUInt32BE(4);
-  return { kind: 'read', value: { next: bytes.readUInt32BE(0), passedOver, bytes: reading.value } };
+  return { next: bytes.readUInt32BE(0), passedOver, bytes: reading };
 }
 
 /**

@@ -18,7 +18,7 @@ import { serverName, type PostgresAddress } from './postgresAddress.js';
 import { failureOf, type Failure } from './postgresFailure.js';
 import { migrate } from './postgresSchema.js';
 import { openSession, type Row, type ServerSettings, type Session } from './postgresSession.js';
-import type { Entry, Reading, Unavailable } from './store.js';
+import { StoreUnavailable, type Entry } from './store.js';
 
 /** Times of the engine (ms). */
 export interface PostgresTimes {
@@ -57,14 +57,15 @@ export interface PostgresParts {
 }
 
 /** Connects and brings the tables up to date. */
-export async function openPostgres(
-  parts: PostgresParts,
-): Promise<{ readonly kind: 'open'; readonly engine: Engine } | Unavailable> {
+export async function openPostgres(parts: PostgresParts): Promise<Engine> {
   const engine = new PostgresEngine(parts);
-  const unavailable = await engine.prepare();
-  if (unavailable === undefined) return { kind: 'open', engine };
-  await engine.close();
-  return unavailable;
+  try {
+    await engine.prepare();
+    return engine;
+  } catch (error) {
+    await engine.close();
+    throw error;
+  }
 }
 
 /** One place for a connection: opened at first use, and anew after it was lost. */
@@ -111,22 +112,21 @@ class PostgresEngine implements Engine {
   }
 
   /** Brings the schema up to date. */
-  async prepare(): Promise<Unavailable | undefined> {
+  async prepare(): Promise<void> {
     const result = await this.attempts(this.writer, (session) =>
       migrate(session, 'BEGIN ISOLATION LEVEL SERIALIZABLE'),
     );
-    if (result.kind === 'unavailable') return result;
-    return result.value === undefined ? undefined : this.unavailable(result.value.tooNew);
+    if (result !== undefined) throw this.unavailable(result.tooNew);
   }
 
-  async get(key: Uint8Array): Promise<Reading<Uint8Array | undefined>> {
+  async get(key: Uint8Array): Promise<Uint8Array | undefined> {
     return this.attempts(this.reader(), async (session) => {
       const { rows } = await session.run(`SELECT value FROM fusegate_records WHERE key = ${literal(key)}`);
       return rows[0] === undefined ? undefined : bytesOf(rows[0], 0);
     });
   }
 
-  async scan(range: KeyRange): Promise<Reading<readonly Entry[]>> {
+  async scan(range: KeyRange): Promise<readonly Entry[]> {
     return this.attempts(this.reader(), (session) => entriesOf(session, range));
   }
 
@@ -134,29 +134,27 @@ class PostgresEngine implements Engine {
    * Not tried again: a lost connection has lost the view. REPEATABLE READ is enough, as nothing is written by
    * what it reads: it sees the transactions that had committed when it began.
    */
-  async snapshot<Value>(use: (scan: Scan) => Promise<Value>): Promise<Reading<Value>> {
+  async snapshot<Value>(use: (scan: Scan) => Promise<Value>): Promise<Value> {
     const { address, clock } = this.parts;
     let session: Session;
     try {
       session = await openSession(address, clock, this.times.connect);
       await session.run(beginSnapshot);
     } catch (error) {
-      return this.unavailable(failureOf(error).reason);
+      throw this.unavailable(failureOf(error).reason);
     }
     try {
-      const value = await use((range) =>
-        entriesOf(session, range).then(
-          (found) => ({ kind: 'read', value: found }),
-          (error: unknown) => this.unavailable(failureOf(error).reason),
-        ),
+      return await use((range) =>
+        entriesOf(session, range).catch((error: unknown) => {
+          throw this.unavailable(failureOf(error).reason);
+        }),
       );
-      return { kind: 'read', value };
     } finally {
       await session.end();
     }
   }
 
-  count(): Promise<Reading<number>> {
+  count(): Promise<number> {
     return this.attempts(this.reader(), async (session) => {
       const { rows } = await session.run('SELECT count(*) FROM fusegate_records');
       return Number(rows[0]?.[0]);
@@ -166,10 +164,10 @@ class PostgresEngine implements Engine {
   async transact(
     keys: () => readonly Uint8Array[],
     decide: (read: ReadRecord) => readonly Write[],
-  ): Promise<Unavailable | undefined> {
+  ): Promise<void> {
     let thrown: { readonly error: unknown } | undefined;
     const wanted = keys();
-    const result = await this.attempts(this.writer, async (session) => {
+    await this.attempts(this.writer, async (session) => {
       const read = await this.beginReading(session, wanted);
       let writes: readonly Write[];
       try {
@@ -182,10 +180,9 @@ class PostgresEngine implements Engine {
       await commit(session, writes);
     });
     if (thrown !== undefined) throw thrown.error;
-    return result.kind === 'unavailable' ? result : undefined;
   }
 
-  removeRange(range: KeyRange): Promise<Reading<number>> {
+  removeRange(range: KeyRange): Promise<number> {
     const statement =
       'DELETE FROM fusegate_records WHERE key IN (SELECT key FROM fusegate_records ' +
       `WHERE ${within(range)} ORDER BY key LIMIT ${range.limit})`;
@@ -238,23 +235,20 @@ class PostgresEngine implements Engine {
   }
 
   /** Tries a step until it succeeds, cannot succeed, or its time is over. */
-  private async attempts<Value>(
-    slot: Slot,
-    step: (session: Session) => Promise<Value>,
-  ): Promise<Reading<Value>> {
+  private async attempts<Value>(slot: Slot, step: (session: Session) => Promise<Value>): Promise<Value> {
     const { clock, randomness } = this.parts;
     const endMs = clock.monotonicMs() + this.times.deadline;
     for (let attempt = 0; ; attempt += 1) {
       const result = await this.attempt(slot, endMs, step);
-      if (result.kind === 'read') {
+      if (result.kind === 'done') {
         this.tell(true, '');
-        return result;
+        return result.value;
       }
       if (result.kind !== 'conflict') this.tell(false, result.reason);
       const [most, jitter] = [pauseOf(result, attempt), (randomness(1)[0] ?? 0) / 255];
       const pauseMs = most * (0.5 + jitter / 2);
       const late = clock.monotonicMs() + pauseMs >= endMs;
-      if (result.kind === 'final' || late) return this.unavailable(result.reason);
+      if (result.kind === 'final' || late) throw this.unavailable(result.reason);
       await clock.sleep(pauseMs);
     }
   }
@@ -263,7 +257,7 @@ class PostgresEngine implements Engine {
     slot: Slot,
     endMs: number,
     step: (session: Session) => Promise<Value>,
-  ): Promise<{ readonly kind: 'read'; readonly value: Value } | Failure> {
+  ): Promise<{ readonly kind: 'done'; readonly value: Value } | Failure> {
     let session: Session | undefined;
     let timer: Timer | undefined;
     try {
@@ -274,7 +268,7 @@ class PostgresEngine implements Engine {
         return { kind: 'final', reason: refused };
       }
       timer = this.parts.clock.after(Math.max(1, endMs - this.parts.clock.monotonicMs()), session.drop);
-      return { kind: 'read', value: await step(session) };
+      return { kind: 'done', value: await step(session) };
     } catch (error) {
       const failure = failureOf(error);
       // The next try may find another server behind the same name.
@@ -295,8 +289,8 @@ class PostgresEngine implements Engine {
     else this.parts.log.warn({ reason }, `${server} cannot be used; it is tried again`);
   }
 
-  private unavailable(reason: string): Unavailable {
-    return { kind: 'unavailable', reason: `${serverName(this.parts.address)} ${reason}.` };
+  private unavailable(reason: string): StoreUnavailable {
+    return new StoreUnavailable(`${serverName(this.parts.address)} ${reason}.`);
   }
 }
 

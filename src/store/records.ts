@@ -2,7 +2,7 @@
 import { createHash, type Hash } from 'node:crypto';
 import type { Scan } from './engine.js';
 import { unfinishedCopyKey } from './open.js';
-import type { Entry, Reading, Unavailable } from './store.js';
+import type { Entry } from './store.js';
 
 /** What a walk over all records found. */
 export interface Summary {
@@ -13,14 +13,11 @@ export interface Summary {
   readonly digest: string;
 }
 
-/** Called with each page; `records`: how many there were with it. What it resolves to ends the walk. */
-export type Visit = (
-  page: readonly Entry[],
-  records: number,
-) => Promise<Unavailable | undefined> | Unavailable | undefined;
+/** Called with each page; `records`: how many there were with it. Awaited before the next page is read. */
+export type Visit = (page: readonly Entry[], records: number) => unknown;
 
 /** A walk over all records. */
-export type Walk = (visit: Visit) => Promise<Reading<Summary>>;
+export type Walk = (visit: Visit) => Promise<Summary>;
 
 /** Bytes of a page that are aimed at. */
 const pageBytes = 2 * 1024 * 1024;
@@ -67,15 +64,13 @@ export function walkOver(scan: Scan): Walk {
     let limit = 64;
     for (;;) {
       const found = await scan({ from, to: everything.to, limit });
-      if (found.kind === 'unavailable') return found;
-      const page = found.value.filter(({ key }) => Buffer.compare(key, unfinishedCopyKey) !== 0);
+      const page = found.filter(({ key }) => Buffer.compare(key, unfinishedCopyKey) !== 0);
       for (const entry of page) tally.add(entry);
-      const failed = await visit(page, tally.records);
-      if (failed !== undefined) return failed;
-      const last = found.value.at(-1);
-      if (last === undefined || found.value.length < limit) return { kind: 'read', value: tally.summary() };
+      await visit(page, tally.records);
+      const last = found.at(-1);
+      if (last === undefined || found.length < limit) return tally.summary();
       from = Buffer.concat([last.key, Buffer.of(0)]);
-      limit = nextLimit(found.value, limit);
+      limit = nextLimit(found, limit);
     }
   };
 }

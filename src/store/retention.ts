@@ -5,7 +5,7 @@ import { removeOldEntries } from './entries.js';
 import { decodeInterest } from './interests.js';
 import { decodeLead } from './leads.js';
 import type { Log } from './spaces.js';
-import type { Reading, Store } from './store.js';
+import type { Store } from './store.js';
 
 /** Days that tables are kept; 0: for ever, or until forgotten. */
 export interface Retention {
@@ -29,16 +29,15 @@ export async function removeExpired(
   store: Store,
   { clicksRetentionDays, leadsRetentionDays }: Retention,
   nowMs: number,
-): Promise<Reading<number>> {
+): Promise<number> {
   const days = { leads: leadsRetentionDays, interests: leadsRetentionDays, clicks: clicksRetentionDays };
   let removed = 0;
   for (const log of ['leads', 'interests', 'clicks'] as const) {
     if (days[log] === 0) continue;
     const step = await removeOldEntries(store, log, timeOf[log], nowMs - days[log] * dayMs);
-    if (step.kind === 'unavailable') return step;
-    removed += step.value;
+    removed += step;
   }
-  return { kind: 'read', value: removed };
+  return removed;
 }
 
 function forDays(days: number, otherwise: string): string {

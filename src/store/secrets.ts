@@ -9,8 +9,7 @@ import { makeSecretFile, readSecretFile, secretPath, type SecretsResult } from '
 import { recordKey } from './bytes.js';
 import type { Engine } from './engine.js';
 import { defineRecord } from './record.js';
-import type { Operation, Outcome, Store, Unavailable } from './store.js';
-import type { UnitIds } from './unitId.js';
+import type { Operation, Outcome, Store } from './store.js';
 
 /** A secret's fingerprint by its id. */
 export interface Fingerprint {
@@ -52,15 +51,11 @@ export interface SecretSources {
 }
 
 /** The secrets, checked against the store and registered there; or the sentence that says why not. */
-export async function openSecrets(
-  store: Store,
-  newUnitId: UnitIds,
-  sources: SecretSources,
-): Promise<SecretsResult> {
+export async function openSecrets(store: Store, sources: SecretSources): Promise<SecretsResult> {
   const where = sources.configured.length > 0 ? 'MASTER_SECRET' : secretPath(sources.dataFolder);
   const found = await findSecrets(store, sources, where);
   if ('refused' in found) return found;
-  const registered = await registerSecrets(store, newUnitId, found.secrets, where);
+  const registered = await registerSecrets(store, found.secrets, where);
   return registered.kind === 'registered' ? found : { refused: registered.reason };
 }
 
@@ -81,9 +76,7 @@ export async function missingSecrets(
   engine: Pick<Engine, 'get'>,
   places: SecretPlaces,
 ): Promise<readonly string[]> {
-  const reading = await engine.get(fingerprintsKey);
-  if (reading.kind === 'unavailable') return [reading.reason];
-  const found = secretsFor(reading.value, places);
+  const found = secretsFor(await engine.get(fingerprintsKey), places);
   return 'missing' in found ? found.missing : [];
 }
 
@@ -118,8 +111,7 @@ async function findSecrets(store: Store, sources: SecretSources, where: string):
   const read = readSecretFile(dataFolder);
   if (read !== undefined) return read;
   const named = await store.get('secrets', key);
-  if (named.kind === 'unavailable') return { refused: named.reason };
-  const [first] = named.value === undefined ? [] : decodeFingerprints(named.value);
+  const [first] = named === undefined ? [] : decodeFingerprints(named);
   if (first !== undefined) return { refused: refused(first.id, where).reason };
   if (randomness !== undefined) return makeSecretFile(dataFolder, randomness);
   return { refused: `There is no master secret in ${where}. Start the server once: it makes one.` };
@@ -132,7 +124,7 @@ export interface SecretsRefused {
 }
 
 /** What registering came to. */
-export type Registered = { readonly kind: 'registered' } | SecretsRefused | Unavailable;
+export type Registered = { readonly kind: 'registered' } | SecretsRefused;
 
 /**
  * Checks that every secret which the store names is at hand and registers those that are new. `where` says in
@@ -140,21 +132,18 @@ export type Registered = { readonly kind: 'registered' } | SecretsRefused | Unav
  */
 export async function registerSecrets(
   store: Store,
-  newUnitId: UnitIds,
   secrets: MasterSecrets,
   where: string,
 ): Promise<Registered> {
   const own = secrets.map(fingerprintOf);
   for (;;) {
     const reading = await store.get('secrets', key);
-    if (reading.kind === 'unavailable') return reading;
-    const named = reading.value === undefined ? [] : decodeFingerprints(reading.value);
+    const named = reading === undefined ? [] : decodeFingerprints(reading);
     const missing = named.find((each) => !own.some((other) => same(each, other)));
     if (missing !== undefined) return refused(missing.id, where);
     const added = own.filter((each) => !named.some((other) => same(each, other)));
     if (added.length === 0) return { kind: 'registered' };
-    const outcome = await write(store, newUnitId(), reading.value, encodeFingerprints([...named, ...added]));
-    if (outcome.kind === 'unavailable') return outcome;
+    const outcome = await write(store, reading, encodeFingerprints([...named, ...added]));
     // After a conflict another process has registered some: look again.
     if (outcome.kind === 'done') return { kind: 'registered' };
   }
@@ -171,15 +160,10 @@ function refused(id: string, where: string): SecretsRefused {
   return { kind: 'refused', reason };
 }
 
-function write(
-  store: Store,
-  id: Uint8Array,
-  from: Uint8Array | undefined,
-  value: Uint8Array,
-): Promise<Outcome> {
+function write(store: Store, from: Uint8Array | undefined, value: Uint8Array): Promise<Outcome> {
   const operation: Operation =
     from === undefined
       ? { kind: 'insert', space: 'secrets', key, value }
       : { kind: 'replace', space: 'secrets', key, from, to: value };
-  return store.commit({ id, operations: [operation] });
+  return store.commit([operation]);
 }

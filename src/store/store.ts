@@ -5,10 +5,12 @@
  *   returns, is on disk: synced, so that a power cut does not take it back. There is no weaker mode.
  * - **Atomicity.** A unit takes effect whole or not at all, at one point between call and answer; units are
  *   serializable. No read sees a part of one.
- * - **Retry duty.** None for `done`, `conflict` and `refused`. After `unavailable` nothing was
- *   acknowledged: the unit took effect whole or not at all. The caller may commit the same unit (same id)
- *   again for up to {@link unitMemoryMs}; it takes effect at most once, and once it has, every retry gets
- *   its first outcome.
+ * - **Unavailability.** A call that cannot be answered throws {@link StoreUnavailable}, which passes through
+ *   everything up to an edge: http answers 503, a command reports it, a loop tries again later.
+ * - **Retry duty.** None for `done`, `conflict` and `refused`. After `StoreUnavailable` nothing was
+ *   acknowledged: the unit took effect whole or not at all. A caller that brought the unit's id may commit the
+ *   same unit again for up to {@link unitMemoryMs}; it takes effect at most once, and once it has, every retry
+ *   gets its first outcome.
  * - **Concurrency.** Any number of calls at once, from any number of processes on any number of machines
  *   that share the engine. Writers never make readers wait. Units of one process that are waiting when a
  *   sync ends share the next one.
@@ -27,14 +29,21 @@ export const maxValueBytes = 16 * 1024 * 1024;
 /** Most bytes that a unit writes and compares with. */
 export const maxUnitBytes = 4 * maxValueBytes;
 
-/** Why nothing can be said: the engine does not answer, or could not write. A sentence for the operator. */
-export interface Unavailable {
-  readonly kind: 'unavailable';
-  readonly reason: string;
+/** The engine does not answer, or could not write: nothing was acknowledged. The message is for the operator. */
+export class StoreUnavailable extends Error {
+  override readonly name = 'StoreUnavailable';
 }
 
-/** What a read came to. */
-export type Reading<Value> = { readonly kind: 'read'; readonly value: Value } | Unavailable;
+/** An answer of the store, or what stands in its place while the store is unavailable. */
+export function whenUnavailable<Value, Other>(
+  answer: Promise<Value>,
+  otherwise: (failure: StoreUnavailable) => Other,
+): Promise<Value | Other> {
+  return answer.catch((error: unknown) => {
+    if (error instanceof StoreUnavailable) return otherwise(error);
+    throw error;
+  });
+}
 
 /** A record and its key. */
 export interface Entry {
@@ -88,13 +97,6 @@ export type Operation =
   /** Goes on only while the lease is held under this fencing number. */
   | ({ readonly kind: 'fence' } & Fence);
 
-/** Operations that take effect together. */
-export interface Unit {
-  /** 16 bytes from {@link newUnitId}; a retry carries the same. */
-  readonly id: Uint8Array;
-  readonly operations: readonly Operation[];
-}
-
 /** What a unit came to. */
 export type Outcome =
   /** It took effect. `positions`: those of its appends, in their order. */
@@ -102,8 +104,7 @@ export type Outcome =
   /** It did nothing: the record of `operations[operation]` was not as demanded; `record` is what it holds. */
   | { readonly kind: 'conflict'; readonly operation: number; readonly record: Uint8Array | undefined }
   /** It did nothing: the lease of a `fence` is no longer held under that number. */
-  | { readonly kind: 'refused'; readonly reason: 'fenced' }
-  | Unavailable;
+  | { readonly kind: 'refused'; readonly reason: 'fenced' };
 
 /** A part of a space. Keys in ascending order of their bytes. */
 export interface Range {
@@ -124,31 +125,36 @@ export interface LogRange {
 
 /** What keeps every record of Fusegate. */
 export interface Store {
-  /** Takes a unit's effect, see the file's head for what the outcome promises. */
-  commit(unit: Unit): Promise<Outcome>;
+  /**
+   * Commits operations as one unit; the file's head says what the outcome promises. `id`: of
+   * {@link newUnitId}, from a caller that commits the same unit again after an unknown outcome.
+   */
+  commit(operations: readonly Operation[], id?: Uint8Array): Promise<Outcome>;
+  /** The id of a new unit: 16 bytes. */
+  newUnitId(): Uint8Array;
   /** A record, undefined when there is none. */
-  get(space: Space, key: Uint8Array): Promise<Reading<Uint8Array | undefined>>;
+  get(space: Space, key: Uint8Array): Promise<Uint8Array | undefined>;
   /** A page of a space, from one consistent view. */
-  scan(space: Space, range: Range): Promise<Reading<readonly Entry[]>>;
+  scan(space: Space, range: Range): Promise<readonly Entry[]>;
   /**
    * A page of a log. Positions are handed out inside the unit that appends, so that a reader who goes on
    * after the last position it saw misses nothing that commits later.
    */
-  read(log: Log, range: LogRange): Promise<Reading<readonly LogEntry[]>>;
+  read(log: Log, range: LogRange): Promise<readonly LogEntry[]>;
   /** The last position of a log; 0 when it is empty. */
-  last(log: Log): Promise<Reading<number>>;
+  last(log: Log): Promise<number>;
   /**
    * Removes the entries of a log up to a position, at most `limit` of them in one atomic step; returns how
    * many went, fewer where a lost answer made it try again. May be repeated.
    */
-  trim(log: Log, upTo: number, limit: number): Promise<Reading<number>>;
+  trim(log: Log, upTo: number, limit: number): Promise<number>;
   /**
    * Removes the records of a space whose keys come before a key, at most `limit` of them in one atomic step;
    * returns how many went, fewer where a lost answer made it try again. May be repeated.
    */
-  prune(space: Space, before: Uint8Array, limit: number): Promise<Reading<number>>;
+  prune(space: Space, before: Uint8Array, limit: number): Promise<number>;
   /** Writes and syncs a record of its own: whether units can be committed now. */
-  probe(): Promise<Reading<undefined>>;
+  probe(): Promise<void>;
   /** Ends after the units that are under way. */
   close(): Promise<void>;
 }

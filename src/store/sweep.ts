@@ -2,7 +2,7 @@
 import type { Clock, Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 import { keepLease, type LeaseParts } from './leases.js';
-import { unitMemoryMs, type Reading, type Store } from './store.js';
+import { unitMemoryMs, whenUnavailable, type Store, type StoreUnavailable } from './store.js';
 import { firstUnitIdOf } from './unitId.js';
 
 /** What the sweep works with. */
@@ -12,7 +12,7 @@ export interface SweepParts extends LeaseParts {
   /** This process' name among those that share the store. */
   readonly holder: string;
   /** Removes whatever else is older than it is kept; called once a round. Returns how many records went. */
-  readonly removeExpired: () => Promise<Reading<number>>;
+  readonly removeExpired: () => Promise<number>;
 }
 
 /** The sweep, running in whichever process holds its lease. */
@@ -38,16 +38,15 @@ const leaseMs = 30_000;
 export async function sweepUnits(
   { store, clock }: { readonly store: Pick<Store, 'prune'>; readonly clock: Pick<Clock, 'wallMs'> },
   goOn: () => boolean,
-): Promise<Reading<number>> {
+): Promise<number> {
   const before = firstUnitIdOf(clock.wallMs() - unitMemoryMs - clockDifferenceMs);
   let removed = 0;
   while (goOn()) {
     const step = await store.prune('units', before, stepRecords);
-    if (step.kind === 'unavailable') return step;
-    removed += step.value;
-    if (step.value < stepRecords) break;
+    removed += step;
+    if (step < stepRecords) break;
   }
-  return { kind: 'read', value: removed };
+  return removed;
 }
 
 /** Starts to sweep every {@link periodMs} while this process holds the lease `sweep`. */
@@ -60,13 +59,16 @@ export function startSweep(parts: SweepParts): Sweep {
     timer = undefined;
   };
   const round = async (): Promise<void> => {
-    const swept = await sweepUnits(parts, () => timer !== undefined);
-    if (swept.kind === 'unavailable') log.warn({ reason: swept.reason }, 'old unit outcomes stay for now');
-    else if (swept.value > 0) log.debug({ removed: swept.value }, 'old unit outcomes were removed');
+    const stays = (message: string) => (failure: StoreUnavailable) => {
+      log.warn({ reason: failure.message }, message);
+      return 0;
+    };
+    const units = sweepUnits(parts, () => timer !== undefined);
+    const swept = await whenUnavailable(units, stays('old unit outcomes stay for now'));
+    if (swept > 0) log.debug({ removed: swept }, 'old unit outcomes were removed');
     if (timer === undefined) return;
-    const expired = await parts.removeExpired();
-    if (expired.kind === 'unavailable') log.warn({ reason: expired.reason }, 'expired records stay for now');
-    else if (expired.value > 0) log.debug({ removed: expired.value }, 'expired records were removed');
+    const expired = await whenUnavailable(parts.removeExpired(), stays('expired records stay for now'));
+    if (expired > 0) log.debug({ removed: expired }, 'expired records were removed');
   };
   const onHeld = (): void => {
     timer = clock.every(periodMs, () => {

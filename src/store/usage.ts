@@ -1,8 +1,7 @@
 /** Characters that a subject has used in its present month: what the monthly limits count. */
-import { visitRecords } from './entries.js';
+import { recordsAfter } from './entries.js';
 import { defineRecord } from './record.js';
-import type { Reading, Store, Unavailable } from './store.js';
-import type { UnitIds } from './unitId.js';
+import type { Store } from './store.js';
 
 /** What a subject has used. */
 export interface Usage {
@@ -25,10 +24,10 @@ function encodeUsage({ monthStartMs, characters }: Usage): Uint8Array {
 const decodeUsage = codec.decode;
 
 /** What a subject (a digest; no address in the clear) has used, as far as it is stored. */
-export async function findUsage(store: Store, subject: Uint8Array): Promise<Reading<Usage | undefined>> {
+export async function findUsage(store: Store, subject: Uint8Array): Promise<Usage | undefined> {
   const reading = await store.get('usage', subject);
-  if (reading.kind === 'unavailable' || reading.value === undefined) return reading as Reading<undefined>;
-  return { kind: 'read', value: decodeUsage(reading.value) };
+  if (reading === undefined) return undefined;
+  return decodeUsage(reading);
 }
 
 /**
@@ -37,14 +36,11 @@ export async function findUsage(store: Store, subject: Uint8Array): Promise<Read
  */
 export async function addUsage(
   store: Store,
-  newUnitId: UnitIds,
   subject: Uint8Array,
   { monthStartMs, characters }: Usage,
-): Promise<Usage | Unavailable> {
+): Promise<Usage> {
   for (;;) {
-    const reading = await store.get('usage', subject);
-    if (reading.kind === 'unavailable') return reading;
-    const from = reading.value;
+    const from = await store.get('usage', subject);
     const before = from === undefined ? undefined : decodeUsage(from);
     if (before !== undefined && before.monthStartMs > monthStartMs) return before;
     const carried = before?.monthStartMs === monthStartMs ? before.characters : 0;
@@ -54,9 +50,8 @@ export async function addUsage(
       from === undefined
         ? ({ kind: 'insert', space: 'usage', key: subject, value } as const)
         : ({ kind: 'replace', space: 'usage', key: subject, from, to: value } as const);
-    const outcome = await store.commit({ id: newUnitId(), operations: [operation] });
+    const outcome = await store.commit([operation]);
     if (outcome.kind === 'done') return total;
-    if (outcome.kind === 'unavailable') return outcome;
   }
 }
 
@@ -64,19 +59,13 @@ export async function addUsage(
 const keptMs = 60 * 86_400_000;
 
 /** Removes the usage of months that are long over; returns how many records went. */
-export async function removeOldUsage(
-  store: Store,
-  newUnitId: UnitIds,
-  nowMs: number,
-): Promise<Reading<number>> {
+export async function removeOldUsage(store: Store, nowMs: number): Promise<number> {
   let removed = 0;
-  const failed = await visitRecords(store, 'usage', Buffer.alloc(0), async ({ key, value }) => {
-    if (decodeUsage(value).monthStartMs + keptMs > nowMs) return undefined;
+  for await (const { key, value } of recordsAfter(store, 'usage')) {
+    if (decodeUsage(value).monthStartMs + keptMs > nowMs) continue;
     const operation = { kind: 'replace', space: 'usage', key, from: value, to: undefined } as const;
-    const outcome = await store.commit({ id: newUnitId(), operations: [operation] });
-    if (outcome.kind === 'unavailable') return outcome;
+    const outcome = await store.commit([operation]);
     removed += outcome.kind === 'done' ? 1 : 0;
-    return undefined;
-  });
-  return failed ?? { kind: 'read', value: removed };
+  }
+  return removed;
 }

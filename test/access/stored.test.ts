@@ -5,7 +5,7 @@ import { KeyChanges, storedKeys, storedUsage } from '../../src/access/stored.js'
 import type { Store } from '../../src/store/store.js';
 import type { Clock } from '../../src/system/clock.js';
 import { insertKey, type KeyRecord } from '../../src/store/keys.js';
-import { FailingStore, newUnitId, openTestStore } from '../outreach/fixture.js';
+import { FailingStore, openTestStore } from '../outreach/fixture.js';
 import { commit } from '../store/subject.js';
 
 const key: KeyRecord = {
@@ -191,14 +191,14 @@ test('usage lies under a digest of its subject, and a store that does not answer
   const store = await openTestStore();
   const failing = new FailingStore(store);
   const digest = (subject: Uint8Array): Uint8Array => Buffer.concat([Buffer.from('digest of '), subject]);
-  const usage = storedUsage(failing.seen, newUnitId, digest);
+  const usage = storedUsage(failing.seen, digest);
   const subject = Buffer.from('192.0.2.1');
   assert.equal(await usage.load(subject), undefined);
   assert.equal(await usage.add(subject, 10, 3), 3);
   assert.equal(await usage.add(subject, 10, 4), 7);
   assert.deepEqual(await usage.load(subject), { monthStartMs: 10, characters: 7 });
   const kept = await store.get('usage', Buffer.from('digest of 192.0.2.1'));
-  assert.ok(kept.kind === 'read' && kept.value !== undefined);
+  assert.ok(kept !== undefined);
   failing.failure = 'not written';
   assert.equal(await usage.load(subject), 'unavailable');
   assert.equal(await usage.add(subject, 10, 1), 'unavailable');

@@ -16,8 +16,7 @@ import { findOrder, type OrderRecord } from '../../src/store/orders.js';
 import { systemClock } from '../../src/system/clock.js';
 import { systemRandomness } from '../../src/system/randomness.js';
 import { temporaryFolder } from '../processes/run.js';
-import { newUnitId, storeAt } from '../store/open.js';
-import { valueOf } from '../store/subject.js';
+import { storeAt } from '../store/open.js';
 
 const secrets = ['a-secret-of-the-tests-that-opens-nothing'] as const;
 const quiet = { warn: () => undefined, info: () => undefined, debug: () => undefined };
@@ -43,7 +42,7 @@ class World {
     const store = await storeAt(`lmdb:${temporaryFolder()}/store`);
     context.after(() => store.close());
     const more = { clock: systemClock, randomness: systemRandomness, secrets, keyFormat: native };
-    return new World({ store, newUnitId, ...more });
+    return new World({ store, ...more });
   }
 
   /** A rail over the node, as one process has it; its answers come when `wait` resolves. */
@@ -75,7 +74,7 @@ class World {
   }
 
   async stored({ id }: OrderRecord): Promise<OrderRecord> {
-    const order = valueOf(await findOrder(this.parts.store, id));
+    const order = await findOrder(this.parts.store, id);
     assert.ok(order !== undefined);
     return order;
   }
@@ -133,7 +132,7 @@ describe('look-ups of on-chain orders', () => {
     assert.equal(await slow, 1);
     const after = await world.stored(order);
     assert.deepEqual([after.status, after.key, after.outputs.length], ['confirmed', 'active', 1]);
-    const key = valueOf(await findKeyById(world.parts.store, after.keyId ?? ''));
+    const key = await findKeyById(world.parts.store, after.keyId ?? '');
     assert.equal(key?.status, 'active');
     assert.equal(world.looked, 3, 'the slow one asked again');
   });

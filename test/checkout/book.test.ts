@@ -15,12 +15,12 @@ import {
 } from '../../src/checkout/book.js';
 import type { OrderEvent } from '../../src/checkout/orders.js';
 import { native } from '../../src/native/addon.js';
-import { findKeyById, visitKeys, type KeyRecord } from '../../src/store/keys.js';
+import { findKeyById, allKeys, type KeyRecord } from '../../src/store/keys.js';
 import {
   decodeLedger,
   findOrder,
   findOrderAt,
-  visitOpenOrders,
+  openOrders,
   type OrderRecord,
 } from '../../src/store/orders.js';
 import { reissueKey, revokeKey } from '../../src/access/issue.js';
@@ -28,15 +28,15 @@ import { SetClock } from '../access/fixture.js';
 import { systemClock } from '../../src/system/clock.js';
 import { systemRandomness } from '../../src/system/randomness.js';
 import { temporaryFolder } from '../processes/run.js';
-import { newUnitId, storeAt } from '../store/open.js';
-import { valueOf } from '../store/subject.js';
+import { storeAt } from '../store/open.js';
+import { collect } from '../store/collect.js';
 
 const secrets = ['a-secret-of-the-tests-that-opens-nothing'] as const;
 
 async function book(context: TestContext): Promise<BookParts> {
   const store = await storeAt(`lmdb:${temporaryFolder()}/store`);
   context.after(() => store.close());
-  return { store, newUnitId, clock: systemClock, randomness: systemRandomness, secrets, keyFormat: native };
+  return { store, clock: systemClock, randomness: systemRandomness, secrets, keyFormat: native };
 }
 
 const wish: Omit<NewOrder, 'id' | 'place'> = {
@@ -74,7 +74,7 @@ async function happened(parts: BookParts, id: string, event: OrderEvent): Promis
 }
 
 async function polled(parts: BookParts, id: string, more: Partial<PollWish> = {}): Promise<Polled> {
-  const order = valueOf(await findOrder(parts.store, id));
+  const order = await findOrder(parts.store, id);
   assert.ok(order !== undefined);
   const outcome = await poll(parts, order, { claim: '', claimRequired: false, mayAct: true, ...more });
   if (outcome.kind !== 'polled') assert.fail(outcome.kind);
@@ -82,13 +82,11 @@ async function polled(parts: BookParts, id: string, more: Partial<PollWish> = {}
 }
 
 async function keysOf(parts: BookParts): Promise<KeyRecord[]> {
-  const keys: KeyRecord[] = [];
-  await visitKeys(parts.store, (key) => Promise.resolve(void keys.push(key)));
-  return keys;
+  return collect(allKeys(parts.store));
 }
 
 async function ledger(parts: BookParts): Promise<number[]> {
-  const entries = valueOf(await parts.store.read('ledger', { after: 0, limit: 1_000 }));
+  const entries = await parts.store.read('ledger', { after: 0, limit: 1_000 });
   return entries.map(({ value }) => decodeLedger(value).change);
 }
 
@@ -122,7 +120,7 @@ test('1,000 simultaneous first polls of a settled order: one carries the key', a
   const [key] = await keysOf(parts);
   assert.deepEqual(native.hashKey(keys[0] ?? ''), Buffer.from(key?.hash ?? []));
   assert.deepEqual([key?.tier, key?.origin, key?.status], ['growth', order.id, 'active']);
-  const after = valueOf(await findOrderAt(parts.store, 'lightning', order.place));
+  const after = await findOrderAt(parts.store, 'lightning', order.place);
   assert.equal(after?.seed, null, 'nobody can derive it again');
 });
 
@@ -216,7 +214,7 @@ test('who may not act changes nothing', async (context) => {
   const { order, claimToken } = await made(parts);
   await happened(parts, order.id, settled);
   assert.deepEqual(await shown(parts, order.id, { mayAct: false, claim: claimToken }), [null, 'none']);
-  const after = valueOf(await findOrder(parts.store, order.id));
+  const after = await findOrder(parts.store, order.id);
   assert.deepEqual([after?.claimed, after?.revealedAtMs], [false, null]);
 });
 
@@ -228,7 +226,7 @@ test('a key that the operator ended is not handed out, and no event brings it ba
   assert.deepEqual(await shown(parts, order.id, {}), [null, 'revoked']);
   await happened(parts, order.id, { kind: 'card disputed' });
   await happened(parts, order.id, { kind: 'card dispute won' });
-  const key = valueOf(await findKeyById(parts.store, keyId ?? ''));
+  const key = await findKeyById(parts.store, keyId ?? '');
   assert.deepEqual([key?.status, key?.reason], ['revoked', 'misuse']);
 });
 
@@ -247,7 +245,7 @@ test('suspended, resumed, refunded: the key follows, the ledger balances', async
   const { order } = await made(parts, { rail: 'card', cents: 3_300 });
   const { keyId } = await happened(parts, order.id, { kind: 'card paid', cents: 3_300n });
   const status = async (): Promise<string | undefined> =>
-    valueOf(await findKeyById(parts.store, keyId ?? ''))?.status;
+    (await findKeyById(parts.store, keyId ?? ''))?.status;
   await happened(parts, order.id, { kind: 'card disputed' });
   assert.equal(await status(), 'suspended');
   assert.deepEqual(await shown(parts, order.id, {}), [null, 'suspended']);
@@ -286,7 +284,7 @@ test('a lost key is made anew for who shows the claim token', async (context) =>
     'it ends when the lost one would',
   );
   assert.deepEqual(await shown(parts, order.id, { claim: claimToken }), [null, 'already_revealed']);
-  assert.equal(valueOf(await findOrder(parts.store, order.id))?.seed, null);
+  assert.equal((await findOrder(parts.store, order.id))?.seed, null);
   const byKey = await reissueKey({ ...parts, secret: secrets[0], format: native }, again.key.id);
   assert.deepEqual(byKey, { kind: 'sold', orderId: order.id }, 'a key is not cut loose from its payment');
   // What happens to the order happens to the key that is in use.
@@ -300,9 +298,7 @@ test('orders are open as long as their network can change them', async (context)
   const [first, second] = [await made(parts), await made(parts)];
   const card = await made(parts, { rail: 'card', cents: 3_300 });
   const open = async (): Promise<string[]> => {
-    const ids: string[] = [];
-    await visitOpenOrders(parts.store, 'lightning', ({ id }) => Promise.resolve(void ids.push(id)));
-    return ids;
+    return (await collect(openOrders(parts.store, 'lightning'))).map(({ id }) => id);
   };
   assert.deepEqual(await open(), [first.order.id, second.order.id].sort());
   await happened(parts, first.order.id, settled);
@@ -314,5 +310,5 @@ test('orders are open as long as their network can change them', async (context)
     settledAtMs: null,
   });
   assert.deepEqual(await open(), []);
-  assert.equal(valueOf(await findOrderAt(parts.store, 'lightning', card.order.place)), undefined);
+  assert.equal(await findOrderAt(parts.store, 'lightning', card.order.place), undefined);
 });

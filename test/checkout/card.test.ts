@@ -13,13 +13,14 @@ import type {
   CardWebhookStatusResponse,
 } from '../../src/contract/card.js';
 import type { Problem } from '../../src/contract/problem.js';
-import { visitCardEvents, type CardEventRecord } from '../../src/store/cardEvents.js';
-import { visitKeys, type KeyRecord } from '../../src/store/keys.js';
+import { allCardEvents, type CardEventRecord } from '../../src/store/cardEvents.js';
+import { allKeys, type KeyRecord } from '../../src/store/keys.js';
 import { keepRate } from '../../src/store/rates.js';
 import { systemRandomness } from '../../src/system/randomness.js';
 import { exchange, head, post, type RawResponse } from '../http/raw.js';
 import { run, temporaryFolder, until, type Running } from '../processes/run.js';
-import { newUnitId, storeAt } from '../store/open.js';
+import { storeAt } from '../store/open.js';
+import { collect } from '../store/collect.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const secret = 'whsec_of_the_tests_that_signs_nothing_else';
@@ -144,15 +145,11 @@ describe('card', () => {
   }
 
   async function keys(): Promise<KeyRecord[]> {
-    const found: KeyRecord[] = [];
-    await onStore((store) => visitKeys(store, (key) => Promise.resolve(void found.push(key))));
-    return found;
+    return onStore((store) => collect(allKeys(store)));
   }
 
   async function events(): Promise<CardEventRecord[]> {
-    const found: CardEventRecord[] = [];
-    await onStore((store) => visitCardEvents(store, (each) => Promise.resolve(void found.push(each))));
-    return found;
+    return onStore((store) => collect(allCardEvents(store)));
   }
 
   async function statusWith(key: string | null): Promise<number> {
@@ -255,7 +252,7 @@ describe('card', () => {
   test('the price that was fixed when a session was made is a price, however long it was', async () => {
     const nowMs = Date.now();
     const before = { cents: 5_000_000n, atMs: nowMs - 3_600_000, stays: true };
-    await onStore((store) => keepRate(store, newUnitId, before));
+    await onStore((store) => keepRate(store, before));
     const created = Math.floor(nowMs / 1_000) - 1_800;
     assert.equal(await result(completed(session({ created, amount_total: 2_751 }))), 'mismatch');
     assert.equal(await result(completed(session({ created, amount_total: 2_750 }))), 'minted');

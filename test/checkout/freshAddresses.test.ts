@@ -9,12 +9,12 @@ import type { BookParts } from '../../src/checkout/book.js';
 import type { Chain } from '../../src/checkout/chain.js';
 import { addressSentence, maxPassedOver } from '../../src/checkout/freshAddresses.js';
 import { native } from '../../src/native/addon.js';
-import { visitKeys } from '../../src/store/keys.js';
+import { allKeys } from '../../src/store/keys.js';
 import { findOrder, nextAddressIndex, type OrderRecord } from '../../src/store/orders.js';
 import { temporaryFolder } from '../processes/run.js';
-import { newUnitId, storeAt } from '../store/open.js';
-import { valueOf } from '../store/subject.js';
+import { storeAt } from '../store/open.js';
 import { Dice, SimulatedChain, Time } from './world.js';
+import { collect } from '../store/collect.js';
 
 const secrets = ['a-secret-of-the-tests-that-opens-nothing'] as const;
 const price = 50_000;
@@ -49,7 +49,7 @@ class World {
     const store = await storeAt(`lmdb:${temporaryFolder()}/store`);
     this.context?.after(() => store.close());
     const { clock } = this.time;
-    return { store, newUnitId, clock, randomness: this.dice.bytes, secrets, keyFormat: native };
+    return { store, clock, randomness: this.dice.bytes, secrets, keyFormat: native };
   }
 
   /** A rail of one process; it has not begun. */
@@ -82,13 +82,11 @@ async function order(rail: Bitcoin): Promise<OrderRecord> {
 }
 
 async function statusOf({ store }: BookParts, { id }: OrderRecord): Promise<string> {
-  return valueOf(await findOrder(store, id))?.status ?? 'absent';
+  return (await findOrder(store, id))?.status ?? 'absent';
 }
 
 async function keysIn({ store }: BookParts): Promise<string[]> {
-  const origins: string[] = [];
-  await visitKeys(store, ({ origin }) => Promise.resolve(void origins.push(origin)));
-  return origins;
+  return (await collect(allKeys(store))).map(({ origin }) => origin);
 }
 
 describe('an account that was used before', () => {
@@ -110,7 +108,7 @@ describe('an account that was used before', () => {
     for (const each of orders) assert.equal(await statusOf(book, each), 'pending');
     assert.deepEqual(await keysIn(book), []);
     assert.equal(
-      valueOf(await addressSentence(book.store, account)),
+      await addressSentence(book.store, account),
       'The next on-chain order gets the address of index 924.',
     );
   });
@@ -141,7 +139,7 @@ describe('an account that was used before', () => {
     const book = await world.store();
     world.simulated.up = false;
     assert.equal(await world.rail(book).begin(), undefined);
-    assert.equal(valueOf(await nextAddressIndex(book.store, account.digest)).bytes, undefined);
+    assert.equal((await nextAddressIndex(book.store, account.digest)).bytes, undefined);
     const { ready } = await world.rail(book).check();
     assert.equal(ready, false);
   });
@@ -179,7 +177,7 @@ describe('an address with a history', () => {
     assert.match(world.said.join('\n'), /passed over: {"rail":"btc","fromIndex":0,"passedOver":2}/);
     assert.match(world.said.join('\n'), /passed over: {"rail":"btc","fromIndex":3,"passedOver":1}/);
     assert.equal(
-      valueOf(await addressSentence(book.store, account)),
+      await addressSentence(book.store, account),
       'The next on-chain order gets the address of index 5. ' +
         '3 addresses were passed over because of earlier payments.',
     );
@@ -298,7 +296,7 @@ async function sell(seed: number): Promise<number> {
     } else if (choice < 7 && told.length > 0) {
       payTo(dice.pick(told).order.addressIndex ?? 0, dice.pick([price, price, price - 1, 3]));
     } else if (choice < 8) {
-      const next = valueOf(await nextAddressIndex(books[which].store, account.digest)).next;
+      const next = (await nextAddressIndex(books[which].store, account.digest)).next;
       payTo(Math.max(0, next - 20) + dice.below(60), dice.pick([price, 1]));
     } else if (choice < 9) simulated.mine();
     else await rails[which].reconcile();

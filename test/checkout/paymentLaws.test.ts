@@ -6,11 +6,10 @@ import { stateOf } from '../../src/checkout/book.js';
 import type { Chain } from '../../src/checkout/chain.js';
 import { transition, type CardOrder, type Order, type OrderEvent } from '../../src/checkout/orders.js';
 import { gapSentence, rescan, type Rescan } from '../../src/checkout/scan.js';
-import { nextAddressIndex, takeIndexes, visitOpenOrders, type OrderRecord } from '../../src/store/orders.js';
-import { newUnitId } from '../store/open.js';
-import { valueOf } from '../store/subject.js';
+import { nextAddressIndex, takeIndexes, openOrders, type OrderRecord } from '../../src/store/orders.js';
 import { account, pricedWish, Shop } from './shop.js';
 import { Dice, SimulatedChain } from './world.js';
+import { collect } from '../store/collect.js';
 
 const shop = await Shop.open();
 const price = 50_000n;
@@ -127,9 +126,8 @@ describe('an on-chain order', () => {
   test('is looked after for thirty days after its end, and then no more', async () => {
     const { order } = await shop.make('btc');
     const isOpen = async (): Promise<boolean> => {
-      const open: string[] = [];
-      await visitOpenOrders(shop.book.store, 'btc', ({ id }) => Promise.resolve(void open.push(id)));
-      return open.includes(order.id);
+      const open = await collect(openOrders(shop.book.store, 'btc'));
+      return open.some(({ id }) => id === order.id);
     };
     const after = async (ms: number): Promise<OrderRecord> => {
       shop.time.nowMs = order.expiresAtMs + ms;
@@ -185,9 +183,9 @@ class Rail {
 
   /** As a store is that knows of fewer addresses than were given out. */
   async setNext(next: number): Promise<void> {
-    const before = valueOf(await nextAddressIndex(this.shop.aside.store, account.digest));
+    const before = await nextAddressIndex(this.shop.aside.store, account.digest);
     const operations = [takeIndexes(account.digest, before, next)];
-    assert.equal((await this.shop.aside.store.commit({ id: newUnitId(), operations })).kind, 'done');
+    assert.equal((await this.shop.aside.store.commit(operations)).kind, 'done');
   }
 
   scan(from: number): ReturnType<typeof rescan> {
@@ -250,7 +248,7 @@ describe('the on-chain rail', () => {
     assert.deepEqual(await bitcoin.check(), { ready: false, reason });
     assert.deepEqual(await bitcoin.create(pricedWish), { kind: 'rail unavailable', reason });
     assert.deepEqual(await rail.indexes(), []);
-    assert.equal(valueOf(await nextAddressIndex(rail.shop.book.store, account.digest)).next, 0);
+    assert.equal((await nextAddressIndex(rail.shop.book.store, account.digest)).next, 0);
   });
 });
 

@@ -12,6 +12,7 @@ import { railConformance, type RailSubject } from './railConformance.js';
 import { account, pricedWish, Shop, tiers, wish } from './shop.js';
 import { StripeServer } from './stripeServer.js';
 import { Dice, SimulatedChain } from './world.js';
+import { whenUnavailable } from '../../src/store/store.js';
 
 /** Time in which a rail asks its network anew. */
 const later = 60_000;
@@ -19,9 +20,11 @@ const later = 60_000;
 type Made = Awaited<ReturnType<RailSubject['create']>>;
 
 /** What came of a wish, in the words of the suite. */
-function toldOf(made: MadeOrder | { readonly kind: string; readonly reason?: string }): Made {
-  if ('order' in made) return made;
-  if (made.kind === 'unavailable') return 'store unavailable';
+async function toldOf(
+  making: Promise<MadeOrder | { readonly kind: string; readonly reason?: string }>,
+): Promise<Made> {
+  const made = await whenUnavailable(making, () => 'store unavailable' as const);
+  if (made === 'store unavailable' || 'order' in made) return made;
   assert.equal(made.kind, 'rail unavailable');
   return { refused: made.reason ?? '' };
 }
@@ -37,9 +40,9 @@ async function onChain(): Promise<RailSubject> {
   assert.equal(await rail.begin(), 0);
   return {
     ...{ name: 'btc', shop, price: 50_000, paidStatus: 'confirmed' },
-    async create() {
+    create() {
       shop.time.nowMs += later;
-      return toldOf(await rail.create(pricedWish));
+      return toldOf(rail.create(pricedWish));
     },
     pay({ place }) {
       simulated.pay(place, 50_000n);
@@ -63,9 +66,9 @@ async function lightning(): Promise<RailSubject> {
   const rail = new Lightning({ ...shop.book, lnd, network: 'regtest', log: shop.log });
   return {
     ...{ name: 'lightning', shop, price: 50_000, paidStatus: 'settled' },
-    async create() {
+    create() {
       shop.time.nowMs += later;
-      return toldOf(await rail.create(pricedWish));
+      return toldOf(rail.create(pricedWish));
     },
     pay: ({ place }) => node.settle(place),
     async learn(order) {
@@ -92,16 +95,17 @@ async function card(): Promise<RailSubject> {
   const sent = new Map<string, CardEvent>();
   const untaken = new Set<CardEvent>();
   const deliver = async (event: CardEvent): Promise<boolean> => {
-    const { kind } = await rail.settle(event);
-    if (kind === 'settled') untaken.delete(event);
-    return kind === 'settled';
+    const settled = await whenUnavailable(rail.settle(event), () => undefined);
+    if (settled?.kind === 'settled') untaken.delete(event);
+    return settled?.kind === 'settled';
   };
   return {
     ...{ name: 'card', shop, price: 3_300, paidStatus: 'paid' },
-    async create() {
+    create() {
       shop.time.nowMs += later;
-      const made = await rail.create(wish);
-      return toldOf(made.kind === 'card order' ? { ...made, kind: 'made' } : made);
+      return toldOf(
+        rail.create(wish).then((made) => (made.kind === 'card order' ? { ...made, kind: 'made' } : made)),
+      );
     },
     pay({ id, place }) {
       const money = { payment: 'paid', totalCents: 3_300n, currency: 'usd', intent: `pi_${id}` } as const;

@@ -18,22 +18,23 @@ import {
   type PollWish,
 } from '../../src/checkout/book.js';
 import type { OrderEvent } from '../../src/checkout/orders.js';
+import { storeUnavailable } from '../../src/contract/answer.js';
 import type { Answer, Handler, RouteRequest } from '../../src/contract/exchange.js';
 import { native } from '../../src/native/addon.js';
-import { visitKeys, type KeyRecord } from '../../src/store/keys.js';
+import { allKeys, type KeyRecord } from '../../src/store/keys.js';
 import {
   decodeLedger,
   findOrder,
-  visitOrders,
+  allOrders,
   type LedgerEntry,
   type OrderRecord,
 } from '../../src/store/orders.js';
-import type { Store, Unavailable } from '../../src/store/store.js';
+import { whenUnavailable, StoreUnavailable, type Store } from '../../src/store/store.js';
 import type { Clock } from '../../src/system/clock.js';
 import { systemRandomness } from '../../src/system/randomness.js';
-import { FailingStore, newUnitId, openTestStore, request } from '../outreach/fixture.js';
-import { valueOf } from '../store/subject.js';
+import { FailingStore, openTestStore, request } from '../outreach/fixture.js';
 import { Time } from './world.js';
+import { collect } from '../store/collect.js';
 
 /** The tiers that ship: 50,000, 250,000 and 2,000,000 sat, 10 % more by card, 30 days. */
 export const tiers = ((): Tiers => {
@@ -82,7 +83,7 @@ interface Between {
 }
 
 function withFaults(store: Store, between: Between): Store {
-  const unavailable: Unavailable = { kind: 'unavailable', reason: 'told to fail' };
+  const unavailable = new StoreUnavailable('told to fail');
   const fails = (): boolean => {
     const { fault } = between;
     if (fault === undefined || fault.met) return false;
@@ -92,11 +93,12 @@ function withFaults(store: Store, between: Between): Store {
   };
   return {
     ...store,
-    get: (space, key) => (fails() ? Promise.resolve(unavailable) : store.get(space, key)),
-    scan: (space, range) => (fails() ? Promise.resolve(unavailable) : store.scan(space, range)),
-    async commit(unit) {
+    get: (space, key) => (fails() ? Promise.reject(unavailable) : store.get(space, key)),
+    scan: (space, range) => (fails() ? Promise.reject(unavailable) : store.scan(space, range)),
+    async commit(operations, unitId) {
       await between.beforeCommits.shift()?.();
-      return fails() ? unavailable : store.commit(unit);
+      if (fails()) throw unavailable;
+      return store.commit(operations, unitId);
     },
   };
 }
@@ -124,7 +126,7 @@ export class Shop {
     this.failing = new FailingStore(store);
     // Clocks have fractions; what is on disk has none.
     const clock: Clock = { ...this.time.clock, wallMs: () => this.time.nowMs + 0.5 };
-    const parts = { newUnitId, clock, randomness: systemRandomness, keyFormat: native };
+    const parts = { clock, randomness: systemRandomness, keyFormat: native };
     const secrets = ['a-secret-of-the-tests-that-opens-nothing'] as const;
     this.aside = { ...parts, secrets, store };
     this.book = { ...this.aside, store: withFaults(this.failing.seen, this) };
@@ -156,7 +158,7 @@ export class Shop {
       const begun = await begin();
       const fault = { left: at, met: false };
       this.fault = fault;
-      const { kind } = await work(begun);
+      const { kind } = await whenUnavailable(work(begun), () => ({ kind: 'unavailable' }));
       this.fault = undefined;
       assert.equal(kind === 'unavailable', fault.met, `operation ${at}: ${kind}`);
       await then(begun);
@@ -181,31 +183,25 @@ export class Shop {
 
   /** An order as it is on disk. */
   async stored(id: string): Promise<OrderRecord> {
-    const order = valueOf(await findOrder(this.aside.store, id));
+    const order = await findOrder(this.aside.store, id);
     assert.ok(order !== undefined);
     return order;
   }
 
   /** All orders, in the order of their ids. */
   async orders(): Promise<OrderRecord[]> {
-    const found: OrderRecord[] = [];
-    assert.equal(
-      await visitOrders(this.aside.store, (order) => Promise.resolve(void found.push(order))),
-      undefined,
-    );
-    return found;
+    return collect(allOrders(this.aside.store));
   }
 
   /** The keys that were made of an order. */
   async keys(id: string): Promise<KeyRecord[]> {
-    const found: KeyRecord[] = [];
-    await visitKeys(this.aside.store, (key) => Promise.resolve(void found.push(key)));
+    const found = await collect(allKeys(this.aside.store));
     return found.filter(({ origin }) => origin === id);
   }
 
   /** What the ledger has of an order. */
   async entries(id: string): Promise<LedgerEntry[]> {
-    const entries = valueOf(await this.aside.store.read('ledger', { after: 0, limit: 100_000 }));
+    const entries = await this.aside.store.read('ledger', { after: 0, limit: 100_000 });
     return entries.map(({ value }) => decodeLedger(value)).filter(({ orderId }) => orderId === id);
   }
 
@@ -228,7 +224,9 @@ export async function call<Input>(
   handler: Handler<Input>,
   given: Partial<RouteRequest<Input>> & { readonly input: Input },
 ): Promise<Answer> {
-  return handler(request(given));
+  const ask = async (): Promise<Answer> => handler(request(given));
+  // As http answers what a handler throws.
+  return whenUnavailable(ask(), storeUnavailable);
 }
 
 /** The JSON of an answer, whose status must be this. */

@@ -15,20 +15,20 @@ import { rescan } from '../../src/checkout/scan.js';
 import { StripeClient } from '../../src/checkout/stripe.js';
 import { native } from '../../src/native/addon.js';
 import { createStore } from '../../src/store/groupCommit.js';
-import { visitKeys, type KeyRecord } from '../../src/store/keys.js';
+import { allKeys, type KeyRecord } from '../../src/store/keys.js';
 import {
   decodeLedger,
   findOrder,
   nextAddressIndex,
-  visitOrders,
+  allOrders,
   type OrderRecord,
 } from '../../src/store/orders.js';
 import type { Store } from '../../src/store/store.js';
 import { temporaryFolder } from '../processes/run.js';
 import { faultyEngine, type Fault } from '../store/faultyEngine.js';
 import { engineAt, newUnitId } from '../store/open.js';
-import { valueOf } from '../store/subject.js';
 import { Dice, SimulatedChain, SimulatedProcessor, Time } from './world.js';
+import { collect } from '../store/collect.js';
 
 const data = temporaryFolder();
 const secrets = ['a-secret-of-the-tests-that-opens-nothing'] as const;
@@ -109,7 +109,7 @@ class Simulation {
     this.store = createStore(engine, newUnitId);
     const { clock } = this.time;
     const parts: BookParts & { readonly clock: typeof clock } = {
-      ...{ store: this.store, newUnitId, clock, randomness: this.dice.bytes },
+      ...{ store: this.store, clock, randomness: this.dice.bytes },
       ...{ secrets, keyFormat: native },
     };
     this.bitcoin = new Bitcoin({
@@ -143,14 +143,11 @@ class Simulation {
 
   private get book(): BookParts {
     const { clock } = this.time;
-    return { store: this.store, newUnitId, clock, randomness: this.dice.bytes, secrets, keyFormat: native };
+    return { store: this.store, clock, randomness: this.dice.bytes, secrets, keyFormat: native };
   }
 
   private async orders(): Promise<OrderRecord[]> {
-    const found: OrderRecord[] = [];
-    const failed = await visitOrders(this.store, (order) => Promise.resolve(void found.push(order)));
-    assert.equal(failed, undefined);
-    return found;
+    return collect(allOrders(this.store));
   }
 
   private async step(): Promise<void> {
@@ -176,7 +173,7 @@ class Simulation {
 
   /** A stranger pays to one of the account's addresses, which has an order, had one or gets one some day. */
   private async pay(): Promise<void> {
-    const { next } = valueOf(await nextAddressIndex(this.store, account.digest));
+    const { next } = await nextAddressIndex(this.store, account.digest);
     const address = account.address(this.dice.below(next + 4));
     this.strangers.add(address);
     this.chain.pay(address, BigInt(this.dice.pick([price, price, 1_000])));
@@ -187,7 +184,7 @@ class Simulation {
       const before = this.chain.count;
       // A process whose first start failed tries again.
       if ((await this.bitcoin.begin()) === undefined) return;
-      this.firstIndex ??= valueOf(await nextAddressIndex(this.store, account.digest)).next;
+      this.firstIndex ??= (await nextAddressIndex(this.store, account.digest)).next;
       const made = await this.bitcoin.create(wish);
       if (made.kind === 'made') this.claims.set(made.order.id, made.claimToken);
       for (const { id } of await this.orders()) {
@@ -216,7 +213,7 @@ class Simulation {
 
   /** Polls an order several times at once. */
   private async poll({ id }: OrderRecord): Promise<void> {
-    const order = valueOf(await findOrder(this.store, id));
+    const order = await findOrder(this.store, id);
     assert.ok(order !== undefined);
     const claim = this.dice.happens(0.5) ? (this.claims.get(id) ?? '') : '';
     const asked = { claim, claimRequired: false, mayAct: true };
@@ -263,10 +260,9 @@ class Simulation {
   /** What must hold of every history. */
   async check(): Promise<void> {
     const orders = await this.orders();
-    const keys: KeyRecord[] = [];
-    await visitKeys(this.store, (key) => Promise.resolve(void keys.push(key)));
+    const keys = await collect(allKeys(this.store));
     const moved = new Map<string, number>();
-    for (const { value } of valueOf(await this.store.read('ledger', { after: 0, limit: 100_000 }))) {
+    for (const { value } of await this.store.read('ledger', { after: 0, limit: 100_000 })) {
       const { orderId, change } = decodeLedger(value);
       moved.set(orderId, (moved.get(orderId) ?? 0) + change);
     }

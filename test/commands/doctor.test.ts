@@ -9,7 +9,7 @@ import { takeIndexes } from '../../src/store/orders.js';
 import { unfinishedCopyKey } from '../../src/store/open.js';
 import { closedPort } from '../processes/ports.js';
 import { run, temporaryFolder } from '../processes/run.js';
-import { engineAt, newUnitId, storeAt } from '../store/open.js';
+import { engineAt, storeAt } from '../store/open.js';
 
 /** Where nothing answers: the doctor asks the port of the settings, where another program may be. */
 const closed = String(await closedPort());
@@ -161,7 +161,7 @@ test('where the addresses of on-chain orders stand', async () => {
   const read = readAccount(BTC_XPUB, 'mainnet');
   assert.ok('account' in read);
   const step = takeIndexes(read.account.digest, { bytes: undefined, passedOver: 1 }, 7);
-  assert.equal((await store.commit({ id: newUnitId(), operations: [step] })).kind, 'done');
+  assert.equal((await store.commit([step])).kind, 'done');
   await store.close();
   const after = await doctor({ STORE_URL: url, PORT: '0', ...onChain });
   const said = 'ok: The next on-chain order gets the address of index 7. ';

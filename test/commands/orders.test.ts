@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { printable } from '../../src/commands/printable.js';
 import { insertOrder, type OrderRecord } from '../../src/store/orders.js';
 import { run, temporaryFolder } from '../processes/run.js';
-import { newUnitId, storeAt } from '../store/open.js';
+import { storeAt } from '../store/open.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const MASTER_SECRET = 'a-secret-of-the-tests-that-opens-nothing';
@@ -57,7 +57,7 @@ async function output(STORE_URL: string, ...args: string[]): Promise<string> {
 test('control characters of stored text are shown as \\u…', async () => {
   const url = `lmdb:${temporaryFolder()}/store`;
   const store = await storeAt(url);
-  const committed = await store.commit({ id: newUnitId(), operations: insertOrder(hostile) });
+  const committed = await store.commit(insertOrder(hostile));
   assert.equal(committed.kind, 'done');
   await store.close();
   const list = await output(url, 'list');

@@ -44,13 +44,14 @@ async function ran(store: Store, args: readonly string[], answer?: boolean): Pro
     randomness: systemRandomness,
     openStore: () => {
       const kept: Store = {
-        ...{ commit: (unit) => store.commit(unit), get: (space, key) => store.get(space, key) },
+        ...{ commit: (...given) => store.commit(...given), newUnitId: () => store.newUnitId() },
+        get: (space, key) => store.get(space, key),
         ...{ scan: (space, range) => store.scan(space, range), read: (log, range) => store.read(log, range) },
         ...{ last: (log) => store.last(log), trim: (...given) => store.trim(...given) },
         prune: (...given) => store.prune(...given),
         ...{ probe: () => store.probe(), close: () => Promise.resolve() },
       };
-      return Promise.resolve({ store: kept, newUnitId, secrets });
+      return Promise.resolve({ store: kept, secrets });
     },
     write: (text) => Promise.resolve(void (output += text)),
     printError: (line) => (errors += `${line}\n`),
@@ -142,7 +143,7 @@ describe('forget', () => {
     const store = await withLeads(2);
     const interest = { id: 'i', receivedAtMs: 1, email: ' 1@EXAMPLE.com', deliveryModel: 'oem_embedded' };
     await appendInterest(store, newUnitId(), { ...interest, ...noDetails, ...none });
-    await recordOptout(store, newUnitId, secrets, '1@example.com', 1);
+    await recordOptout(store, secrets, '1@example.com', 1);
     const question =
       'Erase 1 lead and 1 interest of 1@example.com, and the address of its opt-out? ' +
       'This cannot be undone. [y/N] ';
@@ -169,9 +170,9 @@ describe('forget', () => {
     const { seen } = failing;
     const once: Store = {
       ...seen,
-      commit: (unit) => {
+      commit: (operations, id) => {
         failing.failure = 'written';
-        return seen.commit(unit).finally(() => (failing.failure = undefined));
+        return seen.commit(operations, id).finally(() => (failing.failure = undefined));
       },
     };
     const failed = await ran(once, ['forget', '1@example.com', '--yes']);

@@ -5,11 +5,12 @@ import type { DreamResponse } from '../../src/contract/dream.js';
 import type { ReceiptResponse } from '../../src/contract/receipt.js';
 import { canonicalJson } from '../../src/door/verify.js';
 import { native } from '../../src/native/addon.js';
-import { visitEntries } from '../../src/store/entries.js';
+import { entriesAfter } from '../../src/store/entries.js';
 import { decodeReceipt } from '../../src/store/fragments.js';
 import { bodyShape } from '../contract/routeTypes.js';
-import { newUnitId, openTestStore } from '../outreach/fixture.js';
+import { openTestStore } from '../outreach/fixture.js';
 import { placesOf, startDoor, type DoorAnswer } from './fixture.js';
+import { collect } from '../store/collect.js';
 
 const store = await openTestStore();
 const door = await startDoor({ store });
@@ -33,9 +34,7 @@ const refused = async (body: unknown, fields: Readonly<Record<string, string>> =
 
 /** Receipts in the log of fragments. */
 async function logged(): Promise<string[]> {
-  const receipts: string[] = [];
-  await visitEntries(store, 'fragments', 0, ({ value }) => receipts.push(decodeReceipt(value)) > 0);
-  return receipts;
+  return (await collect(entriesAfter(store, 'fragments', 0))).map(({ value }) => decodeReceipt(value));
 }
 
 const digestNames = [
@@ -324,14 +323,10 @@ describe('receipts', () => {
   test('of a damaged record do not verify', async () => {
     const { body } = await send(fresh());
     const key = Buffer.from(body.receipt);
-    const reading = await store.get('fragments', key);
-    assert.ok(reading.kind === 'read' && reading.value !== undefined);
-    const from = reading.value;
+    const from = await store.get('fragments', key);
+    assert.ok(from !== undefined);
     const to = Buffer.from(Buffer.from(from).toString('latin1').replace('What the', 'What tha'), 'latin1');
-    await store.commit({
-      id: newUnitId(),
-      operations: [{ kind: 'replace', space: 'fragments', key, from, to }],
-    });
+    await store.commit([{ kind: 'replace', space: 'fragments', key, from, to }]);
     const read = await door.get<ReceiptResponse>(`/receipt/${body.receipt}`);
     const { verified, fields, envelope } = read.body.cryptographic_verification;
     assert.deepEqual([read.status, verified, envelope], [200, false, true]);

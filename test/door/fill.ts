@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { native } from '../../src/native/addon.js';
 import { encodeFragment, encodeReceipt } from '../../src/store/fragments.js';
 import type { Operation, Store } from '../../src/store/store.js';
-import { newUnitId } from '../store/open.js';
 
 const topics = [
   'lattice strut bridge load arch span truss beam tension keystone',
@@ -73,7 +72,7 @@ function operationsOf(number: number): Operation[] {
 export async function fill(store: Pick<Store, 'commit'>, from: number, to: number): Promise<void> {
   for (let first = from; first < to; first += 500) {
     const numbers = Array.from({ length: Math.min(500, to - first) }, (_, index) => first + index);
-    const outcome = await store.commit({ id: newUnitId(), operations: numbers.flatMap(operationsOf) });
+    const outcome = await store.commit(numbers.flatMap(operationsOf));
     assert.equal(outcome.kind, 'done');
   }
 }

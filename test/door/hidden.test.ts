@@ -7,7 +7,7 @@ import type { NearResponse } from '../../src/contract/near.js';
 import type { WalkResponse } from '../../src/contract/walk.js';
 import { keepNotice } from '../../src/store/notices.js';
 import { exchange, head } from '../http/raw.js';
-import { newUnitId, openTestStore } from '../outreach/fixture.js';
+import { openTestStore } from '../outreach/fixture.js';
 import { explored, startDoor, startTestExploration } from './fixture.js';
 
 const store = await openTestStore();
@@ -30,7 +30,7 @@ const [, secret = ''] = receipts;
 
 async function decide(hidden: boolean): Promise<void> {
   const notice = { hidden, reason: 'It names a person.', atMs: 0 };
-  assert.equal(await keepNotice(store, newUnitId, secret, notice), undefined);
+  assert.equal(await keepNotice(store, secret, notice), undefined);
   nowMs += 1_000;
 }
 

@@ -23,7 +23,7 @@ import {
 import { SERVICE_VERSION, version } from '../../src/info/version.js';
 import { native } from '../../src/native/addon.js';
 import { storedData } from '../../src/store/retention.js';
-import type { Store } from '../../src/store/store.js';
+import { StoreUnavailable, type Store } from '../../src/store/store.js';
 import { systemClock } from '../../src/system/clock.js';
 import { examples, gateway } from '../contract/examples.js';
 import { createLog } from '../../src/system/log.js';
@@ -139,7 +139,7 @@ test('openapi.json is the document', async () => {
 test('ready says what is not, and leaves nothing in the data folder', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'fusegate-ready-'));
   const answering: Pick<Store, 'probe'> = {
-    probe: () => Promise.resolve({ kind: 'read', value: undefined }),
+    probe: () => Promise.resolve(undefined),
   };
   const checks = [
     dataFolderCheck(folder),
@@ -181,11 +181,8 @@ test('the store is probed once a second at most; strangers learn a code, the log
   let probes = 0;
   const probe: Store['probe'] = () => {
     probes += 1;
-    return Promise.resolve(
-      probes === 1
-        ? { kind: 'unavailable', reason: 'No space left on device at db.internal:5432' }
-        : { kind: 'read', value: undefined },
-    );
+    const full = new StoreUnavailable('No space left on device at db.internal:5432');
+    return probes === 1 ? Promise.reject(full) : Promise.resolve();
   };
   const logged: Logged[] = [];
   const clock = { monotonicMs: () => nowMs, after: systemClock.after };
@@ -237,7 +234,7 @@ test('a store that does not answer holds no answer up', async () => {
   let probes = 0;
   const probe: Store['probe'] = () => {
     probes += 1;
-    return answering ? Promise.resolve({ kind: 'read', value: undefined }) : new Promise(() => undefined);
+    return answering ? Promise.resolve(undefined) : new Promise(() => undefined);
   };
   const handler = readyWith([storeCheck({ probe })], { clock });
   const asked = async (status: number) => {

@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ClickLog } from '../../src/outreach/clickLog.js';
-import { visitClicks, type Click } from '../../src/store/clicks.js';
+import { clicksAfter, type Click } from '../../src/store/clicks.js';
 import type { Store } from '../../src/store/store.js';
 import type { Clock } from '../../src/system/clock.js';
 import { recordingLog, type Logged } from '../http/fixture.js';
-import { FailingStore, newUnitId, openTestStore } from './fixture.js';
+import { FailingStore, openTestStore } from './fixture.js';
 
 /** A clock whose periodic timers fire when told. */
 function manualClock(): { readonly clock: Clock; readonly tick: () => void } {
@@ -35,11 +35,10 @@ interface Stored {
 async function stored(store: Store): Promise<Stored> {
   const times: number[] = [];
   const positions = new Set<number>();
-  await visitClicks(store, 0, (position, { atMs }) => {
+  for await (const { position, value } of clicksAfter(store, 0)) {
     positions.add(position);
-    times.push(atMs);
-    return Promise.resolve();
-  });
+    times.push(value.atMs);
+  }
   return { times, blocks: positions.size };
 }
 
@@ -51,7 +50,7 @@ async function setUp(limit?: number, isStorageReserved?: () => boolean) {
   const { clock, tick } = manualClock();
   const lines: Logged[] = [];
   const reserve = isStorageReserved === undefined ? {} : { isStorageReserved };
-  const parts = { store: failing.seen, newUnitId, clock, log: recordingLog(lines), ...reserve };
+  const parts = { store: failing.seen, clock, log: recordingLog(lines), ...reserve };
   const log = new ClickLog(limit === undefined ? parts : { ...parts, limit });
   const metric = (name: string): number | undefined =>
     log.metrics().find((each) => each.name === name)?.values[0]?.value;

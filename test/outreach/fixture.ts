@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { after } from 'node:test';
 import type { RouteRequest } from '../../src/contract/exchange.js';
-import type { Outcome, Reading, Store, Unavailable } from '../../src/store/store.js';
+import { StoreUnavailable, type Outcome, type Store } from '../../src/store/store.js';
 import type { MasterSecrets } from '../../src/system/masterSecret.js';
 import { temporaryFolder } from '../processes/run.js';
 import { newUnitId, storeAt } from '../store/open.js';
@@ -37,17 +37,19 @@ export class FailingStore {
   /** The store as its users see it. */
   get seen(): Store {
     const { store } = this;
-    const unavailable: Unavailable = { kind: 'unavailable', reason: 'told to fail' };
-    const reading = <Value>(read: () => Promise<Reading<Value>>): Promise<Reading<Value>> =>
-      this.failure === undefined || !this.failReads ? read() : Promise.resolve(unavailable);
+    const unavailable = new StoreUnavailable('told to fail');
+    const reading = <Value>(read: () => Promise<Value>): Promise<Value> =>
+      this.failure === undefined || !this.failReads ? read() : Promise.reject(unavailable);
     return {
-      commit: async (unit): Promise<Outcome> => {
+      commit: async (operations, id): Promise<Outcome> => {
         this.commits += 1;
         const { failure } = this;
-        if (failure === 'not written') return unavailable;
-        const outcome = await store.commit(unit);
-        return failure === undefined ? outcome : unavailable;
+        if (failure === 'not written') throw unavailable;
+        const outcome = await store.commit(operations, id);
+        if (failure !== undefined) throw unavailable;
+        return outcome;
       },
+      newUnitId: () => store.newUnitId(),
       get: (space, key) => reading(() => store.get(space, key)),
       scan: (space, range) => reading(() => store.scan(space, range)),
       read: (log, range) => reading(() => store.read(log, range)),

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
+import { storeUnavailable } from '../../src/contract/answer.js';
 import type { Answer, Handler } from '../../src/contract/exchange.js';
 import type { DeliveryModelsResponse } from '../../src/contract/delivery.js';
 import { click } from '../../src/outreach/click.js';
@@ -11,13 +12,16 @@ import { leads } from '../../src/outreach/leads.js';
 import { optoutState, unsubscribe } from '../../src/outreach/optout.js';
 import { clickToken, optoutToken } from '../../src/outreach/tokens.js';
 import type { Click } from '../../src/store/clicks.js';
-import { visitInterests, type Interest } from '../../src/store/interests.js';
-import { visitLeads, type Lead } from '../../src/store/leads.js';
+import { interestsAfter } from '../../src/store/interests.js';
+import { leadsAfter } from '../../src/store/leads.js';
 import { systemClock } from '../../src/system/clock.js';
-import { FailingStore, newUnitId, openTestStore, request, secrets } from './fixture.js';
+import { FailingStore, openTestStore, request, secrets } from './fixture.js';
+import { collect } from '../store/collect.js';
+import { whenUnavailable } from '../../src/store/store.js';
 
 async function answerOf(handler: Handler<never>, given: unknown): Promise<Answer> {
-  return handler(given as never);
+  const ask = async (): Promise<Answer> => handler(given as never);
+  return whenUnavailable(ask(), storeUnavailable);
 }
 
 function jsonOf(answer: Answer): unknown {
@@ -30,7 +34,7 @@ const clock = { wallMs: () => Date.UTC(2026, 10, 21, 9, 30) + 0.7 };
 const failing = new FailingStore(await openTestStore());
 
 describe('storing', () => {
-  const parts = { store: failing.seen, newUnitId, clock, secrets };
+  const parts = { store: failing.seen, clock, secrets };
   const link = { e: 'Ada@Example.com', t: optoutToken(secrets[1], 'ada@example.com') };
 
   test('what is absent is null, what came is kept as it came', async () => {
@@ -39,8 +43,7 @@ describe('storing', () => {
     const { id } = lead as { id: string };
     assert.deepEqual(lead, { ok: true, id, received_at: '2026-11-21T09:30:00.000Z' });
     assert.match(id, /^lead_[0-9a-f]{32}$/);
-    const kept: Lead[] = [];
-    await visitLeads(failing.seen, 0, (_, each) => Promise.resolve(void kept.push(each)));
+    const kept = (await collect(leadsAfter(failing.seen, 0))).map(({ value }) => value);
     const none = { tier: null, message: null, source: null, segment: null, campaign: null, eventId: null };
     assert.deepEqual(kept, [{ id, receivedAtMs: Date.UTC(2026, 10, 21, 9, 30), email, ...none }]);
   });
@@ -63,8 +66,7 @@ describe('storing', () => {
       delivery_model: 'self_hosted_appliance',
     });
     assert.match(next_step, /^A human .* replies/);
-    const kept: Interest[] = [];
-    await visitInterests(failing.seen, 0, (_, each) => Promise.resolve(void kept.push(each)));
+    const kept = (await collect(interestsAfter(failing.seen, 0))).map(({ value }) => value);
     const { monthly_chars, event_id, delivery_model, ...same } = input;
     const renamed = { monthlyChars: monthly_chars, eventId: event_id, deliveryModel: delivery_model };
     assert.deepEqual(kept, [{ id, receivedAtMs: Date.UTC(2026, 10, 21, 9, 30), ...same, ...renamed }]);
@@ -120,7 +122,7 @@ test('the catalogue is three entries that nobody can buy here', () => {
 });
 
 describe('the operator’s file', () => {
-  const parts = { store: failing.seen, newUnitId, clock, secrets };
+  const parts = { store: failing.seen, clock, secrets };
   const example = (): string => {
     const guide = readFileSync('docs/outreach.md', 'utf8');
     return /```json\n(\{\n {2}"name"[^]*?)```/.exec(guide)?.[1] ?? '';

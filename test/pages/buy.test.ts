@@ -18,7 +18,7 @@ import { native } from '../../src/native/addon.js';
 import { buyPages } from '../../src/pages/buy.js';
 import { pageFile } from '../../src/pages/page.js';
 import { Dice, SimulatedChain, Time } from '../checkout/world.js';
-import { FailingStore, newUnitId, openTestStore, request, secrets } from '../outreach/fixture.js';
+import { FailingStore, openTestStore, request, secrets } from '../outreach/fixture.js';
 import { noOperator } from '../../src/outreach/operator.js';
 import { assertAccessible } from './axe.js';
 import { asOptions, forms, launch, openPage, picture, skipBrowser } from './browser.js';
@@ -39,14 +39,7 @@ if ('errors' in read) assert.fail(read.errors.join(' '));
 const { tiers } = read;
 const quiet = { debug: () => undefined, info: () => undefined, warn: () => undefined };
 const book = {
-  ...{
-    store: failing.seen,
-    newUnitId,
-    clock: time.clock,
-    randomness: dice.bytes,
-    secrets,
-    keyFormat: native,
-  },
+  ...{ store: failing.seen, clock: time.clock, randomness: dice.bytes, secrets, keyFormat: native },
   ...{
     account: account.account,
     chain: chain.chain,

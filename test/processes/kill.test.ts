@@ -11,16 +11,17 @@ import { fileURLToPath } from 'node:url';
 import { receiptBody } from '../../src/door/receipt.js';
 import { native } from '../../src/native/addon.js';
 import { optoutToken } from '../../src/outreach/tokens.js';
-import { visitEntries } from '../../src/store/entries.js';
+import { entriesAfter } from '../../src/store/entries.js';
 import { decodeReceipt, findDuplicate } from '../../src/store/fragments.js';
-import { findKey, visitKeys } from '../../src/store/keys.js';
-import { visitLeads } from '../../src/store/leads.js';
-import { findOptout, visitOptouts } from '../../src/store/optouts.js';
+import { findKey, allKeys } from '../../src/store/keys.js';
+import { leadsAfter } from '../../src/store/leads.js';
+import { findOptout, optoutsAfter } from '../../src/store/optouts.js';
 import type { Store } from '../../src/store/store.js';
 import { exchange, post } from '../http/raw.js';
 import { storeAt } from '../store/open.js';
 import { PostgresServer, postgresMissing } from '../store/postgresServer.js';
 import { run, temporaryFolder, until, type Running } from './run.js';
+import { collect } from '../store/collect.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const keyMaker = fileURLToPath(new URL('keyMaker.js', import.meta.url));
@@ -152,13 +153,11 @@ interface Present {
 async function check(store: Store, told: Acknowledged): Promise<Present> {
   const [ids, addresses]: [string[], string[]] = [[], []];
   let last = 0;
-  const failed = await visitLeads(store, 0, (position, { id, email }) => {
+  for await (const { position, value } of leadsAfter(store, 0)) {
     assert.equal(position, (last += 1), 'the log has no gap');
-    ids.push(id);
-    addresses.push(email);
-    return Promise.resolve();
-  });
-  assert.equal(failed, undefined);
+    ids.push(value.id);
+    addresses.push(value.email);
+  }
   assert.deepEqual([new Set(ids).size, new Set(addresses).size], [ids.length, ids.length], 'no lead twice');
   const there = new Set(ids);
   assert.deepEqual(
@@ -177,59 +176,42 @@ async function check(store: Store, told: Acknowledged): Promise<Present> {
 /** Every acknowledged fragment verifies; every one there has its places in the log and among duplicates. */
 async function checkFragments(store: Store, { fragments }: Acknowledged): Promise<number> {
   const there = new Map<string, string>();
-  const failed = await visitEntries(store, 'fragments', 0, async ({ value }) => {
+  for await (const { value } of entriesAfter(store, 'fragments', 0)) {
     const receipt = decodeReceipt(value);
     const found = await receiptBody(store, receipt);
-    assert.ok(found.kind === 'read' && found.value?.cryptographic_verification.verified, receipt);
+    assert.ok(found?.cryptographic_verification.verified, receipt);
     assert.ok(!there.has(receipt), 'a fragment twice');
-    const digest = found.value.envelope?.['dedupe_key_sha256'] ?? '';
+    const digest = found.envelope?.['dedupe_key_sha256'] ?? '';
     const first = await findDuplicate(store, { probe: false, digest });
-    assert.ok(first.kind === 'read' && first.value === receipt, receipt);
-    there.set(receipt, found.value.fragment?.title ?? '');
-    return true;
-  });
-  assert.equal(failed, undefined);
+    assert.ok(first === receipt, receipt);
+    there.set(receipt, found.fragment?.title ?? '');
+  }
   for (const [receipt, title] of fragments) assert.equal(there.get(receipt), title, `${receipt} is lost`);
   const records = await store.scan('fragments', { limit: 1e6 });
-  assert.equal(records.kind === 'read' && records.value.length, there.size, 'a fragment without its entry');
+  assert.equal(records.length, there.size, 'a fragment without its entry');
   return there.size;
 }
 
 async function checkOptouts(store: Store, { optouts }: Acknowledged): Promise<number> {
   for (const email of optouts) {
     const found = await findOptout(store, [MASTER_SECRET], email);
-    assert.ok(found.kind === 'read' && found.value?.optout.email === email, `${email} is lost`);
+    assert.ok(found?.optout.email === email, `${email} is lost`);
   }
-  let present = 0;
-  await visitOptouts(store, Buffer.alloc(0), () => {
-    present += 1;
-    return Promise.resolve(undefined);
-  });
-  return present;
+  return (await collect(optoutsAfter(store, Buffer.alloc(0)))).length;
 }
 
 async function checkKeys(store: Store, { issued, revoked }: Acknowledged): Promise<number> {
   const states = new Map<string, string>();
-  assert.equal(
-    await visitKeys(store, ({ id, status }) => {
-      states.set(id, status);
-      return Promise.resolve();
-    }),
-    undefined,
-  );
+  for await (const { id, status } of allKeys(store)) states.set(id, status);
   for (const [id, raw] of issued) {
     const hash = native.hashKey(raw);
     assert.ok(hash !== null);
     const found = await findKey(store, hash);
-    assert.ok(found.kind === 'read' && found.value?.id === id, `key ${id} is lost`);
+    assert.ok(found?.id === id, `key ${id} is lost`);
     if (revoked.has(id)) assert.equal(states.get(id), 'revoked');
   }
   const hashes = await store.scan('keys', { limit: 1e6 });
-  assert.equal(
-    hashes.kind === 'read' && hashes.value.length,
-    states.size,
-    'a key without its id, or the reverse',
-  );
+  assert.equal(hashes.length, states.size, 'a key without its id, or the reverse');
   return states.size;
 }
 

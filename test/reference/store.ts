@@ -1,6 +1,7 @@
 /** The store's contract, read naively: maps in memory, a unit tried on a copy. */
 import type { Log, Space } from '../../src/store/spaces.js';
-import type { Outcome, Unit } from '../../src/store/store.js';
+import type { Unit } from '../../src/store/evaluate.js';
+import type { Outcome } from '../../src/store/store.js';
 
 /** Everything a store holds, as hex. */
 interface State {

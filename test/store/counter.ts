@@ -1,12 +1,12 @@
 /** A counter by compare-and-set. */
 import type { Store } from '../../src/store/store.js';
 import { newUnitId } from './open.js';
+import { retried } from './retried.js';
 
 /** Adds one to the counter `name`, trying again after conflicts. */
 export async function addOne(store: Store, name: string): Promise<void> {
   const key = Buffer.from(name);
-  const found = await store.get('usage', key);
-  let present = found.kind === 'read' ? found.value : undefined;
+  let present = await store.get('usage', key);
   for (;;) {
     const next = Buffer.from(String(Number(Buffer.from(present ?? []).toString() || '0') + 1));
     const operation =
@@ -14,8 +14,7 @@ export async function addOne(store: Store, name: string): Promise<void> {
         ? ({ kind: 'insert', space: 'usage', key, value: next } as const)
         : ({ kind: 'replace', space: 'usage', key, from: present, to: next } as const);
     const unit = { id: newUnitId(), operations: [operation] };
-    let outcome = await store.commit(unit);
-    while (outcome.kind === 'unavailable') outcome = await store.commit(unit);
+    const outcome = await retried(store, unit);
     if (outcome.kind === 'done') return;
     if (outcome.kind === 'conflict') present = outcome.record;
   }

@@ -7,10 +7,11 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 import { after, before, describe, test, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { openStore } from '../../src/store/open.js';
-import type { Store } from '../../src/store/store.js';
+import { StoreUnavailable, whenUnavailable, type Store } from '../../src/store/store.js';
 import { newUnitId, storeAt, testParts } from './open.js';
 import { PostgresServer, postgresMissing } from './postgresServer.js';
-import { bytes, commit, valueOf } from './subject.js';
+import { retried } from './retried.js';
+import { bytes, commit } from './subject.js';
 
 /** When the proxy cuts: the message with COMMIT never arrives, or its answer never comes back. */
 type Cut = 'before COMMIT arrives' | 'after COMMIT, before its answer' | 'in the middle of the message';
@@ -116,7 +117,7 @@ describe('PostgreSQL going away', { skip }, () => {
         ]);
       }
       assert.equal(proxy.made, 10);
-      const entries = valueOf(await direct.read('leads', { after: 0, limit: 99 }));
+      const entries = await direct.read('leads', { after: 0, limit: 99 });
       assert.deepEqual(
         entries.map(({ value }) => Buffer.from(value).toString()),
         Array.from({ length: 10 }, (_, round) => String(round)),
@@ -132,13 +133,12 @@ describe('PostgreSQL going away', { skip }, () => {
     };
     // More cuts than the deadline has room for; the first of them is after the COMMIT was carried out.
     proxy.cuts = ['after COMMIT, before its answer', ...Array.from({ length: 999 }, () => moments[0] as Cut)];
-    const given = await store.commit(unit);
-    assert.equal(given.kind, 'unavailable');
-    assert.equal(valueOf(await direct.last('leads')), 1);
+    await assert.rejects(store.commit(unit.operations, unit.id), StoreUnavailable);
+    assert.equal(await direct.last('leads'), 1);
     await commit(direct, { kind: 'append', log: 'leads', value: bytes('y') });
     proxy.cuts = [];
-    assert.deepEqual(await store.commit(unit), { kind: 'done', positions: [1] });
-    assert.equal(valueOf(await direct.last('leads')), 2);
+    assert.deepEqual(await store.commit(unit.operations, unit.id), { kind: 'done', positions: [1] });
+    assert.equal(await direct.last('leads'), 2);
   });
 
   test(
@@ -157,8 +157,7 @@ describe('PostgreSQL going away', { skip }, () => {
               id: newUnitId(),
               operations: [{ kind: 'append', log: 'leads', value: bytes(value) } as const],
             };
-            let outcome = await store.commit(unit);
-            while (outcome.kind === 'unavailable') outcome = await store.commit(unit);
+            const outcome = await retried(store, unit);
             if (outcome.kind === 'done') acknowledged.set(value, outcome.positions[0] ?? 0);
           }
         });
@@ -171,7 +170,7 @@ describe('PostgreSQL going away', { skip }, () => {
         await store.close();
       }
       const store = await storeAt(url);
-      const entries = valueOf(await store.read('leads', { after: 0, limit: 1_000_000 }));
+      const entries = await store.read('leads', { after: 0, limit: 1_000_000 });
       assert.ok(entries.length > 100);
       const found = new Map(entries.map(({ position, value }) => [Buffer.from(value).toString(), position]));
       assert.equal(found.size, entries.length, 'nothing is there twice');
@@ -184,10 +183,10 @@ describe('PostgreSQL going away', { skip }, () => {
   test('messages say what is wrong and never carry the password', { timeout: 60_000 }, async () => {
     const url = await server.database();
     const reasonOf = async (changed: string): Promise<string> => {
-      const opened = await openStore(changed, testParts);
-      if (opened.kind === 'open') assert.fail('it opened');
-      assert.ok(!opened.reason.includes(server.password) && !opened.reason.includes('p%3A'), opened.reason);
-      return opened.reason;
+      const opened = openStore(changed, testParts).then(() => assert.fail('it opened'));
+      const reason = await whenUnavailable(opened, ({ message }) => message);
+      assert.ok(!reason.includes(server.password) && !reason.includes('p%3A'), reason);
+      return reason;
     };
     assert.match(
       await reasonOf(url.replace('%3A', '%3B')),
@@ -227,22 +226,19 @@ describe('PostgreSQL going away', { skip }, () => {
     assert.deepEqual([...(await server.query(database, 'SELECT DISTINCT setting FROM seen'))], [['on']]);
     await store.close();
     const unsafe = await PostgresServer.start({ fsync: 'off' });
-    const refused = await openStore(await unsafe.database(), testParts);
+    const refused = openStore(await unsafe.database(), testParts);
+    await assert.rejects(refused, { name: 'StoreUnavailable', message: /runs with fsync = off/ });
     await unsafe.stop();
-    assert.match(refused.kind === 'unavailable' ? refused.reason : '', /runs with fsync = off/);
     const late = 'INSERT INTO fusegate_migrations (version) VALUES (99)';
     await server.query(database, late);
-    const tooNew = await openStore(url, testParts);
-    assert.match(
-      tooNew.kind === 'unavailable' ? tooNew.reason : '',
-      /in version 99, and this Fusegate knows up to 1/,
-    );
+    const message = /in version 99, and this Fusegate knows up to 1/;
+    await assert.rejects(openStore(url, testParts), { name: 'StoreUnavailable', message });
   });
 
   test('many that open an empty database at once make its tables once', async () => {
     const url = await server.database();
     const stores = await Promise.all(Array.from({ length: 6 }, () => storeAt(url)));
-    assert.equal(valueOf(await (stores[0] as Store).last('leads')), 0);
+    assert.equal(await (stores[0] as Store).last('leads'), 0);
     await Promise.all(stores.map((store) => store.close()));
   });
 });

@@ -8,7 +8,7 @@ import { describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { temporaryFolder } from '../processes/run.js';
-import { checkWorkload, valueOf } from './invariants.js';
+import { checkWorkload } from './invariants.js';
 import { buildWithoutSync } from './noSync.js';
 import { generator, powerCuts } from './powerCut.js';
 import { skipWithout } from './tools.js';
@@ -145,7 +145,7 @@ describe('a sync', { skip }, () => {
     let printed = '';
     child.stdout.on('data', (data) => (printed += String(data)));
     let writtenMs: number | undefined;
-    while (valueOf(await store.last('leads')) === 0) {
+    while ((await store.last('leads')) === 0) {
       // The transaction holds the writers' lock from before it writes until after it has synced.
       writtenMs ??= readFileSync(join(folder, 'store', 'data.mdb')).includes('u1 ..')
         ? Date.now()

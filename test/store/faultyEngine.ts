@@ -1,11 +1,11 @@
 /** An engine whose transactions fail on purpose, as disks and networks do: with or without having written. */
 import type { Engine } from '../../src/store/engine.js';
-import type { Unavailable } from '../../src/store/store.js';
+import { StoreUnavailable } from '../../src/store/store.js';
 
 /** What happens to one transaction. */
 export type Fault = 'none' | 'failed, not written' | 'failed, but written';
 
-const unavailable: Unavailable = { kind: 'unavailable', reason: 'A fault was injected.' };
+const unavailable = new StoreUnavailable('A fault was injected.');
 
 /** The engine with a fault before each transaction that `next` names. */
 export function faultyEngine(engine: Engine, next: () => Fault): Engine {
@@ -17,15 +17,16 @@ export function faultyEngine(engine: Engine, next: () => Fault): Engine {
     close: () => engine.close(),
     async transact(keys, decide) {
       const fault = next();
-      if (fault === 'failed, not written') return unavailable;
-      const failed = await engine.transact(keys, decide);
-      return fault === 'none' ? failed : unavailable;
+      if (fault === 'failed, not written') throw unavailable;
+      await engine.transact(keys, decide);
+      if (fault !== 'none') throw unavailable;
     },
     async removeRange(range) {
       const fault = next();
-      if (fault === 'failed, not written') return unavailable;
+      if (fault === 'failed, not written') throw unavailable;
       const removed = await engine.removeRange(range);
-      return fault === 'none' ? removed : unavailable;
+      if (fault !== 'none') throw unavailable;
+      return removed;
     },
   };
 }

@@ -4,19 +4,20 @@ import { describe, test } from 'node:test';
 import type { Engine } from '../../src/store/engine.js';
 import { createStore } from '../../src/store/groupCommit.js';
 import { spaces } from '../../src/store/spaces.js';
+import type { Unit } from '../../src/store/evaluate.js';
 import {
   maxUnitBytes,
   maxValueBytes,
+  StoreUnavailable,
+  whenUnavailable,
   type Operation,
   type Outcome,
   type Store,
-  type Unavailable,
-  type Unit,
 } from '../../src/store/store.js';
 import { newUnitId } from './open.js';
 import { bytes } from './subject.js';
 
-const unavailable: Unavailable = { kind: 'unavailable', reason: 'told to fail' };
+const unavailable = new StoreUnavailable('told to fail');
 
 /** An engine without records, whose steps end one by one, when told. */
 class SteppedEngine {
@@ -44,22 +45,23 @@ class SteppedEngine {
     await settled();
   }
 
-  fails: Unavailable | undefined;
+  fails: StoreUnavailable | undefined;
 
   readonly engine: Engine = {
-    get: () => Promise.resolve({ kind: 'read', value: undefined }),
-    scan: () => Promise.resolve({ kind: 'read', value: [] }),
+    get: () => Promise.resolve(undefined),
+    scan: () => Promise.resolve([]),
     snapshot: () => Promise.reject(new Error('not asked for')),
-    count: () => Promise.resolve({ kind: 'read', value: 0 }),
+    count: () => Promise.resolve(0),
     transact: async (keys, decide) => {
       // Each unit has a key under which its outcome is kept.
       await this.step(keys().filter(([space]) => space === spaces.units).length);
       decide(() => undefined);
-      return this.fails;
+      if (this.fails !== undefined) throw this.fails;
     },
     removeRange: async () => {
       await this.step('removal');
-      return this.fails ?? { kind: 'read', value: 1 };
+      if (this.fails !== undefined) throw this.fails;
+      return 1;
     },
     close: () => {
       assert.equal(this.under, 0, 'nothing is under way');
@@ -84,6 +86,9 @@ const large = Buffer.alloc(maxValueBytes);
 const ofBytes = (count: number): Unit =>
   unit(...Array.from({ length: count / maxValueBytes }, () => put(large)));
 
+/** Commits a unit under its id. */
+const commit = (store: Store, { operations, id }: Unit): Promise<Outcome> => store.commit(operations, id);
+
 interface Working {
   readonly stepped: SteppedEngine;
   readonly store: Store;
@@ -97,7 +102,7 @@ function working(): Working {
 /** Commits units at once and tells how many each transaction had. */
 async function groups(units: readonly Unit[]): Promise<readonly unknown[]> {
   const { stepped, store } = working();
-  const outcomes = Promise.all(units.map((each) => store.commit(each)));
+  const outcomes = Promise.all(units.map((each) => commit(store, each)));
   await settled();
   let done: readonly Outcome[] | undefined;
   outcomes.then(
@@ -130,11 +135,12 @@ describe('a group', () => {
   test('that could not be written is told to each of its units, and the next goes on', async () => {
     const { stepped, store } = working();
     stepped.fails = unavailable;
-    const first = Promise.all([store.commit(small(1)), store.commit(small(1))]);
+    const first = Promise.allSettled([commit(store, small(1)), commit(store, small(1))]);
     await settled();
-    const second = store.commit(small(1));
+    const second = commit(store, small(1));
     await stepped.end();
-    assert.deepEqual(await first, [unavailable, unavailable]);
+    const told = { status: 'rejected', reason: unavailable };
+    assert.deepEqual(await first, [told, told]);
     stepped.fails = undefined;
     await stepped.end();
     assert.equal((await second).kind, 'done');
@@ -144,18 +150,18 @@ describe('a group', () => {
 describe('removals', () => {
   test('wait for the transaction under way, and transactions for them', async () => {
     const { stepped, store } = working();
-    const first = store.commit(small(1));
+    const first = commit(store, small(1));
     await settled();
     const removal = store.trim('leads', 1, 1);
     await settled();
     assert.deepEqual(stepped.begun, [1]);
     await stepped.end();
     assert.deepEqual(stepped.begun, [1, 'removal']);
-    const second = store.commit(small(1));
+    const second = commit(store, small(1));
     await settled();
     assert.deepEqual(stepped.begun, [1, 'removal']);
     await stepped.end();
-    assert.deepEqual(await removal, { kind: 'read', value: 1 });
+    assert.deepEqual(await removal, 1);
     assert.deepEqual(stepped.begun, [1, 'removal', 1], 'nobody else has to come for it to go on');
     await stepped.end();
     assert.deepEqual([(await first).kind, (await second).kind], ['done', 'done']);
@@ -179,22 +185,22 @@ describe('removals', () => {
   test('that could not be written keep nobody waiting', async () => {
     const { stepped, store } = working();
     stepped.fails = unavailable;
-    const removal = store.trim('leads', 1, 1);
+    const removal = Promise.allSettled([store.trim('leads', 1, 1)]);
     await settled();
-    const commit = store.commit(small(1));
+    const after = commit(store, small(1));
     await stepped.end();
-    assert.deepEqual(await removal, unavailable);
+    assert.deepEqual(await removal, [{ status: 'rejected', reason: unavailable }]);
     stepped.fails = undefined;
     await stepped.end();
-    assert.equal((await commit).kind, 'done');
+    assert.equal((await after).kind, 'done');
   });
 });
 
 test('closing waits for what is under way', async () => {
   const { stepped, store } = working();
-  const commit = store.commit(small(1));
+  const first = commit(store, small(1));
   await settled();
-  const more = store.commit(small(1));
+  const more = commit(store, small(1));
   const closed = store.close();
   for (const open of [false, false]) {
     await settled();
@@ -202,7 +208,7 @@ test('closing waits for what is under way', async () => {
     await stepped.end();
   }
   await closed;
-  assert.deepEqual([stepped.closed, (await commit).kind, (await more).kind], [true, 'done', 'done']);
+  assert.deepEqual([stepped.closed, (await first).kind, (await more).kind], [true, 'done', 'done']);
 });
 
 test('an engine that breaks is told to every unit of the group, and to no other', async () => {
@@ -211,12 +217,29 @@ test('an engine that breaks is told to every unit of the group, and to no other'
     { ...stepped.engine, transact: () => Promise.reject(new Error('broken')) },
     newUnitId,
   );
-  const outcomes = await Promise.allSettled([broken.commit(small(1)), broken.commit(small(1))]);
+  const outcomes = await Promise.allSettled([commit(broken, small(1)), commit(broken, small(1))]);
   assert.deepEqual(
     outcomes.map(({ status }) => status),
     ['rejected', 'rejected'],
   );
   await broken.close();
   assert.ok(stepped.closed);
-  await assert.rejects(async () => store.commit({ id: Buffer.alloc(15), operations: [] }), /unit id of 15/);
+  await assert.rejects(async () => store.commit([], Buffer.alloc(15)), /unit id of 15/);
+});
+
+test('what stands in for an unavailable store hides no other error', async () => {
+  const told = (failure: StoreUnavailable): string => failure.message;
+  assert.equal(await whenUnavailable(Promise.resolve(7), told), 7);
+  assert.equal(await whenUnavailable(Promise.reject(unavailable), told), 'told to fail');
+  await assert.rejects(whenUnavailable(Promise.reject(new Error('broken')), told), /^Error: broken$/);
+});
+
+test('operations that come without an id are a unit of their own', async () => {
+  const { stepped, store } = working();
+  const first = store.commit([put(bytes('v'))]);
+  const second = store.commit([put(bytes('v'))]);
+  await settled();
+  await stepped.end();
+  assert.deepEqual(stepped.begun, [2], 'each under an id of its own');
+  assert.deepEqual([(await first).kind, (await second).kind], ['done', 'done']);
 });

@@ -2,10 +2,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { acquireLease, keepLease, renewLease, type LeaseKeeper } from '../../src/store/leases.js';
-import type { Store } from '../../src/store/store.js';
+import { StoreUnavailable, type Store } from '../../src/store/store.js';
 import { systemClock, type Clock } from '../../src/system/clock.js';
-import { FailingStore, newUnitId, openTestStore } from '../outreach/fixture.js';
-import { valueOf } from './subject.js';
+import { FailingStore, openTestStore } from '../outreach/fixture.js';
 
 const durationMs = 300;
 
@@ -25,13 +24,11 @@ class World {
   constructor(readonly store: Store) {
     this.failing = new FailingStore(store);
     const { seen } = this.failing;
-    const commit: Store['commit'] = async (unit) => {
+    const commit: Store['commit'] = async (operations, id) => {
       this.commits += 1;
       this.under += 1;
       await this.held;
-      const outcome = await seen.commit(unit);
-      this.under -= 1;
-      return outcome;
+      return seen.commit(operations, id).finally(() => (this.under -= 1));
     };
     const clock: Clock = {
       ...systemClock,
@@ -45,7 +42,7 @@ class World {
     };
     const onHeld = (token: number): unknown => this.told.push(`holds ${token}`);
     const kept = { name: 'work', holder: 'a', durationMs, onHeld, onLost: () => this.told.push('lost') };
-    this.keeper = keepLease({ store: { ...seen, commit }, clock, newUnitId }, kept);
+    this.keeper = keepLease({ store: { ...seen, commit }, clock }, kept);
   }
 
   static async begin(): Promise<World> {
@@ -86,7 +83,7 @@ class World {
   /** Another process takes the lease, or would: its holder's token. */
   async steal(): Promise<string> {
     const clock = { ...systemClock, wallMs: () => this.nowMs };
-    const parts = { store: this.store, newUnitId, clock };
+    const parts = { store: this.store, clock };
     return (await acquireLease(parts, 'work', 'b', durationMs)).kind;
   }
 }
@@ -163,7 +160,7 @@ describe('a keeper', () => {
   test('is told once that it lost the lease to another', async () => {
     const world = await World.begin();
     const clock = { ...systemClock, wallMs: () => 1e12 };
-    const stolen = await acquireLease({ store: world.store, newUnitId, clock }, 'work', 'b', durationMs);
+    const stolen = await acquireLease({ store: world.store, clock }, 'work', 'b', durationMs);
     assert.equal(stolen.kind, 'held');
     assert.deepEqual(await world.pass(100), ['lost']);
     assert.equal(world.keeper.token(), undefined);
@@ -198,7 +195,7 @@ describe('a lease', () => {
   const fixed = { ...systemClock, wallMs: () => 1_000.75 };
 
   test('ends at a whole millisecond, whatever the clock says', async () => {
-    const parts = { store: await openTestStore(), newUnitId, clock: fixed };
+    const parts = { store: await openTestStore(), clock: fixed };
     const first = await acquireLease(parts, 'work', 'a', 100);
     assert.ok(first.kind === 'held');
     assert.equal(first.lease.record.expiresAtMs, 1_100);
@@ -211,11 +208,11 @@ describe('a lease', () => {
     const store = await openTestStore();
     const failing = new FailingStore(store);
     failing.failure = 'not written';
-    const parts = { store: failing.seen, newUnitId, clock: fixed };
+    const parts = { store: failing.seen, clock: fixed };
     for (const failReads of [true, false]) {
       failing.failReads = failReads;
-      assert.equal((await acquireLease(parts, 'work', 'a', 100)).kind, 'unavailable');
+      await assert.rejects(acquireLease(parts, 'work', 'a', 100), StoreUnavailable);
     }
-    assert.equal(valueOf(await store.get('leases', Buffer.from('work'))), undefined);
+    assert.equal(await store.get('leases', Buffer.from('work')), undefined);
   });
 });

@@ -6,6 +6,7 @@ import { once } from 'node:events';
 import { recordKey } from '../../src/store/bytes.js';
 import { engineAt, newUnitId, storeAt } from './open.js';
 import { addOne } from './counter.js';
+import { retried } from './retried.js';
 
 /** Appends `count` entries, eight at a time, and tells the position and value of each. */
 async function append(url: string, count: number): Promise<void> {
@@ -18,8 +19,7 @@ async function append(url: string, count: number): Promise<void> {
         id: newUnitId(),
         operations: [{ kind: 'append', log: 'leads', value: Buffer.from(value) }],
       } as const;
-      let outcome = await store.commit(unit);
-      while (outcome.kind === 'unavailable') outcome = await store.commit(unit);
+      const outcome = await retried(store, unit);
       if (outcome.kind === 'done') console.log(`at ${outcome.positions[0]} ${value}`);
     }
   };

@@ -83,7 +83,7 @@ const modelBeside = (root: string): string => join(dirname(root), 'tiny');
 
 async function seedStore(root: string): Promise<void> {
   const store = await storeAt(storeBeside(root));
-  for (const name of ['a', 'zz']) await store.commit(workloadUnit(newUnitId(), name));
+  for (const name of ['a', 'zz']) await store.commit(workloadUnit(newUnitId(), name).operations);
   await store.close();
 }
 

@@ -1,8 +1,6 @@
 /** What the conformance tests are run on, and how they speak to it. */
-import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import type { Operation, Outcome, Reading, Store } from '../../src/store/store.js';
-import { newUnitId } from './open.js';
+import type { Operation, Outcome, Store } from '../../src/store/store.js';
 
 /** An engine to test. */
 export interface Subject {
@@ -18,15 +16,9 @@ export interface Subject {
 /** Bytes of a text. */
 export const bytes = (text: string): Buffer => Buffer.from(text);
 
-/** The value of a reading; fails when there is none. */
-export function valueOf<Value>(reading: Reading<Value>): Value {
-  if (reading.kind === 'unavailable') assert.fail(reading.reason);
-  return reading.value;
-}
-
 /** Commits operations as a new unit. */
 export function commit(store: Store, ...operations: Operation[]): Promise<Outcome> {
-  return store.commit({ id: newUnitId(), operations });
+  return store.commit(operations);
 }
 
 /** Opens a store that is closed after the test. */

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import { appendClicks, decodeClicks, encodeClicks, visitClicks, type Click } from '../../src/store/clicks.js';
-import { eraseEntries, visitEntries } from '../../src/store/entries.js';
+import { appendClicks, decodeClicks, encodeClicks, clicksAfter, type Click } from '../../src/store/clicks.js';
+import { eraseEntries, entriesAfter } from '../../src/store/entries.js';
 import { appendInterest, decodeInterest, encodeInterest } from '../../src/store/interests.js';
-import { appendLead, decodeLead, encodeLead, visitLeads, type Lead } from '../../src/store/leads.js';
+import { appendLead, decodeLead, encodeLead, leadsAfter, type Lead } from '../../src/store/leads.js';
 import {
   decodeOptout,
   encodeOptout,
@@ -13,12 +13,13 @@ import {
   forgetOptout,
   optoutKey,
   recordOptout,
-  visitOptouts,
+  optoutsAfter,
 } from '../../src/store/optouts.js';
 import { decodeLedger, decodeOrder, encodeLedger, encodeOrder } from '../../src/store/orders.js';
 import { removeExpired } from '../../src/store/retention.js';
 import { decodeFingerprints, encodeFingerprints } from '../../src/store/secrets.js';
-import type { Store } from '../../src/store/store.js';
+import { StoreUnavailable, type Store } from '../../src/store/store.js';
+import { collect } from './collect.js';
 import { FailingStore, newUnitId, openTestStore, secrets } from '../outreach/fixture.js';
 
 /** A record as it was once written, and what it says. */
@@ -101,11 +102,8 @@ function lead(email: string, receivedAtMs = 1_000): Lead {
 }
 
 async function leadsOf(store: Store, after = 0): Promise<[number, string][]> {
-  const found: [number, string][] = [];
-  await visitLeads(store, after, (position, { email }) =>
-    Promise.resolve(void found.push([position, email])),
-  );
-  return found;
+  const all = await collect(leadsAfter(store, after));
+  return all.map(({ position, value }) => [position, value.email]);
 }
 
 async function append(store: Store, ...leads: readonly Lead[]): Promise<void> {
@@ -117,7 +115,7 @@ describe('logs', () => {
     const failing = new FailingStore(await openTestStore());
     const unitId = newUnitId();
     failing.failure = 'written';
-    assert.equal((await appendLead(failing.seen, unitId, lead('a')))?.kind, 'unavailable');
+    await assert.rejects(appendLead(failing.seen, unitId, lead('a')), StoreUnavailable);
     failing.failure = undefined;
     assert.equal(await appendLead(failing.seen, unitId, lead('a')), undefined);
     assert.deepEqual(await leadsOf(failing.seen), [[1, 'a']]);
@@ -141,15 +139,14 @@ describe('logs', () => {
     const store = await openTestStore();
     await append(store, lead('a'), lead('b'), lead('a'), lead('c'));
     const isA = (value: Uint8Array): boolean => decodeLead(value)?.email === 'a';
-    const erase = () => eraseEntries(store, newUnitId, 'leads', isA, encodeLead(undefined));
-    assert.deepEqual(await erase(), { kind: 'read', value: 2 });
-    assert.deepEqual(await erase(), { kind: 'read', value: 0 });
+    const erase = () => eraseEntries(store, 'leads', isA, encodeLead(undefined));
+    assert.deepEqual(await erase(), 2);
+    assert.deepEqual(await erase(), 0);
     assert.deepEqual(await leadsOf(store), [
       [2, 'b'],
       [4, 'c'],
     ]);
-    const sizes: number[] = [];
-    await visitEntries(store, 'leads', 0, ({ value }) => sizes.push(value.byteLength) > 0);
+    const sizes = (await collect(entriesAfter(store, 'leads', 0))).map(({ value }) => value.byteLength);
     assert.deepEqual([sizes[0], sizes[2]], [3, 3]);
     await append(store, lead('d'));
     assert.deepEqual(await leadsOf(store, 4), [[5, 'd']]);
@@ -161,19 +158,18 @@ describe('logs', () => {
     failing.failure = 'not written';
     const { seen } = failing;
     const retention = { clicksRetentionDays: 1, leadsRetentionDays: 1 };
-    const none = (): Promise<void> => Promise.resolve();
     for (const outcome of [
-      await appendLead(seen, newUnitId(), lead('b')),
-      await visitLeads(seen, 0, none),
-      await visitClicks(seen, 0, none),
-      await visitOptouts(seen, Buffer.alloc(0), none),
-      await eraseEntries(seen, newUnitId, 'leads', () => true, encodeLead(undefined)),
-      await removeExpired(seen, retention, 1e15),
-      await findOptout(seen, secrets, 'a'),
-      await forgetOptout(seen, newUnitId, secrets, 'a'),
-      await recordOptout(seen, newUnitId, secrets, 'a', 1),
+      () => appendLead(seen, newUnitId(), lead('b')),
+      () => collect(leadsAfter(seen, 0)),
+      () => collect(clicksAfter(seen, 0)),
+      () => collect(optoutsAfter(seen, Buffer.alloc(0))),
+      () => eraseEntries(seen, 'leads', () => true, encodeLead(undefined)),
+      () => removeExpired(seen, retention, 1e15),
+      () => findOptout(seen, secrets, 'a'),
+      () => forgetOptout(seen, secrets, 'a'),
+      () => recordOptout(seen, secrets, 'a', 1),
     ]) {
-      assert.deepEqual(outcome, { kind: 'unavailable', reason: 'told to fail' });
+      await assert.rejects(outcome, { name: 'StoreUnavailable', message: 'told to fail' });
     }
     failing.failure = undefined;
     assert.deepEqual(await leadsOf(failing.seen), [[1, 'a']]);
@@ -188,17 +184,16 @@ describe('retention', () => {
     const store = await openTestStore();
     await append(store, lead('erased', 1), lead('old', 2), lead('young', 3), lead('younger', 9));
     const first = (value: Uint8Array): boolean => decodeLead(value)?.email === 'erased';
-    await eraseEntries(store, newUnitId, 'leads', first, encodeLead(undefined));
+    await eraseEntries(store, 'leads', first, encodeLead(undefined));
     for (const atMs of [1, 2, 3]) await appendClicks(store, newUnitId(), [click(0), click(atMs)]);
     const days = { clicksRetentionDays: 90, leadsRetentionDays: 30 };
-    assert.deepEqual(await removeExpired(store, days, 30 * day + 3), { kind: 'read', value: 2 });
+    assert.deepEqual(await removeExpired(store, days, 30 * day + 3), 2);
     assert.deepEqual(await leadsOf(store), [
       [3, 'young'],
       [4, 'younger'],
     ]);
-    assert.deepEqual(await removeExpired(store, days, 90 * day + 2), { kind: 'read', value: 3 });
-    const positions: number[] = [];
-    await visitClicks(store, 0, (position) => Promise.resolve(void positions.push(position)));
+    assert.deepEqual(await removeExpired(store, days, 90 * day + 2), 3);
+    const positions = (await collect(clicksAfter(store, 0))).map(({ position }) => position);
     assert.deepEqual(positions, [2, 2, 3, 3], 'a block goes when its last click is old');
   });
 
@@ -206,17 +201,15 @@ describe('retention', () => {
     const store = await openTestStore();
     await append(store, lead('old', 1), lead('erased', 2), lead('young', 9));
     const second = (value: Uint8Array): boolean => decodeLead(value)?.email === 'erased';
-    await eraseEntries(store, newUnitId, 'leads', second, encodeLead(undefined));
+    await eraseEntries(store, 'leads', second, encodeLead(undefined));
     const days = { clicksRetentionDays: 0, leadsRetentionDays: 30 };
     const positions = async (): Promise<number[]> => {
-      const found: number[] = [];
-      await visitEntries(store, 'leads', 0, ({ position }) => found.push(position) > 0);
-      return found;
+      return (await collect(entriesAfter(store, 'leads', 0))).map(({ position }) => position);
     };
-    assert.deepEqual(await removeExpired(store, days, 30 * day + 3), { kind: 'read', value: 1 });
+    assert.deepEqual(await removeExpired(store, days, 30 * day + 3), 1);
     assert.deepEqual(await positions(), [2, 3]);
-    assert.deepEqual(await removeExpired(store, days, 30 * day + 3), { kind: 'read', value: 0 });
-    assert.deepEqual(await removeExpired(store, days, 30 * day + 10), { kind: 'read', value: 2 });
+    assert.deepEqual(await removeExpired(store, days, 30 * day + 3), 0);
+    assert.deepEqual(await removeExpired(store, days, 30 * day + 10), 2);
     assert.deepEqual(await positions(), []);
   });
 
@@ -225,7 +218,7 @@ describe('retention', () => {
     await append(store, lead('old', 1));
     await appendClicks(store, newUnitId(), [click(1)]);
     const days = { clicksRetentionDays: 0, leadsRetentionDays: 0 };
-    assert.deepEqual(await removeExpired(store, days, 1e15), { kind: 'read', value: 0 });
+    assert.deepEqual(await removeExpired(store, days, 1e15), 0);
   });
 
   test('interests are kept as long as leads', async () => {
@@ -234,7 +227,7 @@ describe('retention', () => {
     const interest = { ...lead('i', 1), ...none, deliveryModel: 'oem_embedded' };
     assert.equal(await appendInterest(store, newUnitId(), interest), undefined);
     const days = { clicksRetentionDays: 0, leadsRetentionDays: 1 };
-    assert.deepEqual(await removeExpired(store, days, day + 2), { kind: 'read', value: 1 });
+    assert.deepEqual(await removeExpired(store, days, day + 2), 1);
   });
 });
 
@@ -243,52 +236,49 @@ describe('opt-outs', () => {
 
   async function optout(store: Store, email: string): Promise<unknown> {
     const found = await findOptout(store, secrets, email);
-    assert.ok(found.kind === 'read');
-    return found.value?.optout;
+    return found?.optout;
   }
 
   test('are recorded once, by the lower-cased address', async () => {
     const store = await openTestStore();
     const times = Array.from({ length: 8 }, (_, index) => 10 + index);
-    await Promise.all(times.map((atMs) => recordOptout(store, newUnitId, secrets, 'Ada@Example.com', atMs)));
+    await Promise.all(times.map((atMs) => recordOptout(store, secrets, 'Ada@Example.com', atMs)));
     const recorded = await optout(store, 'ADA@EXAMPLE.COM');
     assert.deepEqual(recorded, { email: 'ada@example.com', optedOutAtMs: 10 });
-    await recordOptout(store, newUnitId, secrets, 'ada@example.com', 99);
+    await recordOptout(store, secrets, 'ada@example.com', 99);
     assert.deepEqual(await optout(store, 'ada@example.com'), recorded);
     assert.equal(await optout(store, 'ada@example.org'), undefined);
   });
 
   test('outlive a rotation of the secret', async () => {
     const store = await openTestStore();
-    await recordOptout(store, newUnitId, [oldest], 'a@b', 1);
+    await recordOptout(store, [oldest], 'a@b', 1);
     assert.deepEqual(await optout(store, 'a@b'), { email: 'a@b', optedOutAtMs: 1 });
-    await recordOptout(store, newUnitId, secrets, 'a@b', 2);
-    const all: number[] = [];
-    await visitOptouts(store, Buffer.alloc(0), (_, each) =>
-      Promise.resolve(void all.push(each.optedOutAtMs)),
-    );
+    await recordOptout(store, secrets, 'a@b', 2);
+    const all = (await collect(optoutsAfter(store, Buffer.alloc(0)))).map((each) => each.optedOutAtMs);
     assert.deepEqual(all, [1], 'not doubled under the new secret');
   });
 
   test('are forgotten but for the keyed hash, and stay forgotten', async () => {
     const store = await openTestStore();
-    await recordOptout(store, newUnitId, secrets, 'a@b', 1);
-    assert.deepEqual(await forgetOptout(store, newUnitId, secrets, 'A@B'), { kind: 'read', value: true });
-    assert.deepEqual(await forgetOptout(store, newUnitId, secrets, 'a@b'), { kind: 'read', value: false });
-    await recordOptout(store, newUnitId, secrets, 'a@b', 2);
+    await recordOptout(store, secrets, 'a@b', 1);
+    assert.deepEqual(await forgetOptout(store, secrets, 'A@B'), true);
+    assert.deepEqual(await forgetOptout(store, secrets, 'a@b'), false);
+    await recordOptout(store, secrets, 'a@b', 2);
     assert.deepEqual(await optout(store, 'a@b'), { email: null, optedOutAtMs: 1 });
     const reading = await store.get('optouts', optoutKey(newest, 'a@b'));
-    assert.ok(reading.kind === 'read' && reading.value !== undefined);
-    assert.ok(!Buffer.from(reading.value).toString('latin1').includes('a@b'));
+    assert.ok(reading !== undefined);
+    assert.ok(!Buffer.from(reading).toString('latin1').includes('a@b'));
   });
 
   test('are visited in pages, from any key', async () => {
     const store = await openTestStore();
     const emails = Array.from({ length: 1_001 }, (_, index) => `${index}@example.com`);
-    await Promise.all(emails.map((email) => recordOptout(store, newUnitId, secrets, email, 1)));
+    await Promise.all(emails.map((email) => recordOptout(store, secrets, email, 1)));
     const keys: string[] = [];
-    const visit = (after: Uint8Array) =>
-      visitOptouts(store, after, (key) => Promise.resolve(void keys.push(Buffer.from(key).toString('hex'))));
+    const visit = async (after: Uint8Array): Promise<void> => {
+      for await (const { key } of optoutsAfter(store, after)) keys.push(Buffer.from(key).toString('hex'));
+    };
     await visit(Buffer.alloc(0));
     assert.equal(new Set(keys).size, 1_001);
     const [middle] = keys.splice(0).slice(600);

@@ -6,9 +6,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { openStore } from '../../src/store/open.js';
+import { whenUnavailable } from '../../src/store/store.js';
 import { newUnitId, testParts } from './open.js';
 import { giveToServer, PostgresServer, postgresMissing } from './postgresServer.js';
-import { bytes, commit, valueOf } from './subject.js';
+import { bytes, commit } from './subject.js';
 
 const noOpenssl = spawnSync('openssl', ['version']).error === undefined ? false : 'openssl is not installed';
 const skip = postgresMissing() || noOpenssl;
@@ -40,12 +41,12 @@ describe('TLS to PostgreSQL', { skip }, () => {
 
   async function encrypted(query: string, host = '127.0.0.1'): Promise<string> {
     const url = await server.database();
-    const opened = await openStore(`${url.replace('127.0.0.1', host)}?${query}`, testParts);
-    if (opened.kind === 'unavailable') return opened.reason;
-    const { store } = opened;
+    const opening = openStore(`${url.replace('127.0.0.1', host)}?${query}`, testParts);
+    const store = await whenUnavailable(opening, ({ message }) => message);
+    if (typeof store === 'string') return store;
     const value = Buffer.alloc(100_000, 'x');
     assert.equal((await commit(store, { kind: 'append', log: 'leads', value })).kind, 'done');
-    assert.equal(valueOf(await store.read('leads', { after: 0, limit: 1 })).length, 1);
+    assert.equal((await store.read('leads', { after: 0, limit: 1 })).length, 1);
     const database = url.slice(url.lastIndexOf('/') + 1);
     const rows = await server.query(
       database,
@@ -59,7 +60,7 @@ describe('TLS to PostgreSQL', { skip }, () => {
       id: newUnitId(),
       operations: [{ kind: 'append', log: 'leads', value: bytes('y') } as const],
     };
-    assert.deepEqual(await store.commit(unit), { kind: 'done', positions: [2] });
+    assert.deepEqual(await store.commit(unit.operations, unit.id), { kind: 'done', positions: [2] });
     await store.close();
     return rows.map(([ssl]) => (ssl === 't' || ssl === true ? 'encrypted' : 'plain')).join();
   }

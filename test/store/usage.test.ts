@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { addUsage, findUsage, removeOldUsage } from '../../src/store/usage.js';
-import type { Store } from '../../src/store/store.js';
-import { FailingStore, newUnitId, openTestStore } from '../outreach/fixture.js';
-import { bytes, valueOf } from './subject.js';
+import { StoreUnavailable, type Store } from '../../src/store/store.js';
+import { FailingStore, openTestStore } from '../outreach/fixture.js';
+import { bytes } from './subject.js';
 
 const day = 86_400_000;
 const store = await openTestStore();
@@ -16,8 +16,8 @@ function subject() {
   const key = bytes(`subject ${(subjects += 1)}`);
   return {
     add: (monthStartMs: number, characters: number, on: Store = store) =>
-      addUsage(on, newUnitId, key, { monthStartMs, characters }),
-    find: async (on: Store = store) => valueOf(await findUsage(on, key)),
+      addUsage(on, key, { monthStartMs, characters }),
+    find: async (on: Store = store) => await findUsage(on, key),
     key,
   };
 }
@@ -68,13 +68,14 @@ describe('characters of a month', () => {
     failing.failure = 'not written';
     for (const failReads of [true, false]) {
       failing.failReads = failReads;
-      assert.deepEqual(await add(10, 4, failing.seen), { kind: 'unavailable', reason: 'told to fail' });
+      const expected = { name: 'StoreUnavailable', message: 'told to fail' };
+      await assert.rejects(add(10, 4, failing.seen), expected);
     }
     failing.failReads = true;
-    assert.equal((await findUsage(failing.seen, key)).kind, 'unavailable');
-    assert.equal((await removeOldUsage(failing.seen, newUnitId, 1e15)).kind, 'unavailable');
+    await assert.rejects(findUsage(failing.seen, key), StoreUnavailable);
+    await assert.rejects(removeOldUsage(failing.seen, 1e15), StoreUnavailable);
     failing.failReads = false;
-    assert.equal((await removeOldUsage(failing.seen, newUnitId, 1e15)).kind, 'unavailable');
+    await assert.rejects(removeOldUsage(failing.seen, 1e15), StoreUnavailable);
     failing.failure = undefined;
   });
 });
@@ -83,13 +84,11 @@ test('a month is removed sixty days after its begin, to the millisecond', async 
   const old = await openTestStore();
   const months = [0, 1, 2, 60 * day];
   for (const monthStartMs of months) {
-    await addUsage(old, newUnitId, bytes(`${monthStartMs}`), { monthStartMs, characters: 1 });
+    await addUsage(old, bytes(`${monthStartMs}`), { monthStartMs, characters: 1 });
   }
-  assert.deepEqual(await removeOldUsage(old, newUnitId, 60 * day - 1), { kind: 'read', value: 0 });
-  assert.deepEqual(await removeOldUsage(old, newUnitId, 60 * day + 1), { kind: 'read', value: 2 });
-  const left = await Promise.all(
-    months.map(async (month) => valueOf(await findUsage(old, bytes(`${month}`)))),
-  );
+  assert.deepEqual(await removeOldUsage(old, 60 * day - 1), 0);
+  assert.deepEqual(await removeOldUsage(old, 60 * day + 1), 2);
+  const left = await Promise.all(months.map(async (month) => await findUsage(old, bytes(`${month}`))));
   assert.deepEqual(
     left.map((usage) => usage?.monthStartMs),
     [undefined, undefined, 2, 60 * day],

@@ -1,6 +1,7 @@
 /** A process that commits units and says on its standard output which were acknowledged. */
 import { writeSync } from 'node:fs';
-import type { Unit } from '../../src/store/store.js';
+import type { Unit } from '../../src/store/evaluate.js';
+import { whenUnavailable } from '../../src/store/store.js';
 import { systemClock } from '../../src/system/clock.js';
 import { newUnitId, storeAt } from './open.js';
 
@@ -24,7 +25,9 @@ async function work(folder: string, prefix: string, count: number, together: num
   const write = async (): Promise<void> => {
     while (next < count) {
       const name = `${prefix}${(next += 1).toString(36)}`;
-      const outcome = await store.commit(workloadUnit(newUnitId(), name));
+      const { operations, id } = workloadUnit(newUnitId(), name);
+      const commit = store.commit(operations, id);
+      const outcome = await whenUnavailable(commit, () => ({ kind: 'unavailable' }) as const);
       writeSync(1, `${outcome.kind === 'done' ? 'ACK' : outcome.kind} ${name}\n`);
       if (outcome.kind === 'unavailable') await systemClock.sleep(20);
     }

@@ -10,11 +10,12 @@ import type { BitcoinOrder, BitcoinOrderCreated } from '../../../src/contract/bi
 import type { LightningOrderCreated } from '../../../src/contract/lightning.js';
 import type { ReadyResponse } from '../../../src/contract/info.js';
 import { readAccount } from '../../../src/checkout/addresses.js';
-import { visitOrders, type OrderRecord } from '../../../src/store/orders.js';
+import { allOrders, type OrderRecord } from '../../../src/store/orders.js';
 import { storeAt } from '../../store/open.js';
 import { exchange, head, post, type RawResponse } from '../../http/raw.js';
 import { run, temporaryFolder, until, type Running } from '../../processes/run.js';
 import { nodesSkip, PaymentNodes } from './nodes.js';
+import { collect } from '../../store/collect.js';
 
 const main = fileURLToPath(new URL('../../../src/main.js', import.meta.url));
 const json = { 'Content-Type': 'application/json' };
@@ -376,8 +377,7 @@ describe('Bitcoin', { skip: nodesSkip, timeout: 900_000 }, () => {
 
 async function orders(): Promise<OrderRecord[]> {
   const store = await storeAt(`lmdb:${data}/store`);
-  const found: OrderRecord[] = [];
-  await visitOrders(store, (each) => Promise.resolve(void found.push(each)));
+  const found = await collect(allOrders(store));
   await store.close();
   return found;
 }

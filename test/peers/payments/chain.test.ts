@@ -19,8 +19,7 @@ import { findOrder, takeIndexes, type OrderRecord } from '../../../src/store/ord
 import { systemClock } from '../../../src/system/clock.js';
 import { systemRandomness } from '../../../src/system/randomness.js';
 import { temporaryFolder, until } from '../../processes/run.js';
-import { newUnitId, storeAt } from '../../store/open.js';
-import { valueOf } from '../../store/subject.js';
+import { storeAt } from '../../store/open.js';
 import { startEsplora } from './esploraServer.js';
 import { nodesSkip, PaymentNodes } from './nodes.js';
 
@@ -59,7 +58,7 @@ async function orderOf(rail: Bitcoin): Promise<OrderRecord> {
 }
 
 async function stored({ store }: BookParts, { id }: OrderRecord): Promise<OrderRecord> {
-  const order = valueOf(await findOrder(store, id));
+  const order = await findOrder(store, id);
   assert.ok(order !== undefined);
   return order;
 }
@@ -105,11 +104,11 @@ describe('the chain', { skip: nodesSkip, timeout: 600_000 }, () => {
     after(() => store.close());
     if (from !== undefined) {
       const step = takeIndexes(account.digest, { bytes: undefined, passedOver: 0 }, from);
-      assert.equal((await store.commit({ id: newUnitId(), operations: [step] })).kind, 'done');
+      assert.equal((await store.commit([step])).kind, 'done');
     }
     const secrets = ['a-secret-of-the-tests-that-opens-nothing'] as const;
     const world = { clock: systemClock, randomness: systemRandomness, secrets, keyFormat: native };
-    const book = { store, newUnitId, ...world };
+    const book = { store, ...world };
     const log = { warn: ignore, info: ignore, debug: ignore };
     const rail = new Bitcoin({
       ...{ ...book, account, chain, log },
