@@ -53,13 +53,13 @@ export interface Configuration extends ValuesOf<typeof settings> {
   readonly access: AccessChoice;
 }
 
-/** What reading the environment came to: a configuration with warnings, or every error at once. */
+/** Outcome of reading the environment: a configuration with warnings, or every error at once. */
 export type ConfigurationResult =
   | { readonly configuration: Configuration; readonly warnings: readonly string[] }
   | {
       readonly errors: readonly string[];
       readonly warnings: readonly string[];
-      /** What could be read, for whoever has more to say of it. */
+      /** The settings that could be read, for further checks. */
       readonly partial: Partial<Configuration>;
     };
 

@@ -75,13 +75,13 @@ import { createLog } from './system/log.js';
 import { systemRandomness } from './system/randomness.js';
 import { settingsFileVariable, usualSettingsFile } from './system/settingsFile.js';
 
-/** How long requests in flight are waited for when told to stop (ms). */
+/** Time that requests in flight are waited for when told to stop (ms). */
 const drainMs = 10_000;
 
-/** How long the doctor waits for the server's answer (ms). */
+/** Time that the doctor waits for the server's answer (ms). */
 const askMs = 5_000;
 
-/** What is wrong with the key that addresses are derived from. */
+/** Faults of the key that addresses are derived from. */
 function wrongAccount({ btcXpub, btcNetwork }: Partial<Configuration>): string[] {
   if (btcXpub === undefined || btcXpub === null || btcNetwork === undefined) return [];
   const read = readAccount(btcXpub, btcNetwork);
@@ -148,7 +148,7 @@ function useSettingsFile(named: string | undefined): void {
 /** Whether this process may do everything on its machine. */
 const isRoot = process.geteuid?.() === 0;
 
-/** What the commands on the store are made of. */
+/** Parts of the commands on the store. */
 function commandParts(): KeysParts & Pick<ServeParts, 'readTiers'> {
   return {
     ...terminal(),
@@ -168,7 +168,7 @@ function lockFolder(folder: string): string | undefined {
   return takeDataFolder(folder, native.lockFile, () => undefined);
 }
 
-/** What the doctor looks at besides the store. */
+/** Dependencies of the doctor besides the store. */
 const doctorParts = {
   isRoot,
   wrongAccount,
@@ -182,7 +182,7 @@ const doctorParts = {
   },
 };
 
-/** What `fusegate normalize` reads and does it with. */
+/** Dependencies of `fusegate normalize`. */
 function normalizeParts(cores: number): Omit<NormalizeCommandParts, 'printError'> {
   return {
     open: (path) =>
@@ -230,7 +230,7 @@ function openBrowser(url: string): void {
   child.unref();
 }
 
-/** What `fusegate audit` reads and does it with. */
+/** Dependencies of `fusegate audit`. */
 function auditParts(cores: number): Omit<AuditCommandParts, 'printError'> {
   return {
     clock: systemClock,

@@ -4,7 +4,7 @@
  */
 import { contains, parseAddress, parseNetwork, unmapped, type Network } from '../system/network.js';
 
-/** What admission reads of a request, before its body. */
+/** Head of a request, as admission reads it before the body. */
 export interface Head {
   /** A header field's value by lower-case name, of several lines the first; `""` when absent. */
   field(name: string): string;
@@ -12,7 +12,7 @@ export interface Head {
   allOf(name: string): string;
   /** The peer's address: 4 or 16 bytes, or none where it is not known. */
   peer(): Uint8Array;
-  /** Whether it asks for the head of an answer alone. */
+  /** True if it asks for the head of an answer alone. */
   isHead(): boolean;
 }
 
@@ -93,7 +93,7 @@ function forwardedAddress(head: Head, peer: Uint8Array, trusted: readonly Networ
   return Buffer.compare(first, second) === 0 ? first : peer;
 }
 
-/** How a client's address is found; `proxies` are the trusted addresses and networks, checked before. */
+/** Finds a client's address; `proxies` are the trusted addresses and networks, checked before. */
 export function clientAddress(proxies: readonly string[]): ClientAddress {
   const trusted = proxies.flatMap((text) => parseNetwork(text) ?? []);
   return (head) => {

@@ -1,5 +1,5 @@
 /**
- * Who may call: an API key or an address, checked and counted by a request's head (contract, Authentication).
+ * Admission: an API key or an address, checked and counted by a request's head (contract, Authentication).
  * One native call decides about a key that this process knows; nothing else is read for it.
  */
 import type { Answer } from '../contract/exchange.js';
@@ -34,7 +34,7 @@ import { sentKey } from './sentKey.js';
 import type { Tiers } from './tiers.js';
 import { UsageFlush, usageFlushMs } from './usage.js';
 
-/** What was decided of one request. */
+/** Decision about one request. */
 export interface Admission {
   /** The answer that refuses it; undefined: it may go on. */
   readonly refusal: Answer | undefined;
@@ -67,7 +67,7 @@ export interface Access {
   readonly metrics: () => Metric[];
 }
 
-/** What access is made of. */
+/** Parts of access. */
 export interface AccessParts {
   /** The process's table of keys and the machine's limits, its tiers in the order of {@link keyTiers}. */
   readonly native: NativeAccess;
@@ -86,7 +86,7 @@ export interface AccessParts {
   readonly log: Log;
 }
 
-/** What keys of each tier may use, by the index that the native table knows the tier by. */
+/** Limits of each tier's keys, by the tier's index in the native table. */
 export function keyTiers(tiers: Tiers): { requestsPerMinute: number; charactersPerMonth: number }[] {
   return tierNames.map((name) => ({
     requestsPerMinute: tiers[name].requests_per_minute,
@@ -113,7 +113,7 @@ const outcomes = {
   overCrowd: 12,
 } as const;
 
-/** What the native module sets: see its declaration. */
+/** Facts that the native module sets: see its declaration. */
 const facts = { remaining: 0, full: 1, retry: 2, tier: 3, monthStart: 4, count: 5 } as const;
 
 /** The kinds of limit that an address has, besides kind 0, the keys. */

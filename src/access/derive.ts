@@ -12,7 +12,7 @@ export interface KeyFormat {
   readonly hashKey: (rawKey: string) => Uint8Array | null;
 }
 
-/** What a raw key is derived from. */
+/** Inputs that a raw key is derived from. */
 export interface KeySeed {
   /** The master secret. */
   readonly secret: string;

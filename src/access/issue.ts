@@ -6,7 +6,7 @@ import type { Clock } from '../system/clock.js';
 import type { Randomness } from '../system/randomness.js';
 import { deriveKey, hintOfKey, type KeyFormat } from './derive.js';
 
-/** What issuing needs. */
+/** Dependencies of issuing. */
 export interface IssueParts {
   readonly store: Store;
   readonly clock: Pick<Clock, 'wallMs'>;
@@ -18,7 +18,7 @@ export interface IssueParts {
 
 const dayMs = 86_400_000;
 
-/** What a new key is to be. */
+/** Properties of a new key. */
 export interface KeyWish {
   readonly tier: string;
   /** Days until it ends; 0: never. */
@@ -78,7 +78,7 @@ export function revokeKey(
   });
 }
 
-/** What making a key anew came to; `unchanged`: it is not in use. */
+/** Outcome of making a key anew; `unchanged`: it is not in use. */
 export type Reissue =
   | IssuedKey
   | Exclude<KeyChange, { kind: 'changed' }>

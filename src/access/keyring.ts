@@ -1,6 +1,6 @@
 /** Where keys' records come from, and the look-ups of those that a process does not know yet. */
 
-/** What a key's record says that admission needs. */
+/** Members of a key's record that admission needs. */
 export interface KnownKey {
   /** SHA-256 of the key's characters (32 bytes). */
   readonly hash: Uint8Array;
@@ -40,12 +40,12 @@ export interface UsageSource {
 
 /** A look-up under way. */
 interface Pending {
-  /** Whether the record changed while it was read. */
+  /** True if the record changed while it was read. */
   stale: boolean;
   readonly found: Promise<Found>;
 }
 
-/** How a look-up ended; `known`: the key is in the process's table. */
+/** Result of a look-up; `known`: the key is in the process's table. */
 export type Found = 'known' | 'none' | 'unavailable';
 
 /** Look-ups of one process: each key once at a time, and never with a record that changed meanwhile. */

@@ -31,7 +31,7 @@ function parseAccess(text: string): Parsed<AccessMode | null> {
   return text === '' ? { value: null } : oneOf(accessModes)(text);
 }
 
-/** Who may call, and how often. */
+/** Access and limits. */
 export const accessSettings = {
   /** Whether callers without a key are served; null: it depends on whether keys are sold. */
   accessGiven: {

@@ -29,13 +29,13 @@ export function storedUsage(store: Store, digest: (subject: Uint8Array) => Uint8
   };
 }
 
-/** How often a process looks for changed keys (ms): each is known everywhere within a second. */
+/** Interval at which a process looks for changed keys (ms): each is known everywhere within a second. */
 const lookMs = 250;
 
 /** So many keys changed at once, or more, are not told one by one: any key may have changed. */
 const pageEntries = 1_000;
 
-/** What is told of changes. */
+/** Notices of changes. */
 export interface KeyWatcher {
   readonly changed: (hash: Uint8Array) => void;
   readonly allChanged: () => void;

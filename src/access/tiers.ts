@@ -14,7 +14,7 @@ export interface SoldTier extends TierLimits {
 export interface Tiers extends Readonly<Record<Tier, SoldTier>> {
   /** Callers without a key, each address for itself. */
   readonly anonymous: TierLimits;
-  /** What a card payment costs more, in basis points. */
+  /** Surcharge of a card payment, in basis points. */
   readonly surcharge_bps: number;
   /** Days a key lasts; 0: without end. */
   readonly term_days: number;
@@ -96,7 +96,7 @@ export function parseTiers(text: string, name: string): TiersResult {
     : { errors: errors.map((error) => `${name}: ${error}`) };
 }
 
-/** What the environment may say about callers without a key; null: what the file says. */
+/** Settings of the environment for callers without a key; null: those of the file. */
 export interface AnonymousLimits {
   readonly anonymousRequestsPerMinute: number | null;
   readonly anonymousCharactersPerMonth: number | null;

@@ -2,7 +2,7 @@
 import type { Log } from '../system/log.js';
 import type { UsageSource } from './keyring.js';
 
-/** How often charges are handed over (ms): they are durable within 10 s. */
+/** Interval at which charges are handed over (ms): they are durable within 10 s. */
 export const usageFlushMs = 5_000;
 
 /** Charges that wait, and the shared counts that totals correct. */

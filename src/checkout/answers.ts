@@ -1,4 +1,4 @@
-/** What answers of the checkout have in common: never kept, never indexed, one 404 for unknown orders. */
+/** Answers of the checkout: never cached, never indexed, one 404 for unknown orders. */
 import { jsonAnswer } from '../contract/answer.js';
 import type { Answer, RouteRequest } from '../contract/exchange.js';
 import type { KeyStatus, Order as OrderAnswer } from '../contract/orders.js';
@@ -28,7 +28,7 @@ export function checkoutProblem(status: number, code: ProblemCode, detail: strin
   return checkoutAnswer(status, problem);
 }
 
-/** What an unknown, a malformed and a foreign id get alike. */
+/** The one answer to an unknown, a malformed and a foreign id. */
 export function orderNotFound(): Answer {
   return checkoutProblem(404, 'order_not_found', 'There is no such order.');
 }
@@ -54,14 +54,14 @@ export function keyDetail(status: KeyStatus): string | null {
     : null;
 }
 
-/** What an order gets on a rail that cannot take the money now. */
+/** Answer to an order on a rail that cannot take the money now. */
 export function railUnavailable(reason: string): Answer {
   const problem: Problem = { detail: `${reason} Nothing was ordered or charged.`, code: 'rail_unavailable' };
   const answer = checkoutAnswer(503, problem);
   return { ...answer, headers: { ...answer.headers, 'retry-after': '30' } };
 }
 
-/** What a poll may do: its claim token, from the header or the query, and whether it may act. */
+/** Rights of a poll: its claim token, from the header or the query, and whether it may act. */
 export function pollWish(
   request: RouteRequest,
   demanded: Pick<PollWish, 'claimRequired' | 'bareMs'>,
@@ -83,7 +83,7 @@ export function svgAnswer(svg: string): Answer {
   return { status: 200, body, headers: checkoutHeaders, charge: 0 };
 }
 
-/** What every order answers. `path`: of its route, from which its links are made. */
+/** Members of every order's answer. `path`: of its route, from which its links are made. */
 export function orderAnswer({ order, apiKey, keyStatus }: Polled, path: string): OrderAnswer {
   const received = receivedOf(order);
   const price = BigInt(order.sat);

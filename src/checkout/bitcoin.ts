@@ -21,13 +21,13 @@ import { isDue } from './orders.js';
 import type { Readiness } from './rails.js';
 import { Watcher } from './watcher.js';
 
-/** How long an order may be paid (ms). */
+/** Time that an order may be paid (ms). */
 const orderMs = 3_600_000;
 
-/** How long what the node said of itself is told again (ms). */
+/** Time that what the node said of itself is told again (ms). */
 const knownMs = 3_000;
 
-/** How long an address's look-up is told again (ms): any number of polls ask once. */
+/** Time that an address's look-up is told again (ms): any number of polls ask once. */
 const lookedMs = 500;
 
 /** The same where the node tells of payments by itself: polls only make up for a watcher that is gone. */
@@ -46,7 +46,7 @@ const stillSearching = 'The account is being searched for earlier payments. Try 
 
 const tooManyUnpaid = 'Too many on-chain orders wait for their payment.';
 
-/** What the rail is made of. */
+/** Parts of the rail. */
 export interface BitcoinParts extends BookParts {
   readonly clock: Clock;
   readonly account: Account;
@@ -64,7 +64,7 @@ export type BitcoinWish = Omit<
   'id' | 'rail' | 'network' | 'place' | 'reference' | 'addressIndex' | 'confirmationsRequired' | 'lifeMs'
 >;
 
-/** What making an order came to. `rail busy`: as many as may be are not paid for. */
+/** Outcome of making an order. `rail busy`: as many as may be are not paid for. */
 export type BitcoinMade = MadeOrder | RailUnavailable | { readonly kind: 'rail busy' };
 
 /** Orders that are not on disk yet, and what gives out their addresses. */
@@ -96,7 +96,7 @@ export class Bitcoin {
 
   constructor(private readonly parts: BitcoinParts) {}
 
-  /** Whether an order made now would be taken. The node is asked every few seconds at most. */
+  /** Readiness for a new order. The node is asked every few seconds at most. */
   async check(): Promise<Readiness> {
     if (!this.begun) {
       const begun = await this.readBegun();
@@ -175,7 +175,7 @@ export class Bitcoin {
     return looked;
   }
 
-  /** Whether the node tells of payments by itself. */
+  /** True if the node tells of payments by itself. */
   get follows(): boolean {
     return this.parts.chain.follow !== undefined;
   }
@@ -279,7 +279,7 @@ export class Bitcoin {
   }
 
   /**
-   * How many more unpaid orders there may be. It is exact over all processes: orders are written with the
+   * Number of more unpaid orders there may be. It is exact over all processes: orders are written with the
    * step of the index, so that none can come between this count and a unit that finds the index as before.
    */
   private async room(wished: number): Promise<number> {

@@ -22,7 +22,7 @@ import { stateOf, type BookParts, type Polled } from './book.js';
 import { amountDueSat, confirmations, receivedSat, type BtcOrder } from './orders.js';
 import { pollRoute } from './pollRoute.js';
 
-/** What the endpoints are made of. */
+/** Parts of the endpoints. */
 export interface BitcoinRoutesParts extends BookParts {
   /** Undefined where the operator has not set up the rail. */
   readonly bitcoin: Bitcoin | undefined;
@@ -56,7 +56,7 @@ function answerOf(polled: Polled): BitcoinOrder {
   };
 }
 
-/** What an order gets while as many as may be are not paid for. */
+/** Answer to an order while the limit of unpaid orders is reached. */
 function railBusy(): Answer {
   const problem: Problem = {
     detail: 'Too many on-chain orders wait for their payment. Try again in a few minutes.',
@@ -120,7 +120,7 @@ export function bitcoinOrder(parts: BitcoinRoutesParts): Handler {
   });
 }
 
-/** What an order's payment is, as a QR code. */
+/** An order's payment request, as a QR code. */
 export function bitcoinQr(parts: BitcoinRoutesParts): Handler {
   return async (request): Promise<Answer> => {
     const found = await storedOrder(parts, request);

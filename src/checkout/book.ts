@@ -32,7 +32,7 @@ import {
   type OrderEvent,
 } from './orders.js';
 
-/** What the book is kept with. */
+/** Dependencies of the book. */
 export interface BookParts {
   readonly store: Store;
   readonly clock: Pick<Clock, 'wallMs'>;
@@ -43,7 +43,7 @@ export interface BookParts {
   readonly fence?: Fence;
 }
 
-/** What a new order is made of; the rest begins as it must. */
+/** Parts of a new order; the others have fixed initial values. */
 export type NewOrder = Pick<
   OrderRecord,
   | 'rail'
@@ -66,7 +66,7 @@ export type NewOrder = Pick<
   readonly id: string;
   readonly lifeMs: number;
   readonly createdHeight?: number;
-  /** Whether only polls with the claim token reveal its key; absent: no. */
+  /** True if only polls with the claim token reveal its key; absent: no. */
   readonly claimed?: boolean;
 };
 
@@ -208,7 +208,7 @@ function withState(record: OrderRecord, state: Order, nowMs: number): OrderRecor
   }
 }
 
-/** Whether the order must be looked after. Cards, which webhooks alone tell of, are never pending. */
+/** True if the order must be looked after. Cards, which webhooks alone tell of, are never pending. */
 function isOpen(state: Order, nowMs: number): boolean {
   return state.rail === 'btc' ? isWatched(state, nowMs) : state.status === 'pending';
 }
@@ -245,7 +245,7 @@ function keyRecord(parts: BookParts, order: OrderRecord, rawKey: string, nowMs: 
   };
 }
 
-/** What an effect does to a key that is there; nothing to one that the operator revoked. */
+/** Change of an existing key by an effect; one that the operator revoked stays as it is. */
 function changedKey(key: KeyRecord, effect: KeyEffect, nowMs: number): KeyRecord | undefined {
   if (key.status === 'revoked') return undefined;
   const status = { mint: 'active', resume: 'active', suspend: 'suspended', revoke: 'revoked' } as const;
@@ -280,11 +280,11 @@ function ledgerOf(before: Order, after: Order, orderId: string, atMs: number): L
   return { orderId, unit: after.rail === 'card' ? 'cent' : 'sat', change, status: after.status, atMs };
 }
 
-/** What goes with something that happens. */
+/** Records that are written with an event. */
 export interface Along {
   /** Operations that take effect with it, and only with it; they are made anew where another was first. */
   readonly also: (record: OrderRecord) => readonly Operation[];
-  /** What the order's network knows the payment by, from now on; null: as before. */
+  /** The network's new id of the payment; null: as before. */
   readonly reference?: string | null;
   /** Told what became of the key; the last call counts. */
   readonly told?: (effect: KeyEffect | undefined) => void;
@@ -323,7 +323,7 @@ export async function happenSince(
   return moved === undefined ? outcome : { kind: 'moved', order: moved };
 }
 
-/** What an order becomes by an event. */
+/** State of an order after an event. */
 function decision(
   parts: BookParts,
   event: OrderEvent,
@@ -355,19 +355,19 @@ export interface Polled {
   readonly keyStatus: KeyStatus;
 }
 
-/** What a poll may do. */
+/** Rights of a poll. */
 export interface PollWish {
   /** The claim token that came with it; `''`: none. */
   readonly claim: string;
-  /** Whether the claim token is demanded of every order. */
+  /** True if the claim token is demanded of every order. */
   readonly claimRequired: boolean;
-  /** How long after its key was made a poll without a claim token reveals it (ms); absent: however long. */
+  /** Time that after its key was made a poll without a claim token reveals it (ms); absent: however long. */
   readonly bareMs?: number;
-  /** Whether the request may change something. */
+  /** True if the request may change something. */
   readonly mayAct: boolean;
 }
 
-/** Whether a claim token is the order's; compared in a time that tells nothing. */
+/** True if a claim token is the order's; compared in a time that tells nothing. */
 function isClaim(order: OrderRecord, claim: string): boolean {
   return timingSafeEqual(sha256(claim), order.claimHash);
 }
@@ -455,7 +455,7 @@ export function replaceUnrevealedKey(
   return { to: { ...next, keyId: mint.id }, mint, key: { from: key, to: { ...key, ...ended } } };
 }
 
-/** What making an order's key anew came to. */
+/** Outcome of making an order's key anew. */
 export type Reissued =
   | {
       readonly kind: 'reissued';

@@ -1,5 +1,5 @@
 /**
- * What btcd knows of payments to an address (btcd, JSON-RPC API; it must run with --txindex --addrindex). It
+ * Payments that btcd knows of, to an address (btcd, JSON-RPC API; it must run with --txindex --addrindex). It
  * knows of those that no block has yet, of every payment to an address, and follows reorganisations itself.
  */
 import { Agent } from 'node:https';
@@ -23,7 +23,7 @@ const pageTransactions = 100;
 /** Blocks whose height is remembered. */
 const mostHeights = 10_000;
 
-/** What btcd answers for an address that it never saw. */
+/** btcd's answer for an address without a history. */
 const nothingKnown = -5;
 
 type Json = Readonly<Record<string, unknown>>;

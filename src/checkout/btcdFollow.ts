@@ -19,7 +19,7 @@ export interface BtcdPlace {
   readonly certificate: string | null;
 }
 
-/** What it follows with. */
+/** Its dependencies. */
 export interface FollowParts {
   readonly place: BtcdPlace;
   readonly network: Network;
@@ -117,7 +117,7 @@ export class BtcdFollower implements Following {
     });
     socket.on('message', (data: Buffer) => this.heard(data));
     socket.on('pong', () => (this.silentForMs = 0));
-    // What went wrong is told by the look-ups, which go to the same node.
+    // The look-ups, which go to the same node, report the error.
     socket.on('error', () => undefined);
     socket.on('close', () => this.lost(socket));
   }

@@ -34,22 +34,22 @@ import { longestAgeMs, type Rates } from './rates.js';
 import type { RailUnavailable } from './lightning.js';
 import type { StripeClient } from './stripe.js';
 
-/** How long a session may be paid (ms): Stripe's least is 30 minutes. */
+/** Time that a session may be paid (ms): Stripe's least is 30 minutes. */
 const sessionMs = 1_860_000;
 
-/** How long what Stripe said of itself is told again (ms). */
+/** Time that what Stripe said of itself is told again (ms). */
 const knownMs = 30_000;
 
 /** A price that was told may be paid so long after it was taken (ms). */
 const quotedMs = 600_000;
 
-/** What the rail is made of. */
+/** Parts of the rail. */
 export interface CardParts extends BookParts {
   readonly clock: Clock;
   readonly stripe: StripeClient;
   readonly tiers: Tiers;
   readonly rates: Rates;
-  /** Whether events can be verified. */
+  /** True if events can be verified. */
   readonly webhookReady: boolean;
   /** `https://host` of this server; null: not set. */
   readonly publicUrl: string | null;
@@ -70,7 +70,7 @@ export interface MadeCardOrder extends Omit<MadeOrder, 'kind'> {
   readonly url: string;
 }
 
-/** What an event came to. */
+/** Outcome of an event. */
 export type Settled =
   { readonly kind: 'settled'; readonly result: CardWebhookResponse['result'] } | Unanswered;
 
@@ -90,7 +90,7 @@ export class Card {
 
   constructor(private readonly parts: CardParts) {}
 
-  /** Whether a payment would be taken and settled; Stripe is asked twice a minute at most. */
+  /** Readiness for a payment; Stripe is asked twice a minute at most. */
   async check(): Promise<Readiness> {
     const { webhookReady, publicUrl, clock, stripe, rates } = this.parts;
     if (!webhookReady) {
@@ -136,7 +136,7 @@ export class Card {
     return order.kind === 'made' ? { ...order, kind: 'card order', url: session.value.url } : order;
   }
 
-  /** What every order on this rail has. */
+  /** Members of every order on this rail. */
   private fixed() {
     const { term_days: termDays } = this.parts.tiers;
     const onChain = { network: null, addressIndex: null, confirmationsRequired: 0 } as const;
@@ -374,7 +374,7 @@ function otherCurrency({ currency }: CardSession): string {
   return `It was paid in ${currency ?? 'no currency'}, not in usd.`;
 }
 
-/** What is kept of an event that waits. */
+/** Record of an event that waits. */
 interface Held {
   readonly createdAtMs: number;
   readonly intent: string;
@@ -398,7 +398,7 @@ function subjectOf({ intent, cents, dispute, what }: Held): IntentSubject {
   return { kind: 'dispute', intent, dispute, what };
 }
 
-/** What a refund or a dispute is to an order. */
+/** Effect of a refund or a dispute on an order. */
 function orderEvent(subject: IntentSubject): OrderEvent {
   if (subject.kind === 'refund') return { kind: 'card refunded', totalCents: subject.cents };
   const kinds = { begun: 'card disputed', won: 'card dispute won', lost: 'card dispute lost' } as const;
@@ -411,7 +411,7 @@ function marksOf(subject: CardSubject): Operation[] {
   return [subject.what === 'begun' ? beginDispute(subject.dispute) : endDispute(subject.dispute)];
 }
 
-/** What an event is told to have come to. */
+/** Reported outcome of an event. */
 function resultOf(what: OrderEvent, effect: KeyEffect | undefined): CardWebhookResponse['result'] {
   if (effect !== undefined) {
     const results = { mint: 'minted', suspend: 'suspended', resume: 'recorded', revoke: 'revoked' } as const;

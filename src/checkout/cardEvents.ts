@@ -4,7 +4,7 @@
 export interface CardSession {
   readonly id: string;
   readonly payment: 'paid' | 'unpaid' | 'no_payment_required';
-  /** What was to be paid, after discounts, in the currency's smallest unit. */
+  /** Amount due, after discounts, in the currency's smallest unit. */
   readonly totalCents: bigint | null;
   readonly currency: string | null;
   /** Null where nothing is to be paid. */
@@ -14,7 +14,7 @@ export interface CardSession {
   readonly createdAtMs: number;
 }
 
-/** What an event is about. */
+/** Subject of an event. */
 export type CardSubject =
   | {
       readonly kind: 'session';

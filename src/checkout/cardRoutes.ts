@@ -31,7 +31,7 @@ import type { Rates } from './rates.js';
 import { verifiedEvent } from './stripe.js';
 import { whenUnavailable } from '../store/store.js';
 
-/** What the endpoints are made of. */
+/** Parts of the endpoints. */
 export interface CardRoutesParts extends BookParts {
   /** Undefined where the operator has not set up the rail. */
   readonly card: Card | undefined;
@@ -72,7 +72,7 @@ export function createCardOrder({ card }: CardRoutesParts): Handler<CreateOrderR
   };
 }
 
-/** Whether a tier can be paid by card now. */
+/** Readiness of a tier by card. */
 export function cardStatus({ card, tiers, rates }: CardRoutesParts): Handler {
   return async ({ query }) => {
     const tier = (query['tier'] ?? cardStatusDefaults.tier) as Tier;
@@ -128,7 +128,7 @@ export function cardWebhook(parts: CardRoutesParts): Handler {
   };
 }
 
-/** Whether card settlement can run; tells nothing secret. */
+/** Readiness of card settlement; tells nothing secret. */
 export function cardWebhookStatus({ store, card, webhookSecrets }: CardRoutesParts): Handler {
   return async () => {
     const last = await lastEventMs(store);
@@ -148,7 +148,7 @@ export function cardWebhookStatus({ store, card, webhookSecrets }: CardRoutesPar
 /** Session ids as Stripe makes them; anything else is nobody's. */
 const sessionForm = /^cs_(test|live)_\w{1,180}$/;
 
-/** What a session is to its buyer. */
+/** State of a session, for its buyer. */
 const shownStatus = {
   open: 'pending',
   paid: 'paid',

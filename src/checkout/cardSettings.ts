@@ -91,7 +91,7 @@ export const cardSettings = {
 /** Their values. */
 export type CardValues = ValuesOf<typeof cardSettings>;
 
-/** What is wrong between the variables of card payments. */
+/** Contradictions between the variables of card payments. */
 export function cardErrors({ stripeSecretKey, stripeWebhookSecrets = [] }: Partial<CardValues>): string[] {
   if (stripeSecretKey !== null || stripeWebhookSecrets.length === 0) return [];
   return ['Card payments also need STRIPE_SECRET_KEY.'];

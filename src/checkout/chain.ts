@@ -1,7 +1,7 @@
-/** What a rail needs to know of the chain; btcd, an Esplora server or an account of LND is asked. */
+/** View of the chain for a rail, by btcd, an Esplora server or an account of LND. */
 import type { FoundOutput } from './orders.js';
 
-/** What a node answered. The reason is a sentence part for the operator. */
+/** Answer of a node. The reason is a sentence part for the operator. */
 export type ChainAnswer<Value> = { readonly kind: 'answer'; readonly value: Value } | Failed;
 
 /** The node did not answer, or not as it should. */
@@ -39,7 +39,7 @@ export interface Chain {
   readonly close: () => void;
 }
 
-/** What a node tells of by itself. Each is a hint to look something up, and may come twice. */
+/** Notices of a node. Each is a hint to look something up, and may come twice. */
 export interface ChainHints {
   /** From now on it tells of everything; what came before may have been missed. No address is watched yet. */
   readonly onConnected: () => void;

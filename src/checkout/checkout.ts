@@ -43,7 +43,7 @@ import type { CheckoutValues } from './settings.js';
 import { StripeClient } from './stripe.js';
 import type { Watcher } from './watcher.js';
 
-/** What the checkout is made of. */
+/** Parts of the checkout. */
 export interface CheckoutParts extends BookParts {
   readonly configuration: CheckoutValues & { readonly publicUrl: string | null };
   readonly tiers: Tiers;
@@ -108,7 +108,7 @@ function chainOf(chain: BitcoinChain, account: Account, lnd: Lnd | undefined, cl
   }
 }
 
-/** What the rails are made of. */
+/** Parts of the rails. */
 export type RailsParts = BookParts & {
   readonly configuration: NodeValues;
   readonly clock: Clock;

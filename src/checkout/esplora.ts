@@ -1,5 +1,5 @@
 /**
- * What an Esplora server knows of payments to an address (Blockstream Esplora, HTTP API; mempool's and
+ * Payments that an Esplora server knows of, to an address (Blockstream Esplora, HTTP API; mempool's and
  * electrs' servers speak the same). It tells of nothing by itself: open orders are looked up again and again.
  */
 import type { Clock } from '../system/clock.js';
@@ -51,7 +51,7 @@ function outputsOf({ txid, vout, status }: Transaction, address: string, tip: nu
   });
 }
 
-/** Whether an address has transactions, by the server's statistics of it. */
+/** True if an address has transactions, by the server's statistics of it. */
 function hasHistory(text: string): ChainAnswer<boolean> {
   const counts = countsOf(text);
   return counts.every((count) => Number.isSafeInteger(count))

@@ -69,7 +69,7 @@ async function usedOf(
   return { kind: 'answer', value: indexes.filter((_, at) => used.value.has(addresses[at] ?? '')) };
 }
 
-/** What a search reports on its way: addresses asked about, and how many it may become. */
+/** Progress of a search: addresses asked about, and the number it may become. */
 export type SearchProgress = (asked: number, about: number) => void;
 
 /**

@@ -23,13 +23,13 @@ export interface NodeRequest {
   readonly body: string;
 }
 
-/** What a node answered. */
+/** Answer of a node. */
 export interface NodeResponse {
   readonly status: number;
   readonly text: string;
 }
 
-/** How long an answer may take (ms). */
+/** Time limit for an answer (ms). */
 const answerMs = 5_000;
 
 /** Characters of an answer that are read at most. */
@@ -72,7 +72,7 @@ export function askNode(
   });
 }
 
-/** What is told of an answer that goes on. */
+/** Progress of an answer that is still being read. */
 export interface LineListener {
   /** A line of it. What this throws ends the connection. */
   readonly onLine: (line: string) => void;

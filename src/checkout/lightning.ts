@@ -11,7 +11,7 @@ import type { RailCheck } from './rails.js';
 /** The Bitcoin networks. */
 export type Network = 'mainnet' | 'testnet' | 'signet' | 'regtest';
 
-/** How invoices of each network begin (BOLT 11). */
+/** Prefix of each network's invoices (BOLT 11). */
 const prefixes: Readonly<Record<Network, string>> = {
   mainnet: 'bc',
   testnet: 'tb',
@@ -19,16 +19,16 @@ const prefixes: Readonly<Record<Network, string>> = {
   regtest: 'bcrt',
 };
 
-/** How long an invoice lasts (s). */
+/** Lifetime of an invoice (s). */
 const invoiceS = 900;
 
-/** How long what the node said of itself is told again (ms). */
+/** Time that what the node said of itself is told again (ms). */
 const knownMs = 3_000;
 
-/** How long an invoice's look-up is told again (ms): any number of polls ask once. */
+/** Time that an invoice's look-up is told again (ms): any number of polls ask once. */
 const lookedMs = 500;
 
-/** What the rail is made of. */
+/** Parts of the rail. */
 export interface LightningParts extends BookParts {
   readonly clock: Clock;
   readonly lnd: Lnd;
@@ -36,7 +36,7 @@ export interface LightningParts extends BookParts {
   readonly log: Pick<Log, 'warn' | 'error'>;
 }
 
-/** What can be received now. */
+/** Amount that can be received now. */
 export interface Liquidity {
   /** Satoshi; null where the node did not say. */
   readonly inboundSat: bigint | null;
@@ -65,7 +65,7 @@ export class Lightning {
 
   constructor(private readonly parts: LightningParts) {}
 
-  /** What can be received now; looked at every few seconds at most. */
+  /** Amount that can be received now; read every few seconds at most. */
   liquidity(): Promise<Liquidity> {
     const nowMs = this.parts.clock.monotonicMs();
     if (this.known === undefined || nowMs - this.known.atMs >= knownMs) {
@@ -74,7 +74,7 @@ export class Lightning {
     return this.known.liquidity;
   }
 
-  /** Whether an amount can be received now. */
+  /** Readiness for an amount. */
   async canReceive(
     sat: bigint,
   ): Promise<{ readonly ready: true } | { readonly ready: false; readonly reason: string }> {

@@ -24,12 +24,12 @@ import type { BookParts, Polled } from './book.js';
 import type { Lightning, Network } from './lightning.js';
 import { pollRoute } from './pollRoute.js';
 
-/** What the endpoints are made of. */
+/** Parts of the endpoints. */
 export interface LightningRoutesParts extends BookParts {
   /** Undefined where the operator has not set up the rail. */
   readonly lightning: Lightning | undefined;
   readonly tiers: Tiers;
-  /** Whether a key is handed out only to polls that carry the claim token. */
+  /** True if a key is handed out only to polls that carry the claim token. */
   readonly claimRequired: boolean;
 }
 
@@ -52,7 +52,7 @@ function answerOf(polled: Polled): LightningOrder {
   };
 }
 
-/** Whether a `Prefer` field (RFC 7240) asks that the order be bound to its claim token. */
+/** True if a `Prefer` field (RFC 7240) asks that the order be bound to its claim token. */
 function prefersClaim(prefer: string): boolean {
   return prefer.split(',').some((each) => /^\s*claim\s*(?:$|[;=])/i.test(each));
 }
@@ -128,7 +128,7 @@ export function lightningQr(parts: LightningRoutesParts): Handler {
   };
 }
 
-/** Whether each tier can be paid now. */
+/** Readiness of each tier. */
 export function lightningCapacity({ lightning, tiers }: LightningRoutesParts): Handler {
   return async () => {
     const liquidity = await lightning?.liquidity();

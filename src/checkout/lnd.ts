@@ -25,10 +25,10 @@ export interface LndFailure {
   readonly reason: string;
 }
 
-/** What LND answered. */
+/** Answer of LND. */
 export type LndAnswer<Value> = { readonly kind: 'answer'; readonly value: Value } | LndFailure;
 
-/** What the node says of itself. */
+/** The node's own status. */
 export interface NodeInfo {
   readonly network: string;
   readonly syncedToChain: boolean;
@@ -55,7 +55,7 @@ export interface WalletTransaction {
   readonly outputs: readonly { readonly address: string; readonly vout: number; readonly sat: bigint }[];
 }
 
-/** What is told of a stream of transactions. */
+/** Notices of a stream of transactions. */
 export interface StreamListener {
   readonly onTransaction: (json: Json) => void;
   /** The connection has ended, or was never made. */
@@ -145,7 +145,7 @@ function accountsOf({ accounts }: Json): readonly WalletAccount[] {
   }));
 }
 
-/** What a channel can take: what the other side has, less what it must keep and its commitment's fees. */
+/** Amount a channel can take: the other side's balance, less its reserve and its commitment's fees. */
 function receivable(channel: Json): bigint {
   if (channel['active'] !== true) return 0n;
   const remote = whole(channel['remote_balance'] ?? '0');

@@ -1,5 +1,5 @@
 /**
- * What an LND knows of payments to a watch-only account of its wallet (LND, REST API). The account is
+ * Payments that an LND knows of, to a watch-only account of its wallet (LND, REST API). The account is
  * imported once by the operator, from the same extended public key; LND watches the addresses that it has
  * handed out itself, so each is asked of it before a buyer sees it.
  */
@@ -13,7 +13,7 @@ import { outpointOf, type FoundOutput, type Output } from './orders.js';
 /** From this depth on a transaction is taken to stay where it is. */
 const settledDepth = 144;
 
-/** How long an answer with all transactions is told again (ms): it serves every order that is looked up. */
+/** Time that an answer with all transactions is told again (ms): it serves every order that is looked up. */
 const knownMs = 500;
 
 /** Receiving addresses that are asked for at most before one order: beyond, the account is another's. */

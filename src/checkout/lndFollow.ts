@@ -1,5 +1,5 @@
 /**
- * What LND tells of by itself: transactions of an account, as they come and as they are confirmed. Blocks are
+ * Notices of LND: transactions of an account, as they arrive and as they are confirmed. Blocks are
  * asked for. Only hints are made of both.
  */
 import type { Clock, Timer } from '../system/clock.js';
@@ -9,7 +9,7 @@ import { walletTransaction, type Lnd, type Stream } from './lnd.js';
 /** Between two questions for the tip, and two tries to connect (ms). */
 const askMs = 1_000;
 
-/** How long after a transaction was told of it is told of once more (ms). */
+/** Time that after a transaction was told of it is told of once more (ms). */
 const onceMoreMs = 500;
 
 /** Follows an account until it is stopped, through any number of connections. */

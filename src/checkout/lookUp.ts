@@ -3,7 +3,7 @@ import type { OrderOutcome, OrderRecord } from '../store/orders.js';
 import { happenSince, type BookParts } from './book.js';
 import type { Chain } from './chain.js';
 
-/** What looking an order up came to; `failed`: the node did not answer. */
+/** Outcome of looking an order up; `failed`: the node did not answer. */
 export type LookedUp = OrderOutcome | { readonly kind: 'failed'; readonly reason: string };
 
 /**

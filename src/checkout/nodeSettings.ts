@@ -10,7 +10,7 @@ const bitcoinNetworks = ['mainnet', 'testnet', 'signet', 'regtest'] as const;
 /** A Bitcoin network. */
 export type BitcoinNetwork = (typeof bitcoinNetworks)[number];
 
-/** What tells of the chain. */
+/** The view of the chain. */
 export type BitcoinChain = BtcdChain | EsploraChain | LndAccountChain;
 
 /** An Esplora server. */
@@ -192,7 +192,7 @@ export const nodeSettings = {
 /** Their values. */
 export type NodeValues = ValuesOf<typeof nodeSettings>;
 
-/** What is wrong between the variables of LND: all of it is needed, or nothing. */
+/** Contradictions between the variables of LND: all of them are needed, or none. */
 export function lndErrors(values: Partial<NodeValues>): string[] {
   const { lndRestUrl, lndTlsCert, lndMacaroonHex, lndMacaroonPath } = values;
   if ([lndRestUrl, lndTlsCert, lndMacaroonHex, lndMacaroonPath].includes(undefined)) return [];
@@ -207,7 +207,7 @@ export function lndErrors(values: Partial<NodeValues>): string[] {
   return missing.length === 0 ? [] : [`Lightning payments also need ${missing.join(', ')}.`];
 }
 
-/** What is wrong between the variables of on-chain payments: both are needed, or none. */
+/** Contradictions between the variables of on-chain payments: both are needed, or none. */
 export function chainErrors({ btcXpub, btcChain, lndRestUrl }: Partial<NodeValues>): string[] {
   if (btcChain?.kind === 'lnd' && lndRestUrl === null) return ['BTC_CHAIN lnd also needs LND_REST_URL.'];
   if (btcXpub === undefined || btcChain === undefined || (btcXpub === null) === (btcChain === null))

@@ -1,10 +1,10 @@
 /**
- * What becomes of an order: a pure function of its state, of what happened, and of the time (docs/checkout.md
+ * Transitions of an order: a pure function of its state, an event, and the time (docs/checkout.md
  * has the table). Nothing else changes a state. Amounts are bigint: satoshi for BTC and Lightning, US cents
  * for cards.
  */
 
-/** What an order of each rail can be. */
+/** States of an order on each rail. */
 export type BtcStatus = 'pending' | 'seen' | 'underpaid' | 'confirmed' | 'expired';
 export type LightningStatus = 'pending' | 'settled' | 'expired';
 export type CardStatus =
@@ -13,15 +13,15 @@ export type CardStatus =
 /** The key of an order: `none` until it is paid for. */
 export type OrderKey = 'none' | 'active' | 'suspended' | 'revoked';
 
-/** What orders of every rail have. */
+/** Members of orders on every rail. */
 interface AnyOrder {
-  /** What is asked for. */
+  /** The request. */
   readonly price: bigint;
   readonly expiresAtMs: number;
-  /** Whether it was paid after its end. */
+  /** True if it was paid after its end. */
   readonly late: boolean;
   readonly key: OrderKey;
-  /** Whether the raw key was handed out. */
+  /** True if the raw key was handed out. */
   readonly revealed: boolean;
 }
 
@@ -81,7 +81,7 @@ export interface CardOrder extends AnyOrder {
 /** The state of an order. */
 export type Order = BtcOrder | LightningOrder | CardOrder;
 
-/** What can happen to an order. */
+/** Events of an order. */
 export type OrderEvent =
   /** Time has passed. */
   | { readonly kind: 'time' }
@@ -111,14 +111,14 @@ export type OrderEvent =
   /** The raw key is about to be handed out. */
   | { readonly kind: 'reveal' };
 
-/** What is to be done with the order's key, in the unit that writes the new state. */
+/** Effect on the order's key, in the unit that writes the new state. */
 export type KeyEffect =
   | { readonly kind: 'mint' }
   | { readonly kind: 'suspend'; readonly reason: string }
   | { readonly kind: 'resume' }
   | { readonly kind: 'revoke'; readonly reason: string };
 
-/** What an event came to. */
+/** Outcome of an event. */
 export interface Transition {
   /** The same object where nothing changed. */
   readonly order: Order;
@@ -238,7 +238,7 @@ function btcStatus(order: BtcOrder, nowMs: number): BtcStatus {
   return received > 0n ? 'underpaid' : 'pending';
 }
 
-/** Whether what is known covers the price. */
+/** True if what is known covers the price. */
 function covered(status: BtcStatus): boolean {
   return status === 'seen' || status === 'confirmed';
 }
@@ -351,13 +351,13 @@ function cardRefunded(order: CardOrder, totalCents: bigint): Transition {
   };
 }
 
-/** How long an expired on-chain order is looked after: money may still come (ms). */
+/** Time that an expired on-chain order is looked after: money may still come (ms). */
 const watchAfterExpiryMs = 30 * 86_400_000;
 
 /** Depth from which a confirmed payment is final, where the order requires no more. */
 const finalDepth = 6;
 
-/** Whether something may still happen to an on-chain order that only the chain can tell. */
+/** True if something may still happen to an on-chain order that only the chain can tell. */
 export function isWatched(order: BtcOrder, nowMs: number): boolean {
   if (order.status === 'expired') return nowMs < order.expiresAtMs + watchAfterExpiryMs;
   if (order.status !== 'confirmed') return true;

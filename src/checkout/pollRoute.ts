@@ -5,7 +5,7 @@ import type { OrderRecord } from '../store/orders.js';
 import { checkoutAnswer, orderNotFound, pollWish } from './answers.js';
 import { poll, type BookParts, type Polled, type PollWish } from './book.js';
 
-/** What a rail brings to it. */
+/** Contribution of a rail. */
 export interface PolledRail {
   readonly parts: BookParts;
   /** The order of a request as the store has it; undefined: there is none on this rail. */

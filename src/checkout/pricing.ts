@@ -15,7 +15,7 @@ import { btcText, centsOf } from './money.js';
 import { paymentPaths, type RailChecks } from './rails.js';
 import type { Rate, Rates } from './rates.js';
 
-/** What prices are made of. */
+/** Parts of prices. */
 export interface PricingParts {
   readonly tiers: Tiers;
   readonly rates: Rates;
@@ -23,7 +23,7 @@ export interface PricingParts {
   readonly clock: Pick<Clock, 'wallMs'>;
 }
 
-/** How long a quote may be shown (ms); it locks nothing. */
+/** Time that a quote may be shown (ms); it locks nothing. */
 const quoteMs = 600_000;
 
 /** The price of an amount in US dollars by a rate; null where there is none. */

@@ -1,7 +1,7 @@
 /** The ways to pay, each with the truth about whether it can be used now (contract, honesty rules). */
 import type { PaymentPath, Rail, Tier } from '../contract/pricing.js';
 
-/** Whether a rail takes money for a tier now; the reason is a sentence for buyers. */
+/** Readiness of a rail for a tier; the reason is a sentence for buyers. */
 export type Readiness = { readonly ready: true } | { readonly ready: false; readonly reason: string };
 
 /** Looks at one rail. It never throws, and answers soon. */

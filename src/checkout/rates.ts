@@ -16,16 +16,16 @@ export interface Rates {
   readonly current: () => Promise<Rate>;
 }
 
-/** How far two sources may differ, in basis points of the lower. */
+/** Largest difference between two sources, in basis points of the lower. */
 const agreementBps = 200n;
 
-/** How long a rate of HTTP sources may be used (ms). */
+/** Time that a rate of HTTP sources may be used (ms). */
 export const longestAgeMs = 600_000;
 
 /** Sources are asked at most so often (ms). */
 const refreshMs = 30_000;
 
-/** What HTTP sources are read with. */
+/** Dependencies of the HTTP sources. */
 export interface RateParts {
   readonly clock: Pick<Clock, 'wallMs' | 'monotonicMs'>;
   /** Gets a URL's body; rejects when there is none in time, or its status is not 200. */

@@ -24,13 +24,13 @@ import type { Output } from './orders.js';
 /** Indexes left out beyond the last that is known to be given out. */
 const margin = 1_000;
 
-/** What came of it. Sentences are for the operator. */
+/** Outcome of it. Sentences are for the operator. */
 export interface Recovery {
   /** Keys, or their beginnings, that were replaced because they may have been handed out since. */
   readonly keys: number;
-  /** What was done. */
+  /** The work done. */
   readonly done: readonly string[];
-  /** What cannot be recovered, or could not be found out. */
+  /** Orders that cannot be recovered, or whose state is unknown. */
   readonly lost: readonly string[];
 }
 
@@ -143,7 +143,7 @@ async function paidWithoutOrder(
   return `${sat} sat came to ${address}, whose order was made after the backup.`;
 }
 
-/** How the invoices of orders name them. */
+/** Memo of an order's invoice. */
 const memo = /^Fusegate \w+, order ([a-z2-7]{26})$/;
 
 /** Sentences about invoices that were paid and whose orders the backup does not have. */

@@ -16,7 +16,7 @@ const together = 8;
 /** From so many unpaid addresses in a row on the operator is warned: wallets look 20 ahead (BIP 44). */
 const gapWarning = 15;
 
-/** How many addresses in a row, the last given out first, nothing was paid to; counted up to `most`. */
+/** Number of addresses in a row, the last given out first, nothing was paid to; counted up to `most`. */
 async function unpaidInARow(store: Store, account: Account, most: number): Promise<number> {
   const { next } = await nextAddressIndex(store, account.digest);
   for (let count = 0; ; count += 1) {
@@ -26,7 +26,7 @@ async function unpaidInARow(store: Store, account: Account, most: number): Promi
   }
 }
 
-/** What the operator is told where a wallet may not see the next payment; null where it will. */
+/** Warning where a wallet may not see the next payment; null where it will. */
 export async function gapSentence(store: Store, account: Account): Promise<string | null> {
   const unpaid = await whenUnavailable(unpaidInARow(store, account, gapWarning + 1), () => 0);
   if (unpaid <= gapWarning) return null;
@@ -36,7 +36,7 @@ export async function gapSentence(store: Store, account: Account): Promise<strin
   );
 }
 
-/** What looking all addresses up came to. */
+/** Outcome of looking all addresses up. */
 export interface Rescan {
   readonly addresses: number;
   /** Orders whose state is another than before. */
@@ -45,7 +45,7 @@ export interface Rescan {
   readonly unowned: readonly string[];
 }
 
-/** What a scan is made of. */
+/** Parts of a scan. */
 export interface RescanParts extends BookParts {
   readonly clock: Clock;
   readonly account: Account;

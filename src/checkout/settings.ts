@@ -5,7 +5,7 @@ import { cardErrors, cardSettings } from './cardSettings.js';
 import { chainErrors, lndErrors, nodeSettings } from './nodeSettings.js';
 import { rateSettings } from './rateSettings.js';
 
-/** What the checkout can be told. */
+/** Settings of the checkout. */
 export const checkoutSettings = {
   ...rateSettings,
   /** Orders a minute, by address; 0: no limit. */
@@ -58,7 +58,7 @@ export function waysToPay(values: Partial<CheckoutValues>): string[] {
   return Object.entries(named).flatMap(([name, isSet]) => (isSet ? [name] : []));
 }
 
-/** What is wrong between them: a way to pay has all that it needs, or nothing. */
+/** Contradictions between them: a way to pay has all that it needs, or nothing. */
 export function checkoutErrors(values: Partial<CheckoutValues>): string[] {
   return [...lndErrors(values), ...chainErrors(values), ...cardErrors(values)];
 }

@@ -16,7 +16,7 @@ export interface StripeFailure {
   readonly reason: string;
 }
 
-/** What Stripe answered. */
+/** Answer of Stripe. */
 export type StripeAnswer<Value> = { readonly kind: 'answer'; readonly value: Value } | StripeFailure;
 
 /** A session to be made. */
@@ -36,15 +36,15 @@ export interface MadeSession {
   readonly url: string;
 }
 
-/** How long Stripe has for an answer (ms). */
+/** Time that Stripe has for an answer (ms). */
 const askMs = 8_000;
 
-/** How old a webhook's signature may be (s). */
+/** Greatest age of a webhook's signature (s). */
 const toleranceS = 300;
 
 /** A client of one account. */
 export class StripeClient {
-  /** Whether payments are live: what an event must say too. */
+  /** True if payments are live: what an event must say too. */
   readonly live: boolean;
   private readonly sdk: Stripe;
 

@@ -10,7 +10,7 @@ import type { Account } from './addresses.js';
 import type { Chain, Following } from './chain.js';
 import { isDue } from './orders.js';
 
-/** What a watcher works with. */
+/** Dependencies of a watcher. */
 export interface WatcherParts {
   readonly store: Store;
   readonly clock: Pick<Clock, 'every' | 'wallMs'>;
@@ -114,7 +114,7 @@ export class Watcher {
     this.nextIndex = from + count;
     const addresses = Array.from({ length: count }, (_, at) => account.address(from + at));
     this.following.watch(addresses);
-    // What was paid before the filter had them.
+    // Payments from before the filter had them.
     this.then('hints', () => this.touch(addresses));
   }
 

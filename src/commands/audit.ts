@@ -21,7 +21,7 @@ export interface FileAuditing {
   readonly findings: () => AuditFindings | null;
 }
 
-/** What the command needs from the outside. */
+/** Dependencies of the command. */
 export interface AuditCommandParts {
   readonly clock: Pick<Clock, 'wallMs'>;
   readonly cores: number;

@@ -16,7 +16,7 @@ import { progressOn } from './progress.js';
 import type { CommandContext, CommandParts } from './withStore.js';
 import { whenUnavailable } from '../store/store.js';
 
-/** What the commands need from the outside. */
+/** Dependencies of the commands. */
 export interface BackupParts extends CommandParts {
   readonly version: string;
   readonly keyFormat: KeyFormat;
@@ -156,10 +156,10 @@ async function bringUpToDate(
   }
 }
 
-/** What came of the orders: sentences. */
+/** Outcome of the orders: sentences. */
 interface Told {
   readonly done: string[];
-  /** What cannot be recovered, or was not found out. */
+  /** Orders that cannot be recovered, or whose state is unknown. */
   readonly lost: string[];
 }
 

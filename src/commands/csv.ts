@@ -1,6 +1,6 @@
 /** Comma-separated values as RFC 4180 writes them, safe to open in a spreadsheet. */
 
-/** What a cell holds; null is an empty cell. */
+/** Value of a cell; null is an empty cell. */
 export type Cell = string | number | boolean | null;
 
 /**

@@ -23,20 +23,20 @@ import { exposures } from './exposure.js';
 import { printable } from './printable.js';
 import type { CommandParts } from './withStore.js';
 
-/** What the command needs from the outside. */
+/** Dependencies of the command. */
 export interface DoctorParts extends CommandParts {
   readonly version: string;
-  /** Whether this process may do everything on its machine. */
+  /** True if this process may do everything on its machine. */
   readonly isRoot: boolean;
   /** Version of the native module that is loaded. */
   readonly nativeVersion: () => string;
-  /** Whether fragments are looked for by an index where they are very many. */
+  /** True if fragments are looked for by an index where they are very many. */
   readonly hasIndex: () => boolean;
   /** Version of Node, as in `20.1.0`. */
   readonly nodeVersion: string;
   readonly log: Pick<Log, 'error' | 'warn' | 'info'>;
   readonly readTiers: (configuration: Configuration) => TiersResult;
-  /** What is wrong with the key that addresses are derived from, a sentence each. */
+  /** Faults of the key that addresses are derived from, a sentence each. */
   readonly wrongAccount: (partial: Partial<Configuration>) => readonly string[];
   /** Where the addresses of on-chain orders stand, a sentence; undefined: the rail is not configured. */
   readonly addressSentence: (configuration: Configuration, store: Store) => Promise<string> | undefined;

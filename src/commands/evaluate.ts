@@ -16,7 +16,7 @@ import { evaluationOf, renderEvaluation } from './evaluation.js';
 import { evaluationPlot } from './evaluationPlot.js';
 import { progressOn } from './progress.js';
 
-/** What the command needs from the outside. */
+/** Dependencies of the command. */
 export interface EvaluateParts {
   readonly DenseModels: typeof DenseModels;
   readonly Fuser: typeof Fuser;
@@ -30,7 +30,7 @@ export interface EvaluateParts {
   readonly progressTo: NodeJS.WriteStream;
 }
 
-/** What the options come to. */
+/** Settings by the options. */
 export interface EvaluateOptions {
   readonly qrels: string;
   readonly candidates: number;

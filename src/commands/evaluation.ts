@@ -1,4 +1,4 @@
-/** What an evaluation came to, and how it is printed. */
+/** Outcome of an evaluation, and how it is printed. */
 import {
   bootstrapped,
   measured,
@@ -32,7 +32,7 @@ export interface Evaluation {
   readonly request: Readonly<Record<Leg, Measured>>;
 }
 
-/** What was evaluated, and how. */
+/** The subject and the method of an evaluation. */
 export type EvaluationFacts = Pick<Evaluation, 'model' | 'digest' | 'tokenizer' | 'analyzer' | 'candidates'>;
 
 function summed(

@@ -13,14 +13,14 @@ import { withStore, type CommandContext, type CommandParts } from './withStore.j
 /** One row: cells by the names of the columns. */
 type Row = Readonly<Record<string, Cell>>;
 
-/** How a table is exported. */
+/** Export of one table. */
 interface ExportedTable {
   readonly name: 'leads' | 'interests' | 'optouts' | 'clicks';
   readonly what: string;
   readonly columns: readonly string[];
   /** The log whose end tells how much there is; undefined: that is not known. */
   readonly log: Log | undefined;
-  /** What `--after` must be. */
+  /** Form of `--after`. */
   readonly cursor: { readonly pattern: RegExp; readonly described: string };
   readonly rows: (context: CommandContext, after: string) => AsyncGenerator<Row, void>;
 }

@@ -7,7 +7,7 @@ import { comparable, findOptout, forgetOptout } from '../store/optouts.js';
 import { forgetOrderEmails, allOrders } from '../store/orders.js';
 import { withStore, type CommandContext, type CommandParts } from './withStore.js';
 
-/** What there is of an address. */
+/** Data of an address. */
 interface Found {
   readonly leads: number;
   readonly interests: number;

@@ -12,7 +12,7 @@ import type { Configuration } from '../configuration.js';
 import { printable } from './printable.js';
 import { withStore, type CommandContext, type CommandParts } from './withStore.js';
 
-/** What the commands need besides the store. */
+/** Dependencies of the commands besides the store. */
 export interface KeysParts extends CommandParts {
   readonly keyFormat: KeyFormat;
   readonly readTiers: (configuration: Configuration) => TiersResult;

@@ -17,7 +17,7 @@ import { printable } from './printable.js';
 import { progressOn } from './progress.js';
 import type { CommandParts } from './withStore.js';
 
-/** What the commands need from the outside. */
+/** Dependencies of the commands. */
 export interface ModelsCommandParts extends Pick<
   CommandParts,
   'environment' | 'machine' | 'write' | 'printError'
@@ -98,7 +98,7 @@ async function list(parts: ModelsCommandParts, configuration: Configuration, { j
   return 0;
 }
 
-/** What the options of `add` come to. */
+/** Settings by the options of `add`. */
 interface AddOptions extends InstallOptions {
   readonly json?: boolean;
 }

@@ -4,14 +4,14 @@ import { normalizeDefaults, normalizeModes } from '../contract/normalize.js';
 import { progressOn } from './progress.js';
 import { normalizeStream, type NormalizedPiece } from '../text/stream.js';
 
-/** How text is to be normalized, as in a NormalizeRequest. */
+/** Settings of normalization, as in a NormalizeRequest. */
 export interface NormalizeSettings {
   readonly mode: (typeof normalizeModes)[number];
   readonly contextual: boolean;
   readonly glosses: Readonly<Record<string, string>>;
 }
 
-/** What the command needs from the outside. */
+/** Dependencies of the command. */
 export interface NormalizeCommandParts {
   /**
    * A file's bytes and how many they are, or those of standard input (undefined), of which that is not known.

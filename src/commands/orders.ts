@@ -13,7 +13,7 @@ import { printable } from './printable.js';
 import { progressOn } from './progress.js';
 import { withStore, type CommandContext, type CommandParts } from './withStore.js';
 
-/** What the commands need besides the store. */
+/** Dependencies of the commands besides the store. */
 export interface OrdersParts extends CommandParts {
   readonly keyFormat: KeyFormat;
   /** Where progress goes. */

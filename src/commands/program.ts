@@ -7,11 +7,11 @@ import { manPage } from './manPage.js';
 /** What `serve` may be told on the command line. */
 export interface ServeOptions {
   readonly port?: string;
-  /** Whether a browser is opened once the server listens. */
+  /** True if a browser is opened once the server listens. */
   readonly open: boolean;
 }
 
-/** What the commands do; each resolves to the exit code. */
+/** Actions of the commands; each resolves to the exit code. */
 export interface Commands {
   readonly version: string;
   /** Versions of what the program runs on, a line each. */

@@ -1,4 +1,4 @@
-/** How far a long command is: a bar on a terminal, lines elsewhere (cli-progress). */
+/** Progress of a long command: a bar on a terminal, lines elsewhere (cli-progress). */
 import { Presets, SingleBar } from 'cli-progress';
 import type { Progress } from '../store/copy.js';
 

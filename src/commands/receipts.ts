@@ -10,7 +10,7 @@ import { keepNotice } from '../store/notices.js';
 import { printable } from './printable.js';
 import { withStore, type CommandContext, type CommandParts } from './withStore.js';
 
-/** What the commands need besides the store. */
+/** Dependencies of the commands besides the store. */
 export interface ReceiptsParts extends CommandParts {
   /** The lines of a file, or of standard input for `-`. @throws where it cannot be read */
   readonly readLines: (path: string) => AsyncIterable<string>;

@@ -9,7 +9,7 @@ import { createLog, type Log } from '../system/log.js';
 import type { Ports } from '../system/ports.js';
 import { exposures } from './exposure.js';
 
-/** How serving ended. */
+/** The end of serving. */
 export type ServeOutcome =
   | { readonly kind: 'stopped' }
   /** Requests were left when the time to drain was over. */
@@ -17,7 +17,7 @@ export type ServeOutcome =
   /** It did not start; `reason` is a sentence that says what to do. */
   | { readonly kind: 'refused'; readonly reason: string };
 
-/** What is served, and where to say that it is. */
+/** The routes to serve, and where to announce them. */
 export interface ServeOrder {
   readonly configuration: Configuration;
   readonly tiers: Tiers;
@@ -26,23 +26,23 @@ export interface ServeOrder {
   readonly onListening: (ports: Ports) => void;
 }
 
-/** What the tiers are read by. */
+/** Reader of the tiers. */
 export type TiersConfiguration = Pick<
   Configuration,
   'tiersFile' | 'anonymousRequestsPerMinute' | 'anonymousCharactersPerMonth' | 'access'
 >;
 
-/** What the command needs from the outside. */
+/** Dependencies of the command. */
 export interface ServeParts {
   /** Reads the file of tiers that the configuration names. */
   readonly readTiers: (configuration: TiersConfiguration) => TiersResult;
-  /** What else is wrong with what could be read of the configuration, a sentence each. */
+  /** Further faults of the configuration, a sentence each. */
   readonly wrongSettings: (partial: Partial<Configuration>) => Promise<readonly string[]>;
   /** Serves until told to stop. */
   readonly run: (order: ServeOrder) => Promise<ServeOutcome>;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly machine: Machine;
-  /** Whether this process may do everything on its machine. */
+  /** True if this process may do everything on its machine. */
   readonly isRoot: boolean;
   readonly version: string;
   /** Prints one line for the operator. */

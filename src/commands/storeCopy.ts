@@ -13,7 +13,7 @@ import {
 import { progressOn } from './progress.js';
 import { whenUnavailable, StoreUnavailable } from '../store/store.js';
 
-/** What the command needs from the outside. */
+/** Dependencies of the command. */
 export interface StoreCopyParts extends StoreParts {
   /** Locks the data folder of an LMDB store; the sentence that says why it cannot be had, if so. */
   readonly lockFolder: (folder: string) => string | undefined;

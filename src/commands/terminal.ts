@@ -17,7 +17,7 @@ export function writeOutput(text: string | Uint8Array): Promise<void> {
 /** A file's bytes, unpacked where its name ends in `.gz`. */
 function bytesOf(path: string): AsyncIterable<Uint8Array> {
   const file = createReadStream(path);
-  // What goes wrong with either ends the other, and so the loop over its bytes.
+  // An error of either ends the other, and so the loop over its bytes.
   return path.endsWith('.gz') ? pipeline(file, createGunzip(), () => undefined) : file;
 }
 

@@ -1,4 +1,4 @@
-/** What the commands on the store have in common: they work beside a running server, and end with a code. */
+/** Commands on the store: they work beside a running server, and end with a code. */
 import { whenUnavailable, StoreUnavailable, type Store } from '../store/store.js';
 import type { Clock } from '../system/clock.js';
 import { readConfiguration, type Configuration } from '../configuration.js';
@@ -12,7 +12,7 @@ export interface OpenedStore {
   readonly secrets: MasterSecrets;
 }
 
-/** What the commands need from the outside. */
+/** Dependencies of the commands. */
 export interface CommandParts {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly machine: Machine;

@@ -19,7 +19,7 @@ export const vectorsFile = (dataFolder: string): string => join(dataFolder, 'vec
 /** The file of the data folder that holds the vectors of texts that models have computed. */
 export const embeddingsFile = (dataFolder: string): string => join(dataFolder, 'embeddings');
 
-/** What the files of the data folder are made for. */
+/** Sizes that the files of the data folder are made for. */
 interface FolderParts {
   readonly configuration: Configuration;
   readonly models: readonly InstalledModel[];

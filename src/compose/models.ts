@@ -14,7 +14,7 @@ export function notInstalled(id: string, installed: readonly string[]): string {
   return `EMBED_MODEL names ${id}, which is not installed (installed: ${ids}). See fusegate models add -h.`;
 }
 
-/** What is wrong with the model that EMBED_MODEL names, told by the names of folders alone. */
+/** Fault of the model that EMBED_MODEL names, by the names of folders alone. */
 export async function wrongModelName(partial: Partial<Configuration>): Promise<string[]> {
   const { embedModel, modelsFolder, dataFolder } = partial;
   if (embedModel === undefined || embedModel === null) return [];

@@ -98,7 +98,7 @@ function buildAccess(configuration: Configuration, tiers: Tiers, opened: OpenedS
 /** Threads of one audit in a worker: an audit is free, and must not keep other requests waiting. */
 const auditThreads = 2;
 
-/** How long a source of rates has for its answer (ms). */
+/** Time that a source of rates has for its answer (ms). */
 const rateMs = 3_000;
 
 /** Gets a page; rejects where its status is not 200 or it takes too long. */
@@ -240,10 +240,10 @@ function handlers(
   };
 }
 
-/** How long the store may take with what is left for it, before the process ends without it (ms). */
+/** Time that the store may take with what is left for it, before the process ends without it (ms). */
 const lastFlushMs = 3_000;
 
-/** What is kept of the disk that holds the data folder. */
+/** Reserve on the disk that holds the data folder. */
 function diskReserve({ dataFolder, diskReserveMb }: Configuration, log: Log): DiskReserve {
   const bytes = diskReserveMb === null ? null : diskReserveMb * 1_000_000;
   return new DiskReserve({ folder: dataFolder, bytes, clock: systemClock, log });

@@ -1,4 +1,4 @@
-/** Which representation a client would rather have (RFC 9110, section 12.5.1). */
+/** Representation that a client prefers (RFC 9110, section 12.5.1). */
 
 /** Weights of an Accept field's ranges, by their names in lower case. */
 function weightsOf(accept: string): ReadonlyMap<string, number> {
@@ -11,7 +11,7 @@ function weightsOf(accept: string): ReadonlyMap<string, number> {
   );
 }
 
-/** Whether an Accept field prefers a media type to JSON, which is what it gets where it has no preference. */
+/** True if an Accept field prefers a media type to JSON, which is what it gets where it has no preference. */
 export function prefers(accept: string, type: string): boolean {
   const weights = weightsOf(accept);
   const weightOf = (name: string): number =>

@@ -36,7 +36,7 @@ function oneOf(loc: readonly string[], value: string, allowed: readonly string[]
   return [valueError(['body', ...loc], `not one of ${allowed.join(', ')}`, value)];
 }
 
-/** Whether it changes nothing. */
+/** True if it changes nothing. */
 function isPlain(analyzer: string | FuseAnalyzer): boolean {
   if (typeof analyzer === 'string') return analyzer === 'plain';
   const { stemmer, stopwords, fold_accents: folds = false, normalize = false } = analyzer;

@@ -19,14 +19,14 @@ export function problemAnswer(status: number, code: ProblemCode, detail: string)
   return jsonAnswer(status, problem);
 }
 
-/** What a request gets that needs the store while it does not answer: nothing was acknowledged. */
+/** Answer to a request that needs the store while it does not answer: nothing was acknowledged. */
 export function storeUnavailable(): Answer {
   const detail =
     'The store does not answer right now, so this may not have been recorded. Try again shortly.';
   return { ...problemAnswer(503, 'store_unavailable', detail), headers: { 'retry-after': '1' } };
 }
 
-/** What a wrong path gets. */
+/** Answer to a wrong path. */
 export function notFound(): Answer {
   const problem: HttpProblem = { detail: 'Not Found' };
   return jsonAnswer(404, problem);

@@ -13,7 +13,7 @@ export const auditFormats = ['auto', 'lines', 'csv', 'jsonl', 'json'] as const;
 /** Estimates a report can make. */
 export const auditUseCases = ['search', 'ecommerce', 'support', 'rag', 'both'] as const;
 
-/** What the input is. */
+/** Kind of the input. */
 export const auditSurfaces = ['records', 'queries'] as const;
 
 /** Records or text to audit; properties not listed here are refused. */
@@ -22,7 +22,7 @@ export interface FreeAuditRequest {
   text?: (string & MaxCodePoints<100000>) | null;
   /** The records. */
   records?: ((string & MaxCodePoints<20000>)[] & tags.MaxItems<500>) | null;
-  /** How `text` is cut into records. */
+  /** The rule that cuts `text` into records. */
   format?: (typeof auditFormats)[number];
   /** Search engine whose default analyzer is judged; an unknown one counts as `custom`. */
   stack?: (string & MaxCodePoints<80>) | null;
@@ -40,7 +40,7 @@ export interface FreeAuditRequest {
   aov_usd?: (number & tags.Minimum<0> & tags.Maximum<1000000>) | null;
   /** Cost of one support ticket in US dollars. */
   ticket_cost_usd?: (number & tags.Minimum<0> & tags.Maximum<100000>) | null;
-  /** Which estimate the report makes. */
+  /** Estimate of the report. */
   use_case?: (typeof auditUseCases)[number];
   /** Whether the input is records or queries. */
   surface?: (typeof auditSurfaces)[number];
@@ -50,7 +50,7 @@ export interface FreeAuditRequest {
   include_text?: boolean;
 }
 
-/** What a request that leaves a field out gets. */
+/** Defaults of absent fields. */
 export const auditDefaults = {
   format: 'auto',
   company: '',
@@ -80,7 +80,7 @@ export const auditIssues = [
 /** One of them. */
 export type AuditIssueId = (typeof auditIssues)[number];
 
-/** What each issue is called. */
+/** Name of each issue. */
 export const auditIssueTitles: Readonly<Record<AuditIssueId, string>> = {
   mojibake: 'Mojibake',
   invisible_characters: 'Invisible characters',
@@ -119,14 +119,14 @@ export interface AuditExample {
 /** One kind of trouble looked for in the records. */
 export interface AuditIssue extends AuditShare {
   issue: string;
-  /** What it is called in a report. */
+  /** Its name in a report. */
   title: string;
   /** Records that show it. */
   count: number & Integer;
   /** Records looked at for it: all, or for duplicates a sample of a very large file. */
   of: number & Integer;
   examples: AuditExample[];
-  /** What the named stack does with it. */
+  /** Behaviour of the named stack. */
   consequence: string;
   /** Address of the page that says so, or `measured here` where the project's tests run it; null: neither. */
   source: string | null;
@@ -135,7 +135,7 @@ export interface AuditIssue extends AuditShare {
 /** One line of the estimate; low and high are null where a number was not given. */
 export interface AuditRoiLine {
   line: string;
-  /** What is counted: records, queries or US dollars, in all or a month. */
+  /** Unit: records, queries or US dollars, in all or a month. */
   unit: string;
   low: number | null;
   high: number | null;
@@ -144,7 +144,7 @@ export interface AuditRoiLine {
   reason: string | null;
 }
 
-/** What the audit found. */
+/** Findings of the audit. */
 export interface AuditResponse {
   /** Records audited. */
   records: number & Integer;
@@ -165,7 +165,7 @@ export interface AuditResponse {
   text: string | null;
 }
 
-/** What one search engine's default analyzer does to one kind of trouble. */
+/** Effect of one search engine's default analyzer on one issue. */
 export interface StackConsequence {
   issue: string;
   consequence: string;
@@ -205,7 +205,7 @@ export const freeAuditRequestType = bodyType(requestType, typia.createEquals<Fre
   defaults: auditDefaults,
 });
 
-/** What the examples show that the audit's part says. */
+/** Sentences of the audit's part that the examples show. */
 interface Given {
   readonly auditStacks: AuditStacksResponse;
 }
@@ -231,7 +231,7 @@ const auditRequest: FreeAuditRequest = {
 const none: AuditShare = { share: 0, low: 0, high: 0.4898908364545973 };
 const one: AuditShare = { share: 0.25, low: 0.04558726080970055, high: 0.6993581574175981 };
 
-/** What one record shows, by issue. */
+/** Findings in one record, by issue. */
 const found: ReadonlyMap<AuditIssueId, AuditExample> = new Map([
   ['mojibake', { before: 'CafÃ© crÃ¨me, 250 g', after: 'Café crème, 250 g' }],
   ['compatibility_forms', { before: 'Tent for ２ persons', after: 'Tent for 2 persons' }],
@@ -260,7 +260,7 @@ function issue(id: AuditIssueId, { stacks }: AuditStacksResponse): AuditIssue {
   };
 }
 
-/** What is found in them besides issues. */
+/** Findings in them besides issues. */
 const report: Omit<AuditResponse, 'issues'> = {
   records: 4,
   headline: {
@@ -345,7 +345,7 @@ const report: Omit<AuditResponse, 'issues'> = {
     'for 2 persons\nSleeping bag, 3 seasons',
 };
 
-/** What is found in them. */
+/** Findings in them. */
 function auditResponse(stacks: AuditStacksResponse): AuditResponse {
   const { records, headline, ...rest } = report;
   return { records, headline, issues: auditIssues.map((id) => issue(id, stacks)), ...rest };

@@ -9,7 +9,7 @@ import { annotated, wireTypes } from './schema/wireType.js';
 /** Path of an order's page. */
 export interface BuyOrderPath {
   rail: string;
-  /** What the rail knows the order by. */
+  /** The rail's id of the order. */
   order: string;
 }
 

@@ -15,12 +15,12 @@ import { get, getOther, post } from './schema/route.js';
 import type { Integer } from './schema/tags.js';
 import { annotated, wireTypes } from './schema/wireType.js';
 
-/** Which tier the card status is about. */
+/** Tier of the card status. */
 export interface CardStatusQuery {
   tier?: Tier;
 }
 
-/** What a query that leaves a parameter out gets. */
+/** Defaults of absent parameters. */
 export const cardStatusDefaults = { tier: 'growth' } as const satisfies CardStatusQuery;
 
 /** Path of a card order. */
@@ -33,10 +33,10 @@ export interface CardSuccessQuery {
   session_id?: string;
 }
 
-/** What a query that leaves a parameter out gets. */
+/** Defaults of absent parameters. */
 export const cardSuccessDefaults = { session_id: '' } as const satisfies CardSuccessQuery;
 
-/** Whether a tier can be paid by card now. */
+/** Readiness of a tier by card. */
 export interface CardStatusResponse {
   rail: 'card';
   provider: 'stripe';
@@ -66,13 +66,13 @@ export interface CardOrderCreated {
   claim_token: string;
 }
 
-/** What the webhook did with an event. */
+/** Effect of an event on the webhook's side. */
 export interface CardWebhookResponse {
   received: true;
   result: 'minted' | 'duplicate' | 'pending' | 'ignored' | 'mismatch' | 'recorded' | 'suspended' | 'revoked';
 }
 
-/** Whether card settlement can run. */
+/** Readiness of card settlement. */
 export interface CardWebhookStatusResponse {
   configured: boolean;
   /** Verification secrets in force. */
@@ -94,7 +94,7 @@ export interface CardPickupResponse {
   /** The raw key, once, with `key_status` `revealed_now`; else null. */
   api_key: string | null;
   key_status: KeyStatus;
-  /** What to do to get the key, with `claim_required`; else null. */
+  /** The step that gets the key, with `claim_required`; else null. */
   key_detail: string | null;
 }
 

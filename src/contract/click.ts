@@ -15,7 +15,7 @@ export interface ClickQuery {
   d?: string;
 }
 
-/** What a query that leaves a parameter out gets. */
+/** Defaults of absent parameters. */
 export const clickDefaults = { d: '/' } as const satisfies ClickQuery;
 
 const [clickPathType, query] = wireTypes(typia.json.schemas<[ClickPath, ClickQuery]>());

@@ -5,10 +5,10 @@ import { get, post } from './schema/route.js';
 import type { MaxCodePoints } from './schema/tags.js';
 import { bodyType, wireTypes } from './schema/wireType.js';
 
-/** How an enterprise may run the service. */
+/** Delivery models for enterprises. */
 export const deliveryModelIds = ['dedicated_byoc', 'self_hosted_appliance', 'oem_embedded'] as const;
 
-/** How an enterprise may run the service. */
+/** Delivery models for enterprises. */
 export type DeliveryModelId = (typeof deliveryModelIds)[number];
 
 /** Interest in a delivery model; a human replies. */
@@ -93,7 +93,7 @@ const interestResponse: DeliveryInterestResponse = {
     'emailed.',
 };
 
-/** What the examples show that the operator's catalogue says. */
+/** Sentences of the operator's catalogue that the examples show. */
 interface Given {
   readonly deliveryModels: DeliveryModelsResponse;
 }

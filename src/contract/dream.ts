@@ -74,15 +74,15 @@ export interface DreamGetQuery {
   kind?: string & MaxCodePoints<32>;
 }
 
-/** Which token is asked about. */
+/** The token in question. */
 export interface DreamConfirmQuery {
   confirm?: string & MinCodePoints<64> & MaxCodePoints<64>;
 }
 
-/** What a duplicate's own submission was. */
+/** A duplicate's own submission. */
 export interface DreamSubmitted {
   canonical_payload_sha256: string;
-  /** Whether it is the stored payload to the byte. */
+  /** True if it is the stored payload to the byte. */
   same_payload: boolean;
 }
 
@@ -98,7 +98,7 @@ export interface DreamResponse extends FragmentDigests {
   warning?: string;
   stored_fragment_identity: StoredFragmentIdentity;
   hash_contract: HashContract;
-  /** What each digest covers. */
+  /** Scope of each digest. */
   hash_scope: { readonly [digest: string]: string };
   canonicalization: Canonicalization;
   cryptographic_verification: CryptographicVerification;
@@ -114,7 +114,7 @@ export interface DreamConfirmStep {
   body: { [field: string]: string };
 }
 
-/** What a submission would store; nothing is kept but the preview. */
+/** The record that a submission would store; only the preview is stored. */
 export interface DreamPreviewResponse {
   fragment: Fragment;
   content_sha256: string;
@@ -156,11 +156,11 @@ export interface DreamConfirmResponse {
 export interface DreamConfirmStateResponse {
   state: 'previewed' | 'completed' | 'unknown';
   receipt: string | null;
-  /** How to confirm. */
+  /** The way to confirm. */
   how: string;
 }
 
-/** What a fragment's text is nothing but, when nothing of it is left as it is accepted. */
+/** Characters that leave nothing of a fragment's text. */
 const nothing = /^[\0-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]*$/;
 
 /**
@@ -186,18 +186,18 @@ function dreamRules(request: DreamRequest): ValidationError[] {
   return emptyFields(request, 'body');
 }
 
-/** What a confirmation token is, for those who send something else. */
+/** Form of a confirmation token, for the error about another one. */
 export const tokenSentence =
   'a token is the 64 lower-case hexadecimal characters that GET /dream_get returned (tokens of 10 ' +
   'characters are of legacy receipts and confirm nothing)';
 
-/** What is wrong with a token of 64 characters; undefined when nothing is. */
+/** The fault of a token of 64 characters; undefined when there is none. */
 export function tokenFault(token: string, place: 'body' | 'query'): ValidationError | undefined {
   const loc: Location = [place, 'confirm'];
   return /^[0-9a-f]{64}$/.test(token) ? undefined : valueError(loc, tokenSentence, token);
 }
 
-/** Whether a confirmation brings its preview's fields; empty ones are none. */
+/** True if a confirmation brings its preview's fields; empty ones are none. */
 export function isRecovery(request: DreamConfirmRequest): boolean {
   const { title, content, mechanism, test, visitor, kind } = request;
   return [title, content, mechanism, test, visitor, kind].some((text) => (text ?? '') !== '');
@@ -233,7 +233,7 @@ export const dreamConfirmRequestType = bodyType(confirmBody, typia.createIs<Drea
   lengthHints,
 });
 
-/** What was submitted. */
+/** The submission. */
 const dreamRequest: DreamRequest = {
   title: ' Cafe\u0301 \ufb01lters',
   content: 'Stra\u00dfe \u200band\u00a0the LATTICE\r\nhold \u201ctogether\u201d.\t',
@@ -287,7 +287,7 @@ const previewQuery =
 /** The query that asks how its confirmation stands. */
 const stateQuery = `confirm=${token}`;
 
-/** How it stands before it is confirmed. */
+/** Its state before it is confirmed. */
 const stateResponse: DreamConfirmStateResponse = {
   state: 'previewed',
   receipt: null,

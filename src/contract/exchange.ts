@@ -16,7 +16,7 @@ export interface RouteRequest<Input = unknown> {
    * asking for another is a broken invariant and throws.
    */
   header(name: string): string;
-  /** Whether the request carries an API key, which was accepted. */
+  /** True if the request carries an API key, which was accepted. */
   readonly keyed: boolean;
   /**
    * The body's bytes; empty when there is none. They may lie in the server's receive buffer: a handler that
@@ -28,18 +28,18 @@ export interface RouteRequest<Input = unknown> {
   /** The validated JSON body of a route that declares one; `undefined` elsewhere. */
   readonly input: Input;
   /**
-   * Whether a route whose GET changes something may do so now: false for HEAD and for a prefetch
+   * True if a route whose GET changes something may do so now: false for HEAD and for a prefetch
    * (`Sec-Purpose` or `Purpose`). Such a request gets the answer of not acting.
    */
   readonly mayAct: boolean;
-  /** Whether the method is HEAD: the answer's body reaches nobody. */
+  /** True if the method is HEAD: the answer's body reaches nobody. */
   readonly head: boolean;
   /**
    * The address that the request came from: 4 or 16 bytes, none where it is not known. Asked for before the
    * handler first gives up control.
    */
   peer(): Uint8Array;
-  /** Whether the connection has gone: an answer would reach nobody. */
+  /** True if the connection has gone: an answer would reach nobody. */
   aborted(): boolean;
   /** Told when the connection goes before the answer. */
   signal(): AbortSignal;
@@ -62,7 +62,7 @@ export type AnswerBody =
       readonly type: string;
     };
 
-/** What a handler answers. */
+/** Answer of a handler. */
 export interface Answer {
   /** HTTP status. */
   readonly status: number;

@@ -31,7 +31,7 @@ export interface FragmentDigests {
   stored_envelope_sha256: string;
 }
 
-/** What identifies a stored fragment. */
+/** Identity of a stored fragment. */
 export interface StoredFragmentIdentity {
   receipt: string;
   stored_envelope_sha256: string | null;
@@ -56,10 +56,10 @@ export interface CryptographicVerification {
 /** Contract of a receipt's digests. */
 export type HashContract = 'fragment-receipt-hash-v2' | 'fragment-receipt-hash-v1-legacy';
 
-/** What became of a submission. */
+/** Outcome of a submission. */
 export type ReceiptStatus = 'quarantined' | 'probe' | 'duplicate';
 
-/** What each digest covers. */
+/** Scope of each digest. */
 export const hashScope: Readonly<Record<string, string>> = {
   content_sha256: 'accepted content, UTF-8',
   content_bytes_sha256: 'same scope as content_sha256, named explicitly',
@@ -88,7 +88,7 @@ export const canonicalization: Canonicalization = {
   ],
 };
 
-/** What routes that store fragments have besides. */
+/** Further members of routes that store fragments. */
 export const submission = {
   ...door,
   method: 'POST',
@@ -111,7 +111,7 @@ export const payloadDigest = '00085ee6ec4522eaea5403b9133b61c09b5036f4a7f53569dc
 export const token = '01592409f8dbf0fb8a0a2562aa78217c4969f42577acf3573705148a42f8e30f';
 export const seal = '9df9a2d39b44764a9f5d7b22d22b6bae45d7de24e6652e0ce9cceff899992bd7';
 
-/** What of it is stored. */
+/** The stored part of it. */
 export const fragment: Fragment = {
   title: 'Cafe\u0301 \ufb01lters',
   content: 'Stra\u00dfe \u200band\u00a0the LATTICE\nhold \u201ctogether\u201d.',
@@ -132,7 +132,7 @@ export const digests: Omit<FragmentDigests, 'stored_envelope_sha256'> = {
   confirmation_token_sha256: 'b936a2a91a1000b7163b108a325866a02132a7e6be1697712709e0914f583ea1',
 };
 
-/** How they were verified. */
+/** Result of their verification. */
 export const verification: CryptographicVerification = {
   verified: true,
   fields: Object.fromEntries(Object.keys(digests).map((name) => [name, true])),
@@ -140,7 +140,7 @@ export const verification: CryptographicVerification = {
   implementation: '@noble/hashes 2.4.0, Unicode 17.0.0',
 };
 
-/** What identifies it. */
+/** Its identity. */
 export const identity = {
   receipt,
   stored_envelope_sha256: seal,

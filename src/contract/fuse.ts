@@ -42,7 +42,7 @@ export interface FuseRequest {
   /** The candidates, in the order that breaks ties. */
   docs: FuseDoc[] & tags.MinItems<1>;
   /**
-   * How the two lists become one: `maxnorm` (recommended) divides each by its largest absolute value;
+   * Fusion of the two lists: `maxnorm` (recommended) divides each by its largest absolute value;
    * `rrf` is reciprocal rank fusion, a baseline for comparison.
    */
   method?: (typeof fuseMethods)[number];
@@ -82,7 +82,7 @@ export interface FuseRequest {
   analyzer?: string | FuseAnalyzer;
 }
 
-/** What a request that leaves a field out gets. */
+/** Defaults of absent fields. */
 export const fuseDefaults = {
   method: 'maxnorm',
   tokenizer: 'ws',
@@ -101,7 +101,7 @@ export interface FuseTerm {
   matched: string[];
   /** How often the text has it. */
   tf: number & Integer & tags.Minimum<1>;
-  /** How many docs have it. */
+  /** Number of docs have it. */
   df: number & Integer & tags.Minimum<0>;
   /** How rare it is: ln(1 + (N − df + 0.5) / (df + 0.5)). */
   idf: number;
@@ -109,15 +109,15 @@ export interface FuseTerm {
   part: number;
 }
 
-/** What a fused score is made of; the parts sum to it within 1e-12. */
+/** Parts of a fused score; they sum to it within 1e-12. */
 export interface FuseExplanation {
   /** BM25 score divided by the list's largest absolute value. */
   bm25_norm: number;
   /** Dense score divided by the list's largest absolute value. */
   dense_norm: number;
-  /** What the BM25 list contributed. */
+  /** Contribution of the BM25 list. */
   bm25_part: number;
-  /** What the dense list contributed. */
+  /** Contribution of the dense list. */
   dense_part: number;
   /** Rank by BM25 score alone, from 1. */
   bm25_rank: number & Integer & tags.Minimum<1>;
@@ -147,9 +147,9 @@ export interface RankedDoc {
 
 /** Something about the input that makes the ranking weaker than it looks. */
 export interface FuseWarning {
-  /** Which of the known situations. */
+  /** The situation, one of a closed list. */
   code: 'lexical_leg_empty' | 'dense_leg_flat' | 'truncated_input';
-  /** What it means here and what to try. */
+  /** Its meaning here, and what to try. */
   message: string;
 }
 

@@ -25,7 +25,7 @@ export interface GraphQuery extends AsOfQuery {
   limit?: number & Integer & tags.Minimum<1> & tags.Maximum<1000>;
 }
 
-/** Which fragments to list. */
+/** Filter of fragments. */
 export interface FragmentsQuery extends AsOfQuery {
   /** `next_cursor` of the page before, whose `as_of` it keeps. */
   cursor?: string;
@@ -65,7 +65,7 @@ export interface FragmentsResponse extends Exploration {
   next_cursor: string | null;
 }
 
-/** What a query that leaves a parameter out gets. */
+/** Defaults of absent parameters. */
 export const graphDefaults = { limit: 100 } as const satisfies GraphQuery;
 
 const [graphQuery, fragmentsQuery, graphResponseType, fragmentsResponseType] = wireTypes(

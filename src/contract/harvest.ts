@@ -22,7 +22,7 @@ export interface HarvestRequest {
   mind?: (string & MaxCodePoints<100>) | null;
 }
 
-/** What became of one marker. */
+/** Outcome of one marker. */
 export interface HarvestItem {
   index: number & Integer & tags.Minimum<0>;
   ok: boolean;
@@ -38,7 +38,7 @@ export interface HarvestItem {
   stored_envelope_sha256: string | null;
 }
 
-/** What became of every marker. */
+/** Outcome of every marker. */
 export interface HarvestResponse {
   found: number & Integer & tags.Minimum<0>;
   admitted: number & Integer & tags.Minimum<0>;
@@ -61,7 +61,7 @@ const harvestRequest: HarvestRequest = {
   mind: 'Ada',
 };
 
-/** What became of them: the first counts as the fragment above, so that its receipt comes back. */
+/** Their outcome: the first counts as the fragment above, so that its receipt comes back. */
 const harvestResponse: HarvestResponse = {
   found: 2,
   admitted: 0,

@@ -15,7 +15,7 @@ const markdown = 'text/markdown; charset=utf-8';
 
 const [howResponseType] = wireTypes(typia.json.schemas<[HowResponse]>());
 
-/** What the example shows that the door says. */
+/** Sentences of the door that the example shows. */
 interface Given {
   readonly how: HowResponse;
 }

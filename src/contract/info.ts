@@ -21,9 +21,9 @@ export interface HealthResponse {
 export interface ReadyCheck {
   check: string;
   ok: boolean;
-  /** What is wrong, for programs; null when ok. */
+  /** The fault's code, for programs; null when ok. */
   code: string | null;
-  /** What is wrong, as a sentence; null when ok. */
+  /** The fault, as a sentence; null when ok. */
   reason: string | null;
 }
 
@@ -40,13 +40,13 @@ export interface VersionResponse {
   [name: string]: string;
 }
 
-/** What is kept about callers, why, and how long. */
+/** Data stored about callers, its purpose and its retention. */
 export interface StoredData {
-  /** What is kept. */
+  /** The stored data. */
   what: string;
-  /** What it is kept for. */
+  /** Its purpose. */
   why: string;
-  /** How long. */
+  /** Duration. */
   retention: string;
   /** Where it lies. */
   where: string;
@@ -123,7 +123,7 @@ const privacy: PrivacyResponse = {
   ],
 };
 
-/** What the service says of itself. */
+/** Description of the service. */
 export const infoRoutes = {
   banner: {
     ...information,

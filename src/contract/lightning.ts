@@ -36,14 +36,14 @@ export interface LightningOrderCreated extends LightningOrder {
   claim_token: string;
 }
 
-/** Whether one tier can be paid over Lightning now. */
+/** Readiness of one tier over Lightning. */
 export interface LightningTierCapacity {
   tier: Tier;
   sat: number & Integer & tags.Minimum<0>;
   can_receive: boolean;
 }
 
-/** What Lightning can receive now. */
+/** Amount that Lightning can receive now. */
 export interface LightningCapacityResponse {
   configured: boolean;
   ready: boolean;

@@ -35,7 +35,7 @@ export interface RateLimit {
   name: string;
   /** 0: none. */
   limit: number & Integer & tags.Minimum<0>;
-  /** What is counted, over what, for whom. */
+  /** Limit: its unit, its window, its subject. */
   unit: string;
 }
 
@@ -126,7 +126,7 @@ export function limitsOf(
 
 const [limitsResponseType] = wireTypes(typia.json.schemas<[LimitsResponse]>());
 
-/** What the example shows besides: the routes of the contract. */
+/** Further part of the example: the routes of the contract. */
 interface Given {
   readonly routes: readonly LimitedRoute[];
 }

@@ -32,7 +32,7 @@ export interface NearResponse extends Exploration {
   results: NearFragment[];
 }
 
-/** What a query that leaves a parameter out gets. */
+/** Defaults of absent parameters. */
 export const nearDefaults = { k: 10 } as const satisfies NearQuery;
 
 const [query, nearResponseType] = wireTypes(typia.json.schemas<[NearQuery, NearResponse]>());

@@ -6,7 +6,7 @@ import { post } from './schema/route.js';
 import type { Integer, MaxCodePoints } from './schema/tags.js';
 import { bodyType, wireTypes } from './schema/wireType.js';
 
-/** What is done with what can be glossed. */
+/** Treatment of items that have a gloss. */
 export const normalizeModes = ['augment', 'replace', 'repair'] as const;
 
 /** A text to repair and gloss. */
@@ -25,7 +25,7 @@ export interface NormalizeRequest {
   include_skeleton?: boolean;
 }
 
-/** What a request that leaves a field out gets. */
+/** Defaults of absent fields. */
 export const normalizeDefaults = {
   mode: 'augment',
   contextual: true,
@@ -39,11 +39,11 @@ export interface NormalizeChange {
   start: number & Integer & tags.Minimum<0>;
   /** Code point after the last one replaced. */
   end: number & Integer & tags.Minimum<0>;
-  /** What stood there. */
+  /** The earlier value. */
   original: string;
-  /** What stands there now. */
+  /** The present value. */
   replacement: string;
-  /** Which kind of repair or gloss. */
+  /** Kind of repair or gloss. */
   kind: string;
   /** Why, in words. */
   reason: string;
@@ -65,7 +65,7 @@ export interface NormalizeResponse {
   normalized: string;
   /** The mode that was used. */
   mode: string;
-  /** Whether anything changed. */
+  /** True if anything changed. */
   changed: boolean;
   /** The changes, by position. */
   changes: NormalizeChange[];

@@ -4,7 +4,7 @@ import { html, information, mebibyte, read, stored, type ResourceRoutes } from '
 import { getOther } from './schema/route.js';
 import { annotated, wireTypes } from './schema/wireType.js';
 
-/** Who opts out, and the proof that the link came from the operator. */
+/** The person who opts out, and the proof that the link came from the operator. */
 export interface UnsubscribeQuery {
   /** Email address. */
   e?: string;
@@ -12,7 +12,7 @@ export interface UnsubscribeQuery {
   t?: string;
 }
 
-/** What a query that leaves a parameter out gets. */
+/** Defaults of absent parameters. */
 export const unsubscribeDefaults = { e: '', t: '' } as const satisfies UnsubscribeQuery;
 
 /** Always 200: a bad token says `unsubscribed: false`. */

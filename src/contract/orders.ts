@@ -1,4 +1,4 @@
-/** What orders of every rail have in common on the wire (contract, CreateOrderRequest). */
+/** Orders of every rail on the wire (contract, CreateOrderRequest). */
 import typia, { type tags } from 'typia';
 import { tiers, type Rail, type Tier } from './pricing.js';
 import { information, kibibyte, stored } from './route.js';
@@ -32,7 +32,7 @@ export interface ClaimHeaders {
 export type KeyStatus =
   'none' | 'claim_required' | 'revealed_now' | 'already_revealed' | 'suspended' | 'revoked';
 
-/** What every order answers. */
+/** Members of every order's answer. */
 export interface Order {
   order_id: string;
   rail: Rail;
@@ -56,7 +56,7 @@ export interface Order {
   /** The raw key, once, with `key_status` `revealed_now`; else null. */
   api_key: string | null;
   key_status: KeyStatus;
-  /** What to do to get the key, with `claim_required`; else null. */
+  /** The step that gets the key, with `claim_required`; else null. */
   key_detail: string | null;
 }
 
@@ -73,7 +73,7 @@ export const claimQueryType = annotated(queryType, { extensions: ['claim'] });
 /** The claim token as a header. */
 export const claimHeadersType = annotated(headersType, { extensions: ['x-claim-token'] });
 
-/** What routes of the checkout that only show have in common. */
+/** Members common to routes of the checkout that only show. */
 export const checkout = {
   ...information,
   tag: 'checkout',
@@ -83,7 +83,7 @@ export const checkout = {
   headers: ['ratelimit', 'ratelimit-policy'],
 } as const;
 
-/** What routes that make orders have in common. */
+/** Members common to routes that make orders. */
 export const ordered = {
   ...stored,
   tag: 'checkout',

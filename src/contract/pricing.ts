@@ -5,19 +5,19 @@ import { get, post } from './schema/route.js';
 import type { Integer } from './schema/tags.js';
 import { bodyType, wireTypes } from './schema/wireType.js';
 
-/** What is sold. */
+/** Products. */
 export const tiers = ['developer', 'growth', 'enterprise'] as const;
 
-/** What is sold. */
+/** Products. */
 export type Tier = (typeof tiers)[number];
 
-/** What a quote can be in. */
+/** Currencies of a quote. */
 export const currencies = ['btc', 'fiat'] as const;
 
 /** A way to pay. */
 export type Rail = 'btc' | 'lightning' | 'card';
 
-/** Which price is wanted. */
+/** The price asked for. */
 export interface QuoteRequest {
   tier: Tier;
   currency: (typeof currencies)[number];
@@ -37,7 +37,7 @@ export interface FiatPrice {
   rate_at: string;
 }
 
-/** Whether a rail can be used now. */
+/** Readiness of a rail. */
 export interface PaymentPath {
   rail: Rail;
   ready: boolean;
@@ -62,7 +62,7 @@ export interface QuoteResponse {
   valid_until: string;
 }
 
-/** What a tier's key may use; 0: no limit. */
+/** Limits of a tier's key; 0: no limit. */
 export interface TierLimits {
   requests_per_minute: number & Integer & tags.Minimum<0>;
   characters_per_month: number & Integer & tags.Minimum<0>;

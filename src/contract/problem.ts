@@ -34,7 +34,7 @@ export type ProblemCode =
 
 /** A domain failure. */
 export interface Problem {
-  /** What went wrong and what to do, as a sentence. */
+  /** The fault and its remedy, as a sentence. */
   detail: string;
   code: ProblemCode;
 }

@@ -35,7 +35,7 @@ export interface ReceiptResponse {
   canonical_payload_sha256: string | null;
   stored_envelope_sha256: string | null;
   hash_contract: HashContract;
-  /** What each digest covers. */
+  /** Scope of each digest. */
   hash_scope: { readonly [digest: string]: string };
   canonicalization: Canonicalization;
   stored_fragment_identity: StoredFragmentIdentity;

@@ -152,7 +152,7 @@ export interface VoyageRerankResponse {
 export interface RerankFailure {
   /** The request's id. */
   id: string;
-  /** What went wrong and what to do, as a sentence. */
+  /** The fault and its remedy, as a sentence. */
   message: string;
   /** The same sentence. */
   detail: string;

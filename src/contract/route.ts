@@ -1,4 +1,4 @@
-/** What a route of the contract says of itself, and what many of them have in common. */
+/** Description of a route of the contract, and members that many routes share. */
 import type { Answer } from './exchange.js';
 import type { ProblemCode } from './problem.js';
 import type { DescribedRoute, Example, RouteFailure } from './schema/route.js';
@@ -11,9 +11,9 @@ export interface WrittenFailure extends RouteFailure {
 
 /** One route of a resource. */
 export interface ResourceRoute extends DescribedRoute {
-  /** Which address serves it: `gateway` is contract part A, `door` part B. */
+  /** Address that serves it: `gateway` is contract part A, `door` part B. */
   readonly part: 'gateway' | 'door';
-  /** Whether every address serves it, whatever its part. */
+  /** True if every address serves it, whatever its part. */
   readonly everywhere?: boolean;
   readonly tag: 'fuse' | 'normalize' | 'audit' | 'checkout' | 'outreach' | 'information' | 'door';
   /** `public`: no key is looked at. `key`: an `X-API-Key` may come and decides the limits. */
@@ -25,14 +25,14 @@ export interface ResourceRoute extends DescribedRoute {
   readonly counts?: string;
   /** Largest answer (bytes) to a caller without a key; any where absent. */
   readonly keylessAnswerLimit?: number;
-  /** Whether it stores what a stranger sends: refused while little of the disk is left. */
+  /** True if it stores what a stranger sends: refused while little of the disk is left. */
   readonly storesFromStrangers?: boolean;
   readonly problems: Readonly<Record<number, readonly ProblemCode[]>>;
   /** Request header fields that the handler reads besides its parameters, in lower case. */
   readonly reads?: readonly string[];
-  /** Whether pages of other origins may read the answers. */
+  /** True if pages of other origins may read the answers. */
   readonly cors: boolean;
-  /** Whether a GET changes something; HEAD and prefetches must not reach its action. */
+  /** True if a GET changes something; HEAD and prefetches must not reach its action. */
   readonly acts: boolean;
   /** Where it shows what another part of the program says, a function of that. */
   readonly example: Example | ((given: never) => Example);
@@ -51,7 +51,7 @@ export const html = 'text/html; charset=utf-8';
 /** The media type of what only a program's log would show. */
 export const plainText = 'text/plain; charset=utf-8';
 
-/** What most information routes have in common. */
+/** Members common to most information routes. */
 export const information = {
   method: 'GET',
   part: 'gateway',
@@ -67,7 +67,7 @@ export const information = {
   documented: true,
 } as const;
 
-/** What routes have that people and their programs read, by address, often and cheaply. */
+/** Members of routes that people and their programs read often and cheaply, by address. */
 export const read = {
   limit: 'pages',
   problems: { 429: ['rate_limited'] },
@@ -83,7 +83,7 @@ export const keyedProblems = {
   429: ['rate_limited'],
 } as const;
 
-/** What routes that store a JSON body have in common. */
+/** Members common to routes that store a JSON body. */
 export const stored = {
   method: 'POST',
   part: 'gateway',
@@ -103,7 +103,7 @@ export const stored = {
   documented: true,
 } as const;
 
-/** What routes that store what a stranger sends have besides. */
+/** Further members of routes that store anonymous bodies. */
 export const storedFromStrangers = {
   ...stored,
   limit: 'leads',
@@ -116,7 +116,7 @@ export const storedFromStrangers = {
   headers: ['ratelimit', 'ratelimit-policy'],
 } as const;
 
-/** What the routes of the fragment door have in common. */
+/** Members common to the routes of the fragment door. */
 export const door = {
   part: 'door',
   tag: 'door',

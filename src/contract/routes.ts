@@ -81,7 +81,7 @@ export interface Route extends ResourceRoute {
   readonly counts?: RouteLimit;
 }
 
-/** What a route's handler gets as `input`. */
+/** Type of a handler's `input`. */
 export type RouteInput<Id extends RouteId> = (typeof routes)[Id]['body'] extends {
   readonly kind: 'json';
   readonly schema: BodyType<infer Value>;

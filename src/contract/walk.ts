@@ -21,7 +21,7 @@ export interface WalkQuery extends AsOfQuery {
   from?: string;
   /** Most fragments on the walk, its first included; 10 where absent. */
   steps?: number & Integer & tags.Minimum<1> & tags.Maximum<100>;
-  /** What decides the turns; absent: a new one, which the answer names. */
+  /** Decides the turns; absent: a new one, which the answer names. */
   seed?: string & MaxCodePoints<64>;
 }
 
@@ -32,7 +32,7 @@ export interface WalkResponse extends Exploration {
   steps: NearFragment[];
 }
 
-/** What a query that leaves a parameter out gets. */
+/** Defaults of absent parameters. */
 export const walkDefaults = { steps: 10 } as const satisfies WalkQuery;
 
 const [query, walkResponseType] = wireTypes(typia.json.schemas<[WalkQuery, WalkResponse]>());

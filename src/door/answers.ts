@@ -6,7 +6,7 @@ import { kinds } from '../contract/exploration.js';
 import type { FragmentDigests, ReceiptStatus, StoredFragmentIdentity } from '../contract/fragment.js';
 import type { Accepted, Receipt, Received, Submitted } from './submit.js';
 
-/** What refuses a submission; undefined when it has a receipt. */
+/** The refusal of a submission; undefined when it has a receipt. */
 export function refusalOf(submitted: Submitted): Answer | undefined {
   if (submitted.kind !== 'conflict') return undefined;
   return problemAnswer(
@@ -26,7 +26,7 @@ export function statusOf(received: Received): ReceiptStatus {
   return received.kind === 'duplicate' ? 'duplicate' : storedStatus(received.receipt);
 }
 
-/** What identifies a stored fragment. */
+/** Identity of a stored fragment. */
 export function identityOf({ stored }: Receipt): StoredFragmentIdentity {
   return {
     receipt: stored.receipt,
@@ -51,7 +51,7 @@ export function digestsOf({ envelope, stored }: Receipt): FragmentDigests {
 }
 
 /**
- * What a duplicate's answer says besides the original's receipt; nothing for an original. `payload`: the
+ * Members of a duplicate's answer besides the original's receipt; none for an original. `payload`: the
  * submission's own `canonical_payload_sha256`.
  */
 export function duplicateFields(

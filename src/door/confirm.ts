@@ -24,7 +24,7 @@ import { accept, replay, submit, type GivenFragment, type Received, type SubmitP
 
 type Warning = ReturnType<typeof warningField>;
 
-/** What confirming is made of. */
+/** Parts of confirming. */
 export interface ConfirmParts extends SubmitParts {
   readonly previews: Previews;
 }

@@ -1,4 +1,4 @@
-/** What makes the vectors of exploration: the static model that ships, in the native module. */
+/** Source of exploration's vectors: the static model that ships, in the native module. */
 import type { InstalledModel } from '../models/embedder.js';
 import type { DenseModels } from '../native/index.js';
 

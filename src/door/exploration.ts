@@ -20,13 +20,13 @@ export const indexedFrom = 50_000;
 const longWaiting = 32;
 const shortWaiting = 256;
 
-/** What exploration needs of its process. */
+/** Dependencies of exploration on its process. */
 export interface ExplorationParts {
   readonly store: Store;
   /** The file of vectors, which must have been prepared. */
   readonly vectorsFile: string;
   readonly vectors: Vectors;
-  /** What made the vectors of the file. */
+  /** Method of the file's vectors. */
   readonly textEmbedding: TextEmbedding;
   readonly visitorId: (visitor: string) => string;
   /** Takes the lock of the file's writer for the life of this process; false while another one has it. */
@@ -42,7 +42,7 @@ export interface ExplorationParts {
 
 /** Exploration that runs. */
 export interface ExplorationProcess {
-  /** What the routes are made of. */
+  /** Parts of the routes. */
   readonly explore: ExploreParts;
   /** Fragments in the index that is in use; 0: none is. */
   readonly indexed: () => number;

@@ -17,14 +17,14 @@ export type ReadVectors = Pick<
   'state' | 'count' | 'receipt' | 'select' | 'nearest' | 'rescore' | 'links' | 'standings' | 'regions'
 >;
 
-/** What exploration is made of. */
+/** Parts of exploration. */
 export interface ExploreParts {
   readonly store: Store;
   readonly vectors: ReadVectors;
   readonly embedding: Embedding;
   /** The vector of a text, int8 numbers. */
   readonly embedText: (text: string) => Uint8Array;
-  /** What stands for a visitor in a filter. */
+  /** Digest of a visitor, for filters. */
   readonly visitorId: (visitor: string) => string;
   readonly candidates: (vector: Uint8Array, results: number) => Candidates | undefined;
   /** The fragments whose content is withheld. */
@@ -93,7 +93,7 @@ export function numberOf(text: string | undefined, absent: number): number {
   return text === undefined ? absent : Number(text);
 }
 
-/** What every answer carries. */
+/** Header fields of every answer. */
 export function frame({ vectors }: Pick<ExploreParts, 'vectors'>, asOf: number): Exploration {
   return {
     as_of: String(asOf),
@@ -125,13 +125,13 @@ export function nodeOf({ receipt, title, kind, visitor, received_at, withheld }:
   return { receipt, title, kind, visitor, received_at, withheld };
 }
 
-/** What a request gets while as much explores as may wait. */
+/** Answer to a request while the queue of explorations is full. */
 export const exploringTooMuch: Answer = {
   ...problemAnswer(503, 'overloaded', 'Too much is explored at once right now. Try again shortly.'),
   headers: { 'retry-after': '1' },
 };
 
-/** What a request for a receipt gets that no fragment has. */
+/** Answer to a request for an unknown receipt. */
 export const receiptNotFound = problemAnswer(
   404,
   'receipt_not_found',

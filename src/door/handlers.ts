@@ -14,7 +14,7 @@ import type { Previews } from './previews.js';
 import { receipt } from './receipt.js';
 import { walk } from './walk.js';
 
-/** What the fragment door is made of. */
+/** Parts of the fragment door. */
 export interface DoorParts extends HarvestParts {
   readonly previews: Previews;
   readonly address: DoorAddress;

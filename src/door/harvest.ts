@@ -9,7 +9,7 @@ import type { ShardMarker } from '../native/index.js';
 import { digestsOf, statusOf, warningField } from './answers.js';
 import { submit, type GivenFragment, type Received, type SubmitParts } from './submit.js';
 
-/** What harvesting is made of. */
+/** Parts of harvesting. */
 export interface HarvestParts extends SubmitParts {
   /** Every shard marker of a text, in its order. */
   readonly findShards: (text: string) => ShardMarker[];

@@ -14,7 +14,7 @@ export interface HiddenFragments {
   readonly visitors: ReadonlySet<string>;
 }
 
-/** How old the list may be (ms). Content itself is withheld at once. */
+/** Greatest age of the list (ms). Content itself is withheld at once. */
 const cachedMs = 1_000;
 
 /** Reads the list, at most once a second. */

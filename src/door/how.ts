@@ -5,7 +5,7 @@ import type { Answer, Handler } from '../contract/exchange.js';
 import { kinds } from '../contract/exploration.js';
 import type { HowResponse } from '../contract/how.js';
 
-/** How to use the door, step by step. */
+/** Use of the door, step by step. */
 export const how: HowResponse = {
   steps: [
     'Write a fragment: a short abstraction of your own with a title and content, and where you have ' +

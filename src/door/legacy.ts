@@ -25,7 +25,7 @@ const idForm = /^[A-Za-z0-9_-]{1,64}$/;
 const digestForm = /^[0-9a-f]{64}$/;
 const tokenForm = /^[0-9a-f]{10}$/;
 
-/** Whether a text may be the id of a legacy receipt: it is none of the present contract's. */
+/** True if a text may be the id of a legacy receipt: it is none of the present contract's. */
 export function isLegacyId(text: string): boolean {
   return idForm.test(text) && !isReceiptId(text);
 }
@@ -45,7 +45,7 @@ export function readLegacy(line: string): { readonly legacy: LegacyReceipt } | {
   return legacyOf(new Map<string, unknown>(Object.entries(parsed)));
 }
 
-/** What a field that may be absent is. */
+/** Value of a field that may be absent. */
 function optional(members: ReadonlyMap<string, unknown>, name: string): string | undefined {
   const value = members.get(name) ?? '';
   return typeof value === 'string' && !/\p{Surrogate}/u.test(value) ? value : undefined;
@@ -92,7 +92,7 @@ function legacyDigest({ title, content }: Pick<Fragment, 'title' | 'content'>): 
   return bytesToHex(sha256(Buffer.from(`${title}\n${content}`)));
 }
 
-/** What the digests of the first contract cover. */
+/** Scope of the digests of the first contract. */
 const legacyScope: Readonly<Record<string, string>> = {
   content_sha256: 'title, then LF, then content, UTF-8 (legacy)',
 };

@@ -46,7 +46,7 @@ export async function shown(
   });
 }
 
-/** What is asked about: exactly one of the two. */
+/** The subject: exactly one of the two. */
 function questionFault({ receipt, text }: RouteRequest['query']): ValidationError | undefined {
   if ((receipt === undefined) !== (text === undefined)) return undefined;
   return valueError(['query'], 'give receipt or text, one of them', null);
@@ -61,7 +61,7 @@ interface Search {
   readonly asOf: number;
   readonly vector: Uint8Array;
   readonly most: number;
-  /** Whether the state asked for is the present one: the index is of no other. */
+  /** True if the state asked for is the present one: the index is of no other. */
   readonly present: boolean;
 }
 

@@ -10,7 +10,7 @@ import { Worker } from 'node:worker_threads';
 import type { Clock, Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 
-/** What of the package is used; it is optional, so that its own types may not be there. */
+/** The used part of the package; it is optional, so that its own types may not be there. */
 export interface Hnsw {
   initIndex(maxElements: number, m: number, efConstruction: number, randomSeed: number): void;
   addPoint(point: number[], label: number): void;
@@ -38,7 +38,7 @@ export function loadHnsw(): NewHnsw | undefined {
   }
 }
 
-/** What an index was made of. */
+/** Parts of an index. */
 export interface IndexState {
   readonly method: string;
   /** The first so many fragments are in it. */
@@ -47,7 +47,7 @@ export interface IndexState {
   readonly receipt: string;
 }
 
-/** What the thread that builds is told. */
+/** Message to the thread that builds. */
 export interface BuildJob {
   readonly vectorsFile: string;
   readonly indexFile: string;
@@ -61,7 +61,7 @@ export function stateFile(indexFile: string): string {
   return `${indexFile}.json`;
 }
 
-/** What is known of the index in a file; undefined when there is none that can be used. */
+/** Header of the index in a file; undefined when there is none that can be used. */
 export function readState(indexFile: string, method: string): IndexState | undefined {
   if (!existsSync(stateFile(indexFile))) return undefined;
   try {
@@ -83,7 +83,7 @@ export interface Candidates {
   readonly from: number;
 }
 
-/** What the index of a process is made of. */
+/** Parts of the index of a process. */
 export interface IndexParts {
   readonly vectorsFile: string;
   readonly indexFile: string;
@@ -98,7 +98,7 @@ export interface IndexParts {
   readonly log: Pick<Log, 'info' | 'warn'>;
 }
 
-/** How often a process looks for a newer index (ms). */
+/** Interval at which a process looks for a newer index (ms). */
 const lookMs = 1_000;
 
 /** The index is built again when so much more than it has is there. */

@@ -85,7 +85,7 @@ function markActive(): Uint8Array {
   return bits;
 }
 
-/** Whether a text has only characters that stay as they are beside any others of their kind. */
+/** True if a text has only characters that stay as they are beside any others of their kind. */
 function isInert(text: string): boolean {
   for (let at = 0; at < text.length; at += 1) {
     const code = text.codePointAt(at) ?? 0;

@@ -6,7 +6,7 @@ import type { OpenApiDocument } from '../contract/schema/document.js';
 import { contains, parseNetwork, unmapped } from '../system/network.js';
 import { how } from './how.js';
 
-/** How the door's address is known. */
+/** Source of the door's address. */
 export interface DoorAddress {
   /** The origin that the operator named; null: the request's own. */
   readonly publicUrl: string | null;
@@ -19,7 +19,7 @@ export interface DoorAddress {
 /** A host as it may stand in a URL, with its port. */
 const plainHost = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/;
 
-/** What a field of proxies says: the nearest client's, which is the first. */
+/** Value of a field of proxies: the nearest client's, which is the first. */
 function first(value: string): string {
   return (value.split(',')[0] ?? '').trim();
 }

@@ -7,13 +7,13 @@ import { warningField } from './answers.js';
 import type { Previews } from './previews.js';
 import { accept, timeText, type Accepted, type SealFragment } from './submit.js';
 
-/** What previews are made of. */
+/** Parts of previews. */
 export interface PreviewParts {
   readonly sealFragment: SealFragment;
   readonly previews: Previews;
 }
 
-/** What a preview and its confirmation must not be kept by. */
+/** Header fields against caching of a preview and its confirmation. */
 export const noStore = { 'cache-control': 'no-store' };
 
 /** The fields that confirm without the cache: those that are not empty. */

@@ -4,7 +4,7 @@ import type { Previews as NativePreviews } from '../native/index.js';
 import type { Clock } from '../system/clock.js';
 import { canonicalJson } from './verify.js';
 
-/** How long a preview waits (ms). */
+/** Lifetime of a preview (ms). */
 export const previewMs = 30 * 60_000;
 
 /** A preview that is there. */

@@ -1,4 +1,4 @@
-/** What exploration may show of a stored fragment: the one place where its content becomes public. */
+/** Public form of a stored fragment: the one place where its content becomes public. */
 import type { FragmentCard } from '../contract/exploration.js';
 import { findFragment } from '../store/fragments.js';
 import { findWithheld } from '../store/notices.js';

@@ -17,7 +17,7 @@ export function receiptId(bytes: Uint8Array): string {
   return `fr_${digits}`;
 }
 
-/** Whether a text has the form of a receipt id. */
+/** True if a text has the form of a receipt id. */
 export function isReceiptId(text: string): boolean {
   return form.test(text);
 }

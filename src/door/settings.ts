@@ -2,7 +2,7 @@
 import type { Settings } from '../system/settings.js';
 import { perMinute } from '../system/settingValues.js';
 
-/** How often an address may send and explore fragments. */
+/** Fragments that an address may send, and explorations. */
 export const doorSettings = {
   /** Fragments, confirmations and harvests a minute, by address; 0: no limit. */
   doorSubmissionsPerMinute: perMinute(

@@ -30,7 +30,7 @@ export type SealFragment = (
   receivedAt: string,
 ) => SealedFragment;
 
-/** What storing fragments needs. */
+/** Dependencies of storing fragments. */
 export interface SubmitParts {
   readonly store: Store;
   readonly clock: Pick<Clock, 'wallMs'>;
@@ -44,7 +44,7 @@ export type GivenFragment = { readonly [Field in keyof Fragment]?: string | null
 export interface Accepted {
   readonly fragment: Fragment;
   readonly digests: Omit<FragmentDigests, 'stored_envelope_sha256'>;
-  /** Whether the kind was one of the eight, or none. */
+  /** True if the kind was one of the eight, or none. */
   readonly knownKind: boolean;
   readonly probe: boolean;
 }
@@ -63,7 +63,7 @@ export type Received =
   /** The original's receipt; `replayed`: by the idempotency key, not by what it says. */
   | { readonly kind: 'duplicate'; readonly receipt: Receipt; readonly replayed: boolean };
 
-/** What a submission came to. */
+/** Outcome of a submission. */
 export type Submitted =
   | Received
   /** The idempotency key came with other content before. */
@@ -148,7 +148,7 @@ async function duplicateOf(store: Store, receipt: string, replayed: boolean): Pr
   return { kind: 'duplicate', receipt: await readBack(store, receipt), replayed };
 }
 
-/** What the key says; undefined when it is new, or there is none. */
+/** The submission that the key names; undefined when it is new, or there is none. */
 async function byKey(store: Store, candidate: Candidate): Promise<Submitted | undefined> {
   if (candidate.key === undefined) return undefined;
   const found = await findBinding(store, candidate.key);
@@ -159,7 +159,7 @@ async function byKey(store: Store, candidate: Candidate): Promise<Submitted | un
 }
 
 /**
- * What a key got before, and the `canonical_payload_sha256` that came with it; undefined when the key is new.
+ * Earlier receipt of a key, with its `canonical_payload_sha256`; undefined when the key is new.
  */
 export async function replay(
   store: Store,

@@ -165,7 +165,7 @@ export const decomposeFrom =
   '1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 ' +
   '1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 ' +
   '1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1';
-/** What belongs to each of them: hexadecimal code points joined by `-`. */
+/** Members of each: hexadecimal code points joined by `-`. */
 export const decomposeTo =
   '20 20-308 61 20-304 32 33 20-301 3bc 20-327 31 6f 31-2044-34 31-2044-32 33-2044-34 41-300 41-301 ' +
   '41-302 41-303 41-308 41-30a 43-327 45-300 45-301 45-302 45-308 49-300 49-301 49-302 49-308 4e-303 ' +
@@ -569,7 +569,7 @@ export const composeFrom =
   '3 3 2 n 2 b 1 1 1 1 3 1 3 1 7 1 3 1 3 1 z 1 1 1 1d 1 1 1 7 1 1 1 2n3 2 2 2 2 2 2 2 2 2 2 2 3 2 2 7 ' +
   '1 2 1 2 1 2 1 2 1 n a e 2 2 2 2 2 2 2 2 2 2 2 3 2 2 7 1 2 1 2 1 2 1 2 1 n 3 1 1 1 4 1617 r 246 2 f ' +
   '3n 1 f0 1 1j 2 9 3 1g 2 1 6r 1 2 70 1 ot e7d 1 1 1 1 1 1 1 2f4 1 1';
-/** What belongs to each of them: hexadecimal code points joined by `-`. */
+/** Members of each: hexadecimal code points joined by `-`. */
 export const composeTo =
   '41-300 41-301 41-302 41-303 41-308 41-30a 43-327 45-300 45-301 45-302 45-308 49-300 49-301 49-302 ' +
   '49-308 4e-303 4f-300 4f-301 4f-302 4f-303 4f-308 55-300 55-301 55-302 55-308 59-301 61-300 61-301 ' +
@@ -686,7 +686,7 @@ export const foldFrom =
   '1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 gw1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 ' +
   '1t 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 o5k 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 ' +
   '1 1 1 1 1 1 1 1 1 1 1';
-/** What belongs to each of them: hexadecimal code points joined by `-`. */
+/** Members of each: hexadecimal code points joined by `-`. */
 export const foldTo =
   '61 62 63 64 65 66 67 68 69 6a 6b 6c 6d 6e 6f 70 71 72 73 74 75 76 77 78 79 7a 3bc e0 e1 e2 e3 e4 e5 ' +
   'e6 e7 e8 e9 ea eb ec ed ee ef f0 f1 f2 f3 f4 f5 f6 f8 f9 fa fb fc fd fe 73-73 101 103 105 107 109 ' +

@@ -18,7 +18,7 @@ export interface WrittenVectors {
   readonly reset: () => void;
 }
 
-/** What following is made of. */
+/** Parts of following. */
 export interface FollowerParts {
   readonly store: Store;
   readonly vectors: WrittenVectors;
@@ -31,13 +31,13 @@ export interface FollowerParts {
   readonly onRound: (count: number) => void;
 }
 
-/** How often the log is looked at (ms): what was stored is explored within a second. */
+/** Interval at which the log is looked at (ms): what was stored is explored within a second. */
 const lookMs = 250;
 
 /** Entries read in one step; between two steps requests get their turn. */
 const stepEntries = 100;
 
-/** How often a long round says how far it is (ms). */
+/** Interval at which a long round says how far it is (ms). */
 const progressMs = 2_000;
 
 /** The writer, or one that waits to be it. */
@@ -68,7 +68,7 @@ function kindNumber(kind: string): number {
   return number < 0 ? kinds.length : number;
 }
 
-/** What an entry of the log brings to the file. */
+/** Record that an entry of the log adds to the file. */
 type Explored =
   | { readonly entry: 'fragment'; readonly fragment: Omit<ExploredFragment, 'vector'>; readonly text: string }
   /** Probes are out of exploration. */
@@ -113,7 +113,7 @@ async function fits({ store, vectors }: FollowerParts): Promise<boolean> {
   return entry?.position === position && decodeReceipt(entry.value) === lastReceipt;
 }
 
-/** What the writer does first: cuts off what a power cut left wrong, begins anew where the log is another. */
+/** First step of the writer: it cuts off a damaged end, and begins again where the log is another. */
 async function begin(parts: FollowerParts): Promise<boolean> {
   const { vectors, log } = parts;
   const cut = vectors.verify();

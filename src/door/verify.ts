@@ -8,7 +8,7 @@ import type { CryptographicVerification, Fragment } from '../contract/fragment.j
 import { comparable } from './comparable.js';
 import { unicodeVersion } from './unicodeTables.js';
 
-/** What is read back. */
+/** Values read back. */
 export interface Readback {
   /** The receipt's id that was asked for. */
   readonly receipt: string;

@@ -78,7 +78,7 @@ function sealed(
   return { receipt, verification: withOwn(verification, members, envelope), withheld: true };
 }
 
-/** What of the envelope stands in the answer beside it must be the envelope's. */
+/** Members that the answer repeats must be the envelope's. */
 function withOwn(
   verification: CryptographicVerification,
   members: Members,

@@ -39,7 +39,7 @@ export class BodyBuffer {
     return this.length;
   }
 
-  /** What was received; a view, not a copy. */
+  /** Bytes received; a view, not a copy. */
   bytes(): Uint8Array {
     return this.memory.subarray(0, this.length);
   }

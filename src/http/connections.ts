@@ -10,17 +10,17 @@ import type { Log } from '../system/log.js';
 import { single, type Metric } from '../system/metrics.js';
 import type { HttpResponse, TemplatedApp } from './uws.js';
 
-/** What bounds connections. */
+/** Bounds of connections. */
 export interface ConnectionBounds {
   /** Connections of this worker. */
   readonly most: number;
   /** Workers that share the port, and with it the connections of an address. */
   readonly workers: number;
-  /** Whether an address is a proxy's, which stands for many clients. */
+  /** True if an address is a proxy's, which stands for many clients. */
   readonly isProxy: (address: Uint8Array) => boolean;
 }
 
-/** Which share of all connections one address may have. */
+/** Share of all connections that one address may have. */
 const addressShare = 8;
 
 /** Descriptors that connections leave to files, the store and other parts. */
@@ -29,7 +29,7 @@ const otherDescriptors = 256;
 /** Connections in the kernel's state ESTABLISHED, as its table writes it. */
 const established = '01';
 
-/** How many descriptors this process may have; Infinity where the system does not tell. */
+/** Number of descriptors this process may have; Infinity where the system does not tell. */
 export function descriptorLimit(
   read: () => string = () => readFileSync('/proc/self/limits', 'utf8'),
 ): number {

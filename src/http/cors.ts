@@ -1,10 +1,10 @@
 /** Cross-origin requests (Fetch standard): public endpoints, without credentials. */
 import type { Answer } from '../contract/exchange.js';
 
-/** What a page may send besides the safelisted header fields. */
+/** Header fields that a page may send besides the safelisted ones. */
 const allowedHeaders = 'Content-Type, X-API-Key, X-Request-Id, X-Claim-Token, Idempotency-Key';
 
-/** What a page may read besides the safelisted header fields. */
+/** Header fields that a page may read besides the safelisted ones. */
 const exposedHeaders =
   'X-Request-Id, Server-Timing, RateLimit, RateLimit-Policy, Retry-After, Idempotent-Replayed';
 

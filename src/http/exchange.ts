@@ -27,15 +27,15 @@ import { StoreUnavailable } from '../store/store.js';
 
 /** Times and amounts that bound a connection. */
 export interface ConnectionLimits {
-  /** How long a body may take to bring {@link bodyWindowBytes} more (ms). */
+  /** Time limit for {@link bodyWindowBytes} more of a body (ms). */
   readonly bodyWindowMs: number;
   readonly bodyWindowBytes: number;
-  /** How long a client may take to take {@link sendWindowBytes} of an answer, while something waits (ms). */
+  /** Time limit for a client to take {@link sendWindowBytes} of an answer, while something waits (ms). */
   readonly sendWindowMs: number;
   readonly sendWindowBytes: number;
 }
 
-/** What all exchanges of one server share. */
+/** State that all exchanges of one server share. */
 export interface ServerState {
   readonly clock: Clock;
   readonly log: Log;
@@ -52,7 +52,7 @@ export interface ServerState {
   readonly sending: Set<Exchange>;
   /** Requests not yet answered in full. */
   inFlight: number;
-  /** Whether the server takes no new connections and ends those it has. */
+  /** True if the server takes no new connections and ends those it has. */
   draining: boolean;
 }
 
@@ -61,7 +61,7 @@ export interface MountedRoute extends ServedRoute {
   readonly meter: RouteMeter;
   /** Names of the path's parameters in order. */
   readonly parameters: readonly string[];
-  /** Whether this is HEAD on a GET route. */
+  /** True if this is HEAD on a GET route. */
   readonly head: boolean;
   /** Header lines that every answer of the route carries, as they follow another line's value. */
   readonly lines: string;
@@ -88,7 +88,7 @@ export class Exchange implements RouteRequest {
 
   private readonly startedMs: number;
   private readonly crossOrigin: boolean;
-  /** Whether the body is chunked: what follows its end is never read as another request. */
+  /** True if the body is chunked: what follows its end is never read as another request. */
   private readonly chunked: boolean;
   /** Whether the answer to a chunked request was put off. */
   private deferred = false;
@@ -108,16 +108,16 @@ export class Exchange implements RouteRequest {
   private windowBytes = 0;
   private status = 0;
   private bytesOut = 0;
-  /** What of a large answer the client has not taken, and the answer's offset it begins at. */
+  /** Rest of a large answer that the client has not taken, and its offset in the answer. */
   private unsent: Uint8Array = noBytes;
   private unsentFrom = 0;
   /** Whether a handler that gave up control may still read the body. */
   private handling = false;
-  /** What access decided; undefined where it has nothing to decide, or has not yet. */
+  /** Decision of access; undefined where it has nothing to decide, or has not yet. */
   private admission: Admission | undefined;
   /** Whether access still decides. */
   private admitting = false;
-  /** What waits for access to decide. */
+  /** Work that waits for the decision of access. */
   private next: (() => void) | undefined;
   /** Ends when the connection goes; made when it is asked for. */
   private abortion: AbortController | undefined;
@@ -197,7 +197,7 @@ export class Exchange implements RouteRequest {
     else this.whenAdmitted(() => this.handle());
   }
 
-  /** Whether the request goes on: its sender may call, or a store is asked while the body comes. */
+  /** True if the request goes on: its sender may call, or a store is asked while the body comes. */
   private admit(admission: Admission | Promise<Admission>, request: HttpRequest): boolean {
     if (admission instanceof Promise) {
       this.waitForAdmission(admission);

@@ -24,7 +24,7 @@ export function createRequestIds(randomness: Randomness): RequestIds {
   };
 }
 
-/** Whether a client's `X-Request-Id` is kept: 1 to 64 of `A-Z a-z 0-9 . _ -`. */
+/** True if a client's `X-Request-Id` is kept: 1 to 64 of `A-Z a-z 0-9 . _ -`. */
 export function isAcceptableRequestId(id: string): boolean {
   return acceptable.test(id);
 }

@@ -4,10 +4,10 @@
  * has the memory of the others, and all without a key leave half of it to those with one.
  */
 
-/** Who holds memory: the network of a caller without a key; undefined: one with a key. */
+/** Holder of memory: the network of a caller without a key; undefined: one with a key. */
 export type Holder = string | undefined;
 
-/** How much one network without a key may hold (bytes); more only as the one piece that it holds. */
+/** Most bytes that one network without a key may hold; more only as the one piece that it holds. */
 export const networkBytes = 64 * 1024 * 1024;
 
 /** The network of an address, as memory is shared: a /24 (IPv4), or a /48 (IPv6). */
@@ -43,7 +43,7 @@ export class MemoryBudget {
     return this.held + bytes > this.limit ? 'all' : undefined;
   }
 
-  /** Whether so much is held, with a body that is announced, that its sender must be looked at. */
+  /** True if so much is held, with a body that is announced, that its sender must be looked at. */
   isTight(announced: number): boolean {
     return this.held + announced > Math.min(this.perNetwork, this.limit / 2);
   }

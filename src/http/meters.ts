@@ -24,7 +24,7 @@ function bucketOf(elapsedMs: number): number {
   return from;
 }
 
-/** What happened on one route. */
+/** Counts of one route. */
 export class RouteMeter {
   /** Answers by the status's first digit. */
   readonly statuses = new Float64Array(6);

@@ -3,7 +3,7 @@
 /** Names to values, without a prototype, so that no name is special. */
 export type Parameters = Readonly<Record<string, string>>;
 
-/** What a request without parameters has. */
+/** Parameters of a request without any. */
 export const noParameters: Parameters = Object.freeze(Object.create(null) as Record<string, string>);
 
 const escape = /%([0-9A-Fa-f]{2})/g;

@@ -72,11 +72,11 @@ function readInput(
   return checkBytesOffLoop(schema, request.retain(), parts);
 }
 
-/** What the pipeline asks of other parts before a handler runs. */
+/** Checks of other parts that the pipeline runs before a handler. */
 export interface PipelineParts extends BodyParts {
-  /** Who may call, and how often. */
+  /** Access and limits. */
   readonly access: Pick<Access, 'keyed' | 'limited'>;
-  /** Whether so little of the disk is left that nothing of strangers is stored. */
+  /** True if so little of the disk is left that nothing of strangers is stored. */
   readonly isStorageReserved?: () => boolean;
   /** Makes the pages that people get for a refusal. */
   readonly page?: PageMaker;

@@ -1,4 +1,4 @@
-/** What http serves: a route of the contract with its handler and the checks of its body (RFC 9110). */
+/** A served route: a route of the contract with its handler and the checks of its body (RFC 9110). */
 import type { Head } from '../access/address.js';
 import type { Admission } from '../access/admission.js';
 import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
@@ -10,17 +10,17 @@ export interface Route {
   readonly method: 'GET' | 'POST';
   /** Path template with `{name}` segments. */
   readonly path: string;
-  /** Whether requests have a body; elsewhere one is read and dropped. */
+  /** True if requests have a body; elsewhere one is read and dropped. */
   readonly body: boolean;
   /** Largest body in bytes. */
   readonly bodyLimit: number;
   /** Largest answer to a caller without a key (bytes); Infinity: any. */
   readonly keylessAnswerLimit: number;
-  /** Whether scripts of other origins may call it (Fetch standard). */
+  /** True if scripts of other origins may call it (Fetch standard). */
   readonly cors: boolean;
-  /** Whether a GET changes something: HEAD and prefetches must then not. */
+  /** True if a GET changes something: HEAD and prefetches must then not. */
   readonly acts: boolean;
-  /** Whether answers carry `Server-Timing`. */
+  /** True if answers carry `Server-Timing`. */
   readonly timed: boolean;
   /** Request header fields that the handler reads, in lower case. */
   readonly headers: readonly string[];

@@ -32,13 +32,13 @@ export interface ServerLimits extends ConnectionLimits {
   readonly answerBytes: number;
   /** Either memory's part for each network of callers without a key (bytes). */
   readonly networkBytes: number;
-  /** How often slow connections are looked for (ms). */
+  /** Interval at which slow connections are looked for (ms). */
   readonly sweepMs: number;
   /** Connections of this worker; fewer where the process may not have as many descriptors. */
   readonly maxConnections: number;
   /** Workers that share the port. */
   readonly workers: number;
-  /** How often answers of 501 and above are logged, together (ms). */
+  /** Interval at which answers of 501 and above are logged, together (ms). */
   readonly reportMs: number;
 }
 
@@ -79,7 +79,7 @@ export function workerLimits(maxConnections: number): RateLimit[] {
   ];
 }
 
-/** What a server is made of. */
+/** Parts of a server. */
 export interface ServerParts {
   readonly routes: readonly ServedRoute[];
   /** Routes with a port of their own; they are served only where {@link Server.listen} is told one. */
@@ -222,7 +222,7 @@ function reportFailures({ failures, log }: ServerState): void {
   failures.clear();
 }
 
-/** How often a drain looks whether all is answered (ms). */
+/** Interval at which a drain looks whether all is answered (ms). */
 const drainLookMs = 20;
 
 /** Waits until nothing is in flight at two looks in a row, so that a request on its way is still answered. */
@@ -343,7 +343,7 @@ function mountPlace(
   });
 }
 
-/** What uWebSockets.js calls for each request of a route. */
+/** Callback of uWebSockets.js for each request of a route. */
 function serve(state: ServerState, mounted: MountedRoute): (res: HttpResponse, req: HttpRequest) => void {
   return (response, request) => new Exchange(state, mounted, response, request).begin(request);
 }

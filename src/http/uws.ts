@@ -23,7 +23,7 @@ function cLibrary(): string {
   return process.platform === 'linux' ? 'a C library other than glibc (musl?)' : process.platform;
 }
 
-/** What Fusegate runs on. */
+/** Runtime of Fusegate. */
 const supported =
   'Node 20, or Node 22 or newer, on Linux with glibc (Node 24 and newer: glibc 2.38) or on macOS, ' +
   'x64 or arm64';

@@ -36,7 +36,7 @@ function callerRates(name: string, whose: string, limits: TierLimits): RateLimit
   ];
 }
 
-/** What the limits of routes by address count. */
+/** Subjects of the limits of routes by address. */
 const routeUnits: Readonly<Record<RouteLimit, string>> = {
   audits: 'audits a minute and address',
   leads: 'leads and delivery interests a minute and address',

@@ -6,7 +6,7 @@ import type { OpenApiDocument } from '../contract/schema/document.js';
 import { deliveryCatalogue } from '../outreach/catalogue.js';
 import { auditStacksResponse } from '../text/stacks.js';
 
-/** What the document's examples show that other parts say. */
+/** Sentences of other parts that the document's examples show. */
 export const gatewaySays = { auditStacks: auditStacksResponse, deliveryModels: deliveryCatalogue };
 
 /** The document of the gateway, as this server says it. */

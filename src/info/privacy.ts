@@ -3,7 +3,7 @@ import { jsonAnswer } from '../contract/answer.js';
 import type { Handler } from '../contract/exchange.js';
 import type { PrivacyResponse, StoredData } from '../contract/info.js';
 
-/** What a log line about a request holds. */
+/** Members of a log line about a request. */
 const requestLog: StoredData = {
   what:
     'Route, status, sizes, duration and request id of requests that ended in a fault of ours (5xx); ' +

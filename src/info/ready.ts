@@ -62,7 +62,7 @@ export function nativeModuleCheck(nativeVersion: () => string, expected: string)
   return { name: 'native_module', run };
 }
 
-/** What readiness is looked at with. */
+/** Dependencies of readiness. */
 export interface ReadyParts {
   readonly checks: readonly ReadinessCheck[];
   /** Further sentences for the operator. */
@@ -74,7 +74,7 @@ export interface ReadyParts {
 /** For how long an outcome is reported again (ms): a look costs a synced write. */
 const freshMs = 1_000;
 
-/** How long a request waits for the look that is under way (ms). */
+/** Time that a request waits for the look that is under way (ms). */
 const answerMs = 250;
 
 /** For how long the last outcome stands in for a look that takes its time (ms): a busy disk is no failure. */
@@ -97,7 +97,7 @@ class Looks {
 
   constructor(private readonly parts: ReadyParts) {}
 
-  /** What is known within {@link answerMs}. */
+  /** The state that is known within {@link answerMs}. */
   async outcome(): Promise<ReadyResponse> {
     const { clock, checks } = this.parts;
     if (this.last !== undefined && clock.monotonicMs() - this.last.atMs < freshMs) return this.last.body;

@@ -7,7 +7,7 @@ import { open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import type { Clock } from '../system/clock.js';
 import { fileSha256 } from './modelFolder.js';
 
-/** What downloads are made with. */
+/** Dependencies of downloads. */
 export interface DownloadParts {
   readonly fetch: typeof fetch;
   readonly clock: Pick<Clock, 'after' | 'sleep'>;
@@ -15,7 +15,7 @@ export interface DownloadParts {
   readonly onProgress: (bytes: number, total: number) => void;
 }
 
-/** What became of a download. */
+/** Outcome of a download. */
 export type Downloaded =
   | { readonly kind: 'done'; readonly commit: string | undefined }
   /** There is no such file. */
@@ -23,13 +23,13 @@ export type Downloaded =
   /** `reason` is a sentence; what was received is kept unless it is wrong. */
   | { readonly kind: 'failed'; readonly reason: string };
 
-/** What an attempt came to besides: the connection was cut, or the server was busy. */
+/** Outcome of an attempt besides: the connection was cut, or the server was busy. */
 type Attempted = Downloaded | { readonly kind: 'again'; readonly reason: string };
 
 const ATTEMPTS = 5;
 const firstPauseMs = 500;
 
-/** How long a server may send nothing (ms). */
+/** Time that a server may send nothing (ms). */
 const silenceMs = 30_000;
 
 const MOST_REDIRECTS = 5;
@@ -68,7 +68,7 @@ function reason(error: unknown): string {
   return cause instanceof Error ? cause.message : String(cause);
 }
 
-/** What was received of a file: its length, and the ETag that says whether the server still has that one. */
+/** Received part of a file: its length, and the ETag by which the server still knows it. */
 async function received(part: string): Promise<{ readonly bytes: number; readonly etag: string }> {
   try {
     return { bytes: (await stat(part)).size, etag: await readFile(`${part}.etag`, 'utf8') };
@@ -115,7 +115,7 @@ async function write(
   return bytes;
 }
 
-/** Whether a status may be another one soon. */
+/** True if a status may be another one soon. */
 function passes(status: number): boolean {
   return status === 408 || status === 429 || status >= 500;
 }
@@ -188,7 +188,7 @@ async function take(
 }
 
 /**
- * What is wrong with a file by its hub's ETag, if anything: the SHA-256 of a large file (Git LFS), the SHA-1
+ * Fault of a file by its hub's ETag, if any: the SHA-256 of a large file (Git LFS), the SHA-1
  * of a Git blob of any other.
  */
 async function wrongDigest(path: string, etag: string | null): Promise<string | undefined> {

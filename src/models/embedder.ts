@@ -1,12 +1,12 @@
 /**
- * What turns texts into vectors, as the rest of Fusegate sees it: the installed models, and one call. The
+ * Texts to vectors, as the rest of Fusegate sees it: the installed models, and one call. The
  * same text gets the same vector in any company.
  */
 
-/** How the vectors of a text's tokens become one. */
+/** Pooling: the rule that makes the vectors of a text's tokens one. */
 export const poolings = ['mean', 'cls'] as const;
 
-/** What runs a model: the embedder process (`onnx`), or the native module by a table (`static`). */
+/** Runtime of a model: the embedder process (`onnx`), or the native module by a table (`static`). */
 export const modelKinds = ['onnx', 'static'] as const;
 
 /** A model whose files were found whole. */
@@ -24,9 +24,9 @@ export interface InstalledModel {
   readonly pooling: (typeof poolings)[number];
   /** Tokens that it reads of a text, special ones included. */
   readonly maxTokens: number;
-  /** What is put before a query; the caller puts it there. */
+  /** Prefix of a query; the caller adds it. */
   readonly queryPrefix: string;
-  /** What is put before a document; the caller puts it there. */
+  /** Prefix of a document; the caller adds it. */
   readonly documentPrefix: string;
   /** SPDX identifier, or what its makers say. */
   readonly license: string;
@@ -42,7 +42,7 @@ export interface InstalledModel {
 
 /** Vectors of some of a call's texts. */
 export interface SomeVectors {
-  /** Which texts, by their places in the call, ascending. */
+  /** The texts, by their places in the call, ascending. */
   readonly places: readonly number[];
   /** Unit vectors one behind the other, `dimension` numbers for each place. */
   readonly vectors: Float32Array;
@@ -50,13 +50,13 @@ export interface SomeVectors {
   readonly truncated: readonly boolean[];
 }
 
-/** What became of a call. */
+/** Outcome of a call. */
 export type Embedded =
   | {
       readonly kind: 'vectors';
       /** Unit vectors one behind the other, `dimension` numbers for each text. */
       readonly vectors: Float32Array;
-      /** Whether a text was longer than the model reads. */
+      /** True if a text was longer than the model reads. */
       readonly truncated: readonly boolean[];
     }
   /** Too many texts wait, or more than can be done by the deadline; nothing was begun. */

@@ -1,12 +1,12 @@
 /**
- * What the embedder process does: one text after the other, each by itself. Models are loaded when their
+ * Loop of the embedder process: one text after the other, each by itself. Models are loaded when their
  * first text comes, and stay.
  */
 import type { InstalledModel } from './embedder.js';
 import type { FromEmbedder, ToEmbedder } from './messages.js';
 import type { SessionResult } from './session.js';
 
-/** What it is made of. */
+/** Parts of it. */
 export interface EmbedderLoopParts {
   /** Loads a model with so many threads. */
   readonly openSession: (model: InstalledModel, threads: number) => Promise<SessionResult>;

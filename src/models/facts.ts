@@ -1,5 +1,5 @@
 /**
- * What a sentence-transformers folder says of its model: `config.json`, `1_Pooling/config.json`,
+ * Facts of a model in a sentence-transformers folder: `config.json`, `1_Pooling/config.json`,
  * `sentence_bert_config.json`, `modules.json`, `config_sentence_transformers.json`.
  */
 import type { InstalledModel } from './embedder.js';
@@ -16,7 +16,7 @@ export const factFiles = [
 /** The texts of those that are there. */
 export type FactTexts = Partial<Record<(typeof factFiles)[number], string>>;
 
-/** What must be known of a model to run it. */
+/** Facts that running a model needs. */
 export interface ModelFacts {
   readonly dimension: number;
   readonly pooling: InstalledModel['pooling'];
@@ -25,7 +25,7 @@ export interface ModelFacts {
   readonly document_prefix: string;
 }
 
-/** What the operator says instead. */
+/** Words of the operator in its place. */
 export interface GivenFacts {
   readonly pooling?: InstalledModel['pooling'] | undefined;
   readonly maxTokens?: number | undefined;

@@ -23,7 +23,7 @@ import { sourceOf, type ModelSource } from './source.js';
 /** Shows how far a pass is, in a unit. */
 export type ShowPass = (pass: string, count: number, about: number, unit: string) => void;
 
-/** What the operator says of a model. */
+/** Settings of the operator for a model. */
 export interface InstallOptions extends GivenFacts {
   readonly id?: string | undefined;
   readonly license?: string | undefined;
@@ -32,7 +32,7 @@ export interface InstallOptions extends GivenFacts {
   readonly revision?: string | undefined;
 }
 
-/** What installing is made with. */
+/** Dependencies of installing. */
 export interface InstallParts {
   /** The folder of installed models; made when it is not there. */
   readonly folder: string;
@@ -51,7 +51,7 @@ export interface InstallParts {
 interface Wrong {
   /** Sentences. */
   readonly wrong: string;
-  /** What was received so far is of use to the next run. */
+  /** The next run uses the part received so far. */
   readonly resumable?: boolean;
 }
 
@@ -244,7 +244,7 @@ async function anyReceived({ waiting, made }: Arrival): Promise<boolean> {
   return parts.length > 0 || (await readdir(made)).length > 0;
 }
 
-/** What keeps a model from being installed under an id, if anything. */
+/** The obstacle to installing a model under an id, if there is one. */
 async function taken(id: string, { folder, shipped }: InstallParts): Promise<string | undefined> {
   if (!isModelId(id)) return `${id} cannot be a model’s id. Name another: --id.`;
   if (shipped.includes(id)) return `${id} ships with Fusegate.`;

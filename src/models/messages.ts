@@ -1,5 +1,5 @@
 /**
- * What processes tell each other about texts and vectors: workers ask their parent, which keeps the queue,
+ * Messages between processes about texts and vectors: workers ask their parent, which keeps the queue,
  * and the parent gives the embedder process one text after the other.
  */
 import type { Metric } from '../system/metrics.js';
@@ -43,7 +43,7 @@ export type FromEmbedder =
       readonly job: number;
       readonly vector: Float32Array;
       readonly truncated: boolean;
-      /** How long the text took. */
+      /** Time that the text took. */
       readonly seconds: number;
     }
   /** The model cannot be run; `reason`: sentences for the log. */

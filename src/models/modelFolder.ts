@@ -19,7 +19,7 @@ export interface ModelFile {
   readonly sha256: string;
 }
 
-/** What a `fusegate.json` says. */
+/** Contents of a `fusegate.json`. */
 export interface ModelManifest {
   readonly id: string;
   readonly kind: InstalledModel['kind'];
@@ -47,7 +47,7 @@ const MOST_MANIFEST_BYTES = 1 << 20;
 /** Names that are file names everywhere and need no escape in a URL. */
 const namePattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
 
-/** Whether a text can be a model's id. The folder of the models that ship also holds `scripts`. */
+/** True if a text can be a model's id. The folder of the models that ship also holds `scripts`. */
 export function isModelId(text: string): boolean {
   return namePattern.test(text) && text !== 'scripts';
 }
@@ -122,7 +122,7 @@ function reason(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : String(error);
 }
 
-/** What is wrong with a file, if anything. */
+/** The fault of a file, if there is one. */
 async function wrongFile(path: string, expected: ModelFile, onBytes?: (bytes: number) => void) {
   try {
     const { size } = await stat(path);
@@ -205,7 +205,7 @@ export interface RefusedModel {
   readonly wrong: string;
 }
 
-/** What was found in folders of models. */
+/** Models found in folders. */
 export interface FoundModels {
   readonly models: readonly InstalledModel[];
   readonly refused: readonly RefusedModel[];

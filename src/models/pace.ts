@@ -1,4 +1,4 @@
-/** How long a model takes for a text, as measured on this machine: a mean over the last texts. */
+/** Time of a model for a text, as measured on this machine: a mean over the last texts. */
 import type { InstalledModel } from './embedder.js';
 
 /** Texts over which the mean runs: the lengths of a call's texts differ, the machine's load changes. */
@@ -19,7 +19,7 @@ export class Pace {
     mean.ms += (ms - mean.ms) / mean.texts;
   }
 
-  /** Whether a text of the model was measured. */
+  /** True once a text of the model was measured. */
   isKnown({ digest }: InstalledModel): boolean {
     return this.means.has(digest);
   }

@@ -15,12 +15,12 @@ export interface TextJob {
   readonly text: Uint8Array;
 }
 
-/** What a queue is made of. */
+/** Parts of a queue. */
 export interface QueueParts {
   readonly clock: Clock;
   /** Texts that may wait; a call that finds none waiting is taken whatever its size. */
   readonly mostTexts: number;
-  /** How long after its arrival a call's last text must have been done. */
+  /** Time that after its arrival a call's last text must have been done. */
   readonly deadlineMs: number;
   /** Gives a text to the embedder, which says {@link EmbedQueue.done} or {@link EmbedQueue.failed} of it. */
   readonly send: (job: TextJob) => void;
@@ -65,7 +65,7 @@ export class EmbedQueue {
 
   constructor(private readonly parts: QueueParts) {}
 
-  /** Whether any call waits. */
+  /** True if any call waits. */
   get busy(): boolean {
     return this.calls.size > 0;
   }
@@ -136,7 +136,7 @@ export class EmbedQueue {
     this.running.clear();
   }
 
-  /** How long the queue is, and what came of the texts. */
+  /** Length of the queue, and outcomes of the texts. */
   metrics(): Metric[] {
     const { texts, seconds } = this.counts;
     const outcomes = (['full', 'late', 'failed', 'cancelled'] as const).map((outcome) => ({
@@ -164,7 +164,7 @@ export class EmbedQueue {
     return this.pace.isKnown(model) && !this.canBeDone(texts * this.pace.msPerText(model));
   }
 
-  /** Whether a call that takes so long can be done by its deadline, those that wait being done by theirs. */
+  /** True if a call that takes so long can be done by its deadline, those that wait being done by theirs. */
   private canBeDone(ms: number): boolean {
     const { clock, deadlineMs } = this.parts;
     return canBeDone(this.calls, ms, (call) => this.msLeft(call), clock.monotonicMs(), deadlineMs);
@@ -226,7 +226,7 @@ export class EmbedQueue {
   }
 }
 
-/** What is done of a call. */
+/** Finished part of a call. */
 function doneOf({ model, done, vectors, truncated }: Call): SomeVectors {
   const places = [...done].sort((one, other) => one - other);
   const some = new Float32Array(places.length * model.dimension);

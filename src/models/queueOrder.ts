@@ -1,5 +1,5 @@
 /**
- * Which call's text is next, and whether another call can be taken. Shortest remaining time first, as long as
+ * Order of the queue, and its admission. Shortest remaining time first, as long as
  * nobody's deadline is in danger; earliest deadline first from then on (Liu and Layland, 1973: the order that
  * keeps all deadlines where any order does).
  *
@@ -53,7 +53,7 @@ export function nextCall<Call extends WaitingCall>(
 }
 
 /**
- * Whether a new call that takes `ms` can be done by its deadline when all that can keep theirs are done
+ * True if a new call that takes `ms` can be done by its deadline when all that can keep theirs are done
  * before. Where the answer is yes for each, no call is late for another's sake.
  */
 export function canBeDone<Call extends WaitingCall>(

@@ -2,7 +2,7 @@
 import { noVectors, type Embedded, type Embedder, type InstalledModel } from './embedder.js';
 import type { EmbedAnswer, EmbedQuestion } from './messages.js';
 
-/** What it is made of. */
+/** Parts of it. */
 export interface RemoteEmbedderParts {
   readonly models: readonly InstalledModel[];
   /** Sends a message to the parent; its memory may be used again when it returns. False: nobody listens. */

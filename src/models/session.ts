@@ -39,7 +39,7 @@ export interface EmbeddingSession {
   readonly close: () => Promise<void>;
 }
 
-/** How a model is run. */
+/** The runtime of a model. */
 export interface SessionParts {
   /** Threads of one text. */
   readonly threads: number;
@@ -54,7 +54,7 @@ function message(error: unknown): string {
   return text.replaceAll(/\s+/g, ' ').slice(0, 300);
 }
 
-/** What keeps a model's inputs from being fed, if anything. */
+/** The fault of a model's inputs, if there is one. */
 function wrongInputs({ inputNames, inputMetadata }: InferenceSession): string | undefined {
   const unknown = inputNames.filter((name) => !(knownInputs as readonly string[]).includes(name));
   if (unknown.length > 0) return `wants the input ${unknown.join(', ')}, which texts do not give`;
@@ -119,7 +119,7 @@ function cosine(left: Float32Array, right: Float32Array): number {
 /** Two vectors of texts of different meaning are never as near as this. */
 const SAME = 0.9999;
 
-/** What is wrong with what a model answers, if anything. */
+/** The fault of a model's output, if there is one. */
 async function selfTest(run: Run, tokenizer: SubwordTokenizer, { maxTokens }: InstalledModel) {
   const [first, other] = tried.map((text) => tokenizer.encode(Buffer.from(text)).ids) as [
     BigInt64Array,
@@ -162,7 +162,7 @@ async function openTokenizer(model: InstalledModel, parts: SessionParts) {
 }
 
 async function load(model: InstalledModel, threads: number): Promise<InferenceSession> {
-  // What goes wrong is said by those who call: the runtime's own lines would come without time and process.
+  // Callers report errors: the runtime's own lines would come without time and process.
   env.logLevel = 'fatal';
   return InferenceSession.create(join(model.folder, 'model.onnx'), {
     intraOpNumThreads: threads,

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Settings, ValuesOf } from '../system/settings.js';
 import { integer, parsePath, parseText, parseYes } from '../system/settingValues.js';
 
-/** Which models there are, and what they may use. */
+/** The models, and their limits. */
 export const modelSettings = {
   /** Absolute path of the folder of installed models; null: `models` in the data folder. */
   modelsFolder: {
@@ -41,7 +41,7 @@ export const modelSettings = {
     meaning: 'Texts that may wait for their vectors; a request that finds more waiting gets 429.',
     parse: integer(1, 100_000),
   },
-  /** How long a request's texts may take, waiting included (ms). */
+  /** Time that a request's texts may take, waiting included (ms). */
   embedDeadlineMs: {
     name: 'EMBED_DEADLINE_MS',
     type: 'whole number, 100 to 600000',

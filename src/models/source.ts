@@ -3,7 +3,7 @@ import { copyFile, stat } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { download, type Downloaded, type DownloadParts } from './download.js';
 
-/** What gives a model's files. */
+/** Source of a model's files. */
 export interface ModelSource {
   /** The model's id unless the operator names another. */
   readonly name: string;
@@ -19,7 +19,7 @@ export interface ModelSource {
   readonly license: string;
 }
 
-/** What sources are made with. */
+/** Dependencies of sources. */
 export interface SourceParts extends Pick<DownloadParts, 'fetch' | 'clock'> {
   /** The hub's address, such as `https://huggingface.co`. */
   readonly hub: string;

@@ -10,7 +10,7 @@ import type { Log } from '../system/log.js';
 import { single, type Metric } from '../system/metrics.js';
 import type { Embedded, Embedder, InstalledModel, SomeVectors } from './embedder.js';
 
-/** How long a vector is found after it was last asked for, at least (days); at most twice that. */
+/** Time that a vector is found after it was last asked for, at least (days); at most twice that. */
 export const keptDays = 30;
 
 const periodMs = keptDays * 86_400_000;
@@ -21,7 +21,7 @@ const together = 100;
 /** Vectors removed in one step. */
 const prunedTogether = 1_000;
 
-/** What it is made of. */
+/** Parts of it. */
 export interface StoredEmbeddingsParts {
   readonly store: Store;
   readonly clock: Pick<Clock, 'wallMs'>;
@@ -160,7 +160,7 @@ class StoringEmbedder implements StoredEmbedder {
   }
 }
 
-/** What is computed of no texts. */
+/** Result for no texts. */
 const nothing: Embedded = { kind: 'vectors', vectors: new Float32Array(), truncated: [] };
 
 /** The vectors that were computed, by their texts' places. */

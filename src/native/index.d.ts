@@ -180,8 +180,8 @@ export declare class PendingFuse {
   /** Answers it into `out` as `Fuser.fuse` does. Throws where vectors are missing. */
   answer(out: Uint8Array, facts: Float64Array): FuseOutcome
   /**
-   * Does what `answer` does in the thread pool, where it goes: it counts as released. `out` must have
-   * `room`.
+   * Does what `answer` does in the thread pool, where it goes: it counts as released. Where `out` lacks
+   * room the attempt has it back.
    */
   answerAsync(out: Buffer): Promise<FuseAttempt>
 }

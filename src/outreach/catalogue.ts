@@ -2,7 +2,7 @@
 import { deliveryModelIds, type DeliveryModelId, type DeliveryModelsResponse } from '../contract/delivery.js';
 import { noOperator, type ModelWords, type Operator } from './operator.js';
 
-/** What every entry says alike: a human scopes it, and no price is final. */
+/** Sentence of every entry: a human scopes it, and no price is final. */
 const byAgreement = {
   availability: 'by_agreement_scoped',
   self_service: false,

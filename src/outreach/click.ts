@@ -8,7 +8,7 @@ import type { MasterSecrets } from '../system/masterSecret.js';
 import { locationOf, type TrustedPlaces } from './destination.js';
 import { verifyClick } from './tokens.js';
 
-/** What the redirect is made of. */
+/** Parts of the redirect. */
 export interface ClickParts extends TrustedPlaces {
   readonly secrets: MasterSecrets;
   readonly clock: Pick<Clock, 'wallMs'>;
@@ -20,7 +20,7 @@ export interface ClickParts extends TrustedPlaces {
 const keptToken = 128;
 const keptDestination = 2_048;
 
-/** Whether the request says that a program makes it: a prefetch, a known robot, or no browser at all. */
+/** True if the request says that a program makes it: a prefetch, a known robot, or no browser at all. */
 function isProgram(request: RouteRequest): boolean {
   const ahead = ['sec-purpose', 'purpose', 'x-moz'].some((name) => request.header(name).includes('prefetch'));
   const agent = request.header('user-agent');

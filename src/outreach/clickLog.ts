@@ -8,7 +8,7 @@ import type { Clock, Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 import { single, type Metric } from '../system/metrics.js';
 
-/** How often what was gathered is written (ms). */
+/** Interval at which what was gathered is written (ms). */
 const flushMs = 100;
 
 /** Characters in one block, about: far below what a value may hold, however they are written. */
@@ -17,15 +17,15 @@ const blockCharacters = 1024 * 1024;
 /** Characters that may wait while the store does not answer; beyond, the oldest clicks are dropped. */
 const waitingCharacters = 16 * 1024 * 1024;
 
-/** How often a store that does not answer is tried while the process ends. */
+/** Most tries of a store that does not answer while the process ends. */
 const lastTries = 3;
 
-/** What a click log is made of. */
+/** Parts of a click log. */
 export interface ClickLogParts {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Pick<Log, 'error' | 'info'>;
-  /** Whether so little of the disk is left that clicks are counted alone. */
+  /** True if so little of the disk is left that clicks are counted alone. */
   readonly isStorageReserved?: () => boolean;
   /** Characters that may wait; {@link waitingCharacters} when not given. */
   readonly limit?: number;

@@ -13,7 +13,7 @@ export function deliveryModels(operator: Operator): () => Answer {
   return () => answer;
 }
 
-/** What happens after interest was stored: nothing that a program does. */
+/** The next step after interest was stored: no program takes it. */
 const nextStep =
   'A human reads this and replies to the address you gave. Nothing has been provisioned, billed or ' +
   'emailed.';

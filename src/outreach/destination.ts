@@ -1,6 +1,6 @@
 /** Where a click goes: never to a place that neither the operator signed nor the site trusts (WHATWG URL). */
 
-/** What a site trusts without a token. */
+/** Requests that a site trusts without a token. */
 export interface TrustedPlaces {
   /** The site's own origin, such as `https://example.com`; null: not known. */
   readonly publicUrl: string | null;
@@ -34,7 +34,7 @@ function ownPath({ pathname, search, hash }: URL): string {
 }
 
 /**
- * What a `Location` field says for the destination `text`: visible ASCII without spaces, whatever came. It is
+ * Value of a `Location` field for the destination `text`: visible ASCII without spaces, whatever came. It is
  * read by the parser that browsers use and written anew, so that no browser reads it otherwise.
  * @param signed whether the operator made this link for this destination
  */

@@ -6,7 +6,7 @@ import { appendLead } from '../store/leads.js';
 import type { Store } from '../store/store.js';
 import type { Clock } from '../system/clock.js';
 
-/** What the handlers that store something need. */
+/** Dependencies of the handlers that store something. */
 export interface StoringParts {
   readonly store: Store;
   readonly clock: Pick<Clock, 'wallMs'>;

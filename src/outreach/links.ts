@@ -1,7 +1,7 @@
 /** The links that operators put into their mails (RFC 3986; headers: RFC 2369, RFC 8058). */
 import { clickToken, isClickId, optoutToken } from './tokens.js';
 
-/** What was made, or the sentence that says why not. */
+/** The result, or the sentence that says why there is none. */
 export type Made<Value> = { readonly value: Value } | { readonly refused: string };
 
 /** Why no link can be made without the site's own address; the same for mail and clicks. */

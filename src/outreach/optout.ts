@@ -8,12 +8,12 @@ import type { StoringParts } from './leads.js';
 import { verifyOptout } from './tokens.js';
 import { whenUnavailable } from '../store/store.js';
 
-/** What opt-out is made of. */
+/** Parts of opt-out. */
 export interface OptoutParts extends StoringParts {
   readonly secrets: MasterSecrets;
 }
 
-/** What an opt-out link stands for now. */
+/** Present state behind an opt-out link. */
 export type OptoutState =
   /** The token is not good for the address. */
   | { readonly kind: 'bad_link' }

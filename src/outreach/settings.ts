@@ -42,7 +42,7 @@ export const outreachSettings = {
     meaning: 'Hosts that `/c/{token}` may lead to without a valid token; a port is part of the name.',
     parse: parseHosts,
   },
-  /** How long clicks are kept (days); 0: for ever. */
+  /** Time that clicks are kept (days); 0: for ever. */
   clicksRetentionDays: {
     name: 'CLICKS_RETENTION_DAYS',
     type: 'whole number, 0 to 36500',
@@ -50,7 +50,7 @@ export const outreachSettings = {
     meaning: 'Days that clicks are kept; 0 is for ever.',
     parse: integer(0, 36_500),
   },
-  /** How long leads and interests are kept (days); 0: until they are forgotten. */
+  /** Time that leads and interests are kept (days); 0: until they are forgotten. */
   leadsRetentionDays: {
     name: 'LEADS_RETENTION_DAYS',
     type: 'whole number, 0 to 36500',
@@ -71,7 +71,7 @@ export const outreachSettings = {
   },
 } as const satisfies Settings;
 
-/** How often an address may write and follow links. */
+/** Writes of an address, and links that it may follow. */
 export const leadSettings = {
   /** Leads and delivery interests a minute, by address; 0: no limit. */
   leadsPerMinute: perMinute(

@@ -33,7 +33,7 @@ export function verifyOptout(secrets: MasterSecrets, email: string, token: strin
   return spellings.find((each) => secrets.some((secret) => equal(token, optoutToken(secret, each))));
 }
 
-/** Whether a click link may carry this id: 1 to 64 characters of `A-Z a-z 0-9 . _ -`. */
+/** True if a click link may carry this id: 1 to 64 characters of `A-Z a-z 0-9 . _ -`. */
 export function isClickId(id: string): boolean {
   return /^[A-Za-z0-9._-]{1,64}$/.test(id);
 }
@@ -56,7 +56,7 @@ export function clickIdOf(token: string): string | undefined {
   return isClickId(id) ? id : undefined;
 }
 
-/** Whether a click token was made under one of the secrets for exactly this destination. */
+/** True if a click token was made under one of the secrets for exactly this destination. */
 export function verifyClick(secrets: MasterSecrets, token: string, destination: string): boolean {
   const id = clickIdOf(token);
   if (id === undefined) return false;

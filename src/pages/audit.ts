@@ -8,7 +8,7 @@ import type { AuditOffLoop } from '../text/auditOffLoop.js';
 import { auditStacksResponse } from '../text/stacks.js';
 import { reportPage } from './auditReport.js';
 
-/** What the handler needs. */
+/** Dependencies of the handler. */
 export interface AuditHandlerParts extends AuditParts {
   readonly clock: Pick<Clock, 'wallMs'>;
   /** Audits a body outside the event loop. */

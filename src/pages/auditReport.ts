@@ -98,7 +98,7 @@ function marked({ before, after }: AuditExample): { before: string; after: strin
   return { before: shown('before'), after: shown('after') };
 }
 
-/** What stands beside the changed text. */
+/** Members beside the changed text. */
 const afterLabels: Readonly<Record<string, string>> = {
   unsegmented_cjk: 'by bigrams',
   over_long: 'is read',

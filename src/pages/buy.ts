@@ -26,7 +26,7 @@ import { keyShown } from './key.js';
 import { noOperator, type Operator } from '../outreach/operator.js';
 import { breakable, contactHtml, escapeHtml, pageMaker, type PageMaker } from './page.js';
 
-/** What the pages are made of: the checkout's own handlers. */
+/** Parts of the pages: the checkout's own handlers. */
 export interface BuyParts {
   readonly pricing: Handler<undefined>;
   readonly create: Readonly<Record<Rail, Handler<CreateOrderRequest>>>;
@@ -237,7 +237,7 @@ function unusable({ detail }: Problem): string {
 
 interface PagePoll {
   readonly rail: PageRail;
-  /** What the rail knows the order by. */
+  /** The rail's id of the order. */
   readonly place: string;
   readonly claim: string;
   readonly mayAct: boolean;
@@ -286,7 +286,7 @@ reached you.</p>
 
 type Shown = BitcoinOrder | LightningOrder;
 
-/** What an order waits for, in words. */
+/** The event that an order waits for, in words. */
 function stateOf(order: Shown): { readonly words: string; readonly look: string } {
   switch (order.status) {
     case 'pending':
@@ -323,7 +323,7 @@ function isPayable({ status, received_sat: received }: Shown): boolean {
   return status === 'pending' || status === 'underpaid' || (status === 'expired' && received > 0);
 }
 
-/** How to pay what is missing. */
+/** Payment of the missing part. */
 function payment(order: Shown): string {
   const isChain = 'address' in order;
   const [target, uri, what] = isChain

@@ -60,7 +60,7 @@ const claimed = sheet(`<h1>Thank you</h1>
 
 interface Shown {
   readonly main: string;
-  /** Whether the page asks again. */
+  /** True if the page asks again. */
   readonly again: boolean;
 }
 

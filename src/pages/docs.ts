@@ -206,7 +206,7 @@ ${text === '' ? '' : foundHtml(library.entries, text)}
   return shown(library, 'Fusegate reference', main);
 }
 
-/** What the pages are made of. */
+/** Parts of the pages. */
 export interface DocsParts {
   readonly gateway: OpenApiDocument;
   readonly door: OpenApiDocument;

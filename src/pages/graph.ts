@@ -66,7 +66,7 @@ interface Html {
   readonly html: string;
 }
 
-/** What the page shows. */
+/** Contents of the page. */
 interface Shown {
   readonly total: number;
   readonly asOf: number;

@@ -3,7 +3,7 @@ import { storeUnavailable } from '../contract/answer.js';
 import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
 import { whenUnavailable } from '../store/store.js';
 
-/** What the handler sees otherwise than the page. */
+/** Differences between the handler's view and the page's. */
 export interface HandedOn<Input> {
   readonly input: Input;
   readonly path?: Readonly<Record<string, string>>;

@@ -10,7 +10,7 @@ import { escapeHtml, unnamedPage, type PageMaker } from './page.js';
 /** An embedding model as the playground offers it. */
 export interface OfferedModel {
   readonly id: string;
-  /** Whether it answers in the same call, without a queue. */
+  /** True if it answers in the same call, without a queue. */
   readonly immediate: boolean;
 }
 

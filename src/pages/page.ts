@@ -1,4 +1,4 @@
-/** What every page of ours has: its frame, its policy (CSP Level 3), and the files it loads. */
+/** The frame of every page, its policy (CSP Level 3), and the files it loads. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -59,7 +59,7 @@ const contentSecurityPolicy = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** What a page is made of. */
+/** Parts of a page. */
 export interface PageParts {
   readonly title: string;
   /** Content of `main`, as HTML. */
@@ -68,9 +68,9 @@ export interface PageParts {
   readonly scripts?: readonly string[];
   /** The same, as modules. */
   readonly modules?: readonly string[];
-  /** Whether the page is as wide as the window, with room for columns. */
+  /** True if the page is as wide as the window, with room for columns. */
   readonly wide?: boolean;
-  /** Whether the head of the site with its links stands above. */
+  /** True if the head of the site with its links stands above. */
   readonly headed?: boolean;
   /** Style sheets of `/pages/` besides the one of every page. */
   readonly styles?: readonly string[];

@@ -93,7 +93,7 @@ function limitsHtml(schema: Schema): string {
 /** Where a field stands. */
 export interface FieldPlace {
   readonly schemas: Schemas;
-  /** Whether it is said that a field is required: of requests alone. */
+  /** True if it is said that a field is required: of requests alone. */
   readonly sent: boolean;
   /** Names of the schemas around it, none of which is shown again. */
   readonly path?: readonly string[];

@@ -2,7 +2,7 @@
 import type { Settings } from '../system/settings.js';
 import { perMinute } from '../system/settingValues.js';
 
-/** How often an address may read pages. */
+/** Pages that an address may read. */
 export const pageSettings = {
   /** Quotes, prices and pages a minute, by address; 0: no limit. */
   pagesPerMinute: perMinute(

@@ -11,7 +11,7 @@ import type { Log } from '../system/log.js';
 import { countersOf, single, type Metric } from '../system/metrics.js';
 import { quickCrashMs, restartDelayMs } from './restartDelay.js';
 
-/** What it is made of. */
+/** Parts of it. */
 export interface EmbedderParts {
   /** The program of the process and its arguments. */
   readonly program: string;
@@ -33,7 +33,7 @@ interface Running {
   metrics: readonly Metric[];
 }
 
-/** Whoever asks; told apart by identity. */
+/** The caller; told apart by identity. */
 type Asker = object;
 
 /** The embedder of one parent. */

@@ -6,13 +6,13 @@ import type { Clock } from '../system/clock.js';
 import { noInspector } from './signals.js';
 import { usage } from './vitals.js';
 
-/** What the process is made of. */
+/** Parts of the process. */
 export interface EmbedderProcessParts {
   readonly openSession: EmbedderLoopParts['openSession'];
   readonly clock: Clock;
 }
 
-/** How often the parent is told what this process takes (ms). */
+/** Interval at which the parent is told what this process takes (ms). */
 const vitalsMs = 1_000;
 
 /** It is ended by its parent: signals that a terminal or npm sends to the whole group are not for it. */

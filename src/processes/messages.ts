@@ -1,4 +1,4 @@
-/** What the parent and its workers tell each other over their channel. */
+/** Messages between the parent and its workers over their channel. */
 import type { Tiers } from '../access/tiers.js';
 import type { InstalledModel } from '../models/embedder.js';
 import type { EmbedAnswer, EmbedQuestion } from '../models/messages.js';

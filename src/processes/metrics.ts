@@ -5,7 +5,7 @@ import { single, type Metric, type MetricValue } from '../system/metrics.js';
 import type { EmbedderProcess } from './embedder.js';
 import type { WorkerPool } from './pool.js';
 
-/** How long a scrape waits for the workers (ms). */
+/** Time that a scrape waits for the workers (ms). */
 const collectMs = 1_000;
 
 /** Sums metrics of several processes, metric by metric, label by label. */

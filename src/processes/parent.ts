@@ -11,7 +11,7 @@ import { probePort } from './port.js';
 import { ignoreInspector } from './signals.js';
 import { watchVitals } from './vitals.js';
 
-/** What the parent is made of. */
+/** Parts of the parent. */
 export interface ParentParts extends Omit<PoolParts, 'port' | 'doorPort' | 'embedder'> {
   /** Arguments of the embedder process. */
   readonly embedderArguments: readonly string[];
@@ -25,11 +25,11 @@ export interface ParentParts extends Omit<PoolParts, 'port' | 'doorPort' | 'embe
   readonly preload: InstalledModel | undefined;
   /** Called once, when every worker listens, with where. */
   readonly onListening: (ports: Ports) => void;
-  /** How long requests in flight are waited for when told to stop (ms). */
+  /** Time that requests in flight are waited for when told to stop (ms). */
   readonly drainMs: number;
 }
 
-/** How a parent ended. */
+/** The end of a parent. */
 export type ParentOutcome =
   | { readonly kind: 'stopped' }
   /** Requests were left when the time to drain was over. */
@@ -77,7 +77,7 @@ export async function runParent(parts: ParentParts): Promise<ParentOutcome> {
   return outcome;
 }
 
-/** How the embedder is bounded. */
+/** Bounds of the embedder. */
 function embedLimits({ embedThreads, embedQueue, embedDeadlineMs }: Configuration) {
   return { threads: embedThreads, mostTexts: embedQueue, deadlineMs: embedDeadlineMs };
 }

@@ -10,7 +10,7 @@ import type { EmbedderProcess } from './embedder.js';
 import type { ToParent, ToWorker } from './messages.js';
 import { quickCrashMs, restartDelayMs } from './restartDelay.js';
 
-/** What a pool is made of. */
+/** Parts of a pool. */
 export interface PoolParts {
   /** The program of a worker and its arguments. */
   readonly program: string;
@@ -19,7 +19,7 @@ export interface PoolParts {
   readonly tiers: Tiers;
   /** The installed models. */
   readonly models: readonly InstalledModel[];
-  /** What the workers ask for vectors. */
+  /** Embedder of the workers. */
   readonly embedder: EmbedderProcess;
   readonly port: number;
   /** Port of the fragment door; undefined: it shares the other. */
@@ -38,7 +38,7 @@ interface Worker {
   metrics: readonly Metric[];
 }
 
-/** What the workers answered when asked for their metrics. */
+/** Answers of the workers to a request for metrics. */
 export interface Collected {
   readonly metrics: (readonly Metric[])[];
   /** Workers that did not answer in time; only what they last counted is in {@link metrics}. */

@@ -1,4 +1,4 @@
-/** What every process reports of itself: processor time, memory, delay of its event loop. */
+/** Metrics of every process: processor time, memory, delay of its event loop. */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { single, type Metric } from '../system/metrics.js';
 

@@ -8,7 +8,7 @@ import type { ToParent, ToWorker } from './messages.js';
 import { noInspector } from './signals.js';
 import { watchVitals } from './vitals.js';
 
-/** How long a worker whose parent died answers what is in flight (ms). */
+/** Time that a worker whose parent died answers what is in flight (ms). */
 const orphanDrainMs = 3_000;
 
 /**

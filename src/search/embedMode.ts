@@ -16,7 +16,7 @@ export function keylessEmbedDocs(mode: 'open' | 'metered' | 'keys'): number {
   return mode === 'open' ? embedDocs.keyed : embedDocs.anonymous;
 }
 
-/** Which models a request may name. */
+/** Models that a request may name. */
 export interface ModelChoice {
   /** The installed ones: a request names one by its id or its hub's name, letters in any case. */
   readonly installed: readonly Pick<InstalledModel, 'id' | 'hubName'>[];
@@ -24,7 +24,7 @@ export interface ModelChoice {
   readonly fallback: string | undefined;
 }
 
-/** What computes dense scores. */
+/** Source of dense scores. */
 export interface EmbedMode {
   readonly choice: ModelChoice;
   /** The installed models. */
@@ -41,7 +41,7 @@ export interface EmbedMode {
   readonly metrics: () => Metric[];
 }
 
-/** What embed mode is made of. */
+/** Parts of embed mode. */
 export interface EmbedModeParts {
   readonly embedder: Embedder;
   /** Id of the model for requests that name none; undefined: there is none. */
@@ -67,7 +67,7 @@ function embedFailed(model: string): Answer {
   return problemAnswer(503, 'embed_failed', detail);
 }
 
-/** What is answered when a model brought no vectors. */
+/** Answer where a model brought no vectors. */
 function refusal(outcome: Exclude<Embedded, { kind: 'vectors' }>, model: string): Answer {
   switch (outcome.kind) {
     case 'queue_full':

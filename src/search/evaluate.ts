@@ -20,7 +20,7 @@ export type Leg = (typeof legs)[number];
 /** For each leg places of docs in the collection, the best first. */
 export type Rankings = Readonly<Record<Leg, readonly number[]>>;
 
-/** What a collection is ranked by. */
+/** Ranking of a collection. */
 export interface EvaluationParts {
   readonly fuser: Fuser;
   readonly FuseOutcome: typeof FuseOutcome;

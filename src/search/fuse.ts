@@ -9,7 +9,7 @@ import { embedDocs, type EmbedMode } from './embedMode.js';
 import { JSON_TYPE, PooledAnswers } from './pooledAnswers.js';
 import { refusalOf, refusalOffLoop, unusableEntities } from './refusal.js';
 
-/** What the handler is made of. */
+/** Parts of the handler. */
 export interface FuseParts extends BodyParts {
   readonly embedMode: EmbedMode;
   /** Most docs that a model scores for a caller without a key; 50 where not given. */

@@ -6,7 +6,7 @@
 /** Grade of each judged doc above 0, by its place in the collection. */
 export type Judgements = ReadonlyMap<number, number>;
 
-/** What a ranking is measured by. */
+/** Measures of a ranking. */
 export const measures = ['ndcg_at_10', 'mrr_at_10', 'recall_at_100'] as const;
 
 /** One of the measures. */

@@ -1,6 +1,6 @@
 /** Answers of the native module in pooled memory, and of requests that wait there for vectors. */
 import type { Answer, RouteRequest } from '../contract/exchange.js';
-import type { FuseOutcome, PendingFuse } from '../native/index.js';
+import type { FuseAttempt, FuseOutcome, PendingFuse } from '../native/index.js';
 import { BufferPool } from '../system/bufferPool.js';
 import type { EmbedMode } from './embedMode.js';
 
@@ -10,7 +10,7 @@ const POOLED_BYTES = 32 << 20;
 /** The media type of every answer. */
 export const JSON_TYPE = 'application/json';
 
-/** What the native module came to, and the answer's length (written, or needed) and characters. */
+/** Outcome of the native module, and the answer's length (written, or needed) and characters. */
 export interface Attempt {
   readonly outcome: FuseOutcome;
   readonly length: number;
@@ -54,11 +54,28 @@ export class PooledAnswers {
 
   private async writePending(pending: PendingFuse, onLoop: boolean): Promise<Answer> {
     const room = this.pool.take(pending.room);
-    const attempt = onLoop ? this.attemptOnLoop(pending, room) : await pending.answerAsync(room);
-    if (attempt.outcome !== this.outcomes.Written) {
-      throw new Error(`a request that was read came to ${attempt.outcome}`);
+    if (!onLoop) return this.writeOffLoop(await pending.answerAsync(room), room);
+    const attempt = this.attemptOnLoop(pending, room);
+    if (this.isWritten(attempt, room)) return this.answer(room, attempt);
+    return this.writePending(pending, true);
+  }
+
+  private async writeOffLoop(attempt: FuseAttempt, room: Buffer): Promise<Answer> {
+    if (this.isWritten(attempt, room)) return this.answer(room, attempt);
+    const again = attempt.takePending();
+    try {
+      return await this.writePending(again, false);
+    } finally {
+      again.release();
     }
-    return this.answer(room, attempt);
+  }
+
+  /** True if the answer was written. Else it needs more room, which is known once its results are. */
+  private isWritten({ outcome, length }: Attempt, room: Buffer): boolean {
+    if (outcome === this.outcomes.Written) return true;
+    this.pool.give(room);
+    if (outcome === this.outcomes.NeedsRoom && length > room.length) return false;
+    throw new Error(`a request that was read came to ${outcome}`);
   }
 
   private attemptOnLoop(pending: PendingFuse, room: Buffer): Attempt {

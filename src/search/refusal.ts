@@ -65,7 +65,7 @@ function docsOf({ value, lists }: Brief<FuseRequest>): { count: number; needScor
   return { count: length, needScores: scored < length };
 }
 
-/** What embed mode finds wrong with a request. */
+/** Errors of a request in embed mode. */
 function embedFaults(brief: Brief<FuseRequest>, { choice, mostDocs }: RefusedRequest): ServerFaults {
   const { count, needScores } = docsOf(brief);
   const { docs, embed_model: named } = brief.value;
@@ -79,7 +79,7 @@ function embedFaults(brief: Brief<FuseRequest>, { choice, mostDocs }: RefusedReq
   };
 }
 
-/** What is answered where `entity_map` cannot be applied. */
+/** Answer where `entity_map` cannot be applied. */
 export function unusableEntities(sentence: string): Answer {
   return unprocessable([valueError(['body', 'entity_map'], sentence, undefined)]);
 }

@@ -10,7 +10,7 @@ import { embedDocs, type EmbedMode } from './embedMode.js';
 import { LOOP_BODY_LIMIT } from './fuse.js';
 import { JSON_TYPE, PooledAnswers } from './pooledAnswers.js';
 
-/** What the handlers are made of. */
+/** Parts of the handlers. */
 export interface RerankParts {
   readonly embedMode: EmbedMode;
   /** Most documents of a caller without a key; 50 where not given. */
@@ -90,7 +90,7 @@ export function rerankHandlers(
   };
 }
 
-/** What `GET /info` and `GET /v1/models` are made of. */
+/** Parts of `GET /info` and `GET /v1/models`. */
 export interface ServedModels {
   readonly embedMode: Pick<EmbedMode, 'models' | 'choice'>;
   readonly maxConnections: number;

@@ -12,7 +12,7 @@ import type { Engine } from './engine.js';
 import { frame, frameHead, Tally, walkOver, type Summary, type Walk } from './records.js';
 import { maxKeyBytes, maxValueBytes, StoreUnavailable, whenUnavailable, type Entry } from './store.js';
 
-/** What a backup says of itself, in `manifest.json`. */
+/** A backup's description, in `manifest.json`. */
 export interface Manifest {
   readonly format: 'fusegate-backup';
   readonly version: 1;
@@ -27,7 +27,7 @@ export interface Manifest {
   readonly sha256: string;
 }
 
-/** What making a backup came to. `reason`s are sentences for the operator. */
+/** Outcome of making a backup. `reason`s are sentences for the operator. */
 export type BackupOutcome =
   | { readonly kind: 'made'; readonly manifest: Manifest }
   /** Nothing is left of it. */

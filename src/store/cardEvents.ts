@@ -1,5 +1,5 @@
 /**
- * What the card processor's webhooks told: which events were seen, what became of each, and those that came
+ * Events of the card processor's webhooks: those that were seen, the outcome of each, and those that came
  * before the order they are about.
  */
 import { recordsAfter, recordsUnder } from './entries.js';
@@ -44,7 +44,7 @@ export function insertCardEvent(event: CardEventRecord): Operation {
   return { kind: 'insert', space: 'orderEvents', key: Buffer.from(event.id), value: encodeCardEvent(event) };
 }
 
-/** Whether an event was seen before. */
+/** State of an event: seen before or not. */
 export async function findCardEvent(store: Store, id: string): Promise<CardEventRecord | undefined> {
   const reading = await store.get('orderEvents', Buffer.from(id));
   if (reading === undefined) return undefined;

@@ -11,9 +11,9 @@ export interface Click {
   readonly token: string;
   /** Where the click was sent, cut where it is very long. */
   readonly destination: string;
-  /** Whether the token was made here for that destination. */
+  /** True if the token was made here for that destination. */
   readonly valid: boolean;
-  /** Whether a program followed the link, as far as its request says. */
+  /** True if a program followed the link, as far as its request says. */
   readonly bot: boolean;
 }
 

@@ -4,7 +4,7 @@ import { unfinishedCopyKey } from './open.js';
 import { everything, walkOver, type Summary, type Visit, type Walk } from './records.js';
 import { whenUnavailable } from './store.js';
 
-/** What a copy came to. `reason`s are sentences for the operator. */
+/** Outcome of a copy. `reason`s are sentences for the operator. */
 export type CopyOutcome =
   | ({ readonly kind: 'copied' } & Summary)
   /** Nothing was written. */

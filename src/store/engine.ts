@@ -1,5 +1,5 @@
 /**
- * What a storage engine must bring: an ordered map of byte strings with durable, serializable transactions.
+ * The contract of a storage engine: an ordered map of byte strings with durable, serializable transactions.
  */
 import type { Entry } from './store.js';
 
@@ -45,7 +45,7 @@ export interface Engine {
   snapshot<Value>(use: (scan: Scan) => Promise<Value>): Promise<Value>;
   /** Removes records of a range, at most `limit`, in one durable transaction; returns how many. */
   removeRange(range: KeyRange): Promise<number>;
-  /** How many records there are, the engine's own left out. */
+  /** Number of records there are, the engine's own left out. */
   count(): Promise<number>;
   /** Releases what the engine holds. No call is under way. */
   close(): Promise<void>;

@@ -1,4 +1,4 @@
-/** What units do, as a pure function of what the store holds: the same code for every engine. */
+/** Effects of units, as a pure function of the store's contents: the same code for every engine. */
 import { decodeCount, encodeCount, headKey, logKey, recordKey, textOf } from './bytes.js';
 import type { ReadRecord, Write } from './engine.js';
 import { decodeLease } from './leaseRecord.js';

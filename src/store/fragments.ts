@@ -44,7 +44,7 @@ export function encodeFragment({ receipt, fragment, envelope, seal }: StoredFrag
 /** The fragment of a record's bytes. */
 export const decodeFragment = fragmentRecord.decode;
 
-/** What an idempotency key stands for. */
+/** The submission that an idempotency key stands for. */
 export interface KeyBinding {
   /** SHA-256 of the canonical payload that came with it first (32 bytes). */
   readonly payload: Uint8Array;
@@ -74,7 +74,7 @@ export function encodeReceipt(receipt: string): Uint8Array {
 /** The receipt that bytes name. */
 export const decodeReceipt = receiptRecord.decode;
 
-/** What duplicates are found by: probes are compared with probes alone. */
+/** Key of duplicates: probes are compared with probes alone. */
 export interface DuplicateKey {
   readonly probe: boolean;
   /** `dedupe_key_sha256`, hexadecimal. */
@@ -115,7 +115,7 @@ export function insertFragment(stored: StoredFragment, duplicate: DuplicateKey):
   ];
 }
 
-/** What an idempotency key stands for; undefined when it is new. */
+/** The submission that an idempotency key stands for; undefined when it is new. */
 export async function findBinding(store: Store, key: string): Promise<KeyBinding | undefined> {
   const reading = await store.get('fragmentKeys', keyOfIdempotency(key));
   if (reading === undefined) return undefined;

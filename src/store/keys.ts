@@ -3,7 +3,7 @@ import { recordsAfter } from './entries.js';
 import { defineRecord } from './record.js';
 import type { Operation, Outcome, Store } from './store.js';
 
-/** Whether a key may be used. Suspended ones may come back; revoked ones never do. */
+/** Status of a key. Suspended ones may come back; revoked ones never do. */
 export type KeyStatus = 'active' | 'suspended' | 'revoked';
 
 /** A key as it is stored. */
@@ -15,7 +15,7 @@ export interface KeyRecord {
   readonly tier: string;
   /** The raw key's beginning and end, by which its owner tells it from others. */
   readonly hint: string;
-  /** What it was made for: an order's id, or the operator's own words. */
+  /** Its purpose: an order's id, or the operator's own words. */
   readonly origin: string;
   readonly issuedAtMs: number;
   /** From this time on it is refused; null: no end. */
@@ -103,7 +103,7 @@ export async function* allKeys(store: Store): AsyncGenerator<KeyRecord, void> {
   }
 }
 
-/** What changing a key came to. */
+/** Outcome of changing a key. */
 export type KeyChange =
   | { readonly kind: 'changed'; readonly key: KeyRecord }
   /** It is that already, or may not become that. */

@@ -7,7 +7,7 @@ import type { Clock, Timer } from '../system/clock.js';
 import { decodeLease, encodeLease, type LeaseRecord } from './leaseRecord.js';
 import { whenUnavailable, type Store } from './store.js';
 
-/** What leases work with. */
+/** Dependencies of leases. */
 export interface LeaseParts {
   readonly store: Pick<Store, 'commit' | 'get'>;
   readonly clock: Clock;
@@ -19,7 +19,7 @@ export interface Lease {
   readonly record: LeaseRecord;
 }
 
-/** What trying to take or to prolong a lease came to. */
+/** Outcome of taking or prolonging a lease. */
 export type LeaseOutcome =
   | { readonly kind: 'held'; readonly lease: Lease }
   /** Another has it; undefined when the record is gone. */
@@ -86,11 +86,11 @@ export async function releaseLease(parts: LeaseParts, lease: Lease): Promise<voi
   await swap(parts, lease.name, encodeLease(lease.record), free);
 }
 
-/** What a keeper watches over. */
+/** The lease that a keeper watches over. */
 export interface Kept {
   readonly name: LeaseName;
   readonly holder: LeaseName;
-  /** How long the lease lasts without a renewal, which comes after a third of it (ms). */
+  /** Time that the lease lasts without a renewal, which comes after a third of it (ms). */
   readonly durationMs: number;
   /** Called when the lease was taken, with the fencing number for the units of the work. */
   readonly onHeld: (token: number) => void;

@@ -17,19 +17,19 @@ import { makeFolder, syncPath } from '../system/sync.js';
 import type { Engine, KeyRange, ReadRecord, Scan, Write } from './engine.js';
 import { StoreUnavailable, type Entry } from './store.js';
 
-/** What the record under the key 0 says: how keys and values are laid out. */
+/** The record under the key 0: the layout of keys and values. */
 const formatOfStore = 1;
 
 /** Address space kept for the file to grow into. The file itself is as large as what is in it. */
 const mapBytes = 2 ** 40;
 
-/** How long after a failed transaction the next one is tried (ms). */
+/** Time that after a failed transaction the next one is tried (ms). */
 const pauseAfterFailureMs = 250;
 
 /** Between two looks whether the gate is open (ms). */
 const gatePollMs = 1;
 
-/** What the engine is made of. */
+/** Parts of the engine. */
 export interface LmdbParts {
   /** Folder of the environment; made where it is missing. */
   readonly folder: string;

@@ -1,11 +1,11 @@
-/** What the operator decided about showing a fragment's content; the fragment itself is never changed. */
+/** Decision of the operator about showing a fragment's content; the fragment itself is never changed. */
 import { recordsAfter } from './entries.js';
 import { defineRecord } from './record.js';
 import type { Store } from './store.js';
 
 /** The last decision about a fragment. */
 export interface Notice {
-  /** Whether its content is withheld. */
+  /** True if its content is withheld. */
   readonly hidden: boolean;
   /** Why, for whoever reads the receipt. */
   readonly reason: string;

@@ -18,7 +18,7 @@ export type StoreLocation =
   | { readonly kind: 'lmdb'; readonly folder: string }
   | { readonly kind: 'postgres'; readonly address: PostgresAddress };
 
-/** What stores are made of. */
+/** Parts of stores. */
 export interface StoreParts {
   readonly clock: Clock;
   readonly log: Pick<Log, 'error' | 'warn' | 'info'>;

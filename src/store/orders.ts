@@ -42,24 +42,24 @@ export interface OrderRecord {
   readonly outputs: readonly OutputRow[];
   /** Outputs to the address that came before the order (txid:vout, sorted): they never count. */
   readonly earlier: readonly string[];
-  /** What arrived by Lightning or card. */
+  /** Amount received by Lightning or card. */
   readonly paid: number;
-  /** What was returned to the card. */
+  /** Amount returned to the card. */
   readonly refunded: number;
   readonly key: 'none' | 'active' | 'suspended' | 'revoked';
   /** The key's id; null until it is made. */
   readonly keyId: string | null;
   readonly keyGeneration: number;
-  /** What the raw key is derived from; null once it was handed out: then nobody can derive it again. */
+  /** Seed of the raw key; null once it was handed out: then nobody can derive it again. */
   readonly seed: Uint8Array | null;
   readonly revealedAtMs: number | null;
   /** Id of the master secret under which the key is derived. */
   readonly secretId: string;
   /** SHA-256 of the claim token. */
   readonly claimHash: Uint8Array;
-  /** Whether a poll carried the claim token: then only such polls reveal the key. */
+  /** True if a poll carried the claim token: then only such polls reveal the key. */
   readonly claimed: boolean;
-  /** Whether something may still happen to it that only its network can tell: it is looked after. */
+  /** True if something may still happen to it that only its network can tell: it is looked after. */
   readonly open: boolean;
 }
 
@@ -186,7 +186,7 @@ function writtenMembers(order: OrderRecord): Readonly<Record<string, Member>> {
 /** The order of a record's bytes. */
 export const decodeOrder = record.decode;
 
-/** Whether an order is, byte for byte, what it was when it was read. */
+/** True if an order is, byte for byte, what it was when it was read. */
 export function sameOrder(left: OrderRecord, right: OrderRecord): boolean {
   return Buffer.compare(encodeOrder(left), encodeOrder(right)) === 0;
 }
@@ -262,7 +262,7 @@ function markOperations(from: readonly string[], to: readonly string[], id: Buff
   ];
 }
 
-/** How many orders of a rail are not paid for and have not ended; counted up to `most`. */
+/** Number of orders of a rail are not paid for and have not ended; counted up to `most`. */
 export async function countUnpaid(store: Store, rail: OrderRecord['rail'], most: number): Promise<number> {
   const prefix = unpaidPrefix(rail);
   const range = { from: Buffer.from(prefix), to: Buffer.from(`${prefix}\u007f`), limit: most };
@@ -290,7 +290,7 @@ export async function* allOrders(store: Store): AsyncGenerator<OrderRecord, void
 export interface LedgerEntry {
   readonly orderId: string;
   readonly unit: 'sat' | 'cent';
-  /** What is more (or less) there than before. */
+  /** Increase or decrease since before. */
   readonly change: number;
   readonly status: string;
   readonly atMs: number;
@@ -314,7 +314,7 @@ export function encodeLedger({ orderId, unit, change, status, atMs }: LedgerEntr
 /** The ledger entry of a record's bytes. */
 export const decodeLedger = ledgerRecord.decode;
 
-/** What an order becomes, and what of its key and of the money goes with it. */
+/** State of an order after an event, with the effects on its key and on the money. */
 export interface OrderChange {
   readonly to: OrderRecord;
   readonly mint?: KeyRecord;
@@ -340,7 +340,7 @@ function replaceOrder(from: OrderRecord, change: OrderChange): Operation[] {
   ];
 }
 
-/** What changing an order came to. */
+/** Outcome of changing an order. */
 export type OrderOutcome =
   | { readonly kind: 'changed' | 'unchanged'; readonly order: OrderRecord }
   /** An operation of the caller's own conflicts: nothing was changed. */

@@ -22,11 +22,11 @@ import { StoreUnavailable, type Entry } from './store.js';
 
 /** Times of the engine (ms). */
 export interface PostgresTimes {
-  /** How long a call is tried, new connections included. */
+  /** Time that a call is tried, new connections included. */
   readonly deadline: number;
-  /** How long connecting may take. */
+  /** Time limit for connecting. */
   readonly connect: number;
-  /** How long the server lets a transaction wait for our next message: what we hold is free after it. */
+  /** Time that the server lets a transaction wait for our next message: what we hold is free after it. */
   readonly idle: number;
 }
 
@@ -38,7 +38,7 @@ const readers = 2;
 /** Bytes of records in one INSERT message; larger writes take several. */
 const messageBytes = 4 * 1024 * 1024;
 
-/** How long the server waits for a snapshot's next statement, and takes for one (ms). */
+/** Time that the server waits for a snapshot's next statement, and takes for one (ms). */
 const snapshotPatienceMs = 60_000;
 
 const beginSnapshot = [
@@ -47,7 +47,7 @@ const beginSnapshot = [
   `SET LOCAL idle_in_transaction_session_timeout TO ${snapshotPatienceMs}`,
 ].join('; ');
 
-/** What the engine is made of. */
+/** Parts of the engine. */
 export interface PostgresParts {
   readonly address: PostgresAddress;
   readonly clock: Clock;

@@ -4,7 +4,7 @@
 import { readFileSync } from 'node:fs';
 import type { ConnectionOptions } from 'node:tls';
 
-/** How the connection is encrypted: libpq's `sslmode`, `verify-ca` and `verify-full` being checked ones. */
+/** Encryption of the connection: libpq's `sslmode`; `verify-ca` and `verify-full` are checked ones. */
 type SslMode = 'disable' | 'prefer' | 'require' | 'verify-ca' | 'verify-full';
 
 /** A server's address and the user's credentials. It holds the password: it is never printed. */
@@ -16,7 +16,7 @@ export interface PostgresAddress {
   readonly password: string;
   readonly database: string;
   readonly applicationName: string;
-  /** What postgres.js takes: no TLS, TLS where the server has it, or TLS with these options. */
+  /** The `ssl` option of postgres.js: no TLS, TLS where the server has it, or TLS with these options. */
   readonly tls: false | 'prefer' | ConnectionOptions;
 }
 

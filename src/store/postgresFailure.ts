@@ -1,9 +1,9 @@
 /**
- * What an error of PostgreSQL or of the connection to it means for a transaction (PostgreSQL, Appendix A).
+ * Meaning of an error of PostgreSQL, or of the connection, for a transaction (PostgreSQL, Appendix A).
  */
 import postgres from 'postgres';
 
-/** Whether to try again, on what, and a sentence part for the operator. */
+/** Advice to try again, the subject, and a sentence part for the operator. */
 export interface Failure {
   /**
    * `conflict`: rolled back because of another transaction; try again at once. `outage`: the server or the

@@ -14,7 +14,7 @@ const ledger =
   'CREATE TABLE IF NOT EXISTS fusegate_migrations ' +
   '(version integer PRIMARY KEY, applied_at timestamp with time zone NOT NULL DEFAULT CURRENT_TIMESTAMP)';
 
-/** What a schema is too new for; a sentence part that follows the server's name. */
+/** Reason why a schema is too new; a sentence part that follows the server's name. */
 export interface TooNew {
   readonly tooNew: string;
 }

@@ -16,7 +16,7 @@ import type { PostgresAddress } from './postgresAddress.js';
 /** A row's columns: bytea as bytes, everything else as PostgreSQL's text. */
 export type Row = readonly (Uint8Array | string | null)[];
 
-/** What statements came to. */
+/** Outcome of statements. */
 export interface Answer {
   /** Rows of the last statement that gives any. */
   readonly rows: readonly Row[];
@@ -28,14 +28,14 @@ export interface Answer {
 
 /** A session. Statements of several calls are sent without waiting and answered in their order. */
 export interface Session {
-  /** What the server said of itself when the session began. */
+  /** Parameters that the server sent when the session began. */
   readonly settings: ServerSettings;
   /**
    * Runs statements. Rejects with postgres.PostgresError when the server refused one (those after it in the
    * same call did not run), with another error when the connection was lost.
    */
   readonly run: (statements: string) => Promise<Answer>;
-  /** Whether the connection is gone; it never comes back. */
+  /** True if the connection is gone; it never comes back. */
   readonly lost: () => boolean;
   /** Cuts the connection: what waits rejects. */
   readonly drop: () => void;

@@ -14,11 +14,11 @@ export interface TakenRate {
   readonly cents: bigint;
   /** When it was taken (ms since 1970). */
   readonly atMs: number;
-  /** Whether it is in force until the next; others are for a while only. */
+  /** True if it is in force until the next; others are for a while only. */
   readonly stays: boolean;
 }
 
-/** What follows the cents of a rate that stays. */
+/** Suffix of a rate that stays, after its cents. */
 const staying = ' stays';
 
 function rateOf({ key, value }: Entry): TakenRate {

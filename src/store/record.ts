@@ -18,13 +18,13 @@ export interface Members {
   readonly choice: <const Choice extends string>(name: string, choices: readonly Choice[]) => Choice;
 }
 
-/** What a record's members may be. Bytes are written as base64url. */
+/** Types of a record's members. Bytes are written as base64url. */
 export type Member = string | number | boolean | null | Uint8Array | readonly Row[];
 
 /** A row of a member that is a table. */
 export type Row = readonly (string | number | boolean | null)[];
 
-/** How one kind of record is written and read. */
+/** Codec of one kind of record. */
 export interface RecordCodec<Value> {
   /** Bytes of a record in a format that can be read. */
   readonly encode: (format: number, members: Readonly<Record<string, Member>>) => Uint8Array;

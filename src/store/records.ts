@@ -4,7 +4,7 @@ import type { Scan } from './engine.js';
 import { unfinishedCopyKey } from './open.js';
 import type { Entry } from './store.js';
 
-/** What a walk over all records found. */
+/** Findings of a walk over all records. */
 export interface Summary {
   readonly records: number;
   /** Bytes of the records as {@link frame} writes them. */
@@ -50,7 +50,7 @@ export class Tally {
     this.records += 1;
   }
 
-  /** What was added; nothing can be added after. */
+  /** The additions; nothing can be added after. */
   summary(): Summary {
     return { records: this.records, bytes: this.bytes, digest: this.hash.digest('hex') };
   }

@@ -1,4 +1,4 @@
-/** How long the tables about people are kept, applied; and what of it GET /privacy tells. */
+/** Retention of the tables about people, and the part of it that GET /privacy shows. */
 import type { StoredData } from '../contract/info.js';
 import { decodeClicks } from './clicks.js';
 import { removeOldEntries } from './entries.js';
@@ -46,7 +46,7 @@ function forDays(days: number, otherwise: string): string {
     : `${days} ${days === 1 ? 'day' : 'days'}, or until it is forgotten on request.`;
 }
 
-/** What is kept for a time that no setting changes. */
+/** Data with a fixed retention. */
 const withoutSetting: readonly StoredData[] = [
   {
     what:
@@ -97,7 +97,7 @@ const withoutSetting: readonly StoredData[] = [
   },
 ];
 
-/** What is kept of requests in embed mode. */
+/** Data of requests in embed mode that is stored. */
 function embeddings(inStore: boolean): StoredData {
   const file = 'Until vectors used later take their place.';
   return {
@@ -110,7 +110,7 @@ function embeddings(inStore: boolean): StoredData {
   };
 }
 
-/** What the tables about people hold, for GET /privacy. `embedCacheStore`: the store keeps vectors, too. */
+/** Contents of the tables about people, for GET /privacy. `embedCacheStore`: the store keeps vectors, too. */
 export function storedData({
   clicksRetentionDays,
   leadsRetentionDays,

@@ -123,7 +123,7 @@ export interface SecretsRefused {
   readonly reason: string;
 }
 
-/** What registering came to. */
+/** Outcome of registering. */
 export type Registered = { readonly kind: 'registered' } | SecretsRefused;
 
 /**

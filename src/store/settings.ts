@@ -74,7 +74,7 @@ export function dataFolderOf(storeUrl: string): string {
   return storeUrl.startsWith('lmdb:') ? dirname(storeUrl.slice('lmdb:'.length)) : resolve('data');
 }
 
-/** What is wrong between them: machines that share a store need the same secret. */
+/** Contradictions between them: machines that share a store need the same secret. */
 export function missingSecret({ storeUrl, masterSecrets }: Partial<StoreValues>): string[] {
   if (storeUrl === undefined || storeUrl.startsWith('lmdb:') || masterSecrets?.length !== 0) return [];
   return ['MASTER_SECRET must be set where STORE_URL is postgres://…: every node needs the same one.'];

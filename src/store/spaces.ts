@@ -24,13 +24,13 @@ export const spaces = {
   orderPlaces: 20,
   /** Orders to which something may still happen. Key: rail, `:`, id; value: id. */
   openOrders: 21,
-  /** What happened to card orders, by the processor's event id. Key: the event's id. */
+  /** Events of card orders, by the processor's event id. Key: the event's id. */
   orderEvents: 22,
   /** The next index of every account that addresses are derived from. Key: the account's digest. */
   addressIndexes: 23,
   /** Card events that came before their order was known. Key: payment intent, `:`, the event's id. */
   heldCardEvents: 24,
-  /** What card payments are found by: payment intents, and disputes; and when the last event came. */
+  /** Index of card payments by payment intents and disputes, and the time of the last event. */
   cardMarks: 25,
   /** Prices of a bitcoin in cents that were in force. Key: when each was taken (64-bit milliseconds). */
   rates: 26,
@@ -40,11 +40,11 @@ export const spaces = {
   optouts: 32,
   /** Fragments with their sealed envelopes. Key: the receipt's id. */
   fragments: 48,
-  /** What idempotency keys stand for. Key: SHA-256 of the idempotency key. */
+  /** Submissions by idempotency key. Key: SHA-256 of the idempotency key. */
   fragmentKeys: 49,
   /** Receipts by what they are found again by. Key: whether it is a probe, then the dedupe key's digest. */
   fragmentDuplicates: 50,
-  /** What the operator decided about showing a fragment's content. Key: the receipt's id. */
+  /** Decisions of the operator about showing a fragment's content. Key: the receipt's id. */
   fragmentNotices: 51,
   /** Receipts of the first hash contract, as they were imported. Key: the receipt's id. */
   legacyReceipts: 52,

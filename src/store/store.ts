@@ -17,7 +17,7 @@
  */
 import type { Log, Space } from './spaces.js';
 
-/** How long a unit's outcome is kept for its retries (ms). */
+/** Time that a unit's outcome is kept for its retries (ms). */
 export const unitMemoryMs = 3_600_000;
 
 /** Largest key in bytes. */
@@ -57,7 +57,7 @@ export interface LogEntry {
   readonly value: Uint8Array;
 }
 
-/** What units of background work carry: the lease that it is done under, and its fencing number. */
+/** Fence of background work: the lease that it is done under, and its fencing number. */
 export interface Fence {
   readonly lease: string;
   readonly token: number;
@@ -97,7 +97,7 @@ export type Operation =
   /** Goes on only while the lease is held under this fencing number. */
   | ({ readonly kind: 'fence' } & Fence);
 
-/** What a unit came to. */
+/** Outcome of a unit. */
 export type Outcome =
   /** It took effect. `positions`: those of its appends, in their order. */
   | { readonly kind: 'done'; readonly positions: readonly number[] }
@@ -123,7 +123,7 @@ export interface LogRange {
   readonly limit: number;
 }
 
-/** What keeps every record of Fusegate. */
+/** The store of every record of Fusegate. */
 export interface Store {
   /**
    * Commits operations as one unit; the file's head says what the outcome promises. `id`: of

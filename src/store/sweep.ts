@@ -5,7 +5,7 @@ import { keepLease, type LeaseParts } from './leases.js';
 import { unitMemoryMs, whenUnavailable, type Store, type StoreUnavailable } from './store.js';
 import { firstUnitIdOf } from './unitId.js';
 
-/** What the sweep works with. */
+/** Dependencies of the sweep. */
 export interface SweepParts extends LeaseParts {
   readonly store: Pick<Store, 'commit' | 'get' | 'prune'>;
   readonly log: Pick<Log, 'warn' | 'debug'>;
@@ -20,7 +20,7 @@ export interface Sweep {
   readonly stop: () => Promise<void>;
 }
 
-/** How far clocks of machines that share a store may differ (ms): outcomes are kept that much longer. */
+/** Largest difference of clocks between machines that share a store (ms): outcomes stay that much longer. */
 const clockDifferenceMs = 600_000;
 
 /** Pause between two sweeps (ms). */

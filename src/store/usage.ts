@@ -3,7 +3,7 @@ import { recordsAfter } from './entries.js';
 import { defineRecord } from './record.js';
 import type { Store } from './store.js';
 
-/** What a subject has used. */
+/** Usage of a subject. */
 export interface Usage {
   /** When its month began (wall time, ms). */
   readonly monthStartMs: number;
@@ -23,7 +23,7 @@ function encodeUsage({ monthStartMs, characters }: Usage): Uint8Array {
 /** The usage of a record's bytes. */
 const decodeUsage = codec.decode;
 
-/** What a subject (a digest; no address in the clear) has used, as far as it is stored. */
+/** Stored usage of a subject (a digest; no address in the clear). */
 export async function findUsage(store: Store, subject: Uint8Array): Promise<Usage | undefined> {
   const reading = await store.get('usage', subject);
   if (reading === undefined) return undefined;
@@ -55,7 +55,7 @@ export async function addUsage(
   }
 }
 
-/** How long a month's usage is kept after its begin (ms): until it can no longer count, and as long again. */
+/** Retention of a month's usage after its start (ms): until it can no longer count, and as long again. */
 const keptMs = 60 * 86_400_000;
 
 /** Removes the usage of months that are long over; returns how many records went. */

@@ -1,4 +1,4 @@
-/** How much of the disk is left: what strangers may write ends before what was paid for does. */
+/** Room left on the disk: anonymous writes end before those that were paid for. */
 import { statfsSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import type { Clock, Timer } from './clock.js';
@@ -8,17 +8,17 @@ import type { Log } from './log.js';
 const reserveBytes = 2 * 1024 ** 3;
 const reserveShare = 0.05;
 
-/** How often the file system is looked at (ms). */
+/** Interval at which the file system is looked at (ms). */
 const lookMs = 1_000;
 
-/** What a file system tells. */
+/** Facts of a file system. */
 interface Room {
   readonly bsize: number;
   readonly blocks: number;
   readonly bavail: number;
 }
 
-/** What a reserve is made of. */
+/** Parts of a reserve. */
 export interface DiskReserveParts {
   readonly folder: string;
   /** Bytes to keep; 0: none; null: by the size of the file system. */
@@ -45,7 +45,7 @@ export class DiskReserve {
     this.timer = parts.clock.every(lookMs, () => void this.look());
   }
 
-  /** Whether what strangers send must not be stored now. */
+  /** True if what strangers send must not be stored now. */
   readonly isReserved = (): boolean => this.low;
 
   /** Looks again. A file system that tells nothing leaves things as they were. */

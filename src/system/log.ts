@@ -16,7 +16,7 @@ export interface Log {
   readonly info: (fields: LogFields, message: string) => void;
   readonly warn: (fields: LogFields, message: string) => void;
   readonly error: (fields: LogFields, message: string) => void;
-  /** Whether `debug` lines are written: lets a hot path skip building them. */
+  /** True if `debug` lines are written: lets a hot path skip building them. */
   readonly debugging: boolean;
 }
 

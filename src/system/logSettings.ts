@@ -3,7 +3,7 @@ import { logLevels } from './log.js';
 import type { Settings } from './settings.js';
 import { oneOf } from './settingValues.js';
 
-/** What is logged. */
+/** Log line. */
 export const logSettings = {
   /** The least serious events that are logged. */
   logLevel: {

@@ -29,7 +29,7 @@ function singular(name: string): string {
   return name.replace(/IES(?=_|$)/g, 'Y').replace(/S(?=_|$)/g, '');
 }
 
-/** Whether a name, in capitals, is one of ours but for slips: letters, `_`, plurals, or its last words. */
+/** True if a name, in capitals, is one of ours but for slips: letters, `_`, plurals, or its last words. */
 function isNearly(name: string, known: string): boolean {
   if (singular(name) === singular(known)) return true;
   // A single word, such as STRIPE, may well be another program's.

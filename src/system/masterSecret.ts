@@ -4,7 +4,7 @@ import { createHash, createHmac } from 'node:crypto';
 /** Master secrets, the newest first: it makes new tokens and keys, the others still verify. */
 export type MasterSecrets = readonly [string, ...string[]];
 
-/** What a secret may be. The comma separates secrets. */
+/** Form of a secret. The comma separates secrets. */
 const acceptable = /^[\x21-\x2b\x2d-\x7e]{32,256}$/;
 
 /** Reads secrets separated by commas or line ends; `wrong` says what they must be, and shows none. */

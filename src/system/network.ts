@@ -44,7 +44,7 @@ function mask(prefixBits: number, at: number): number {
   return (0xff << (8 - covered)) & 0xff;
 }
 
-/** Whether an address, not IPv4-mapped, lies in a network. */
+/** True if an address, not IPv4-mapped, lies in a network. */
 export function contains(network: Network, address: Uint8Array): boolean {
   if (network.bytes.length !== address.length) return false;
   return network.bytes.every((byte, at) => byte === ((address[at] ?? 0) & mask(network.prefixBits, at)));
@@ -57,7 +57,7 @@ export function isPrivate({ protocol, hostname }: URL): boolean {
   return protocol === 'https:' || isLoopback(hostname);
 }
 
-/** Whether a URL's host name is this machine. */
+/** True if a URL's host name is this machine. */
 export function isLoopback(hostname: string): boolean {
   return loopbackHost.test(hostname);
 }

@@ -40,7 +40,7 @@ export type ValuesOf<Of extends Settings> = {
 /** The process' environment. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What reading settings came to. */
+/** Outcome of reading settings. */
 export interface ReadSettings<Of extends Settings> {
   /** Every value, where there is no error; else those that could be read. */
   readonly values: Partial<ValuesOf<Of>>;

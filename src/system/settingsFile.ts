@@ -67,7 +67,7 @@ function readFile(path: string): { readonly values: object } | { readonly wrong:
   }
 }
 
-/** Whether a variable, or the file that may hold its value, is set. */
+/** True if a variable, or the file that may hold its value, is set. */
 function isSet(environment: Environment, name: string): boolean {
   const bare = name.replace(/_FILE$/, '');
   return [name, bare, `${bare}_FILE`].some((each) => (environment[each] ?? '') !== '');

@@ -18,13 +18,13 @@ import type { AuditFindings } from '../native/index.js';
 import { roi, roiAssumptions } from './roi.js';
 import { wilson } from './wilson.js';
 
-/** What an audit is told about the records besides the records. */
+/** Settings of an audit besides the records. */
 export type AuditContext = Omit<FreeAuditRequest, 'text' | 'records' | 'format' | 'include_html'>;
 
 /** Versions of the data behind a report. */
 export type Versions = AuditResponse['data_versions'];
 
-/** What helps with each issue. */
+/** Remedy of each issue. */
 const remedies: Readonly<Record<AuditIssueId, string>> = {
   mojibake: 'Repair with POST /v1/normalize, and find the import that reads UTF-8 as another encoding.',
   invisible_characters: 'Repair with POST /v1/normalize before indexing.',
@@ -54,13 +54,13 @@ export function grouped(count: number): string {
   return count.toLocaleString('en-US', { maximumFractionDigits: count < 10 ? 2 : 0 });
 }
 
-/** What a record, or a query, is counted for. */
+/** Reason for which a record, or a query, is counted. */
 const counted: Readonly<Record<string, string>> = {
   records: 'words that a plain-word query cannot match today and normalization makes findable.',
   queries: 'words that no plainly written record matches today and normalization makes match.',
 };
 
-/** What is said of records or queries of which none is counted. */
+/** Sentence where no record or query is counted. */
 const nothing: Readonly<Record<string, string>> = { records: 'findable', queries: 'match' };
 
 /** The headline of one record or query, which has no share worth the name. */
@@ -135,7 +135,7 @@ const separatorNames: Readonly<Record<string, string>> = {
   '|': 'vertical bars',
 };
 
-/** How the text was read. */
+/** Format in which the text was read. */
 function readingOf({ format, separator }: AuditFindings): string[] {
   if (format == null) return [];
   const name = formatNames[format] ?? format;
@@ -147,7 +147,7 @@ function readingOf({ format, separator }: AuditFindings): string[] {
   ];
 }
 
-/** What is run to count a record or query. */
+/** Check that counts a record or query. */
 function countedBy({ stack, things }: KnownContext): string {
   const one = things === 'queries' ? 'query' : 'record';
   const rules = vectorStacks.has(stack.stack)

@@ -10,7 +10,7 @@ import { type ValidationError, valueError } from '../contract/schema/validation.
 import type { AuditFindings, AuditOutcome, BodyAudit } from '../native/index.js';
 import { auditReport, knownStack } from './audit.js';
 
-/** What the native module does for an audit. */
+/** Calls into the native module for an audit. */
 export interface AuditParts extends BodyParts {
   readonly auditRecords: (
     records: string[],
@@ -62,7 +62,7 @@ function outcomeOf(request: FreeAuditRequest, parts: AuditParts, threads: number
   return parts.auditText(request.text ?? '', format, stack, includeText, threads);
 }
 
-/** What an audit came to, as far as a report is made of it. */
+/** Parts of an audit came to, as far as a report it. */
 interface Audited {
   readonly findings?: AuditFindings;
   readonly fault?: string;

@@ -10,7 +10,7 @@ import { type ValidationError, valueError } from '../contract/schema/validation.
 import type { NormalizeOutcome, NormalizeResult } from '../native/index.js';
 import { BufferPool } from '../system/bufferPool.js';
 
-/** What the native module does for this handler. */
+/** Calls into the native module for this handler. */
 export interface NormalizeParts extends BodyParts {
   /** Answers `body` into `out`, sets `facts` to length and characters; see the native module. */
   readonly normalize: (body: Uint8Array, out: Uint8Array, facts: Float64Array) => NormalizeOutcome;

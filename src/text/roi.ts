@@ -1,4 +1,4 @@
-/** What a share is worth, in the caller's own numbers: ranges with their formulas, and no promise. */
+/** Worth of a share in the caller's own numbers: ranges with their formulas, and no promise. */
 import type { AuditRoiLine, AuditShare, auditSurfaces, FreeAuditRequest } from '../contract/audit.js';
 
 /** A number that a line is made of. */
@@ -12,7 +12,7 @@ type UseCase = NonNullable<FreeAuditRequest['use_case']>;
 /** Records from which an interval is narrow enough to multiply: at most 20 points from end to end. */
 const LEAST_RECORDS = 100;
 
-/** What was measured. */
+/** Measurements. */
 export interface Sample {
   readonly share: AuditShare;
   /** Records or queries looked at. */
@@ -114,7 +114,7 @@ export function roi(sample: Sample, useCase: UseCase, numbers: RoiNumbers): Audi
   return isGiven ? mine.map((line) => worth(line, sample, numbers)) : null;
 }
 
-/** What an estimate takes for granted, of records or of queries. */
+/** Assumptions of an estimate, of records or of queries. */
 export function roiAssumptions(surface: string): string[] {
   return [
     'The estimate multiplies your own numbers with both ends of the 95 % interval of the headline. ' +

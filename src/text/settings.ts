@@ -2,7 +2,7 @@
 import type { Settings } from '../system/settings.js';
 import { perMinute } from '../system/settingValues.js';
 
-/** How often an address may audit. */
+/** Audits of an address. */
 export const textSettings = {
   /** Audits a minute that an address may make; 0: no limit. */
   auditsPerMinute: perMinute(

@@ -1,5 +1,5 @@
 /**
- * What search engines do by default to the issues of an audit. A claim names a page only where the page says
+ * Defaults of search engines for the issues of an audit. A claim names a page only where the page says
  * it; `measured here` is what the project's tests run, on the program or on the tokenizer itself.
  */
 import {
@@ -141,7 +141,7 @@ function vectors(): Claims {
   };
 }
 
-/** What the vendor of an engine with an analyzer of its own does not say. */
+/** Sentence where the vendor of an engine does not document its analyzer. */
 const unsaid: Pick<Claims, 'invisible_characters' | 'control_characters'> = {
   invisible_characters: ['The vendor does not say: try one of the examples.', null],
   control_characters: ['The vendor does not say: try one of the examples.', null],

@@ -7,11 +7,11 @@ export interface NormalizedPiece {
   readonly counts: readonly { readonly kind: string; readonly count: number }[];
   /** Offset of the first byte of the piece that is not UTF-8 (RFC 3629); null or absent where all are. */
   readonly invalidAt?: number | null | undefined;
-  /** Whether the glosses make the piece longer than a piece may become. */
+  /** True if the glosses make the piece longer than a piece may become. */
   readonly tooLong: boolean;
 }
 
-/** What a stream needs besides its input. */
+/** Dependencies of a stream besides its input. */
 export interface StreamParts {
   readonly normalize: (piece: Buffer) => Promise<NormalizedPiece>;
   /** Resolves when more can be written. */
@@ -22,12 +22,12 @@ export interface StreamParts {
   readonly lineBytes: number;
 }
 
-/** How it went; `changes` is by kind. */
+/** Result; `changes` is by kind. */
 export type StreamOutcome =
   | { readonly kind: 'done'; readonly bytes: number; readonly changes: ReadonlyMap<string, number> }
-  /** What comes before the byte at `offset` has been written, up to a line feed before it. */
+  /** The part before the byte at `offset` is written, up to a line feed before it. */
   | { readonly kind: 'not UTF-8'; readonly offset: number }
-  /** What comes before the byte at `offset` has been written; the glosses make too much of what follows. */
+  /** The part before the byte at `offset` is written; the glosses of the rest exceed the bounds. */
   | { readonly kind: 'too long'; readonly offset: number };
 
 const LF = 0x0a;

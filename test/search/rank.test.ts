@@ -8,7 +8,7 @@ import fc from 'fast-check';
 import type { FuseResponse } from '../../src/contract/fuse.js';
 import type { HTTPValidationError } from '../../src/contract/schema/validation.js';
 import { native } from '../../src/native/addon.js';
-import { fuseHandler } from '../../src/search/fuse.js';
+import { LOOP_BODY_LIMIT, fuseHandler } from '../../src/search/fuse.js';
 import { stems, type ReferenceAnalyzer } from '../reference/analyzer.js';
 import { fuse, type ReferenceRequest } from '../reference/fuse.js';
 import { foldText } from '../reference/unicode.js';
@@ -202,4 +202,20 @@ test('the native module takes the analyzers that the contract takes, and no othe
     { numRuns: 600, seed: 20_261_123 },
   );
   assert.ok(seen[200] > 50 && seen[422] > 50, JSON.stringify(seen));
+});
+test('terms that need more room than the texts are written all the same', async () => {
+  const words = Array.from({ length: 200 }, (_, at) => `word${at}`).join(' ');
+  const many = Array.from({ length: 40 }, (_, at) => ({ id: `${at}`, text: words }));
+  const long = many.map((doc) => ({ ...doc, text: `${words} ${'.'.repeat(8000)}` }));
+  for (const [listed, least] of [
+    [many, 0],
+    [long, LOOP_BODY_LIMIT],
+  ] as const) {
+    assert.ok(JSON.stringify(listed).length > least);
+    const request = { query: words, docs: listed, analyzer: 'english', explain: true };
+    const { status, body } = await answerTo(request);
+    assert.equal(status, 200);
+    const { results } = body as FuseResponse;
+    assert.ok(results.every(({ explain }) => explain?.terms?.length === 200));
+  }
 });

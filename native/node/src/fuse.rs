@@ -467,19 +467,20 @@ impl PendingFuse {
         Ok(tell(waiting.answer(out), facts))
     }
 
-    /// Does what `answer` does in the thread pool, where it goes: it counts as released. `out` must have
-    /// `room`.
+    /// Does what `answer` does in the thread pool, where it goes: it counts as released. Where `out` lacks
+    /// room the attempt has it back.
     #[napi(ts_return_type = "Promise<FuseAttempt>")]
     pub fn answer_async(&mut self, out: Buffer) -> Result<AsyncTask<AnswerTask>> {
         self.whole()?;
         let waiting = self.waiting.take().ok_or_else(released)?;
+        let waiting = Some(waiting);
         Ok(AsyncTask::new(AnswerTask { waiting, out }))
     }
 }
 
 /// A request with its scores on its way through the thread pool.
 pub struct AnswerTask {
-    waiting: Waiting,
+    waiting: Option<Waiting>,
     out: Buffer,
 }
 
@@ -488,13 +489,20 @@ impl Task for AnswerTask {
     type JsValue = FuseAttempt;
 
     fn compute(&mut self) -> Result<Self::Output> {
-        Ok(self.waiting.answer(&mut self.out))
+        let waiting = self.waiting.as_mut().ok_or_else(released)?;
+        Ok(waiting.answer(&mut self.out))
     }
 
     fn resolve(&mut self, _: Env, outcome: Self::Output) -> Result<Self::JsValue> {
+        // Kept where room lacks, to be answered into more of it.
+        let lacks_room = matches!(outcome, Outcome::NeedsRoom(_));
+        let waiting = self.waiting.take().filter(|_| lacks_room);
+        let pending = waiting.map(|waiting| PendingFuse {
+            waiting: Some(waiting),
+        });
         Ok(FuseAttempt {
             outcome,
-            pending: None,
+            pending,
             unranked: None,
         })
     }

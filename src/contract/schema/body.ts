@@ -53,7 +53,7 @@ export function readBody(body: Uint8Array, checkJson: CheckJson): Checked<unknow
 const jsonMediaType = /^application\/(?:json|[!#$&^_.+a-z0-9-]+\+json)[ \t]*(?:;.*)?$/i;
 const formMediaType = /^application\/x-www-form-urlencoded[ \t]*(?:;.*)?$/i;
 
-/** Whether a `Content-Type` names a form. */
+/** True if a `Content-Type` names a form. */
 export function isForm(contentType: string): boolean {
   return formMediaType.test(contentType.trim());
 }
@@ -71,11 +71,11 @@ export function readForm(
   return { ok: true, value: { ...parse(text) } };
 }
 
-/** What a route takes besides JSON, which every JSON route takes. */
+/** Media types of a route besides JSON. */
 export type OtherMediaType = 'none' | 'form';
 
 /**
- * Whether a request's `Content-Type` (`""` when absent) may carry a JSON route's body; `null` when it may.
+ * True if a request's `Content-Type` (`""` when absent) may carry a JSON route's body; `null` when it may.
  * With an `Origin` it must be named: a page of another site can send a body without a type, or as a form,
  * unasked, but not as JSON.
  */

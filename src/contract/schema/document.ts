@@ -16,7 +16,7 @@ export interface ListedRoute extends DescribedRoute {
   readonly example: Example;
 }
 
-/** What a problem's status means, whatever its code. */
+/** Meaning of a problem's status, whatever its code. */
 const statusMeanings: Readonly<Record<number, string>> = {
   400: 'The signature does not fit.',
   401: 'The API key is not accepted.',
@@ -84,7 +84,7 @@ const answerHeaders: Readonly<Record<ShownHeader, SchemaObject>> = {
 
 const [validationErrorType] = wireTypes(typia.json.schemas<[HTTPValidationError]>());
 
-/** What an empty object gets; undefined where there is no JSON body. */
+/** Answer to an empty object; undefined where there is no JSON body. */
 function unprocessableExample({ body }: ListedRoute): HTTPValidationError | undefined {
   return 'schema' in body ? { detail: explainBody(body.schema, {}) } : undefined;
 }
@@ -253,7 +253,7 @@ function limitCodes(draft: Draft, listed: readonly ListedRoute[]): void {
   draft.components.set(name, { ...component, schema });
 }
 
-/** What a document says besides its routes. */
+/** Members of a document besides its routes. */
 export interface Frame {
   readonly info: SchemaObject;
   readonly serverUrl: string;

@@ -7,7 +7,7 @@ import { wordingOf } from './wording.js';
 interface Walk {
   readonly loc: (string | number)[];
   readonly errors: ValidationError[];
-  /** Whether objects refuse fields they do not declare. */
+  /** True if objects refuse fields they do not declare. */
   readonly closed: boolean;
 }
 

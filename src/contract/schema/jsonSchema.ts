@@ -41,7 +41,7 @@ export function componentNamed(components: Components, name: string): JsonSchema
   return schema;
 }
 
-/** Whether a schema allows null alone. */
+/** True if a schema allows null alone. */
 export function isNull(schema: JsonSchema): boolean {
   return schema.type === 'null';
 }

@@ -13,7 +13,7 @@ const bytesBehind = 24;
 
 const lineFeed = 0x0a;
 
-/** Whether a byte goes on with a character of UTF-8 (RFC 3629). */
+/** True if a byte goes on with a character of UTF-8 (RFC 3629). */
 function goesOn(byte: number | undefined): boolean {
   return byte !== undefined && (byte & 0xc0) === 0x80;
 }

@@ -3,7 +3,7 @@ import type { OtherMediaType } from './body.js';
 import type { ParameterPlace } from './validate.js';
 import type { BodyType, WireType } from './wireType.js';
 
-/** How a request's body reaches the handler. */
+/** The form in which a request's body reaches the handler. */
 export type RouteBody =
   | { readonly kind: 'none' }
   | {
@@ -68,7 +68,7 @@ export interface Example {
   };
 }
 
-/** What the document needs of a route. */
+/** Members of a route that the document needs. */
 export interface DescribedRoute {
   readonly method: 'GET' | 'POST';
   /** Path template; `{name}` stands for one segment. */
@@ -83,7 +83,7 @@ export interface DescribedRoute {
   readonly parameters: { readonly [Place in ParameterPlace]?: WireType };
   /** Answers by status, problems and 422 left out. */
   readonly answers: Readonly<Record<number, RouteAnswer>>;
-  /** Whether a 422 is declared. */
+  /** True if a 422 is declared. */
   readonly unprocessable: boolean;
   /** Every problem code the route may send, by status. */
   readonly problems: Readonly<Record<number, readonly string[]>>;
@@ -92,9 +92,9 @@ export interface DescribedRoute {
   readonly access?: 'public' | 'key';
   /** The form of its failures, where it is not the usual one. */
   readonly failure?: RouteFailure;
-  /** Whether all of it is beyond the contract. */
+  /** True if all of it is beyond the contract. */
   readonly extension?: boolean;
-  /** Whether the document lists it. */
+  /** True if the document lists it. */
   readonly documented: boolean;
 }
 

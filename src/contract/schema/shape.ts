@@ -9,7 +9,7 @@ export interface FieldShape {
   readonly shape: Shape;
 }
 
-/** What a JSON value may be. Bounds are inclusive; lengths are code points. */
+/** Schema of a JSON value. Bounds are inclusive; lengths are code points. */
 export type Shape = { readonly nullable: boolean } & (
   | { readonly kind: 'any' }
   | { readonly kind: 'boolean' }

@@ -18,12 +18,12 @@ export function withHints({ lengthHints }: WireType, errors: ValidationError[]):
   });
 }
 
-/** What is wrong with a body against its schema alone; `[]` when nothing is. */
+/** Errors of a body against its schema alone; `[]` when there is none. */
 export function explainBody(type: WireType, value: unknown): ValidationError[] {
   return withHints(type, explain(shapeOf(type), value, 'body', type.closed));
 }
 
-/** What is wrong with a value that fits its schema, where that depends on this server. */
+/** Errors of a value that fits its schema, where they depend on this server. */
 export interface ServerFaults {
   /** Limits of the server: told as a schema's are, alone. */
   readonly limits: readonly ValidationError[];

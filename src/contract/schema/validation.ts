@@ -36,11 +36,11 @@ export type Location = readonly (string | number)[];
 export interface ValidationError {
   /** `body`, `query`, `path` or `header`, then names and indexes. */
   loc: (string | (number & Integer))[];
-  /** What is wrong, in words. */
+  /** The fault, in words. */
   msg: string;
-  /** What is wrong, from a closed list. */
+  /** The fault, from a closed list. */
   type: string;
-  /** What came, when its JSON is short. */
+  /** The input, when its JSON is short. */
   input?: unknown;
   /** The limits that were broken. */
   ctx?: { [name: string]: unknown };
@@ -77,7 +77,7 @@ function spend(value: unknown, budget: number): number {
   return left;
 }
 
-/** Whether the JSON of a parsed JSON value is short enough to echo; reads no more of it than that. */
+/** True if the JSON of a parsed JSON value is short enough to echo; reads no more of it than that. */
 function isShort(value: unknown): boolean {
   return spend(value, MAX_INPUT_BYTES) >= 0;
 }

@@ -9,7 +9,7 @@ import {
 } from './jsonSchema.js';
 import type { ValidationError } from './validation.js';
 
-/** What is said of a type's fields besides their schemas. */
+/** Annotations of a type's fields. */
 export interface FieldNotes {
   /** Value of a field that is left out. */
   readonly defaults: Readonly<Record<string, string | number | boolean>>;
@@ -26,7 +26,7 @@ export interface WireType extends FieldNotes {
   readonly schema: JsonSchema;
   /** The types that its schema refers to, and itself. */
   readonly components: Components;
-  /** Whether a field that it does not declare is an error. */
+  /** True if a field that it does not declare is an error. */
   readonly closed: boolean;
 }
 
@@ -38,7 +38,7 @@ export interface BodyType<Value = unknown> extends WireType {
   rules(value: Value): readonly ValidationError[];
 }
 
-/** What the generator makes of types: a schema of each, all of them references, and what they refer to. */
+/** Output of the generator: a schema of each type, all of them references, and their targets. */
 interface Generated<Types extends readonly unknown[]> {
   readonly schemas: readonly object[];
   readonly components: { readonly schemas?: object };
