@@ -211,7 +211,9 @@ export function watch({ port, key, server }: World): {
       seen.asked += 1;
       if (answer?.status !== 200) {
         seen.refused += 1;
-        console.error(`customer: ${answer === undefined ? 'no answer' : `${answer.status} ${answer.body.toString()}`}`);
+        console.error(
+          `customer: ${answer === undefined ? 'no answer' : `${answer.status} ${answer.body.toString()}`}`,
+        );
       }
       seen.tookMs.push(performance.now() - begunMs);
     }),
