@@ -21,7 +21,7 @@ const parts = partsOn(store);
 
 async function issue(termDays = 30, origin = 'for Ada'): Promise<IssuedKey> {
   const issued = await issueKey(parts, { tier: 'growth', termDays, origin });
-  assert.ok(issued.kind === 'issued');
+  assert.equal(issued.kind, 'issued');
   return issued;
 }
 
@@ -90,11 +90,7 @@ describe('a key made again', () => {
       reason: `replaced by ${made.key.id}`,
       changedAtMs: wall.ms,
     });
-    assert.equal(
-      await store.last('keyChanges'),
-      at + 2,
-      'both are told to the processes that serve',
-    );
+    assert.equal(await store.last('keyChanges'), at + 2, 'both are told to the processes that serve');
   });
 
   test('takes the place of an active key alone', async () => {

@@ -34,10 +34,12 @@ class Watch {
     };
     const read = async <Value>(look: () => Promise<Value>): Promise<Value> => {
       this.reads += 1;
-      const value = await look();
-      await this.held;
-      this.ended += 1;
-      return value;
+      try {
+        return await look();
+      } finally {
+        await this.held;
+        this.ended += 1;
+      }
     };
     const seen: Store = {
       ...this.failing.seen,

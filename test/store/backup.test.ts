@@ -111,10 +111,10 @@ async function snapshotSeesOneMoment(engine: Engine): Promise<void> {
     const first = await scan({ ...range, limit: 1 });
     await write('new');
     assert.deepEqual(await engine.get(keys[2] ?? bytes('')), bytes('new'));
-    return [...first, ...await scan({ ...range, from: keys[1] ?? range.from })];
+    return [...first, ...(await scan({ ...range, from: keys[1] ?? range.from }))];
   });
   assert.deepEqual(
-    (seen).map(({ value }) => Buffer.from(value).toString()),
+    seen.map(({ value }) => Buffer.from(value).toString()),
     ['old', 'old', 'old'],
   );
   const now = await engine.scan(range);

@@ -76,7 +76,7 @@ test('a source that changes meanwhile, and a target that loses something, are fo
     ...faultyEngine(source, () => 'none'),
     async scan(range) {
       const page = await source.scan(range);
-      if ((page).length < range.limit)
+      if (page.length < range.limit)
         await source.transact(
           () => [],
           () => [{ key, value: bytes('late') }],

@@ -145,7 +145,7 @@ describe('a sync', { skip }, () => {
     let printed = '';
     child.stdout.on('data', (data) => (printed += String(data)));
     let writtenMs: number | undefined;
-    while (await store.last('leads') === 0) {
+    while ((await store.last('leads')) === 0) {
       // The transaction holds the writers' lock from before it writes until after it has synced.
       writtenMs ??= readFileSync(join(folder, 'store', 'data.mdb')).includes('u1 ..')
         ? Date.now()

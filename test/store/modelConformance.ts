@@ -116,11 +116,7 @@ async function assertSame(store: Store, reference: ReferenceStore): Promise<void
       ),
     );
   for (const name of spaces) {
-    assert.deepEqual(
-      plain(await store.scan(name, { limit: 999 })),
-      plain(reference.scan(name)),
-      name,
-    );
+    assert.deepEqual(plain(await store.scan(name, { limit: 999 })), plain(reference.scan(name)), name);
   }
   for (const name of logs) {
     const page = await store.read(name, { after: 0, limit: 99_999 });

@@ -88,9 +88,7 @@ test('a month is removed sixty days after its begin, to the millisecond', async 
   }
   assert.deepEqual(await removeOldUsage(old, 60 * day - 1), 0);
   assert.deepEqual(await removeOldUsage(old, 60 * day + 1), 2);
-  const left = await Promise.all(
-    months.map(async (month) => await findUsage(old, bytes(`${month}`))),
-  );
+  const left = await Promise.all(months.map(async (month) => await findUsage(old, bytes(`${month}`))));
   assert.deepEqual(
     left.map((usage) => usage?.monthStartMs),
     [undefined, undefined, 2, 60 * day],
