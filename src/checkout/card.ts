@@ -133,7 +133,7 @@ export class Card {
       ...this.fixed(),
     });
     if (order.kind === 'taken') throw new Error('Stripe gave a session id twice');
-    return order.kind === 'made' ? { ...order, kind: 'card order', url: session.value.url } : order;
+    return { ...order, kind: 'card order', url: session.value.url };
   }
 
   /** Members of every order on this rail. */

@@ -21,7 +21,7 @@ const parts = partsOn(store);
 
 async function issue(termDays = 30, origin = 'for Ada'): Promise<IssuedKey> {
   const issued = await issueKey(parts, { tier: 'growth', termDays, origin });
-  assert.ok(issued.kind === 'issued');
+  assert.equal(issued.kind, 'issued');
   return issued;
 }
 

@@ -77,7 +77,7 @@ async function polled(parts: BookParts, id: string, more: Partial<PollWish> = {}
   const order = await findOrder(parts.store, id);
   assert.ok(order !== undefined);
   const outcome = await poll(parts, order, { claim: '', claimRequired: false, mayAct: true, ...more });
-  if (outcome.kind !== 'polled') assert.fail(outcome.kind);
+  assert.equal(outcome.kind, 'polled');
   return outcome;
 }
 

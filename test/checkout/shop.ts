@@ -214,7 +214,7 @@ export class Shop {
   async polled(id: string, more: Partial<PollWish> = {}, parts: BookParts = this.book): Promise<Polled> {
     const asked = { claim: '', claimRequired: false, mayAct: true, ...more };
     const outcome = await poll(parts, await this.stored(id), asked);
-    if (outcome.kind !== 'polled') assert.fail(outcome.kind);
+    assert.equal(outcome.kind, 'polled');
     return outcome;
   }
 }

@@ -219,7 +219,7 @@ class Simulation {
     const asked = { claim, claimRequired: false, mayAct: true };
     const polls = await Promise.all([1, 2, 3].map(() => poll(this.book, order, asked)));
     for (const polled of polls) {
-      if (polled.kind === 'polled' && polled.apiKey !== null) {
+      if (polled.apiKey !== null) {
         this.held.set(id, [...(this.held.get(id) ?? []), polled.apiKey]);
       }
     }
