@@ -23,7 +23,7 @@ import {
   allOrders,
   type OrderRecord,
 } from '../../src/store/orders.js';
-import type { Store } from '../../src/store/store.js';
+import { whenUnavailable, type Store } from '../../src/store/store.js';
 import { temporaryFolder } from '../processes/run.js';
 import { faultyEngine, type Fault } from '../store/faultyEngine.js';
 import { engineAt, newUnitId } from '../store/open.js';
@@ -185,8 +185,8 @@ class Simulation {
       // A process whose first start failed tries again.
       if ((await this.bitcoin.begin()) === undefined) return;
       this.firstIndex ??= (await nextAddressIndex(this.store, account.digest)).next;
-      const made = await this.bitcoin.create(wish);
-      if (made.kind === 'made') this.claims.set(made.order.id, made.claimToken);
+      const made = await answered(this.bitcoin.create(wish));
+      if (made?.kind === 'made') this.claims.set(made.order.id, made.claimToken);
       for (const { id } of await this.orders()) {
         if (!this.paymentsBefore.has(id)) this.paymentsBefore.set(id, before);
       }
@@ -197,9 +197,9 @@ class Simulation {
     const onCard = { rail: 'card', cents, network: null, addressIndex: null, reference: null } as const;
     const id = newOrderId(this.dice.bytes);
     const more = { id, place, confirmationsRequired: 0, lifeMs: 1_860_000 };
-    const made = await makeOrder(this.book, { ...wish, ...onCard, ...more });
+    const made = await answered(makeOrder(this.book, { ...wish, ...onCard, ...more }));
     // A buyer who was given no answer pays nothing.
-    if (made.kind !== 'made') return;
+    if (made?.kind !== 'made') return;
     this.claims.set(id, made.claimToken);
     this.processor.open(place, BigInt(cents));
   }
@@ -207,8 +207,8 @@ class Simulation {
   private async deliver(): Promise<void> {
     const event = this.processor.next();
     if (event === undefined) return;
-    const outcome = await this.card.settle(event);
-    if (outcome.kind === 'settled') this.processor.take(event);
+    const outcome = await answered(this.card.settle(event));
+    if (outcome?.kind === 'settled') this.processor.take(event);
   }
 
   /** Polls an order several times at once. */
@@ -217,9 +217,9 @@ class Simulation {
     assert.ok(order !== undefined);
     const claim = this.dice.happens(0.5) ? (this.claims.get(id) ?? '') : '';
     const asked = { claim, claimRequired: false, mayAct: true };
-    const polls = await Promise.all([1, 2, 3].map(() => poll(this.book, order, asked)));
+    const polls = await Promise.all([1, 2, 3].map(() => answered(poll(this.book, order, asked))));
     for (const polled of polls) {
-      if (polled.apiKey !== null) {
+      if (polled !== undefined && polled.apiKey !== null) {
         this.held.set(id, [...(this.held.get(id) ?? []), polled.apiKey]);
       }
     }
@@ -312,6 +312,11 @@ class Simulation {
       assert.equal(order.seed, null, 'and nobody can derive it again');
     }
   }
+}
+
+/** What a caller gets; nothing while the store is unavailable, as the edges of a process answer. */
+function answered<Value>(answer: Promise<Value>): Promise<Value | undefined> {
+  return whenUnavailable(answer, () => undefined);
 }
 
 let count = 0;
