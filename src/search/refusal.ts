@@ -31,7 +31,7 @@ const noModel: Answer = problemAnswer(
 const contractsModel = /^(?:baai\/)?bge-base-en-v1\.5$/i;
 
 function isInstalled(name: string, { installed }: ModelChoice): boolean {
-  const equal = (other: string | null): boolean => asciiLower(other ?? '') === asciiLower(name);
+  const equal = (other: string | null): boolean => other !== null && asciiLower(other) === asciiLower(name);
   return installed.some(({ id, hubName }) => equal(id) || equal(hubName));
 }
 

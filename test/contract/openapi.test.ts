@@ -101,6 +101,10 @@ test('FuseRequest says types, defaults, allowed values and extensions as the con
     b: { type: 'number', minimum: 0, maximum: 1, default: 0.75, ...extension },
     return_text: { type: 'boolean', default: true, ...extension },
     explain: { type: 'boolean', default: false, ...extension },
+    analyzer: {
+      anyOf: [{ type: 'string' }, { $ref: '#/components/schemas/FuseAnalyzer' }],
+      ...extension,
+    },
   });
 });
 

@@ -90,7 +90,7 @@ describe('a part that is not served', () => {
     assert.ok(names.includes('anonymous.requests'));
     assert.deepEqual(
       body.json.bodies.map(({ route }) => route),
-      ['fuse'],
+      ['fuse', 'rerankV2', 'rerankV1', 'rerank', 'rerankVoyage'],
     );
   });
 });

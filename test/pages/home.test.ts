@@ -60,7 +60,11 @@ describe('by Accept', () => {
   test('a wrong path is JSON for programs and a page that leads back for browsers', async () => {
     const json = await get('/nothing/here');
     assert.equal(json.status, 404);
-    assert.deepEqual(await json.json(), { detail: 'Not Found' });
+    assert.deepEqual(await json.json(), {
+      detail: 'Not Found',
+      message: 'There is no such path. /docs lists all paths.',
+      docs: '/docs',
+    });
     const page = await get('/nothing/here', browserAccept);
     assert.equal(page.status, 404);
     assert.match(page.headers.get('vary') ?? '', /\bAccept\b/);

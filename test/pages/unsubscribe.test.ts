@@ -6,6 +6,7 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import type { Answer, RouteRequest } from '../../src/contract/exchange.js';
 import { optoutState, unsubscribe, type OptoutParts } from '../../src/outreach/optout.js';
 import { optoutToken } from '../../src/outreach/tokens.js';
+import { answerOf } from '../../src/pages/handedOn.js';
 import { pageFile } from '../../src/pages/page.js';
 import { unsubscribePage } from '../../src/pages/unsubscribe.js';
 import { findOptout } from '../../src/store/optouts.js';
@@ -27,7 +28,7 @@ async function answer(method: string, url: URL): Promise<Answer> {
   const file = url.pathname.replace('/pages/', '');
   const given: RouteRequest = request({ input: undefined, query, path: { file } });
   if (url.pathname !== '/unsubscribe') return handlers.file(given);
-  return method === 'POST' ? handlers.post(given) : handlers.page(given);
+  return answerOf(method === 'POST' ? handlers.post : handlers.page, given);
 }
 
 let browser: Browser;

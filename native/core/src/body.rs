@@ -23,6 +23,10 @@ const INPUT_BYTES: usize = 2048;
 const NAME_CHARACTERS: usize = 256;
 
 /// What a brief reading keeps of a list, of a map and of a string: more than a fault could repeat.
+/// Members of an object among which a misspelt one is looked for.
+const HINT_MEMBERS: usize = 50;
+/// Bytes of the longest name that a hint repeats.
+const HINT_NAME_BYTES: usize = 64;
 const BRIEF_ITEMS: usize = 130;
 const BRIEF_CHARACTERS: usize = 300;
 
@@ -421,7 +425,11 @@ impl<'a> Walk<'a> {
                     self.scanner.stand_at(at);
                     self.value(&member.shape)?;
                 }
-                None if member.required => self.report(fault::MISSING, start, end, 0),
+                None if member.required => {
+                    let meant = self.meant(start, members, member)?;
+                    self.report(fault::MISSING, start, end, 0);
+                    self.name_meant(meant);
+                }
                 None => {}
             }
             self.place.pop();
@@ -439,6 +447,60 @@ impl<'a> Walk<'a> {
         self.scanner.stand_at(end);
         let has_value = |at: &Option<usize>| at.is_some_and(|at| self.body.get(at) != Some(&b'n'));
         Ok(found.iter().map(has_value).collect())
+    }
+
+    /// The member of the object at `start` that was probably meant for a missing one: the only unknown one of
+    /// nearly its name, else the only unknown one of its kind. Nothing where the object has many members.
+    fn meant(
+        &mut self,
+        start: usize,
+        members: &[Member],
+        missing: &Member,
+    ) -> Result<Option<Vec<u8>>, Refusal> {
+        let back = self.scanner.position();
+        let mut seen: Vec<(Vec<u8>, Option<u8>)> = Vec::new();
+        let mut has_many = false;
+        self.scanner.stand_at(start);
+        self.members(|walk, name| {
+            let first = walk.scanner.peek();
+            let name = plain(walk.scanner.bytes(name));
+            let known = seen.iter().position(|(other, _)| *other == name);
+            match known {
+                Some(at) => seen[at].1 = first,
+                None if seen.len() == HINT_MEMBERS => has_many = true,
+                None => seen.push((name, first)),
+            }
+        })?;
+        self.scanner.stand_at(back);
+        if has_many {
+            return Ok(None);
+        }
+        seen.retain(|(name, _)| !members.iter().any(|member| member.name.as_bytes() == *name));
+        let alike = |name: &[u8]| near_name(name) == near_name(missing.name.as_bytes());
+        let only = |found: Vec<&(Vec<u8>, Option<u8>)>| match found[..] {
+            [(name, _)] => Some(name.clone()),
+            _ => None,
+        };
+        let named: Vec<_> = seen.iter().filter(|(name, _)| alike(name)).collect();
+        if !named.is_empty() {
+            return Ok(only(named));
+        }
+        Ok(only(
+            seen.iter()
+                .filter(|(_, first)| may_be(*first, &missing.shape))
+                .collect(),
+        ))
+    }
+
+    /// Adds the member that was meant to the fault that was reported last.
+    fn name_meant(&mut self, meant: Option<Vec<u8>>) {
+        let Some(name) = meant.filter(|name| name.len() <= HINT_NAME_BYTES) else {
+            return;
+        };
+        self.faults.pop();
+        self.faults.extend_from_slice(b",\"meant\":\"");
+        json::write_text(&name, &mut self.faults);
+        self.faults.extend_from_slice(b"\"}");
     }
 
     /// Finds where the last value of each known member of the next object begins, and stands behind it.
@@ -656,6 +718,28 @@ fn plain(name: &[u8]) -> Vec<u8> {
     let mut text = Vec::new();
     json::unescape(name, &mut text);
     text
+}
+
+/// A name without its case, `_`, `-` and the s of a plural.
+fn near_name(name: &[u8]) -> Vec<u8> {
+    let mut near: Vec<u8> = name
+        .iter()
+        .filter(|byte| !b"_-".contains(byte))
+        .map(u8::to_ascii_lowercase)
+        .collect();
+    if near.last() == Some(&b's') {
+        near.pop();
+    }
+    near
+}
+
+/// True if a value that begins with `first` is of the JSON type that a shape takes.
+fn may_be(first: Option<u8>, shape: &Shape) -> bool {
+    match &shape.what {
+        What::Word(_) | What::OneOf(_) => first == Some(b'"'),
+        What::Number { .. } => matches!(first, Some(b'-' | b'0'..=b'9')),
+        what => what.begins_with(first),
+    }
 }
 
 /// Bytes of the first characters of a checked string, up to [`BRIEF_CHARACTERS`]: whole escapes, whole pairs.

@@ -3,7 +3,7 @@
  * keeps what the schema knows, or lists the faults, so that what they cost goes by their bytes alone.
  */
 import { jsonInvalid, missingBody, readBody, type CheckJson, type JsonRefusal } from './body.js';
-import { byKind } from './explain.js';
+import { byKind, missingHint } from './explain.js';
 import { shapeOf, type Shape } from './shape.js';
 import { checkBody, type Checked, type ServerFaults, withHints } from './validate.js';
 import { type ErrorType, type ValidationError, validationError } from './validation.js';
@@ -102,6 +102,8 @@ interface Fault {
   readonly loc: readonly (string | number)[];
   readonly actual: number;
   readonly input?: unknown;
+  /** The member that was probably meant for a missing one. */
+  readonly meant?: string;
 }
 
 /** The alternative of one of these kinds, else the one that other values are checked by. */
@@ -124,9 +126,10 @@ function shapeAt(shape: Shape, loc: Fault['loc']): Shape {
   return at;
 }
 
-function errorOf(type: WireType, { type: kind, loc, actual, input }: Fault): ValidationError {
+function errorOf(type: WireType, { type: kind, loc, actual, input, meant }: Fault): ValidationError {
   const { msg, ctx } = wordingOf(kind, shapeAt(shapeOf(type), loc.slice(1)), actual);
-  return validationError(kind, loc, msg, input, ctx);
+  const hint = missingHint(loc, meant);
+  return validationError(kind, loc, msg, input, hint === undefined ? ctx : { ...ctx, ...hint });
 }
 
 /** Finds what only this server knows to be wrong. */

@@ -92,15 +92,18 @@ function explainMap(walk: Walk, shape: Of<'map'>, value: unknown): void {
   }
 }
 
-/** Members of an object that are looked at for a misspelt one: it may have a million. */
+/** Members of an object among which a misspelt one is looked for. */
 const mostMembers = 50;
 
-/** A name as slips leave it: without case, `_`, `-` and the s of a plural. */
+/** A name without its case, `_`, `-` and the s of a plural. Only ASCII letters have a case here. */
 function plain(name: string): string {
-  return name.toLowerCase().replaceAll(/[_-]/g, '').replace(/s$/, '');
+  return name
+    .replaceAll(/[_-]/g, '')
+    .replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase())
+    .replace(/s$/, '');
 }
 
-/** Whether a value is of the kind that a field takes. */
+/** True if a value is of the JSON type that a field takes. */
 function mayBe(value: unknown, { kind }: Shape): boolean {
   if (kind === 'list') return Array.isArray(value);
   if (kind === 'object' || kind === 'map') return isObject(value);
@@ -109,41 +112,34 @@ function mayBe(value: unknown, { kind }: Shape): boolean {
 }
 
 /**
- * The member that was probably meant for a missing field: one of nearly its name, or else the only one that
- * is not known and of its kind.
+ * The member that was probably meant for a missing field: the only unknown one of nearly its name, else the
+ * only unknown one of its kind. Undefined where the object has many members.
  */
 function misnamed(
   { name, shape }: FieldShape,
   fields: readonly FieldShape[],
   owner: Readonly<Record<string, unknown>>,
 ): string | undefined {
-  const unknown: string[] = [];
-  let looked = 0;
-  for (const member in owner) {
-    looked += 1;
-    if (looked > mostMembers) return undefined;
-    if (fields.some((field) => field.name === member)) continue;
-    if (plain(member) === plain(name)) return member;
-    if (mayBe(owner[member], shape)) unknown.push(member);
-  }
-  return unknown.length === 1 ? unknown[0] : undefined;
+  const members = Object.keys(owner);
+  if (members.length > mostMembers) return undefined;
+  const unknown = members.filter((member) => fields.every((field) => field.name !== member));
+  const named = unknown.filter((member) => plain(member) === plain(name));
+  const found = named.length > 0 ? named : unknown.filter((member) => mayBe(owner[member], shape));
+  return found.length === 1 ? found[0] : undefined;
 }
 
-/** Longest name that a hint repeats. */
+/** Bytes of the longest name that a hint repeats. */
 const longestName = 64;
 
-/** What a missing field is told where another member was probably meant for it. */
-function hintOf(
-  walk: Walk,
-  field: FieldShape,
-  fields: readonly FieldShape[],
-  owner: Readonly<Record<string, unknown>>,
-) {
-  const meant = misnamed(field, fields, owner);
-  if (meant === undefined || meant.length > longestName) return undefined;
-  const missing = `${walk.loc.slice(1).join('.')} is missing`;
+/** The hint beside a missing field where another member was probably meant for it. */
+export function missingHint(
+  loc: readonly (string | number)[],
+  meant: string | undefined,
+): { readonly hint: string } | undefined {
+  if (meant === undefined || Buffer.byteLength(meant) > longestName) return undefined;
+  const missing = `${loc.slice(1).join('.')} is missing`;
   const instead = `${JSON.stringify(meant)} is not known here`;
-  return { hint: `${missing}, and ${instead}: did you mean "${field.name}"?` };
+  return { hint: `${missing}, and ${instead}: did you mean "${loc.at(-1)}"?` };
 }
 
 function explainField(
@@ -156,7 +152,8 @@ function explainField(
     descend(walk, field.shape, owner[field.name], field.name);
   } else if (field.required) {
     walk.loc.push(field.name);
-    report(walk, 'missing', field.shape, owner, undefined, hintOf(walk, field, fields, owner));
+    const hint = missingHint(walk.loc, misnamed(field, fields, owner));
+    report(walk, 'missing', field.shape, owner, undefined, hint);
     walk.loc.pop();
   }
 }

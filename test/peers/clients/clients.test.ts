@@ -3,6 +3,7 @@
  * placeholder for a key it orders documents, and with a wrong key its own exception carries our sentence.
  */
 import assert from 'node:assert/strict';
+import { AsyncResource } from 'node:async_hooks';
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -86,12 +87,17 @@ const programs: readonly Program[] = [
 /** Clients that do not look at an answer's status: their exception cannot carry a sentence of ours. */
 const silent = new Set(['llama-index-tei']);
 
-let base = '';
-before(async () => {
-  const server = run(main, ['serve'], {
+/** Bound to the file, so that the server ends with it and not with the hook that starts it. */
+const launch = AsyncResource.bind(() =>
+  run(main, ['serve'], {
     ...{ PORT: '0', WORKERS: '1', STORE_URL: `lmdb:${temporaryFolder()}/store` },
     ANONYMOUS_REQUESTS_PER_MINUTE: '0',
-  });
+  }),
+);
+
+let base = '';
+before(async () => {
+  const server = launch();
   const [, address = ''] = await server.prints(/listens on (http:\/\/127\.0\.0\.1:\d+)/);
   base = address;
 });
