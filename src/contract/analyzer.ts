@@ -56,6 +56,6 @@ export function analyzerFaults(
   const listed = typeof stops === 'string' ? oneOf([...place, 'stopwords'], stops, stopLists) : [];
   const words = 'an analyzer other than plain needs the tokenizer ws';
   const cut =
-    tokenizer === 'ngram' && !isPlain(analyzer) ? [valueError(['body', 'analyzer'], words, analyzer)] : [];
+    tokenizer === 'ngram' && !isPlain(analyzer) ? [valueError(['body', 'analyzer'], words, undefined)] : [];
   return [...named, ...listed, ...cut];
 }

@@ -127,16 +127,21 @@ function sellerHtml({ name, contact, terms }: Operator): string {
 }
 
 /** The page where nothing can be bought now: what keys would cost, and why not; nothing to fill in. */
-function closedShop(prices: PricingResponse, { operator, page }: BuyParts): Answer {
+function closedShop(
+  prices: PricingResponse,
+  wrong: string | undefined,
+  { operator, page }: BuyParts,
+): Answer {
   const { tiers, rails, term_days: days } = prices;
   const reasons = rails.map(({ rail, reason }) => {
     return `<li><strong>${railNames[rail]}</strong>: ${escapeHtml(reason ?? 'It is not ready.')}</li>`;
   });
   const { contact } = operator;
   const ask = contact === null ? '' : `<p>Ask the operator: ${contactHtml(contact)}.</p>`;
+  const alert = wrong === undefined ? '' : `<p class="state bad" role="alert">${escapeHtml(wrong)}</p>\n`;
   const main = `<section class="sheet">
 <h1>API keys</h1>
-<p class="state bad" role="status">No way to pay is ready now, so nothing can be bought here.</p>
+${alert}<p class="state bad" role="status">No way to pay is ready now, so nothing can be bought here.</p>
 <ul>${reasons.join('\n')}</ul>
 ${ask}
 <h2>What keys cost</h2>
@@ -149,7 +154,7 @@ ${ask}
 
 function shop(prices: PricingResponse, tier: Tier, wrong: string | undefined, parts: BuyParts): Answer {
   const first = prices.rails.find(({ ready }) => ready)?.rail;
-  if (first === undefined) return closedShop(prices, parts);
+  if (first === undefined) return closedShop(prices, wrong, parts);
   const main = `<section class="sheet">
 <h1>Buy an API key</h1>
 <p>Choose what the key may use, and how to pay. You get the key once, on the page of your order, as soon as

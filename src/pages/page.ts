@@ -86,7 +86,7 @@ export interface SiteLink {
 
 const fragmentsLink: SiteLink = { href: '/graph', words: 'Fragments' };
 
-/** Links of the gateway's pages. `explores`: it serves the graph of fragments; `sells`: it serves the checkout. */
+/** Links of the gateway's pages. `explores`: it serves the graph; `sells`: it serves the checkout. */
 export function gatewayLinks(serves: { explores: boolean; sells: boolean }): readonly SiteLink[] {
   return [
     { href: '/', words: 'Fusegate' },

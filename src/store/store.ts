@@ -8,9 +8,9 @@
  * - **Unavailability.** A call that cannot be answered throws {@link StoreUnavailable}, which passes through
  *   everything up to an edge: http answers 503, a command reports it, a loop tries again later.
  * - **Retry duty.** None for `done`, `conflict` and `refused`. After `StoreUnavailable` nothing was
- *   acknowledged: the unit took effect whole or not at all. A caller that brought the unit's id may commit the
- *   same unit again for up to {@link unitMemoryMs}; it takes effect at most once, and once it has, every retry
- *   gets its first outcome.
+ *   acknowledged: the unit took effect whole or not at all. A caller that brought the unit's id may commit
+ *   the same unit again for up to {@link unitMemoryMs}; it takes effect at most once, and once it has, every
+ *   retry gets its first outcome.
  * - **Concurrency.** Any number of calls at once, from any number of processes on any number of machines
  *   that share the engine. Writers never make readers wait. Units of one process that are waiting when a
  *   sync ends share the next one.
@@ -29,7 +29,9 @@ export const maxValueBytes = 16 * 1024 * 1024;
 /** Most bytes that a unit writes and compares with. */
 export const maxUnitBytes = 4 * maxValueBytes;
 
-/** The engine does not answer, or could not write: nothing was acknowledged. The message is for the operator. */
+/**
+ * The engine does not answer, or could not write: nothing was acknowledged. The message is for the operator.
+ */
 export class StoreUnavailable extends Error {
   override readonly name = 'StoreUnavailable';
 }

@@ -182,10 +182,14 @@ test('more docs than a model is given, with a key and without', async () => {
   const [error] = await errors({ query: 'fox', docs: docs(51) });
   assert.ok(error !== undefined);
   assert.deepEqual([error.type, error.loc], ['too_long', ['body', 'docs']]);
-  assert.deepEqual(error.ctx, { field_type: 'List', max_length: 50, actual_length: 51 });
+  const hint =
+    'docs.0 has no dense_score, so that a model scores all docs, of 50 at most here. ' +
+    'Send dense_score with every doc, or fewer docs.';
+  assert.deepEqual(error.ctx, { field_type: 'List', max_length: 50, actual_length: 51, hint });
   assert.equal(error.msg, 'List should have at most 50 items after validation, not 51');
   const [keyed] = await errors({ query: 'fox', docs: docs(1_001) }, 'a key');
-  assert.deepEqual(keyed?.ctx, { field_type: 'List', max_length: 1_000, actual_length: 1_001 });
+  const most = { field_type: 'List', max_length: 1_000, actual_length: 1_001 };
+  assert.deepEqual(keyed?.ctx, { ...most, hint: hint.replace('50', '1000') });
   const scored = docs(1_001).map((doc) => ({ ...doc, dense_score: 1 }));
   assert.equal((await answer({ query: 'fox', docs: scored })).status, 200);
 });

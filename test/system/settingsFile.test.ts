@@ -48,14 +48,15 @@ describe('the file of settings', () => {
   });
 
   test('a secret or its NAME_FILE in the environment stands for both', () => {
-    const secret = file(`${'n'.repeat(32)}\n`);
+    const strong = 'Xq7dK2mVt0YwLr9ZbNc4Ue8HgJs1PfAo';
+    const secret = file(`${strong}\n`);
     const text = JSON.stringify({ MASTER_SECRET: 'o'.repeat(32) });
     const found = read(text, { MASTER_SECRET_FILE: secret });
     assert.ok('configuration' in found, JSON.stringify(found));
-    assert.deepEqual(found.configuration.masterSecrets, ['n'.repeat(32)]);
+    assert.deepEqual(found.configuration.masterSecrets, [strong]);
     const named = read(JSON.stringify({ MASTER_SECRET_FILE: secret }));
     assert.ok('configuration' in named);
-    assert.deepEqual(named.configuration.masterSecrets, ['n'.repeat(32)]);
+    assert.deepEqual(named.configuration.masterSecrets, [strong]);
   });
 
   test('a secret that everybody can read is warned about', () => {

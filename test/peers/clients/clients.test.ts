@@ -132,13 +132,16 @@ function shownIn(language: string): { readonly text: string; readonly output: st
   return [...readme.matchAll(pattern)].map(([, text = '', output = '']) => ({ text, output }));
 }
 
+/** The address that README.md shows: a server's default port. */
+const shownBase = ['http://127.0.0.1', '8080'].join(':');
+
 /** Runs the programs that README.md shows in a language. */
 function testReadme(language: string, count: number, program: (text: string) => Promise<string>): void {
   const shown = shownIn(language);
   test(`README.md shows ${count} programs`, () => assert.equal(shown.length, count));
   for (const { text, output } of shown) {
     test(`README.md: ${text.split('\n')[0] ?? ''}`, async () => {
-      assert.equal(await program(text.replaceAll('http://127.0.0.1:8080', base)), output);
+      assert.equal(await program(text.replaceAll(shownBase, base)), output);
     });
   }
 }

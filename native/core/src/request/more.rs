@@ -80,9 +80,14 @@ fn read_stop_words(scanner: &mut Scanner) -> Result<StopWords, Unfit> {
     scanner.array(|scanner| {
         let span = scanner.string()?;
         let text = text_of(scanner, span);
+        let had = words.len();
         tokenize::ws(&text, &mut token, |word| {
             words.insert(String::from_utf8_lossy(word).into_owned());
         });
+        // One without tokens stops nothing. It counts as given all the same, as the contract's types say.
+        if words.len() == had && !text.is_empty() {
+            words.insert(String::from_utf8_lossy(&text).into_owned());
+        }
         Ok(())
     })?;
     Ok(StopWords::Given(words))
