@@ -294,11 +294,10 @@ export async function buildServer(
   const bound = handlers(configuration, tiers, opened, clicks, checkout, explorer, embedMode, offered, log);
   const page = pageMaker(configuration.operator, linksOf(configuration));
   const pipeline = { ...native, access, isStorageReserved: reserve.isReserved, page };
-  const { serve } = configuration;
   const isMoved = configuration.doorPort !== null;
   const server = createServer({
-    routes: servedRoutes(bound, pipeline, isMoved ? ['gateway'] : ['gateway', 'door'], serve),
-    doorRoutes: isMoved ? servedRoutes(bound, pipeline, ['door'], serve) : [],
+    routes: servedRoutes(bound, pipeline, isMoved ? ['gateway'] : ['gateway', 'door'], configuration.serve),
+    doorRoutes: isMoved ? servedRoutes(bound, pipeline, ['door'], configuration.serve) : [],
     clock: systemClock,
     log,
     randomness: systemRandomness,
