@@ -238,8 +238,7 @@ test('every value is read', () => {
     cardEventsPerMinute: 0,
     maxConnections: 99,
     diskReserveMb: 500,
-    doorPort: 8081,
-    publicDoorUrl: 'https://door.example',
+    ...{ doorPort: 8081, publicDoorUrl: 'https://door.example' },
   });
 });
 
