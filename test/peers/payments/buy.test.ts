@@ -42,11 +42,11 @@ describe('buying a key', { skip, timeout: 300_000 }, () => {
     const context = await browser.newContext(options);
     const page = await context.newPage();
     await page.goto(`http://127.0.0.1:${port}/buy`);
-    await page.getByRole('radio', { name: /^developer/ }).check();
+    await page.getByRole('radio', { name: /^Developer/ }).check();
     await page.getByRole('radio', { name: /^Lightning/ }).check();
     assert.ok(await page.getByRole('radio', { name: /^Card/ }).isDisabled());
     await page.getByRole('button', { name: 'Order' }).click();
-    await page.getByRole('heading', { name: 'Your order: developer' }).waitFor();
+    await page.getByRole('heading', { name: 'Your order: Developer' }).waitFor();
     return page;
   }
 
