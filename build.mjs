@@ -52,12 +52,15 @@ function tool(file) {
   return path;
 }
 
+/** True while what lies in `dist` is taken for built: it was copied from another clone of the same commit. */
+let isCopied = false;
+
 /** Builds one part when its inputs are newer than its stamp. */
 function step(name, inputs, build, force) {
   const stamp = join(root, 'dist', `.${name}`);
   const latest = newest(inputs);
   if (!force && existsSync(stamp) && Number(readFileSync(stamp, 'utf8')) === latest) return;
-  build();
+  if (!isCopied) build();
   mkdirSync(dirname(stamp), { recursive: true });
   writeFileSync(stamp, String(latest));
 }
@@ -165,6 +168,10 @@ function main([command, ...rest]) {
   if (command === undefined) return ensureBuilt({ force: false });
   if (command === '--force') return ensureBuilt({ all: true, force: true });
   if (command === '--check') return check();
+  if (command === '--copied') {
+    isCopied = true;
+    return ensureBuilt({ all: true });
+  }
   ensureBuilt({ all: true });
   if (command === '--test') {
     const files = rest.length > 0 ? rest : testFiles(join(root, 'dist/test'));
@@ -184,7 +191,7 @@ function main([command, ...rest]) {
     return run(process.execPath, [join(root, 'dist/test/contract/writeDocuments.js')]);
   if (command === '--bench') return run(process.execPath, [join(root, 'dist/bench/main.js'), ...rest]);
   return stop(
-    `Unknown option ${command}. Known: --force, --check, --test, --test-peers, --test-mutants, --test-attack, --generate, --bench.`,
+    `Unknown option ${command}. Known: --force, --copied, --check, --test, --test-peers, --test-mutants, --test-attack, --generate, --bench.`,
   );
 }
 
