@@ -35,7 +35,7 @@ import { audit, auditStacks } from '../pages/audit.js';
 import { buyPages } from '../pages/buy.js';
 import { docsHandlers, type DocsHandlers } from '../pages/docs.js';
 import { graphForAll } from '../pages/graph.js';
-import { homeForAll, type OfferedModel } from '../pages/home.js';
+import { homeForAll } from '../pages/home.js';
 import {
   doorLinks,
   gatewayLinks,
@@ -150,7 +150,6 @@ function door(
   });
 }
 
-/** The reference of both parts; forms cannot reach a door at another address. */
 /** The links of the gateway's pages: to what this address serves. */
 function linksOf({ doorPort, serve }: Configuration): readonly SiteLink[] {
   return gatewayLinks({
@@ -159,14 +158,15 @@ function linksOf({ doorPort, serve }: Configuration): readonly SiteLink[] {
   });
 }
 
-function referencePages({ doorPort, publicDoorUrl, serve }: Configuration, page: PageMaker): DocsHandlers {
+/** The gateway's document, and the reference of both parts; forms cannot reach a door at another address. */
+function referencePages(
+  { doorPort, publicDoorUrl, serve }: Configuration,
+  page: PageMaker,
+): DocsHandlers & Pick<Handlers, 'openapi'> {
+  const gateway = describedGateway(serve);
   const elsewhere = doorPort === null ? null : (publicDoorUrl ?? `port ${doorPort} of this host`);
-  return docsHandlers({
-    gateway: describedGateway(serve),
-    door: describedDoor('/', serve),
-    doorAddress: elsewhere,
-    page,
-  });
+  const door = describedDoor('/', serve);
+  return { openapi: openapi(gateway), ...docsHandlers({ gateway, door, doorAddress: elsewhere, page }) };
 }
 
 /** The models as POST /v1/fuse has them. */
@@ -185,14 +185,14 @@ function handlers(
   checkout: Checkout,
   explorer: ExplorationProcess,
   embedMode: EmbedMode,
-  offered: readonly OfferedModel[],
+  page: PageMaker,
   log: Log,
 ): Handlers {
   const { store, secrets } = opened;
   const keylessDocs = keylessEmbedDocs(configuration.access.mode);
   const storing = { ...opened, clock: systemClock };
   const { operator, doorPort } = configuration;
-  const page = pageMaker(operator, linksOf(configuration));
+  const offered = embedMode.models.map(({ id, kind }) => ({ id, immediate: kind === 'static' }));
   const doorPage = doorPort === null ? page : pageMaker(operator, doorLinks);
   const checks = [
     dataFolderCheck(configuration.dataFolder),
@@ -234,7 +234,6 @@ function handlers(
       configuration.access,
       configuration.serve,
     ),
-    openapi: openapi(configuration.serve),
     ...referencePages(configuration, page),
     pageFile: pageFile(),
   };
@@ -290,9 +289,8 @@ export async function buildServer(
   const stored = storedEmbedder(embedder, { ...opened, clock: systemClock, log });
   const embedMode = embedModeOf(configuration, configuration.embedCacheStore ? stored : embedder);
   const explorer = exploration(configuration, opened, textEmbedding(embedder.models, embedMode.dense), log);
-  const offered = embedder.models.map(({ id, kind }) => ({ id, immediate: kind === 'static' }));
-  const bound = handlers(configuration, tiers, opened, clicks, checkout, explorer, embedMode, offered, log);
   const page = pageMaker(configuration.operator, linksOf(configuration));
+  const bound = handlers(configuration, tiers, opened, clicks, checkout, explorer, embedMode, page, log);
   const pipeline = { ...native, access, isStorageReserved: reserve.isReserved, page };
   const isMoved = configuration.doorPort !== null;
   const server = createServer({

@@ -229,35 +229,43 @@ const fuseResponse: FuseResponse = {
   ],
 };
 
+/** Longest body of a route that ranks (bytes). */
+export const rankingBodyBytes = 32 * mebibyte;
+
+/** Members common to the routes that rank texts of the request. */
+export const rankingRoute = {
+  method: 'POST',
+  part: 'gateway',
+  tag: 'fuse',
+  keylessAnswerLimit: 64 * mebibyte,
+  parameters: { header: keyHeadersType },
+  access: 'key',
+  problems: {
+    ...keyedProblems,
+    413: [...keyedProblems[413], 'answer_too_large'],
+    429: ['rate_limited', 'queue_full'],
+    503: ['no_model', 'embed_timeout', 'embed_failed', 'overloaded', 'store_unavailable'],
+  },
+  headers: ['server-timing', 'ratelimit', 'ratelimit-policy'],
+  cors: false,
+  acts: false,
+  documented: true,
+} as const;
+
 /** POST /v1/fuse. */
 export const fuseRoutes = {
   fuse: {
-    method: 'POST',
+    ...rankingRoute,
     path: '/v1/fuse',
-    part: 'gateway',
-    tag: 'fuse',
     summary: 'Re-rank candidates by BM25 and dense similarity',
     description:
       'Scores the candidates with BM25 against the query, normalises that list and the list of dense ' +
       'scores, and orders the candidates by their weighted sum. Statistics come from the docs of the ' +
       'request alone. Where a doc has no `dense_score`, an embedding model computes those of all docs: ' +
       'of 1,000 at most, or of 50 where callers without a key are limited.',
-    body: { kind: 'raw', schema: fuseRequestType, other: 'none', limit: 32 * mebibyte },
-    keylessAnswerLimit: 64 * mebibyte,
-    parameters: { header: keyHeadersType },
-    access: 'key',
+    body: { kind: 'raw', schema: fuseRequestType, other: 'none', limit: rankingBodyBytes },
     answers: { 200: { schema: fuseResponseType, description: 'The re-ranked candidates.' } },
     unprocessable: true,
-    problems: {
-      ...keyedProblems,
-      413: [...keyedProblems[413], 'answer_too_large'],
-      429: ['rate_limited', 'queue_full'],
-      503: ['no_model', 'embed_timeout', 'embed_failed', 'overloaded', 'store_unavailable'],
-    },
-    headers: ['server-timing', 'ratelimit', 'ratelimit-policy'],
-    cors: false,
-    acts: false,
-    documented: true,
     example: post('/v1/fuse', fuseRequest, fuseResponse),
   },
 } as const satisfies ResourceRoutes;

@@ -5,9 +5,9 @@
  */
 import typia, { type tags } from 'typia';
 import type { Answer } from './exchange.js';
-import { keyHeadersType } from './key.js';
+import { rankingBodyBytes, rankingRoute } from './fuse.js';
 import type { ProblemCode } from './problem.js';
-import { information, keyedProblems, mebibyte, read, type ResourceRoutes } from './route.js';
+import { information, read, type ResourceRoutes } from './route.js';
 import { get, post } from './schema/route.js';
 import type { Integer } from './schema/tags.js';
 import type { ValidationError } from './schema/validation.js';
@@ -273,33 +273,17 @@ const failure = {
 const invalid = ['invalid_request', 'no_documents'] as const satisfies readonly ProblemCode[];
 
 const rerankRoute = {
-  method: 'POST',
-  part: 'gateway',
-  tag: 'fuse',
-  parameters: { header: keyHeadersType },
-  access: 'key',
-  keylessAnswerLimit: 64 * mebibyte,
+  ...rankingRoute,
   unprocessable: false,
   failure,
   extension: true,
-  problems: {
-    ...keyedProblems,
-    400: invalid,
-    413: [...keyedProblems[413], 'answer_too_large'],
-    429: ['rate_limited', 'queue_full'],
-    503: ['no_model', 'embed_timeout', 'embed_failed', 'overloaded', 'store_unavailable'],
-  },
-  headers: ['server-timing', 'ratelimit', 'ratelimit-policy'],
-  cors: false,
-  acts: false,
-  documented: true,
+  problems: { ...rankingRoute.problems, 400: invalid },
 } as const;
-
-const limit = 32 * mebibyte;
 
 function bodyOf(type: typeof requestType) {
   const extensions = Object.keys(type.schema.properties ?? {});
-  return { kind: 'own', described: annotated(type, { extensions }), other: 'none', limit } as const;
+  const described = annotated(type, { extensions });
+  return { kind: 'own', described, other: 'none', limit: rankingBodyBytes } as const;
 }
 
 const order =

@@ -287,9 +287,10 @@ function mount(
   for (const place of places(routes)) mountPlace(app, state, place, mounted, docs);
   const nearest = nearestRoute(routes.map(({ route }) => route));
   app.any('/*', (response, request) => {
-    const near = nearest(request.getMethod().toUpperCase(), request.getUrl());
     const isPage = prefers(request.getHeader('accept'), 'text/html');
-    const answer = isPage ? missing : notFoundNear(near, docs);
+    const answer = isPage
+      ? missing
+      : notFoundNear(nearest(request.getMethod().toUpperCase(), request.getUrl()), docs);
     new Exchange(state, unserved, response, request).refuseUnread(request, answer);
   });
 }

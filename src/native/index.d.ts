@@ -72,6 +72,8 @@ export declare class DenseModels {
   constructor(models: Array<DenseModel>, fallback?: string | undefined | null, cache?: string | undefined | null)
   /** Hits and misses of the cache. */
   lookups(): Lookups
+  /** True if a request may name a model so: by its id or its hub's name, letters in any case. */
+  knows(name: string): boolean
   /**
    * The vector of a text by a static model: int8 numbers, all 0 where it has no words. Throws where no
    * such model is installed.
@@ -89,9 +91,9 @@ export declare class FileAudit {
   findings(): AuditFindings | null
 }
 
-/** What a request in the thread pool came to. */
+/** Outcome of a request in the thread pool. */
 export declare class FuseAttempt {
-  /** What became of it. */
+  /** Its outcome. */
   get outcome(): FuseOutcome
   /** Bytes of the answer: written, or needed. */
   get length(): number
@@ -99,7 +101,7 @@ export declare class FuseAttempt {
   get characters(): number
   /** Why a rerank request came to `Invalid`. Throws where it did not. */
   takeRefusal(): RerankRefusal
-  /** What `Pending` stands for. Throws where there is nothing. */
+  /** Takes the pending request. Throws where there is none. */
   takePending(): PendingFuse
 }
 
@@ -125,7 +127,7 @@ export declare class Fuser {
   takeRefusal(): RerankRefusal
   /** Does what `rerank` does in the thread pool, as `fuseAsync` does what `fuse` does. */
   rerankAsync(body: Buffer, out: Buffer, mostDocs: number, path: RerankPath, id: string): Promise<FuseAttempt>
-  /** What the last `fuse` or `rerank` that came to `Pending` left. Throws where there is none. */
+  /** Takes the request that the last `fuse` or `rerank` left pending. Throws where there is none. */
   takePending(): PendingFuse
   /**
    * Does what `fuse` does in the thread pool, for bodies that would hold up the event loop. `out` must not
@@ -325,7 +327,7 @@ export declare function auditRecords(records: Array<string>, stack: string, incl
  */
 export declare function auditText(text: string, format: string, stack: string, includeText: boolean, threads: number): AuditOutcome
 
-/** What [`audit_body`] came to. */
+/** Outcome of [`audit_body`]. */
 export interface BodyAudit {
   /** Null where there is a fault. */
   findings?: AuditFindings
@@ -337,7 +339,7 @@ export interface BodyAudit {
   fault?: string
 }
 
-/** What a body came to: why it is no JSON, or its faults, or its value. */
+/** Outcome of a body: the reason why it is no JSON, or its faults, or its value. */
 export interface BodyReading {
   /** Why and where it is no JSON; null where it is. */
   refusal?: JsonRefusal
@@ -407,7 +409,7 @@ export interface ExploredFragment {
 export interface FileAuditStep {
   /** Bytes of the file that have become records. */
   bytes: number
-  /** Whether there is more of it to look at. */
+  /** True if there is more of it to look at. */
   more: boolean
   /** Why the file cannot be cut into records; the audit ends with it. */
   fault?: string
@@ -450,7 +452,7 @@ export interface FragmentSelection {
   places: Array<FragmentPlace>
 }
 
-/** What became of a FuseRequest's bytes. */
+/** Outcome of a FuseRequest's bytes. */
 export declare enum FuseOutcome {
   /** The answer was written. */
   Written = 0,
@@ -478,6 +480,12 @@ export interface GlossPair {
 
 /** SHA-256 of an API key's characters; null when it has not the form of a key or its checksum is wrong. */
 export declare function hashKey(key: string): Buffer | null
+
+/**
+ * The JSON of the value at a place of a body (names, and indexes in digits); null where there is none, or
+ * where it is longer than what a fault repeats.
+ */
+export declare function jsonAt(body: Uint8Array, place: Array<string>): string | null
 
 /** Why and where a body is refused as JSON. */
 export interface JsonRefusal {
@@ -523,7 +531,7 @@ export interface Lookups {
   misses: number
 }
 
-/** How many of a list's items have a member with a value that is not null. */
+/** Number of a list's items in which a member has a value that is not null. */
 export interface MemberCount {
   /** The member. */
   name: string
@@ -631,11 +639,11 @@ export declare enum RerankPath {
 export interface RerankRefusal {
   /** A sentence that says what to do. */
   detail: string
-  /** Whether its list of documents is empty. */
+  /** True if its list of documents is empty. */
   empty: boolean
-  /** Whether the server has no model. */
+  /** True if the server has no model. */
   noModel: boolean
-  /** Whether it is one of text-embeddings-inference. */
+  /** True if it is one of text-embeddings-inference. */
   tei: boolean
 }
 

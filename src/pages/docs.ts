@@ -41,6 +41,13 @@ interface Entry {
   readonly kind: string;
   readonly href: string;
   readonly words: string;
+  /** The title and the kind, and the words, in lower case: the search compares these. */
+  readonly lower: { readonly head: string; readonly body: string };
+}
+
+function entry(title: string, kind: string, href: string, words: string): Entry {
+  const lower = { head: `${title} ${kind}`.toLowerCase(), body: words.toLowerCase() };
+  return { title, kind, href, words, lower };
 }
 
 /** Everything that the pages show, and what makes them. */
@@ -71,13 +78,13 @@ function shelved(guides: ReadonlyMap<string, Guide>): readonly (readonly [string
 
 function entriesOf(references: readonly Reference[], guides: ReadonlyMap<string, Guide>): Entry[] {
   const operations = references.flatMap((reference) =>
-    reference.operations.map(({ id, method, path, summary, words }): Entry => {
-      return { title: summary, kind: `${method} ${path}`, href: `/docs/api/${id}`, words };
-    }),
+    reference.operations.map(({ id, method, path, summary, words }) =>
+      entry(summary, `${method} ${path}`, `/docs/api/${id}`, words),
+    ),
   );
-  const read = [...guides.values()].map((guide): Entry => {
-    return { title: titleOf(guide), kind: 'Guide', href: `/docs/guides/${guide.name}`, words: guide.words };
-  });
+  const read = [...guides.values()].map((guide) =>
+    entry(titleOf(guide), 'Guide', `/docs/guides/${guide.name}`, guide.words),
+  );
   return [...operations, ...read];
 }
 
@@ -127,9 +134,8 @@ function occurrences(text: string, word: string): number {
   return count;
 }
 
-/** The words around the first place where a text has a word. */
-function excerpt(words: string, word: string): string {
-  const at = Math.max(0, words.toLowerCase().indexOf(word));
+/** The words around a place of a text. */
+function excerpt(words: string, at: number): string {
   const from = Math.max(0, at - 60);
   const cut = Array.from(words.slice(from, at + 120)).join('');
   return `${from === 0 ? '' : '… '}${cut} …`;
@@ -145,11 +151,12 @@ function find(entries: readonly Entry[], text: string): readonly (Entry & { read
   const first = wanted[0];
   if (first === undefined) return [];
   return entries
-    .flatMap((entry) => {
-      const [head, body] = [`${entry.title} ${entry.kind}`.toLowerCase(), entry.words.toLowerCase()];
+    .flatMap((found) => {
+      const { head, body } = found.lower;
       const counts = wanted.map((word) => 100 * occurrences(head, word) + occurrences(body, word));
       if (counts.includes(0)) return [];
-      return [{ ...entry, shown: excerpt(entry.words, first), score: counts.reduce((a, b) => a + b, 0) }];
+      const at = Math.max(0, body.indexOf(first));
+      return [{ ...found, shown: excerpt(found.words, at), score: counts.reduce((a, b) => a + b, 0) }];
     })
     .sort((a, b) => b.score - a.score)
     .slice(0, mostFound);
@@ -243,7 +250,7 @@ export function docsHandlers({ gateway, door, doorAddress, page = unnamedPage }:
     docsOperation: (request) => {
       const found = operations.get(request.path['operation'] ?? '');
       if (found === undefined) return missing(request);
-      return article(library, `/docs/api/${found.id}`, `${found.method} ${found.path}`, found.html);
+      return article(library, `/docs/api/${found.id}`, `${found.method} ${found.path}`, found.html());
     },
     docsGuide: (request) => {
       const found = guides.get(request.path['guide'] ?? '');

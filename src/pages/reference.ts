@@ -45,8 +45,8 @@ export interface Operation {
   readonly summary: string;
   /** Everything that is said of it, for the search. */
   readonly words: string;
-  /** The content of its page. */
-  readonly html: string;
+  /** Renders the content of its page. */
+  readonly html: () => string;
 }
 
 /** A document's operations under its heading. */
@@ -204,7 +204,7 @@ export function referenceOf(document: OpenApiDocument, sending: Sending): Refere
         ...{ id, method, path, summary },
         tag: described.tags[0],
         words: [method, path, summary, description, ...said].join(' '),
-        html: operationHtml(method, path, described, components.schemas, sending),
+        html: () => operationHtml(method, path, described, components.schemas, sending),
       };
     }),
   );

@@ -18,8 +18,10 @@ export function keylessEmbedDocs(mode: 'open' | 'metered' | 'keys'): number {
 
 /** Models that a request may name. */
 export interface ModelChoice {
-  /** The installed ones: a request names one by its id or its hub's name, letters in any case. */
-  readonly installed: readonly Pick<InstalledModel, 'id' | 'hubName'>[];
+  /** Ids of the installed ones. */
+  readonly installed: readonly string[];
+  /** True if a request may name an installed model so. */
+  readonly isInstalled: (name: string) => boolean;
   /** Id of the one for requests that name none; undefined: there is none. */
   readonly fallback: string | undefined;
 }
@@ -104,7 +106,11 @@ export function openEmbedMode(parts: EmbedModeParts): EmbedMode {
   const { embedder, fallback, cacheFile } = parts;
   const dense = new parts.DenseModels(embedder.models.map(denseModel), fallback, cacheFile);
   return {
-    choice: { installed: embedder.models, fallback },
+    choice: {
+      installed: embedder.models.map(({ id }) => id),
+      isInstalled: (name) => dense.knows(name),
+      fallback,
+    },
     models: embedder.models,
     dense,
     fuser: new parts.Fuser(dense),

@@ -30,19 +30,8 @@ const noModel: Answer = problemAnswer(
 /** The contract's default model, which does not ship. */
 const contractsModel = /^(?:baai\/)?bge-base-en-v1\.5$/i;
 
-function isInstalled(name: string, { installed }: ModelChoice): boolean {
-  const equal = (other: string | null): boolean => other !== null && asciiLower(other) === asciiLower(name);
-  return installed.some(({ id, hubName }) => equal(id) || equal(hubName));
-}
-
-/** Names are ASCII; other letters are equal to themselves alone, as in the native module. */
-function asciiLower(text: string): string {
-  return text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
-}
-
 function absent(name: string, { installed }: ModelChoice): string {
-  const ids = installed.map(({ id }) => id).join(', ');
-  const sentence = `${JSON.stringify(name)} is not installed; installed: ${ids}`;
+  const sentence = `${JSON.stringify(name)} is not installed; installed: ${installed.join(', ')}`;
   const install = 'The operator installs it with: fusegate models add BAAI/bge-base-en-v1.5';
   return contractsModel.test(name) ? `${sentence}. ${install}` : sentence;
 }
@@ -73,7 +62,7 @@ function embedFaults(brief: Brief<FuseRequest>, { choice, mostDocs }: RefusedReq
   if (model === undefined) return { limits: [], values: [] };
   return {
     limits: count > mostDocs ? [tooManyDocs(docs, count, mostDocs)] : [],
-    values: isInstalled(model, choice)
+    values: choice.isInstalled(model)
       ? []
       : [valueError(['body', 'embed_model'], absent(model, choice), model)],
   };

@@ -10,7 +10,7 @@ import type { LimitsResponse } from '../../src/contract/limits.js';
 import { type RouteId, routes } from '../../src/contract/routes.js';
 import { banner, health } from '../../src/info/banner.js';
 import { limits, rateLimits } from '../../src/info/limits.js';
-import { openapi } from '../../src/info/openapi.js';
+import { describedGateway, openapi } from '../../src/info/openapi.js';
 import { privacy } from '../../src/info/privacy.js';
 import {
   dataFolderCheck,
@@ -130,7 +130,7 @@ test('limits follow the route table and the types', async () => {
 });
 
 test('openapi.json is the document', async () => {
-  const answer = await (openapi() as unknown as Ignoring)();
+  const answer = await (openapi(describedGateway()) as unknown as Ignoring)();
   assert.ok('bytes' in answer.body && typeof answer.body.bytes === 'string');
   assert.equal(answer.body.type, 'application/json');
   assert.deepEqual(JSON.parse(answer.body.bytes), JSON.parse(JSON.stringify(gateway())));

@@ -3,7 +3,7 @@ import { routes, type RouteId } from '../../src/contract/routes.js';
 import type { Handler } from '../../src/contract/exchange.js';
 import { servedRoute } from '../../src/http/pipeline.js';
 import { banner } from '../../src/info/banner.js';
-import { openapi } from '../../src/info/openapi.js';
+import { describedGateway, openapi } from '../../src/info/openapi.js';
 import { native } from '../../src/native/addon.js';
 import { docsHandlers } from '../../src/pages/docs.js';
 import { homeForAll } from '../../src/pages/home.js';
@@ -18,7 +18,7 @@ import { staticMode } from '../search/embedding.js';
 export async function startSite(doorAddress: string | null = null): Promise<string> {
   const handlers: readonly (readonly [RouteId, Handler<never>])[] = [
     ['banner', homeForAll([{ id: 'static-256', immediate: true }], banner)],
-    ['openapi', openapi()],
+    ['openapi', openapi(describedGateway())],
     ['fuse', fuseHandler({ ...native, embedMode: staticMode() })],
     ['pageFile', pageFile()],
     ...Object.entries(docsHandlers({ gateway: gateway(), door: door('/'), doorAddress })).map(

@@ -219,3 +219,14 @@ test('terms that need more room than the texts are written all the same', async 
     assert.ok(results.every(({ explain }) => explain?.terms?.length === 200));
   }
 });
+
+test('a doc counts for 16 characters at least, with an analyzer as without', async () => {
+  const listed = ['', 'red', 'a red fox and a grey one'].map((text, at) => {
+    return { id: `${at}`, text, dense_score: 1 };
+  });
+  const ways = [{}, { analyzer: 'english' }, { analyzer: { normalize: true } }, { tokenizer: 'ngram' }];
+  for (const more of ways) {
+    const answer = await handler(requestWith(writeBody({ query: 'fox', docs: listed, ...more }, plainStyle)));
+    assert.deepEqual([answer.status, answer.charge], [200, 3 + 16 + 16 + 24], JSON.stringify(more));
+  }
+});

@@ -1,4 +1,4 @@
-//! How `ws` tokens become terms: accents folded, words stemmed by Snowball's algorithms
+//! Turns `ws` tokens into terms: accents folded, words stemmed by Snowball's algorithms
 //! (https://snowballstem.org/), stop words left out of the query.
 
 use std::borrow::Cow;
@@ -83,24 +83,24 @@ pub(crate) fn stop_list(language: &[u8]) -> StopList {
     place.map_or(&[], |place| STOP_LISTS[place].1)
 }
 
-/// What becomes of a token, be it the query's or a text's.
+/// Rules that turn a token into its form, in queries and texts alike.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Forms {
     /// The stemmer's algorithm, if tokens are stemmed.
     pub(crate) stemmer: Option<Algorithm>,
-    /// Whether accents are folded, before stemming.
+    /// True if accents are folded, before stemming.
     pub(crate) fold_accents: bool,
 }
 
 impl Forms {
-    /// Whether a token of ASCII keeps its form.
+    /// True if a token of ASCII keeps its form.
     #[inline]
     pub(crate) fn leaves_ascii(self) -> bool {
         self.stemmer.is_none()
     }
 
-    /// Whether a token begins with the first two bytes of its form, or with the one that it has.
-    /// [`Forms::of`] tells the one exception.
+    /// True if every token shares the first two bytes of its form, or the only byte of a form of one.
+    /// [`Forms::of`] documents the one exception.
     #[inline]
     pub(crate) fn keeps_beginnings(self) -> bool {
         self.stemmer
@@ -151,7 +151,7 @@ fn kept<'a>(word: &'a str, stem: Cow<'a, str>) -> Cow<'a, str> {
     }
 }
 
-/// Whether a decimal digit of any script is in it.
+/// True if a token holds a decimal digit of any script.
 fn has_digit(token: &str) -> bool {
     if token.is_ascii() {
         return token.bytes().any(|byte| byte.is_ascii_digit());
@@ -215,7 +215,7 @@ pub enum StopWords {
 }
 
 impl StopWords {
-    /// Whether a token leaves the query. `token`: folded, its accents too where the analyzer folds them.
+    /// True if a token is a stop word. `token`: folded, and without accents where the analyzer folds them.
     pub(crate) fn contains(&self, token: &str) -> bool {
         match self {
             StopWords::None => false,
@@ -243,19 +243,19 @@ impl StopWords {
     }
 }
 
-/// What a request's `analyzer` asks for.
+/// Settings of a request's `analyzer`.
 #[derive(Debug, Default)]
 pub struct Analyzer {
-    /// What becomes of tokens.
+    /// Rules for tokens.
     pub forms: Forms,
-    /// What leaves the query.
+    /// Words that are removed from the query.
     pub stop_words: StopWords,
-    /// Whether query and texts are repaired as POST /v1/normalize does, before anything else.
+    /// True if query and texts are repaired as POST /v1/normalize does, before anything else.
     pub normalize: bool,
 }
 
 impl Analyzer {
-    /// Whether it changes nothing.
+    /// True if it changes nothing.
     pub(crate) fn is_plain(&self) -> bool {
         let stop_words = match &self.stop_words {
             StopWords::None => true,
@@ -289,7 +289,7 @@ mod tests {
         forms.of(token).into_owned()
     }
 
-    /// What [`Forms::keeps_beginnings`] promises for English.
+    /// The promise of [`Forms::keeps_beginnings`] for English.
     fn begins_alike(token: &str) -> bool {
         let stem = english(token);
         let (token, stem) = (token.as_bytes(), stem.as_bytes());

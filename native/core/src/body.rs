@@ -22,12 +22,16 @@ const INPUT_BYTES: usize = 2048;
 /// Characters of a name that a fault's place repeats.
 const NAME_CHARACTERS: usize = 256;
 
-/// What a brief reading keeps of a list, of a map and of a string: more than a fault could repeat.
 /// Members of an object among which a misspelt one is looked for.
 const HINT_MEMBERS: usize = 50;
+
 /// Bytes of the longest name that a hint repeats.
 const HINT_NAME_BYTES: usize = 64;
+
+/// Items of a list or of a map that a brief reading keeps: more than a fault could repeat.
 const BRIEF_ITEMS: usize = 130;
+
+/// Characters of a string that a brief reading keeps: more than a fault could repeat.
 const BRIEF_CHARACTERS: usize = 300;
 
 /// The names of faults, as the wire has them.
@@ -73,7 +77,7 @@ enum Step {
     Index(usize),
 }
 
-/// What a body came to.
+/// Outcome of a body.
 #[derive(Debug, Default, PartialEq)]
 pub struct Reading {
     /// The faults as a JSON array of `{type, loc, actual, input}`: `actual` is a list's length, `input` is
@@ -86,7 +90,7 @@ pub struct Reading {
     pub lists: Vec<ListFacts>,
 }
 
-/// What is known of a list of objects.
+/// Facts of a list of objects.
 #[derive(Debug, PartialEq)]
 pub struct ListFacts {
     /// Its name.
@@ -126,6 +130,24 @@ pub fn read(body: &[u8], shape: &Shape, closed: bool, brief: bool) -> Result<Rea
         faults,
         ..Reading::default()
     })
+}
+
+/// The JSON of the value at a place of a body: names, and indexes in digits. Nothing where there is none, or
+/// where it is longer than what a fault repeats.
+#[must_use]
+pub fn value_at<'a>(body: &'a [u8], place: &[String]) -> Option<&'a [u8]> {
+    json::check(body).ok()?;
+    let mut scanner = Scanner::new(body).ok()?;
+    scanner.skip_space();
+    let mut walk = Walk::new(body, scanner, false, false);
+    for step in place {
+        let at = walk.inner(step).ok()??;
+        walk.scanner.stand_at(at);
+    }
+    let start = walk.scanner.position();
+    walk.scanner.skip_value(0).ok()?;
+    let end = walk.scanner.position();
+    (end - start <= INPUT_BYTES).then(|| &body[start..end])
 }
 
 /// A walk through a body that was checked, so that nothing in it is refused again.
@@ -319,18 +341,23 @@ impl<'a> Walk<'a> {
     /// Counts the items of the next array, and stands behind it.
     fn items(&mut self) -> Result<usize, Refusal> {
         let mut count = 0;
+        self.each_item(|_| count += 1)?;
+        Ok(count)
+    }
+
+    /// Calls `met` while the scanner stands at each item of the next array.
+    fn each_item(&mut self, mut met: impl FnMut(&mut Self)) -> Result<(), Refusal> {
         self.scanner.expect(b'[')?;
         self.scanner.skip_space();
         if self.scanner.take(b']') {
-            return Ok(0);
+            return Ok(());
         }
         loop {
+            met(self);
             self.scanner.skip_value(0)?;
-            count += 1;
             self.scanner.skip_space();
             if !self.scanner.take(b',') {
-                self.scanner.expect(b']')?;
-                return Ok(count);
+                return self.scanner.expect(b']');
             }
             self.scanner.skip_space();
         }
@@ -410,6 +437,7 @@ impl<'a> Walk<'a> {
         let (found, extras) = self.places(members)?;
         let end = self.scanner.position();
         let mut separator: &[u8] = b"{";
+        let mut strangers: Option<Vec<Stranger>> = None;
         for (member, at) in members.iter().zip(&found) {
             if self.is_full() {
                 break;
@@ -426,9 +454,11 @@ impl<'a> Walk<'a> {
                     self.value(&member.shape)?;
                 }
                 None if member.required => {
-                    let meant = self.meant(start, members, member)?;
+                    if strangers.is_none() {
+                        strangers = Some(self.strangers(start, members)?);
+                    }
                     self.report(fault::MISSING, start, end, 0);
-                    self.name_meant(meant);
+                    self.name_meant(strangers.as_deref().and_then(|known| meant(known, member)));
                 }
                 None => {}
             }
@@ -449,23 +479,20 @@ impl<'a> Walk<'a> {
         Ok(found.iter().map(has_value).collect())
     }
 
-    /// The member of the object at `start` that was probably meant for a missing one: the only unknown one of
-    /// nearly its name, else the only unknown one of its kind. Nothing where the object has many members.
-    fn meant(
-        &mut self,
-        start: usize,
-        members: &[Member],
-        missing: &Member,
-    ) -> Result<Option<Vec<u8>>, Refusal> {
+    /// The unknown members of the object at `start`, each with its value's first byte; the last of repeated
+    /// ones. Nothing where the object has too many members for a hint.
+    fn strangers(&mut self, start: usize, members: &[Member]) -> Result<Vec<Stranger>, Refusal> {
         let back = self.scanner.position();
-        let mut seen: Vec<(Vec<u8>, Option<u8>)> = Vec::new();
+        let mut seen: Vec<Stranger> = Vec::new();
         let mut has_many = false;
         self.scanner.stand_at(start);
         self.members(|walk, name| {
+            if has_many {
+                return;
+            }
             let first = walk.scanner.peek();
             let name = plain(walk.scanner.bytes(name));
-            let known = seen.iter().position(|(other, _)| *other == name);
-            match known {
+            match seen.iter().position(|(other, _)| *other == name) {
                 Some(at) => seen[at].1 = first,
                 None if seen.len() == HINT_MEMBERS => has_many = true,
                 None => seen.push((name, first)),
@@ -473,33 +500,20 @@ impl<'a> Walk<'a> {
         })?;
         self.scanner.stand_at(back);
         if has_many {
-            return Ok(None);
+            return Ok(Vec::new());
         }
-        seen.retain(|(name, _)| !members.iter().any(|member| member.name.as_bytes() == *name));
-        let alike = |name: &[u8]| near_name(name) == near_name(missing.name.as_bytes());
-        let only = |found: Vec<&(Vec<u8>, Option<u8>)>| match found[..] {
-            [(name, _)] => Some(name.clone()),
-            _ => None,
-        };
-        let named: Vec<_> = seen.iter().filter(|(name, _)| alike(name)).collect();
-        if !named.is_empty() {
-            return Ok(only(named));
-        }
-        Ok(only(
-            seen.iter()
-                .filter(|(_, first)| may_be(*first, &missing.shape))
-                .collect(),
-        ))
+        seen.retain(|(name, _)| members.iter().all(|member| member.name.as_bytes() != *name));
+        Ok(seen)
     }
 
     /// Adds the member that was meant to the fault that was reported last.
-    fn name_meant(&mut self, meant: Option<Vec<u8>>) {
+    fn name_meant(&mut self, meant: Option<&[u8]>) {
         let Some(name) = meant.filter(|name| name.len() <= HINT_NAME_BYTES) else {
             return;
         };
         self.faults.pop();
         self.faults.extend_from_slice(b",\"meant\":\"");
-        json::write_text(&name, &mut self.faults);
+        json::write_text(name, &mut self.faults);
         self.faults.extend_from_slice(b"\"}");
     }
 
@@ -539,6 +553,27 @@ impl<'a> Walk<'a> {
             }
             self.scanner.skip_space();
         }
+    }
+
+    /// The place of a member of the next object, of repeated ones the last, or of an item of the next array.
+    fn inner(&mut self, step: &str) -> Result<Option<usize>, Refusal> {
+        let mut found = None;
+        if self.scanner.peek() == Some(b'{') {
+            self.members(|walk, name| {
+                if walk.scanner.place(name, &[step.as_bytes()]).is_some() {
+                    found = Some(walk.scanner.position());
+                }
+            })?;
+        } else if let (Some(b'['), Ok(index)) = (self.scanner.peek(), step.parse::<usize>()) {
+            let mut count = 0_usize;
+            self.each_item(|walk| {
+                if count == index {
+                    found = Some(walk.scanner.position());
+                }
+                count += 1;
+            })?;
+        }
+        Ok(found)
     }
 
     /// Reads an object of strings.
@@ -718,6 +753,27 @@ fn plain(name: &[u8]) -> Vec<u8> {
     let mut text = Vec::new();
     json::unescape(name, &mut text);
     text
+}
+
+/// An unknown member: its name, and the first byte of its value.
+type Stranger = (Vec<u8>, Option<u8>);
+
+/// The member that was probably meant for a missing one: the only stranger of nearly its name, else the only
+/// one of its kind.
+fn meant<'a>(strangers: &'a [Stranger], missing: &Member) -> Option<&'a [u8]> {
+    let wanted = near_name(missing.name.as_bytes());
+    let only = |fits: &dyn Fn(&Stranger) -> bool| {
+        let mut found = strangers.iter().filter(|stranger| fits(stranger));
+        (found.next(), found.next().is_some())
+    };
+    let found = match only(&|(name, _)| near_name(name) == wanted) {
+        (None, _) => only(&|(_, first)| may_be(*first, &missing.shape)),
+        named => named,
+    };
+    match found {
+        (Some((name, _)), false) => Some(name),
+        _ => None,
+    }
 }
 
 /// A name without its case, `_`, `-` and the s of a plural.

@@ -46,15 +46,15 @@ pub struct Workspace {
     bm25_ranks: Vec<u32>,
     dense_ranks: Vec<u32>,
     scratch: Scratch,
-    /// What few requests have told of their results.
+    /// Parts of results that few requests ask for.
     pieces: Pieces,
-    /// What [`Outcome::Pending`] waits for.
+    /// The request behind [`Outcome::Pending`].
     pending: Option<Pending>,
     /// Why the last rerank request is [`Outcome::Invalid`].
     unranked: Option<Unranked>,
 }
 
-/// What is asked for besides what [`Options`] say, and so how the answer is written.
+/// Form of the answer: that of /v1/fuse, or that of a rerank interface.
 enum Form {
     Fuse,
     Rerank(Box<Asked>),
@@ -75,7 +75,7 @@ struct Source {
     truncated: bool,
 }
 
-/// What became of a body.
+/// Outcome of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// The answer was written.
@@ -186,7 +186,7 @@ impl Workspace {
         self.unranked.take()
     }
 
-    /// What the last [`Outcome::Pending`] stands for.
+    /// Takes the request behind the last [`Outcome::Pending`].
     pub fn take_pending(&mut self) -> Option<Pending> {
         self.pending.take()
     }
@@ -302,7 +302,7 @@ impl Workspace {
                 written => return Ok(written),
             }
         }
-        // What was gathered is kept where room lacks, too.
+        // The gathered vectors stay where room is missing, too.
         self.pending = Some(Pending {
             options,
             form,

@@ -60,11 +60,11 @@ pub struct Options {
     pub b: f64,
     /// Rank constant of `rrf`.
     pub rrf_k: f64,
-    /// Whether texts come back.
+    /// True if texts come back.
     pub return_text: bool,
-    /// Whether each result tells how its score came about.
+    /// True if each result tells how its score came about.
     pub explain: bool,
-    /// Whether every doc came with a dense score.
+    /// True if every doc came with a dense score.
     pub all_dense: bool,
     /// Place of the name of the model that makes dense scores; nothing: the default one.
     pub embed_model: Option<Span>,
@@ -105,12 +105,12 @@ pub struct Lists {
     pub docs: Vec<Doc>,
     /// Surface forms of `entity_map`, none of them empty, and their substitutes.
     pub entities: Vec<(Span, Span)>,
-    /// What few requests ask for.
+    /// Settings that few requests have.
     pub more: Option<Box<More>>,
 }
 
 impl Lists {
-    /// What few requests ask for, to be filled.
+    /// Settings that few requests have, to be filled.
     fn more(&mut self) -> &mut More {
         self.more.get_or_insert_default()
     }

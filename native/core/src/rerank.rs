@@ -31,7 +31,7 @@ pub enum Shape {
     Tei,
 }
 
-/// What a request says.
+/// Contents of a request.
 #[derive(Debug)]
 pub struct Asked {
     /// The same as a FuseRequest.
@@ -40,9 +40,9 @@ pub struct Asked {
     pub shape: Shape,
     /// The answer's id.
     pub id: String,
-    /// Whether texts come back.
+    /// True if texts come back.
     pub return_documents: bool,
-    /// Whether scores come back as they are, below 0 too.
+    /// True if scores come back unchanged, negative ones too.
     pub raw_scores: bool,
     /// The name of a model that is not installed.
     pub unknown_model: Option<Span>,
@@ -50,7 +50,7 @@ pub struct Asked {
     pub ignored: u32,
     /// Names of unknown members, [`NAMED_UNKNOWN`] at most.
     pub unknown: Vec<Span>,
-    /// Whether there are more.
+    /// True if there are more.
     pub more_unknown: bool,
 }
 
@@ -95,7 +95,7 @@ const TOP_N: usize = 3;
 const TOP_K: usize = 4;
 const FIRST_IGNORED: usize = 11;
 
-/// What is wrong with a request.
+/// Fault of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wrong {
     /// It is no JSON.
@@ -108,7 +108,7 @@ pub enum Wrong {
     Unfit {
         /// Its name.
         name: &'static str,
-        /// What it should be.
+        /// The expected form.
         expected: &'static str,
     },
     /// A document is neither text nor has text.
@@ -163,11 +163,11 @@ impl Wrong {
 pub struct Refused {
     /// Whose errors it gets.
     pub shape: Shape,
-    /// What is wrong.
+    /// The fault.
     pub wrong: Wrong,
 }
 
-/// What the members say, as it is read.
+/// Values of the members, as they are read.
 struct Draft {
     query: Span,
     model: Option<Span>,
@@ -178,7 +178,7 @@ struct Draft {
     ignored: u32,
     /// Tokens that the caller wants texts cut at, by place in [`IGNORED`].
     cuts: [Option<f64>; 2],
-    /// Which of a list's items was unfit.
+    /// Index of the list's first unfit item.
     unfit_items: [Option<usize>; 2],
     unknown: Vec<Span>,
     more_unknown: bool,

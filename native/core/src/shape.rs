@@ -1,11 +1,11 @@
 //! The shape that a route's body has to have, as the contract's schemas say it: types, bounds, names.
 
-/// What a JSON value may be.
+/// Form of a JSON value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shape {
-    /// Whether null fits.
+    /// True if null fits.
     pub nullable: bool,
-    /// What else fits.
+    /// Kinds of values that fit.
     pub what: What,
 }
 
@@ -23,7 +23,7 @@ pub enum What {
     },
     /// A number.
     Number {
-        /// Whether it must be whole.
+        /// True if it must be whole.
         whole: bool,
         /// Least value.
         min: f64,
@@ -34,7 +34,7 @@ pub enum What {
     Word(Vec<String>),
     /// An array.
     List {
-        /// What its items may be.
+        /// Form of its items.
         items: Box<Shape>,
         /// Least count of them.
         min: f64,
@@ -55,9 +55,9 @@ pub enum What {
 pub struct Member {
     /// Its name, in ASCII.
     pub name: String,
-    /// Whether it must be there.
+    /// True if it must be there.
     pub required: bool,
-    /// What it may be.
+    /// Its form.
     pub shape: Shape,
 }
 

@@ -227,7 +227,7 @@ impl ShortTerms {
         (key.wrapping_mul(self.multiplier) >> self.shift) as usize
     }
 
-    /// Whether the table can be asked.
+    /// True if the table can be asked.
     #[inline]
     pub(crate) fn usable(&self) -> bool {
         !self.slots.is_empty()
@@ -297,7 +297,7 @@ pub struct Terms {
     ends: Vec<usize>,
     keys: Vec<Key>,
     frequencies: Vec<u32>,
-    /// What tokens become before they are compared with terms.
+    /// Rules that turn tokens into the forms that are compared with terms.
     forms: Forms,
     /// What an ASCII term can begin with.
     pub(crate) filter: Filter,
@@ -335,7 +335,7 @@ impl Terms {
         self.forms = forms;
     }
 
-    /// What tokens become before they are compared with terms.
+    /// Rules that turn tokens into the forms that are compared with terms.
     pub(crate) fn forms(&self) -> Forms {
         self.forms
     }
@@ -463,7 +463,7 @@ impl Terms {
     }
 }
 
-/// Which terms tokens stand for whose forms are compared.
+/// Terms by token, where the forms of tokens are compared.
 impl Terms {
     /// Place of the term that the form of a folded token is.
     pub(crate) fn find_form(&self, token: &str) -> Option<u32> {

@@ -120,7 +120,7 @@ pub fn audit_records(records: Vec<String>, stack: String, include_text: bool, th
     outcome(&batches, None, &stack, include_text, threads)
 }
 
-/// What [`audit_body`] came to.
+/// Outcome of [`audit_body`].
 #[napi(object)]
 pub struct BodyAudit {
     /// Null where there is a fault.
@@ -253,7 +253,7 @@ pub fn audit_text(
 pub struct FileAuditStep {
     /// Bytes of the file that have become records.
     pub bytes: f64,
-    /// Whether there is more of it to look at.
+    /// True if there is more of it to look at.
     pub more: bool,
     /// Why the file cannot be cut into records; the audit ends with it.
     pub fault: Option<String>,

@@ -11,7 +11,7 @@ use napi_derive::napi;
 
 use crate::JsonRefusal;
 
-/// How many of a list's items have a member with a value that is not null.
+/// Number of a list's items in which a member has a value that is not null.
 #[napi(object)]
 pub struct MemberCount {
     /// The member.
@@ -31,7 +31,7 @@ pub struct ListFacts {
     pub members: Vec<MemberCount>,
 }
 
-/// What a body came to: why it is no JSON, or its faults, or its value.
+/// Outcome of a body: the reason why it is no JSON, or its faults, or its value.
 #[napi(object)]
 pub struct BodyReading {
     /// Why and where it is no JSON; null where it is.
@@ -80,6 +80,14 @@ fn told(outcome: std::result::Result<Reading, Refusal>) -> BodyReading {
                 .collect(),
         },
     }
+}
+
+/// The JSON of the value at a place of a body (names, and indexes in digits); null where there is none, or
+/// where it is longer than what a fault repeats.
+#[napi]
+pub fn json_at(body: &[u8], place: Vec<String>) -> Option<String> {
+    let found = body::value_at(body, &place)?;
+    String::from_utf8(found.to_vec()).ok()
 }
 
 /// Checks bodies of one shape without making their values.

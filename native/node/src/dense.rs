@@ -101,6 +101,12 @@ impl DenseModels {
         }
     }
 
+    /// True if a request may name a model so: by its id or its hub's name, letters in any case.
+    #[napi]
+    pub fn knows(&self, name: String) -> bool {
+        self.inner.find(Some(&name)).is_some()
+    }
+
     /// The vector of a text by a static model: int8 numbers, all 0 where it has no words. Throws where no
     /// such model is installed.
     #[napi]

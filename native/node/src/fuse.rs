@@ -19,7 +19,7 @@ thread_local! {
     static WORKSPACE: RefCell<Workspace> = RefCell::default();
 }
 
-/// What became of a FuseRequest's bytes.
+/// Outcome of a FuseRequest's bytes.
 #[napi]
 pub enum FuseOutcome {
     /// The answer was written.
@@ -103,11 +103,11 @@ impl From<RerankPath> for Api {
 pub struct RerankRefusal {
     /// A sentence that says what to do.
     pub detail: String,
-    /// Whether its list of documents is empty.
+    /// True if its list of documents is empty.
     pub empty: bool,
-    /// Whether the server has no model.
+    /// True if the server has no model.
     pub no_model: bool,
-    /// Whether it is one of text-embeddings-inference.
+    /// True if it is one of text-embeddings-inference.
     pub tei: bool,
 }
 
@@ -156,23 +156,13 @@ impl Fuser {
         mut facts: Float64ArraySlice<'_>,
         most_docs: u32,
     ) -> FuseOutcome {
-        // SAFETY: the caller keeps `out` apart from `body`; no JavaScript runs before this function returns,
-        // so nothing else reads or writes either array meanwhile.
-        let (out, facts) = unsafe { (out.as_mut(), facts.as_mut()) };
-        let embedding = Embedding {
-            models: &self.models,
-            most_docs: most_docs as usize,
-        };
-        let outcome = WORKSPACE.with_borrow_mut(|workspace| {
-            let outcome = workspace.fuse(body, out, embedding);
-            if outcome == Outcome::Pending {
-                let body = Body::Copied(body.into());
-                let pending = workspace.take_pending();
-                *self.pending.borrow_mut() = pending.map(|pending| PendingFuse::new(pending, body));
-            }
-            outcome
-        });
-        tell(outcome, facts)
+        self.run(
+            body,
+            &mut out,
+            &mut facts,
+            most_docs,
+            |workspace, body, out, embedding| workspace.fuse(body, out, embedding),
+        )
     }
 
     /// Answers a rerank request as `fuse` answers a FuseRequest. `id`: the answer's id, which needs no escape
@@ -187,24 +177,17 @@ impl Fuser {
         path: RerankPath,
         id: String,
     ) -> FuseOutcome {
-        // SAFETY: the caller keeps `out` apart from `body`; no JavaScript runs before this function returns,
-        // so nothing else reads or writes either array meanwhile.
-        let (out, facts) = unsafe { (out.as_mut(), facts.as_mut()) };
-        let embedding = Embedding {
-            models: &self.models,
-            most_docs: most_docs as usize,
-        };
-        let outcome = WORKSPACE.with_borrow_mut(|workspace| {
-            let outcome = workspace.rerank(body, path.into(), &id, out, embedding);
-            if outcome == Outcome::Pending {
-                let body = Body::Copied(body.into());
-                let pending = workspace.take_pending();
-                *self.pending.borrow_mut() = pending.map(|pending| PendingFuse::new(pending, body));
-            }
-            *self.unranked.borrow_mut() = workspace.take_unranked();
-            outcome
-        });
-        tell(outcome, facts)
+        self.run(
+            body,
+            &mut out,
+            &mut facts,
+            most_docs,
+            |workspace, body, out, embedding| {
+                let outcome = workspace.rerank(body, path.into(), &id, out, embedding);
+                *self.unranked.borrow_mut() = workspace.take_unranked();
+                outcome
+            },
+        )
     }
 
     /// Why the last `rerank` came to `Invalid`. Throws where it did not.
@@ -232,7 +215,7 @@ impl Fuser {
         })
     }
 
-    /// What the last `fuse` or `rerank` that came to `Pending` left. Throws where there is none.
+    /// Takes the request that the last `fuse` or `rerank` left pending. Throws where there is none.
     #[napi]
     pub fn take_pending(&self) -> Result<PendingFuse> {
         self.pending
@@ -255,13 +238,43 @@ impl Fuser {
     }
 }
 
+impl Fuser {
+    /// Answers a body by `answer` in this thread's workspace; keeps the request that is pending.
+    fn run(
+        &self,
+        body: &[u8],
+        out: &mut Uint8ArraySlice<'_>,
+        facts: &mut Float64ArraySlice<'_>,
+        most_docs: u32,
+        answer: impl FnOnce(&mut Workspace, &[u8], &mut [u8], Embedding<'_>) -> Outcome,
+    ) -> FuseOutcome {
+        // SAFETY: the caller keeps `out` apart from `body`; no JavaScript runs before this function returns,
+        // so nothing else reads or writes either array meanwhile.
+        let (out, facts) = unsafe { (out.as_mut(), facts.as_mut()) };
+        let embedding = Embedding {
+            models: &self.models,
+            most_docs: most_docs as usize,
+        };
+        let outcome = WORKSPACE.with_borrow_mut(|workspace| {
+            let outcome = answer(workspace, body, out, embedding);
+            if outcome == Outcome::Pending {
+                let pending = workspace.take_pending();
+                let body = Body::Copied(body.into());
+                *self.pending.borrow_mut() = pending.map(|pending| PendingFuse::new(pending, body));
+            }
+            outcome
+        });
+        tell(outcome, facts)
+    }
+}
+
 fn refusal(unranked: Option<Unranked>) -> Result<RerankRefusal> {
     unranked
         .map(RerankRefusal::from)
         .ok_or_else(|| Error::from_reason("nothing was refused"))
 }
 
-/// What a request in the thread pool came to.
+/// Outcome of a request in the thread pool.
 #[napi]
 pub struct FuseAttempt {
     outcome: Outcome,
@@ -271,7 +284,7 @@ pub struct FuseAttempt {
 
 #[napi]
 impl FuseAttempt {
-    /// What became of it.
+    /// Its outcome.
     #[napi(getter)]
     pub fn outcome(&self) -> FuseOutcome {
         told(self.outcome).0
@@ -295,7 +308,7 @@ impl FuseAttempt {
         refusal(self.unranked.take())
     }
 
-    /// What `Pending` stands for. Throws where there is nothing.
+    /// Takes the pending request. Throws where there is none.
     #[napi]
     pub fn take_pending(&mut self) -> Result<PendingFuse> {
         self.pending

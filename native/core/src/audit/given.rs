@@ -4,7 +4,7 @@ use super::listed;
 use super::records::Batch;
 use crate::json::{self, Scanner, Span, Unfit};
 
-/// What is audited.
+/// Input of an audit.
 #[derive(Debug)]
 pub enum Given {
     /// A list of records.

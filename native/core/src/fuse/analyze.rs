@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use super::{Workspace, with_str};
 use crate::analyzer::Analyzer;
 use crate::ascii::count_ws_ascii;
+use crate::json::Span;
 use crate::normalize::repair;
 use crate::scan::code_points;
 use crate::terms::Terms;
@@ -47,49 +48,39 @@ fn take_terms(query: &str, analyzer: &Analyzer, token: &mut Vec<u8>, terms: &mut
 
 impl Workspace {
     /// As [`Workspace::count`], with an analyzer.
-    pub(super) fn count_analyzed(
-        &mut self,
-        body: &[u8],
-        query: crate::json::Span,
-        analyzer: &Analyzer,
-    ) -> u64 {
+    pub(super) fn count_analyzed(&mut self, body: &[u8], query: Span, analyzer: &Analyzer) -> u64 {
         let Workspace {
             terms,
-            hits,
             token,
             unescaped,
             ..
         } = self;
         terms.clear_for(analyzer.forms);
-        let mut characters = 0;
-        with_str(body, query, unescaped, |text| {
-            characters += code_points(text.as_bytes());
+        let of_query = with_str(body, query, unescaped, |text| {
             take_terms(&read_as(text, analyzer), analyzer, token, terms);
+            code_points(text.as_bytes())
         });
         terms.finish();
-        hits.reset(terms.frequencies().len());
-        self.start_matches(self.terms.frequencies().len());
-        for place in 0..self.lists.docs.len() {
-            let Workspace {
-                lists,
-                terms,
-                hits,
-                token,
-                unescaped,
-                ..
-            } = self;
-            let length = with_str(body, lists.docs[place].text, unescaped, |text| {
-                characters += code_points(text.as_bytes());
-                let text = read_as(text, analyzer);
-                let text = text.as_bytes();
-                if text.is_ascii() {
-                    count_ws_ascii(text, 0, text.len(), terms, hits)
-                } else {
-                    tokenize::count_ws_forms(text, token, terms, hits)
-                }
-            });
-            self.end_matches(length);
-        }
-        characters
+        let count = terms.frequencies().len();
+        of_query
+            + self.count_docs(count, |workspace, text| {
+                let Workspace {
+                    terms,
+                    hits,
+                    token,
+                    unescaped,
+                    ..
+                } = workspace;
+                with_str(body, text, unescaped, |text| {
+                    let read = read_as(text, analyzer);
+                    let read = read.as_bytes();
+                    let length = if read.is_ascii() {
+                        count_ws_ascii(read, 0, read.len(), terms, hits)
+                    } else {
+                        tokenize::count_ws_forms(read, token, terms, hits)
+                    };
+                    (code_points(text.as_bytes()), length)
+                })
+            })
     }
 }

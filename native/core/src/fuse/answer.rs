@@ -36,7 +36,7 @@ pub(super) fn room(options: &Options, lists: &Lists) -> usize {
 }
 
 impl Workspace {
-    /// Whether no doc matched a term, and whether the dense scores tell no doc from another.
+    /// Two findings: no doc matched a term, and the dense scores of all docs are equal.
     pub(super) fn warnings(&self) -> (bool, bool) {
         let lexical_empty = self.matches.is_empty();
         let first = self.lists.docs[0].dense;
@@ -126,7 +126,7 @@ impl Workspace {
     }
 }
 
-/// Whether a string holds Chinese, Japanese or Korean.
+/// True if a string holds Chinese, Japanese or Korean.
 pub(super) fn has_cjk(body: &[u8], span: Span) -> bool {
     with_text(body, span, &mut Vec::new(), |text, range, ascii| {
         !ascii && String::from_utf8_lossy(&text[range]).chars().any(unicode::is_cjk)

@@ -2,6 +2,7 @@
 
 use super::{Workspace, with_text};
 use crate::ascii::count_ws_ascii;
+use crate::json::Span;
 use crate::request::{Options, Tokenizer};
 use crate::scan::code_points;
 use crate::tokenize;
@@ -22,69 +23,82 @@ impl Workspace {
     fn count_words(&mut self, body: &[u8], options: &Options) -> u64 {
         let Workspace {
             terms,
-            hits,
             token,
             unescaped,
             ..
         } = self;
         terms.clear();
-        let mut characters = 0;
-        with_text(body, options.query, unescaped, |text, range, _| {
-            characters += code_points(&text[range.clone()]);
-            tokenize::ws(&text[range], token, |term| terms.insert(term));
+        let of_query = with_text(body, options.query, unescaped, |text, range, _| {
+            tokenize::ws(&text[range.clone()], token, |term| terms.insert(term));
+            code_points(&text[range])
         });
         terms.finish();
-        hits.reset(terms.frequencies().len());
-        self.start_matches(self.terms.frequencies().len());
-        for place in 0..self.lists.docs.len() {
-            let Workspace {
-                lists,
-                terms,
-                hits,
-                token,
-                unescaped,
-                ..
-            } = self;
-            let length = with_text(body, lists.docs[place].text, unescaped, |text, range, ascii| {
-                if ascii {
-                    characters += (range.len() as u64).max(LEAST_DOC_CHARACTERS);
-                    return count_ws_ascii(text, range.start, range.end, terms, hits);
-                }
-                characters += code_points(&text[range.clone()]).max(LEAST_DOC_CHARACTERS);
-                tokenize::count_ws(&text[range], token, terms, hits)
-            });
-            self.end_matches(length);
-        }
-        characters
+        let count = terms.frequencies().len();
+        of_query
+            + self.count_docs(count, |workspace, text| {
+                let Workspace {
+                    terms,
+                    hits,
+                    token,
+                    unescaped,
+                    ..
+                } = workspace;
+                with_text(body, text, unescaped, |text, range, ascii| {
+                    if ascii {
+                        let characters = range.len() as u64;
+                        return (
+                            characters,
+                            count_ws_ascii(text, range.start, range.end, terms, hits),
+                        );
+                    }
+                    let text = &text[range];
+                    (code_points(text), tokenize::count_ws(text, token, terms, hits))
+                })
+            })
     }
 
     fn count_bigrams(&mut self, body: &[u8], options: &Options) -> u64 {
         let Workspace {
-            bigrams,
-            hits,
-            unescaped,
-            ..
+            bigrams, unescaped, ..
         } = self;
         bigrams.clear();
-        let mut characters = 0;
-        with_text(body, options.query, unescaped, |text, range, _| {
-            characters += code_points(&text[range.clone()]);
-            tokenize::ngram(&text[range], |key| bigrams.insert(key));
+        let of_query = with_text(body, options.query, unescaped, |text, range, _| {
+            tokenize::ngram(&text[range.clone()], |key| bigrams.insert(key));
+            code_points(&text[range])
         });
-        hits.reset(bigrams.frequencies().len());
-        self.start_matches(self.bigrams.frequencies().len());
+        let count = bigrams.frequencies().len();
+        of_query
+            + self.count_docs(count, |workspace, text| {
+                let Workspace {
+                    bigrams,
+                    hits,
+                    unescaped,
+                    ..
+                } = workspace;
+                with_text(body, text, unescaped, |text, range, _| {
+                    let text = &text[range];
+                    (code_points(text), tokenize::count_ngram(text, bigrams, hits))
+                })
+            })
+    }
+
+    /// Counts `terms` terms in every doc. `count` files those of one text under `hits`, and gives the text's
+    /// code points and its tokens. Gives the characters that the docs count for.
+    #[inline]
+    pub(super) fn count_docs(
+        &mut self,
+        terms: usize,
+        mut count: impl FnMut(&mut Self, Span) -> (u64, usize),
+    ) -> u64 {
+        self.hits.reset(terms);
+        self.matches.clear();
+        self.lengths.clear();
+        self.document_frequencies.clear();
+        self.document_frequencies.resize(terms, 0);
+        let mut characters = 0;
         for place in 0..self.lists.docs.len() {
-            let Workspace {
-                lists,
-                bigrams,
-                hits,
-                unescaped,
-                ..
-            } = self;
-            let length = with_text(body, lists.docs[place].text, unescaped, |text, range, _| {
-                characters += code_points(&text[range.clone()]).max(LEAST_DOC_CHARACTERS);
-                tokenize::count_ngram(&text[range], bigrams, hits)
-            });
+            let (own, length) = count(self, self.lists.docs[place].text);
+            characters += own.max(LEAST_DOC_CHARACTERS);
             self.end_matches(length);
         }
         characters
@@ -97,16 +111,9 @@ impl Workspace {
         }
     }
 
-    pub(super) fn start_matches(&mut self, terms: usize) {
-        self.matches.clear();
-        self.lengths.clear();
-        self.document_frequencies.clear();
-        self.document_frequencies.resize(terms, 0);
-    }
-
-    /// Files what `hits` counted under the next doc.
+    /// Files the counts of `hits` under the next doc.
     #[inline]
-    pub(super) fn end_matches(&mut self, length: usize) {
+    fn end_matches(&mut self, length: usize) {
         let Workspace {
             hits,
             matches,

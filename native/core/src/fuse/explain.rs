@@ -1,4 +1,4 @@
-//! What a score is made of, written before the answer is, so that its room is known.
+//! Parts of scores, written before the answer, so that their length is known.
 
 use super::analyze::read_as;
 use super::{Workspace, with_str};
@@ -97,7 +97,7 @@ impl Workspace {
         matched
     }
 
-    /// Which of the query's terms a text has, and what each brought.
+    /// The query's terms that a text has, with the part of each in its score.
     fn explain_terms(
         &mut self,
         body: &[u8],

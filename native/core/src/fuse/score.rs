@@ -7,10 +7,10 @@ use super::Workspace;
 use crate::bm25;
 use crate::request::{Method, Options};
 
-/// What BM25 knows of the collection that a request's docs are judged by.
+/// Statistics of the collection by which BM25 scores a request's docs.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Statistics {
-    /// How many docs it has.
+    /// Number of its docs.
     pub(super) docs: f64,
     /// Their mean length in tokens.
     pub(super) average: f64,
@@ -55,7 +55,7 @@ impl Workspace {
         self.term_weights = weights;
     }
 
-    /// How many docs of the collection hold a term.
+    /// Number of docs of the collection that hold a term.
     pub(super) fn frequency(&self, term: usize) -> f64 {
         f64::from(self.document_frequencies[term])
     }

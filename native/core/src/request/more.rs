@@ -8,15 +8,15 @@ use crate::analyzer::{Analyzer, Forms, LANGUAGES, STOP_LISTS, StopWords, stop_li
 use crate::json::{Scanner, Span, Unfit, unescape};
 use crate::tokenize;
 
-/// What a request asks for beyond the usual.
+/// Settings that few requests have.
 #[derive(Debug, Default)]
 pub struct More {
-    /// How tokens become terms.
+    /// Rules that turn tokens into terms.
     pub analyzer: Option<Analyzer>,
 }
 
 impl More {
-    /// Whether it goes together with the rest of the request.
+    /// True if it goes together with the rest of the request.
     pub(super) fn fits(&self, options: &Options) -> bool {
         let plain = self.analyzer.as_ref().is_none_or(Analyzer::is_plain);
         plain || options.tokenizer == Tokenizer::Ws
