@@ -2,15 +2,18 @@
 import { spawnSync } from 'node:child_process';
 import {
   copyFileSync,
+  cpSync,
   existsSync,
   mkdirSync,
+  mkdtempSync,
   readFileSync,
   rmSync,
   readdirSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { availableParallelism } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -140,11 +143,11 @@ function testFiles(folder) {
 }
 
 /**
- * Options of a test run. Two files at least run beside each other, as most of them wait for processes that they
- * start. Results go to the output, the summary (test/reporter.ts) below them to standard error.
+ * Options of a test run. Three files at least run beside each other, as most of them wait for processes that
+ * they start. Results go to the output, the summary (test/reporter.ts) below them to standard error.
  */
 function testOptions() {
-  const together = Math.max(2, availableParallelism() - 1);
+  const together = Math.max(3, availableParallelism() - 1);
   return [
     '--enable-source-maps',
     '--test',
@@ -164,6 +167,36 @@ function check() {
   run('cargo', ['clippy', '--workspace', '--all-targets', '--locked', '--', '-D', 'warnings']);
 }
 
+/**
+ * `npm run test:node -- VERSION [FOLDER ...]`: what is committed, tested on another Node, which npm brings. All
+ * but what a browser draws, what a kill leaves on the disk, and the peers: Node has no part in them. With folders
+ * of `test`: theirs.
+ */
+function testOnNode([version, ...folders]) {
+  if (version === undefined) stop('Say which Node: npm run test:node -- 22');
+  const scratch = mkdtempSync(join(tmpdir(), 'fusegate-node-'));
+  process.once('exit', () => rmSync(scratch, { recursive: true }));
+  const [brought, clone] = [join(scratch, 'node'), join(scratch, 'clone')];
+  mkdirSync(brought);
+  writeFileSync(join(brought, 'package.json'), '{"private": true}');
+  const quiet = ['--no-progress', '--no-audit', '--no-fund', '--loglevel=error'];
+  run('npm', ['install', ...quiet, `node@${version}`], { cwd: brought });
+  const bin = join(brought, 'node_modules/node/bin');
+  const inClone = { cwd: clone, env: { ...process.env, PATH: `${bin}:${process.env['PATH'] ?? ''}` } };
+  // npm chooses binary packages by the Node that runs it. What was built is the same for every Node: JavaScript,
+  // and a module on Node-API.
+  run('git', ['clone', '--quiet', root, clone]);
+  run('npm', ['install', ...quiet], inClone);
+  cpSync(join(root, 'dist'), join(clone, 'dist'), { recursive: true, preserveTimestamps: true });
+  if (existsSync(join(root, '.venv'))) symlinkSync(join(root, '.venv'), join(clone, '.venv'));
+  run('node', ['build.mjs', '--copied'], inClone);
+  const skipped = /\/(pages|peers)\/|\/kill\.test\.js$/;
+  const places = folders.length > 0 ? folders : ['.'];
+  const files = places.flatMap((place) => testFiles(join(clone, 'dist/test', place)));
+  run('node', ['--version'], inClone);
+  run('node', [...testOptions(), ...files.filter((file) => !skipped.test(file))], inClone);
+}
+
 function main([command, ...rest]) {
   if (command === undefined) return ensureBuilt({ force: false });
   if (command === '--force') return ensureBuilt({ all: true, force: true });
@@ -173,7 +206,8 @@ function main([command, ...rest]) {
     return ensureBuilt({ all: true });
   }
   ensureBuilt({ all: true });
-  if (command === '--test') {
+  if (command === '--test' || command === '--test-long') {
+    if (command === '--test-long') process.env['FUSEGATE_LONG'] = '1';
     const files = rest.length > 0 ? rest : testFiles(join(root, 'dist/test'));
     return run(process.execPath, [...testOptions(), ...files]);
   }
@@ -183,6 +217,7 @@ function main([command, ...rest]) {
     const files = folders.flatMap(testFiles);
     return run(process.execPath, ['--enable-source-maps', '--test', '--test-concurrency=1', ...files]);
   }
+  if (command === '--test-node') return testOnNode(rest);
   if (command === '--test-mutants')
     return run(process.execPath, [join(root, 'dist/test/mutants/run.js'), ...rest]);
   if (command === '--test-attack')
@@ -191,7 +226,7 @@ function main([command, ...rest]) {
     return run(process.execPath, [join(root, 'dist/test/contract/writeDocuments.js')]);
   if (command === '--bench') return run(process.execPath, [join(root, 'dist/bench/main.js'), ...rest]);
   return stop(
-    `Unknown option ${command}. Known: --force, --copied, --check, --test, --test-peers, --test-mutants, --test-attack, --generate, --bench.`,
+    `Unknown option ${command}. Known: --force, --copied, --check, --test, --test-long, --test-node, --test-peers, --test-mutants, --test-attack, --generate, --bench.`,
   );
 }
 

@@ -18,6 +18,7 @@ import { leadsAfter } from '../../src/store/leads.js';
 import { findOptout, optoutsAfter } from '../../src/store/optouts.js';
 import type { Store } from '../../src/store/store.js';
 import { exchange, post } from '../http/raw.js';
+import { forLength } from '../length.js';
 import { storeAt } from '../store/open.js';
 import { PostgresServer, postgresMissing } from '../store/postgresServer.js';
 import { run, temporaryFolder, until, type Running } from './run.js';
@@ -26,7 +27,7 @@ import { collect } from '../store/collect.js';
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const keyMaker = fileURLToPath(new URL('keyMaker.js', import.meta.url));
 const MASTER_SECRET = 'a-secret-of-the-tests-that-opens-nothing';
-const rounds = 20;
+const rounds = forLength({ short: 7, long: 20 });
 const clients = 24;
 const json = { 'Content-Type': 'application/json' };
 
