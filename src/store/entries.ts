@@ -1,4 +1,4 @@
-/** Work over records, logs and spaces: finding one, appending, reading all, erasing some, removing the old. */
+/** Work over records and whole logs: finding one, appending, reading all, erasing some, removing the old. */
 import type { Log, Space } from './spaces.js';
 import type { Entry, LogEntry, Operation, Range, Store } from './store.js';
 
