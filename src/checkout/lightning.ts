@@ -4,6 +4,7 @@ import type { Clock } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 import { openOrders, type OrderRecord } from '../store/orders.js';
 import { whenUnavailable, type Fence } from '../store/store.js';
+import { reasonOf } from '../system/reason.js';
 import { happen, makeOrder, newOrderId, type BookParts, type MadeOrder, type NewOrder } from './book.js';
 import type { Lnd, LndFailure, NodeInfo } from './lnd.js';
 import type { RailCheck } from './rails.js';
@@ -215,6 +216,6 @@ function invoiceFault(
     if (find('payment_hash') !== paymentHash) return 'it has another payment hash';
     return find('amount') === String(sat * 1_000n) ? undefined : 'it has another amount';
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return reasonOf(error);
   }
 }

@@ -1,4 +1,5 @@
 /** Interests in delivery models: a log of what came by POST /v1/delivery-interest (contract). */
+import { campaignColumns } from './campaign.js';
 import { appendEntry, keptAfter, type Kept } from './entries.js';
 import type { Store } from './store.js';
 import { erasable, integer, orNull, table, text, type ValueOf } from './table.js';
@@ -12,9 +13,7 @@ const interestTable = table('interest', {
   timeline: orNull(text),
   compliance: orNull(text),
   message: orNull(text),
-  source: orNull(text),
-  segment: orNull(text),
-  campaign: orNull(text),
+  ...campaignColumns,
   /** Wall time (ms). */
   receivedAtMs: integer,
   deliveryModel: text,

@@ -1,4 +1,5 @@
 /** The leads: a log of what came by POST /v1/leads (contract, LeadRequest). */
+import { campaignColumns } from './campaign.js';
 import { appendEntry, keptAfter, type Kept } from './entries.js';
 import type { Store } from './store.js';
 import { erasable, integer, orNull, table, text, type ValueOf } from './table.js';
@@ -9,9 +10,7 @@ const leadTable = table('lead', {
   email: text,
   tier: orNull(text),
   message: orNull(text),
-  source: orNull(text),
-  segment: orNull(text),
-  campaign: orNull(text),
+  ...campaignColumns,
   /** Wall time (ms). */
   receivedAtMs: integer,
   eventId: orNull(text),

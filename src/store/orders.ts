@@ -1,4 +1,5 @@
 /** Orders in the store: one record each, found by id and by what the payer's network calls it. */
+import { campaignColumns } from './campaign.js';
 import { findRecord, recordsAfter, recordsUnder, writeOver } from './entries.js';
 import { insertKey, replaceKey, type KeyRecord } from './keys.js';
 import { StoreUnavailable, type Fence, type Operation, type Store } from './store.js';
@@ -47,9 +48,7 @@ const orderMembers = {
   createdAtMs: integer,
   expiresAtMs: integer,
   email: orNull(text),
-  source: orNull(text),
-  segment: orNull(text),
-  campaign: orNull(text),
+  ...campaignColumns,
   eventId: orNull(text),
   /** Address, payment hash or session id: what its network knows it by. */
   place: text,

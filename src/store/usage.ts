@@ -1,4 +1,5 @@
 /** Characters that a subject has used in its present month: what the monthly limits count. */
+import { dayMs } from '../system/clock.js';
 import { findRecord, recordsAfter, writeOver } from './entries.js';
 import type { Store } from './store.js';
 import { integer, table, type ValueOf } from './table.js';
@@ -39,7 +40,7 @@ export async function addUsage(
 }
 
 /** Retention of a month's usage after its start (ms): until it can no longer count, and as long again. */
-const keptMs = 60 * 86_400_000;
+const keptMs = 60 * dayMs;
 
 /** Removes the usage of months that are long over; returns how many records went. */
 export async function removeOldUsage(store: Store, nowMs: number): Promise<number> {
