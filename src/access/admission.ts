@@ -7,7 +7,7 @@ import type { TierLimits } from '../contract/pricing.js';
 import { tiers as tierNames } from '../contract/pricing.js';
 import type { RouteLimit } from '../contract/routes.js';
 import type { Access as NativeAccess } from '../native/index.js';
-import type { Clock, Timer } from '../system/clock.js';
+import { dayMs, type Clock, type Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 import { single, type Metric } from '../system/metrics.js';
 import { clientAddress, type ClientAddress, type Head } from './address.js';
@@ -134,7 +134,7 @@ const kinds = {
 } as const;
 
 const keyLength = 52;
-const monthMs = 30 * 86_400_000;
+const monthMs = 30 * dayMs;
 const statuses = ['active', 'suspended', 'revoked'] as const;
 const nothing = (): void => undefined;
 

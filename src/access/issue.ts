@@ -2,7 +2,7 @@
 import { changeKey, findKeyById, insertKey, type KeyChange, type KeyRecord } from '../store/keys.js';
 import { findOrder } from '../store/orders.js';
 import type { Store } from '../store/store.js';
-import type { Clock } from '../system/clock.js';
+import { dayMs, type Clock } from '../system/clock.js';
 import type { Randomness } from '../system/randomness.js';
 import { deriveKey, hintOfKey, type KeyFormat } from './derive.js';
 
@@ -15,8 +15,6 @@ export interface IssueParts {
   readonly secret: string;
   readonly format: KeyFormat;
 }
-
-const dayMs = 86_400_000;
 
 /** Properties of a new key. */
 export interface KeyWish {

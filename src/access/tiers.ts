@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { tiers as tierNames, type Tier, type TierLimits } from '../contract/pricing.js';
+import { reasonOf } from '../system/reason.js';
 import { mostCharactersPerMonth, mostRequestsPerMinute } from '../system/settingValues.js';
 
 /** A tier that is sold. */
@@ -88,7 +89,7 @@ export function parseTiers(text: string, name: string): TiersResult {
   try {
     value = JSON.parse(text);
   } catch (error) {
-    return { errors: [`${name} is not JSON: ${error instanceof Error ? error.message : String(error)}.`] };
+    return { errors: [`${name} is not JSON: ${reasonOf(error)}.`] };
   }
   const errors = errorsOf(value);
   return errors.length === 0
@@ -109,7 +110,7 @@ export function readTiers(file: string | null, given: AnonymousLimits): TiersRes
   try {
     text = readFileSync(path, 'utf8');
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = reasonOf(error);
     return { errors: [`TIERS_FILE ${path} cannot be read: ${reason}.`] };
   }
   const result = parseTiers(text, `TIERS_FILE ${path}`);

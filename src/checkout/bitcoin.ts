@@ -11,6 +11,7 @@ import {
   type OrderRecord,
 } from '../store/orders.js';
 import { whenUnavailable, type Fence, type Operation } from '../store/store.js';
+import { Recent } from '../system/shared.js';
 import type { Account } from './addresses.js';
 import { draftOrder, newOrderId, type BookParts, type MadeOrder, type NewOrder } from './book.js';
 import type { Chain } from './chain.js';
@@ -89,12 +90,14 @@ const storeDown = { ready: false, reason: 'The store is not available.' } as con
 export class Bitcoin {
   private waiting: Waiting[] = [];
   private running: Promise<void> | undefined;
-  private readinessAtMs = -Infinity;
-  private known: Promise<Readiness> | undefined;
-  private readonly looking = new Map<string, { readonly atMs: number; readonly done: Promise<unknown> }>();
+  private readonly known: Recent<Readiness>;
+  private readonly looked: Recent<boolean>;
   private begun = false;
 
-  constructor(private readonly parts: BitcoinParts) {}
+  constructor(private readonly parts: BitcoinParts) {
+    this.known = new Recent(parts.clock, knownMs);
+    this.looked = new Recent(parts.clock, parts.chain.follow === undefined ? lookedMs : followedMs);
+  }
 
   /** Readiness for a new order. The node is asked every few seconds at most. */
   async check(): Promise<Readiness> {
@@ -128,12 +131,7 @@ export class Bitcoin {
   }
 
   private nodeCheck(): Promise<Readiness> {
-    const nowMs = this.parts.clock.monotonicMs();
-    if (this.known === undefined || nowMs - this.readinessAtMs >= knownMs) {
-      this.readinessAtMs = nowMs;
-      this.known = this.look();
-    }
-    return this.known;
+    return this.known.of(() => this.look());
   }
 
   /**
@@ -306,22 +304,7 @@ export class Bitcoin {
 
   /** Looks an order up, unless that was just done; a node that does not answer changes nothing. */
   private async lookUpSoon(order: OrderRecord): Promise<void> {
-    const nowMs = this.parts.clock.monotonicMs();
-    const toldMs = this.parts.chain.follow === undefined ? lookedMs : followedMs;
-    const last = this.looking.get(order.id);
-    if (last !== undefined && nowMs - last.atMs < toldMs) {
-      await last.done;
-      return;
-    }
-    for (const [id, { atMs }] of this.looking) {
-      // They stand in the order of their times.
-      if (nowMs - atMs < toldMs) break;
-      this.looking.delete(id);
-    }
-    this.looking.delete(order.id);
-    const done = this.lookUp(order);
-    this.looking.set(order.id, { atMs: nowMs, done });
-    await done;
+    await this.looked.of(() => this.lookUp(order), order.id);
   }
 
   /** Looks an order up; false: the node, or the store, does not answer, or the lease has another holder. */

@@ -4,6 +4,7 @@
  */
 import { Agent } from 'node:https';
 import type { Clock } from '../system/clock.js';
+import { reasonOf } from '../system/reason.js';
 import { BtcdFollower, type BtcdPlace } from './btcdFollow.js';
 import {
   usedEach,
@@ -138,7 +139,7 @@ export class Btcd implements Chain {
       try {
         found.push(...page.flatMap((each) => outputsOf(each, address)));
       } catch (error) {
-        return failure(error instanceof Error ? error.message : String(error));
+        return failure(reasonOf(error));
       }
       if (page.length < pageTransactions) return { kind: 'answer', value: found };
     }
@@ -168,7 +169,7 @@ export class Btcd implements Chain {
       const { code, message } = isJson(error) ? error : {};
       return { ...failure(`btcd says: ${String(message)}`), code: Number(code) };
     } catch (error) {
-      return failure(`btcd does not answer (${error instanceof Error ? error.message : String(error)})`);
+      return failure(`btcd does not answer (${reasonOf(error)})`);
     }
   }
 }

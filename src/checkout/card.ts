@@ -24,6 +24,7 @@ import { ratesSince } from '../store/rates.js';
 import type { Operation } from '../store/store.js';
 import type { Clock } from '../system/clock.js';
 import type { Log } from '../system/log.js';
+import { Recent } from '../system/shared.js';
 import { centsAskedFor, draftOrder, happen, makeOrder, newOrderId } from './book.js';
 import type { BookParts, MadeOrder, NewOrder } from './book.js';
 import type { CardEvent, CardSession, CardSubject } from './cardEvents.js';
@@ -86,13 +87,15 @@ function settled(result: CardWebhookResponse['result']): Settled {
 
 /** The rail of one process. */
 export class Card {
-  private known: { readonly atMs: number; readonly readiness: Promise<Readiness> } | undefined;
+  private readonly readiness: Recent<Readiness>;
 
-  constructor(private readonly parts: CardParts) {}
+  constructor(private readonly parts: CardParts) {
+    this.readiness = new Recent(parts.clock, knownMs);
+  }
 
   /** Readiness for a payment; Stripe is asked twice a minute at most. */
   async check(): Promise<Readiness> {
-    const { webhookReady, publicUrl, clock, stripe, rates } = this.parts;
+    const { webhookReady, publicUrl, stripe, rates } = this.parts;
     if (!webhookReady) {
       return { ready: false, reason: 'Card payments cannot be settled: the webhook has no secret.' };
     }
@@ -101,11 +104,7 @@ export class Card {
     }
     const rate = await rates.current();
     if ('reason' in rate) return { ready: false, reason: rate.reason };
-    const nowMs = clock.monotonicMs();
-    if (this.known === undefined || nowMs - this.known.atMs >= knownMs) {
-      this.known = { atMs: nowMs, readiness: stripe.check() };
-    }
-    return this.known.readiness;
+    return this.readiness.of(() => stripe.check());
   }
 
   /** Makes a session and the order for it, which is on disk before the buyer learns where to pay. */

@@ -3,6 +3,7 @@
  * electrs' servers speak the same). It tells of nothing by itself: open orders are looked up again and again.
  */
 import type { Clock } from '../system/clock.js';
+import { reasonOf } from '../system/reason.js';
 import { usedEach, type Chain, type ChainAnswer } from './chain.js';
 import { agentFor, askNode, type NodeAgent } from './httpsJson.js';
 import { outpointOf, type FoundOutput } from './orders.js';
@@ -145,7 +146,7 @@ export class Esplora implements Chain {
       const { status, text } = await askNode(new URL(this.url + path), asked, this.clock);
       return status === 200 ? { kind: 'answer', value: text } : failure(`it answers with status ${status}`);
     } catch (error) {
-      return failure(`it does not answer (${error instanceof Error ? error.message : String(error)})`);
+      return failure(`it does not answer (${reasonOf(error)})`);
     }
   }
 }

@@ -4,6 +4,8 @@ import type { Clock } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 import { openOrders, type OrderRecord } from '../store/orders.js';
 import { whenUnavailable, type Fence } from '../store/store.js';
+import { reasonOf } from '../system/reason.js';
+import { Recent } from '../system/shared.js';
 import { happen, makeOrder, newOrderId, type BookParts, type MadeOrder, type NewOrder } from './book.js';
 import type { Lnd, LndFailure, NodeInfo } from './lnd.js';
 import type { RailCheck } from './rails.js';
@@ -60,18 +62,17 @@ export interface RailUnavailable {
 
 /** The rail of one process. */
 export class Lightning {
-  private known: { readonly atMs: number; readonly liquidity: Promise<Liquidity> } | undefined;
-  private readonly looking = new Map<string, { readonly atMs: number; readonly done: Promise<unknown> }>();
+  private readonly known: Recent<Liquidity>;
+  private readonly looked: Recent<boolean>;
 
-  constructor(private readonly parts: LightningParts) {}
+  constructor(private readonly parts: LightningParts) {
+    this.known = new Recent(parts.clock, knownMs);
+    this.looked = new Recent(parts.clock, lookedMs);
+  }
 
   /** Amount that can be received now; read every few seconds at most. */
   liquidity(): Promise<Liquidity> {
-    const nowMs = this.parts.clock.monotonicMs();
-    if (this.known === undefined || nowMs - this.known.atMs >= knownMs) {
-      this.known = { atMs: nowMs, liquidity: this.look() };
-    }
-    return this.known.liquidity;
+    return this.known.of(() => this.look());
   }
 
   /** Readiness for an amount. */
@@ -146,16 +147,7 @@ export class Lightning {
 
   /** Looks an order up, unless that was just done; a node that does not answer changes nothing. */
   private async lookUpSoon(order: OrderRecord): Promise<void> {
-    const nowMs = this.parts.clock.monotonicMs();
-    const last = this.looking.get(order.id);
-    if (last !== undefined && nowMs - last.atMs < lookedMs) {
-      await last.done;
-      return;
-    }
-    for (const [id, { atMs }] of this.looking) if (nowMs - atMs >= lookedMs) this.looking.delete(id);
-    const done = whenUnavailable(this.lookUp(order), () => false);
-    this.looking.set(order.id, { atMs: nowMs, done });
-    await done;
+    await this.looked.of(() => whenUnavailable(this.lookUp(order), () => false), order.id);
   }
 
   /** Looks an order up; false: LND does not answer. */
@@ -215,6 +207,6 @@ function invoiceFault(
     if (find('payment_hash') !== paymentHash) return 'it has another payment hash';
     return find('amount') === String(sat * 1_000n) ? undefined : 'it has another amount';
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return reasonOf(error);
   }
 }

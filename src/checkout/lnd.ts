@@ -5,6 +5,7 @@
 import { X509Certificate } from 'node:crypto';
 import { Agent } from 'node:https';
 import type { Clock } from '../system/clock.js';
+import { reasonOf } from '../system/reason.js';
 import { askNode, followLines } from './httpsJson.js';
 
 /** Where LND is, and what opens it. */
@@ -316,7 +317,7 @@ export class Lnd {
       const message = typeof json['message'] === 'string' ? json['message'] : `status ${status}`;
       return { kind: 'failed', absent: status === 404, reason: `LND says: ${message}` };
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = reasonOf(error);
       return { kind: 'failed', absent: false, reason: `LND does not answer (${reason})` };
     }
   }

@@ -1,5 +1,6 @@
 /** Stripe by its own SDK: checkout sessions, prices of what was bought, and the signatures of webhooks. */
 import Stripe from 'stripe';
+import { reasonOf } from '../system/reason.js';
 import type { Readiness } from './rails.js';
 
 /** Where Stripe is, and what opens it. */
@@ -116,7 +117,7 @@ export class StripeClient {
     try {
       return { kind: 'answer', value: await question() };
     } catch (error) {
-      return { kind: 'failed', reason: error instanceof Error ? error.message : String(error) };
+      return { kind: 'failed', reason: reasonOf(error) };
     }
   }
 }

@@ -10,6 +10,7 @@ import {
 import type { AuditFindings, FileAuditStep } from '../native/index.js';
 import { reportPage } from '../pages/auditReport.js';
 import type { Clock } from '../system/clock.js';
+import { reasonOf } from '../system/reason.js';
 import { auditReport, knownStack, type AuditContext, type Versions } from '../text/audit.js';
 import { stacks } from '../text/stacks.js';
 import { nearestName } from '../system/lookalikes.js';
@@ -120,7 +121,7 @@ async function auditFile(
   try {
     size = parts.sizeOf(path);
   } catch (error) {
-    return `${path} cannot be read (${error instanceof Error ? error.message : String(error)}).`;
+    return `${path} cannot be read (${reasonOf(error)}).`;
   }
   const [unit, bytesOfUnit] = unitOf(size);
   const display = progressOn(parts.progressTo, unit);
@@ -144,7 +145,7 @@ function writeReport(path: string, page: string, { writeFile, printError }: Audi
     writeFile(path, page);
     return true;
   } catch (error) {
-    printError(`${path} cannot be written (${error instanceof Error ? error.message : String(error)}).`);
+    printError(`${path} cannot be written (${reasonOf(error)}).`);
     return false;
   }
 }

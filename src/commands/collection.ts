@@ -7,6 +7,7 @@ import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { CollectionText } from '../search/evaluate.js';
 import type { Judgements } from '../search/measures.js';
+import { reasonOf } from '../system/reason.js';
 import { readLines } from './terminal.js';
 
 /** A query that has judgements above 0. */
@@ -103,7 +104,7 @@ export async function readCollection(folder: string, qrels: string): Promise<Col
   try {
     return await readFiles(folder, qrels);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = reasonOf(error);
     return { wrong: `The collection cannot be read (${reason}).` };
   }
 }

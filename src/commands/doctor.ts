@@ -17,6 +17,7 @@ import { missingSecrets } from '../store/secrets.js';
 import { unitIds } from '../store/unitId.js';
 import { readConfiguration, type Configuration } from '../configuration.js';
 import type { Log } from '../system/log.js';
+import { reasonOf } from '../system/reason.js';
 import { settingsFileVariable } from '../system/settingsFile.js';
 import { secretPath } from '../system/secretFile.js';
 import { exposures } from './exposure.js';
@@ -60,10 +61,6 @@ function finding(level: Finding['level'], subject: string, text: string): Findin
   return { level, subject, text };
 }
 
-function sentence(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
-
 /** The finding of a part of the store that does not answer. */
 function unanswered(subject: string): (failure: StoreUnavailable) => Finding {
   return ({ message }) => finding('problem', subject, message);
@@ -104,7 +101,7 @@ function dataFolder({ dataFolder: folder }: Configuration): Finding[] {
     }
     accessSync(folder, constants.W_OK | constants.X_OK);
   } catch (error) {
-    return [finding('problem', subject, `${folder} cannot be written (${sentence(error)}).`)];
+    return [finding('problem', subject, `${folder} cannot be written (${reasonOf(error)}).`)];
   }
   const { bavail, bsize } = statfsSync(folder);
   const free = `${((bavail * bsize) / 1e9).toFixed(1)} GB free`;
@@ -142,7 +139,7 @@ async function models(parts: DoctorParts, configuration: Configuration): Promise
     const ids = found.map(({ id }) => id).join(', ');
     return [...broken, finding('ok', subject, `${ids}; ${usual.id} for requests that name none, tried.`)];
   } catch (error) {
-    return [finding('problem', subject, `They cannot be read (${sentence(error)}).`)];
+    return [finding('problem', subject, `They cannot be read (${reasonOf(error)}).`)];
   }
 }
 

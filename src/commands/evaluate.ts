@@ -11,6 +11,7 @@ import type { DenseModels, FuseOutcome, Fuser, PendingFuse } from '../native/ind
 import { openEmbedMode, type EmbedMode } from '../search/embedMode.js';
 import { ask, rankQuery, type EvaluationParts, type QueryRankings } from '../search/evaluate.js';
 import type { Progress } from '../store/copy.js';
+import { reasonOf } from '../system/reason.js';
 import { readCollection, type Collection } from './collection.js';
 import { evaluationOf, renderEvaluation } from './evaluation.js';
 import { evaluationPlot } from './evaluationPlot.js';
@@ -123,7 +124,7 @@ export async function evaluate(
   try {
     rankings = await rankCollection(parts, model, collection, options);
   } catch (error) {
-    return { wrong: error instanceof Error ? error.message : String(error) };
+    return { wrong: reasonOf(error) };
   }
   const { tokenizer, analyzer, candidates } = options;
   const facts = { model: model.id, digest: model.digest, tokenizer, analyzer, candidates };

@@ -12,6 +12,7 @@ import {
 } from '../models/modelFolder.js';
 import { readConfiguration, type Configuration } from '../configuration.js';
 import { installedModelsFolder } from '../models/settings.js';
+import { reasonOf } from '../system/reason.js';
 import { addEvaluate, evaluate, type EvaluateOptions, type EvaluateParts } from './evaluate.js';
 import { printable } from './printable.js';
 import { progressOn } from './progress.js';
@@ -58,9 +59,7 @@ async function withFolder(
     if (typeof outcome === 'number') return outcome;
     parts.printError(outcome.wrong);
   } catch (error) {
-    parts.printError(
-      `The folder of models cannot be used (${error instanceof Error ? error.message : String(error)}).`,
-    );
+    parts.printError(`The folder of models cannot be used (${reasonOf(error)}).`);
   }
   return 1;
 }

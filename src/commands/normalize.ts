@@ -1,6 +1,7 @@
 /** `fusegate normalize`: POST /v1/normalize's work on a file or standard input of any size. */
 import { Option, type Command } from 'commander';
 import { normalizeDefaults, normalizeModes } from '../contract/normalize.js';
+import { reasonOf } from '../system/reason.js';
 import { progressOn } from './progress.js';
 import { normalizeStream, type NormalizedPiece } from '../text/stream.js';
 
@@ -57,7 +58,7 @@ function readGlosses(
   try {
     text = readFile(path);
   } catch (error) {
-    return { wrong: `${path} cannot be read (${error instanceof Error ? error.message : String(error)}).` };
+    return { wrong: `${path} cannot be read (${reasonOf(error)}).` };
   }
   try {
     const value: unknown = JSON.parse(text);
@@ -86,7 +87,7 @@ function openInput(path: string | undefined, { open, progressTo }: NormalizeComm
     const input = open(path === '-' ? undefined : path);
     return progressTo === undefined || input.size === undefined ? input.bytes : watched(input, progressTo);
   } catch (error) {
-    return `${path ?? '-'} cannot be read (${error instanceof Error ? error.message : String(error)}).`;
+    return `${path ?? '-'} cannot be read (${reasonOf(error)}).`;
   }
 }
 

@@ -7,6 +7,7 @@ import { verifyAnswer, type VerifiedAnswer } from '../door/verifyAnswer.js';
 import { recordsAfter } from '../store/entries.js';
 import { findLegacyReceipt, keepLegacyReceipts } from '../store/legacyReceipts.js';
 import { keepNotice } from '../store/notices.js';
+import { reasonOf } from '../system/reason.js';
 import { printable } from './printable.js';
 import { withStore, type CommandContext, type CommandParts } from './withStore.js';
 
@@ -22,10 +23,6 @@ type Ended = Promise<number | { readonly wrong: string }>;
 
 interface Json {
   readonly json?: boolean;
-}
-
-function sentence(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 function counted(count: number, noun: string): string {
@@ -55,7 +52,7 @@ async function readAll(parts: ReceiptsParts, path: string): Promise<Line[] | { r
       else if ('legacy' in read) lines.set(read.legacy.receipt, line);
     }
   } catch (error) {
-    return { wrong: `${path} cannot be read (${sentence(error)}).` };
+    return { wrong: `${path} cannot be read (${reasonOf(error)}).` };
   }
   if (wrong.length === 0) return [...lines].map(([receipt, line]) => ({ receipt, line }));
   const more = wrong.length > mostTold ? [`And ${wrong.length - mostTold} more.`] : [];
@@ -171,7 +168,7 @@ async function verifyPlace(parts: ReceiptsParts, place: string, { json }: Json):
       await parts.write(json === true ? `${JSON.stringify(outcome)}\n` : report(outcome));
     }
   } catch (error) {
-    return { wrong: `${place} cannot be read (${sentence(error)}).` };
+    return { wrong: `${place} cannot be read (${reasonOf(error)}).` };
   }
   if (number === 0) return { wrong: `${place} holds no receipt.` };
   if (number > 1 && json !== true) {

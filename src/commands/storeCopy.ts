@@ -10,6 +10,7 @@ import {
   type StoreLocation,
   type StoreParts,
 } from '../store/open.js';
+import { reasonOf } from '../system/reason.js';
 import { progressOn } from './progress.js';
 import { whenUnavailable, StoreUnavailable } from '../store/store.js';
 
@@ -34,7 +35,7 @@ function locate(
     const parsed = parseStoreUrl(url);
     return 'wrong' in parsed ? { wrong: `${name} ${parsed.wrong}.` } : parsed;
   } catch (error) {
-    return { wrong: `${name} cannot be read (${error instanceof Error ? error.message : String(error)}).` };
+    return { wrong: `${name} cannot be read (${reasonOf(error)}).` };
   }
 }
 

@@ -6,6 +6,7 @@ import type { InstalledModel } from '../models/embedder.js';
 import { native } from '../native/addon.js';
 import type { Log } from '../system/log.js';
 import { systemRandomness } from '../system/randomness.js';
+import { reasonOf } from '../system/reason.js';
 
 /** The file of the data folder that holds the machine's limits. */
 export const limitsFile = (dataFolder: string): string => join(dataFolder, 'limits');
@@ -50,7 +51,7 @@ function prepareEmbeddings(file: string, megabytes: number, dimension: number, l
     native.prepareEmbeddings(file, megabytes * 2 ** 20, dimension);
   } catch (error) {
     rmSync(file, { force: true });
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = reasonOf(error);
     log.warn({ file, megabytes, reason }, 'computed vectors are not kept: EMBED_CACHE_MB does not fit here');
   }
 }

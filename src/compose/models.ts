@@ -7,6 +7,7 @@ import type { SessionResult } from '../models/session.js';
 import { installedModelsFolder } from '../models/settings.js';
 import { native } from '../native/addon.js';
 import { denseModel } from '../search/embedMode.js';
+import { reasonOf } from '../system/reason.js';
 
 /** The sentence about a model that EMBED_MODEL names and nobody has installed. */
 export function notInstalled(id: string, installed: readonly string[]): string {
@@ -39,7 +40,7 @@ function wrongStatic(model: InstalledModel): string | undefined {
     new native.DenseModels([denseModel(model)]);
     return undefined;
   } catch (error) {
-    return `${error instanceof Error ? error.message : String(error)}.`;
+    return `${reasonOf(error)}.`;
   }
 }
 
@@ -70,7 +71,7 @@ export async function openSession(model: InstalledModel, threads: number): Promi
   try {
     session = await import('../models/session.js');
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = reasonOf(error);
     return { wrong: `ONNX Runtime cannot be loaded here (${why}), so that no ONNX model can be run.` };
   }
   const openTokenizer = (json: Uint8Array, maxTokens: number) => new native.SubwordTokenizer(json, maxTokens);

@@ -8,7 +8,7 @@ import { removeExpired } from '../store/retention.js';
 import { openSecrets } from '../store/secrets.js';
 import type { SweepParts } from '../store/sweep.js';
 import { removeOldUsage } from '../store/usage.js';
-import { systemClock } from '../system/clock.js';
+import { dayMs, systemClock } from '../system/clock.js';
 import { createLog, type Log } from '../system/log.js';
 import { systemRandomness, type Randomness } from '../system/randomness.js';
 import { whenUnavailable, StoreUnavailable } from '../store/store.js';
@@ -45,8 +45,6 @@ export async function openExistingStore(
   }
   return openStoreAndSecrets(configuration, createLog('silent'), undefined);
 }
-
-const dayMs = 86_400_000;
 
 /** Past rates are kept as long as a card session may end after it was made, and some days. */
 const keptRatesDays = 8;

@@ -6,6 +6,7 @@ import { findFragment } from '../store/fragments.js';
 import { allNotices } from '../store/notices.js';
 import type { Store } from '../store/store.js';
 import type { Clock } from '../system/clock.js';
+import { Recent } from '../system/shared.js';
 
 /** The withheld fragments. */
 export interface HiddenFragments {
@@ -23,19 +24,8 @@ export function hiddenFragments(
   clock: Pick<Clock, 'monotonicMs'>,
   visitorId: (visitor: string) => string,
 ): () => Promise<HiddenFragments> {
-  let cached: { readonly atMs: number; readonly list: Promise<HiddenFragments> } | undefined;
-  return async () => {
-    const nowMs = clock.monotonicMs();
-    if (cached === undefined || nowMs - cached.atMs >= cachedMs) {
-      cached = { atMs: nowMs, list: readHidden(store, visitorId) };
-    }
-    try {
-      return await cached.list;
-    } catch (error) {
-      cached = undefined;
-      throw error;
-    }
-  };
+  const list = new Recent<HiddenFragments>(clock, cachedMs);
+  return () => list.of(() => readHidden(store, visitorId));
 }
 
 async function readHidden(store: Store, visitorId: (visitor: string) => string): Promise<HiddenFragments> {

@@ -8,6 +8,7 @@ import { readFile } from 'node:fs/promises';
 import { unmapped } from '../system/network.js';
 import type { Log } from '../system/log.js';
 import { single, type Metric } from '../system/metrics.js';
+import { oneAtATime } from '../system/shared.js';
 import type { HttpResponse, TemplatedApp } from './uws.js';
 
 /** Bounds of connections. */
@@ -79,7 +80,7 @@ export class Connections {
   /** Connections by address at the last look, and those that opened since. */
   private seen = new Map<string, number>();
   private since = new Map<string, number>();
-  private looking: Promise<void> | undefined;
+  private readonly tables = oneAtATime(() => this.readTables());
 
   constructor(
     private readonly bounds: ConnectionBounds,
@@ -106,8 +107,7 @@ export class Connections {
       this.since.clear();
       return Promise.resolve();
     }
-    this.looking ??= this.readTables().finally(() => (this.looking = undefined));
-    return this.looking;
+    return this.tables.run();
   }
 
   metrics(): Metric[] {

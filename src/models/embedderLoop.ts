@@ -2,6 +2,7 @@
  * Loop of the embedder process: one text after the other, each by itself. Models are loaded when their
  * first text comes, and stay.
  */
+import { reasonOf } from '../system/reason.js';
 import type { InstalledModel } from './embedder.js';
 import type { FromEmbedder, ToEmbedder } from './messages.js';
 import type { SessionResult } from './session.js';
@@ -13,10 +14,6 @@ export interface EmbedderLoopParts {
   readonly tell: (message: FromEmbedder) => void;
   /** Milliseconds of a clock that only grows. */
   readonly monotonicMs: () => number;
-}
-
-function message(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 /** Makes the function that takes the parent's messages, which are worked at in their order. */
@@ -46,7 +43,7 @@ export function embedderLoop(parts: EmbedderLoopParts): (order: ToEmbedder) => v
       const seconds = (parts.monotonicMs() - beginMs) / 1_000;
       parts.tell({ kind: 'vector', job, vector, truncated, seconds });
     } catch (error) {
-      parts.tell({ kind: 'failed', job, reason: `The model ${model.id} failed (${message(error)}).` });
+      parts.tell({ kind: 'failed', job, reason: `The model ${model.id} failed (${reasonOf(error)}).` });
     }
   }
 

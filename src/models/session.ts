@@ -5,6 +5,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { env, InferenceSession, Tensor } from 'onnxruntime-node';
+import { reasonOf } from '../system/reason.js';
 import type { InstalledModel } from './embedder.js';
 
 /** A text as its model reads it. */
@@ -50,7 +51,7 @@ export interface SessionParts {
 const knownInputs = ['input_ids', 'attention_mask', 'token_type_ids'] as const;
 
 function message(error: unknown): string {
-  const text = error instanceof Error ? error.message : String(error);
+  const text = reasonOf(error);
   return text.replaceAll(/\s+/g, ' ').slice(0, 300);
 }
 

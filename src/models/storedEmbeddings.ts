@@ -5,7 +5,7 @@
  */
 import { createHash } from 'node:crypto';
 import { whenUnavailable, type Operation, type Store } from '../store/store.js';
-import type { Clock } from '../system/clock.js';
+import { dayMs, type Clock } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 import { single, type Metric } from '../system/metrics.js';
 import type { Embedded, Embedder, InstalledModel, SomeVectors } from './embedder.js';
@@ -13,7 +13,7 @@ import type { Embedded, Embedder, InstalledModel, SomeVectors } from './embedder
 /** Time that a vector is found after it was last asked for, at least (days); at most twice that. */
 export const keptDays = 30;
 
-const periodMs = keptDays * 86_400_000;
+const periodMs = keptDays * dayMs;
 
 /** Vectors written in one unit. */
 const together = 100;

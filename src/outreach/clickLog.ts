@@ -7,6 +7,7 @@ import { whenUnavailable, type Store } from '../store/store.js';
 import type { Clock, Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 import { single, type Metric } from '../system/metrics.js';
+import { oneAtATime } from '../system/shared.js';
 
 /** Interval at which what was gathered is written (ms). */
 const flushMs = 100;
@@ -42,7 +43,7 @@ export class ClickLog {
   private characters = 0;
   /** The block that is being written or written again; its unit's id makes that happen once. */
   private block: Block | undefined;
-  private writing: Promise<boolean> | undefined;
+  private readonly writing = oneAtATime(() => this.writeAll());
   private dropped = 0;
   /** Clicks that are counted alone: their token was not made here, or the disk is nearly full. */
   private invalid = 0;
@@ -73,8 +74,7 @@ export class ClickLog {
 
   /** Writes what waits, block by block, unless that is under way; false when the store does not answer. */
   flush(): Promise<boolean> {
-    this.writing ??= this.writeAll().finally(() => (this.writing = undefined));
-    return this.writing;
+    return this.writing.run();
   }
 
   /** Writes what waits for the last time. */

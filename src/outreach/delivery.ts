@@ -2,6 +2,7 @@
 import { jsonAnswer } from '../contract/answer.js';
 import type { DeliveryInterestRequest, DeliveryInterestResponse } from '../contract/delivery.js';
 import type { Answer, Handler } from '../contract/exchange.js';
+import { campaignOf } from '../store/campaign.js';
 import { appendInterest } from '../store/interests.js';
 import { catalogueOf } from './catalogue.js';
 import { entryId, timeText, type StoringParts } from './leads.js';
@@ -39,10 +40,7 @@ export function deliveryInterest(
       timeline: input.timeline ?? null,
       compliance: input.compliance ?? null,
       message: input.message ?? null,
-      source: input.source ?? null,
-      segment: input.segment ?? null,
-      campaign: input.campaign ?? null,
-      eventId: input.event_id ?? null,
+      ...campaignOf(input),
     });
     const body: DeliveryInterestResponse = {
       ok: true,

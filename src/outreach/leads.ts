@@ -2,6 +2,7 @@
 import { jsonAnswer } from '../contract/answer.js';
 import type { Handler } from '../contract/exchange.js';
 import type { LeadRequest, LeadResponse } from '../contract/leads.js';
+import { campaignOf } from '../store/campaign.js';
 import { appendLead } from '../store/leads.js';
 import type { Store } from '../store/store.js';
 import type { Clock } from '../system/clock.js';
@@ -34,10 +35,7 @@ export function leads({ store, clock }: StoringParts): Handler<LeadRequest> {
       email: input.email,
       tier: input.tier ?? null,
       message: input.message ?? null,
-      source: input.source ?? null,
-      segment: input.segment ?? null,
-      campaign: input.campaign ?? null,
-      eventId: input.event_id ?? null,
+      ...campaignOf(input),
     });
     const body: LeadResponse = { ok: true, id, received_at: timeText(receivedAtMs) };
     return jsonAnswer(200, body);

@@ -3,6 +3,7 @@
  * delivery models are offered. Without the file no page names anybody, and no model has a price.
  */
 import { deliveryModelIds, type DeliveryModel, type DeliveryModelId } from '../contract/delivery.js';
+import { reasonOf } from '../system/reason.js';
 
 /** What the operator may say of a delivery model. */
 export type ModelWords = Pick<
@@ -103,7 +104,7 @@ export function parseOperator(written: string): { readonly operator: Operator } 
   try {
     value = JSON.parse(written);
   } catch (error) {
-    return { wrong: `which is not JSON: ${error instanceof Error ? error.message : String(error)}` };
+    return { wrong: `which is not JSON: ${reasonOf(error)}` };
   }
   if (!isObject(value)) return { wrong: 'which must hold a JSON object' };
   const { delivery_models: models = {}, ...own } = value;

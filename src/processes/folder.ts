@@ -1,5 +1,6 @@
 /** The data folder, which one server at a time may use. */
 import { join } from 'node:path';
+import { reasonOf } from '../system/reason.js';
 import { makeFolder } from '../system/sync.js';
 
 /**
@@ -24,7 +25,7 @@ export function takeDataFolder(
     holder = lockFile(join(folder, 'lock'), String(process.pid));
     if (holder === null) prepare(folder);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = reasonOf(error);
     return `The data folder ${folder} cannot be used (${reason}). Set STORE_URL to one that can.`;
   }
   if (holder === null) return undefined;

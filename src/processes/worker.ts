@@ -4,6 +4,7 @@ import type { Server } from '../http/server.js';
 import type { Embedder } from '../models/embedder.js';
 import { remoteEmbedder, type RemoteEmbedder } from '../models/remoteEmbedder.js';
 import type { Configuration } from '../configuration.js';
+import { reasonOf } from '../system/reason.js';
 import type { ToParent, ToWorker } from './messages.js';
 import { noInspector } from './signals.js';
 import { watchVitals } from './vitals.js';
@@ -56,7 +57,7 @@ export function runWorker(
     try {
       server = await build(configuration, tiers, embedder);
     } catch (error) {
-      refuse(error instanceof Error ? error.message : String(error));
+      refuse(reasonOf(error));
       return;
     }
     if (ending) return;

@@ -6,6 +6,7 @@ import { closeSync, fsyncSync, openSync, readdirSync, readFileSync } from 'node:
 import { renameSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { reasonOf } from '../system/reason.js';
 import { makeFolder, syncPath } from '../system/sync.js';
 import { fillStore, unfinishedSource, type CopyOutcome, type Progress } from './copy.js';
 import type { Engine } from './engine.js';
@@ -38,10 +39,6 @@ const recordsName = 'records';
 const manifestName = 'manifest.json';
 const draftName = `${manifestName}.new`;
 
-function sentence(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
-
 /** Makes a backup's folder; the sentence that says why it cannot be had, if so. */
 function takeFolder(folder: string): string | undefined {
   try {
@@ -49,7 +46,7 @@ function takeFolder(folder: string): string | undefined {
     const [found] = readdirSync(folder);
     return found === undefined ? undefined : `${folder} is not empty: it holds ${found}. Name a new folder.`;
   } catch (error) {
-    return `The folder ${folder} cannot be made (${sentence(error)}).`;
+    return `The folder ${folder} cannot be made (${reasonOf(error)}).`;
   }
 }
 
@@ -72,7 +69,7 @@ export async function makeBackup(
   } catch (error) {
     removeFiles(folder);
     if (error instanceof StoreUnavailable) return { kind: 'failed', reason: error.message };
-    return { kind: 'failed', reason: `The backup cannot be written (${sentence(error)}).` };
+    return { kind: 'failed', reason: `The backup cannot be written (${reasonOf(error)}).` };
   }
 }
 
@@ -118,7 +115,7 @@ export function readManifest(folder: string): { readonly manifest: Manifest } | 
   try {
     parsed = JSON.parse(readFileSync(path, 'utf8'));
   } catch (error) {
-    return { wrong: `${folder} holds no whole backup: ${manifestName} cannot be read (${sentence(error)}).` };
+    return { wrong: `${folder} holds no whole backup: ${manifestName} cannot be read (${reasonOf(error)}).` };
   }
   const { format, version, fusegate, made_at, records, bytes, sha256 } = Object(parsed) as Partial<
     Record<keyof Manifest, unknown>
@@ -155,7 +152,7 @@ function fileWalk(path: string): Walk {
       if (rest.byteLength > 0) throw damaged(path, 'it ends within a record');
       return tally.summary();
     } catch (error) {
-      throw error instanceof StoreUnavailable ? error : damaged(path, sentence(error));
+      throw error instanceof StoreUnavailable ? error : damaged(path, reasonOf(error));
     } finally {
       await file.close();
     }

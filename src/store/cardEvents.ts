@@ -2,58 +2,40 @@
  * Events of the card processor's webhooks: those that were seen, the outcome of each, and those that came
  * before the order they are about.
  */
-import { recordsAfter, recordsUnder } from './entries.js';
+import { findRecord, recordsAfter, recordsUnder } from './entries.js';
 import { findOrder, type OrderRecord } from './orders.js';
-import { defineRecord } from './record.js';
 import type { Operation, Store } from './store.js';
+import { integer, orNull, table, text, type ValueOf } from './table.js';
 
-/** An event that was seen, and what became of it. */
-export interface CardEventRecord {
+const eventTable = table('card event', {
   /** The processor's id of the event. */
-  readonly id: string;
-  readonly type: string;
+  id: text,
+  type: text,
   /** The session or the payment intent that it is about. */
-  readonly about: string;
-  readonly result: string;
+  about: text,
+  result: text,
   /** A sentence for the operator where no key came of a payment; null elsewhere. */
-  readonly reason: string | null;
-  readonly atMs: number;
-}
-
-const eventRecord = defineRecord<CardEventRecord>('card event', {
-  1: ({ text, textOrNull, integer }) => ({
-    id: text('id'),
-    type: text('type'),
-    about: text('about'),
-    result: text('result'),
-    reason: textOrNull('reason'),
-    atMs: integer('at_ms'),
-  }),
+  reason: orNull(text),
+  atMs: integer,
 });
 
-/** An event's bytes. */
-function encodeCardEvent({ id, type, about, result, reason, atMs }: CardEventRecord): Uint8Array {
-  return eventRecord.encode(1, { id, type, about, result, reason, at_ms: atMs });
-}
-
-/** The event of a record's bytes. */
-const decodeCardEvent = eventRecord.decode;
+/** An event that was seen, and what became of it. */
+export type CardEventRecord = ValueOf<typeof eventTable>;
 
 /** The operation that notes an event; it conflicts when the event was seen before. */
 export function insertCardEvent(event: CardEventRecord): Operation {
-  return { kind: 'insert', space: 'orderEvents', key: Buffer.from(event.id), value: encodeCardEvent(event) };
+  const value = eventTable.encode(event);
+  return { kind: 'insert', space: 'orderEvents', key: Buffer.from(event.id), value };
 }
 
 /** State of an event: seen before or not. */
-export async function findCardEvent(store: Store, id: string): Promise<CardEventRecord | undefined> {
-  const reading = await store.get('orderEvents', Buffer.from(id));
-  if (reading === undefined) return undefined;
-  return decodeCardEvent(reading);
+export function findCardEvent(store: Store, id: string): Promise<CardEventRecord | undefined> {
+  return findRecord(store, 'orderEvents', Buffer.from(id), eventTable.decode);
 }
 
 /** The events that were seen, in the order of their ids. */
 export async function* allCardEvents(store: Store): AsyncGenerator<CardEventRecord, void> {
-  for await (const { value } of recordsAfter(store, 'orderEvents')) yield decodeCardEvent(value);
+  for await (const { value } of recordsAfter(store, 'orderEvents')) yield eventTable.decode(value);
 }
 
 const lastKey = Buffer.from('card');
@@ -66,10 +48,8 @@ export function putLastEvent(atMs: number): Operation {
 }
 
 /** When the last event came (ms since 1970). */
-export async function lastEventMs(store: Store): Promise<number | undefined> {
-  const reading = await store.get('cardMarks', lastKey);
-  if (reading === undefined) return undefined;
-  return Number(Buffer.from(reading).readBigUInt64BE());
+export function lastEventMs(store: Store): Promise<number | undefined> {
+  return findRecord(store, 'cardMarks', lastKey, (mark) => Number(Buffer.from(mark).readBigUInt64BE()));
 }
 
 function intentKey(intent: string): Buffer {
@@ -83,9 +63,8 @@ export function bindIntent(intent: string, orderId: string): Operation {
 
 /** The order that a payment intent paid for. */
 export async function findOrderOfIntent(store: Store, intent: string): Promise<OrderRecord | undefined> {
-  const reading = await store.get('cardMarks', intentKey(intent));
-  if (reading === undefined) return undefined;
-  return findOrder(store, Buffer.from(reading).toString());
+  const id = await store.get('cardMarks', intentKey(intent));
+  return id === undefined ? undefined : findOrder(store, Buffer.from(id).toString());
 }
 
 function disputeKey(dispute: string): Buffer {
@@ -109,20 +88,12 @@ export interface HeldEvent {
   readonly json: string;
 }
 
-const heldRecord = defineRecord<string>('held card event', { 1: ({ text }) => text('json') });
-
-/** A held event's bytes. */
-function encodeHeld(json: string): Uint8Array {
-  return heldRecord.encode(1, { json });
-}
-
-/** The held event of a record's bytes. */
-const decodeHeld = heldRecord.decode;
+const heldTable = table('held card event', { json: text });
 
 /** The operation that keeps an event until the payment intent's order is known. */
 export function holdEvent(intent: string, id: string, json: string): Operation {
   const key = Buffer.from(`${intent}:${id}`);
-  return { kind: 'insert', space: 'heldCardEvents', key, value: encodeHeld(json) };
+  return { kind: 'insert', space: 'heldCardEvents', key, value: heldTable.encode({ json }) };
 }
 
 /** The operation that lets go of one; it conflicts when another has. */
@@ -134,7 +105,7 @@ export function releaseHeld({ key, bytes }: HeldEvent): Operation {
 export async function heldEvents(store: Store, intent: string): Promise<readonly HeldEvent[]> {
   const found: HeldEvent[] = [];
   for await (const { key, value } of recordsUnder(store, 'heldCardEvents', Buffer.from(`${intent}:`))) {
-    found.push({ key, bytes: value, json: decodeHeld(value) });
+    found.push({ key, bytes: value, json: heldTable.decode(value).json });
   }
   return found;
 }

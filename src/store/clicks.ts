@@ -1,7 +1,7 @@
 /** The clicks: a log whose entries are blocks of many clicks, so that thousands a second cost few writes. */
 import { appendEntry, entriesAfter, type Kept } from './entries.js';
-import { defineRecord } from './record.js';
 import type { Store } from './store.js';
+import { rows, table } from './table.js';
 
 /** A click as it is stored. Nothing in it says who clicked. */
 export interface Click {
@@ -31,20 +31,19 @@ function click(row: readonly unknown[]): Click {
   return { atMs, token, destination, valid, bot };
 }
 
-const record = defineRecord<readonly Click[]>('click', {
-  1: ({ rows }) => rows('clicks').map(click),
+const clickTable = table('click', {
+  clicks: rows(click, ({ atMs, token, destination, valid, bot }) => [atMs, token, destination, valid, bot]),
 });
 
 /** A block's bytes. */
 export function encodeClicks(clicks: readonly Click[]): Uint8Array {
-  const rows = clicks.map(({ atMs, token, destination, valid, bot }) => {
-    return [atMs, token, destination, valid, bot] as const;
-  });
-  return record.encode(1, { clicks: rows });
+  return clickTable.encode({ clicks });
 }
 
 /** The clicks of a block's bytes. */
-export const decodeClicks = record.decode;
+export function decodeClicks(block: Uint8Array): readonly Click[] {
+  return clickTable.decode(block).clicks;
+}
 
 /** Appends a block; it is on disk when this resolves. `unitId`: a retry carries the same. */
 export function appendClicks(store: Store, unitId: Uint8Array, clicks: readonly Click[]): Promise<void> {

@@ -1,15 +1,32 @@
-/** Work over whole logs and spaces: appending, reading what is there, erasing some, removing the old. */
+/** Work over records and whole logs: finding one, appending, reading all, erasing some, removing the old. */
 import type { Log, Space } from './spaces.js';
-import type { Entry, LogEntry, Range, Store } from './store.js';
+import type { Entry, LogEntry, Operation, Range, Store } from './store.js';
 
 /** Entries read, erased or removed in one step. */
 const pageEntries = 500;
 
-/**
- * The format of an erased entry's record, the same in every log: it holds nothing. Its position stays used,
- * so that cursors stay good.
- */
-export const erasedFormat = 255;
+/** The record under a key; undefined when there is none. */
+export async function findRecord<Value>(
+  store: Pick<Store, 'get'>,
+  space: Space,
+  key: Uint8Array,
+  decode: (record: Uint8Array) => Value,
+): Promise<Value | undefined> {
+  const record = await store.get(space, key);
+  return record === undefined ? undefined : decode(record);
+}
+
+/** The operation that writes `value` where a record is still `from`; undefined: where there is none. */
+export function writeOver(
+  space: Space,
+  key: Uint8Array,
+  from: Uint8Array | undefined,
+  value: Uint8Array,
+): Operation {
+  return from === undefined
+    ? { kind: 'insert', space, key, value }
+    : { kind: 'replace', space, key, from, to: value };
+}
 
 /** The entries after a position, in order, those that are appended meanwhile included. */
 export async function* entriesAfter(store: Store, log: Log, after: number): AsyncGenerator<LogEntry, void> {

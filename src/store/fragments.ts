@@ -4,8 +4,9 @@
  */
 import { createHash } from 'node:crypto';
 import type { Fragment } from '../contract/fragment.js';
-import { defineRecord } from './record.js';
+import { findRecord } from './entries.js';
 import type { Operation, Store } from './store.js';
+import { bytes, table, text, type ValueOf } from './table.js';
 
 /** A fragment as it is stored. */
 export interface StoredFragment {
@@ -18,61 +19,53 @@ export interface StoredFragment {
   readonly seal: string;
 }
 
-const fragmentRecord = defineRecord<StoredFragment>('fragment', {
-  1: ({ text }) => ({
-    receipt: text('receipt'),
-    fragment: {
-      title: text('title'),
-      content: text('content'),
-      mechanism: text('mechanism'),
-      test: text('test'),
-      kind: text('kind'),
-      visitor: text('visitor'),
-    },
-    envelope: text('envelope'),
-    seal: text('seal'),
-  }),
+const fragmentTable = table('fragment', {
+  receipt: text,
+  title: text,
+  content: text,
+  mechanism: text,
+  test: text,
+  kind: text,
+  visitor: text,
+  envelope: text,
+  seal: text,
 });
 
 /** A fragment's bytes. */
 export function encodeFragment({ receipt, fragment, envelope, seal }: StoredFragment): Uint8Array {
-  const { title, content, mechanism, test, kind, visitor } = fragment;
-  const members = { receipt, title, content, mechanism, test, kind, visitor, envelope, seal };
-  return fragmentRecord.encode(1, members);
+  return fragmentTable.encode({ ...fragment, receipt, envelope, seal });
 }
 
 /** The fragment of a record's bytes. */
-export const decodeFragment = fragmentRecord.decode;
-
-/** The submission that an idempotency key stands for. */
-export interface KeyBinding {
-  /** SHA-256 of the canonical payload that came with it first (32 bytes). */
-  readonly payload: Uint8Array;
-  /** The receipt that it got. */
-  readonly receipt: string;
+export function decodeFragment(record: Uint8Array): StoredFragment {
+  const { receipt, envelope, seal, ...fragment } = fragmentTable.decode(record);
+  return { receipt, fragment, envelope, seal };
 }
 
-const bindingRecord = defineRecord<KeyBinding>('fragment key', {
-  1: ({ bytes, text }) => ({ payload: bytes('payload'), receipt: text('receipt') }),
+const bindingTable = table('fragment key', {
+  /** SHA-256 of the canonical payload that came with it first (32 bytes). */
+  payload: bytes,
+  /** The receipt that it got. */
+  receipt: text,
 });
 
-/** A binding's bytes. */
-export function encodeBinding({ payload, receipt }: KeyBinding): Uint8Array {
-  return bindingRecord.encode(1, { payload, receipt });
-}
+/** The submission that an idempotency key stands for. */
+export type KeyBinding = ValueOf<typeof bindingTable>;
 
-/** The binding of a record's bytes. */
-export const decodeBinding = bindingRecord.decode;
+/** A binding's bytes and back. */
+export const { encode: encodeBinding, decode: decodeBinding } = bindingTable;
 
-const receiptRecord = defineRecord<string>('fragment receipt', { 1: ({ text }) => text('receipt') });
+const receiptTable = table('fragment receipt', { receipt: text });
 
 /** Bytes that name a receipt: in the index of duplicates and in the log. */
 export function encodeReceipt(receipt: string): Uint8Array {
-  return receiptRecord.encode(1, { receipt });
+  return receiptTable.encode({ receipt });
 }
 
 /** The receipt that bytes name. */
-export const decodeReceipt = receiptRecord.decode;
+export function decodeReceipt(record: Uint8Array): string {
+  return receiptTable.decode(record).receipt;
+}
 
 /** Key of duplicates: probes are compared with probes alone. */
 export interface DuplicateKey {
@@ -116,22 +109,16 @@ export function insertFragment(stored: StoredFragment, duplicate: DuplicateKey):
 }
 
 /** The submission that an idempotency key stands for; undefined when it is new. */
-export async function findBinding(store: Store, key: string): Promise<KeyBinding | undefined> {
-  const reading = await store.get('fragmentKeys', keyOfIdempotency(key));
-  if (reading === undefined) return undefined;
-  return decodeBinding(reading);
+export function findBinding(store: Store, key: string): Promise<KeyBinding | undefined> {
+  return findRecord(store, 'fragmentKeys', keyOfIdempotency(key), decodeBinding);
 }
 
 /** The receipt of the fragment that counts as the same; undefined when there is none. */
-export async function findDuplicate(store: Store, duplicate: DuplicateKey): Promise<string | undefined> {
-  const reading = await store.get('fragmentDuplicates', keyOfDuplicate(duplicate));
-  if (reading === undefined) return undefined;
-  return decodeReceipt(reading);
+export function findDuplicate(store: Store, duplicate: DuplicateKey): Promise<string | undefined> {
+  return findRecord(store, 'fragmentDuplicates', keyOfDuplicate(duplicate), decodeReceipt);
 }
 
 /** The fragment of a receipt's id, which must have the form of one. */
-export async function findFragment(store: Store, receipt: string): Promise<StoredFragment | undefined> {
-  const reading = await store.get('fragments', Buffer.from(receipt));
-  if (reading === undefined) return undefined;
-  return decodeFragment(reading);
+export function findFragment(store: Store, receipt: string): Promise<StoredFragment | undefined> {
+  return findRecord(store, 'fragments', Buffer.from(receipt), decodeFragment);
 }

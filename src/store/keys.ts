@@ -1,64 +1,35 @@
 /** API keys in the store: only the SHA-256 of a key, never the key (contract, Authentication). */
-import { recordsAfter } from './entries.js';
-import { defineRecord } from './record.js';
+import { findRecord, recordsAfter } from './entries.js';
 import type { Operation, Outcome, Store } from './store.js';
+import { bytes, choice, integer, orNull, table, text, type ValueOf } from './table.js';
 
-/** Status of a key. Suspended ones may come back; revoked ones never do. */
-export type KeyStatus = 'active' | 'suspended' | 'revoked';
-
-/** A key as it is stored. */
-export interface KeyRecord {
+const keyTable = table('key', {
   /** SHA-256 of the raw key (32 bytes). */
-  readonly hash: Uint8Array;
+  hash: bytes,
   /** Name for people and commands; it opens nothing. */
-  readonly id: string;
-  readonly tier: string;
+  id: text,
+  tier: text,
   /** The raw key's beginning and end, by which its owner tells it from others. */
-  readonly hint: string;
+  hint: text,
   /** Its purpose: an order's id, or the operator's own words. */
-  readonly origin: string;
-  readonly issuedAtMs: number;
+  origin: text,
+  issuedAtMs: integer,
   /** From this time on it is refused; null: no end. */
-  readonly expiresAtMs: number | null;
-  readonly status: KeyStatus;
+  expiresAtMs: orNull(integer),
+  /** Suspended ones may come back; revoked ones never do. */
+  status: choice('active', 'suspended', 'revoked'),
   /** Why it is suspended or revoked; null while active. */
-  readonly reason: string | null;
-  readonly changedAtMs: number;
-}
-
-const codec = defineRecord<KeyRecord>('key', {
-  1: ({ bytes, text, textOrNull, integer, integerOrNull, choice }) => ({
-    hash: bytes('hash'),
-    id: text('id'),
-    tier: text('tier'),
-    hint: text('hint'),
-    origin: text('origin'),
-    issuedAtMs: integer('issued_at_ms'),
-    expiresAtMs: integerOrNull('expires_at_ms'),
-    status: choice('status', ['active', 'suspended', 'revoked']),
-    reason: textOrNull('reason'),
-    changedAtMs: integer('changed_at_ms'),
-  }),
+  reason: orNull(text),
+  changedAtMs: integer,
 });
 
-/** A key's bytes in the store. */
-function encodeKey(key: KeyRecord): Uint8Array {
-  return codec.encode(1, {
-    hash: key.hash,
-    id: key.id,
-    tier: key.tier,
-    hint: key.hint,
-    origin: key.origin,
-    issued_at_ms: key.issuedAtMs,
-    expires_at_ms: key.expiresAtMs,
-    status: key.status,
-    reason: key.reason,
-    changed_at_ms: key.changedAtMs,
-  });
-}
+/** A key as it is stored. */
+export type KeyRecord = ValueOf<typeof keyTable>;
 
-/** The key of a record's bytes. */
-const decodeKey = codec.decode;
+/** Status of a key. */
+export type KeyStatus = KeyRecord['status'];
+
+const encodeKey = keyTable.encode;
 
 /** The operations that keep a new key; part of the unit that makes it. */
 export function insertKey(key: KeyRecord): Operation[] {
@@ -79,9 +50,8 @@ export function replaceKey(from: KeyRecord, to: KeyRecord): Operation[] {
 
 /** The key of a raw key's SHA-256. */
 export async function findKey(store: Store, hash: Uint8Array): Promise<KeyRecord | undefined> {
-  const reading = await store.get('keys', hash);
-  if (reading === undefined) return undefined;
-  const key = decodeKey(reading);
+  const key = await findRecord(store, 'keys', hash, keyTable.decode);
+  if (key === undefined) return undefined;
   if (Buffer.compare(key.hash, hash) !== 0) throw new Error(`Key ${key.id} lies under another hash`);
   return key;
 }
@@ -90,9 +60,8 @@ export async function findKey(store: Store, hash: Uint8Array): Promise<KeyRecord
 export async function findKeyById(store: Store, id: string): Promise<KeyRecord | undefined> {
   // Ids are short; anything else is no key's, and would not fit.
   if (id.length === 0 || Buffer.byteLength(id) > 64) return undefined;
-  const reading = await store.get('keysById', Buffer.from(id));
-  if (reading === undefined) return undefined;
-  return findKey(store, reading);
+  const hash = await store.get('keysById', Buffer.from(id));
+  return hash === undefined ? undefined : findKey(store, hash);
 }
 
 /** The keys, in the order of ids. */

@@ -1,28 +1,17 @@
 /** A lease's record: who holds it, until when, and the fencing number (format 1). */
-import { defineRecord } from './record.js';
+import { integer, table, text, type ValueOf } from './table.js';
 
-/** A lease as it is stored. */
-export interface LeaseRecord {
+const leaseTable = table('lease', {
   /** Grows by one with every new holder; a unit of the holder carries it. */
-  readonly token: number;
+  token: integer,
   /** Name of the holder. */
-  readonly holder: string;
+  holder: text,
   /** Wall time after which another may take it (ms). */
-  readonly expiresAtMs: number;
-}
-
-const record = defineRecord<LeaseRecord>('lease', {
-  1: ({ integer, text }) => ({
-    token: integer('token'),
-    holder: text('holder'),
-    expiresAtMs: integer('expires_at_ms'),
-  }),
+  expiresAtMs: integer,
 });
 
-/** A lease's bytes. */
-export function encodeLease({ token, holder, expiresAtMs }: LeaseRecord): Uint8Array {
-  return record.encode(1, { token, holder, expires_at_ms: expiresAtMs });
-}
+/** A lease as it is stored. */
+export type LeaseRecord = ValueOf<typeof leaseTable>;
 
-/** The lease of a record's bytes. */
-export const decodeLease = record.decode;
+/** A lease's bytes and back. */
+export const { encode: encodeLease, decode: decodeLease } = leaseTable;

@@ -4,6 +4,7 @@
  * rests on that number alone; clocks that differ between machines only delay or hasten a change of holder.
  */
 import type { Clock, Timer } from '../system/clock.js';
+import { writeOver } from './entries.js';
 import { decodeLease, encodeLease, type LeaseRecord } from './leaseRecord.js';
 import { whenUnavailable, type Store } from './store.js';
 
@@ -35,13 +36,7 @@ async function swap(
   bytes: Uint8Array | undefined,
   next: LeaseRecord,
 ): Promise<LeaseOutcome> {
-  const place = { space: 'leases', key: Buffer.from(name) } as const;
-  const value = encodeLease(next);
-  const outcome = await store.commit([
-    bytes === undefined
-      ? { kind: 'insert', ...place, value }
-      : { kind: 'replace', ...place, from: bytes, to: value },
-  ]);
+  const outcome = await store.commit([writeOver('leases', Buffer.from(name), bytes, encodeLease(next))]);
   if (outcome.kind === 'done') return { kind: 'held', lease: { name, record: next } };
   if (outcome.kind === 'refused') throw new Error('A lease was refused by a fence');
   const record = outcome.record === undefined ? undefined : decodeLease(outcome.record);

@@ -1,22 +1,23 @@
 /** Receipts of the first hash contract, kept as the lines that they were imported from. */
-import { defineRecord } from './record.js';
+import { findRecord } from './entries.js';
 import type { Store } from './store.js';
+import { table, text } from './table.js';
 
-const record = defineRecord<string>('legacy receipt', { 1: ({ text }) => text('line') });
+const legacyTable = table('legacy receipt', { line: text });
 
 /** Bytes of a receipt's line, a JSON object. */
 export function encodeLegacyReceipt(line: string): Uint8Array {
-  return record.encode(1, { line });
+  return legacyTable.encode({ line });
 }
 
 /** The line of a record's bytes. */
-export const decodeLegacyReceipt = record.decode;
+export function decodeLegacyReceipt(record: Uint8Array): string {
+  return legacyTable.decode(record).line;
+}
 
 /** The line of a receipt's id; undefined when there is none. */
-export async function findLegacyReceipt(store: Store, receipt: string): Promise<string | undefined> {
-  const reading = await store.get('legacyReceipts', Buffer.from(receipt));
-  if (reading === undefined) return undefined;
-  return decodeLegacyReceipt(reading);
+export function findLegacyReceipt(store: Store, receipt: string): Promise<string | undefined> {
+  return findRecord(store, 'legacyReceipts', Buffer.from(receipt), decodeLegacyReceipt);
 }
 
 /** Keeps receipts, each under its id, in one unit; `taken` names one whose id another line has. */

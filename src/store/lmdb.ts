@@ -13,6 +13,7 @@ import { native } from '../native/addon.js';
 import type { Gate } from '../native/index.js';
 import type { Clock, Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
+import { reasonOf } from '../system/reason.js';
 import { makeFolder, syncPath } from '../system/sync.js';
 import type { Engine, KeyRange, ReadRecord, Scan, Write } from './engine.js';
 import { StoreUnavailable, type Entry } from './store.js';
@@ -259,7 +260,7 @@ class LmdbEngine implements Engine {
       this.open().then(
         () => log.info({}, 'the store is open again'),
         (error: unknown) => {
-          this.failure = new StoreUnavailable(sentence(error));
+          this.failure = new StoreUnavailable(reasonOf(error));
           this.openLater();
         },
       );
@@ -269,12 +270,8 @@ class LmdbEngine implements Engine {
 
 /** The operating system's reason behind a failed commit, which lmdb tells by a promise of its own. */
 async function causeOf(error: unknown): Promise<string> {
-  if (!(error instanceof Error) || !('commitError' in error)) return sentence(error);
-  return Promise.resolve(error.commitError).then(() => sentence(error), sentence);
-}
-
-function sentence(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  if (!(error instanceof Error) || !('commitError' in error)) return reasonOf(error);
+  return Promise.resolve(error.commitError).then(() => reasonOf(error), reasonOf);
 }
 
 /** Records of a range as `view` has them; undefined: as they are now. */

@@ -1,39 +1,26 @@
 /** Decision of the operator about showing a fragment's content; the fragment itself is never changed. */
-import { recordsAfter } from './entries.js';
-import { defineRecord } from './record.js';
+import { findRecord, recordsAfter, writeOver } from './entries.js';
 import type { Store } from './store.js';
+import { boolean, integer, table, text, type ValueOf } from './table.js';
 
-/** The last decision about a fragment. */
-export interface Notice {
+const noticeTable = table('fragment notice', {
   /** True if its content is withheld. */
-  readonly hidden: boolean;
+  hidden: boolean,
   /** Why, for whoever reads the receipt. */
-  readonly reason: string;
-  readonly atMs: number;
-}
-
-const record = defineRecord<Notice>('fragment notice', {
-  1: ({ boolean, text, integer }) => ({
-    hidden: boolean('hidden'),
-    reason: text('reason'),
-    atMs: integer('at_ms'),
-  }),
+  reason: text,
+  atMs: integer,
 });
 
-/** A notice's bytes. */
-export function encodeNotice({ hidden, reason, atMs }: Notice): Uint8Array {
-  return record.encode(1, { hidden, reason, at_ms: atMs });
-}
+/** The last decision about a fragment. */
+export type Notice = ValueOf<typeof noticeTable>;
 
-/** The notice of a record's bytes. */
-export const decodeNotice = record.decode;
+/** A notice's bytes and back. */
+export const { encode: encodeNotice, decode: decodeNotice } = noticeTable;
 
 /** Why a fragment's content is withheld; undefined: it is not. */
 export async function findWithheld(store: Store, receipt: string): Promise<string | undefined> {
-  const reading = await store.get('fragmentNotices', Buffer.from(receipt));
-  if (reading === undefined) return undefined;
-  const { hidden, reason } = decodeNotice(reading);
-  return hidden ? reason : undefined;
+  const notice = await findRecord(store, 'fragmentNotices', Buffer.from(receipt), decodeNotice);
+  return notice?.hidden === true ? notice.reason : undefined;
 }
 
 /** Every decision with the receipt it is about, in the order of receipts. */
@@ -45,15 +32,11 @@ export async function* allNotices(store: Store): AsyncGenerator<Notice & { reado
 
 /** Keeps a decision, which replaces the one before; on disk when it resolves. */
 export async function keepNotice(store: Store, receipt: string, notice: Notice): Promise<void> {
-  const place = { space: 'fragmentNotices', key: Buffer.from(receipt) } as const;
+  const key = Buffer.from(receipt);
   const value = encodeNotice(notice);
   for (;;) {
-    const present = await store.get(place.space, place.key);
-    const outcome = await store.commit([
-      present === undefined
-        ? { kind: 'insert', ...place, value }
-        : { kind: 'replace', ...place, from: present, to: value },
-    ]);
+    const present = await store.get('fragmentNotices', key);
+    const outcome = await store.commit([writeOver('fragmentNotices', key, present, value)]);
     if (outcome.kind === 'done') return;
   }
 }

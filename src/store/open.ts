@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path';
 import type { Clock } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 import type { Randomness } from '../system/randomness.js';
+import { reasonOf } from '../system/reason.js';
 import { recordKey } from './bytes.js';
 import type { Engine } from './engine.js';
 import { createStore } from './groupCommit.js';
@@ -87,7 +88,7 @@ export async function openEngine(location: StoreLocation, parts: StoreParts): Pr
   try {
     return await openLmdb({ ...parts, folder: location.folder });
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = reasonOf(error);
     throw new StoreUnavailable(`The store in ${location.folder} cannot be opened (${reason}).`);
   }
 }

@@ -4,31 +4,21 @@
  */
 import { derive, type MasterSecrets } from '../system/masterSecret.js';
 import { recordsAfter } from './entries.js';
-import { defineRecord } from './record.js';
 import type { Operation, Store } from './store.js';
+import { integer, orNull, table, text, type ValueOf } from './table.js';
 
-/** An address that opted out. */
-export interface Optout {
+const optoutTable = table('opt-out', {
   /** Lower-cased; null once it was forgotten. */
-  readonly email: string | null;
+  email: orNull(text),
   /** Wall time of the first opt-out (ms). */
-  readonly optedOutAtMs: number;
-}
-
-const record = defineRecord<Optout>('opt-out', {
-  1: ({ textOrNull, integer }) => ({
-    email: textOrNull('email'),
-    optedOutAtMs: integer('opted_out_at_ms'),
-  }),
+  optedOutAtMs: integer,
 });
 
-/** An opt-out's bytes. */
-export function encodeOptout({ email, optedOutAtMs }: Optout): Uint8Array {
-  return record.encode(1, { email, opted_out_at_ms: optedOutAtMs });
-}
+/** An address that opted out. */
+export type Optout = ValueOf<typeof optoutTable>;
 
-/** The opt-out of a record's bytes. */
-export const decodeOptout = record.decode;
+/** An opt-out's bytes and back. */
+export const { encode: encodeOptout, decode: decodeOptout } = optoutTable;
 
 /** The form in which addresses are compared: Unicode lower case, the same in every locale. */
 export function comparable(email: string): string {

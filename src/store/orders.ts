@@ -1,130 +1,23 @@
 /** Orders in the store: one record each, found by id and by what the payer's network calls it. */
-import { recordsAfter, recordsUnder } from './entries.js';
-import { defineRecord, type Member, type Members, type Row } from './record.js';
+import { campaignColumns } from './campaign.js';
+import { findRecord, recordsAfter, recordsUnder, writeOver } from './entries.js';
 import { insertKey, replaceKey, type KeyRecord } from './keys.js';
 import { StoreUnavailable, type Fence, type Operation, type Store } from './store.js';
+import {
+  boolean,
+  bytes,
+  choice,
+  integer,
+  orNull,
+  rows,
+  table,
+  text,
+  widenedTable,
+  type ValueOf,
+} from './table.js';
 
 /** A payment to an order's address: txid, vout, satoshi, confirmations, when (ms). */
 export type OutputRow = readonly [string, number, number, number, number | null];
-
-/** An order as it is stored. Amounts are whole satoshi or cents. */
-export interface OrderRecord {
-  /** 26 characters of base32: 128 random bits. */
-  readonly id: string;
-  readonly rail: 'btc' | 'lightning' | 'card';
-  readonly tier: string;
-  /** The Bitcoin network; null for cards. */
-  readonly network: string | null;
-  readonly sat: number;
-  /** The price in cents, where one is asked. */
-  readonly cents: number | null;
-  readonly rateCents: number | null;
-  readonly termDays: number;
-  readonly createdAtMs: number;
-  readonly expiresAtMs: number;
-  readonly email: string | null;
-  readonly source: string | null;
-  readonly segment: string | null;
-  readonly campaign: string | null;
-  readonly eventId: string | null;
-  /** Address, payment hash or session id: what its network knows it by. */
-  readonly place: string;
-  /** The invoice, or the processor's payment intent; null: none (yet). */
-  readonly reference: string | null;
-  /** Index of the address in its account; null for other rails. */
-  readonly addressIndex: number | null;
-  readonly confirmationsRequired: number;
-  readonly status: string;
-  readonly late: boolean;
-  /** Height of the chain's last block when it was made; null: other rails, and orders of format 1. */
-  readonly createdHeight: number | null;
-  /** Outputs to the address that count. */
-  readonly outputs: readonly OutputRow[];
-  /** Outputs to the address that came before the order (txid:vout, sorted): they never count. */
-  readonly earlier: readonly string[];
-  /** Amount received by Lightning or card. */
-  readonly paid: number;
-  /** Amount returned to the card. */
-  readonly refunded: number;
-  readonly key: 'none' | 'active' | 'suspended' | 'revoked';
-  /** The key's id; null until it is made. */
-  readonly keyId: string | null;
-  readonly keyGeneration: number;
-  /** Seed of the raw key; null once it was handed out: then nobody can derive it again. */
-  readonly seed: Uint8Array | null;
-  readonly revealedAtMs: number | null;
-  /** Id of the master secret under which the key is derived. */
-  readonly secretId: string;
-  /** SHA-256 of the claim token. */
-  readonly claimHash: Uint8Array;
-  /** True if a poll carried the claim token: then only such polls reveal the key. */
-  readonly claimed: boolean;
-  /** True if something may still happen to it that only its network can tell: it is looked after. */
-  readonly open: boolean;
-}
-
-function membersOf({
-  text,
-  textOrNull,
-  integer,
-  integerOrNull,
-  bytes,
-  boolean,
-  rows,
-  choice,
-}: Members): OrderRecord {
-  return {
-    id: text('id'),
-    rail: choice('rail', ['btc', 'lightning', 'card']),
-    tier: text('tier'),
-    network: textOrNull('network'),
-    sat: integer('sat'),
-    cents: integerOrNull('cents'),
-    rateCents: integerOrNull('rate_cents'),
-    termDays: integer('term_days'),
-    createdAtMs: integer('created_at_ms'),
-    expiresAtMs: integer('expires_at_ms'),
-    email: textOrNull('email'),
-    source: textOrNull('source'),
-    segment: textOrNull('segment'),
-    campaign: textOrNull('campaign'),
-    eventId: textOrNull('event_id'),
-    place: text('place'),
-    reference: textOrNull('reference'),
-    addressIndex: integerOrNull('address_index'),
-    confirmationsRequired: integer('confirmations_required'),
-    status: text('status'),
-    late: boolean('late'),
-    outputs: rows('outputs').map(outputOf),
-    paid: integer('paid'),
-    refunded: integer('refunded'),
-    key: choice('key', ['none', 'active', 'suspended', 'revoked']),
-    keyId: textOrNull('key_id'),
-    keyGeneration: integer('key_generation'),
-    seed: textOrNull('seed') === null ? null : bytes('seed'),
-    revealedAtMs: integerOrNull('revealed_at_ms'),
-    secretId: text('secret_id'),
-    claimHash: bytes('claim_hash'),
-    claimed: boolean('claimed'),
-    open: boolean('open'),
-    createdHeight: null,
-    earlier: [],
-  };
-}
-
-/** Format 2 adds what came before the order. */
-const record = defineRecord<OrderRecord>('order', {
-  1: membersOf,
-  2: (members) => ({
-    ...membersOf(members),
-    createdHeight: members.integerOrNull('created_height'),
-    earlier: members.rows('earlier').map(([outpoint]) => {
-      if (typeof outpoint !== 'string')
-        throw new Error('An order record has an earlier output without a name');
-      return outpoint;
-    }),
-  }),
-});
 
 function outputOf([txid, vout, sat, depth, atMs]: readonly unknown[]): OutputRow {
   const numbers = [vout, sat, depth].every(Number.isSafeInteger);
@@ -134,57 +27,76 @@ function outputOf([txid, vout, sat, depth, atMs]: readonly unknown[]): OutputRow
   return [txid, vout as number, sat as number, depth as number, atMs as number | null];
 }
 
-/**
- * An order's bytes: the same for the same order, whatever version wrote it, as units compare them. Format 2
- * where format 1 cannot hold it.
- */
-export function encodeOrder(order: OrderRecord): Uint8Array {
-  const { createdHeight, earlier } = order;
-  if (createdHeight === null && earlier.length === 0) return record.encode(1, writtenMembers(order));
-  const more = { created_height: createdHeight, earlier: earlier.map((outpoint) => [outpoint]) };
-  return record.encode(2, { ...writtenMembers(order), ...more });
+function earlierOf([outpoint]: readonly unknown[]): string {
+  if (typeof outpoint === 'string') return outpoint;
+  throw new Error('An order record has an earlier output without a name');
 }
 
-function writtenMembers(order: OrderRecord): Readonly<Record<string, Member>> {
-  return {
-    id: order.id,
-    rail: order.rail,
-    tier: order.tier,
-    network: order.network,
-    sat: order.sat,
-    cents: order.cents,
-    rate_cents: order.rateCents,
-    term_days: order.termDays,
-    created_at_ms: order.createdAtMs,
-    expires_at_ms: order.expiresAtMs,
-    email: order.email,
-    source: order.source,
-    segment: order.segment,
-    campaign: order.campaign,
-    event_id: order.eventId,
-    place: order.place,
-    reference: order.reference,
-    address_index: order.addressIndex,
-    confirmations_required: order.confirmationsRequired,
-    status: order.status,
-    late: order.late,
-    outputs: order.outputs satisfies readonly Row[],
-    paid: order.paid,
-    refunded: order.refunded,
-    key: order.key,
-    key_id: order.keyId,
-    key_generation: order.keyGeneration,
-    seed: order.seed,
-    revealed_at_ms: order.revealedAtMs,
-    secret_id: order.secretId,
-    claim_hash: order.claimHash,
-    claimed: order.claimed,
-    open: order.open,
-  };
-}
+/** Amounts are whole satoshi or cents. */
+const orderMembers = {
+  /** 26 characters of base32: 128 random bits. */
+  id: text,
+  rail: choice('btc', 'lightning', 'card'),
+  tier: text,
+  /** The Bitcoin network; null for cards. */
+  network: orNull(text),
+  sat: integer,
+  /** The price in cents, where one is asked. */
+  cents: orNull(integer),
+  rateCents: orNull(integer),
+  termDays: integer,
+  createdAtMs: integer,
+  expiresAtMs: integer,
+  email: orNull(text),
+  ...campaignColumns,
+  eventId: orNull(text),
+  /** Address, payment hash or session id: what its network knows it by. */
+  place: text,
+  /** The invoice, or the processor's payment intent; null: none (yet). */
+  reference: orNull(text),
+  /** Index of the address in its account; null for other rails. */
+  addressIndex: orNull(integer),
+  confirmationsRequired: integer,
+  status: text,
+  late: boolean,
+  /** Outputs to the address that count. */
+  outputs: rows(outputOf, (output) => output),
+  /** Amount received by Lightning or card. */
+  paid: integer,
+  /** Amount returned to the card. */
+  refunded: integer,
+  key: choice('none', 'active', 'suspended', 'revoked'),
+  /** The key's id; null until it is made. */
+  keyId: orNull(text),
+  keyGeneration: integer,
+  /** Seed of the raw key; null once it was handed out: then nobody can derive it again. */
+  seed: orNull(bytes),
+  revealedAtMs: orNull(integer),
+  /** Id of the master secret under which the key is derived. */
+  secretId: text,
+  /** SHA-256 of the claim token. */
+  claimHash: bytes,
+  /** True if a poll carried the claim token: then only such polls reveal the key. */
+  claimed: boolean,
+  /** True if something may still happen to it that only its network can tell: it is looked after. */
+  open: boolean,
+} as const;
 
-/** The order of a record's bytes. */
-export const decodeOrder = record.decode;
+/** Members of orders in format 2: what came before the order. */
+const earlierMembers = {
+  /** Height of the chain's last block when it was made; null: other rails, and orders of format 1. */
+  createdHeight: orNull(integer),
+  /** Outputs to the address that came before the order (txid:vout, sorted): they never count. */
+  earlier: rows(earlierOf, (outpoint) => [outpoint]),
+} as const;
+
+const orderTable = widenedTable('order', orderMembers, earlierMembers, { createdHeight: null, earlier: [] });
+
+/** An order as it is stored. */
+export type OrderRecord = ValueOf<typeof orderTable>;
+
+/** An order's bytes and back: the same for the same order, whatever version wrote it. */
+export const { encode: encodeOrder, decode: decodeOrder } = orderTable;
 
 /** True if an order is, byte for byte, what it was when it was read. */
 export function sameOrder(left: OrderRecord, right: OrderRecord): boolean {
@@ -207,9 +119,7 @@ const longestName = 200;
 /** The order of an id. */
 export async function findOrder(store: Store, id: string): Promise<OrderRecord | undefined> {
   if (id === '' || Buffer.byteLength(id) > longestName) return undefined;
-  const reading = await store.get('orders', orderKey(id));
-  if (reading === undefined) return undefined;
-  return decodeOrder(reading);
+  return findRecord(store, 'orders', orderKey(id), decodeOrder);
 }
 
 /** The order that a rail knows by an address, a payment hash or a session id. */
@@ -219,9 +129,8 @@ export async function findOrderAt(
   place: string,
 ): Promise<OrderRecord | undefined> {
   if (Buffer.byteLength(place) > longestName) return undefined;
-  const reading = await store.get('orderPlaces', placeKey(rail, place));
-  if (reading === undefined) return undefined;
-  return findOrder(store, Buffer.from(reading).toString());
+  const id = await store.get('orderPlaces', placeKey(rail, place));
+  return id === undefined ? undefined : findOrder(store, Buffer.from(id).toString());
 }
 
 /** The operations that keep a new order; they conflict where its id or its place is taken. */
@@ -286,33 +195,20 @@ export async function* allOrders(store: Store): AsyncGenerator<OrderRecord, void
   for await (const { value } of recordsAfter(store, 'orders')) yield decodeOrder(value);
 }
 
-/** A change of money that came with a change of an order, in satoshi or in cents. */
-export interface LedgerEntry {
-  readonly orderId: string;
-  readonly unit: 'sat' | 'cent';
+const ledgerTable = table('ledger', {
+  orderId: text,
+  unit: choice('sat', 'cent'),
   /** Increase or decrease since before. */
-  readonly change: number;
-  readonly status: string;
-  readonly atMs: number;
-}
-
-const ledgerRecord = defineRecord<LedgerEntry>('ledger', {
-  1: ({ text, integer, choice }) => ({
-    orderId: text('order_id'),
-    unit: choice('unit', ['sat', 'cent']),
-    change: integer('change'),
-    status: text('status'),
-    atMs: integer('at_ms'),
-  }),
+  change: integer,
+  status: text,
+  atMs: integer,
 });
 
-/** A ledger entry's bytes. */
-export function encodeLedger({ orderId, unit, change, status, atMs }: LedgerEntry): Uint8Array {
-  return ledgerRecord.encode(1, { order_id: orderId, unit, change, status, at_ms: atMs });
-}
+/** A change of money that came with a change of an order, in satoshi or in cents. */
+export type LedgerEntry = ValueOf<typeof ledgerTable>;
 
-/** The ledger entry of a record's bytes. */
-export const decodeLedger = ledgerRecord.decode;
+/** A ledger entry's bytes and back. */
+export const { encode: encodeLedger, decode: decodeLedger } = ledgerTable;
 
 /** State of an order after an event, with the effects on its key and on the money. */
 export interface OrderChange {
@@ -416,8 +312,5 @@ export function takeIndexes(
   const value = Buffer.alloc(passedOver === 0 ? 4 : 8);
   value.writeUInt32BE(next);
   if (passedOver > 0) value.writeUInt32BE(passedOver, 4);
-  const place = { space: 'addressIndexes', key: account } as const;
-  return bytes === undefined
-    ? { kind: 'insert', ...place, value }
-    : { kind: 'replace', ...place, from: bytes, to: value };
+  return writeOver('addressIndexes', account, bytes, value);
 }

@@ -2,6 +2,7 @@
  * Meaning of an error of PostgreSQL, or of the connection, for a transaction (PostgreSQL, Appendix A).
  */
 import postgres from 'postgres';
+import { reasonOf } from '../system/reason.js';
 
 /** Advice to try again, the subject, and a sentence part for the operator. */
 export interface Failure {
@@ -40,5 +41,5 @@ export function failureOf(error: unknown): Failure {
 
 function sentenceOf(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(sentenceOf).join('; ');
-  return error instanceof Error ? error.message : String(error);
+  return reasonOf(error);
 }

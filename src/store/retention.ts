@@ -1,5 +1,6 @@
 /** Retention of the tables about people, and the part of it that GET /privacy shows. */
 import type { StoredData } from '../contract/info.js';
+import { dayMs } from '../system/clock.js';
 import { decodeClicks } from './clicks.js';
 import { removeOldEntries } from './entries.js';
 import { decodeInterest } from './interests.js';
@@ -12,8 +13,6 @@ export interface Retention {
   readonly clicksRetentionDays: number;
   readonly leadsRetentionDays: number;
 }
-
-const dayMs = 86_400_000;
 
 const timeOf = {
   leads: (value: Uint8Array) => decodeLead(value)?.receivedAtMs,

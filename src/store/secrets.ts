@@ -8,8 +8,9 @@ import type { Randomness } from '../system/randomness.js';
 import { makeSecretFile, readSecretFile, secretPath, type SecretsResult } from '../system/secretFile.js';
 import { recordKey } from './bytes.js';
 import type { Engine } from './engine.js';
-import { defineRecord } from './record.js';
-import type { Operation, Outcome, Store } from './store.js';
+import { writeOver } from './entries.js';
+import type { Store } from './store.js';
+import { rows, table } from './table.js';
 
 /** A secret's fingerprint by its id. */
 export interface Fingerprint {
@@ -18,26 +19,26 @@ export interface Fingerprint {
   readonly fingerprint: Uint8Array;
 }
 
-const record = defineRecord<readonly Fingerprint[]>('secrets', {
-  1: ({ rows }) =>
-    rows('secrets').map(([id, fingerprint]) => {
-      if (typeof id !== 'string' || typeof fingerprint !== 'string') {
-        throw new Error('A secrets record has a row that is no fingerprint');
-      }
-      return { id, fingerprint: Buffer.from(fingerprint, 'base64url') };
-    }),
+function fingerprint([id, digest]: readonly unknown[]): Fingerprint {
+  if (typeof id !== 'string' || typeof digest !== 'string') {
+    throw new Error('A secrets record has a row that is no fingerprint');
+  }
+  return { id, fingerprint: Buffer.from(digest, 'base64url') };
+}
+
+const secretTable = table('secrets', {
+  secrets: rows(fingerprint, ({ id, fingerprint }) => [id, Buffer.from(fingerprint).toString('base64url')]),
 });
 
 /** The fingerprints' bytes. */
-export function encodeFingerprints(fingerprints: readonly Fingerprint[]): Uint8Array {
-  const rows = fingerprints.map(({ id, fingerprint }) => {
-    return [id, Buffer.from(fingerprint).toString('base64url')] as const;
-  });
-  return record.encode(1, { secrets: rows });
+export function encodeFingerprints(secrets: readonly Fingerprint[]): Uint8Array {
+  return secretTable.encode({ secrets });
 }
 
 /** The fingerprints of the record's bytes. */
-export const decodeFingerprints = record.decode;
+export function decodeFingerprints(record: Uint8Array): readonly Fingerprint[] {
+  return secretTable.decode(record).secrets;
+}
 
 const key = Buffer.from('master');
 
@@ -143,7 +144,8 @@ export async function registerSecrets(
     if (missing !== undefined) return refused(missing.id, where);
     const added = own.filter((each) => !named.some((other) => same(each, other)));
     if (added.length === 0) return { kind: 'registered' };
-    const outcome = await write(store, reading, encodeFingerprints([...named, ...added]));
+    const value = encodeFingerprints([...named, ...added]);
+    const outcome = await store.commit([writeOver('secrets', key, reading, value)]);
     // After a conflict another process has registered some: look again.
     if (outcome.kind === 'done') return { kind: 'registered' };
   }
@@ -158,12 +160,4 @@ function refused(id: string, where: string): SecretsRefused {
     `The store was written with master secret ${id}, which ${where} does not hold. ` +
     'Restore it from your copy; to rotate, put the new secret before it, not in its place.';
   return { kind: 'refused', reason };
-}
-
-function write(store: Store, from: Uint8Array | undefined, value: Uint8Array): Promise<Outcome> {
-  const operation: Operation =
-    from === undefined
-      ? { kind: 'insert', space: 'secrets', key, value }
-      : { kind: 'replace', space: 'secrets', key, from, to: value };
-  return store.commit([operation]);
 }

@@ -1,6 +1,7 @@
 /** Removes what the store no longer needs: outcomes of units that nobody may retry any more. */
 import type { Clock, Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
+import { oneAtATime } from '../system/shared.js';
 import { keepLease, type LeaseParts } from './leases.js';
 import { unitMemoryMs, whenUnavailable, type Store, type StoreUnavailable } from './store.js';
 import { firstUnitIdOf } from './unitId.js';
@@ -52,13 +53,12 @@ export async function sweepUnits(
 /** Starts to sweep every {@link periodMs} while this process holds the lease `sweep`. */
 export function startSweep(parts: SweepParts): Sweep {
   const { clock, holder, log } = parts;
-  let running: Promise<void> | undefined;
   let timer: Timer | undefined;
   const onLost = (): void => {
     timer?.stop();
     timer = undefined;
   };
-  const round = async (): Promise<void> => {
+  const rounds = oneAtATime(async () => {
     const stays = (message: string) => (failure: StoreUnavailable) => {
       log.warn({ reason: failure.message }, message);
       return 0;
@@ -69,17 +69,15 @@ export function startSweep(parts: SweepParts): Sweep {
     if (timer === undefined) return;
     const expired = await whenUnavailable(parts.removeExpired(), stays('expired records stay for now'));
     if (expired > 0) log.debug({ removed: expired }, 'expired records were removed');
-  };
+  });
   const onHeld = (): void => {
-    timer = clock.every(periodMs, () => {
-      running ??= round().finally(() => (running = undefined));
-    });
+    timer = clock.every(periodMs, () => void rounds.run());
   };
   const keeper = keepLease(parts, { name: 'sweep', holder, durationMs: leaseMs, onHeld, onLost });
   return {
     async stop() {
       onLost();
-      await running;
+      await rounds.settled();
       await keeper.stop();
     },
   };

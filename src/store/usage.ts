@@ -1,33 +1,22 @@
 /** Characters that a subject has used in its present month: what the monthly limits count. */
-import { recordsAfter } from './entries.js';
-import { defineRecord } from './record.js';
+import { dayMs } from '../system/clock.js';
+import { findRecord, recordsAfter, writeOver } from './entries.js';
 import type { Store } from './store.js';
+import { integer, table, type ValueOf } from './table.js';
 
-/** Usage of a subject. */
-export interface Usage {
+const usageTable = table('usage', {
   /** When its month began (wall time, ms). */
-  readonly monthStartMs: number;
+  monthStartMs: integer,
   /** Code points since. */
-  readonly characters: number;
-}
-
-const codec = defineRecord<Usage>('usage', {
-  1: ({ integer }) => ({ monthStartMs: integer('month_start_ms'), characters: integer('characters') }),
+  characters: integer,
 });
 
-/** A usage's bytes in the store. */
-function encodeUsage({ monthStartMs, characters }: Usage): Uint8Array {
-  return codec.encode(1, { month_start_ms: monthStartMs, characters });
-}
-
-/** The usage of a record's bytes. */
-const decodeUsage = codec.decode;
+/** Usage of a subject. */
+export type Usage = ValueOf<typeof usageTable>;
 
 /** Stored usage of a subject (a digest; no address in the clear). */
-export async function findUsage(store: Store, subject: Uint8Array): Promise<Usage | undefined> {
-  const reading = await store.get('usage', subject);
-  if (reading === undefined) return undefined;
-  return decodeUsage(reading);
+export function findUsage(store: Store, subject: Uint8Array): Promise<Usage | undefined> {
+  return findRecord(store, 'usage', subject, usageTable.decode);
 }
 
 /**
@@ -41,28 +30,23 @@ export async function addUsage(
 ): Promise<Usage> {
   for (;;) {
     const from = await store.get('usage', subject);
-    const before = from === undefined ? undefined : decodeUsage(from);
+    const before = from === undefined ? undefined : usageTable.decode(from);
     if (before !== undefined && before.monthStartMs > monthStartMs) return before;
     const carried = before?.monthStartMs === monthStartMs ? before.characters : 0;
     const total = { monthStartMs, characters: carried + characters };
-    const value = encodeUsage(total);
-    const operation =
-      from === undefined
-        ? ({ kind: 'insert', space: 'usage', key: subject, value } as const)
-        : ({ kind: 'replace', space: 'usage', key: subject, from, to: value } as const);
-    const outcome = await store.commit([operation]);
+    const outcome = await store.commit([writeOver('usage', subject, from, usageTable.encode(total))]);
     if (outcome.kind === 'done') return total;
   }
 }
 
 /** Retention of a month's usage after its start (ms): until it can no longer count, and as long again. */
-const keptMs = 60 * 86_400_000;
+const keptMs = 60 * dayMs;
 
 /** Removes the usage of months that are long over; returns how many records went. */
 export async function removeOldUsage(store: Store, nowMs: number): Promise<number> {
   let removed = 0;
   for await (const { key, value } of recordsAfter(store, 'usage')) {
-    if (decodeUsage(value).monthStartMs + keptMs > nowMs) continue;
+    if (usageTable.decode(value).monthStartMs + keptMs > nowMs) continue;
     const operation = { kind: 'replace', space: 'usage', key, from: value, to: undefined } as const;
     const outcome = await store.commit([operation]);
     removed += outcome.kind === 'done' ? 1 : 0;

@@ -1,6 +1,9 @@
 /** Time as the rest of Fusegate sees it: passed in, so that tests can set it. */
 import { performance } from 'node:perf_hooks';
 
+/** A day, in milliseconds. */
+export const dayMs = 86_400_000;
+
 /** A timer that was started; {@link Timer.stop} ends it, more than once without harm. */
 export interface Timer {
   readonly stop: () => void;

@@ -4,6 +4,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parseSecrets, type MasterSecrets } from './masterSecret.js';
 import type { Randomness } from './randomness.js';
+import { reasonOf } from './reason.js';
 import { makeFolder, syncPath } from './sync.js';
 
 /** Random bytes of a new secret. */
@@ -36,7 +37,7 @@ function guarded<Result>(path: string, step: () => Result): Result | SecretsResu
   try {
     return step();
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = reasonOf(error);
     return { refused: `The master secret ${path} cannot be read or made (${reason}).` };
   }
 }

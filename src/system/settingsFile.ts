@@ -1,6 +1,7 @@
 /** The file of settings (`fusegate.json`, FUSEGATE_CONFIG): the same names as the environment, which wins. */
 import { readFileSync, statSync } from 'node:fs';
 import { nearestName } from './lookalikes.js';
+import { reasonOf } from './reason.js';
 
 /** The process' environment. */
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -61,7 +62,7 @@ function readFile(path: string): { readonly values: object } | { readonly wrong:
     }
     return { wrong: `The file of settings ${path} must hold a JSON object, such as {"PORT": 8080}.` };
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
+    const message = reasonOf(error);
     const [reason = ''] = message.split(/ (?:in JSON )?at position /);
     return { wrong: `The file of settings ${path} is not JSON: ${reason}${placeIn(text, message)}.` };
   }

@@ -4,7 +4,9 @@ import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { appendClicks, decodeClicks, encodeClicks, clicksAfter, type Click } from '../../src/store/clicks.js';
 import { eraseEntries, entriesAfter } from '../../src/store/entries.js';
+import { holdEvent, insertCardEvent } from '../../src/store/cardEvents.js';
 import { appendInterest, decodeInterest, encodeInterest } from '../../src/store/interests.js';
+import { insertKey } from '../../src/store/keys.js';
 import { appendLead, decodeLead, encodeLead, leadsAfter, type Lead } from '../../src/store/leads.js';
 import {
   decodeOptout,
@@ -18,7 +20,9 @@ import {
 import { decodeLedger, decodeOrder, encodeLedger, encodeOrder } from '../../src/store/orders.js';
 import { removeExpired } from '../../src/store/retention.js';
 import { decodeFingerprints, encodeFingerprints } from '../../src/store/secrets.js';
+import type { Space } from '../../src/store/spaces.js';
 import { StoreUnavailable, type Store } from '../../src/store/store.js';
+import { addUsage } from '../../src/store/usage.js';
 import { collect } from './collect.js';
 import { FailingStore, newUnitId, openTestStore, secrets } from '../outreach/fixture.js';
 
@@ -83,6 +87,35 @@ describe('kept records', () => {
       'ledger 1',
     ];
     assert.deepEqual([...new Set(formats)].sort(), expected.sort());
+  });
+
+  test('keys, usage and card events are written as they always were', async () => {
+    const store = await openTestStore();
+    const members = { id: 'k_1', tier: 'growth', hint: 'fg_a…z', origin: 'order', issuedAtMs: 1 };
+    const state = { expiresAtMs: null, status: 'revoked', reason: 'asked', changedAtMs: 2 } as const;
+    const hash = Buffer.alloc(32, 255);
+    const card = { id: 'evt_1', type: 't', about: 'cs_1', result: 'ignored', reason: null, atMs: 3 };
+    await store.commit([
+      ...insertKey({ ...state, ...members, hash }),
+      insertCardEvent(card),
+      holdEvent('pi_1', 'evt_2', '{"a":1}'),
+    ]);
+    await addUsage(store, hash, { monthStartMs: 4, characters: 5 });
+    const written = async (space: Space): Promise<string> => {
+      const [record] = await store.scan(space, { limit: 1 });
+      return Buffer.from(record?.value ?? []).toString('latin1');
+    };
+    assert.deepEqual(
+      await Promise.all((['keys', 'orderEvents', 'heldCardEvents', 'usage'] as const).map(written)),
+      [
+        `\u0001{"hash":"${hash.toString('base64url')}","id":"k_1","tier":"growth","hint":"fg_aâ\u0080¦z",` +
+          '"origin":"order","issued_at_ms":1,"expires_at_ms":null,"status":"revoked",' +
+        '"reason":"asked","changed_at_ms":2}',
+        '\u0001{"id":"evt_1","type":"t","about":"cs_1","result":"ignored","reason":null,"at_ms":3}',
+        '\u0001{"json":"{\\"a\\":1}"}',
+        '\u0001{"month_start_ms":4,"characters":5}',
+      ],
+    );
   });
 
   test('a damaged or newer record is not read as something', () => {

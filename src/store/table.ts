@@ -1,0 +1,203 @@
+/**
+ * Tables: what a record holds, declared once. The declaration gives the record's type and its codec. On disk
+ * a record is one byte of format, then JSON (RFC 8259), its members in the declared order under their names
+ * in snake case. Formats are never changed, only added; every one ever written can be read.
+ */
+
+/** One member of a record: how it reads from JSON, and how it is written. */
+export interface Column<Read, Written = Read> {
+  /** Its JSON in an error: "is not …". */
+  readonly expected: string;
+  /** The member's value; undefined where the JSON is not what is expected. */
+  readonly read: (json: unknown) => Read | undefined;
+  readonly write: (value: Written) => unknown;
+}
+
+/** The members of a record by their names, in the order in which they are written. */
+type Columns = Readonly<Record<string, Column<unknown, never>>>;
+
+/** The type of a record with these members. */
+type RecordOf<Members extends Columns> = {
+  readonly [Name in keyof Members]: Members[Name] extends Column<infer Value, never> ? Value : never;
+};
+
+/** Codec of one kind of record. */
+export interface Table<Value> {
+  readonly encode: (value: Value) => Uint8Array;
+  /** @throws Error when the bytes are of no known format: damaged, or written by a later version. */
+  readonly decode: (bytes: Uint8Array) => Value;
+}
+
+/** The type of a table's records. */
+export type ValueOf<Of> = Of extends Table<infer Value> ? Value : never;
+
+export const text: Column<string> = {
+  expected: 'text',
+  read: (json) => (typeof json === 'string' ? json : undefined),
+  write: (value) => value,
+};
+
+export const integer: Column<number> = {
+  expected: 'an integer',
+  read: (json) => (typeof json === 'number' && Number.isSafeInteger(json) ? json : undefined),
+  write: (value) => value,
+};
+
+export const boolean: Column<boolean> = {
+  expected: 'true or false',
+  read: (json) => (typeof json === 'boolean' ? json : undefined),
+  write: (value) => value,
+};
+
+/** Bytes, written as base64url. */
+export const bytes: Column<Uint8Array> = {
+  expected: 'text',
+  read: (json) => (typeof json === 'string' ? Buffer.from(json, 'base64url') : undefined),
+  write: (value) => Buffer.from(value).toString('base64url'),
+};
+
+/** A member that may be null. */
+export function orNull<Value>({ expected, read, write }: Column<Value>): Column<Value | null> {
+  return {
+    expected,
+    read: (json) => (json === null ? null : read(json)),
+    write: (value) => (value === null ? null : write(value)),
+  };
+}
+
+/** One of a closed list. */
+export function choice<const Choice extends string>(...choices: readonly Choice[]): Column<Choice> {
+  return {
+    expected: choices.join(' or '),
+    read: (json) => choices.find((each) => each === json),
+    write: (value) => value,
+  };
+}
+
+/** A row of a member that is a list of rows. */
+export type Row = readonly (string | number | boolean | null)[];
+
+/** A list whose items are written as rows; `read` throws where a row is not one of them. */
+export function rows<Item>(
+  read: (row: readonly unknown[]) => Item,
+  write: (item: Item) => Row,
+): Column<readonly Item[]> {
+  return {
+    expected: 'a list of lists',
+    read: (json) => (Array.isArray(json) && json.every(Array.isArray) ? json.map(read) : undefined),
+    write: (items) => items.map(write),
+  };
+}
+
+/** Members as a record's JSON has them. */
+type Json = Readonly<Record<string, unknown>>;
+
+/** Reads and writes the members that one format has. */
+interface Format {
+  readonly read: (all: Json, into: Record<string, unknown>) => void;
+  /** The members' JSON, without the braces. */
+  readonly write: (value: Json) => string;
+  /** An object with all its members, to be copied. */
+  readonly empty: Json;
+}
+
+function formatOf(kind: string, members: Columns): Format {
+  const columns = Object.entries(members).map(([name, column]) => {
+    const stored = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+    return { name, stored, label: `"${stored}":`, column };
+  });
+  return {
+    read(all, into) {
+      for (const { name, stored, column } of columns) {
+        const value = column.read(all[stored]);
+        if (value === undefined) throw new Error(`A ${kind} record's ${stored} is not ${column.expected}`);
+        into[name] = value;
+      }
+    },
+    write(value) {
+      let json = '';
+      for (const { name, label, column } of columns) {
+        json += `${json === '' ? '' : ','}${label}${JSON.stringify(column.write(value[name] as never))}`;
+      }
+      return json;
+    },
+    // Parsed, as V8 turns an object of many members that are added by computed names into a slow hash table.
+    empty: JSON.parse(JSON.stringify(Object.fromEntries(columns.map(({ name }) => [name, null])))) as Json,
+  };
+}
+
+function bytesOf(format: number, members: string): Uint8Array {
+  const json = `{${members}}`;
+  const record = Buffer.allocUnsafe(1 + Buffer.byteLength(json));
+  record[0] = format;
+  record.write(json, 1);
+  return record;
+}
+
+function jsonOf(record: Uint8Array): Json {
+  const json = Buffer.from(record.buffer, record.byteOffset + 1, record.byteLength - 1).toString();
+  return JSON.parse(json) as Json;
+}
+
+function unknownFormat(kind: string, record: Uint8Array): Error {
+  return new Error(`A ${kind} record of format ${record[0] ?? 0}, which this version does not know`);
+}
+
+/** A table whose records have one format. `kind` names them in errors. */
+export function table<Members extends Columns>(kind: string, members: Members): Table<RecordOf<Members>> {
+  const format = formatOf(kind, members);
+  return {
+    encode: (value) => bytesOf(1, format.write(value)),
+    decode(record) {
+      if (record[0] !== 1) throw unknownFormat(kind, record);
+      const value = { ...format.empty };
+      format.read(jsonOf(record), value);
+      return value as RecordOf<Members>;
+    },
+  };
+}
+
+/**
+ * A table to whose records a second format adds members. A record in which they are as `without` has them is
+ * written in format 1, so that the same record has the same bytes, whichever version wrote it.
+ */
+export function widenedTable<Members extends Columns, Added extends Columns>(
+  kind: string,
+  members: Members,
+  added: Added,
+  without: RecordOf<Added>,
+): Table<RecordOf<Members> & RecordOf<Added>> {
+  const first = formatOf(kind, members);
+  const second = formatOf(kind, added);
+  const empty = { ...first.empty, ...without };
+  const absent = second.write(without);
+  return {
+    encode(value) {
+      const more = second.write(value);
+      const written = first.write(value);
+      return more === absent ? bytesOf(1, written) : bytesOf(2, `${written},${more}`);
+    },
+    decode(record) {
+      if (record[0] !== 1 && record[0] !== 2) throw unknownFormat(kind, record);
+      const all = jsonOf(record);
+      const value = { ...empty };
+      first.read(all, value);
+      if (record[0] === 2) second.read(all, value);
+      return value as RecordOf<Members> & RecordOf<Added>;
+    },
+  };
+}
+
+/**
+ * The format of an erased entry's record, the same in every log: it holds nothing. Its position stays used,
+ * so that cursors stay good.
+ */
+const erasedFormat = 255;
+
+/** A table of a log whose entries may be erased: an erased one is undefined. */
+export function erasable<Value>({ encode, decode }: Table<Value>): Table<Value | undefined> {
+  return {
+    encode: (value) => (value === undefined ? bytesOf(erasedFormat, '') : encode(value)),
+    decode: (record) => (record[0] === erasedFormat ? undefined : decode(record)),
+  };
+}

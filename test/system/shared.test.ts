@@ -1,0 +1,68 @@
+/** Shared answers: one question for callers at once and for a while after, failures asked again. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { oneAtATime, Recent } from '../../src/system/shared.js';
+
+describe('a recent answer', () => {
+  function asked() {
+    const time = { nowMs: 1_000 };
+    const recent = new Recent<number>({ monotonicMs: () => time.nowMs }, 500);
+    let questions = 0;
+    const ask = (): Promise<number> => Promise.resolve((questions += 1));
+    return { time, recent, ask };
+  }
+
+  test('stands from its question on, and no longer', async () => {
+    const { time, recent, ask } = asked();
+    const both = [recent.of(ask), recent.of(ask)];
+    assert.deepEqual(await Promise.all(both), [1, 1]);
+    time.nowMs += 499;
+    assert.equal(await recent.of(ask), 1);
+    time.nowMs += 1;
+    assert.equal(await recent.of(ask), 2);
+  });
+
+  test('stands for its subject alone', async () => {
+    const { time, recent, ask } = asked();
+    assert.deepEqual([await recent.of(ask, 'a'), await recent.of(ask, 'b')], [1, 2]);
+    time.nowMs += 300;
+    assert.deepEqual([await recent.of(ask, 'c'), await recent.of(ask, 'a')], [3, 1]);
+    time.nowMs += 300;
+    assert.deepEqual([await recent.of(ask, 'a'), await recent.of(ask, 'c')], [4, 3]);
+    assert.equal(await recent.of(ask, 'b'), 5);
+  });
+
+  test('is asked for again after a failure, which every caller at once gets', async () => {
+    const { recent, ask } = asked();
+    const fail = (): Promise<number> => Promise.reject(new Error('no'));
+    const both = [recent.of(fail), recent.of(ask)];
+    assert.deepEqual(
+      (await Promise.allSettled(both)).map(({ status }) => status),
+      ['rejected', 'rejected'],
+    );
+    assert.equal(await recent.of(ask), 1);
+  });
+});
+
+describe('work that runs once at a time', () => {
+  test('is shared by callers at once, and begins again after its end', async () => {
+    const ends: (() => void)[] = [];
+    const work = oneAtATime(() => new Promise<number>((resolve) => ends.push(() => resolve(ends.length))));
+    const both = [work.run(), work.run()];
+    assert.equal(ends.length, 1);
+    ends[0]?.();
+    assert.deepEqual(await Promise.all(both), [1, 1]);
+    await work.settled();
+    const again = work.run();
+    ends[1]?.();
+    assert.equal(await again, 2);
+  });
+
+  test('settles whether it succeeds or fails', async () => {
+    const work = oneAtATime(() => Promise.reject(new Error('no')));
+    const failed = assert.rejects(work.run(), /no/);
+    await work.settled();
+    await failed;
+    await assert.rejects(work.run(), /no/);
+  });
+});
