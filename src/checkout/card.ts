@@ -87,6 +87,7 @@ function settled(result: CardWebhookResponse['result']): Settled {
 /** The rail of one process. */
 export class Card {
   private known: { readonly atMs: number; readonly readiness: Promise<Readiness> } | undefined;
+  private offered: { readonly atMs: number; readonly methods: Promise<readonly string[]> } | undefined;
 
   constructor(private readonly parts: CardParts) {}
 
@@ -106,6 +107,15 @@ export class Card {
       this.known = { atMs: nowMs, readiness: stripe.check() };
     }
     return this.known.readiness;
+  }
+
+  /** Ways to pay that buyers are offered at Stripe, which is asked twice a minute at most. */
+  methods(): Promise<readonly string[]> {
+    const nowMs = this.parts.clock.monotonicMs();
+    if (this.offered === undefined || nowMs - this.offered.atMs >= knownMs) {
+      this.offered = { atMs: nowMs, methods: this.parts.stripe.methods() };
+    }
+    return this.offered.methods;
   }
 
   /** Makes a session and the order for it, which is on disk before the buyer learns where to pay. */

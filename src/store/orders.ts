@@ -61,6 +61,11 @@ export interface OrderRecord {
   readonly claimed: boolean;
   /** True if something may still happen to it that only its network can tell: it is looked after. */
   readonly open: boolean;
+  /**
+   * Keyed hash of the address that ordered it, 16 bytes, as long as it waits for its payment; null: it does
+   * not, another rail, or not known.
+   */
+  readonly orderedBy: Uint8Array | null;
 }
 
 function membersOf({
@@ -109,13 +114,13 @@ function membersOf({
     open: boolean('open'),
     createdHeight: null,
     earlier: [],
+    orderedBy: null,
   };
 }
 
 /** Format 2 adds what came before the order. */
-const record = defineRecord<OrderRecord>('order', {
-  1: membersOf,
-  2: (members) => ({
+function chainMembersOf(members: Members): OrderRecord {
+  return {
     ...membersOf(members),
     createdHeight: members.integerOrNull('created_height'),
     earlier: members.rows('earlier').map(([outpoint]) => {
@@ -123,7 +128,14 @@ const record = defineRecord<OrderRecord>('order', {
         throw new Error('An order record has an earlier output without a name');
       return outpoint;
     }),
-  }),
+  };
+}
+
+/** Format 3 adds the address that ordered, as long as it is there. */
+const record = defineRecord<OrderRecord>('order', {
+  1: membersOf,
+  2: chainMembersOf,
+  3: (members) => ({ ...chainMembersOf(members), orderedBy: members.bytes('ordered_by') }),
 });
 
 function outputOf([txid, vout, sat, depth, atMs]: readonly unknown[]): OutputRow {
@@ -135,14 +147,18 @@ function outputOf([txid, vout, sat, depth, atMs]: readonly unknown[]): OutputRow
 }
 
 /**
- * An order's bytes: the same for the same order, whatever version wrote it, as units compare them. Format 2
- * where format 1 cannot hold it.
+ * An order's bytes: the same for the same order, whatever version wrote it, as units compare them. The first
+ * format that can hold it.
  */
 export function encodeOrder(order: OrderRecord): Uint8Array {
-  const { createdHeight, earlier } = order;
-  if (createdHeight === null && earlier.length === 0) return record.encode(1, writtenMembers(order));
+  const { createdHeight, earlier, orderedBy } = order;
+  const isPlain = createdHeight === null && earlier.length === 0 && orderedBy === null;
+  if (isPlain) return record.encode(1, writtenMembers(order));
   const more = { created_height: createdHeight, earlier: earlier.map((outpoint) => [outpoint]) };
-  return record.encode(2, { ...writtenMembers(order), ...more });
+  const members = { ...writtenMembers(order), ...more };
+  return orderedBy === null
+    ? record.encode(2, members)
+    : record.encode(3, { ...members, ordered_by: orderedBy });
 }
 
 function writtenMembers(order: OrderRecord): Readonly<Record<string, Member>> {
@@ -224,6 +240,11 @@ export async function findOrderAt(
   return findOrder(store, Buffer.from(reading).toString());
 }
 
+/** The order that an operator means: by its id, or by its session at the card processor. */
+export function findOrderNamed(store: Store, name: string): Promise<OrderRecord | undefined> {
+  return name.startsWith('cs_') ? findOrderAt(store, 'card', name) : findOrder(store, name);
+}
+
 /** The operations that keep a new order; they conflict where its id or its place is taken. */
 export function insertOrder(order: OrderRecord): Operation[] {
   const id = orderKey(order.id);
@@ -234,15 +255,28 @@ export function insertOrder(order: OrderRecord): Operation[] {
   ];
 }
 
-/** Keys in the space of open orders under which an order stands: those open, and those not paid for. */
-function marksOf({ rail, id, open, status }: OrderRecord): readonly string[] {
+/** True if an order waits for its payment, or for the rest of it. */
+export function isUnpaid({ status }: Pick<OrderRecord, 'status'>): boolean {
+  return status === 'pending' || status === 'underpaid';
+}
+
+/**
+ * Keys in the space of open orders under which an order stands: those open, those not paid for, and those of
+ * an address that are not.
+ */
+function marksOf({ rail, id, open, status, orderedBy }: OrderRecord): readonly string[] {
   if (!open) return [];
-  const unpaid = status === 'pending' || status === 'underpaid';
-  return unpaid ? [`${rail}:${id}`, `${unpaidPrefix(rail)}${id}`] : [`${rail}:${id}`];
+  if (!isUnpaid({ status })) return [`${rail}:${id}`];
+  const marks = [`${rail}:${id}`, `${unpaidPrefix(rail)}${id}`];
+  return orderedBy === null ? marks : [...marks, `${addressPrefix(orderedBy)}${id}`];
 }
 
 function unpaidPrefix(rail: OrderRecord['rail']): string {
   return `unpaid ${rail}:`;
+}
+
+function addressPrefix(orderedBy: Uint8Array): string {
+  return `unpaid-by ${Buffer.from(orderedBy).toString('hex')}:`;
 }
 
 /** The operations that bring an order's marks from what they were to what they are. */
@@ -268,6 +302,19 @@ export async function countUnpaid(store: Store, rail: OrderRecord['rail'], most:
   const range = { from: Buffer.from(prefix), to: Buffer.from(`${prefix}\u007f`), limit: most };
   const found = await store.scan('openOrders', range);
   return found.length;
+}
+
+/** The orders of an address that are not paid for and have not ended; at most `most`. */
+export async function unpaidOrdersBy(
+  store: Store,
+  orderedBy: Uint8Array,
+  most: number,
+): Promise<readonly OrderRecord[]> {
+  const prefix = addressPrefix(orderedBy);
+  const range = { from: Buffer.from(prefix), to: Buffer.from(`${prefix}\u007f`), limit: most };
+  const marks = await store.scan('openOrders', range);
+  const found = await Promise.all(marks.map(({ value }) => findOrder(store, Buffer.from(value).toString())));
+  return found.flatMap((order) => order ?? []);
 }
 
 /** The open orders of a rail, in the order of ids. */
