@@ -77,7 +77,7 @@ test('defaults', () => {
       btcXpub: null,
       btcConfirmations: 2,
       btcChain: null,
-      maxUnpaidOrders: 500,
+      ...{ maxUnpaidOrders: 500, unpaidOrdersPerAddress: 10 },
       lndRestUrl: null,
       lndTlsCert: null,
       lndMacaroonHex: null,
@@ -148,6 +148,7 @@ const everyVariable = {
   BTC_CONFIRMATIONS: '1',
   BTC_CHAIN: 'btcd+https://me:p%40ss@127.0.0.1:8334?cert=test/vectors/certificate.pem',
   MAX_UNPAID_ORDERS: '0',
+  UNPAID_ORDERS_PER_ADDRESS: '7',
   LND_REST_URL: 'https://127.0.0.1:8080/',
   LND_TLS_CERT: 'test/vectors/certificate.pem',
   LND_MACAROON_HEX: 'ab'.repeat(40),
@@ -217,7 +218,7 @@ test('every value is read', () => {
       password: 'p@ss',
       certificate,
     },
-    maxUnpaidOrders: 0,
+    ...{ maxUnpaidOrders: 0, unpaidOrdersPerAddress: 7 },
     lndRestUrl: 'https://127.0.0.1:8080',
     lndTlsCert: certificate,
     lndMacaroonHex: 'ab'.repeat(40),
@@ -263,6 +264,7 @@ test('LND needs all of its variables, and what they name must be what they shoul
     [{ LND_REST_URL: 'http://127.0.0.1:8080' }, /^LND_REST_URL must be https:/],
     [{ LND_TLS_CERT: 'package.json' }, /^LND_TLS_CERT must be the path of a certificate in PEM/],
     [{ LND_TLS_CERT: 'none.pem' }, /^LND_TLS_CERT .+ cannot be read \(ENOENT\)/],
+    [{ LND_MACAROON_HEX: 'abcd' }, /^LND_MACAROON_HEX is too short for a macaroon: 2 bytes\.$/],
     [{ LND_MACAROON_HEX: 'secret' }, /^LND_MACAROON_HEX must be a macaroon in hexadecimal\.$/],
     [{ BTC_NETWORK: 'main' }, /^BTC_NETWORK must be one of mainnet, testnet, signet, regtest/],
     [{ LIGHTNING_CLAIM: 'yes' }, /^LIGHTNING_CLAIM must be optional or required/],
@@ -639,7 +641,7 @@ test('names that are nearly ours are named, others are not', () => {
       'EMBED_CACHE_MB, EMBED_CACHE_STORE, RATE_SOURCE, CHECKOUT_REQUESTS_PER_MINUTE, ' +
       'POLLS_PER_MINUTE, CARD_EVENTS_PER_MINUTE, BTC_NETWORK, BTC_XPUB, ' +
       'BTC_CONFIRMATIONS, BTC_CHAIN, BTC_CHAIN_FILE, ' +
-      'MAX_UNPAID_ORDERS, LND_REST_URL, LND_TLS_CERT, LND_MACAROON_HEX, ' +
+      'MAX_UNPAID_ORDERS, UNPAID_ORDERS_PER_ADDRESS, LND_REST_URL, LND_TLS_CERT, LND_MACAROON_HEX, ' +
       'LND_MACAROON_HEX_FILE, LND_MACAROON_PATH, STRIPE_SECRET_KEY, STRIPE_SECRET_KEY_FILE, ' +
       'STRIPE_WEBHOOK_SECRET, STRIPE_WEBHOOK_SECRET_FILE, STRIPE_PRICES, STRIPE_ALLOW_DISCOUNTS, ' +
       'STRIPE_API_BASE, LIGHTNING_CLAIM, ' +

@@ -26,7 +26,7 @@ const subnetBytes = 8;
 const mostHops = 32;
 
 /** IPv4 is shorter than a subnet of IPv6, and counts whole. */
-function counted(address: Uint8Array): Uint8Array {
+export function countedAddress(address: Uint8Array): Uint8Array {
   return address.subarray(0, subnetBytes);
 }
 
@@ -98,7 +98,7 @@ export function clientAddress(proxies: readonly string[]): ClientAddress {
   const trusted = proxies.flatMap((text) => parseNetwork(text) ?? []);
   return (head) => {
     const peer = unmapped(head.peer());
-    if (!trusted.some((network) => contains(network, peer))) return counted(peer);
-    return counted(forwardedAddress(head, peer, trusted));
+    if (!trusted.some((network) => contains(network, peer))) return countedAddress(peer);
+    return countedAddress(forwardedAddress(head, peer, trusted));
   };
 }

@@ -4,22 +4,16 @@ import type { Answer, RouteRequest } from '../contract/exchange.js';
 import type { KeyStatus, Order as OrderAnswer } from '../contract/orders.js';
 import type { Tier } from '../contract/pricing.js';
 import type { Problem, ProblemCode } from '../contract/problem.js';
+import { privateFields } from '../contract/route.js';
 import type { OrderRecord } from '../store/orders.js';
 import { stateOf, type Polled, type PollWish } from './book.js';
 import { btcText } from './money.js';
 import { receivedSat } from './orders.js';
 import type { Network } from './lightning.js';
 
-/** Header fields of every answer of the checkout. */
-const checkoutHeaders = {
-  'cache-control': 'no-store',
-  'referrer-policy': 'no-referrer',
-  'x-robots-tag': 'noindex',
-} as const;
-
 /** An answer of the checkout. */
 export function checkoutAnswer(status: number, json: unknown): Answer {
-  return { ...jsonAnswer(status, json), headers: checkoutHeaders };
+  return { ...jsonAnswer(status, json), headers: privateFields };
 }
 
 /** A problem that the checkout answers. */
@@ -54,6 +48,11 @@ export function keyDetail(status: KeyStatus): string | null {
     : null;
 }
 
+/** End of the key, as answers show it. */
+export function keyExpiresAt({ keyExpiresAtMs }: Polled): string | null {
+  return keyExpiresAtMs === null ? null : new Date(keyExpiresAtMs).toISOString();
+}
+
 /** Answer to an order on a rail that cannot take the money now. */
 export function railUnavailable(reason: string): Answer {
   const problem: Problem = { detail: `${reason} Nothing was ordered or charged.`, code: 'rail_unavailable' };
@@ -80,11 +79,12 @@ export const qrOptions = { type: 'svg', margin: 4 } as const;
 /** A QR code's answer. */
 export function svgAnswer(svg: string): Answer {
   const body = { bytes: svg, type: 'image/svg+xml; charset=utf-8' } as const;
-  return { status: 200, body, headers: checkoutHeaders, charge: 0 };
+  return { status: 200, body, headers: privateFields, charge: 0 };
 }
 
 /** Members of every order's answer. `path`: of its route, from which its links are made. */
-export function orderAnswer({ order, apiKey, keyStatus }: Polled, path: string): OrderAnswer {
+export function orderAnswer(polled: Polled, path: string): OrderAnswer {
+  const { order, apiKey, keyStatus } = polled;
   const received = receivedOf(order);
   const price = BigInt(order.sat);
   return {
@@ -106,6 +106,7 @@ export function orderAnswer({ order, apiKey, keyStatus }: Polled, path: string):
     api_key: apiKey,
     key_status: keyStatus,
     key_detail: keyDetail(keyStatus),
+    key_expires_at: keyExpiresAt(polled),
   };
 }
 

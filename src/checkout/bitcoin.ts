@@ -7,6 +7,7 @@ import {
   nextAddressIndex,
   takeIndexes,
   openOrders,
+  unpaidOrdersBy,
   type AddressIndex,
   type OrderRecord,
 } from '../store/orders.js';
@@ -56,6 +57,8 @@ export interface BitcoinParts extends BookParts {
   readonly confirmationsRequired: number;
   /** Most orders at once that are not paid for; 0: no limit. */
   readonly maxUnpaidOrders: number;
+  /** Most of them of one address; absent or 0: no limit. */
+  readonly unpaidOrdersPerAddress?: number;
   readonly log: Pick<Log, 'warn' | 'info' | 'debug'>;
 }
 
@@ -65,8 +68,17 @@ export type BitcoinWish = Omit<
   'id' | 'rail' | 'network' | 'place' | 'reference' | 'addressIndex' | 'confirmationsRequired' | 'lifeMs'
 >;
 
+/** As many orders of the buyer's address as may be are not paid for. */
+export interface AddressBusy {
+  readonly kind: 'address busy';
+  /** How many. */
+  readonly unpaid: number;
+  /** When the first of them ends (ms since 1970). */
+  readonly untilMs: number;
+}
+
 /** Outcome of making an order. `rail busy`: as many as may be are not paid for. */
-export type BitcoinMade = MadeOrder | RailUnavailable | { readonly kind: 'rail busy' };
+export type BitcoinMade = MadeOrder | RailUnavailable | AddressBusy | { readonly kind: 'rail busy' };
 
 /** Orders that are not on disk yet, and what gives out their addresses. */
 interface Drafts {
@@ -82,6 +94,15 @@ interface Waiting {
   readonly wish: BitcoinWish;
   readonly settle: (made: BitcoinMade) => void;
   readonly fail: (error: unknown) => void;
+}
+
+/** What became of each wish: refused for its address, made, or the limit of all was reached. */
+function outcomes(
+  busy: readonly (AddressBusy | undefined)[],
+  made: readonly MadeOrder[],
+): readonly BitcoinMade[] {
+  const left = [...made];
+  return busy.map((refused) => refused ?? left.shift() ?? { kind: 'rail busy' });
 }
 
 const storeDown = { ready: false, reason: 'The store is not available.' } as const;
@@ -225,16 +246,19 @@ export class Bitcoin {
       if (index.bytes === undefined) {
         return wishes.map(() => ({ kind: 'rail unavailable', reason: stillSearching }) as const);
       }
-      const room = await this.room(wishes.length);
-      if (room === 0) return [];
-      const drafts = await this.drafts(wishes.slice(0, room), index, index.next + skipped);
+      const busy = await this.busyAddresses(wishes);
+      const free = wishes.filter((_, at) => busy[at] === undefined);
+      const room = await this.room(free.length);
+      const taken = free.slice(0, room);
+      if (taken.length === 0) return outcomes(busy, []);
+      const drafts = await this.drafts(taken, index, index.next + skipped);
       if (drafts.kind !== 'drafts') return wishes.map(() => drafts);
       const { made, step } = drafts;
       const operations = [step, ...made.flatMap(({ order }) => insertOrder(order))];
       const outcome = await store.commit(operations);
       if (outcome.kind === 'done') {
         this.reportPassedOver(drafts);
-        return made;
+        return outcomes(busy, made);
       }
       if (outcome.kind === 'refused') throw new Error('A new order was refused by a fence');
       // Another process took these indexes; or an address is an order's already, as after an index that a
@@ -284,6 +308,31 @@ export class Bitcoin {
     const { store, maxUnpaidOrders: most } = this.parts;
     if (most === 0) return wished;
     return most - (await countUnpaid(store, 'btc', most));
+  }
+
+  /** For each wish why its address may not have it; exact over all processes, as {@link room} is. */
+  private async busyAddresses(wishes: readonly BitcoinWish[]): Promise<readonly (AddressBusy | undefined)[]> {
+    const { store, clock, unpaidOrdersPerAddress: most = 0 } = this.parts;
+    const unpaid = new Map<string, { count: number; untilMs: number }>();
+    const busy: (AddressBusy | undefined)[] = [];
+    for (const { orderedBy } of wishes) {
+      if (most === 0 || orderedBy === undefined) {
+        busy.push(undefined);
+        continue;
+      }
+      const name = Buffer.from(orderedBy).toString('hex');
+      let known = unpaid.get(name);
+      if (known === undefined) {
+        const orders = await unpaidOrdersBy(store, orderedBy, most);
+        const ends = orders.map(({ expiresAtMs }) => expiresAtMs);
+        known = { count: orders.length, untilMs: Math.min(clock.wallMs() + orderMs, ...ends) };
+        unpaid.set(name, known);
+      }
+      const { count, untilMs } = known;
+      busy.push(count < most ? undefined : { kind: 'address busy', unpaid: count, untilMs });
+      known.count += 1;
+    }
+    return busy;
   }
 
   private draft(wish: BitcoinWish, index: number, createdHeight: number): MadeOrder {

@@ -9,6 +9,7 @@ import { findOrder, type OrderRecord } from '../store/orders.js';
 import { bip21 } from './addresses.js';
 import {
   checkoutAnswer,
+  checkoutProblem,
   isPaid,
   orderAnswer,
   orderNotFound,
@@ -17,10 +18,11 @@ import {
   railUnavailable,
   svgAnswer,
 } from './answers.js';
-import type { Bitcoin } from './bitcoin.js';
-import { stateOf, type BookParts, type Polled } from './book.js';
+import type { AddressBusy, Bitcoin } from './bitcoin.js';
+import { stateOf, unpolled, type BookParts, type Polled } from './book.js';
 import { amountDueSat, confirmations, receivedSat, type BtcOrder } from './orders.js';
 import { pollRoute } from './pollRoute.js';
+import { derive } from '../system/masterSecret.js';
 
 /** Parts of the endpoints. */
 export interface BitcoinRoutesParts extends BookParts {
@@ -66,11 +68,33 @@ function railBusy(): Answer {
   return { ...answer, headers: { ...answer.headers, 'retry-after': '120' } };
 }
 
+/** Answer to an order of an address that has as many unpaid ones as it may. */
+function addressBusy({ unpaid, untilMs }: AddressBusy, nowMs: number): Answer {
+  const detail =
+    `This address has ${unpaid} on-chain orders that wait for their payment, as many as it may. ` +
+    'Pay one, wait until one ends, or pay another way. Nothing was ordered or charged.';
+  const answer = checkoutProblem(429, 'rate_limited', detail);
+  const seconds = Math.max(1, Math.ceil((untilMs - nowMs) / 1_000));
+  return { ...answer, headers: { ...answer.headers, 'retry-after': String(seconds) } };
+}
+
+/** Name under which an address' unpaid orders are counted: nobody reads the address from it. */
+function nameOfAddress({ secrets }: BitcoinRoutesParts, address: Uint8Array): Uint8Array | undefined {
+  if (address.byteLength === 0) return undefined;
+  // The oldest secret: the name stays what it is when a new one is put before it.
+  const oldest = secrets.at(-1) ?? secrets[0];
+  return derive(oldest, 'ordered-by', Buffer.from(address).toString('hex')).subarray(0, 16);
+}
+
 /** Makes an order for a tier, with an address of its own. */
-export function createBitcoinOrder({ bitcoin, tiers }: BitcoinRoutesParts): Handler<CreateOrderRequest> {
-  return async ({ input }) => {
+export function createBitcoinOrder(parts: BitcoinRoutesParts): Handler<CreateOrderRequest> {
+  const { bitcoin, tiers, clock } = parts;
+  return async (request) => {
+    const { input } = request;
     if (bitcoin === undefined) return railUnavailable(notConfigured);
+    const orderedBy = nameOfAddress(parts, request.caller());
     const made = await bitcoin.create({
+      ...(orderedBy === undefined ? {} : { orderedBy }),
       tier: input.tier,
       sat: tiers[input.tier].price_sat,
       cents: null,
@@ -84,9 +108,9 @@ export function createBitcoinOrder({ bitcoin, tiers }: BitcoinRoutesParts): Hand
     });
     if (made.kind === 'rail unavailable') return railUnavailable(made.reason);
     if (made.kind === 'rail busy') return railBusy();
-    const order = { kind: 'polled', order: made.order, apiKey: null, keyStatus: 'none' } as const;
+    if (made.kind === 'address busy') return addressBusy(made, clock.wallMs());
     const body: BitcoinOrderCreated = {
-      ...answerOf(order),
+      ...answerOf(unpolled(made.order)),
       bip21: paymentUri(made.order),
       claim_token: made.claimToken,
     };

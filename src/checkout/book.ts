@@ -10,6 +10,7 @@ import { findKeyById, type KeyRecord } from '../store/keys.js';
 import {
   changeOrder,
   insertOrder,
+  isUnpaid,
   sameOrder,
   type LedgerEntry,
   type OrderChange,
@@ -66,6 +67,8 @@ export type NewOrder = Pick<
   readonly id: string;
   readonly lifeMs: number;
   readonly createdHeight?: number;
+  /** Keyed hash of the address that orders; absent: not known. */
+  readonly orderedBy?: Uint8Array;
   /** True if only polls with the claim token reveal its key; absent: no. */
   readonly claimed?: boolean;
 };
@@ -94,7 +97,7 @@ export interface MadeOrder {
 /** An order that is not yet on disk, and its claim token. */
 export function draftOrder(
   { clock, randomness, secrets }: Pick<BookParts, 'clock' | 'randomness' | 'secrets'>,
-  { lifeMs, createdHeight, claimed = false, ...wish }: NewOrder,
+  { lifeMs, createdHeight, orderedBy, claimed = false, ...wish }: NewOrder,
 ): MadeOrder {
   const createdAtMs = Math.floor(clock.wallMs());
   const claimToken = `ct_${randomness(32).toString('base64url')}`;
@@ -118,6 +121,7 @@ export function draftOrder(
     claimHash: sha256(claimToken),
     claimed,
     open: wish.rail !== 'card',
+    orderedBy: orderedBy ?? null,
   };
   return { kind: 'made', order, claimToken };
 }
@@ -193,7 +197,8 @@ function held(order: Order): bigint {
 function withState(record: OrderRecord, state: Order, nowMs: number): OrderRecord {
   const { status, late, key } = state;
   const revealedAtMs = state.revealed ? (record.revealedAtMs ?? nowMs) : null;
-  const next = { ...record, status, late, key, revealedAtMs, open: isOpen(state, nowMs) };
+  const orderedBy = isUnpaid(state) ? record.orderedBy : null;
+  const next = { ...record, status, late, key, revealedAtMs, orderedBy, open: isOpen(state, nowMs) };
   switch (state.rail) {
     case 'btc': {
       const outputs = state.outputs.map(
@@ -346,6 +351,11 @@ function decision(
   };
 }
 
+/** An order that was just made, as the answer to its maker shows it. */
+export function unpolled(order: OrderRecord): Polled {
+  return { kind: 'polled', order, apiKey: null, keyStatus: 'none', keyExpiresAtMs: null };
+}
+
 /** An order as a poll finds it. */
 export interface Polled {
   readonly kind: 'polled';
@@ -353,6 +363,8 @@ export interface Polled {
   /** The raw key, to the one poll that reveals it. */
   readonly apiKey: string | null;
   readonly keyStatus: KeyStatus;
+  /** End of the key (ms since 1970); null: there is no key, or it has none. */
+  readonly keyExpiresAtMs: number | null;
 }
 
 /** Rights of a poll. */
@@ -399,7 +411,8 @@ function keyStatusOf(
 
 async function shown(parts: BookParts, order: OrderRecord, wish: PollWish): Promise<Polled> {
   const key = await findKeyById(parts.store, order.keyId ?? '');
-  return { kind: 'polled', order, apiKey: null, keyStatus: keyStatusOf(parts, order, key, wish) };
+  const keyStatus = keyStatusOf(parts, order, key, wish);
+  return { kind: 'polled', order, apiKey: null, keyStatus, keyExpiresAtMs: key?.expiresAtMs ?? null };
 }
 
 /**
@@ -409,7 +422,7 @@ async function shown(parts: BookParts, order: OrderRecord, wish: PollWish): Prom
 export async function poll(parts: BookParts, order: OrderRecord, wish: PollWish): Promise<Polled> {
   const claims = wish.mayAct && wish.claim !== '' && !order.claimed && isClaim(order, wish.claim);
   if (!claims && !reveals(order, wish)) return shown(parts, order, wish);
-  const raw: { key: string | null } = { key: null };
+  const raw: { key: string | null; expiresAtMs: number | null } = { key: null, expiresAtMs: null };
   const outcome = await changeOrder(parts.store, order.id, async (record) => {
     raw.key = null;
     const claimed = record.claimed || claims;
@@ -418,6 +431,7 @@ export async function poll(parts: BookParts, order: OrderRecord, wish: PollWish)
       // One that the operator ended is not handed out.
       if (key?.status === 'active' && !isLate(parts, key, wish)) {
         raw.key = rawKeyOf(parts, record);
+        raw.expiresAtMs = key.expiresAtMs;
         return { to: { ...revealed(parts, record), claimed } };
       }
     }
@@ -426,7 +440,8 @@ export async function poll(parts: BookParts, order: OrderRecord, wish: PollWish)
   });
   if (outcome.kind === 'absent') throw new Error(`Order ${order.id} is gone`);
   if (raw.key === null) return shown(parts, outcome.order, wish);
-  return { kind: 'polled', order: outcome.order, apiKey: raw.key, keyStatus: 'revealed_now' };
+  const { key: apiKey, expiresAtMs: keyExpiresAtMs } = raw;
+  return { kind: 'polled', order: outcome.order, apiKey, keyStatus: 'revealed_now', keyExpiresAtMs };
 }
 
 /** The record of an order whose key was handed out: its seed is erased. */
@@ -470,15 +485,20 @@ export type Reissued =
 
 /**
  * Ends the key of an order whose maker lost it, proven by the claim token, and makes another with the same
- * end in its place, in one unit. The new raw key is told here and nowhere else.
+ * end in its place, in one unit. The new raw key is told here and nowhere else. Without a claim token
+ * (null) the operator answers for it, which the old key's record says.
  */
-export async function reissueOrderKey(parts: BookParts, orderId: string, claim: string): Promise<Reissued> {
+export async function reissueOrderKey(
+  parts: BookParts,
+  orderId: string,
+  claim: string | null,
+): Promise<Reissued> {
   const made: { key?: KeyRecord; rawKey?: string } = {};
   let refusal: Reissued | undefined;
   const outcome = await changeOrder(parts.store, orderId, async (record) => {
     refusal = undefined;
     const found = await findKeyById(parts.store, record.keyId ?? '');
-    if (!isClaim(record, claim)) refusal = { kind: 'absent' };
+    if (claim !== null && !isClaim(record, claim)) refusal = { kind: 'absent' };
     else if (record.key !== 'active' || found?.status !== 'active') {
       refusal = { kind: 'without key', order: record };
     }
@@ -488,7 +508,9 @@ export async function reissueOrderKey(parts: BookParts, orderId: string, claim: 
     made.rawKey = rawKeyOf(parts, next);
     const { expiresAtMs } = found;
     made.key = { ...keyRecord(parts, next, made.rawKey, nowMs), expiresAtMs };
-    const ended = { status: 'revoked', reason: `replaced by ${made.key.id}`, changedAtMs: nowMs } as const;
+    const proof = claim === null ? ', without a claim token' : '';
+    const reason = `replaced by ${made.key.id}${proof}`;
+    const ended = { status: 'revoked', reason, changedAtMs: nowMs } as const;
     const to: OrderRecord = { ...revealed(parts, next), keyId: made.key.id, revealedAtMs: nowMs };
     const key = { from: found, to: { ...found, ...ended } };
     return { to, mint: made.key, key };

@@ -88,9 +88,11 @@ function settled(result: CardWebhookResponse['result']): Settled {
 /** The rail of one process. */
 export class Card {
   private readonly readiness: Recent<Readiness>;
+  private readonly offered: Recent<readonly string[]>;
 
   constructor(private readonly parts: CardParts) {
     this.readiness = new Recent(parts.clock, knownMs);
+    this.offered = new Recent(parts.clock, knownMs);
   }
 
   /** Readiness for a payment; Stripe is asked twice a minute at most. */
@@ -105,6 +107,11 @@ export class Card {
     const rate = await rates.current();
     if ('reason' in rate) return { ready: false, reason: rate.reason };
     return this.readiness.of(() => stripe.check());
+  }
+
+  /** Ways to pay that buyers are offered at Stripe, which is asked twice a minute at most. */
+  methods(): Promise<readonly string[]> {
+    return this.offered.of(() => this.parts.stripe.methods());
   }
 
   /** Makes a session and the order for it, which is on disk before the buyer learns where to pay. */

@@ -19,6 +19,7 @@ import {
   checkoutAnswer,
   checkoutProblem,
   keyDetail,
+  keyExpiresAt,
   orderNotFound,
   pollWish,
   railUnavailable,
@@ -88,7 +89,7 @@ export function cardStatus({ card, tiers, rates }: CardRoutesParts): Handler {
       tier,
       amount_cents: price?.amount_cents ?? null,
       currency: price?.currency ?? null,
-      methods: card === undefined ? [] : ['card'],
+      methods: card === undefined ? [] : [...(await card.methods())],
       checkout_url: readiness.ready ? '/v1/checkout/card' : null,
     };
     return checkoutAnswer(200, body);
@@ -162,8 +163,8 @@ const shownStatus = {
 
 function pickupOf(session: string, polled: Polled | undefined): CardPickupResponse {
   if (polled === undefined) {
-    const none = { order_id: null, tier: null, api_key: null, key_status: 'none', key_detail: null } as const;
-    return { ...none, session_id: session, status: 'pending' };
+    const noKey = { api_key: null, key_status: 'none', key_detail: null, key_expires_at: null } as const;
+    return { ...noKey, order_id: null, tier: null, session_id: session, status: 'pending' };
   }
   const { order, apiKey, keyStatus } = polled;
   const isOpen = order.status === 'open';
@@ -176,6 +177,7 @@ function pickupOf(session: string, polled: Polled | undefined): CardPickupRespon
     api_key: apiKey,
     key_status: keyStatus,
     key_detail: keyDetail(keyStatus),
+    key_expires_at: keyExpiresAt(polled),
   };
 }
 
@@ -201,7 +203,7 @@ export function cardOrder(parts: CardRoutesParts): Handler {
   };
 }
 
-/** What a session is to its buyer, and when its key was handed out (ms since 1970), if it was. */
+/** State of a session for its buyer, and when its key was handed out (ms since 1970), if it was. */
 export interface CardPickup {
   readonly pickup: CardPickupResponse;
   readonly revealedAtMs: number | null;

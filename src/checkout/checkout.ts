@@ -130,7 +130,7 @@ export interface Rails {
 /** Opens the rails that the configuration names; `wrong` is a sentence about a setting. */
 export function openRails(parts: RailsParts): Rails | { readonly wrong: string } {
   const { configuration, clock } = parts;
-  const { btcXpub, btcChain, btcNetwork: network, btcConfirmations, maxUnpaidOrders } = configuration;
+  const { btcXpub, btcChain, btcNetwork: network, btcConfirmations } = configuration;
   const lnd = lndOf(configuration, clock);
   const lightning = lnd === undefined ? {} : { lightning: new Lightning({ ...parts, lnd, network }) };
   const nodes = lnd === undefined ? {} : { lnd };
@@ -139,7 +139,9 @@ export function openRails(parts: RailsParts): Rails | { readonly wrong: string }
   if ('wrong' in read) return { wrong: `BTC_XPUB ${read.wrong}.` };
   const { account } = read;
   const chain = chainOf(btcChain, account, lnd, clock);
-  const onChain = { account, chain, confirmationsRequired: btcConfirmations, maxUnpaidOrders };
+  const { maxUnpaidOrders, unpaidOrdersPerAddress } = configuration;
+  const limits = { maxUnpaidOrders, unpaidOrdersPerAddress };
+  const onChain = { account, chain, confirmationsRequired: btcConfirmations, ...limits };
   return {
     rails: { btc: new Bitcoin({ ...parts, ...onChain }), ...lightning },
     nodes: { ...nodes, chain: { account, chain } },

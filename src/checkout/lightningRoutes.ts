@@ -20,7 +20,7 @@ import {
   railUnavailable,
   svgAnswer,
 } from './answers.js';
-import type { BookParts, Polled } from './book.js';
+import { unpolled, type BookParts, type Polled } from './book.js';
 import type { Lightning, Network } from './lightning.js';
 import { pollRoute } from './pollRoute.js';
 
@@ -77,9 +77,8 @@ export function createLightningOrder(parts: LightningRoutesParts): Handler<Creat
       eventId: input.event_id ?? null,
     });
     if (made.kind === 'rail unavailable') return railUnavailable(made.reason);
-    const order = { kind: 'polled', order: made.order, apiKey: null, keyStatus: 'none' } as const;
     const body: LightningOrderCreated = {
-      ...answerOf(order),
+      ...answerOf(unpolled(made.order)),
       bolt11: invoiceOf(made.order),
       claim_token: made.claimToken,
     };

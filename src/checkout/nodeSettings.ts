@@ -93,9 +93,10 @@ function parseHttpsUrl(text: string): Parsed<string | null> {
 
 function parseMacaroon(text: string): Parsed<string | null> {
   if (text === '') return { value: null };
-  return /^([0-9a-f]{2}){32,}$/i.test(text)
-    ? { value: text }
-    : { wrong: 'must be a macaroon in hexadecimal' };
+  if (!/^([0-9a-f]{2})+$/i.test(text)) return { wrong: 'must be a macaroon in hexadecimal' };
+  return text.length < 64
+    ? { wrong: `is too short for a macaroon: ${text.length / 2} bytes` }
+    : { value: text };
 }
 
 /** The account, the chain and the nodes. */
@@ -148,6 +149,16 @@ export const nodeSettings = {
     type: 'whole number, 0 to 1000000',
     fallback: '500',
     meaning: 'On-chain orders at once that may wait for their payment; 0 is no limit.',
+    parse: integer(0, 1_000_000),
+  },
+  /** Most of them that one address made; 0: no limit. */
+  unpaidOrdersPerAddress: {
+    name: 'UNPAID_ORDERS_PER_ADDRESS',
+    type: 'whole number, 0 to 1000000',
+    fallback: '10',
+    meaning:
+      'On-chain orders at once of one address (IPv6: of its /64) that may wait for their payment; 0 is no ' +
+      'limit.',
     parse: integer(0, 1_000_000),
   },
   /** LND's REST interface, `https://host:port`; null: no Lightning payments. */

@@ -58,6 +58,7 @@ export function pricing({ tiers, rates, rails }: PricingParts): Handler {
       base_currency: 'BTC',
       surcharge_bps,
       term_days,
+      fiat_reason: 'reason' in rate ? rate.reason : null,
       tiers: tierNames.map((tier, index) => {
         const { requests_per_minute, characters_per_month, price_sat } = tiers[tier];
         return {
@@ -80,7 +81,7 @@ export function quote({ tiers, rates, rails, clock }: PricingParts): Handler<Quo
   return async ({ input: { tier, currency } }) => {
     const [rate, paths] = await Promise.all([rates.current(), paymentPaths(rails, tier)]);
     const { btc, sat } = bitcoinPrice(tiers, tier);
-    const sinceMs = 'reason' in rate ? clock.wallMs() : rate.atMs;
+    const sinceMs = 'reason' in rate || rate.stays === true ? clock.wallMs() : rate.atMs;
     const body: QuoteResponse = {
       tier,
       currency,

@@ -9,7 +9,15 @@ import type { RateSource, RateUrl } from './rateSettings.js';
 
 /** A price of a bitcoin, or the reason why there is none, a sentence for buyers. */
 export type Rate =
-  { readonly cents: bigint; readonly source: string; readonly atMs: number } | { readonly reason: string };
+  | {
+      readonly cents: bigint;
+      readonly source: string;
+      /** When it was taken; of a fixed one: when this process began to use it. */
+      readonly atMs: number;
+      /** True if the operator fixed it: it does not grow old. */
+      readonly stays?: true;
+    }
+  | { readonly reason: string };
 
 /** Gives the rate in force. */
 export interface Rates {
@@ -38,8 +46,9 @@ export interface RateParts {
 export function createRates(source: RateSource, parts: RateParts): Rates {
   if (source.kind === 'urls') return new HttpRates(source.urls, parts);
   const cents = BigInt(source.cents);
-  parts.keep?.({ cents, atMs: parts.clock.wallMs(), stays: true });
-  return { current: () => Promise.resolve({ cents, source: 'fixed', atMs: parts.clock.wallMs() }) };
+  const atMs = parts.clock.wallMs();
+  parts.keep?.({ cents, atMs, stays: true });
+  return { current: () => Promise.resolve({ cents, source: 'fixed', atMs, stays: true }) };
 }
 
 class HttpRates implements Rates {

@@ -74,6 +74,17 @@ export class StripeClient {
       : { ready: false, reason: 'The card processor does not take the server’s key, or does not answer.' };
   }
 
+  /**
+   * Ways to pay that the account has switched on and may use: those that its default configuration offers to
+   * a session that names none, as ours do. None where Stripe does not say.
+   */
+  async methods(): Promise<readonly string[]> {
+    const answer = await this.ask(() => this.sdk.paymentMethodConfigurations.list({ limit: 50 }));
+    if (answer.kind === 'failed') return [];
+    const used = answer.value.data.find((each) => each.is_default && each.active && each.parent === null);
+    return Object.entries(used ?? {}).flatMap(([name, of]) => (isSwitchedOn(of) ? [name] : []));
+  }
+
   /** Makes a session; made again with the same order it is the same. */
   createSession(wish: SessionWish): Promise<StripeAnswer<MadeSession>> {
     const metadata = { order_id: wish.orderId, tier: wish.tier };
@@ -120,6 +131,16 @@ export class StripeClient {
       return { kind: 'failed', reason: reasonOf(error) };
     }
   }
+}
+
+/** Whether a member of a payment method configuration is a method that buyers are offered. */
+function isSwitchedOn(of: unknown): boolean {
+  if (typeof of !== 'object' || of === null) return false;
+  const { available, display_preference } = of as {
+    readonly available?: unknown;
+    readonly display_preference?: { readonly value?: unknown } | null;
+  };
+  return available === true && display_preference?.value === 'on';
 }
 
 /**

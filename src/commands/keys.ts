@@ -8,6 +8,7 @@ import type { TiersResult } from '../access/tiers.js';
 import { reissueOrderKey } from '../checkout/book.js';
 import { tiers as tierNames } from '../contract/pricing.js';
 import { findKeyById, allKeys, type KeyRecord } from '../store/keys.js';
+import { findOrderNamed } from '../store/orders.js';
 import type { Configuration } from '../configuration.js';
 import { printable } from './printable.js';
 import { withStore, type CommandContext, type CommandParts } from './withStore.js';
@@ -175,6 +176,7 @@ async function reissue(parts: KeysParts, context: CommandContext, id: string, { 
 interface ReissueOptions extends Json {
   readonly order?: string;
   readonly claim?: string;
+  readonly force?: boolean;
 }
 
 async function reissueAny(
@@ -183,15 +185,18 @@ async function reissueAny(
   id: string | undefined,
   options: ReissueOptions,
 ): Ended {
-  const { order, claim } = options;
-  if (id !== undefined && order === undefined && claim === undefined) {
+  const { order, claim, force = false } = options;
+  if (id !== undefined && order === undefined && claim === undefined && !force) {
     return reissue(parts, context, id, options);
   }
-  if (id !== undefined || order === undefined || claim === undefined) {
-    return { wrong: 'Name a key by its id, or an order by --order and --claim.' };
+  if (id !== undefined || order === undefined || (claim === undefined) !== force) {
+    return { wrong: 'Name a key by its id, or an order by --order and --claim (or --force).' };
   }
-  const outcome = await reissueOrderKey({ ...parts, ...context }, order, claim);
-  if (outcome.kind === 'absent') return { wrong: 'There is no such order with this claim token.' };
+  const found = await findOrderNamed(context.store, order);
+  const outcome = await reissueOrderKey({ ...parts, ...context }, found?.id ?? '', claim ?? null);
+  if (outcome.kind === 'absent') {
+    return { wrong: force ? `There is no order ${order}.` : 'There is no such order with this claim token.' };
+  }
   if (outcome.kind === 'without key') {
     return { wrong: `Order ${order} is ${outcome.order.status} and has no key in use.` };
   }
@@ -229,8 +234,9 @@ export function addKeys(program: Command, parts: KeysParts): void {
       onStore((context) => revoke(parts, context, id, options)),
     );
   add('reissue [id]', 'end a key and print a new one of the same tier and end')
-    .option('--order <id>', 'the key of an order whose maker lost it, in place of an id')
+    .option('--order <id>', 'the key of an order, or of a session at Stripe, whose maker lost it')
     .option('--claim <token>', 'the claim token that proves who made the order')
+    .option('--force', 'in place of it: you have seen yourself whose payment it is, as at Stripe')
     .action((id: string | undefined, options: ReissueOptions) =>
       onStore((context) => reissueAny(parts, context, id, options)),
     );

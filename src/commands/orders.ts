@@ -4,7 +4,7 @@ import { btcText } from '../checkout/money.js';
 import { openRails } from '../checkout/checkout.js';
 import type { BtcStatus, CardStatus, LightningStatus } from '../checkout/orders.js';
 import { rescan } from '../checkout/scan.js';
-import { decodeLedger, findOrder, allOrders, type OrderRecord } from '../store/orders.js';
+import { decodeLedger, findOrderNamed, allOrders, type OrderRecord } from '../store/orders.js';
 import { allCardEvents } from '../store/cardEvents.js';
 import { entriesAfter } from '../store/entries.js';
 import type { KeyFormat } from '../access/derive.js';
@@ -121,9 +121,9 @@ async function ledgerOf(
 }
 
 async function show(parts: OrdersParts, context: CommandContext, id: string, { json }: Json): Ended {
-  const order = await findOrder(context.store, id);
+  const order = await findOrderNamed(context.store, id);
   if (order === undefined) return { wrong: `There is no order ${id}. See: fusegate orders list` };
-  const ledger = await ledgerOf(context, id);
+  const ledger = await ledgerOf(context, order.id);
   const members = shown(order);
   if (json === true) {
     await parts.write(`${JSON.stringify({ ...members, outputs: order.outputs, ledger })}\n`);
@@ -217,7 +217,10 @@ export function addOrders(program: Command, parts: OrdersParts): void {
     .addOption(new Option('--status <status>', 'only those of a status').choices(Object.keys(statuses)))
     .option('--json', 'print JSON, one object a line')
     .action((options: ListOptions) => onStore((context) => list(parts, context, options)));
-  add('show <id>', 'show one order, its payments and its entries of the ledger')
+  add(
+    'show <id>',
+    'show one order (its id, or its session at Stripe), its payments and its entries of the ledger',
+  )
     .option('--json', 'print JSON')
     .action((id: string, options: Json) => onStore((context) => show(parts, context, id, options)));
   add('mismatches', 'list card payments that gave no key, and why')

@@ -17,7 +17,7 @@ import { createPreviews } from '../door/previews.js';
 import { servedRoutes } from '../http/pipeline.js';
 import { createServer, workerLimits, type Server } from '../http/server.js';
 import { banner, health } from '../info/banner.js';
-import { limits, rateLimits } from '../info/limits.js';
+import { limits, rateLimits, waitingLimits } from '../info/limits.js';
 import { describedGateway, openapi } from '../info/openapi.js';
 import { privacy } from '../info/privacy.js';
 import { dataFolderCheck, nativeModuleCheck, ready, storeCheck } from '../info/ready.js';
@@ -229,6 +229,7 @@ function handlers(
     limits: limits(
       [
         ...rateLimits(tiers, routeLimits(configuration), keylessDocs),
+        ...waitingLimits(configuration),
         ...workerLimits(configuration.maxConnections),
       ],
       configuration.access,

@@ -65,6 +65,7 @@ const bitcoinOrder: BitcoinOrder = {
   api_key: null,
   key_status: 'none',
   key_detail: null,
+  key_expires_at: null,
   address,
   bip21: `bitcoin:${address}?amount=0.00250000`,
   confirmations: 1,

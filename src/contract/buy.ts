@@ -2,7 +2,16 @@
 import typia from 'typia';
 import { paymentHash } from './lightning.js';
 import { claimQueryType, claimToken, ordered } from './orders.js';
-import { html, information, kibibyte, plainText, read, stored, type ResourceRoutes } from './route.js';
+import {
+  html,
+  information,
+  kibibyte,
+  plainText,
+  privateFields,
+  read,
+  stored,
+  type ResourceRoutes,
+} from './route.js';
 import { getOther } from './schema/route.js';
 import { annotated, wireTypes } from './schema/wireType.js';
 
@@ -27,6 +36,7 @@ export const buyRoutes = {
   buyPage: {
     ...information,
     tag: 'checkout',
+    fields: privateFields,
     path: '/buy',
     summary: 'A page that sells keys',
     description: 'Tiers, prices and the ways to pay that are ready; for people.',
@@ -67,6 +77,7 @@ export const buyRoutes = {
   buyOrder: {
     ...information,
     tag: 'checkout',
+    fields: privateFields,
     path: '/buy/{rail}/{order}',
     summary: 'The page of an order',
     description: 'How to pay, and what became of it. Showing it changes nothing.',
@@ -84,6 +95,7 @@ export const buyRoutes = {
   buyReveal: {
     ...stored,
     tag: 'checkout',
+    fields: privateFields,
     path: '/buy/{rail}/{order}',
     summary: 'Show an order’s key',
     description: 'What the page’s button does: hands out the key, once, to who carries the claim token.',

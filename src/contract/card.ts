@@ -10,7 +10,7 @@ import {
   type KeyStatus,
 } from './orders.js';
 import { tiers, type Tier } from './pricing.js';
-import { html, information, mebibyte, read, stored, type ResourceRoutes } from './route.js';
+import { html, information, mebibyte, privateFields, read, stored, type ResourceRoutes } from './route.js';
 import { get, getOther, post } from './schema/route.js';
 import type { Integer } from './schema/tags.js';
 import { annotated, wireTypes } from './schema/wireType.js';
@@ -47,6 +47,7 @@ export interface CardStatusResponse {
   tier: Tier;
   amount_cents: (number & Integer & tags.Minimum<0>) | null;
   currency: 'usd' | null;
+  /** Ways to pay that Stripe says this account offers, by Stripe's names; none where it does not say. */
   methods: string[];
   checkout_url: string | null;
 }
@@ -96,6 +97,8 @@ export interface CardPickupResponse {
   key_status: KeyStatus;
   /** The step that gets the key, with `claim_required`; else null. */
   key_detail: string | null;
+  /** End of the key (RFC 3339 UTC); null: there is no key yet, or it has no end. */
+  key_expires_at: string | null;
 }
 
 const [statusQuery, cardOrderPathType, successQuery] = wireTypes(
@@ -141,7 +144,7 @@ const cardStatus: CardStatusResponse = {
   tier: 'growth',
   amount_cents: 16_500,
   currency: 'usd',
-  methods: ['card'],
+  methods: ['card', 'paypal'],
   checkout_url: '/v1/checkout/card',
 };
 
@@ -161,6 +164,7 @@ const cardPickup: CardPickupResponse = {
   api_key: null,
   key_status: 'none',
   key_detail: null,
+  key_expires_at: null,
 };
 
 /** A webhook's event, cut short; its signature is over these bytes. */
@@ -190,6 +194,7 @@ export const cardRoutes = {
   cardStatus: {
     ...information,
     tag: 'checkout',
+    fields: privateFields,
     path: '/v1/checkout/card/status',
     summary: 'Whether a tier can be paid by card now',
     description: '`ready` only where Stripe takes the key, settlement can run and there is a price.',
@@ -202,6 +207,7 @@ export const cardRoutes = {
   cardWebhook: {
     ...stored,
     tag: 'checkout',
+    fields: privateFields,
     path: '/v1/checkout/card/webhook',
     summary: 'Events of the card processor',
     description:
@@ -237,6 +243,7 @@ export const cardRoutes = {
   cardWebhookStatus: {
     ...information,
     tag: 'checkout',
+    fields: privateFields,
     path: '/v1/checkout/card/webhook/status',
     summary: 'Whether card settlement can run',
     description: 'Tells nothing secret.',
@@ -260,6 +267,7 @@ export const cardRoutes = {
   cardSuccess: {
     ...information,
     tag: 'checkout',
+    fields: privateFields,
     path: '/card/success',
     summary: 'Where a buyer comes back to from the card processor',
     description:

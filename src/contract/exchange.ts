@@ -39,6 +39,11 @@ export interface RouteRequest<Input = unknown> {
    * handler first gives up control.
    */
   peer(): Uint8Array;
+  /**
+   * The address of a caller without a key as limits count it, behind trusted proxies: 4 or 8 bytes, none
+   * where it is not known. Asked for as {@link peer} is.
+   */
+  caller(): Uint8Array;
   /** True if the connection has gone: an answer would reach nobody. */
   aborted(): boolean;
   /** Told when the connection goes before the answer. */

@@ -10,7 +10,7 @@ import {
   type Order,
 } from './orders.js';
 import { tiers, type Tier } from './pricing.js';
-import { information, read, type ResourceRoutes } from './route.js';
+import { information, privateFields, read, type ResourceRoutes } from './route.js';
 import { get, getOther, post } from './schema/route.js';
 import type { Integer } from './schema/tags.js';
 import { wireTypes } from './schema/wireType.js';
@@ -87,6 +87,7 @@ const lightningOrder: LightningOrder = {
   api_key: 'fg_rMsLLdgJvAYk16LZJjBycLdhSUboUx9_dTDOuRg3ZeU1iwCpL',
   key_status: 'revealed_now',
   key_detail: null,
+  key_expires_at: '2026-12-21T09:31:00.000Z',
   payment_hash: paymentHash,
   bolt11: null,
 };
@@ -99,6 +100,7 @@ const lightningCreated: LightningOrderCreated = {
   api_key: null,
   key_status: 'none',
   key_detail: null,
+  key_expires_at: null,
   bolt11:
     'lnbc2500u1pvjluezpp5qqqsyqcyq5rqwzqfqqqsyqcyq5rqwzqfqqqsyqcyq5rqwzqfqypqdq5xysxxatsyp3k7enxv4jsxqzpu' +
     '9qrsgquk0rl77nj30yxdy8j9vdx85fkpmdla2087ne0xh8nhedh8w27kyke0lp53ut353s06fv3qfegext0eh0ymjpf39tuven0' +
@@ -136,6 +138,7 @@ export const lightningRoutes = {
   lightningCapacity: {
     ...information,
     tag: 'checkout',
+    fields: privateFields,
     path: '/v1/checkout/lightning/capacity',
     summary: 'Whether Lightning can receive a tier now',
     description: 'The node’s live inbound liquidity against the price of each tier.',

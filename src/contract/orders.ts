@@ -1,7 +1,7 @@
 /** Orders of every rail on the wire (contract, CreateOrderRequest). */
 import typia, { type tags } from 'typia';
 import { tiers, type Rail, type Tier } from './pricing.js';
-import { information, kibibyte, stored } from './route.js';
+import { information, kibibyte, privateFields, stored } from './route.js';
 import type { Integer, MaxCodePoints } from './schema/tags.js';
 import { annotated, bodyType, wireTypes } from './schema/wireType.js';
 
@@ -58,6 +58,8 @@ export interface Order {
   key_status: KeyStatus;
   /** The step that gets the key, with `claim_required`; else null. */
   key_detail: string | null;
+  /** End of the key (RFC 3339 UTC); null: there is no key yet, or it has no end. */
+  key_expires_at: string | null;
 }
 
 const [requestType, queryType, headersType] = wireTypes(
@@ -81,6 +83,7 @@ export const checkout = {
   limit: 'polls',
   problems: { 404: ['order_not_found'], 429: ['rate_limited'], 503: ['store_unavailable'] },
   headers: ['ratelimit', 'ratelimit-policy'],
+  fields: privateFields,
 } as const;
 
 /** Members common to routes that make orders. */
@@ -96,6 +99,7 @@ export const ordered = {
     503: [...stored.problems[503], 'storage_reserved', 'rail_unavailable'],
   },
   headers: ['ratelimit', 'ratelimit-policy'],
+  fields: privateFields,
 } as const;
 
 /** The body that orders a key, in examples. */

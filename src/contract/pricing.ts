@@ -85,6 +85,8 @@ export interface PricingResponse {
   base_currency: 'BTC';
   surcharge_bps: number & Integer & tags.Minimum<0>;
   term_days: number & Integer & tags.Minimum<0>;
+  /** Why every `fiat` is null; null when they are not. */
+  fiat_reason: string | null;
   tiers: TierPrice[];
   /** Each way to pay, whatever the tier. */
   rails: PaymentPath[];
@@ -119,6 +121,7 @@ const pricing: PricingResponse = {
   base_currency: 'BTC',
   surcharge_bps: 1_000,
   term_days: 30,
+  fiat_reason: null,
   tiers: [
     {
       tier: 'developer',

@@ -32,6 +32,8 @@ export interface ResourceRoute extends DescribedRoute {
   readonly reads?: readonly string[];
   /** True if pages of other origins may read the answers. */
   readonly cors: boolean;
+  /** Header fields of every answer on its path, whoever makes it; an answer's own win. */
+  readonly fields?: Readonly<Record<string, string>>;
   /** True if a GET changes something; HEAD and prefetches must not reach its action. */
   readonly acts: boolean;
   /** Where it shows what another part of the program says, a function of that. */
@@ -72,6 +74,13 @@ export const read = {
   limit: 'pages',
   problems: { 429: ['rate_limited'] },
   headers: ['ratelimit', 'ratelimit-policy'],
+} as const;
+
+/** Header fields of answers that are somebody's own: kept by no cache, in no index, in no `Referer`. */
+export const privateFields = {
+  'cache-control': 'no-store',
+  'referrer-policy': 'no-referrer',
+  'x-robots-tag': 'noindex',
 } as const;
 
 /** Every problem of a route whose callers may bring a key and whose body the handler reads. */

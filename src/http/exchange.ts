@@ -1,4 +1,5 @@
 /** One request and its answer on uWebSockets.js: body, handler, writing, back-pressure, abort. */
+import { countedAddress } from '../access/address.js';
 import type { Admission } from '../access/admission.js';
 import { storeUnavailable } from '../contract/answer.js';
 import type { Answer, RouteRequest } from '../contract/exchange.js';
@@ -177,6 +178,10 @@ export class Exchange implements RouteRequest {
 
   peer(): Uint8Array {
     return new Uint8Array(this.response.getRemoteAddress());
+  }
+
+  caller(): Uint8Array {
+    return this.admission?.address ?? countedAddress(unmapped(this.peer()));
   }
 
   aborted(): boolean {
@@ -441,7 +446,7 @@ export class Exchange implements RouteRequest {
       }
     }
     const elapsedMs = server.clock.monotonicMs() - this.startedMs;
-    let lines = this.id + mounted.lines + fieldLines(answer);
+    let lines = this.id + mounted.lines + fieldLines(answer, mounted.route.fields);
     if (this.crossOrigin) lines += crossOriginLines;
     if (mounted.route.timed) lines += timingLine(elapsedMs);
     if (admission !== undefined) {

@@ -138,6 +138,7 @@ export function servedRoute(
     route: {
       ...{ id, method, path, body: body.kind !== 'none', bodyLimit, cors, acts, timed, headers },
       keylessAnswerLimit: route.keylessAnswerLimit ?? Infinity,
+      ...(route.fields === undefined ? {} : { fields: route.fields }),
     },
     handler,
     ...('other' in body ? { refuseMediaType: mediaTypeCheck(body.other) } : {}),

@@ -24,6 +24,8 @@ export interface Route {
   readonly timed: boolean;
   /** Request header fields that the handler reads, in lower case. */
   readonly headers: readonly string[];
+  /** Header fields of every answer on its path, refusals too; an answer's own win. */
+  readonly fields?: Readonly<Record<string, string>>;
 }
 
 /** A checked request's `input`, or the answer that refuses it. */

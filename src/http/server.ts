@@ -260,9 +260,9 @@ function places(routes: readonly ServedRoute[]): Place[] {
 }
 
 /** A route that http answers itself, for its counters and log lines. */
-function ownRoute(id: string, open: boolean, headers: readonly string[] = []): Route {
+function ownRoute(id: string, open: boolean, given: Pick<Partial<Route>, 'headers' | 'fields'> = {}): Route {
   const none = { method: 'GET', path: '', body: false, bodyLimit: 0, acts: false, timed: false } as const;
-  return { ...none, id, cors: open, headers, keylessAnswerLimit: Infinity };
+  return { ...none, id, cors: open, headers: [], keylessAnswerLimit: Infinity, ...given };
 }
 
 /** Counters by the route's id; both ports count together. */
@@ -323,7 +323,7 @@ function mountPlace(
   const open = place.routes.some(({ route }) => route.cors);
   const options = mounted(
     {
-      route: ownRoute('options', open, ['access-control-request-method']),
+      route: ownRoute('options', open, { headers: ['access-control-request-method'] }),
       handler: (request) => answerOptions(allow, open, request.header('access-control-request-method')),
     },
     [],
@@ -331,9 +331,10 @@ function mountPlace(
   app.options(pattern, serve(state, options));
   const refusal = methodNotAllowed(methods, docs);
   const writeFailure = place.routes[0]?.writeFailure;
+  const fields = place.routes[0]?.route.fields;
   const wrong = mounted(
     {
-      route: ownRoute('method_not_allowed', open),
+      route: ownRoute('method_not_allowed', open, fields === undefined ? {} : { fields }),
       handler: () => refusal,
       ...(writeFailure === undefined ? {} : { writeFailure }),
     },

@@ -7,6 +7,7 @@ import { limitsOf, type AccessLimits, type RateLimit } from '../contract/limits.
 import { tiers as tierNames, type TierLimits } from '../contract/pricing.js';
 import { isServed, servedParts, type ServedPart } from '../contract/served.js';
 import { routeList, type RouteLimit } from '../contract/routes.js';
+import { previewMs } from '../door/previews.js';
 import { embedDocs } from '../search/embedMode.js';
 
 /** Access where nothing else is given: the limits of the tiers, by address. */
@@ -50,6 +51,27 @@ const routeUnits: Readonly<Record<RouteLimit, string>> = {
   pages: 'quotes, prices and pages a minute and address',
   cardEvents: 'card events a minute and address',
 };
+
+/** Settings that bound more than requests by time. */
+export interface FurtherLimits {
+  readonly maxUnpaidOrders: number;
+  readonly unpaidOrdersPerAddress: number;
+  readonly embedQueue: number;
+  readonly embedDeadlineMs: number;
+}
+
+/** The limits of what waits in this installation; 0: none. */
+export function waitingLimits(settings: FurtherLimits): RateLimit[] {
+  const { maxUnpaidOrders, unpaidOrdersPerAddress, embedQueue, embedDeadlineMs } = settings;
+  const waiting = 'on-chain orders that wait for their payment';
+  return [
+    { name: 'unpaid_orders', limit: maxUnpaidOrders, unit: waiting },
+    { name: 'unpaid_orders_per_address', limit: unpaidOrdersPerAddress, unit: `${waiting}, of one address` },
+    { name: 'embed_queue', limit: embedQueue, unit: 'texts that wait for a model' },
+    { name: 'embed_deadline', limit: embedDeadlineMs, unit: 'milliseconds that a request waits for a model' },
+    { name: 'preview_life', limit: previewMs / 1_000, unit: 'seconds that the preview of a fragment lives' },
+  ];
+}
 
 /**
  * The limits by time of this installation; 0: none. Addresses count whole (IPv4) or by /64 (IPv6), and within

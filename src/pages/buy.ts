@@ -92,23 +92,50 @@ function tierHtml({ tier, btc, sat, fiat, limits }: TierPrice, days: number): st
 ${inWords(limits.characters_per_month)} characters in 30 days</span></span>`;
 }
 
+/** Whether a tier can be bought now. */
+function isSold({ payment_paths: paths }: TierPrice): boolean {
+  return paths.some(({ ready }) => ready);
+}
+
 function tierChoice({ tiers, term_days: days }: PricingResponse, chosen: Tier): string {
   return tiers
     .map((each) => {
-      const checked = each.tier === chosen ? ' checked' : '';
-      return `<label class="choice"><input type="radio" name="tier" value="${each.tier}"${checked}>
-${tierHtml(each, days)}</label>`;
+      const state = !isSold(each) ? ' disabled' : each.tier === chosen ? ' checked' : '';
+      const note = isSold(each) ? '' : '<br><span class="note">No way to pay is ready for it now.</span>';
+      return `<label class="choice"><input type="radio" name="tier" value="${each.tier}"${state}>
+<span>${tierHtml(each, days)}${note}</span></label>`;
     })
     .join('\n');
 }
 
-function railChoice(rails: readonly PaymentPath[], chosen: Rail | undefined): string {
+/** A rail's state for a tier. */
+function pathOf({ payment_paths: paths }: TierPrice, rail: Rail): PaymentPath {
+  return paths.find((path) => path.rail === rail) ?? { rail, ready: false, reason: null };
+}
+
+/** Why a rail takes no order of some tiers, or of any. */
+function refusedNote(tiers: readonly TierPrice[], rail: Rail): string {
+  const refused = tiers.filter((each) => !pathOf(each, rail).ready);
+  const reason = (each: TierPrice): string => pathOf(each, rail).reason ?? 'It is not ready.';
+  const [first] = refused;
+  if (first !== undefined && refused.length === tiers.length) return escapeHtml(reason(first));
+  const notes = refused.map((each) => `Not for ${tierTitles[each.tier]} now: ${escapeHtml(reason(each))}`);
+  return [railNotes[rail], ...notes].join(' ');
+}
+
+/**
+ * The ways to pay. One that takes only some tiers can be chosen, as the tier may still change: it says which,
+ * a script switches it off with the others, and the order is refused where there is none.
+ */
+function railChoice({ tiers, rails }: PricingResponse, chosen: Rail | undefined): string {
   return rails
-    .map(({ rail, ready, reason }) => {
-      const state = ready ? (rail === chosen ? ' checked' : '') : ' disabled';
-      const note = ready ? railNotes[rail] : (reason ?? 'It is not ready.');
-      return `<label class="choice"><input type="radio" name="rail" value="${rail}" required${state}>
-<span><strong>${railNames[rail]}</strong><br><span class="note">${escapeHtml(note)}</span></span></label>`;
+    .map(({ rail }) => {
+      const takes = tiers.filter((each) => pathOf(each, rail).ready).map((each) => each.tier);
+      const state = takes.length === 0 ? ' disabled' : rail === chosen ? ' checked' : '';
+      return `<label class="choice"><input type="radio" name="rail" value="${rail}" required
+data-tiers="${takes.join(' ')}"${state}>
+<span><strong>${railNames[rail]}</strong><br>
+<span class="note">${refusedNote(tiers, rail)}</span></span></label>`;
     })
     .join('\n');
 }
@@ -152,9 +179,12 @@ ${ask}
   return page({ title: 'API keys', main, headed: true, styles: ['buy.css'] });
 }
 
-function shop(prices: PricingResponse, tier: Tier, wrong: string | undefined, parts: BuyParts): Answer {
-  const first = prices.rails.find(({ ready }) => ready)?.rail;
-  if (first === undefined) return closedShop(prices, wrong, parts);
+function shop(prices: PricingResponse, wished: Tier, wrong: string | undefined, parts: BuyParts): Answer {
+  const sold = prices.tiers.filter(isSold);
+  const offered = sold.find((each) => each.tier === wished) ?? sold[0];
+  if (offered === undefined) return closedShop(prices, wrong, parts);
+  const { tier } = offered;
+  const first = prices.rails.find(({ rail }) => pathOf(offered, rail).ready)?.rail;
   const main = `<section class="sheet">
 <h1>Buy an API key</h1>
 <p>Choose what the key may use, and how to pay. You get the key once, on the page of your order, as soon as
@@ -166,7 +196,7 @@ ${wrong === undefined ? '' : `<p class="state bad" role="alert">${escapeHtml(wro
 ${tierChoice(prices, tier)}
 </fieldset>
 <fieldset><legend>Way to pay</legend>
-${railChoice(prices.rails, first)}
+${railChoice(prices, first)}
 </fieldset>
 <label class="field">Email <span class="note">(optional; kept with the order, nothing is sent to it)</span>
 <input name="email" type="email" maxlength="320" autocomplete="email"></label>
@@ -174,7 +204,8 @@ ${railChoice(prices.rails, first)}
 </form>
 <p class="note">Prices are in bitcoin; the price by card follows the rate${rateNote(prices)}.</p>
 </section>`;
-  return parts.page({ title: 'Buy an API key', main, headed: true, styles: ['buy.css'] });
+  const title = 'Buy an API key';
+  return parts.page({ title, main, headed: true, scripts: ['shop.js'], styles: ['buy.css'] });
 }
 
 function rateNote({ tiers, surcharge_bps: bps }: PricingResponse): string {
@@ -366,7 +397,7 @@ function orderMain(order: Shown, action: string | undefined): string {
   const key = {
     none: action === undefined ? refused : button,
     claim_required: action === undefined ? refused : button,
-    revealed_now: keyShown(order.api_key ?? '', order.tier),
+    revealed_now: keyShown(order.api_key ?? '', order.tier, order.key_expires_at),
     already_revealed: `<p>The key was handed out. If you lost it, ask the operator, and give the order’s
 number and the claim token in this page’s address.</p>`,
     suspended: '<p>The key is suspended until the payment is confirmed again.</p>',

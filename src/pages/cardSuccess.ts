@@ -7,7 +7,7 @@ import { cardSuccessDefaults } from '../contract/card.js';
 import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
 import { handOn } from './handedOn.js';
 import { keyShown } from './key.js';
-import { unnamedPage, type PageMaker } from './page.js';
+import { breakable, escapeHtml, unnamedPage, type PageMaker } from './page.js';
 
 /** The page asks again every so often (s). */
 const againS = 5;
@@ -18,45 +18,54 @@ ${main}
 </section>`;
 }
 
-const waiting = sheet(`<h1>Thank you</h1>
+const waiting = `<h1>Thank you</h1>
 <p class="state" role="status" id="state">Waiting for the processor to confirm your payment.</p>
-<p>This page asks again by itself, for 10 minutes. You may come back to it later: nothing is lost.</p>`);
+<p>This page asks again by itself, for 10 minutes. You may come back to it later: nothing is lost.</p>`;
 
-const unnamed = sheet(`<h1>This address names no payment</h1>
+const unnamed = `<h1>This address names no payment</h1>
 <p class="state bad" role="status" id="state">Nothing was charged, and there is no key to show.</p>
 <p>If you have paid by card, open the address that the processor led you to. Otherwise go to
-<a href="/buy">the page that sells keys</a>.</p>`);
+<a href="/buy">the page that sells keys</a>.</p>`;
 
-const unknown = sheet(`<h1>This payment is not known here yet</h1>
+const unknown = `<h1>This payment is not known here yet</h1>
 <p class="state" role="status" id="state">Waiting for the processor to tell this server of such a payment.</p>
 <p>If you have just paid, leave this page open: it asks again by itself, for 10 minutes. If you have not,
-nothing was charged: go to <a href="/buy">the page that sells keys</a>.</p>`);
+nothing was charged: go to <a href="/buy">the page that sells keys</a>.</p>`;
 
-const unreadable = sheet(`<h1>Your payment</h1>
+const unreadable = `<h1>Your payment</h1>
 <p class="state bad" role="status" id="state">The store does not answer right now.</p>
-<p>Nothing is lost. This page asks again by itself, for 10 minutes.</p>`);
+<p>Nothing is lost. This page asks again by itself, for 10 minutes.</p>`;
 
-const ended = sheet(`<h1>This payment did not go through</h1>
+const ended = `<h1>This payment did not go through</h1>
 <p class="state bad" role="status" id="state">The session has ended without a payment. No key was made.</p>
-<p><a href="/buy">Order again</a></p>`);
+<p><a href="/buy">Order again</a></p>`;
 
-const refunded = sheet(`<h1>This payment was returned</h1>
-<p class="state bad" role="status" id="state">The money was refunded, or taken back. The key has ended.</p>`);
+const refunded = `<h1>This payment was returned</h1>
+<p class="state bad" role="status" id="state">The money was refunded, or taken back. The key has ended.</p>`;
 
-const suspended = sheet(`<h1>Your key is suspended</h1>
+const suspended = `<h1>Your key is suspended</h1>
 <p class="state bad" role="status" id="state">The payment is disputed. The key works again when that is
-settled.</p>`);
+settled.</p>`;
 
 function handedOut(atMs: number | null): string {
   const when = atMs === null ? '' : ` on ${new Date(atMs).toUTCString()}`;
-  return sheet(`<h1>Your key was handed out</h1>
+  return `<h1>Your key was handed out</h1>
 <p class="state good" role="status" id="state">It was shown${when}, and is kept nowhere.</p>
-<p>If you lost it, ask the operator, and give the claim token that came with the order.</p>`);
+<p>If you lost it, ask the operator, and give the order’s number and the claim token that came with it. Who
+paid by a link of the operator’s has no claim token, and gives the number of the payment.</p>`;
 }
 
-const claimed = sheet(`<h1>Thank you</h1>
+/** Names by which the operator finds an order, once there is one. */
+function named({ order_id: order, session_id: session }: CardPickup['pickup']): string {
+  if (order === null) return '';
+  return `
+<p class="note">Order <span class="mono">${escapeHtml(order)}</span>, payment
+<span class="mono">${breakable(session)}</span>. Keep both: by them the operator finds what you paid.</p>`;
+}
+
+const claimed = `<h1>Thank you</h1>
 <p class="state good" role="status" id="state">Your payment is settled.</p>
-<p>The key waits for the claim token of this order: ask for it where the order was made.</p>`);
+<p>The key waits for the claim token of this order: ask for it where the order was made.</p>`;
 
 interface Shown {
   readonly main: string;
@@ -64,10 +73,12 @@ interface Shown {
   readonly again: boolean;
 }
 
-function shown({ pickup: { status, tier, api_key: key, key_status }, revealedAtMs }: CardPickup): Shown {
+function shown({ pickup, revealedAtMs }: CardPickup): Shown {
+  const { status, tier, api_key: key, key_status } = pickup;
   if (key !== null) {
+    const shownKey = keyShown(key, tier ?? 'key', pickup.key_expires_at);
     const words = '<p class="state good" role="status" id="state">Your payment is settled.</p>';
-    return { main: sheet(`<h1>Thank you</h1>\n${words}\n${keyShown(key, tier ?? 'key')}`), again: false };
+    return { main: `<h1>Thank you</h1>\n${words}\n${shownKey}`, again: false };
   }
   if (key_status === 'suspended') return { main: suspended, again: false };
   if (status === 'refunded' || key_status === 'revoked') return { main: refunded, again: false };
@@ -83,10 +94,11 @@ export function cardSuccess(pickUp: PickUpCard, page: PageMaker = unnamedPage): 
   return async (request: RouteRequest): Promise<Answer> => {
     const session = request.query['session_id'] ?? cardSuccessDefaults.session_id;
     if (session === '') {
-      return page({ title: 'Your payment', main: unnamed, headed: true, styles: ['buy.css'] });
+      return page({ title: 'Your payment', main: sheet(unnamed), headed: true, styles: ['buy.css'] });
     }
     const found = await pickUp(handOn(request, { input: undefined }), session);
-    const { main, again } = found === undefined ? { main: unreadable, again: true } : shown(found);
+    const { main: said, again } = found === undefined ? { main: unreadable, again: true } : shown(found);
+    const main = sheet(said + (found === undefined ? '' : named(found.pickup)));
     return page({
       title: 'Your payment',
       main,

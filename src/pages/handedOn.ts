@@ -28,6 +28,7 @@ export function handOn<Input>(request: RouteRequest, as: HandedOn<Input>): Route
     mayAct: as.mayAct ?? request.mayAct,
     head: request.head,
     peer: () => request.peer(),
+    caller: () => request.caller(),
     aborted: () => request.aborted(),
     signal: () => request.signal(),
   };

@@ -1,8 +1,13 @@
 /** A key, shown once. */
 import { escapeHtml } from './page.js';
 
-/** The key with what to do with it, as HTML. */
-export function keyShown(key: string, tier: string): string {
+function endOf(expiresAt: string | null): string {
+  if (expiresAt === null) return 'It has no end.';
+  return `It works until <time datetime="${expiresAt}">${new Date(expiresAt).toUTCString()}</time>.`;
+}
+
+/** The key with what to do with it, as HTML. `expiresAt`: its end; null: it has none. */
+export function keyShown(key: string, tier: string, expiresAt: string | null): string {
   return `<div id="key" tabindex="-1">
 <h2>Your key</h2>
 <p class="value key">${escapeHtml(key)}</p>
@@ -11,6 +16,7 @@ export function keyShown(key: string, tier: string): string {
 hidden>Download</a></p>
 <p class="state bad">It is shown only now: this server stores no copy. If you lose it, you need the order’s
 claim token to get another. Save it before you leave this page.</p>
+<p>${endOf(expiresAt)}</p>
 <h2>Use it</h2>
 <p>Send it as <code>X-API-Key</code>, for example:</p>
 <pre tabindex="0" role="region" aria-label="A request with your key"><code>curl -s <span

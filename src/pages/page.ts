@@ -18,7 +18,7 @@ export function builtFile(name: string): Buffer {
 const served: Readonly<Record<string, readonly string[]>> = {
   'text/css; charset=utf-8': ['site.css', 'buy.css', 'docs.css', 'graph.css', 'home.css'],
   'text/javascript; charset=utf-8': [
-    ...['buy.js', 'docs.js', 'unsubscribe.js'],
+    ...['buy.js', 'docs.js', 'shop.js', 'unsubscribe.js'],
     ...['graph.js', 'graphDetail.js', 'graphLayout.js'],
     ...['playground.js', 'playgroundBars.js', 'playgroundCode.js', 'playgroundDocs.js', 'playgroundLink.js'],
     ...['sigma.min.js', 'graphology.umd.min.js'],

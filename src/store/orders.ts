@@ -90,7 +90,21 @@ const earlierMembers = {
   earlier: rows(earlierOf, (outpoint) => [outpoint]),
 } as const;
 
-const orderTable = widenedTable('order', orderMembers, earlierMembers, { createdHeight: null, earlier: [] });
+/** Members of orders in format 3. */
+const addressMembers = {
+  /**
+   * Keyed hash of the address that ordered it, 16 bytes, as long as it waits for its payment; null: it does
+   * not, another rail, or not known.
+   */
+  orderedBy: orNull(bytes),
+} as const;
+
+const orderTable = widenedTable(
+  'order',
+  orderMembers,
+  { members: earlierMembers, without: { createdHeight: null, earlier: [] } },
+  { members: addressMembers, without: { orderedBy: null } },
+);
 
 /** An order as it is stored. */
 export type OrderRecord = ValueOf<typeof orderTable>;
@@ -133,6 +147,11 @@ export async function findOrderAt(
   return id === undefined ? undefined : findOrder(store, Buffer.from(id).toString());
 }
 
+/** The order that an operator means: by its id, or by its session at the card processor. */
+export function findOrderNamed(store: Store, name: string): Promise<OrderRecord | undefined> {
+  return name.startsWith('cs_') ? findOrderAt(store, 'card', name) : findOrder(store, name);
+}
+
 /** The operations that keep a new order; they conflict where its id or its place is taken. */
 export function insertOrder(order: OrderRecord): Operation[] {
   const id = orderKey(order.id);
@@ -143,15 +162,28 @@ export function insertOrder(order: OrderRecord): Operation[] {
   ];
 }
 
-/** Keys in the space of open orders under which an order stands: those open, and those not paid for. */
-function marksOf({ rail, id, open, status }: OrderRecord): readonly string[] {
+/** True if an order waits for its payment, or for the rest of it. */
+export function isUnpaid({ status }: Pick<OrderRecord, 'status'>): boolean {
+  return status === 'pending' || status === 'underpaid';
+}
+
+/**
+ * Keys in the space of open orders under which an order stands: those open, those not paid for, and those of
+ * an address that are not.
+ */
+function marksOf({ rail, id, open, status, orderedBy }: OrderRecord): readonly string[] {
   if (!open) return [];
-  const unpaid = status === 'pending' || status === 'underpaid';
-  return unpaid ? [`${rail}:${id}`, `${unpaidPrefix(rail)}${id}`] : [`${rail}:${id}`];
+  if (!isUnpaid({ status })) return [`${rail}:${id}`];
+  const marks = [`${rail}:${id}`, `${unpaidPrefix(rail)}${id}`];
+  return orderedBy === null ? marks : [...marks, `${addressPrefix(orderedBy)}${id}`];
 }
 
 function unpaidPrefix(rail: OrderRecord['rail']): string {
   return `unpaid ${rail}:`;
+}
+
+function addressPrefix(orderedBy: Uint8Array): string {
+  return `unpaid-by ${Buffer.from(orderedBy).toString('hex')}:`;
 }
 
 /** The operations that bring an order's marks from what they were to what they are. */
@@ -177,6 +209,19 @@ export async function countUnpaid(store: Store, rail: OrderRecord['rail'], most:
   const range = { from: Buffer.from(prefix), to: Buffer.from(`${prefix}\u007f`), limit: most };
   const found = await store.scan('openOrders', range);
   return found.length;
+}
+
+/** The orders of an address that are not paid for and have not ended; at most `most`. */
+export async function unpaidOrdersBy(
+  store: Store,
+  orderedBy: Uint8Array,
+  most: number,
+): Promise<readonly OrderRecord[]> {
+  const prefix = addressPrefix(orderedBy);
+  const range = { from: Buffer.from(prefix), to: Buffer.from(`${prefix}\u007f`), limit: most };
+  const marks = await store.scan('openOrders', range);
+  const found = await Promise.all(marks.map(({ value }) => findOrder(store, Buffer.from(value).toString())));
+  return found.flatMap((order) => order ?? []);
 }
 
 /** The open orders of a rail, in the order of ids. */

@@ -51,7 +51,8 @@ const withoutSetting: readonly StoredData[] = [
     what:
       'Orders: tier, price, times, state, email, source, segment, campaign and event id as they were ' +
       'sent, address, invoice or session, what was paid when, hashes of the claim token and of the key; ' +
-      'ids and kinds of the card processor’s events.',
+      'ids and kinds of the card processor’s events; as long as an on-chain order waits for its payment, a ' +
+      'keyed hash of the address that ordered it.',
     why: 'To give a key to who paid, once, and to account for the money.',
     retention: 'For good; the email address until it is forgotten on request.',
     where: 'Tables orders, orderEvents and ledger of the store.',

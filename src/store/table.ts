@@ -157,33 +157,46 @@ export function table<Members extends Columns>(kind: string, members: Members): 
   };
 }
 
+/** Members that a later format adds, and their values in records of an earlier one. */
+export interface Widening<Added extends Columns> {
+  readonly members: Added;
+  readonly without: RecordOf<Added>;
+}
+
 /**
- * A table to whose records a second format adds members. A record in which they are as `without` has them is
- * written in format 1, so that the same record has the same bytes, whichever version wrote it.
+ * A table to whose records formats 2 and 3 add members. A record is written in the first format that holds it,
+ * so that the same record has the same bytes, whichever version wrote it.
  */
-export function widenedTable<Members extends Columns, Added extends Columns>(
+export function widenedTable<Members extends Columns, Second extends Columns, Third extends Columns>(
   kind: string,
   members: Members,
-  added: Added,
-  without: RecordOf<Added>,
-): Table<RecordOf<Members> & RecordOf<Added>> {
+  ...widenings: readonly [Widening<Second>, Widening<Third>]
+): Table<RecordOf<Members> & RecordOf<Second> & RecordOf<Third>> {
   const first = formatOf(kind, members);
-  const second = formatOf(kind, added);
-  const empty = { ...first.empty, ...without };
-  const absent = second.write(without);
+  const later = widenings.map((added) => {
+    const format = formatOf(kind, added.members);
+    return { format, absent: format.write(added.without) };
+  });
+  const empty = { ...first.empty, ...widenings[0].without, ...widenings[1].without };
   return {
     encode(value) {
-      const more = second.write(value);
-      const written = first.write(value);
-      return more === absent ? bytesOf(1, written) : bytesOf(2, `${written},${more}`);
+      const written = [first.write(value)];
+      let most = 1;
+      for (const { format, absent } of later) {
+        const more = format.write(value);
+        written.push(more);
+        if (more !== absent) most = written.length;
+      }
+      return bytesOf(most, written.slice(0, most).join(','));
     },
     decode(record) {
-      if (record[0] !== 1 && record[0] !== 2) throw unknownFormat(kind, record);
+      const format = record[0] ?? 0;
+      if (format < 1 || format > 1 + later.length) throw unknownFormat(kind, record);
       const all = jsonOf(record);
       const value = { ...empty };
       first.read(all, value);
-      if (record[0] === 2) second.read(all, value);
-      return value as RecordOf<Members> & RecordOf<Added>;
+      for (const added of later.slice(0, format - 1)) added.format.read(all, value);
+      return value as RecordOf<Members> & RecordOf<Second> & RecordOf<Third>;
     },
   };
 }

@@ -105,6 +105,7 @@ function request({ id }: OrderRecord, mayAct: boolean): RouteRequest {
       mayAct,
       head: !mayAct,
       peer: () => Buffer.alloc(0),
+      caller: () => Buffer.alloc(0),
     },
     ...{ aborted: () => false, signal: () => new AbortController().signal },
   };

@@ -291,6 +291,12 @@ test('a lost key is made anew for who shows the claim token', async (context) =>
   const third = await reissue(claimToken);
   assert.equal(third.kind, 'reissued');
   assert.equal((await keysOf(parts)).filter(({ status }) => status === 'active').length, 1);
+  // The operator may answer for it himself: that is recorded with the key that ends.
+  const forced = await reissueOrderKey(parts, order.id, null);
+  if (forced.kind !== 'reissued') assert.fail(forced.kind);
+  const reasons = (await keysOf(parts)).map(({ reason }) => reason);
+  assert.ok(reasons.includes(`replaced by ${forced.key.id}, without a claim token`));
+  assert.equal((await keysOf(parts)).filter(({ status }) => status === 'active').length, 1);
 });
 
 test('orders are open as long as their network can change them', async (context) => {

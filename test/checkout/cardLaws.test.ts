@@ -771,6 +771,28 @@ describe('the card endpoints', () => {
     );
   });
 
+  test('name the ways to pay that the account has switched on', async () => {
+    const methods = async (): Promise<readonly string[]> => {
+      const answer = await call(cardStatus(routes()), { input: undefined, query: {} });
+      return (jsonOf(answer) as CardStatusResponse).methods;
+    };
+    assert.deepEqual(await methods(), ['card']);
+    stripe.methods.set('paypal', true);
+    assert.deepEqual(await methods(), ['card', 'paypal']);
+    stripe.methods.set('card', false);
+    assert.deepEqual(await methods(), ['paypal']);
+    stripe.configurations = false;
+    assert.deepEqual(await methods(), []);
+    stripe.configurations = true;
+    stripe.methods.set('card', true).set('paypal', false);
+    // Any number of looks within half a minute asks once.
+    const parts = routes();
+    const asked = (): number => stripe.asked.filter((each) => each.includes('configurations')).length;
+    const before = asked();
+    for (let at = 0; at < 5; at += 1) await call(cardStatus(parts), { input: undefined, query: {} });
+    assert.equal(asked(), before + 1);
+  });
+
   test('take events that are signed, and say what came of them', async () => {
     const { order } = await ordered();
     const created = Math.floor(shop.time.nowMs / 1_000);

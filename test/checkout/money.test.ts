@@ -235,13 +235,15 @@ describe('the rate', () => {
   });
 
   test('may be fixed', async () => {
-    const clock = { wallMs: () => 7, monotonicMs: () => 7 };
+    let nowMs = 7;
+    const clock = { wallMs: () => nowMs, monotonicMs: () => nowMs };
     const kept: unknown[] = [];
     const rates = createRates(
       { kind: 'fixed', cents: 6_000_000 },
       { clock, get: () => Promise.reject(new Error()), keep: (rate) => kept.push(rate) },
     );
-    assert.deepEqual(await rates.current(), { cents: 6_000_000n, source: 'fixed', atMs: 7 });
+    nowMs = 9_000_000;
+    assert.deepEqual(await rates.current(), { cents: 6_000_000n, source: 'fixed', atMs: 7, stays: true });
     assert.deepEqual(kept, [{ cents: 6_000_000n, atMs: 7, stays: true }]);
   });
 });

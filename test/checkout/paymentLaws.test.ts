@@ -240,6 +240,39 @@ describe('the on-chain rail', () => {
     assert.deepEqual(more, ['made', 'rail busy']);
   });
 
+  test('an address has no more unpaid orders than it may, and takes no room from another', async () => {
+    const rail = await Rail.open();
+    const bitcoin = rail.process({ unpaidOrdersPerAddress: 2 });
+    const [one, other] = [Buffer.alloc(16, 1), Buffer.alloc(16, 2)];
+    const by = (orderedBy?: Buffer): Promise<BitcoinMade> =>
+      bitcoin.create({ ...pricedWish, ...(orderedBy === undefined ? {} : { orderedBy }) });
+    const first = orderOf(await by(one));
+    rail.shop.time.nowMs += 60_000;
+    const together = await Promise.all([by(one), by(one), by(other), by(), by(), by()]);
+    assert.deepEqual(
+      together.map(({ kind }) => kind),
+      ['made', 'address busy', 'made', 'made', 'made', 'made'],
+    );
+    assert.deepEqual(together[1], { kind: 'address busy', unpaid: 2, untilMs: first.expiresAtMs });
+    // Another process, and the store once more.
+    const again = rail.process({ unpaidOrdersPerAddress: 2 });
+    assert.equal((await again.create({ ...pricedWish, orderedBy: one })).kind, 'address busy');
+    // One that is paid, in part at first, makes room when all of it came; nothing tells its address then.
+    rail.chain.pay(first.place, 1n);
+    await bitcoin.reconcile();
+    assert.equal((await by(one)).kind, 'address busy');
+    assert.deepEqual((await rail.shop.stored(first.id)).orderedBy, one);
+    rail.chain.pay(first.place, price);
+    await bitcoin.reconcile();
+    assert.equal((await rail.shop.stored(first.id)).orderedBy, null);
+    assert.deepEqual([(await by(one)).kind, (await by(one)).kind], ['made', 'address busy']);
+    // So does one that ends.
+    rail.shop.time.nowMs += 3_600_001;
+    await bitcoin.reconcile();
+    assert.deepEqual([(await by(one)).kind, (await by(one)).kind], ['made', 'made']);
+    assert.equal((await rail.indexes()).length, 9);
+  });
+
   test('a node of another network makes no order', async () => {
     const rail = await Rail.open();
     rail.network = 'testnet';

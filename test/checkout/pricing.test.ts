@@ -48,7 +48,7 @@ test('the price list has every tier with its price and limits, and the rails as 
   const from = parts();
   const { tiers: listed, ...rest } = await list(from);
   assert.deepEqual(rest, {
-    ...{ base_currency: 'BTC', surcharge_bps: 1_000, term_days: 30 },
+    ...{ base_currency: 'BTC', surcharge_bps: 1_000, term_days: 30, fiat_reason: null },
     rails: [ready('btc'), ready('lightning'), card],
   });
   assert.deepEqual(from.asked, [undefined, 'developer', 'growth', 'enterprise']);
@@ -94,7 +94,8 @@ test('without a rate there is no price in dollars, and it is said why', async ()
     [fiat, fiat_reason, valid_until, sat],
     [null, 'The sources differ.', new Date(nowMs + 600_000).toISOString(), 50_000],
   );
-  const { tiers: listed } = await list(from);
+  const { tiers: listed, fiat_reason: why } = await list(from);
+  assert.equal(why, 'The sources differ.');
   assert.deepEqual(
     listed.map(({ fiat: price, btc }) => [price, btc]),
     [
@@ -103,4 +104,10 @@ test('without a rate there is no price in dollars, and it is said why', async ()
       [null, '0.02000000'],
     ],
   );
+});
+
+test('a fixed rate was taken when its use began, and its quote holds ten minutes from now', async () => {
+  const { fiat, valid_until } = await quoted(parts({ ...rate, stays: true }), 'growth');
+  assert.equal(fiat?.rate_at, new Date(nowMs - 1_000).toISOString());
+  assert.equal(valid_until, new Date(nowMs + 600_000).toISOString());
 });

@@ -27,6 +27,13 @@ export class StripeServer {
   hosted = true;
   /** The id of the next session; undefined: a new one. */
   nextId: string | undefined;
+  /** Ways to pay of the account's default configuration, and whether they are switched on. */
+  readonly methods = new Map([
+    ['card', true],
+    ['paypal', false],
+  ]);
+  /** Whether the key may read configurations: a restricted one may not. */
+  configurations = true;
   readonly sessions: MadeSession[] = [];
   /** What sessions made elsewhere sold: ids of prices, each with a quantity. */
   readonly sold = new Map<string, readonly (readonly [string, number])[]>();
@@ -69,6 +76,7 @@ export class StripeServer {
     const { pathname } = new URL(url, 'http://localhost');
     const [, session] = /^\/v1\/checkout\/sessions\/(\w+)\/line_items$/.exec(pathname) ?? [];
     if (session !== undefined) return this.lineItems(session);
+    if (pathname === '/v1/payment_method_configurations') return this.configured(pathname);
     if (pathname !== '/v1/checkout/sessions') return missing(pathname);
     return method === 'POST' ? this.create(body, String(headers['idempotency-key'])) : list([], pathname);
   }
@@ -83,6 +91,27 @@ export class StripeServer {
     const json = { id, object: 'checkout.session', url: address };
     this.byIdempotencyKey.set(idempotencyKey, json);
     return { status: 200, json };
+  }
+
+  private configured(pathname: string): Told {
+    if (!this.configurations) {
+      const message = 'The provided key does not have the required permissions for this endpoint.';
+      return { status: 403, json: { error: { type: 'invalid_request_error', message } } };
+    }
+    const of = (isOn: boolean): object => ({
+      available: isOn,
+      display_preference: { overridable: null, preference: 'none', value: isOn ? 'on' : 'off' },
+    });
+    const object = 'payment_method_configuration';
+    const any = { object, active: true, application: null, livemode: false, parent: null };
+    const methods = [...this.methods].map(([name, isOn]) => [name, of(isOn)] as const);
+    return list(
+      [
+        { ...any, id: 'pmc_2', name: 'Another', is_default: false, sepa_debit: of(true) },
+        { ...any, id: 'pmc_1', name: 'Default', is_default: true, ...Object.fromEntries(methods) },
+      ],
+      pathname,
+    );
   }
 
   private lineItems(session: string): Told {

@@ -33,6 +33,7 @@ const hostile: OrderRecord = {
   status: 'open',
   late: false,
   createdHeight: null,
+  orderedBy: null,
   outputs: [],
   earlier: [],
   paid: 0,

@@ -9,7 +9,7 @@ import type { PrivacyResponse, ReadyResponse, VersionResponse } from '../../src/
 import type { LimitsResponse } from '../../src/contract/limits.js';
 import { type RouteId, routes } from '../../src/contract/routes.js';
 import { banner, health } from '../../src/info/banner.js';
-import { limits, rateLimits } from '../../src/info/limits.js';
+import { limits, rateLimits, waitingLimits } from '../../src/info/limits.js';
 import { describedGateway, openapi } from '../../src/info/openapi.js';
 import { privacy } from '../../src/info/privacy.js';
 import {
@@ -127,6 +127,20 @@ test('limits follow the route table and the types', async () => {
   assert.deepEqual(body.rates, rates);
   assert.equal(body.access.mode, 'metered');
   assert.deepEqual([body.json_nesting, body.validation_errors, body.validation_input_bytes], [128, 100, 256]);
+});
+
+test('limits have what may wait, and for how long, as it is set', () => {
+  const set = { maxUnpaidOrders: 0, unpaidOrdersPerAddress: 10, embedQueue: 5, embedDeadlineMs: 700 };
+  assert.deepEqual(
+    waitingLimits(set).map(({ name, limit }) => [name, limit]),
+    [
+      ['unpaid_orders', 0],
+      ['unpaid_orders_per_address', 10],
+      ['embed_queue', 5],
+      ['embed_deadline', 700],
+      ['preview_life', 1_800],
+    ],
+  );
 });
 
 test('openapi.json is the document', async () => {

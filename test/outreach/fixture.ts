@@ -77,6 +77,7 @@ export function request<Input>(
     mayAct: true,
     head: false,
     peer: () => new Uint8Array(),
+    caller: () => new Uint8Array(),
     aborted: () => false,
     signal: () => new AbortController().signal,
     ...given,

@@ -226,6 +226,53 @@ describe('the shop', () => {
     assert.doesNotMatch(html, /<footer/);
   });
 
+  test('offers by tier only what can be bought', async () => {
+    const lightning = (tier: string | undefined) =>
+      tier === 'developer' || tier === undefined
+        ? ({ ready: true } as const)
+        : ({ ready: false, reason: `The node cannot receive <${tier}>.` } as const);
+    const pages = (btc: 'ready' | 'not ready') =>
+      buyPages(
+        {
+          pricing: pricing({
+            ...{ tiers, rates, clock: time.clock },
+            rails: { btc: btc === 'ready' ? rails.btc : notReady, lightning, card: notReady },
+          }),
+          ...{ createBitcoinOrder: nobody, bitcoinOrder: nobody },
+          ...{ createLightningOrder: nobody, lightningOrder: nobody, createCardOrder: nobody },
+        },
+        (_, session) => pickups(session),
+      );
+    const inputs = (html: string, name: string): string[] =>
+      [...html.matchAll(/<input type="radio"[^>]*>/g)]
+        .map(([each]) => each.replaceAll('\n', ' '))
+        .filter((each) => each.includes(`name="${name}"`));
+    const both = await shop(pages('ready'));
+    const offered = inputs(both, 'rail').map((each) => each.replace('<input type="radio" name="rail" ', ''));
+    assert.deepEqual(offered, [
+      ...['value="btc" required data-tiers="developer growth enterprise" checked>'],
+      ...[
+        'value="lightning" required data-tiers="developer">',
+        'value="card" required data-tiers="" disabled>',
+      ],
+    ]);
+    assert.match(both, /Not for Growth now: The node cannot receive &lt;growth&gt;\./);
+    assert.doesNotMatch(both, /Not for Developer/);
+    const one = await shop(pages('not ready'));
+    assert.deepEqual(
+      inputs(one, 'tier').map((each) => [
+        /value="(\w+)"/.exec(each)?.[1],
+        / (checked|disabled)>/.exec(each)?.[1],
+      ]),
+      [
+        ['developer', 'checked'],
+        ['growth', 'disabled'],
+        ['enterprise', 'disabled'],
+      ],
+    );
+    assert.match(one, /No way to pay is ready for it now\./);
+  });
+
   test('an email that is none is refused by the page, and nothing is ordered', async () => {
     for (const email of ['nobody', 'a b@example.com', '@']) {
       const body = Buffer.from(`tier=developer&rail=btc&email=${encodeURIComponent(email)}`);
@@ -246,6 +293,29 @@ describe('the shop', () => {
     const revealed = await shown(id, claim, 'POST');
     const key = keyOf(revealed);
     assert.ok(key !== undefined && revealed.includes(`-H 'X-API-Key: ${key}'`));
+    const { key_expires_at: ends } = await polled(id, claim);
+    assert.ok(ends !== null && revealed.includes(`It works until <time datetime="${ends}">`));
+    assert.equal(Date.parse(ends) > time.nowMs + 29 * 86_400_000, true);
+  });
+
+  test('the page of a card payment names the order and the payment, once there is an order', async () => {
+    const noKey = { api_key: null, key_detail: null, key_expires_at: null } as const;
+    const session = { session_id: 'cs_test_<1>', tier: 'growth' } as const;
+    const page = async (): Promise<string> =>
+      textOf(await handlers.cardSuccess(request({ input: undefined, query: { session_id: 'cs_test_1' } })));
+    pickups = () => {
+      const pickup = { ...session, ...noKey, order_id: null, status: 'pending', key_status: 'none' } as const;
+      return Promise.resolve({ pickup, revealedAtMs: null });
+    };
+    assert.doesNotMatch(await page(), /Order <span/);
+    pickups = () => {
+      const of = { ...session, ...noKey, order_id: 'hq5vbd2gkzx3yodu7rnwtc4maq' } as const;
+      const pickup = { ...of, status: 'paid', key_status: 'already_revealed' } as const;
+      return Promise.resolve({ pickup, revealedAtMs: 0 });
+    };
+    const html = await page();
+    assert.match(html, /Order <span class="mono">hq5vbd2gkzx3yodu7rnwtc4maq<\/span>, payment/);
+    assert.ok(html.replaceAll('<wbr>', '').includes('<span class="mono">cs_test_&lt;1&gt;</span>'));
   });
 });
 
@@ -360,7 +430,9 @@ describe('in a browser', { skip: skipBrowser }, () => {
 
   test('a key that came over a slow line stays on the page of a card payment', async () => {
     let asked = 0;
-    const order = { order_id: null, session_id: 'cs_test_1', key_detail: null } as const;
+    const order = {
+      ...{ order_id: null, session_id: 'cs_test_1', key_detail: null, key_expires_at: null },
+    } as const;
     const pickup = { ...order, status: 'paid', tier: 'growth' } as const;
     pickups = () => {
       asked += 1;

@@ -55,6 +55,7 @@ export function requestWith(body: Uint8Array, key = '', signal = new AbortContro
     retain: () => body.slice(),
     input: undefined,
     peer: () => new Uint8Array(),
+    caller: () => new Uint8Array(),
     aborted: () => signal.aborted,
     signal: () => signal,
     mayAct: true,

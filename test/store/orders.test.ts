@@ -4,6 +4,8 @@ import { describe, test } from 'node:test';
 import {
   changeOrder,
   countUnpaid,
+  decodeOrder,
+  encodeOrder,
   findOrder,
   findOrderAt,
   insertOrder,
@@ -24,7 +26,7 @@ function order(id: string, given: Partial<OrderRecord> = {}): OrderRecord {
     ...{ confirmationsRequired: 2, status: 'pending', late: false, paid: 0, refunded: 0 },
     ...{ createdHeight: null, outputs: [], earlier: [] },
     ...{ key: 'none', keyId: null, keyGeneration: 0, seed: Buffer.alloc(32, 1), revealedAtMs: null },
-    ...{ secretId: 'secret', claimHash: Buffer.alloc(32, 2), claimed: false, open: true },
+    ...{ secretId: 'secret', claimHash: Buffer.alloc(32, 2), claimed: false, open: true, orderedBy: null },
     ...given,
   };
 }
@@ -44,6 +46,21 @@ const unpaid = async (rail: OrderRecord['rail'], most = 99): Promise<number> =>
 async function open(rail: OrderRecord['rail']): Promise<string[]> {
   return (await collect(openOrders(store, rail))).map(({ id }) => id);
 }
+
+test('orders of every format are read, and written by the first that holds them', () => {
+  const orderedBy = Buffer.alloc(16, 7);
+  const plain = order('plain');
+  const all = [
+    plain,
+    { ...plain, createdHeight: 9 },
+    { ...plain, earlier: ['a:0'] },
+    { ...plain, orderedBy },
+  ];
+  for (const each of all) assert.deepEqual(decodeOrder(encodeOrder(each)), each);
+  const same = (left: OrderRecord, right: OrderRecord): boolean =>
+    Buffer.compare(encodeOrder(left), encodeOrder(right)) === 0;
+  assert.ok(same({ ...plain, orderedBy: null }, plain), 'one whose address was forgotten is as one before');
+});
 
 describe('orders', () => {
   test('that are paid in part are not paid for, and count until they are, or end', async () => {

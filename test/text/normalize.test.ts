@@ -23,6 +23,7 @@ function requestOf(body: Uint8Array): RouteRequest {
   return {
     ...{ id: 'test', path: {}, query: {}, body, input: undefined, keyed: false, mayAct: true, head: false },
     peer: () => new Uint8Array(4),
+    caller: () => new Uint8Array(4),
     header: () => '',
     retain: () => body.slice(),
     aborted: () => false,

@@ -1,0 +1,19 @@
+/** Offers only the ways to pay that take the chosen tier. */
+const rails = [...document.querySelectorAll('input[name="rail"]')];
+
+function offer() {
+  const tier = document.querySelector('input[name="tier"]:checked')?.value;
+  for (const rail of rails) rail.disabled = !rail.dataset.tiers.split(' ').includes(tier);
+  const chosen = rails.find(({ checked }) => checked);
+  if (chosen === undefined || chosen.disabled) {
+    const first = rails.find(({ disabled }) => !disabled);
+    if (first !== undefined) first.checked = true;
+  }
+}
+
+addEventListener('change', ({ target }) => {
+  if (target.name === 'tier') offer();
+});
+// A browser that goes back to the page restores the choice of before.
+addEventListener('pageshow', offer);
+offer();
