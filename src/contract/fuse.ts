@@ -5,7 +5,7 @@ import { keyHeadersType } from './key.js';
 import { keyedProblems, mebibyte, type ResourceRoutes } from './route.js';
 import { post } from './schema/route.js';
 import type { Integer } from './schema/tags.js';
-import { type ValidationError, valueError } from './schema/validation.js';
+import { MAX_ERRORS, type ValidationError, valueError } from './schema/validation.js';
 import { bodyType, wireTypes } from './schema/wireType.js';
 
 /** Ways to fuse. */
@@ -13,6 +13,12 @@ export const fuseMethods = ['maxnorm', 'rrf'] as const;
 
 /** Ways to cut text into terms. */
 export const tokenizers = ['ws', 'ngram'] as const;
+
+/** Ways to treat a doc without a dense score. */
+export const missingDense = ['embed', 'zero', 'min', 'error'] as const;
+
+/** Meanings of a dense score. */
+export const denseKinds = ['similarity', 'distance'] as const;
 
 /** One candidate. */
 export interface FuseDoc {
@@ -80,6 +86,30 @@ export interface FuseRequest {
    * yiddish), or settings one by one. With `explain`, results list the terms that matched.
    */
   analyzer?: string | FuseAnalyzer;
+  /** Statistics for BM25; absent: those of the request's docs. */
+  corpus?: FuseCorpus;
+  /**
+   * A doc without `dense_score`: `embed` has the model compute those of all docs, `zero` gives it 0, `min`
+   * the least that was sent (0 where none was), `error` refuses the request.
+   */
+  on_missing_dense?: (typeof missingDense)[number];
+  /**
+   * Meaning of `dense_score`: a `similarity`, or a `distance` of 0 or more, which counts as
+   * 1 / (1 + distance).
+   */
+  dense_kind?: (typeof denseKinds)[number];
+  /** Results with a lower fused score are left out. */
+  min_score?: number;
+}
+
+/** Statistics of the collection that the docs come from. */
+export interface FuseCorpus {
+  /** Number of its docs. */
+  docs: number & Integer & tags.Minimum<1> & tags.Maximum<1e15>;
+  /** Their mean length in tokens. */
+  average_length: number & tags.Minimum<0.01>;
+  /** Number of docs that hold a term, by terms as the analyzer makes them; 0 for one that is not listed. */
+  df: { [term: string]: number & Integer & tags.Minimum<0> };
 }
 
 /** Defaults of absent fields. */
@@ -91,6 +121,8 @@ export const fuseDefaults = {
   b: 0.75,
   return_text: true,
   explain: false,
+  on_missing_dense: 'embed',
+  dense_kind: 'similarity',
 } as const satisfies Partial<FuseRequest>;
 
 /** A term of the query that a text has. */
@@ -101,7 +133,7 @@ export interface FuseTerm {
   matched: string[];
   /** How often the text has it. */
   tf: number & Integer & tags.Minimum<1>;
-  /** Number of docs have it. */
+  /** Number of docs that have it, of the request or of the `corpus`. */
   df: number & Integer & tags.Minimum<0>;
   /** How rare it is: ln(1 + (N − df + 0.5) / (df + 0.5)). */
   idf: number;
@@ -123,7 +155,7 @@ export interface FuseExplanation {
   bm25_rank: number & Integer & tags.Minimum<1>;
   /** Rank by dense score alone, from 1. */
   dense_rank: number & Integer & tags.Minimum<1>;
-  /** The query's terms that the text has; present when the request named an `analyzer`. */
+  /** The query's terms that the text has; present when the request named an `analyzer` or a `corpus`. */
   terms?: FuseTerm[];
 }
 
@@ -135,7 +167,7 @@ export interface RankedDoc {
   text: string;
   /** The dense score that was fused. */
   dense_score: number;
-  /** BM25 score of the text over the request's docs. */
+  /** BM25 score of the text. */
   bm25_score: number;
   /** The score that orders the results. */
   fused_score: number;
@@ -148,7 +180,7 @@ export interface RankedDoc {
 /** Something about the input that makes the ranking weaker than it looks. */
 export interface FuseWarning {
   /** The situation, one of a closed list. */
-  code: 'lexical_leg_empty' | 'dense_leg_flat' | 'truncated_input';
+  code: 'lexical_leg_empty' | 'dense_leg_flat' | 'dense_scores_replaced' | 'truncated_input';
   /** Its meaning here, and what to try. */
   message: string;
 }
@@ -169,9 +201,56 @@ export interface FuseResponse {
   warnings?: FuseWarning[];
 }
 
+/** Characters of a term that an error's place repeats. */
+const termCharacters = 256;
+
+function shownTerm(term: string): string {
+  const characters = Array.from(term.slice(0, 2 * termCharacters + 2));
+  return characters.length > termCharacters ? `${characters.slice(0, termCharacters).join('')}…` : term;
+}
+
+/** Terms that more docs hold than there are. */
+function corpusFaults({ corpus }: FuseRequest): ValidationError[] {
+  if (corpus === undefined) return [];
+  const wrong = Object.entries(corpus.df).filter(([, count]) => count > corpus.docs);
+  return wrong
+    .slice(0, MAX_ERRORS)
+    .map(([term, count]) =>
+      valueError(
+        ['body', 'corpus', 'df', shownTerm(term)],
+        `a term is in at most ${corpus.docs} docs`,
+        count,
+      ),
+    );
+}
+
+/** A doc without a dense score, where each needs one. */
+export function scoreMissing(at: number): ValidationError {
+  const sentence = 'on_missing_dense is error: every doc needs a dense_score';
+  return valueError(['body', 'docs', at, 'dense_score'], sentence, null);
+}
+
+/** A dense score that is no distance. */
+export function distanceNegative(at: number, score: number): ValidationError {
+  const sentence = 'a distance is 0 or more; send inner products as similarities';
+  return valueError(['body', 'docs', at, 'dense_score'], sentence, score);
+}
+
+/** Dense scores that are no distances, or that are missing where they must not be. */
+function denseFaults(request: FuseRequest): ValidationError[] {
+  const { docs, dense_kind: kind, on_missing_dense: missing } = request;
+  const errors: ValidationError[] = [];
+  for (const [at, { dense_score: score = null }] of docs.entries()) {
+    if (errors.length === MAX_ERRORS) break;
+    if (score === null && missing === 'error') errors.push(scoreMissing(at));
+    else if (score !== null && score < 0 && kind === 'distance') errors.push(distanceNegative(at, score));
+  }
+  return errors;
+}
+
 function fuseRules(request: FuseRequest): ValidationError[] {
   const { weights, entity_map: entityMap, analyzer, tokenizer } = request;
-  const errors = analyzerFaults(analyzer, tokenizer);
+  const errors = [...analyzerFaults(analyzer, tokenizer), ...corpusFaults(request), ...denseFaults(request)];
   if (entityMap != null && Object.hasOwn(entityMap, '')) {
     errors.push(valueError(['body', 'entity_map'], 'an empty key matches nothing', entityMap));
   }
@@ -185,13 +264,18 @@ const [requestType, fuseResponseType] = wireTypes(typia.json.schemas<[FuseReques
   method: fuseMethods,
   tokenizer: tokenizers,
   stemmer: stemmers,
+  on_missing_dense: missingDense,
+  dense_kind: denseKinds,
 });
 
 /** The body of POST /v1/fuse. */
 export const fuseRequestType = bodyType(requestType, typia.createIs<FuseRequest>(), {
   rules: fuseRules,
   defaults: fuseDefaults,
-  extensions: ['weights', 'rrf_k', 'k1', 'b', 'return_text', 'explain', 'analyzer'],
+  extensions: [
+    ...(['weights', 'rrf_k', 'k1', 'b', 'return_text', 'explain', 'analyzer', 'corpus'] as const),
+    ...(['on_missing_dense', 'dense_kind', 'min_score'] as const),
+  ],
 });
 
 const fuseRequest: FuseRequest = {
@@ -261,8 +345,8 @@ export const fuseRoutes = {
     description:
       'Scores the candidates with BM25 against the query, normalises that list and the list of dense ' +
       'scores, and orders the candidates by their weighted sum. Statistics come from the docs of the ' +
-      'request alone. Where a doc has no `dense_score`, an embedding model computes those of all docs: ' +
-      'of 1,000 at most, or of 50 where callers without a key are limited.',
+      'request, unless it brings those of a `corpus`. Where a doc has no `dense_score`, an embedding model ' +
+      'computes those of all docs: of 1,000 at most, or of 50 where callers without a key are limited.',
     body: { kind: 'raw', schema: fuseRequestType, other: 'none', limit: rankingBodyBytes },
     answers: { 200: { schema: fuseResponseType, description: 'The re-ranked candidates.' } },
     unprocessable: true,

@@ -513,7 +513,7 @@ export interface ListFacts {
   /** Its items. */
   length: number
   /** Its items' members. */
-  members: Array<MemberCount>
+  members: Array<MemberFacts>
 }
 
 /**
@@ -531,12 +531,18 @@ export interface Lookups {
   misses: number
 }
 
-/** Number of a list's items in which a member has a value that is not null. */
-export interface MemberCount {
+/** Facts of a member of a list's items. One with the value null is not there. */
+export interface MemberFacts {
   /** The member. */
   name: string
   /** Items that have it. */
   items: number
+  /** Index of the first item without it. */
+  firstWithout?: number
+  /** Of a number: the least one. */
+  least?: number
+  /** Index of the first item that has the least. */
+  leastAt?: number
 }
 
 /** A fragment's place and how near it is. */

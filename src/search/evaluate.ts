@@ -38,7 +38,7 @@ export interface EvaluationParts {
 export interface QueryRankings {
   /** Over the whole collection. */
   readonly whole: Rankings;
-  /** Over its candidates: the best of the whole collection by BM25. */
+  /** Over its candidates: the best of the whole collection by BM25 of plain words. */
   readonly request: Rankings;
 }
 
@@ -49,11 +49,15 @@ const facts = new Float64Array(2);
 type Asked = Pick<EvaluationParts, 'fuser' | 'FuseOutcome' | 'bring'>;
 
 /** Answers a request that waits. @throws Error where a model brings no vectors */
-async function brought({ bring }: Asked, pending: PendingFuse): Promise<void> {
+async function brought(parts: Asked, pending: PendingFuse): Promise<void> {
   try {
-    await bring(pending);
-    if (pending.room > out.length) out = Buffer.alloc(pending.room);
-    pending.answer(out, facts);
+    await parts.bring(pending);
+    let outcome;
+    do {
+      // More of it may be needed once the results are known.
+      if (pending.room > out.length) out = Buffer.alloc(pending.room);
+      outcome = pending.answer(out, facts);
+    } while (outcome === parts.FuseOutcome.NeedsRoom);
   } finally {
     pending.release();
   }
@@ -113,12 +117,11 @@ export async function rankQuery(
   query: string,
   docs: readonly CollectionText[],
 ): Promise<QueryRankings> {
-  const whole = await rank(
-    parts,
-    query,
-    docs,
-    docs.map((_, place) => place),
-  );
-  const best = whole.bm25.slice(0, parts.candidates);
+  const all = docs.map((_, place) => place);
+  const whole = await rank(parts, query, docs, all);
+  // The same candidates for every analyzer, so that their figures compare.
+  const plain = parts.analyzer === 'plain';
+  const engine = plain ? whole : await rank({ ...parts, analyzer: 'plain' }, query, docs, all);
+  const best = engine.bm25.slice(0, parts.candidates);
   return { whole, request: await rank(parts, query, docs, best) };
 }

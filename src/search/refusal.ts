@@ -8,7 +8,14 @@ import {
   type FindFaults,
 } from '../contract/schema/bytes.js';
 import type { Answer } from '../contract/exchange.js';
-import { fuseRequestType, type FuseDoc, type FuseRequest } from '../contract/fuse.js';
+import {
+  distanceNegative,
+  fuseDefaults,
+  fuseRequestType,
+  scoreMissing,
+  type FuseDoc,
+  type FuseRequest,
+} from '../contract/fuse.js';
 import type { Checked, ServerFaults } from '../contract/schema/validate.js';
 import { tooManyItems, valueError, type ValidationError } from '../contract/schema/validation.js';
 import type { ModelChoice } from './embedMode.js';
@@ -47,11 +54,24 @@ function tooManyDocs(docs: readonly FuseDoc[], count: number, most: number): Val
   return { ...error, ctx: { ...error.ctx, hint } };
 }
 
-/** A request's docs: how many, and whether a model scores them. */
-function docsOf({ value, lists }: Brief<FuseRequest>): { count: number; needScores: boolean } {
-  const { length = value.docs.length, members = [] } = lists.find(({ name }) => name === 'docs') ?? {};
-  const scored = members.find(({ name }) => name === 'dense_score')?.items ?? 0;
-  return { count: length, needScores: scored < length };
+/** A request's docs: their number, facts of their dense scores, and true if a model makes these. */
+function docsOf({ value, lists }: Brief<FuseRequest>) {
+  const { length: count = value.docs.length, members = [] } = lists.find(({ name }) => name === 'docs') ?? {};
+  const scores = members.find(({ name }) => name === 'dense_score');
+  const { on_missing_dense: missing = fuseDefaults.on_missing_dense } = value;
+  return { count, scores, needScores: missing === 'embed' && (scores?.items ?? 0) < count };
+}
+
+/** The first faults of dense scores among the docs that a brief reading has cut. */
+function cutFaults(brief: Brief<FuseRequest>): ValidationError[] {
+  const { docs, on_missing_dense: missing, dense_kind: kind } = brief.value;
+  const { firstWithout = -1, least = 0, leastAt = -1 } = docsOf(brief).scores ?? {};
+  const errors: ValidationError[] = [];
+  if (missing === 'error' && firstWithout >= docs.length) errors.push(scoreMissing(firstWithout));
+  if (kind === 'distance' && least < 0 && leastAt >= docs.length) {
+    errors.push(distanceNegative(leastAt, least));
+  }
+  return errors;
 }
 
 /** Errors of a request in embed mode. */
@@ -74,7 +94,10 @@ export function unusableEntities(sentence: string): Answer {
 }
 
 function faultsOf(request: RefusedRequest): FindFaults<FuseRequest> {
-  return (brief) => embedFaults(brief, request);
+  return (brief) => {
+    const { limits, values } = embedFaults(brief, request);
+    return { limits, values: [...values, ...cutFaults(brief)] };
+  };
 }
 
 /** The answer to what was read of a request. */

@@ -38,7 +38,7 @@ function number(integer: boolean, min: number, max: number): Sides {
   const fits = (value: number) => value >= min && value <= max && (!integer || Number.isInteger(value));
   const wrong = values.filter((value) => !fits(value));
   const fitting = fc.constantFrom(...values.filter(fits));
-  const inside = fc.integer({ min: Math.max(min, -1e6), max: Math.min(max, 1e6) });
+  const inside = fc.integer({ min: Math.ceil(Math.max(min, -1e6)), max: Math.floor(Math.min(max, 1e6)) });
   const both = fc.oneof(fitting, inside);
   return wrong.length === 0 ? { fitting: both } : { fitting: both, breaking: fc.constantFrom(...wrong) };
 }
@@ -54,7 +54,9 @@ function list(items: Shape, min: number, max: number): Sides {
 }
 
 function object(shape: Extract<Shape, { kind: 'object' }>): Sides {
-  const fields = Object.fromEntries(shape.fields.map((field) => [field.name, nearly(field.shape)]));
+  // Of many fields each is wrong less often, so that all are right as often as of few.
+  const weight = Math.max(30, 8 * shape.fields.length);
+  const fields = Object.fromEntries(shape.fields.map((field) => [field.name, nearly(field.shape, weight)]));
   const requiredKeys = shape.fields.filter((field) => field.required).map(({ name }) => name);
   const fitting = fc.record(fields, { requiredKeys });
   const extra = fc
@@ -77,7 +79,7 @@ function sides(shape: Shape): Sides {
     case 'literal':
       return { fitting: fc.constantFrom(...shape.values) };
     case 'union':
-      return { fitting: fc.oneof(...shape.shapes.map(nearly)) };
+      return { fitting: fc.oneof(...shape.shapes.map((one) => nearly(one))) };
     case 'list':
       return list(shape.items, shape.min, shape.max);
     case 'map':
@@ -87,11 +89,14 @@ function sides(shape: Shape): Sides {
   }
 }
 
-/** Values near a shape: mostly fitting, so that a good part of the requests made of them is valid. */
-export function nearly(shape: Shape): fc.Arbitrary<unknown> {
+/**
+ * Values near a shape: mostly fitting, so that a good part of the requests made of them is valid.
+ * `weight`: that of fitting values.
+ */
+export function nearly(shape: Shape, weight = 30): fc.Arbitrary<unknown> {
   const { fitting, breaking } = sides(shape);
   const weighted = [
-    { weight: 30, arbitrary: fitting },
+    { weight, arbitrary: fitting },
     { weight: 1, arbitrary: junk },
   ];
   if (breaking !== undefined) weighted.push({ weight: shape.kind === 'object' ? 3 : 1, arbitrary: breaking });

@@ -198,10 +198,51 @@ test('a brief reading cuts what is long, and counts what it cuts', () => {
       members: [
         { name: 'id', items: 500 },
         { name: 'text', items: 500 },
-        { name: 'dense_score', items: 1 },
+        { name: 'dense_score', items: 1, firstWithout: 0, least: 1, leastAt: 3 },
       ],
     },
   ]);
+});
+
+test('a brief reading has the facts of members, and the greatest numbers of a map', () => {
+  const docs = Array.from({ length: 400 }, (_, at) => ({
+    ...{ id: 'a', text: '' },
+    ...(at === 200 || at === 300 ? {} : { dense_score: at > 310 ? null : 400 - at }),
+  }));
+  const names = Array.from({ length: 600 }, (_, at) => (at % 5 === 0 ? String(at) : `k${at}`));
+  const df = Object.fromEntries(names.map((name, at) => [name, (at * 7) % 600]));
+  const request = { query: 'q', docs, corpus: { docs: 9_000, average_length: 2, df } };
+  const brief = briefBytes(fuseRequestType, Buffer.from(JSON.stringify(request)), native);
+  assert.ok(brief.ok);
+  const { value, lists } = brief.value;
+  const greatest = Object.entries(df).filter(([, count]) => count >= 600 - 130);
+  assert.deepEqual(Object.entries(value.corpus?.df ?? {}), greatest);
+  assert.deepEqual(lists[0]?.members[2], {
+    ...{ name: 'dense_score', items: 309 },
+    ...{ firstWithout: 200, least: 90, leastAt: 310 },
+  });
+});
+
+test('values of a map of numbers, repeated and in any number', () => {
+  const corpus = (...members: string[]) =>
+    '{"query":"","docs":[{"id":"","text":""}],' +
+    `"corpus":{"docs":5,"average_length":1,"df":{${members.join(',')}}}}`;
+  const many = (value: string) =>
+    Array.from({ length: 400 }, (_, at) => `"${at % 2 ? 'k' : ''}${at}":${value}`);
+  for (const members of [
+    [],
+    many('5'),
+    many('0.5'),
+    many('"1"'),
+    many('-1'),
+    [...many('null'), ...many('3').slice(7)],
+    [...many('3'), '"":9', '"7":4e0'],
+    ['"a":1', '"\\u0061":-3', '"b":1e2', '"b":2'],
+    [...many('1'), '"7":900', '"7":4', '"z":7'],
+    [`"${'x'.repeat(400)}":2`, ...many('1'), `"${'x'.repeat(401)}":9`, `"${'x'.repeat(402)}":3`],
+  ]) {
+    assertAlike(fuseRequestType, corpus(...members));
+  }
 });
 
 test('an empty name is seen behind any number of others', () => {

@@ -105,6 +105,16 @@ test('FuseRequest says types, defaults, allowed values and extensions as the con
       anyOf: [{ type: 'string' }, { $ref: '#/components/schemas/FuseAnalyzer' }],
       ...extension,
     },
+    corpus: { $ref: '#/components/schemas/FuseCorpus', ...extension },
+    on_missing_dense: {
+      ...{ type: 'string', enum: ['embed', 'zero', 'min', 'error'], default: 'embed' },
+      ...extension,
+    },
+    dense_kind: {
+      ...{ type: 'string', enum: ['similarity', 'distance'], default: 'similarity' },
+      ...extension,
+    },
+    min_score: { type: 'number', ...extension },
   });
 });
 

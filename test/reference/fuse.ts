@@ -25,6 +25,14 @@ export interface ReferenceRequest {
   readonly return_text?: boolean | undefined;
   readonly explain?: boolean | undefined;
   readonly analyzer?: string | ReferenceAnalyzer | undefined;
+  readonly corpus?: ReferenceCorpus | undefined;
+}
+
+/** Statistics of a collection. */
+export interface ReferenceCorpus {
+  readonly docs: number;
+  readonly average_length: number;
+  readonly df: Readonly<Record<string, number>>;
 }
 
 export interface ReferenceDoc {
@@ -62,7 +70,7 @@ export interface ReferenceResult extends ReferenceDoc {
 }
 
 export interface ReferenceWarning {
-  readonly code: 'lexical_leg_empty' | 'dense_leg_flat' | 'truncated_input';
+  readonly code: 'lexical_leg_empty' | 'dense_leg_flat' | 'dense_scores_replaced' | 'truncated_input';
   readonly message: string;
 }
 
@@ -71,6 +79,8 @@ export interface ReferenceModel {
   readonly model: string;
   /** Whether it read only the beginning of the query or of a text. */
   readonly truncated: boolean;
+  /** Whether some docs had come with a score. */
+  readonly replaced: boolean;
 }
 
 export interface ReferenceResponse {
@@ -108,12 +118,27 @@ function occurrences(term: string, tokens: readonly string[]): number {
   return tokens.filter((token) => token === term).length;
 }
 
-/** What each of the query's terms brings to every document, over these documents alone. */
-function termParts(query: readonly string[], docs: readonly string[][], k1: number, b: number) {
-  const averageLength = docs.reduce((sum, tokens) => sum + tokens.length, 0) / docs.length;
+/** The statistics of these documents alone. */
+function ownStatistics(terms: readonly string[], docs: readonly string[][]): ReferenceCorpus {
+  const holding = (term: string): number => docs.filter((tokens) => tokens.includes(term)).length;
+  return {
+    docs: docs.length,
+    average_length: docs.reduce((sum, tokens) => sum + tokens.length, 0) / docs.length,
+    df: Object.fromEntries(terms.map((term) => [term, holding(term)])),
+  };
+}
+
+/** What each of the query's terms brings to every document. */
+function termParts(
+  query: readonly string[],
+  docs: readonly string[][],
+  { k1, b, corpus }: { k1: number; b: number; corpus?: ReferenceCorpus | undefined },
+) {
+  const statistics = corpus ?? ownStatistics(query, docs);
+  const averageLength = statistics.average_length;
   const terms = Array.from(new Set(query), (term) => {
-    const df = docs.filter((tokens) => tokens.includes(term)).length;
-    const idf = logarithm(1 + (docs.length - df + 0.5) / (df + 0.5));
+    const df = Object.hasOwn(statistics.df, term) ? (statistics.df[term] ?? 0) : 0;
+    const idf = logarithm(1 + (statistics.docs - df + 0.5) / (df + 0.5));
     return { term, df, idf, weight: occurrences(term, query) * idf };
   });
   return docs.map((tokens) =>
@@ -127,7 +152,7 @@ function termParts(query: readonly string[], docs: readonly string[][], k1: numb
 
 /** BM25 score of every document against the query, over these documents alone. */
 export function bm25(query: readonly string[], docs: readonly string[][], k1: number, b: number): number[] {
-  return termParts(query, docs, k1, b).map((terms) => terms.reduce((sum, { part }) => sum + part, 0));
+  return termParts(query, docs, { k1, b }).map((terms) => terms.reduce((sum, { part }) => sum + part, 0));
 }
 
 /** An analyzer by its settings. */
@@ -140,11 +165,11 @@ function settingsOf(analyzer: ReferenceRequest['analyzer'] = 'plain'): Reference
 
 /** What the query's terms brought to each document, with the tokens that stand for them. */
 function matchedTerms(request: ReferenceRequest): ReferenceTerm[][] {
-  const { query, docs, tokenizer = 'ws', k1 = 1.5, b = 0.75 } = request;
+  const { query, docs, tokenizer = 'ws', k1 = 1.5, b = 0.75, corpus } = request;
   const analyzer = settingsOf(request.analyzer);
   const texts = docs.map((doc) => tokenize(doc.text, tokenizer));
   const forms = texts.map((tokens) => tokens.map((token) => formOf(analyzer, token)));
-  const terms = termParts(queryTerms(analyzer, tokenize(query, tokenizer)), forms, k1, b);
+  const terms = termParts(queryTerms(analyzer, tokenize(query, tokenizer)), forms, { k1, b, corpus });
   return terms.map((found, at) =>
     found.map(({ term, ...rest }) => {
       const tokens = (texts[at] ?? []).filter((_, place) => forms[at]?.[place] === term);
@@ -218,6 +243,12 @@ function warningsOf(request: ReferenceRequest, computed: ReferenceModel | undefi
     const message = 'All dense scores are equal: they do not change the order.';
     warnings.push({ code: 'dense_leg_flat', message });
   }
+  if (computed?.replaced === true) {
+    const message =
+      'Some docs came with a dense_score and some without: the model computed those of all docs. ' +
+      'Set on_missing_dense to keep those that came.';
+    warnings.push({ code: 'dense_scores_replaced', message });
+  }
   if (computed?.truncated === true) {
     const message =
       'The model read only the beginning of the query or of a text: they are longer than it takes.';
@@ -247,8 +278,8 @@ export function fuse(
   const explained = explanations(request, lexical, dense);
   const fused = explained.map((part) => part.bm25_part + part.dense_part);
   const places = ranks(fused);
-  const terms =
-    request.analyzer === undefined ? [] : matchedTerms(request).map((found) => ({ terms: found }));
+  const named = request.analyzer !== undefined || request.corpus !== undefined;
+  const terms = named ? matchedTerms(request).map((found) => ({ terms: found })) : [];
   const results = docs.map((doc, at) => ({
     id: doc.id,
     text: request.return_text === false ? '' : doc.text,

@@ -70,7 +70,8 @@ async function expectedAnswer(request: Unscored): Promise<unknown> {
   const scores = new Map((body as FuseResponse).results.map((one) => [Number(one.id), one.dense_score]));
   const scored = request.docs.map((doc, at) => ({ ...doc, dense_score: scores.get(at) ?? NaN }));
   const plain = JSON.parse(JSON.stringify({ ...request, docs: scored })) as ReferenceRequest;
-  return fuse(plain, lexicalScores(plain), { model: 'static-256', truncated: false });
+  const replaced = request.docs.some(({ dense_score: score }) => typeof score === 'number');
+  return fuse(plain, lexicalScores(plain), { model: 'static-256', truncated: false, replaced });
 }
 
 const entityMap = fc.option(
@@ -159,9 +160,11 @@ test('the model scores every doc where one lacks its score', async () => {
   const texts = ['red fox', 'blue fish', 'green tree'];
   const bare = texts.map((text, at) => ({ id: String(at), text }));
   const some = bare.map((doc, at) => (at === 1 ? doc : { ...doc, dense_score: 7 }));
+  const { warnings, ...replaced } = (await answer({ query: 'fox', docs: some })).body as FuseResponse;
+  assert.deepEqual(replaced, (await answer({ query: 'fox', docs: bare })).body);
   assert.deepEqual(
-    (await answer({ query: 'fox', docs: some })).body,
-    (await answer({ query: 'fox', docs: bare })).body,
+    warnings?.map(({ code }) => code),
+    ['dense_scores_replaced'],
   );
 });
 

@@ -1,6 +1,6 @@
 /**
- * What POST /v1/fuse offers beyond its contract (analyzers) against the oracle, to the last bit, and the 422s
- * of what is wrong with it.
+ * Extensions of POST /v1/fuse (analyzers, a corpus, missing and turned dense scores, a least score) against
+ * the oracle, to the last bit, and the 422s of requests that get them wrong.
  */
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -203,6 +203,173 @@ test('the native module takes the analyzers that the contract takes, and no othe
   );
   assert.ok(seen[200] > 50 && seen[422] > 50, JSON.stringify(seen));
 });
+
+const term = fc.constantFrom(
+  'fox',
+  'red',
+  'Fox',
+  'a',
+  '日本',
+  '本',
+  'x',
+  '__proto__',
+  'constructor',
+  '',
+  '"',
+);
+const plainText = fc.array(fc.tuple(term, fc.constantFrom(' ', '-', '。')), { maxLength: 12 });
+const phrase = plainText.map((parts) => parts.flat().join(''));
+const dense = fc.oneof(fc.constant(null), fc.constant(0), fc.double({ min: 0, max: 9, noNaN: true }));
+
+/** Statistics of a collection, in which no term is in more docs than there are. */
+const corpus = fc
+  .tuple(fc.integer({ min: 1, max: 2000 }), fc.double({ min: 0.01, max: 50, noNaN: true }))
+  .chain(([count, length]) => {
+    const df = fc.dictionary(term, fc.integer({ min: 0, max: count }), { noNullPrototype: true });
+    return df.map((frequencies) => ({ docs: count, average_length: length, df: frequencies }));
+  });
+
+const statedRequest = fc.record(
+  {
+    query: phrase,
+    docs: fc.array(fc.record({ id: term, text: phrase, dense_score: dense }, { noNullPrototype: true }), {
+      minLength: 1,
+      maxLength: 8,
+    }),
+    on_missing_dense: fc.constantFrom('zero', 'min'),
+    tokenizer: fc.constantFrom('ws', 'ngram'),
+    method: fc.constantFrom('maxnorm', 'rrf'),
+    corpus,
+    dense_kind: fc.constantFrom('similarity', 'distance'),
+    min_score: fc.double({ min: -0.1, max: 1, noNaN: true }),
+    top_k: fc.integer({ min: 1, max: 9 }),
+    explain: fc.boolean(),
+  },
+  { requiredKeys: ['query', 'docs', 'on_missing_dense'], noNullPrototype: true },
+);
+
+type Stated = typeof statedRequest extends fc.Arbitrary<infer Value> ? Value : never;
+
+/** Every doc with the score that is fused for it, by the rules one after the other. */
+function withScores(request: Stated): ReferenceRequest {
+  const turned = request.docs.map(({ dense_score: score }) => {
+    if (score === null) return null;
+    return request.dense_kind === 'distance' ? 1 / (1 + score) : score;
+  });
+  const sent = turned.filter((score) => score !== null);
+  const missing = request.on_missing_dense === 'min' && sent.length > 0 ? Math.min(...sent) : 0;
+  const docs = request.docs.map((doc, at) => ({ ...doc, dense_score: turned[at] ?? missing }));
+  return { ...request, docs };
+}
+
+test('corpus, missing scores, distances and a least score: as the oracle, to the last bit', async () => {
+  await fc.assert(
+    fc.asyncProperty(statedRequest, style, async (request, how) => {
+      const { status, body } = await answerTo(request, { ...how, extra: 0 });
+      assert.equal(status, 200, JSON.stringify(body));
+      const expected = fuse(withScores(JSON.parse(JSON.stringify(request)) as Stated));
+      const least = request.min_score ?? -Infinity;
+      const results = expected.results.filter(({ fused_score: score }) => score >= least);
+      assert.deepEqual(body, { ...expected, results });
+    }),
+    { seed: 20_261_124, numRuns: 2000 },
+  );
+});
+
+test('scores that a model replaces are told of, and those that it must not replace are refused', async () => {
+  const some = [docs[0], { id: 'b', text: 'cafe' }];
+  const { body } = await answerTo({ query: 'cafe', docs: some });
+  assert.deepEqual(
+    (body as FuseResponse).warnings?.map(({ code }) => code),
+    ['dense_scores_replaced'],
+  );
+  assert.equal((body as FuseResponse).dense_source, 'model:static-256');
+  const none = await answerTo({
+    query: 'cafe',
+    docs: [
+      { id: 'b', text: 'cafe' },
+      { id: 'c', text: 'x' },
+    ],
+  });
+  assert.equal((none.body as FuseResponse).warnings, undefined);
+  const asked = { query: 'q', docs: some, on_missing_dense: 'error' };
+  assert.match((await refused(asked))[0] ?? '', /^docs\.1\.dense_score: .*every doc needs a dense_score$/);
+  const kept = await answerTo({ ...asked, on_missing_dense: 'zero' });
+  assert.equal((kept.body as FuseResponse).dense_source, 'caller');
+});
+
+test('wrong statistics and distances are a 422 at their place', async () => {
+  const asked = (more: object): Promise<string[]> => refused({ query: 'q', docs, ...more });
+  const own = { docs: 2, average_length: 3, df: { q: 1 } };
+  assert.match(
+    (await asked({ corpus: { ...own, df: { q: 3 } } }))[0] ?? '',
+    /^corpus\.df\.q: .*at most 2 docs$/,
+  );
+  assert.match((await asked({ corpus: { ...own, df: { q: 0.5 } } }))[0] ?? '', /^corpus\.df\.q: .*integer$/);
+  assert.match(
+    (await asked({ corpus: { ...own, docs: 0 } }))[0] ?? '',
+    /^corpus\.docs: .*greater than or equal to 1$/,
+  );
+  assert.match(
+    (await asked({ corpus: { ...own, average_length: 0 } }))[0] ?? '',
+    /^corpus\.average_length: /,
+  );
+  assert.match(
+    (await asked({ corpus: { docs: 1, df: {} } }))[0] ?? '',
+    /^corpus\.average_length: Field required$/,
+  );
+  assert.match((await asked({ corpus: 'shop' }))[0] ?? '', /^corpus: /);
+  assert.match((await asked({ min_score: '1' }))[0] ?? '', /^min_score: .*number$/);
+  assert.match((await asked({ dense_kind: 'l2' }))[0] ?? '', /^dense_kind: .*'similarity' or 'distance'$/);
+  assert.match(
+    (await asked({ on_missing_dense: 'max' }))[0] ?? '',
+    /^on_missing_dense: .*'embed', 'zero', 'min' or 'error'$/,
+  );
+  const far = [{ id: 'a', text: 'a', dense_score: -0.5 }];
+  assert.match(
+    (await refused({ query: 'q', docs: far, dense_kind: 'distance' }))[0] ?? '',
+    /^docs\.0\.dense_score: /,
+  );
+});
+
+test('what is wrong behind any number of docs and terms is a 422 at its place', async () => {
+  const count = 400;
+  const many = Array.from({ length: count }, (_, at) => ({ id: `${at}`, text: 'a', dense_score: 1 }));
+  const without = many.map((doc, at) => (at < 390 ? doc : { id: doc.id, text: doc.text }));
+  const far = many.map((doc, at) => (at < 390 ? doc : { ...doc, dense_score: 380 - at }));
+  const frequencies = Object.fromEntries(many.map(({ id }) => [`t${id}`, 5]));
+  const corpus = { docs: 5, average_length: 2, df: { ...frequencies, last: 6, t0: 1 } };
+  for (const padding of ['', 'x'.repeat(LOOP_BODY_LIMIT)]) {
+    const asked = (more: object): Promise<string[]> =>
+      refused({ query: `q ${padding}`, docs: many, ...more });
+    assert.match((await asked({ corpus })).join('; '), /^corpus\.df\.last: [^;]*at most 5 docs$/);
+    const missing = await asked({ docs: without, on_missing_dense: 'error' });
+    assert.match(missing.join('; '), /^docs\.390\.dense_score: [^;]*every doc needs a dense_score$/);
+    const negative = await asked({ docs: far, dense_kind: 'distance' });
+    assert.match(negative.join('; '), /^docs\.399\.dense_score: [^;]*a distance is 0 or more/);
+  }
+});
+
+test('of a repeated term the last number counts', async () => {
+  const asked = (df: string): Buffer =>
+    Buffer.from(
+      '{"query":"q","docs":[{"id":"a","text":"q","dense_score":1}],' +
+        `"corpus":{"docs":9,"average_length":1,"df":${df}}}`,
+    );
+  const scoreOf = async (df: string): Promise<unknown> => {
+    const answer = await handler(requestWith(asked(df)));
+    assert.equal(answer.status, 200, df);
+    return (answered(answer) as FuseResponse).results[0]?.bm25_score;
+  };
+  const expected = await scoreOf('{"q":2}');
+  for (const df of ['{"q":9,"q":2}', '{"q":-1,"x":1,"q":2}', '{"q":"","q":0.5,"\\u0071":2e0}']) {
+    assert.equal(await scoreOf(df), expected);
+  }
+  for (const df of ['{"q":2,"q":-1}', '{"q":2,"q":10}', '{"x":null,"q":2}']) {
+    assert.equal((await handler(requestWith(asked(df)))).status, 422, df);
+  }
+});
+
 test('terms that need more room than the texts are written all the same', async () => {
   const words = Array.from({ length: 200 }, (_, at) => `word${at}`).join(' ');
   const many = Array.from({ length: 40 }, (_, at) => ({ id: `${at}`, text: words }));

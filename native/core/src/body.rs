@@ -4,6 +4,7 @@
 //! The contract's interpreter (`src/contract/schema/explain.ts`) is the oracle: both find the same faults in
 //! the same order.
 
+use std::cmp::Reverse;
 use std::collections::hash_map::{Entry, RandomState};
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
 use std::hash::BuildHasher;
@@ -97,8 +98,30 @@ pub struct ListFacts {
     pub name: String,
     /// Its items.
     pub length: usize,
-    /// Each member that the items may have, and how many have it with a value that is not null.
-    pub members: Vec<(String, usize)>,
+    /// Facts of each member that the items may have.
+    pub members: Vec<MemberFacts>,
+}
+
+/// Facts of a member of a list's objects. One with the value null is not there.
+#[derive(Debug, Default, PartialEq)]
+pub struct MemberFacts {
+    /// Its name.
+    pub name: String,
+    /// Number of items that have it.
+    pub items: usize,
+    /// Index of the first item without it.
+    pub first_without: Option<usize>,
+    /// Of a number: the least one, and the index of the first item that has it.
+    pub least: Option<(f64, usize)>,
+}
+
+impl MemberFacts {
+    fn of(member: &Member) -> Self {
+        MemberFacts {
+            name: member.name.clone(),
+            ..MemberFacts::default()
+        }
+    }
 }
 
 /// Reads a body. `closed`: a member that the shape does not know is a fault.
@@ -249,7 +272,7 @@ impl<'a> Walk<'a> {
             (What::Number { whole, min, max }, Some(b'-' | b'0'..=b'9')) => self.number(*whole, *min, *max),
             (What::Word(words), Some(b'"')) => self.word(words),
             (What::List { items, min, max }, Some(b'[')) => self.list(items, *min, *max),
-            (What::Map, Some(b'{')) => self.map(),
+            (What::Map(values), Some(b'{')) => self.map(values),
             (What::Object(members), Some(b'{')) => self.object(members).map(|_| ()),
             (What::OneOf(shapes), _) => {
                 let own = shapes.iter().find(|shape| shape.what.begins_with(next));
@@ -264,7 +287,7 @@ impl<'a> Walk<'a> {
             (What::Number { .. }, _) => self.wrong(fault::NUMBER),
             (What::Word(_), _) => self.wrong(fault::WORD),
             (What::List { .. }, _) => self.wrong(fault::LIST),
-            (What::Map, _) => self.wrong(fault::MAP),
+            (What::Map(_), _) => self.wrong(fault::MAP),
             (What::Object(_), _) => self.wrong(fault::OBJECT),
         }
     }
@@ -378,8 +401,8 @@ impl<'a> Walk<'a> {
         }
         self.scanner.stand_at(start + 1);
         self.keep(b"[");
-        let mut present = match &items.what {
-            What::Object(members) => vec![0; members.len()],
+        let mut facts: Vec<MemberFacts> = match &items.what {
+            What::Object(members) => members.iter().map(MemberFacts::of).collect(),
             _ => Vec::new(),
         };
         for index in 0..count {
@@ -387,29 +410,24 @@ impl<'a> Walk<'a> {
                 break;
             }
             self.scanner.skip_space();
-            self.item(items, index, &mut present)?;
+            self.item(items, index, &mut facts)?;
             self.scanner.skip_space();
             self.scanner.take(b',');
         }
         self.scanner.stand_at(end);
         self.keep(b"]");
-        if let (true, What::Object(members), [Step::Name(name)]) = (self.brief, &items.what, &self.place[..])
-        {
-            let name = String::from_utf8_lossy(name).into_owned();
-            let names = members.iter().map(|member| member.name.clone());
-            let members = names.zip(present).collect();
-            let length = count;
+        if let (true, What::Object(_), [Step::Name(name)]) = (self.brief, &items.what, &self.place[..]) {
             self.lists.push(ListFacts {
-                name,
-                length,
-                members,
+                name: String::from_utf8_lossy(name).into_owned(),
+                length: count,
+                members: facts,
             });
         }
         Ok(())
     }
 
-    /// Reads an item; of an object counts the members that have a value.
-    fn item(&mut self, items: &Shape, index: usize, present: &mut [usize]) -> Result<(), Refusal> {
+    /// Reads an item; of an object notes the facts of its members.
+    fn item(&mut self, items: &Shape, index: usize, facts: &mut [MemberFacts]) -> Result<(), Refusal> {
         self.place.push(Step::Index(index));
         let kept = self.value.len();
         if index > 0 {
@@ -417,9 +435,9 @@ impl<'a> Walk<'a> {
         }
         match (&items.what, self.scanner.peek()) {
             (What::Object(members), Some(b'{')) => {
-                let had = self.object(members)?;
-                for (count, had) in present.iter_mut().zip(had) {
-                    *count += usize::from(had);
+                let places = self.object(members)?;
+                if self.brief {
+                    self.note(members, &places, index, facts)?;
                 }
             }
             _ => self.value(items)?,
@@ -431,8 +449,35 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Reads an object of known members; says of each whether it has a value that is not null.
-    fn object(&mut self, members: &[Member]) -> Result<Vec<bool>, Refusal> {
+    /// Adds to the facts of an item's members. `places`: those of their values.
+    fn note(
+        &mut self,
+        members: &[Member],
+        places: &[Option<usize>],
+        index: usize,
+        facts: &mut [MemberFacts],
+    ) -> Result<(), Refusal> {
+        let end = self.scanner.position();
+        for ((member, at), facts) in members.iter().zip(places).zip(facts) {
+            let Some(at) = *at else {
+                facts.first_without.get_or_insert(index);
+                continue;
+            };
+            facts.items += 1;
+            if let (What::Number { .. }, Some(b'-' | b'0'..=b'9')) = (&member.shape.what, self.body.get(at)) {
+                self.scanner.stand_at(at);
+                let value = self.scanner.number()?;
+                if facts.least.is_none_or(|(least, _)| value < least) {
+                    facts.least = Some((value, index));
+                }
+            }
+        }
+        self.scanner.stand_at(end);
+        Ok(())
+    }
+
+    /// Reads an object of known members; the place of each one's value that is there and is not null.
+    fn object(&mut self, members: &[Member]) -> Result<Vec<Option<usize>>, Refusal> {
         let start = self.scanner.position();
         let (found, extras) = self.places(members)?;
         let end = self.scanner.position();
@@ -475,8 +520,8 @@ impl<'a> Walk<'a> {
             self.place.pop();
         }
         self.scanner.stand_at(end);
-        let has_value = |at: &Option<usize>| at.is_some_and(|at| self.body.get(at) != Some(&b'n'));
-        Ok(found.iter().map(has_value).collect())
+        let has_value = |at: &usize| self.body.get(*at) != Some(&b'n');
+        Ok(found.into_iter().map(|at| at.filter(has_value)).collect())
     }
 
     /// The unknown members of the object at `start`, each with its value's first byte; the last of repeated
@@ -576,16 +621,17 @@ impl<'a> Walk<'a> {
         Ok(found)
     }
 
-    /// Reads an object of strings.
-    fn map(&mut self) -> Result<(), Refusal> {
+    /// Reads an object of any names whose values have one form.
+    fn map(&mut self, values: &Shape) -> Result<(), Refusal> {
         let start = self.scanner.position();
         let mut all_fit = true;
         let mut kept = 0;
         let mut brief = Vec::new();
+        let is_numbers = matches!(values.what, What::Number { .. });
         self.members(|walk, name| {
-            all_fit &= walk.scanner.peek() == Some(b'"');
+            all_fit &= walk.fits(values);
             // The empty name is the one that a rule knows of.
-            if walk.brief && (kept < BRIEF_ITEMS || name.start == name.end) {
+            if walk.brief && !is_numbers && (kept < BRIEF_ITEMS || name.start == name.end) {
                 kept += 1;
                 brief.push((name, walk.scanner.position()));
             }
@@ -593,20 +639,37 @@ impl<'a> Walk<'a> {
         let end = self.scanner.position();
         let had = self.count;
         if !all_fit {
-            self.unfit_values(start)?;
+            self.unfit_values(start, values)?;
         }
         self.scanner.stand_at(end);
         if self.count > had {
             return Ok(());
         }
         // Of a repeated name the last value counts, to its reader, too.
-        if self.brief {
-            self.brief_map(brief)?;
-            self.scanner.stand_at(end);
-        } else {
+        if !self.brief {
             self.keep_from(start);
+        } else if is_numbers {
+            self.brief_numbers(start, values)?;
+        } else {
+            self.brief_map(brief)?;
         }
+        self.scanner.stand_at(end);
         Ok(())
+    }
+
+    /// True if the next value is one that a map may have; the scanner stays.
+    fn fits(&mut self, values: &Shape) -> bool {
+        let next = self.scanner.peek();
+        match values.what {
+            What::Number { whole, min, max } if matches!(next, Some(b'-' | b'0'..=b'9')) => {
+                let start = self.scanner.position();
+                let value = self.scanner.number();
+                self.scanner.stand_at(start);
+                value.is_ok_and(|value| (!whole || value.fract() == 0.0) && value >= min && value <= max)
+            }
+            What::Number { .. } => false,
+            _ => values.what.begins_with(next),
+        }
     }
 
     fn brief_map(&mut self, mut pairs: Vec<(Span, usize)>) -> Result<(), Refusal> {
@@ -633,47 +696,109 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Notes the values of an object of strings that are none: of a repeated name the last counts, and names
-    /// come in the order in which JavaScript has them.
-    fn unfit_values(&mut self, start: usize) -> Result<(), Refusal> {
+    /// Writes the greatest numbers of a map: where a rule bounds them, these are the ones that break it.
+    fn brief_numbers(&mut self, start: usize, values: &Shape) -> Result<(), Refusal> {
+        let mut greatest: BinaryHeap<(Reverse<u64>, u64, usize)> = BinaryHeap::new();
+        self.each_last(start, values, |walk, Last { order, name, .. }| {
+            walk.scanner.stand_at(name);
+            walk.scanner.key()?;
+            let value = walk.scanner.number()? + 0.0;
+            // Maps the order of numbers to the order of integers.
+            let bits = value.to_bits();
+            let ascending = if bits >> 63 == 1 { !bits } else { bits | 1 << 63 };
+            greatest.push((Reverse(ascending), order, name));
+            if greatest.len() > BRIEF_ITEMS {
+                greatest.pop();
+            }
+            Ok(())
+        })?;
+        let mut kept: Vec<_> = greatest.into_iter().collect();
+        kept.sort_unstable_by_key(|&(value, order, _)| (order, value));
+        // Names that begin alike are one once they are cut: the greatest value stands for all.
+        let mut written: Vec<(&[u8], Reverse<u64>, usize)> = Vec::new();
+        for (value, _, place) in kept {
+            self.scanner.stand_at(place);
+            let name = self.scanner.string()?;
+            let bytes = &self.body[name.start..name.end];
+            let cut = &bytes[..first_characters(bytes)];
+            match written.iter_mut().find(|(known, ..)| *known == cut) {
+                Some(known) if known.1 <= value => {}
+                Some(known) => *known = (cut, value, place),
+                None => written.push((cut, value, place)),
+            }
+        }
+        self.keep(b"{");
+        for (at, (cut, _, place)) in written.into_iter().enumerate() {
+            self.keep(if at == 0 { b"\"" } else { b",\"" });
+            self.keep(cut);
+            self.keep(b"\":");
+            self.scanner.stand_at(place);
+            self.scanner.key()?;
+            self.value(values)?;
+        }
+        self.keep(b"}");
+        Ok(())
+    }
+
+    /// Notes the values of a map that do not fit: of a repeated name the last counts, and names come in the
+    /// order in which JavaScript has them.
+    fn unfit_values(&mut self, start: usize, values: &Shape) -> Result<(), Refusal> {
+        // The first of all, by the order of names.
+        let mut first: BinaryHeap<(u64, usize)> = BinaryHeap::new();
+        self.each_last(start, values, |_, Last { order, name, unfit }| {
+            if unfit {
+                first.push((order, name));
+                if first.len() > MAX_FAULTS {
+                    first.pop();
+                }
+            }
+            Ok(())
+        })?;
+        for (_, name) in first.into_sorted_vec() {
+            if self.is_full() {
+                break;
+            }
+            self.scanner.stand_at(name);
+            let name = self.scanner.key()?;
+            self.place.push(Step::Name(plain(self.scanner.bytes(name))));
+            self.value(values)?;
+            self.place.pop();
+        }
+        Ok(())
+    }
+
+    /// Hands the last member of each name of the map at `start` to `met`, in no order.
+    fn each_last(
+        &mut self,
+        start: usize,
+        values: &Shape,
+        mut met: impl FnMut(&mut Self, Last) -> Result<(), Refusal>,
+    ) -> Result<(), Refusal> {
         let seed = RandomState::new();
-        // A name's hash, the place of its quote, and whether its value is no string: 8 bytes for a member,
+        // A name's hash, the place of its quote, and whether its value does not fit: 8 bytes for a member,
         // of which the shortest has 5 in the body.
         let mut all: Vec<u64> = Vec::new();
         let mut text = Vec::new();
         self.scanner.stand_at(start);
         self.members(|walk, name| {
-            let unfit = u64::from(walk.scanner.peek() != Some(b'"'));
+            let unfit = u64::from(!walk.fits(values));
             text.clear();
             json::unescape(walk.scanner.bytes(name), &mut text);
             let hash = seed.hash_one(&text) >> 32;
             all.push(hash << 32 | ((name.start - 1) as u64) << 1 | unfit);
         })?;
         all.sort_unstable();
-        let mut first: BinaryHeap<(u64, usize, usize)> = BinaryHeap::new();
         for same_hash in all.chunk_by(|left, right| left >> 32 == right >> 32) {
-            self.unfit_of(same_hash, &mut first)?;
-        }
-        for (_, name, value) in first.into_sorted_vec() {
-            if self.is_full() {
-                break;
-            }
-            self.scanner.stand_at(name);
-            let name = self.scanner.string()?;
-            self.place.push(Step::Name(plain(self.scanner.bytes(name))));
-            self.scanner.stand_at(value);
-            self.wrong(fault::TEXT)?;
-            self.place.pop();
+            self.each_last_of(same_hash, &mut met)?;
         }
         Ok(())
     }
 
-    /// Adds the unfit ones of members whose names have one hash to the first of all, by the order of names:
-    /// their order, the name's place, the place of the value.
-    fn unfit_of(
+    /// The same for members whose names have one hash.
+    fn each_last_of(
         &mut self,
         same_hash: &[u64],
-        first: &mut BinaryHeap<(u64, usize, usize)>,
+        met: &mut impl FnMut(&mut Self, Last) -> Result<(), Refusal>,
     ) -> Result<(), Refusal> {
         // Nearly always one name; others share its hash by chance.
         let mut names: Vec<(Vec<u8>, (usize, usize, bool))> = Vec::new();
@@ -691,19 +816,22 @@ impl<'a> Walk<'a> {
             }
         }
         for (name, (begin, last, unfit)) in names {
-            if !unfit {
-                continue;
-            }
             let order = index_of(&name).map_or((1 << 32) + begin as u64, u64::from);
-            self.scanner.stand_at(last);
-            self.scanner.key()?;
-            first.push((order, last, self.scanner.position()));
-            if first.len() > MAX_FAULTS {
-                first.pop();
-            }
+            let name = last;
+            met(self, Last { order, name, unfit })?;
         }
         Ok(())
     }
+}
+
+/// The last member of a name.
+struct Last {
+    /// Place of its name among those of the map, as JavaScript orders them.
+    order: u64,
+    /// Place of its name's quote in the body.
+    name: usize,
+    /// True if its value does not fit.
+    unfit: bool,
 }
 
 /// Members that an object must not have, as far as they can be listed. JavaScript has names that are indexes

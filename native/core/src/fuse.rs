@@ -40,6 +40,9 @@ pub struct Workspace {
     document_frequencies: Vec<u32>,
     term_weights: Vec<f64>,
     statistics: Statistics,
+    corpus_frequencies: Vec<f64>,
+    /// Number of results in the answer.
+    shown: usize,
     bm25: Vec<f64>,
     fused: Vec<Fused>,
     order: Vec<(u64, u32)>,
@@ -342,11 +345,12 @@ impl Workspace {
         }
         self.pieces.clear();
         let characters = self.count(body, options);
-        self.score(options);
+        self.score(body, options, None);
         self.combine(options);
         let length = match form {
             Form::Fuse => {
                 self.sort();
+                self.shown = self.order.len().min(options.top_k);
                 self.write(body, options, source, out)
             }
             Form::Rerank(asked) => {
@@ -373,10 +377,18 @@ impl Workspace {
             (Some(analyzer), Tokenizer::Ws) => self.count_analyzed(body, options.query, analyzer),
             _ => self.count(body, options),
         };
-        self.score(options);
+        self.score(body, options, more.corpus.as_ref());
         self.combine(options);
         self.sort();
-        self.explain_more(body, options, analyzer.unwrap_or(&plain));
+        self.shown = self.order.len().min(options.top_k);
+        if let Some(least) = more.min_score {
+            let enough = |&&(_, place): &&(u64, u32)| self.fused[place as usize].score >= least;
+            self.shown = self.order[..self.shown].iter().take_while(enough).count();
+        }
+        self.pieces.clear();
+        if options.explain && more.names_terms() {
+            self.explain_more(body, options, more, analyzer.unwrap_or(&plain));
+        }
         let needed = answer::room(options, &self.lists) + self.pieces.len();
         if needed > out.len() {
             return Outcome::NeedsRoom(needed);

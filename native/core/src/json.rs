@@ -3,7 +3,8 @@
 //! Stricter than the RFC where the RFC leaves a choice: UTF-8 only, no byte order mark, no lone surrogates,
 //! no number beyond finite binary64, nesting of at most [`MAX_DEPTH`]. Ignored members are held to the same.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::hash::BuildHasher;
 
 use crate::scan;
 
@@ -590,6 +591,52 @@ impl<'a> Scanner<'a> {
         } else {
             Err(Unfit)
         }
+    }
+
+    /// Goes on at a place of a body that was read before.
+    pub(crate) fn again(body: &'a [u8], at: usize) -> Self {
+        Scanner { body, at }
+    }
+
+    /// Stands at another place, where a value begins or ends.
+    pub(crate) fn go(&mut self, at: usize) {
+        self.at = at;
+    }
+
+    /// Reads an object of any names, each value by `value`. Of a repeated name the last value counts.
+    /// `inside` as for [`Scanner::members`].
+    ///
+    /// # Errors
+    /// Another value, what is no JSON, or a name of which the last value is unfit.
+    pub(crate) fn values(
+        &mut self,
+        inside: usize,
+        mut value: impl FnMut(&mut Self, Span) -> Result<(), Unfit>,
+    ) -> Result<(), Unfit> {
+        // Hashes of the names whose last value so far is unfit. Others have one of these by chance once in
+        // 2^64 times the number of names.
+        let mut unfit: HashSet<u64> = HashSet::new();
+        let mut text = Vec::new();
+        self.dictionary(|scanner, name| {
+            let at = scanner.at;
+            let fits = value(scanner, name).is_ok();
+            if !fits {
+                scanner.at = at;
+                scanner.skip_value(inside)?;
+            }
+            if !fits || !unfit.is_empty() {
+                text.clear();
+                unescape(scanner.bytes(name), &mut text);
+                let hash = unfit.hasher().hash_one(&text);
+                if fits {
+                    unfit.remove(&hash);
+                } else {
+                    unfit.insert(hash);
+                }
+            }
+            Ok(())
+        })?;
+        if unfit.is_empty() { Ok(()) } else { Err(Unfit) }
     }
 
     /// Place of a string that was read among words of ASCII.

@@ -35,7 +35,7 @@ pub struct Doc {
     pub id: Span,
     /// Place of the text.
     pub text: Span,
-    /// The caller's similarity; never -0.
+    /// The caller's similarity; never -0. Not a number until it is known.
     pub dense: f64,
 }
 
@@ -64,8 +64,10 @@ pub struct Options {
     pub return_text: bool,
     /// True if each result tells how its score came about.
     pub explain: bool,
-    /// True if every doc came with a dense score.
+    /// True if every doc has a dense score that no model makes.
     pub all_dense: bool,
+    /// True if a doc came with one.
+    pub some_dense: bool,
     /// Place of the name of the model that makes dense scores; nothing: the default one.
     pub embed_model: Option<Span>,
 }
@@ -93,6 +95,7 @@ impl Default for Options {
             return_text: true,
             explain: false,
             all_dense: true,
+            some_dense: false,
             embed_model: None,
         }
     }
@@ -116,7 +119,7 @@ impl Lists {
     }
 }
 
-const NAMES: [&[u8]; 14] = [
+const NAMES: [&[u8]; 18] = [
     b"query",
     b"docs",
     b"method",
@@ -131,6 +134,10 @@ const NAMES: [&[u8]; 14] = [
     b"embed_model",
     b"entity_map",
     b"analyzer",
+    b"corpus",
+    b"on_missing_dense",
+    b"dense_kind",
+    b"min_score",
 ];
 /// The bits of `query` and `docs`.
 const REQUIRED: u32 = 0b11;
@@ -153,7 +160,7 @@ pub fn read(body: &[u8], lists: &mut Lists) -> Result<Options, Unfit> {
     let met = scanner.members(&NAMES, 1, |scanner, place| {
         match NAMES[place] {
             b"query" => options.query = scanner.string()?,
-            b"docs" => options.all_dense = documents(scanner, &mut lists.docs)?,
+            b"docs" => (options.all_dense, options.some_dense) = documents(scanner, &mut lists.docs)?,
             b"method" => options.method = word(scanner, &METHODS)?,
             b"tokenizer" => options.tokenizer = word(scanner, &TOKENIZERS)?,
             b"top_k" => options.top_k = top_k(scanner)?,
@@ -165,27 +172,33 @@ pub fn read(body: &[u8], lists: &mut Lists) -> Result<Options, Unfit> {
             b"explain" => options.explain = scanner.boolean()?,
             b"embed_model" => options.embed_model = Some(scanner.string()?),
             b"entity_map" => entity_map(scanner, &mut lists.entities)?,
-            _ => lists.more().analyzer = Some(more::analyzer(scanner)?),
+            name => lists.more().read(scanner, name)?,
         }
         Ok(())
     })?;
     scanner.end()?;
     let complete = met & REQUIRED == REQUIRED && !lists.docs.is_empty();
-    let fits = lists.more.as_ref().is_none_or(|more| more.fits(&options));
-    if complete && fits { Ok(options) } else { Err(Unfit) }
+    if !complete {
+        return Err(Unfit);
+    }
+    if let Some(more) = &lists.more {
+        more.complete(&mut options, &mut lists.docs)?;
+    }
+    Ok(options)
 }
 
-/// Reads the docs; whether each has a dense score.
-fn documents(scanner: &mut Scanner, docs: &mut Vec<Doc>) -> Result<bool, Unfit> {
-    let mut all_dense = true;
+/// Reads the docs. True if each has a dense score; true if one has.
+fn documents(scanner: &mut Scanner, docs: &mut Vec<Doc>) -> Result<(bool, bool), Unfit> {
+    let (mut all_dense, mut some_dense) = (true, false);
     docs.clear();
     scanner.array(|scanner| {
         let (doc, dense) = document(scanner)?;
         all_dense &= dense;
+        some_dense |= dense;
         docs.push(doc);
         Ok(())
     })?;
-    Ok(all_dense)
+    Ok((all_dense, some_dense))
 }
 
 /// Reads a doc; whether it has a dense score.
@@ -208,7 +221,7 @@ fn document(scanner: &mut Scanner) -> Result<(Doc, bool), Unfit> {
     let doc = Doc {
         id,
         text,
-        dense: dense.unwrap_or(0.0),
+        dense: dense.unwrap_or(f64::NAN),
     };
     Ok((doc, dense.is_some()))
 }

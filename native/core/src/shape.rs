@@ -41,8 +41,8 @@ pub enum What {
         /// Greatest count of them.
         max: f64,
     },
-    /// An object of any names whose values are strings.
-    Map,
+    /// An object of any names whose values have one form: strings of any length, or numbers.
+    Map(Box<Shape>),
     /// An object of known members.
     Object(Vec<Member>),
     /// The first of these that is of the value's own JSON type; a value of no such type is checked by the
@@ -88,7 +88,7 @@ impl Shape {
                 max: number(words)?,
                 items: Box::new(Shape::read(words)?),
             },
-            "map" => What::Map,
+            "map" => What::Map(Box::new(Shape::read(words)?)),
             "union" => What::OneOf(
                 (0..count(words)?)
                     .map(|_| Shape::read(words))
@@ -109,7 +109,7 @@ impl What {
             What::Text { .. } => first == Some(b'"'),
             What::Number { whole, .. } => !whole && matches!(first, Some(b'-' | b'0'..=b'9')),
             What::List { .. } => first == Some(b'['),
-            What::Map | What::Object(_) => first == Some(b'{'),
+            What::Map(_) | What::Object(_) => first == Some(b'{'),
             What::Word(_) | What::OneOf(_) => false,
         }
     }

@@ -467,14 +467,17 @@ impl Terms {
 impl Terms {
     /// Place of the term that the form of a folded token is.
     pub(crate) fn find_form(&self, token: &str) -> Option<u32> {
-        let form = self.forms.of(token);
-        let form = form.as_bytes();
-        if form.is_empty() {
+        self.find(self.forms.of(token).as_bytes())
+    }
+
+    /// Place of a term.
+    pub(crate) fn find(&self, term: &[u8]) -> Option<u32> {
+        if term.is_empty() {
             return None;
         }
-        let key = Key::of(form, 0, form.len(), 0);
-        let term = self.slots[self.slot(key, |term| self.stored(term) == form)].term;
-        (term != EMPTY).then_some(term)
+        let key = Key::of(term, 0, term.len(), 0);
+        let found = self.slots[self.slot(key, |other| self.stored(other) == term)].term;
+        (found != EMPTY).then_some(found)
     }
 
     /// Counts what `find` gives for a token of that key, unless it is remembered.
@@ -642,6 +645,18 @@ impl Bigrams {
         self.keys.clear();
         self.frequencies.clear();
         self.seen.fill(0);
+    }
+
+    /// Place of a bigram, or of a run of one character.
+    pub(crate) fn find(&self, text: &[u8]) -> Option<u32> {
+        let mut characters = std::str::from_utf8(text).ok()?.chars().map(u32::from);
+        let key = match (characters.next()?, characters.next(), characters.next()) {
+            (only, None, _) => Bigrams::single(only),
+            (first, Some(second), None) => Bigrams::pair(first, second),
+            _ => return None,
+        };
+        let term = self.slots[self.slot(key, self.hash(key))].1;
+        (term != EMPTY).then_some(term)
     }
 
     /// A bigram in characters.

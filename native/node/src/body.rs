@@ -11,13 +11,19 @@ use napi_derive::napi;
 
 use crate::JsonRefusal;
 
-/// Number of a list's items in which a member has a value that is not null.
+/// Facts of a member of a list's items. One with the value null is not there.
 #[napi(object)]
-pub struct MemberCount {
+pub struct MemberFacts {
     /// The member.
     pub name: String,
     /// Items that have it.
     pub items: f64,
+    /// Index of the first item without it.
+    pub first_without: Option<f64>,
+    /// Of a number: the least one.
+    pub least: Option<f64>,
+    /// Index of the first item that has the least.
+    pub least_at: Option<f64>,
 }
 
 /// A list of objects among a body's members.
@@ -28,7 +34,7 @@ pub struct ListFacts {
     /// Its items.
     pub length: f64,
     /// Its items' members.
-    pub members: Vec<MemberCount>,
+    pub members: Vec<MemberFacts>,
 }
 
 /// Outcome of a body: the reason why it is no JSON, or its faults, or its value.
@@ -71,9 +77,12 @@ fn told(outcome: std::result::Result<Reading, Refusal>) -> BodyReading {
                     members: list
                         .members
                         .into_iter()
-                        .map(|(name, items)| MemberCount {
-                            name,
-                            items: items as f64,
+                        .map(|member| MemberFacts {
+                            name: member.name,
+                            items: member.items as f64,
+                            first_without: member.first_without.map(|index| index as f64),
+                            least: member.least.map(|(value, _)| value),
+                            least_at: member.least.map(|(_, index)| index as f64),
                         })
                         .collect(),
                 })

@@ -10,11 +10,23 @@ import { type ErrorType, type ValidationError, validationError } from './validat
 import type { BodyType, WireType } from './wireType.js';
 import { wordingOf } from './wording.js';
 
-/** A list of objects among a body's members: its length, and how many items have each member, not null. */
+/** Facts of a member of a list's objects. One with the value null is not there. */
+export interface MemberFacts {
+  readonly name: string;
+  /** Number of items that have it. */
+  readonly items: number;
+  /** Index of the first item without it. */
+  readonly firstWithout?: number;
+  /** Of a number: the least one, and the index of the first item that has it. */
+  readonly least?: number;
+  readonly leastAt?: number;
+}
+
+/** A list of objects among a body's members. */
 export interface ListFacts {
   readonly name: string;
   readonly length: number;
-  readonly members: readonly { readonly name: string; readonly items: number }[];
+  readonly members: readonly MemberFacts[];
 }
 
 /** What the native module makes of a body; see there. */
@@ -83,9 +95,12 @@ function wordsOf(shape: Shape): string[] {
 }
 
 function mapWords(values: Shape, nullable: string): string[] {
-  const isPlain = values.kind === 'string' && !values.nullable && values.min === 0 && values.max === Infinity;
-  if (!isPlain) throw new Error('The values of a map in a body of any size are strings');
-  return ['map', nullable];
+  const isPlain = values.kind === 'string' && values.min === 0 && values.max === Infinity;
+  const isNumber = values.kind === 'integer' || values.kind === 'number';
+  if (values.nullable || (!isPlain && !isNumber)) {
+    throw new Error('The values of a map in a body of any size are strings or numbers');
+  }
+  return ['map', nullable, ...wordsOf(values)];
 }
 
 const readers = new WeakMap<WireType, BodyReader>();
@@ -194,11 +209,24 @@ function listsOf(shape: Shape, value: unknown): ListFacts[] {
     if (kind !== 'list' || !('items' in list) || list.items.kind !== 'object' || !Array.isArray(items)) {
       return [];
     }
-    const has = (member: string): number =>
-      items.filter((item: Readonly<Record<string, unknown>>) => item[member] != null).length;
-    const members = list.items.fields.map((field) => ({ name: field.name, items: has(field.name) }));
+    const members = list.items.fields.map((field) => factsOf(field.name, items as readonly JsonObject[]));
     return [{ name, length: items.length, members }];
   });
+}
+
+type JsonObject = Readonly<Record<string, unknown>>;
+
+function factsOf(name: string, items: readonly JsonObject[]): MemberFacts {
+  const values = items.map((item) => item[name]);
+  const firstWithout = values.findIndex((value) => value == null);
+  const numbers = values.filter((value) => typeof value === 'number');
+  const least = numbers.reduce((one, other) => Math.min(one, other), Infinity);
+  return {
+    name,
+    items: values.filter((value) => value != null).length,
+    ...(firstWithout < 0 ? {} : { firstWithout }),
+    ...(numbers.length === 0 ? {} : { least, leastAt: values.indexOf(least) }),
+  };
 }
 
 function valueOf<Value>(checked: Checked<Brief<Value>>): Checked<Value> {

@@ -13,6 +13,9 @@ No document contains a term of the query: every bm25_score is 0. The texts hold 
 which ws does not split into words: try tokenizer ngram.\"}";
 const DENSE_FLAT: &[u8] = b"{\"code\":\"dense_leg_flat\",\"message\":\"\
 All dense scores are equal: they do not change the order.\"}";
+const REPLACED: &[u8] = b"{\"code\":\"dense_scores_replaced\",\"message\":\"\
+Some docs came with a dense_score and some without: the model computed those of all docs. \
+Set on_missing_dense to keep those that came.\"}";
 const TRUNCATED: &[u8] = b"{\"code\":\"truncated_input\",\"message\":\"\
 The model read only the beginning of the query or of a text: they are longer than it takes.\"}";
 
@@ -65,7 +68,7 @@ impl Workspace {
             }
         }
         writer.raw(b"\",\"results\":[");
-        for (rank, &(_, place)) in self.order.iter().take(options.top_k).enumerate() {
+        for (rank, &(_, place)) in self.order.iter().take(self.shown).enumerate() {
             let place = place as usize;
             let doc = &self.lists.docs[place];
             writer.raw(if rank == 0 { b"{\"id\":\"" } else { b",{\"id\":\"" });
@@ -116,6 +119,9 @@ impl Workspace {
         }
         if dense_flat {
             warn(DENSE_FLAT);
+        }
+        if source.model.is_some() && options.some_dense {
+            warn(REPLACED);
         }
         if source.truncated {
             warn(TRUNCATED);

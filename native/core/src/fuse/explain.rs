@@ -4,6 +4,7 @@ use super::analyze::read_as;
 use super::{Workspace, with_str};
 use crate::analyzer::Analyzer;
 use crate::bm25;
+use crate::request::more::More;
 use crate::request::{Options, Tokenizer};
 use crate::tokenize;
 
@@ -59,15 +60,18 @@ impl Pieces {
 
 impl Workspace {
     /// Makes the pieces of the results in their order.
-    pub(super) fn explain_more(&mut self, body: &[u8], options: &Options, analyzer: &Analyzer) {
+    pub(super) fn explain_more(&mut self, body: &[u8], options: &Options, more: &More, analyzer: &Analyzer) {
         let mut pieces = std::mem::take(&mut self.pieces);
-        pieces.clear();
-        if options.explain {
-            for rank in 0..self.order.len().min(options.top_k) {
-                let place = self.order[rank].1 as usize;
-                self.explain_terms(body, options, analyzer, place, &mut pieces);
-                pieces.end();
-            }
+        for rank in 0..self.shown {
+            let place = self.order[rank].1 as usize;
+            self.explain_terms(
+                body,
+                options,
+                (analyzer, more.corpus.is_some()),
+                place,
+                &mut pieces,
+            );
+            pieces.end();
         }
         self.pieces = pieces;
     }
@@ -102,7 +106,7 @@ impl Workspace {
         &mut self,
         body: &[u8],
         options: &Options,
-        analyzer: &Analyzer,
+        (analyzer, corpus): (&Analyzer, bool),
         place: usize,
         pieces: &mut Pieces,
     ) {
@@ -142,7 +146,7 @@ impl Workspace {
                     pieces.raw(b"\"");
                 }
             }
-            let in_docs = self.frequency(known);
+            let in_docs = self.frequency(known, corpus);
             let tf = f64::from(count);
             pieces.number(b"],\"tf\":", tf);
             pieces.number(b",\"df\":", in_docs);

@@ -5,7 +5,9 @@
 
 use super::Workspace;
 use crate::bm25;
-use crate::request::{Method, Options};
+use crate::json::{Scanner, unescape};
+use crate::request::more::Corpus;
+use crate::request::{Method, Options, Tokenizer};
 
 /// Statistics of the collection by which BM25 scores a request's docs.
 #[derive(Debug, Clone, Copy, Default)]
@@ -27,18 +29,28 @@ pub(super) struct Fused {
 }
 
 impl Workspace {
-    pub(super) fn score(&mut self, options: &Options) {
+    /// BM25 by the statistics of a collection, or of the request's docs.
+    pub(super) fn score(&mut self, body: &[u8], options: &Options, corpus: Option<&Corpus>) {
         let docs = self.lists.docs.len();
         let tokens: usize = self.lengths.iter().map(|&(_, length)| length).sum();
         let average = tokens as f64 / docs as f64;
         let docs = docs as f64;
-        self.statistics = Statistics { docs, average };
+        self.statistics = match corpus {
+            None => Statistics { docs, average },
+            Some(corpus) => self.look_up(body, options, corpus),
+        };
+        let Statistics { docs, average } = self.statistics;
         let mut weights = std::mem::take(&mut self.term_weights);
         weights.clear();
-        let counts = self.frequencies(options).iter().zip(&self.document_frequencies);
-        weights.extend(
-            counts.map(|(&in_query, &in_docs)| bm25::term_weight(in_query, f64::from(in_docs), docs)),
-        );
+        let counts = self.frequencies(options).iter();
+        if corpus.is_none() {
+            let counts = counts.zip(&self.document_frequencies);
+            let weight = |(&in_query, &in_docs)| bm25::term_weight(in_query, f64::from(in_docs), docs);
+            weights.extend(counts.map(weight));
+        } else {
+            let counts = counts.zip(&self.corpus_frequencies);
+            weights.extend(counts.map(|(&in_query, &in_docs)| bm25::term_weight(in_query, in_docs, docs)));
+        }
         self.bm25.clear();
         let mut start = 0;
         for &(end, length) in &self.lengths {
@@ -55,9 +67,41 @@ impl Workspace {
         self.term_weights = weights;
     }
 
+    /// Finds the query's terms among those of a collection; those that it does not list are in none of its
+    /// docs.
+    fn look_up(&mut self, body: &[u8], options: &Options, corpus: &Corpus) -> Statistics {
+        let mut frequencies = std::mem::take(&mut self.corpus_frequencies);
+        frequencies.clear();
+        frequencies.resize(self.frequencies(options).len(), 0.0);
+        let mut name = Vec::new();
+        // Checked when the request was read: what is unfit here is replaced by a later value.
+        let _ = Scanner::again(body, corpus.frequencies).values(3, |scanner, span| {
+            name.clear();
+            unescape(scanner.bytes(span), &mut name);
+            let value = scanner.number()?;
+            let term = match options.tokenizer {
+                Tokenizer::Ws => self.terms.find(&name),
+                Tokenizer::Ngram => self.bigrams.find(&name),
+            };
+            if let Some(term) = term {
+                frequencies[term as usize] = value + 0.0;
+            }
+            Ok(())
+        });
+        self.corpus_frequencies = frequencies;
+        Statistics {
+            docs: corpus.docs,
+            average: corpus.average_length,
+        }
+    }
+
     /// Number of docs of the collection that hold a term.
-    pub(super) fn frequency(&self, term: usize) -> f64 {
-        f64::from(self.document_frequencies[term])
+    pub(super) fn frequency(&self, term: usize, corpus: bool) -> f64 {
+        if corpus {
+            self.corpus_frequencies[term]
+        } else {
+            f64::from(self.document_frequencies[term])
+        }
     }
 
     pub(super) fn combine(&mut self, options: &Options) {

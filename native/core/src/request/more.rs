@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use super::{Options, Tokenizer, word};
+use super::{Doc, Options, Tokenizer, number, word};
 use crate::analyzer::{Analyzer, Forms, LANGUAGES, STOP_LISTS, StopWords, stop_list};
 use crate::json::{Scanner, Span, Unfit, unescape};
 use crate::tokenize;
@@ -13,13 +13,113 @@ use crate::tokenize;
 pub struct More {
     /// Rules that turn tokens into terms.
     pub analyzer: Option<Analyzer>,
+    /// Statistics for BM25; nothing: those of the request's docs.
+    pub corpus: Option<Corpus>,
+    /// The score of a doc that came without a dense score.
+    pub on_missing_dense: OnMissing,
+    /// Meaning of dense scores.
+    pub dense_kind: DenseKind,
+    /// Least fused score of a result.
+    pub min_score: Option<f64>,
 }
 
+/// The score of a doc that came without a dense score.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub enum OnMissing {
+    /// One that a model makes, as all others then do.
+    #[default]
+    Embed,
+    /// 0.
+    Zero,
+    /// The least that was sent.
+    Min,
+    /// None: the request is refused.
+    Error,
+}
+
+/// Meaning of dense scores.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub enum DenseKind {
+    /// The greater the closer.
+    #[default]
+    Similarity,
+    /// The less the closer, 0 or more.
+    Distance,
+}
+
+/// Statistics of a collection.
+#[derive(Debug, Clone, Copy)]
+pub struct Corpus {
+    /// Number of its docs.
+    pub docs: f64,
+    /// Their mean length in tokens.
+    pub average_length: f64,
+    /// Place in the body of the object of terms and docs that hold them.
+    pub(crate) frequencies: usize,
+}
+
+/// Most docs that a collection has; the contract says the same.
+const MOST_DOCS: f64 = 1e15;
+
+const MISSING: [(&[u8], OnMissing); 4] = [
+    (b"embed", OnMissing::Embed),
+    (b"zero", OnMissing::Zero),
+    (b"min", OnMissing::Min),
+    (b"error", OnMissing::Error),
+];
+const KINDS: [(&[u8], DenseKind); 2] = [
+    (b"similarity", DenseKind::Similarity),
+    (b"distance", DenseKind::Distance),
+];
+
 impl More {
-    /// True if it goes together with the rest of the request.
-    pub(super) fn fits(&self, options: &Options) -> bool {
+    /// Reads the value of one of its members.
+    #[cold]
+    pub(super) fn read(&mut self, scanner: &mut Scanner, name: &[u8]) -> Result<(), Unfit> {
+        match name {
+            b"analyzer" => self.analyzer = Some(analyzer(scanner)?),
+            b"corpus" => self.corpus = Some(corpus(scanner)?),
+            b"on_missing_dense" => self.on_missing_dense = word(scanner, &MISSING)?,
+            b"dense_kind" => self.dense_kind = word(scanner, &KINDS)?,
+            _ => self.min_score = Some(number(scanner, f64::MIN, f64::MAX)?),
+        }
+        Ok(())
+    }
+
+    /// Gives docs the dense scores that no model makes, once all is read.
+    pub(super) fn complete(&self, options: &mut Options, docs: &mut [Doc]) -> Result<(), Unfit> {
         let plain = self.analyzer.as_ref().is_none_or(Analyzer::is_plain);
-        plain || options.tokenizer == Tokenizer::Ws
+        if !plain && options.tokenizer != Tokenizer::Ws {
+            return Err(Unfit);
+        }
+        if self.dense_kind == DenseKind::Distance {
+            // Those that are missing are not a number.
+            if docs.iter().any(|doc| doc.dense < 0.0) {
+                return Err(Unfit);
+            }
+            docs.iter_mut()
+                .for_each(|doc| doc.dense = 1.0 / (1.0 + doc.dense));
+        }
+        if options.all_dense || self.on_missing_dense == OnMissing::Embed {
+            return Ok(());
+        }
+        let least = match self.on_missing_dense {
+            OnMissing::Error => return Err(Unfit),
+            OnMissing::Min if options.some_dense => {
+                docs.iter().fold(f64::MAX, |least, doc| least.min(doc.dense))
+            }
+            _ => 0.0,
+        };
+        for doc in docs.iter_mut().filter(|doc| doc.dense.is_nan()) {
+            doc.dense = least;
+        }
+        options.all_dense = true;
+        Ok(())
+    }
+
+    /// True if explanations name terms.
+    pub(crate) fn names_terms(&self) -> bool {
+        self.analyzer.is_some() || self.corpus.is_some()
     }
 }
 
@@ -28,6 +128,46 @@ pub(super) fn text_of(scanner: &Scanner, span: Span) -> Vec<u8> {
     let mut text = Vec::new();
     unescape(scanner.bytes(span), &mut text);
     text
+}
+
+/// Reads a whole number.
+fn whole(scanner: &mut Scanner, least: f64, most: f64) -> Result<f64, Unfit> {
+    let value = number(scanner, least, most)?;
+    if value.fract() == 0.0 {
+        Ok(value)
+    } else {
+        Err(Unfit)
+    }
+}
+
+/// Reads `corpus`. The frequencies are checked, and looked at again once the query's terms are known: a
+/// collection has many more than that.
+fn corpus(scanner: &mut Scanner) -> Result<Corpus, Unfit> {
+    const NAMES: [&[u8]; 3] = [b"docs", b"average_length", b"df"];
+    let (mut docs, mut average_length, mut frequencies) = (0.0, 0.0, 0);
+    let met = scanner.members(&NAMES, 2, |scanner, place| {
+        match NAMES[place] {
+            b"docs" => docs = whole(scanner, 1.0, MOST_DOCS)?,
+            b"average_length" => average_length = number(scanner, 0.01, f64::MAX)?,
+            _ => {
+                frequencies = scanner.position();
+                scanner.skip_value(2)?;
+            }
+        }
+        Ok(())
+    })?;
+    if met != 0b111 {
+        return Err(Unfit);
+    }
+    let end = scanner.position();
+    scanner.go(frequencies);
+    scanner.values(3, |scanner, _| whole(scanner, 0.0, docs).map(|_| ()))?;
+    scanner.go(end);
+    Ok(Corpus {
+        docs,
+        average_length,
+        frequencies,
+    })
 }
 
 /// Reads `analyzer`: `plain`, a language's name for its usual set, or the settings one by one.
