@@ -164,8 +164,8 @@ export interface Widening<Added extends Columns> {
 }
 
 /**
- * A table to whose records formats 2 and 3 add members. A record is written in the first format that holds it,
- * so that the same record has the same bytes, whichever version wrote it.
+ * A table to whose records formats 2 and 3 add members. A record is written in the first format that holds
+ * it, so that the same record has the same bytes, whichever version wrote it.
  */
 export function widenedTable<Members extends Columns, Second extends Columns, Third extends Columns>(
   kind: string,

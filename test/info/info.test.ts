@@ -122,7 +122,17 @@ test('limits follow the route table and the types', async () => {
   );
   assert.deepEqual(
     body.fields.filter(({ request }) => request === 'FuseRequest').map(({ field }) => field),
-    ['docs', 'top_k', 'weights.bm25', 'weights.dense', 'rrf_k', 'k1', 'b'],
+    [
+      'docs',
+      'top_k',
+      'weights.bm25',
+      'weights.dense',
+      'rrf_k',
+      'k1',
+      'b',
+      'corpus.docs',
+      'corpus.average_length',
+    ],
   );
   assert.deepEqual(body.rates, rates);
   assert.equal(body.access.mode, 'metered');

@@ -84,6 +84,7 @@ describe('kept records', () => {
       'secrets 1',
       'orders 1',
       'orders 2',
+      'orders 3',
       'ledger 1',
     ];
     assert.deepEqual([...new Set(formats)].sort(), expected.sort());
