@@ -162,7 +162,7 @@ describe('card', () => {
     const made = session();
     assert.deepEqual(await pickup(made.id), {
       ...{ order_id: null, session_id: made.id, status: 'pending', tier: null },
-      ...{ api_key: null, key_status: 'none', key_detail: null },
+      ...{ api_key: null, key_status: 'none', key_detail: null, key_expires_at: null },
     });
     const what = completed(made);
     assert.equal(await result(what), 'minted');

@@ -391,7 +391,7 @@ describe('the Lightning endpoints', () => {
       ...{ rail: 'lightning', tier: 'developer', status: 'pending', network: 'regtest' },
       ...{ btc: '0.00050000', sat: 50_000, received_sat: 0, missing_sat: 50_000, overpaid_sat: 0 },
       ...{ late: false, status_url: `${path}/${payment_hash}`, qr_url: `${path}/${payment_hash}/qr.svg` },
-      ...{ api_key: null, key_status: 'none', key_detail: null },
+      ...{ api_key: null, key_status: 'none', key_detail: null, key_expires_at: null },
     });
     const { email, source, segment, campaign, eventId, termDays, cents, rateCents } = stored;
     assert.deepEqual({ tier: stored.tier, email, source, segment, campaign, eventId }, { ...wish });
