@@ -47,8 +47,8 @@ const railNames: Readonly<Record<Rail, string>> = {
 };
 
 const railNotes: Readonly<Record<Rail, string>> = {
-  lightning: 'Settles in seconds.',
-  btc: 'The key comes with the confirmations, mostly within half an hour.',
+  lightning: 'The key comes as soon as the invoice is settled.',
+  btc: 'The key comes with the confirmations.',
   card: 'Paid at Stripe, in US dollars.',
 };
 
