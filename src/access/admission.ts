@@ -14,6 +14,7 @@ import { clientAddress, type ClientAddress, type Head } from './address.js';
 import { Keyring, type KeySource, type KnownKey, type UsageSource } from './keyring.js';
 import { noRateLimit, rateLimit, rateLimitPolicy } from './rateLimit.js';
 import type { AccessMode } from './mode.js';
+import { facts, kinds, outcomes } from './nativeDecision.js';
 import {
   keyRefusals,
   keyRequired,
@@ -96,42 +97,6 @@ export function keyTiers(tiers: Tiers): { requestsPerMinute: number; charactersP
 
 /** Unknown keys that an address may send in a minute; a key that turns out known does not count. */
 export const UNKNOWN_KEYS_PER_MINUTE = 60;
-
-/** The native module's numbers of what it decided. */
-const outcomes = {
-  admitted: 0,
-  uncounted: 1,
-  overMinute: 2,
-  overMonth: 3,
-  unloaded: 4,
-  unknown: 5,
-  expired: 7,
-  revoked: 8,
-  suspended: 9,
-  crowded: 10,
-  overNetwork: 11,
-  overCrowd: 12,
-} as const;
-
-/** Facts that the native module sets: see its declaration. */
-const facts = { remaining: 0, full: 1, retry: 2, tier: 3, monthStart: 4, count: 5 } as const;
-
-/** The kinds of limit that an address has, besides kind 0, the keys. */
-const kinds = {
-  anonymous: 1,
-  unknownKeys: 2,
-  leads: 3,
-  checkout: 4,
-  submissions: 5,
-  previews: 6,
-  audits: 7,
-  clicks: 8,
-  markers: 9,
-  explorations: 10,
-  polls: 11,
-  pages: 12,
-  cardEvents: 13,
-} as const;
 
 const keyLength = 52;
 const monthMs = 30 * dayMs;

@@ -7,6 +7,7 @@ import type { Tiers } from '../access/tiers.js';
 import { startCheckout, type Checkout } from '../checkout/checkout.js';
 import type { OpenedStore } from '../commands/withStore.js';
 import type { Configuration } from '../configuration.js';
+import type { Handler } from '../contract/exchange.js';
 import type { Handlers, RouteLimit } from '../contract/routes.js';
 import { textEmbedding, type TextEmbedding } from '../door/embedding.js';
 import { startExploration, type ExplorationProcess } from '../door/exploration.js';
@@ -176,6 +177,14 @@ function embedModeOf({ embedModel, dataFolder }: Configuration, embedder: Embedd
   return openEmbedMode({ ...native, embedder, fallback, cacheFile: existsSync(file) ? file : null });
 }
 
+/** The limits of this installation. */
+function limitsInForce(configuration: Configuration, tiers: Tiers): Handler {
+  const { access, maxConnections, serve } = configuration;
+  const byTime = rateLimits(tiers, routeLimits(configuration), keylessEmbedDocs(access.mode));
+  const all = [...byTime, ...waitingLimits(configuration), ...workerLimits(maxConnections)];
+  return limits(all, access, serve);
+}
+
 /** Every route's handler, bound to its parts. */
 function handlers(
   configuration: Configuration,
@@ -226,15 +235,7 @@ function handlers(
     ready: ready({ checks, warn: checkout.warnings, clock: systemClock, log }),
     version: version({ native: native.version(), unicode: native.unicodeVersion() }),
     privacy: privacy(storedData(configuration)),
-    limits: limits(
-      [
-        ...rateLimits(tiers, routeLimits(configuration), keylessDocs),
-        ...waitingLimits(configuration),
-        ...workerLimits(configuration.maxConnections),
-      ],
-      configuration.access,
-      configuration.serve,
-    ),
+    limits: limitsInForce(configuration, tiers),
     ...referencePages(configuration, page),
     pageFile: pageFile(),
   };
@@ -268,23 +269,11 @@ export async function buildServer(
   const access = buildAccess(configuration, tiers, opened, log);
   const keyChanges = new KeyChanges(opened.store, systemClock, access);
   const holder = `${hostname()} ${process.pid}`;
-  const sweep = startSweep({
-    ...opened,
-    clock: systemClock,
-    log,
-    holder,
-    removeExpired: expiry(configuration, opened),
-  });
+  const upkeep = { ...opened, clock: systemClock, log, holder };
+  const sweep = startSweep({ ...upkeep, removeExpired: expiry(configuration, opened) });
   const checkout = startCheckout({
-    ...opened,
-    configuration,
-    tiers,
-    clock: systemClock,
-    randomness: systemRandomness,
-    keyFormat: native,
-    log,
-    holder,
-    getPage,
+    ...upkeep,
+    ...{ configuration, tiers, getPage, randomness: systemRandomness, keyFormat: native },
     isServed: configuration.serve.includes('checkout'),
   });
   const stored = storedEmbedder(embedder, { ...opened, clock: systemClock, log });

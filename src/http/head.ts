@@ -1,5 +1,6 @@
 /** A request's head as access reads it, while uWebSockets.js has it. */
 import type { Head } from '../access/address.js';
+import { percentDecode, type Parameters } from './parameters.js';
 import type { HttpRequest, HttpResponse } from './uws.js';
 
 /** Valid only during the call in which uWebSockets.js handed the request over. */
@@ -28,4 +29,23 @@ export class RequestHead implements Head {
   isHead(): boolean {
     return this.request.getMethod() === 'head';
   }
+}
+
+/** The values of a path's parameters. */
+export function readPath(request: HttpRequest, names: readonly string[]): Parameters {
+  const path = Object.create(null) as Record<string, string>;
+  names.forEach((name, index) => (path[name] = percentDecode(request.getParameter(index) ?? '')));
+  return path;
+}
+
+/** True if a program fetches what a person may never ask for. */
+export function isPrefetch(request: HttpRequest): boolean {
+  return request.getHeader('sec-purpose').includes('prefetch') || request.getHeader('purpose') === 'prefetch';
+}
+
+/** The Content-Length; -1 for a chunked body, 0 for none, NaN for one that is not a number. */
+export function declaredLength(request: HttpRequest): number {
+  const text = request.getHeader('content-length');
+  if (text !== '') return Number(text);
+  return request.getHeader('transfer-encoding') === '' ? 0 : -1;
 }

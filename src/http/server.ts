@@ -12,7 +12,9 @@ import type { Randomness } from '../system/randomness.js';
 import { contains, parseNetwork } from '../system/network.js';
 import { affordable, Connections, descriptorLimit } from './connections.js';
 import { answerOptions } from './cors.js';
-import { Exchange, type ConnectionLimits, type MountedRoute, type ServerState } from './exchange.js';
+import { Exchange } from './exchange.js';
+import type { MountedRoute } from './mounted.js';
+import type { ConnectionLimits, ServerState } from './state.js';
 import { methodNotAllowed, notFound, notFoundNear } from './failures.js';
 import { createRequestIds } from './identifiers.js';
 import { MemoryBudget, networkBytes } from './memory.js';
@@ -211,8 +213,8 @@ function listenOn(app: TemplatedApp, host: string, port: number): Promise<Listen
 
 function sweepSlow(state: ServerState): void {
   const nowMs = state.clock.monotonicMs();
-  for (const exchange of state.receiving) exchange.checkReceiving(nowMs);
-  for (const exchange of state.sending) exchange.checkSending(nowMs);
+  for (const body of state.receiving) body.check(nowMs);
+  for (const answer of state.sending) answer.check(nowMs);
 }
 
 /** Logs how many requests were answered with 501 and above since the last time, by route and status. */

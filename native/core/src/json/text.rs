@@ -1,0 +1,139 @@
+//! Strings of JSON: their escapes, their characters, and writing them.
+
+use crate::scan;
+
+/// Value of each hexadecimal digit; 0xFF for every other byte.
+static HEX: [u8; 256] = {
+    let mut table = [0xFF; 256];
+    let mut value = 0;
+    while value < 16 {
+        table[b"0123456789abcdef"[value] as usize] = value as u8;
+        table[b"0123456789ABCDEF"[value] as usize] = value as u8;
+        value += 1;
+    }
+    table
+};
+
+/// The UTF-16 unit that four hexadecimal digits stand for.
+#[inline]
+pub(super) fn unit(digits: &[u8; 4]) -> Option<u32> {
+    let [first, second, third, fourth] = digits.map(|digit| u32::from(HEX[usize::from(digit)]));
+    let unit = first << 12 | second << 8 | third << 4 | fourth;
+    ((first | second | third | fourth) < 16).then_some(unit)
+}
+
+/// Whether a checked string stands for `word`, which is ASCII.
+pub(super) fn means(mut text: &[u8], word: &[u8]) -> bool {
+    for &byte in word {
+        let (code, length) = match text.first() {
+            Some(b'\\') => escaped(text),
+            Some(&plain) => (u32::from(plain), 1),
+            None => return false,
+        };
+        if code != u32::from(byte) {
+            return false;
+        }
+        text = &text[length..];
+    }
+    text.is_empty()
+}
+
+/// Appends the characters of a checked string to `out` as UTF-8, escapes resolved (RFC 8259 section 7).
+pub fn unescape(mut text: &[u8], out: &mut Vec<u8>) {
+    // No escape is shorter than its character.
+    out.reserve(text.len());
+    while let Some(plain) = scan::backslash(text) {
+        out.extend_from_slice(&text[..plain]);
+        text = &text[plain..];
+        while text.first() == Some(&b'\\') {
+            let (code, length) = escaped(text);
+            push(code, out);
+            text = &text[length..];
+        }
+    }
+    out.extend_from_slice(text);
+}
+
+/// How many characters a checked string stands for.
+#[must_use]
+pub fn characters(mut text: &[u8]) -> u64 {
+    let mut count = 0;
+    while let Some(plain) = scan::backslash(text) {
+        count += scan::code_points(&text[..plain]);
+        text = &text[plain..];
+        while text.first() == Some(&b'\\') {
+            let (_, length) = escaped(text);
+            count += 1;
+            text = &text[length..];
+        }
+    }
+    count + scan::code_points(text)
+}
+
+/// Bytes of the character that a checked string, which is not empty, begins with.
+#[must_use]
+pub fn character_length(text: &[u8]) -> usize {
+    match text.first() {
+        Some(b'\\') => escaped(text).1,
+        Some(0xC0..0xE0) => 2,
+        Some(0xE0..0xF0) => 3,
+        Some(0xF0..) => 4,
+        _ => 1,
+    }
+}
+
+/// Appends UTF-8 as the inside of a string, escaped as ECMAScript's JSON.stringify does.
+pub fn write_text(text: &[u8], out: &mut Vec<u8>) {
+    let mut at = 0;
+    loop {
+        let (stop, _) = scan::string_stop(text, at);
+        out.extend_from_slice(&text[at..stop]);
+        let Some(&byte) = text.get(stop) else { return };
+        match byte {
+            b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
+            b'\n' => out.extend_from_slice(b"\\n"),
+            b'\t' => out.extend_from_slice(b"\\t"),
+            b'\r' => out.extend_from_slice(b"\\r"),
+            0x8 => out.extend_from_slice(b"\\b"),
+            0xC => out.extend_from_slice(b"\\f"),
+            _ => out.extend_from_slice(format!("\\u{byte:04x}").as_bytes()),
+        }
+        at = stop + 1;
+    }
+}
+
+/// Appends a character as UTF-8 (RFC 3629).
+#[inline]
+fn push(code: u32, out: &mut Vec<u8>) {
+    let low = |shift: u32| 0x80 | (code >> shift & 0x3F) as u8;
+    match code {
+        ..0x80 => out.push(code as u8),
+        0x80..0x800 => out.extend_from_slice(&[0xC0 | (code >> 6) as u8, low(0)]),
+        0x800..0x1_0000 => out.extend_from_slice(&[0xE0 | (code >> 12) as u8, low(6), low(0)]),
+        _ => out.extend_from_slice(&[0xF0 | (code >> 18) as u8, low(12), low(6), low(0)]),
+    }
+}
+
+/// The code point of a checked escape, and the escape's length in bytes.
+#[inline]
+fn escaped(text: &[u8]) -> (u32, usize) {
+    let unit_at = |at: usize| {
+        text.get(at..)
+            .and_then(<[u8]>::first_chunk)
+            .and_then(unit)
+            .unwrap_or(0)
+    };
+    match text.get(1) {
+        Some(b'u') => match unit_at(2) {
+            high @ 0xD800..=0xDBFF => (0x1_0000 + ((high & 0x3FF) << 10 | unit_at(8) & 0x3FF), 12),
+            code => (code, 6),
+        },
+        Some(b'b') => (0x8, 2),
+        Some(b'f') => (0xC, 2),
+        Some(b'n') => (0xA, 2),
+        Some(b'r') => (0xD, 2),
+        Some(b't') => (0x9, 2),
+        Some(&byte) => (u32::from(byte), 2),
+        None => (u32::from(b'\\'), 1),
+    }
+}

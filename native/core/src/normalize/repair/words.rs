@@ -1,0 +1,46 @@
+//! Words in which letters of several scripts meet.
+
+use super::NEIGHBOUR_DISTANCE;
+use crate::normalize::properties::{Action, greek_symbol, properties};
+
+/// True if a letter is a small Greek one that is read as such: one that hides in a Latin word has small Latin
+/// letters on both sides.
+pub(super) fn stands_for_itself(line: &str, at: usize, c: char) -> bool {
+    let hides = |neighbours: &mut dyn Iterator<Item = char>| {
+        let nearest = neighbours.take(NEIGHBOUR_DISTANCE).find(|c| !greek_symbol(*c));
+        nearest.is_some_and(|c| properties(c).letter() && properties(c).latin() && c.is_lowercase())
+    };
+    greek_symbol(c)
+        && !(hides(&mut line[..at].chars().rev()) && hides(&mut line[at + c.len_utf8()..].chars()))
+}
+
+/// Contents of a word besides letters that look like Latin ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Others {
+    None,
+    /// Latin letters alone.
+    Latin,
+    /// A letter of another script.
+    Foreign,
+}
+
+/// Contents of the word at the start of `text`, and its end, or that of its first foreign letter.
+pub(super) fn others_in_word(text: &str) -> (usize, Others) {
+    let mut others = Others::None;
+    for (at, c) in text.char_indices() {
+        if c.is_ascii_alphabetic() {
+            others = Others::Latin;
+            continue;
+        }
+        let known = properties(c);
+        if !known.word() {
+            return (at, others);
+        }
+        if known.letter() && known.latin() {
+            others = Others::Latin;
+        } else if known.letter() && !known.neutral() && known.action() != Action::Confusable {
+            return (at + c.len_utf8(), Others::Foreign);
+        }
+    }
+    (text.len(), others)
+}

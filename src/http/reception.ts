@@ -1,0 +1,304 @@
+/**
+ * The receiving half of a request on uWebSockets.js: its head, the decision of access, its body. The other
+ * half handles what was received and answers it.
+ */
+import { countedAddress } from '../access/address.js';
+import type { Admission } from '../access/admission.js';
+import type { Answer } from '../contract/exchange.js';
+import { unmapped } from '../system/network.js';
+import { bodyTooLarge, overloaded, requestTimeout, unsupportedEncoding } from './failures.js';
+import { declaredLength, isPrefetch, readPath, RequestHead } from './head.js';
+import { isAcceptableRequestId } from './identifiers.js';
+import { IncomingBody } from './incoming.js';
+import { networkOf, type Holder } from './memory.js';
+import type { MountedRoute } from './mounted.js';
+import { noParameters, parseQuery, type Parameters } from './parameters.js';
+import type { ServerState } from './state.js';
+import type { HttpRequest, HttpResponse } from './uws.js';
+
+const noBytes = new Uint8Array(0);
+
+/** One request while it is received, as its handler sees it afterwards. */
+export abstract class Reception {
+  readonly id: string;
+  readonly path: Parameters;
+  readonly query: Parameters;
+  readonly mayAct: boolean;
+  readonly head: boolean;
+  body: Uint8Array = noBytes;
+
+  protected readonly startedMs: number;
+  protected readonly crossOrigin: boolean;
+  /** True if the body is chunked: what follows its end is never read as another request. */
+  protected readonly chunked: boolean;
+  /** The Content-Length; -1 when the length is not known. */
+  protected declared = 0;
+  protected bytesIn = 0;
+  private readonly headers: readonly string[];
+  /** State of the connection; `unwatched`: nobody is told when it goes, as nothing waits. */
+  private connection: 'unwatched' | 'watched' | 'gone' = 'unwatched';
+  /** Decision of access; undefined where it has nothing to decide, or has not yet. */
+  private admission: Admission | 'awaited' | undefined;
+  /** Work that waits for the decision of access. */
+  private next: (() => void) | undefined;
+  /** A body in several pieces. */
+  private incoming: IncomingBody | undefined;
+  /** Whether {@link body} lies in the server's receive buffer. */
+  private borrowed = false;
+  /** Bytes of a retained copy, counted against the worker's budget. */
+  private retained = 0;
+  /** Whose memory this request holds; null until it is asked. */
+  private heldAs: Holder | null = null;
+  /** Ends when the connection goes; made when it is asked for. */
+  private abortion: AbortController | undefined;
+
+  /** Reads the head; `request` is valid only during this call and {@link begin}. */
+  constructor(
+    protected readonly server: ServerState,
+    protected readonly mounted: MountedRoute,
+    protected readonly response: HttpResponse,
+    request: HttpRequest,
+  ) {
+    this.startedMs = server.clock.monotonicMs();
+    server.inFlight += 1;
+    const given = request.getHeader('x-request-id');
+    this.id = given !== '' && isAcceptableRequestId(given) ? given : server.requestIds();
+    const { route, parameters } = mounted;
+    this.path = parameters.length === 0 ? noParameters : readPath(request, parameters);
+    const query = request.getQuery() as string | undefined;
+    this.query = query === undefined || query === '' ? noParameters : parseQuery(query);
+    this.crossOrigin = route.cors && request.getHeader('origin') !== '';
+    this.chunked = request.getHeader('transfer-encoding') !== '';
+    this.headers = route.headers.length === 0 ? [] : route.headers.map((name) => request.getHeader(name));
+    this.head = mounted.head;
+    this.mayAct = !mounted.head && (!route.acts || !isPrefetch(request));
+  }
+
+  /** True if an answer is known. */
+  protected abstract isAnswered(): boolean;
+  /** Handles what was received. */
+  protected abstract handle(): void;
+  /** Answers before the body was read; `close`: with the end of the connection. */
+  protected abstract refuse(answer: Answer, close?: boolean): void;
+  /** Answers for what was thrown. */
+  protected abstract fail(error: unknown): void;
+  /** Gives back what the request holds; the connection has gone. */
+  protected abstract release(): void;
+
+  header(name: string): string {
+    const value = this.headers[this.mounted.route.headers.indexOf(name)];
+    if (value === undefined)
+      throw new Error(`Route ${this.mounted.route.id} does not declare header ${name}`);
+    return value;
+  }
+
+  get keyed(): boolean {
+    const { decided } = this;
+    return decided !== undefined && decided.address === undefined;
+  }
+
+  /** The decision of access, once it is there. */
+  protected get decided(): Admission | undefined {
+    return this.admission === 'awaited' ? undefined : this.admission;
+  }
+
+  retain(): Uint8Array {
+    if (this.borrowed) {
+      this.body = new Uint8Array(this.body);
+      this.borrowed = false;
+      this.retained = this.body.byteLength;
+      this.server.bodies.memory.take(this.holder(), this.retained);
+    }
+    return this.body;
+  }
+
+  peer(): Uint8Array {
+    return new Uint8Array(this.response.getRemoteAddress());
+  }
+
+  caller(): Uint8Array {
+    return this.decided?.address ?? countedAddress(unmapped(this.peer()));
+  }
+
+  aborted(): boolean {
+    return this.connection === 'gone';
+  }
+
+  signal(): AbortSignal {
+    this.abortion ??= new AbortController();
+    if (this.aborted()) this.abortion.abort();
+    return this.abortion.signal;
+  }
+
+  /** Takes the request on: refuses it by its head, waits for its body, or has it handled. */
+  begin(request: HttpRequest): void {
+    const { admit } = this.mounted;
+    if (admit !== undefined && !this.admit(admit(new RequestHead(request, this.response)), request)) return;
+    if (this.mounted.route.body) this.receive(request);
+    else this.whenAdmitted(() => this.handle());
+  }
+
+  /** True if the request goes on: its sender may call, or a store is asked while the body comes. */
+  private admit(admission: Admission | Promise<Admission>, request: HttpRequest): boolean {
+    if (admission instanceof Promise) {
+      this.waitForAdmission(admission);
+      return true;
+    }
+    this.admission = admission;
+    if (admission.refusal === undefined) return true;
+    this.refuseUnread(request, admission.refusal);
+    return false;
+  }
+
+  private waitForAdmission(admission: Promise<Admission>): void {
+    this.watch();
+    this.admission = 'awaited';
+    admission.then(
+      (decided) => {
+        this.admission = decided;
+        this.cork(() => {
+          if (decided.refusal !== undefined) this.refuse(decided.refusal);
+          else this.next?.();
+        });
+      },
+      (error: unknown) => {
+        this.admission = undefined;
+        this.cork(() => this.fail(error));
+      },
+    );
+  }
+
+  /** Takes a step at once, or, where a store is still asked about the sender, when that is known. */
+  private whenAdmitted(step: () => void): void {
+    if (this.admission === 'awaited') this.next = step;
+    else step();
+  }
+
+  /** Answers a request that no handler sees, by the head alone, whatever body it may have. */
+  refuseUnread(request: HttpRequest, answer: Answer): void {
+    this.declared = declaredLength(request);
+    this.refuse(answer);
+  }
+
+  private receive(request: HttpRequest): void {
+    this.declared = declaredLength(request);
+    if (Number.isNaN(this.declared)) {
+      this.watch();
+      return;
+    } // The parser itself answers 400 right after this.
+    const refusal = this.refusalOfHead(request);
+    if (refusal !== undefined) {
+      this.whenAdmitted(() => this.refuse(refusal));
+      return;
+    }
+    this.watch();
+    // One with a length begins with a piece, if an empty one, so that the pace of most is never looked at.
+    if (this.declared < 0) this.incoming = this.expect();
+    this.response.onData((chunk, isLast) => {
+      if (!this.isAnswered() && !this.aborted() && this.next === undefined) this.take(chunk, isLast);
+    });
+  }
+
+  /** Why the head alone refuses the body. */
+  private refusalOfHead(request: HttpRequest): Answer | undefined {
+    const { route, refuseMediaType } = this.mounted;
+    if (this.declared > route.bodyLimit) return bodyTooLarge(route.bodyLimit);
+    const coding = request.getHeader('content-encoding');
+    if (coding !== '' && coding.trim().toLowerCase() !== 'identity') return unsupportedEncoding;
+    const { memory } = this.server.bodies;
+    // An announcement reserves nothing: one that cannot be kept is refused before it costs anything.
+    if (memory.isTight(this.declared) && memory.shortage(this.holder(), this.declared) !== undefined)
+      return overloaded;
+    if (refuseMediaType === undefined) return undefined;
+    const mediaType = request.getHeader('content-type');
+    // An Origin decides only about a body without a type, also on routes that are not open to other origins.
+    return refuseMediaType(mediaType, mediaType === '' && request.getHeader('origin') !== '');
+  }
+
+  /** Takes a piece of the body. A body that comes in one piece is not copied. */
+  private take(chunk: ArrayBuffer, isLast: boolean): void {
+    if (isLast && this.incoming?.isEmpty !== false) {
+      if (chunk.byteLength > this.mounted.route.bodyLimit) {
+        this.refuseBody('too_large');
+        return;
+      }
+      this.body = new Uint8Array(chunk);
+      this.borrowed = true;
+    } else {
+      this.incoming ??= this.expect();
+      const outcome = this.incoming.append(new Uint8Array(chunk), this.holder());
+      if (outcome !== 'taken') {
+        this.refuseBody(outcome);
+        return;
+      }
+      if (!isLast) return;
+      this.body = this.incoming.bytes();
+    }
+    this.bytesIn = this.body.byteLength;
+    this.incoming?.end();
+    if (this.admission === 'awaited') this.retain();
+    this.whenAdmitted(() => this.handle());
+    this.borrowed = false;
+  }
+
+  /** Expects a body in several pieces, and answers 408 when it brings too little. */
+  private expect(): IncomingBody {
+    return new IncomingBody(this.server, this.mounted.route.bodyLimit, this.declared, this.startedMs, () =>
+      this.whenAdmitted(() => this.cork(() => this.refuse(requestTimeout, true))),
+    );
+  }
+
+  private refuseBody(reason: 'too_large' | 'overloaded'): void {
+    const refusal = reason === 'too_large' ? bodyTooLarge(this.mounted.route.bodyLimit) : overloaded;
+    this.incoming?.end();
+    this.whenAdmitted(() => this.refuse(refusal, true));
+  }
+
+  /**
+   * Whose memory the body and the answer are. A sender whose key is still looked up counts as one without; it
+   * stays what it was at first, so that what is given back is what was taken.
+   */
+  protected holder(): Holder {
+    if (this.heldAs === null)
+      this.heldAs = this.keyed ? undefined : networkOf(this.decided?.address ?? unmapped(this.peer()));
+    return this.heldAs;
+  }
+
+  /** Runs a writing step with the connection corked, unless the client has gone meanwhile. */
+  protected cork(step: () => void): void {
+    if (this.aborted()) return;
+    this.response.cork(() => {
+      try {
+        step();
+      } catch (error) {
+        this.fail(error);
+      }
+    });
+  }
+
+  /** Learns when the connection goes; a response must not be touched afterwards. */
+  protected watch(): void {
+    if (this.connection !== 'unwatched') return;
+    this.connection = 'watched';
+    this.response.onAborted(() => {
+      this.connection = 'gone';
+      this.incoming?.end();
+      this.abortion?.abort();
+      this.mounted.meter.aborted += 1;
+      this.release();
+    });
+  }
+
+  /** No more of the body is taken. */
+  protected stopReceiving(): void {
+    this.incoming?.end();
+  }
+
+  protected releaseBody(): void {
+    this.incoming?.release();
+    this.incoming = undefined;
+    if (this.retained > 0) this.server.bodies.memory.give(this.holder(), this.retained);
+    this.retained = 0;
+    this.body = noBytes;
+  }
+}

@@ -1,0 +1,23 @@
+/** State that all exchanges of one server share, and the bounds of its connections. */
+import type { Clock } from '../system/clock.js';
+import type { Log } from '../system/log.js';
+import type { RequestIds } from './identifiers.js';
+import type { IncomingState } from './incoming.js';
+import type { UnsentState } from './unsent.js';
+
+/** Times and amounts that bound a connection. */
+export type ConnectionLimits = ServerState['limits'];
+
+/** State that all exchanges of one server share. */
+export interface ServerState extends IncomingState, UnsentState {
+  readonly limits: IncomingState['limits'] & UnsentState['limits'];
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly requestIds: RequestIds;
+  /** Answers of 501 and above since they were last logged, by route and status. */
+  readonly failures: Map<string, number>;
+  /** Requests not yet answered in full. */
+  inFlight: number;
+  /** True if the server takes no new connections and ends those it has. */
+  draining: boolean;
+}
