@@ -76,6 +76,14 @@ const droppableBytes = 65_536;
 /** From this size on an answer waits for the client in our memory, not in a copy inside the server's. */
 const largeAnswerBytes = 131_072;
 
+/** Fields in which each proxy on the way adds a line or an item. */
+const listedFields: ReadonlySet<string> = new Set(['x-forwarded-for', 'forwarded']);
+
+/** A header field's value, as a handler reads it. */
+function fieldOf(name: string, request: HttpRequest, response: HttpResponse): string {
+  return listedFields.has(name) ? new RequestHead(request, response).allOf(name) : request.getHeader(name);
+}
+
 /** The request as its handler sees it, and the way of its answer. One object a request. */
 export class Exchange implements RouteRequest {
   readonly id: string;
@@ -149,7 +157,8 @@ export class Exchange implements RouteRequest {
     this.query = query === undefined || query === '' ? noParameters : parseQuery(query);
     this.crossOrigin = route.cors && request.getHeader('origin') !== '';
     this.chunked = request.getHeader('transfer-encoding') !== '';
-    this.headers = route.headers.length === 0 ? [] : route.headers.map((name) => request.getHeader(name));
+    this.headers =
+      route.headers.length === 0 ? [] : route.headers.map((name) => fieldOf(name, request, response));
     this.head = mounted.head;
     this.mayAct = !mounted.head && (!route.acts || !isPrefetch(request));
   }
