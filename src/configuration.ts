@@ -5,6 +5,7 @@ import { checkoutErrors, checkoutSettings, waysToPay } from './checkout/settings
 import { doorSettings } from './door/settings.js';
 import {
   doorUnserved,
+  writingUnserved,
   listenSettings,
   metricsSettings,
   publicSettings,
@@ -77,6 +78,7 @@ export function readConfiguration(environment: Environment, machine: Machine): C
     ...unread,
     ...samePorts(values),
     ...doorUnserved(values),
+    ...writingUnserved(values),
     ...missingSecret(values),
     ...checkoutErrors(values),
   ];

@@ -55,7 +55,7 @@ test('defaults', () => {
       metricsPort: 0,
       logLevel: 'info',
       trustedProxies: [],
-      serve: ['fuse', 'normalize', 'audit', 'checkout', 'outreach', 'door', 'explore'],
+      serve: ['fuse', 'normalize', 'audit', 'checkout', 'outreach', 'door', 'explore', 'mcp'],
       accessGiven: null,
       access: { mode: 'open', reason: 'ACCESS is not set, and no way to pay is configured' },
       tiersFile: null,

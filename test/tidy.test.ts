@@ -16,7 +16,7 @@ const steps: readonly (readonly string[])[] = [
   ['models'],
   ['search', 'text', 'access'],
   ['checkout', 'outreach', 'door'],
-  ['info', 'pages'],
+  ['info', 'mcp', 'pages'],
   ['http'],
   ['configuration.ts'],
   ['processes', 'commands'],

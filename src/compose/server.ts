@@ -1,6 +1,7 @@
 /** A worker: its parts, the handlers bound to them, and the server that they make. */
 import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
+import type { Head } from '../access/address.js';
 import { createAccess, keyTiers, type Access } from '../access/admission.js';
 import { KeyChanges, storedKeys, storedUsage } from '../access/stored.js';
 import type { Tiers } from '../access/tiers.js';
@@ -8,14 +9,14 @@ import { startCheckout, type Checkout } from '../checkout/checkout.js';
 import type { OpenedStore } from '../commands/withStore.js';
 import type { Configuration } from '../configuration.js';
 import type { Handler } from '../contract/exchange.js';
-import type { Handlers, RouteLimit } from '../contract/routes.js';
+import { routes, type Handlers, type RouteLimit } from '../contract/routes.js';
 import { textEmbedding, type TextEmbedding } from '../door/embedding.js';
 import { startExploration, type ExplorationProcess } from '../door/exploration.js';
 import { graph } from '../door/graph.js';
 import { doorHandlers } from '../door/handlers.js';
 import { describedDoor } from '../door/openapi.js';
 import { createPreviews } from '../door/previews.js';
-import { servedRoutes } from '../http/pipeline.js';
+import { admission, servedRoutes, type PipelineParts } from '../http/pipeline.js';
 import { createServer, workerLimits, type Server } from '../http/server.js';
 import { banner, health } from '../info/banner.js';
 import { limits, rateLimits, waitingLimits } from '../info/limits.js';
@@ -23,6 +24,8 @@ import { describedGateway, openapi } from '../info/openapi.js';
 import { privacy } from '../info/privacy.js';
 import { dataFolderCheck, nativeModuleCheck, ready, storeCheck } from '../info/ready.js';
 import { SERVICE_VERSION, version } from '../info/version.js';
+import { mcpHandler } from '../mcp/mcp.js';
+import type { AdmitTool, ToolRoute } from '../mcp/tools.js';
 import type { Embedder } from '../models/embedder.js';
 import { defaultModel } from '../models/modelFolder.js';
 import { storedEmbedder } from '../models/storedEmbeddings.js';
@@ -164,7 +167,7 @@ function referencePages(
   { doorPort, publicDoorUrl, serve }: Configuration,
   page: PageMaker,
 ): DocsHandlers & Pick<Handlers, 'openapi'> {
-  const gateway = describedGateway(serve);
+  const gateway = describedGateway(serve, doorPort === null ? '' : publicDoorUrl);
   const elsewhere = doorPort === null ? null : (publicDoorUrl ?? `port ${doorPort} of this host`);
   const door = describedDoor('/', serve);
   return { openapi: openapi(gateway), ...docsHandlers({ gateway, door, doorAddress: elsewhere, page }) };
@@ -185,7 +188,35 @@ function limitsInForce(configuration: Configuration, tiers: Tiers): Handler {
   return limits(all, access, serve);
 }
 
-/** Every route's handler, bound to its parts. */
+/** Counts a tool's call as its route counts a request; a route for keys counts as the call itself does. */
+function toolAdmission(pipeline: PipelineParts): AdmitTool {
+  const free = { refusal: undefined, charge: () => undefined };
+  const limited = (id: ToolRoute) =>
+    routes[id].access === 'key' ? undefined : admission({ ...routes[id] }, pipeline);
+  return (id, request) => {
+    const head: Head = {
+      field: (name) => request.header(name),
+      allOf: (name) => request.header(name),
+      peer: () => request.peer(),
+      isHead: () => false,
+    };
+    const admitted = limited(id)?.(head) ?? free;
+    if (admitted instanceof Promise) throw new Error(`The limit of ${id} needs a store`);
+    return admitted;
+  };
+}
+
+/** The handler of the tools, over those of the routes. */
+function toolsHandler(
+  { serve, publicUrl }: Configuration,
+  bound: Omit<Handlers, 'mcp'>,
+  pipeline: PipelineParts,
+): Handlers['mcp'] {
+  const admit = toolAdmission(pipeline);
+  return mcpHandler({ ...native, handlers: bound, admit, serve, publicUrl, version: SERVICE_VERSION });
+}
+
+/** Every route's handler but that of the tools, bound to its parts. */
 function handlers(
   configuration: Configuration,
   tiers: Tiers,
@@ -196,7 +227,7 @@ function handlers(
   embedMode: EmbedMode,
   page: PageMaker,
   log: Log,
-): Handlers {
+): Omit<Handlers, 'mcp'> {
   const { store, secrets } = opened;
   const keylessDocs = keylessEmbedDocs(configuration.access.mode);
   const storing = { ...opened, clock: systemClock };
@@ -282,10 +313,11 @@ export async function buildServer(
   const page = pageMaker(configuration.operator, linksOf(configuration));
   const bound = handlers(configuration, tiers, opened, clicks, checkout, explorer, embedMode, page, log);
   const pipeline = { ...native, access, isStorageReserved: reserve.isReserved, page };
+  const all = { ...bound, mcp: toolsHandler(configuration, bound, pipeline) };
   const isMoved = configuration.doorPort !== null;
   const server = createServer({
-    routes: servedRoutes(bound, pipeline, isMoved ? ['gateway'] : ['gateway', 'door'], configuration.serve),
-    doorRoutes: isMoved ? servedRoutes(bound, pipeline, ['door'], configuration.serve) : [],
+    routes: servedRoutes(all, pipeline, isMoved ? ['gateway'] : ['gateway', 'door'], configuration.serve),
+    doorRoutes: isMoved ? servedRoutes(all, pipeline, ['door'], configuration.serve) : [],
     clock: systemClock,
     log,
     randomness: systemRandomness,

@@ -69,8 +69,8 @@ export interface NormalizeResponse {
   changed: boolean;
   /** The changes, by position. */
   changes: NormalizeChange[];
-  /** Present when there were more changes than are listed. */
-  changes_truncated?: true;
+  /** Present, and true, when there were more changes than are listed. */
+  changes_truncated?: boolean;
   /** Changes by kind. */
   stats: { [kind: string]: number & Integer };
   /** Present when the request asked for it. */

@@ -1,7 +1,7 @@
 /** The OpenAPI documents of the gateway and of the fragment door, and the examples that they show. */
 import typia from 'typia';
 import type { Problem } from './problem.js';
-import { routeList, type routes, type Part, type RouteOf } from './routes.js';
+import { routeList, routes, type Part, type RouteOf } from './routes.js';
 import { isServed, servedParts, type ServedPart } from './served.js';
 import { documentOf, type OpenApiDocument } from './schema/document.js';
 import type { Example } from './schema/route.js';
@@ -46,8 +46,15 @@ function listed<Of extends Part>(part: Of, given: Given<Of>, serve: readonly Ser
 export function gatewayDocument(
   given: Given<'gateway'>,
   serve: readonly ServedPart[] = servedParts,
+  doorOrigin: string | null = '',
 ): OpenApiDocument {
   const served = listed('gateway', given, serve);
+  const { path } = routes.doorOpenapi;
+  const isLinked = doorOrigin !== null && isServed({ ...routes.doorOpenapi, id: 'doorOpenapi' }, serve);
+  const externalDocs = {
+    description: 'The OpenAPI document of the fragment door.',
+    url: `${doorOrigin}${path}`,
+  };
   return documentOf(served, {
     info: {
       title: 'Fusegate',
@@ -55,11 +62,13 @@ export function gatewayDocument(
       description: 'Re-ranks search candidates by fusing BM25 with dense similarity.',
     },
     serverUrl: '/',
+    ...(isLinked ? { externalDocs } : {}),
     problem: problemType,
     tags: [
       { name: 'fuse', description: 'Re-ranking, also by the interfaces of others.' },
       { name: 'normalize', description: 'Text made findable.' },
       { name: 'audit', description: 'What keeps plain words from finding records.' },
+      { name: 'mcp', description: 'Tools for AI systems.' },
       { name: 'checkout', description: 'What keys cost, and the ways to pay for one.' },
       { name: 'outreach', description: 'Leads, delivery models, mail opt-out and counted links.' },
       { name: 'information', description: 'The service itself.' },

@@ -15,7 +15,7 @@ export interface ResourceRoute extends DescribedRoute {
   readonly part: 'gateway' | 'door';
   /** True if every address serves it, whatever its part. */
   readonly everywhere?: boolean;
-  readonly tag: 'fuse' | 'normalize' | 'audit' | 'checkout' | 'outreach' | 'information' | 'door';
+  readonly tag: 'fuse' | 'normalize' | 'audit' | 'checkout' | 'outreach' | 'information' | 'door' | 'mcp';
   /** `public`: no key is looked at. `key`: an `X-API-Key` may come and decides the limits. */
   readonly access: 'public' | 'key';
   readonly failure?: WrittenFailure;

@@ -18,6 +18,7 @@ import { leaderboardRoutes } from './leaderboard.js';
 import { leadRoutes } from './leads.js';
 import { lightningRoutes } from './lightning.js';
 import { limitsRoutes } from './limits.js';
+import { mcpRoutes } from './mcp.js';
 import { nearRoutes } from './near.js';
 import { normalizeRoutes } from './normalize.js';
 import { optoutRoutes } from './optout.js';
@@ -35,6 +36,7 @@ export const routes = {
   ...rerankRoutes,
   ...normalizeRoutes,
   ...auditRoutes,
+  ...mcpRoutes,
   ...pricingRoutes,
   ...bitcoinRoutes,
   ...lightningRoutes,

@@ -2,10 +2,22 @@
 import type { ResourceRoute } from './route.js';
 
 /** Every part; information about the service is served with any of them. */
-export const servedParts = ['fuse', 'normalize', 'audit', 'checkout', 'outreach', 'door', 'explore'] as const;
+export const servedParts = [
+  'fuse',
+  'normalize',
+  'audit',
+  'checkout',
+  'outreach',
+  'door',
+  'explore',
+  'mcp',
+] as const;
 
-/** One part. */
-export type ServedPart = (typeof servedParts)[number];
+/** What SERVE may name: the parts, and the tools of `mcp` that store, which nobody gets unasked. */
+export const servableParts = [...servedParts, 'mcp-write'] as const;
+
+/** One of them. */
+export type ServedPart = (typeof servableParts)[number];
 
 /** The door's routes by which fragments are explored. */
 const exploring: ReadonlySet<string> = new Set([

@@ -31,6 +31,14 @@ export class RequestHead implements Head {
   }
 }
 
+/** Fields in which each proxy on the way adds a line or an item. */
+const listedFields: ReadonlySet<string> = new Set(['x-forwarded-for', 'forwarded']);
+
+/** A header field's value, as a handler reads it. */
+export function fieldOf(name: string, request: HttpRequest, response: HttpResponse): string {
+  return listedFields.has(name) ? new RequestHead(request, response).allOf(name) : request.getHeader(name);
+}
+
 /** The values of a path's parameters. */
 export function readPath(request: HttpRequest, names: readonly string[]): Parameters {
   const path = Object.create(null) as Record<string, string>;

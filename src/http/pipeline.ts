@@ -83,7 +83,7 @@ export interface PipelineParts extends BodyParts {
 }
 
 /** The check of a request's sender; undefined on a route that anyone may call at any rate. */
-function admission(route: ContractRoute, parts: PipelineParts): ServedRoute['admit'] {
+export function admission(route: ContractRoute, parts: PipelineParts): ServedRoute['admit'] {
   const { access, limit, counts, answers, storesFromStrangers = false } = route;
   if (access === 'key') return parts.access.keyed;
   if (limit === undefined) return undefined;

@@ -7,7 +7,7 @@ import type { Admission } from '../access/admission.js';
 import type { Answer } from '../contract/exchange.js';
 import { unmapped } from '../system/network.js';
 import { bodyTooLarge, overloaded, requestTimeout, unsupportedEncoding } from './failures.js';
-import { declaredLength, isPrefetch, readPath, RequestHead } from './head.js';
+import { declaredLength, fieldOf, isPrefetch, readPath, RequestHead } from './head.js';
 import { isAcceptableRequestId } from './identifiers.js';
 import { IncomingBody } from './incoming.js';
 import { networkOf, type Holder } from './memory.js';
@@ -69,7 +69,8 @@ export abstract class Reception {
     this.query = query === undefined || query === '' ? noParameters : parseQuery(query);
     this.crossOrigin = route.cors && request.getHeader('origin') !== '';
     this.chunked = request.getHeader('transfer-encoding') !== '';
-    this.headers = route.headers.length === 0 ? [] : route.headers.map((name) => request.getHeader(name));
+    this.headers =
+      route.headers.length === 0 ? [] : route.headers.map((name) => fieldOf(name, request, response));
     this.head = mounted.head;
     this.mayAct = !mounted.head && (!route.acts || !isPrefetch(request));
   }

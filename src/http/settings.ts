@@ -1,5 +1,5 @@
 /** Settings of the server: where it listens, and where clients reach it. */
-import { servedParts, type ServedPart } from '../contract/served.js';
+import { servableParts, servedParts, type ServedPart } from '../contract/served.js';
 import { nearestName } from '../system/lookalikes.js';
 import { isLoopback } from '../system/network.js';
 import type { Parsed, Settings, ValuesOf } from '../system/settings.js';
@@ -29,13 +29,13 @@ function parsePublicUrl(text: string): Parsed<string | null> {
 
 function parseServe(text: string): Parsed<readonly ServedPart[]> {
   const named = text.split(',').map((name) => name.trim());
-  const unknown = named.find((name) => !servedParts.some((part) => part === name));
-  if (unknown === undefined) return { value: servedParts.filter((part) => named.includes(part)) };
-  const capitals = servedParts.map((part) => part.toUpperCase());
+  const unknown = named.find((name) => !servableParts.some((part) => part === name));
+  if (unknown === undefined) return { value: servableParts.filter((part) => named.includes(part)) };
+  const capitals = servableParts.map((part) => part.toUpperCase());
   const nearest = nearestName(unknown, capitals).toLowerCase();
   return {
     wrong:
-      `must be parts separated by commas, of ${servedParts.join(', ')}; ` +
+      `must be parts separated by commas, of ${servableParts.join(', ')}; ` +
       `${JSON.stringify(unknown)} is none of them, did you mean ${nearest}`,
   };
 }
@@ -47,10 +47,11 @@ export const servedSettings = {
     name: 'SERVE',
     type: 'parts, by commas',
     fallback: servedParts.join(','),
-    fallbackShown: 'all',
+    fallbackShown: 'all but mcp-write',
     meaning:
-      `Parts that are served, of ${servedParts.map((part) => `\`${part}\``).join(', ')}. The paths of the ` +
-      'others are 404 and in no description, and nothing is done for them in the background.',
+      `Parts that are served, of ${servableParts.map((part) => `\`${part}\``).join(', ')}. The paths of ` +
+      'the others are 404 and in no description, and nothing is done for them in the background. ' +
+      '`mcp-write` adds the tools that store fragments to `/mcp`.',
     parse: parseServe,
   },
 } as const satisfies Settings;
@@ -153,6 +154,12 @@ export function doorUnserved({
   if (doorPort === null || serve === undefined) return [];
   if (serve.includes('door') || serve.includes('explore')) return [];
   return ['DOOR_PORT is set, but SERVE names neither door nor explore. Unset DOOR_PORT, or add one of them.'];
+}
+
+/** A sentence where the tools that store are named, and what they are tools of is not. */
+export function writingUnserved({ serve = [] }: Partial<ValuesOf<typeof servedSettings>>): string[] {
+  if (!serve.includes('mcp-write') || (serve.includes('mcp') && serve.includes('door'))) return [];
+  return ['SERVE names mcp-write, which needs mcp and door. Add them, or leave it out.'];
 }
 
 /** A sentence for each port that two variables name. */

@@ -9,9 +9,12 @@ import { auditStacksResponse } from '../text/stacks.js';
 /** Sentences of other parts that the document's examples show. */
 export const gatewaySays = { auditStacks: auditStacksResponse, deliveryModels: deliveryCatalogue };
 
-/** The document of the gateway, as this server says it. */
-export function describedGateway(serve?: readonly ServedPart[]): OpenApiDocument {
-  return gatewayDocument(gatewaySays, serve);
+/**
+ * The document of the gateway, as this server says it. `door`: origin of the fragment door, "" where it is at
+ * the same address, null where that is not known.
+ */
+export function describedGateway(serve?: readonly ServedPart[], door: string | null = ''): OpenApiDocument {
+  return gatewayDocument(gatewaySays, serve, door);
 }
 
 /** Answers with the document. */

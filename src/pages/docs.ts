@@ -22,7 +22,7 @@ interface Guide {
 
 /** Guides under their headings, by name; those that are not named come last. */
 const shelves: readonly (readonly [heading: string, names: readonly string[]])[] = [
-  ['Guides', ['readme', 'fuse', 'normalize', 'audit', 'models', 'http', 'errors']],
+  ['Guides', ['readme', 'fuse', 'normalize', 'audit', 'rerank', 'mcp', 'models', 'http', 'errors']],
   ['For operators', ['operating', 'configuration', 'keys', 'checkout', 'outreach', 'store', 'backup']],
   ['Fragments', ['door', 'receipt', 'exploration']],
 ];
@@ -33,6 +33,8 @@ const otherTitles: Readonly<Record<string, string>> = {
   fuse: 'How fuse ranks',
   normalize: 'Normalize text',
   audit: 'Audit records',
+  rerank: 'In the place of another reranker',
+  mcp: 'Tools for AI systems (MCP)',
 };
 
 /** A place that the search finds. */

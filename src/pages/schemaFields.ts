@@ -9,6 +9,7 @@ export interface Schema {
   readonly enum?: readonly unknown[];
   readonly const?: unknown;
   readonly default?: unknown;
+  readonly 'x-default'?: unknown;
   readonly format?: string;
   readonly minimum?: number;
   readonly maximum?: number;
@@ -80,12 +81,13 @@ function bounds(least: number | undefined, most: number | undefined, unit: strin
 
 /** What a value must hold besides its type. */
 function limitsHtml(schema: Schema): string {
+  const { default: usual = schema['x-default'] } = schema;
   const words = [
     ...bounds(schema.minimum, schema.maximum, ''),
     ...bounds(schema.minLength, schema.maxLength, ' characters'),
     ...bounds(schema.minItems, schema.maxItems, ' items'),
     ...(schema.format === undefined ? [] : [`format ${escapeHtml(schema.format)}`]),
-    ...(schema.default === undefined ? [] : [`default ${valueHtml(schema.default)}`]),
+    ...(usual === undefined ? [] : [`default ${valueHtml(usual)}`]),
   ];
   return words.length === 0 ? '' : ` <span class="limits">${words.join(', ')}</span>`;
 }

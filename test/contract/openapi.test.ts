@@ -6,6 +6,7 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import fc from 'fast-check';
 import { routeList } from '../../src/contract/routes.js';
 import { checkBody } from '../../src/contract/schema/validate.js';
+import { describedGateway } from '../../src/info/openapi.js';
 import { nearly } from './arbitrary.js';
 import { documents } from './documents.js';
 import { door as doorDocument, examples, gateway } from './examples.js';
@@ -90,17 +91,17 @@ test('FuseRequest says types, defaults, allowed values and extensions as the con
   assert.deepEqual(shown, {
     query: { type: 'string' },
     docs: { type: 'array', items: { $ref: '#/components/schemas/FuseDoc' }, minItems: 1 },
-    method: { type: 'string', enum: ['maxnorm', 'rrf'], default: 'maxnorm' },
-    tokenizer: { type: 'string', enum: ['ws', 'ngram'], default: 'ws' },
+    method: { type: 'string', enum: ['maxnorm', 'rrf'], 'x-default': 'maxnorm' },
+    tokenizer: { type: 'string', enum: ['ws', 'ngram'], 'x-default': 'ws' },
     embed_model: { type: 'string' },
     entity_map: { type: ['object', 'null'], additionalProperties: { type: 'string' } },
     top_k: { type: ['integer', 'null'], minimum: 1 },
     weights: { $ref: '#/components/schemas/FuseWeights', ...extension },
-    rrf_k: { type: 'number', minimum: 1, maximum: 1000000, default: 60, ...extension },
-    k1: { type: 'number', minimum: 0, default: 1.5, ...extension },
-    b: { type: 'number', minimum: 0, maximum: 1, default: 0.75, ...extension },
-    return_text: { type: 'boolean', default: true, ...extension },
-    explain: { type: 'boolean', default: false, ...extension },
+    rrf_k: { type: 'number', minimum: 1, maximum: 1000000, 'x-default': 60, ...extension },
+    k1: { type: 'number', minimum: 0, 'x-default': 1.5, ...extension },
+    b: { type: 'number', minimum: 0, maximum: 1, 'x-default': 0.75, ...extension },
+    return_text: { type: 'boolean', 'x-default': true, ...extension },
+    explain: { type: 'boolean', 'x-default': false, ...extension },
     analyzer: {
       anyOf: [{ type: 'string' }, { $ref: '#/components/schemas/FuseAnalyzer' }],
       ...extension,
@@ -135,6 +136,36 @@ test('422 is declared on every route that takes something, but two kinds, and no
     // Contract, Errors. Interfaces of others have statuses of their own.
     const own = route.id === 'cardWebhook' || route.failure !== undefined;
     assert.equal(declared, route.problems[422] !== undefined || (takes && !own), route.id);
+  }
+});
+
+test('problems share one schema, whose codes are those that the routes list', () => {
+  const route = document.paths['/v1/fuse']?.['post']?.responses['429']?.content['application/json'];
+  assert.deepEqual((route as { schema?: unknown } | undefined)?.schema, {
+    $ref: '#/components/schemas/Problem',
+  });
+  const schema = document.components.schemas['Problem']?.properties?.['code'];
+  const codes = routeList
+    .filter((each) => each.documented && each.part === 'gateway')
+    .flatMap(({ problems }) => Object.values(problems).flat());
+  assert.deepEqual(schema?.['enum'], [...new Set(codes)].sort());
+});
+
+test('no field of a body is one that must be sent for its default alone', () => {
+  for (const { components } of Object.values(parts)) {
+    for (const [name, { properties }] of Object.entries(components.schemas)) {
+      for (const field of Object.values(properties ?? {})) assert.ok(!('default' in field), name);
+    }
+  }
+});
+
+test('the document of the gateway names that of the door where it is served', () => {
+  const linked = JSON.parse(JSON.stringify(describedGateway())) as { externalDocs?: { url: string } };
+  assert.equal(linked.externalDocs?.url, '/api/agent/openapi');
+  const elsewhere = describedGateway(undefined, 'https://door.example') as typeof linked;
+  assert.equal(elsewhere.externalDocs?.url, 'https://door.example/api/agent/openapi');
+  for (const unlinked of [describedGateway(['fuse']), describedGateway(undefined, null)]) {
+    assert.ok(!('externalDocs' in unlinked));
   }
 });
 

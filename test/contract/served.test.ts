@@ -27,6 +27,17 @@ describe('SERVE', () => {
     assert.deepEqual(some.configuration.serve, ['fuse', 'normalize']);
   });
 
+  test('has the tools that store only where it names them, with their protocol and the door', () => {
+    const read = served('mcp-write,door,mcp');
+    assert.ok('configuration' in read);
+    assert.deepEqual(read.configuration.serve, ['door', 'mcp', 'mcp-write']);
+    for (const SERVE of ['mcp-write', 'mcp,mcp-write', 'door,mcp-write']) {
+      const wrong = served(SERVE);
+      assert.ok('errors' in wrong, SERVE);
+      assert.match(wrong.errors.join(), /^SERVE names mcp-write, which needs mcp and door\./);
+    }
+  });
+
   test('names the nearest part to one that is unknown', () => {
     const wrong = served('fuse,chekout');
     assert.ok('errors' in wrong);

@@ -43,11 +43,22 @@ function reference(type: WireType, read: Reader, meet: (type: WireType) => void)
   return { $ref: `#/components/schemas/${name}` };
 }
 
-function fields(schema: JsonSchema, notes: FieldNotes | undefined, read: Reader): SchemaObject {
+/**
+ * The keyword of a default. In a body it is an extension: of a field with `default` generators make one that
+ * must be sent.
+ */
+export type DefaultKeyword = 'default' | 'x-default';
+
+function fields(
+  schema: JsonSchema,
+  notes: FieldNotes | undefined,
+  keyword: DefaultKeyword,
+  read: Reader,
+): SchemaObject {
   const entries = Object.entries(schema.properties ?? {}).map(([name, property]) => {
     const value = notes?.defaults[name];
     const added = {
-      ...(value === undefined ? {} : { default: value }),
+      ...(value === undefined ? {} : { [keyword]: value }),
       ...(notes?.extensions.includes(name) === true ? { 'x-extension': true } : {}),
     };
     return [name, { ...read(property), ...added }] as const;
@@ -59,6 +70,7 @@ function object(
   schema: JsonSchema,
   notes: FieldNotes | undefined,
   closed: boolean,
+  keyword: DefaultKeyword,
   read: Reader,
 ): SchemaObject {
   const { additionalProperties, required = [] } = schema;
@@ -67,14 +79,18 @@ function object(
   }
   return {
     type: 'object',
-    properties: fields(schema, notes, read),
+    properties: fields(schema, notes, keyword, read),
     ...(required.length === 0 ? {} : { required }),
     ...(closed ? { additionalProperties: false } : {}),
   };
 }
 
 /** The component of a wire type. `meet` is told of every type it refers to. */
-export function componentOf(type: WireType, meet: (type: WireType) => void): SchemaObject {
+export function componentOf(
+  type: WireType,
+  meet: (type: WireType) => void,
+  keyword: DefaultKeyword = 'x-default',
+): SchemaObject {
   const { components, closed } = type;
   const shapeOf = (schema: JsonSchema, top: boolean): SchemaObject => {
     const inner: Reader = (part) => shapeOf(part, false);
@@ -87,7 +103,7 @@ export function componentOf(type: WireType, meet: (type: WireType) => void): Sch
     if (schema.const !== undefined) return { ...said, const: schema.const };
     if (items !== undefined) return { ...said, ...rest, items: inner(items) };
     if (schema.type !== 'object') return { ...said, ...rest };
-    return { ...said, ...object(schema, top ? type : undefined, top && closed, inner) };
+    return { ...said, ...object(schema, top ? type : undefined, top && closed, keyword, inner) };
   };
   return shapeOf(type.schema, true);
 }

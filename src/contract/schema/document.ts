@@ -168,14 +168,13 @@ function alsoOf(shown: RouteAnswer): readonly string[] {
 }
 
 function problem(draft: Draft, route: ListedRoute, status: number, codes: readonly string[]): SchemaObject {
-  const narrowed = { type: 'object', properties: { code: { enum: codes } } };
   const { failure } = route;
   const meaning = (failure === undefined ? undefined : invalidMeanings[status]) ?? statusMeanings[status];
   if (meaning === undefined) throw new Error(`Status ${status} has no meaning in the document`);
   const value = (code: string): unknown =>
     failure?.example(status, meaning, code) ?? { detail: meaning, code };
   const shown = Object.fromEntries(codes.map((code) => [code, { value: value(code) }]));
-  const schema = { allOf: [schemaReference(draft, failure?.schema ?? draft.problem), narrowed] };
+  const schema = schemaReference(draft, failure?.schema ?? draft.problem);
   return {
     description: `${meaning} Codes: ${codes.map((code) => `\`${code}\``).join(', ')}.`,
     headers: headersOf(route, status, status === 429 || status === 503),
@@ -200,7 +199,7 @@ function responses(draft: Draft, route: ListedRoute): SchemaObject {
 
 /** The parameters of one set; each is a field of the set's schema. */
 function parametersOf(draft: Draft, place: ParameterPlace, set: WireType): SchemaObject[] {
-  const component = componentOf(set, (type) => meet(draft, type));
+  const component = componentOf(set, (type) => meet(draft, type), 'default');
   const fields = component['properties'] as Readonly<Record<string, SchemaObject>>;
   return fieldsOf(set).map(({ name, required }) => {
     const { description, 'x-extension': extension, ...schema } = fields[name] ?? {};
@@ -220,9 +219,10 @@ function requestBody(draft: Draft, { body, example: { request } }: ListedRoute):
   if (body.kind === 'any') return { requestBody: { content: { '*/*': {} } } };
   const schema = schemaReference(draft, body.kind === 'own' ? body.described : body.schema);
   const example = request.body;
-  const types = ['application/json', ...(body.other === 'form' ? ['application/x-www-form-urlencoded'] : [])];
-  const content = Object.fromEntries(types.map((type) => [type, { schema, example }]));
-  return { requestBody: { required: true, content } };
+  // Generators make code that does not load of a body that has two types.
+  const description = 'The same fields may come as `application/x-www-form-urlencoded`.';
+  const also = body.other === 'form' ? { description } : {};
+  return { requestBody: { ...also, required: true, content: { 'application/json': { schema, example } } } };
 }
 
 function operation(draft: Draft, route: ListedRoute): SchemaObject {
@@ -260,11 +260,13 @@ export interface Frame {
   readonly tags: readonly SchemaObject[];
   /** The body of every answer that is a problem. */
   readonly problem: WireType;
+  /** A document beside this one. */
+  readonly externalDocs?: SchemaObject;
 }
 
 /** The document of the routes that are to be listed. */
 export function documentOf(routes: readonly ListedRoute[], frame: Frame): OpenApiDocument {
-  const { info, serverUrl, tags, problem } = frame;
+  const { info, serverUrl, tags, problem, externalDocs } = frame;
   const draft: Draft = { components: new Map(), problem };
   const listed = routes.filter(({ documented }) => documented);
   const paths: Record<string, Record<string, SchemaObject>> = {};
@@ -280,6 +282,7 @@ export function documentOf(routes: readonly ListedRoute[], frame: Frame): OpenAp
   return {
     openapi: '3.1.0',
     info: { ...info, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
+    ...(externalDocs === undefined ? {} : { externalDocs }),
     servers: [{ url: serverUrl }],
     tags,
     paths,
