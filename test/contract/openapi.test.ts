@@ -108,11 +108,11 @@ test('FuseRequest says types, defaults, allowed values and extensions as the con
     },
     corpus: { $ref: '#/components/schemas/FuseCorpus', ...extension },
     on_missing_dense: {
-      ...{ type: 'string', enum: ['embed', 'zero', 'min', 'error'], default: 'embed' },
+      ...{ type: 'string', enum: ['embed', 'zero', 'min', 'error'], 'x-default': 'embed' },
       ...extension,
     },
     dense_kind: {
-      ...{ type: 'string', enum: ['similarity', 'distance'], default: 'similarity' },
+      ...{ type: 'string', enum: ['similarity', 'distance'], 'x-default': 'similarity' },
       ...extension,
     },
     min_score: { type: 'number', ...extension },

@@ -173,7 +173,7 @@ async function sendLong(query: string): Promise<RawClient> {
 }
 
 describe('more than can be done by the deadline', () => {
-  const slow = startEmbedder([onnx], { deadlineMs: 300 });
+  const slow = startEmbedder([onnx], { deadlineMs: 600 });
   const statuses = async (to: number, requests: readonly FuseRequest[]): Promise<number[]> => {
     const sent = requests.map((each) => exchange(to, post(path, JSON.stringify(each))));
     const answers = await Promise.all(sent);

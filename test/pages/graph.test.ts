@@ -383,7 +383,7 @@ async function medianFrameMs(page: Page): Promise<number> {
   return sorted[Math.floor(sorted.length / 2)] ?? NaN;
 }
 
-test(`${most} fragments are drawn, and moving them keeps up`, { ...skip, timeout: 180_000 }, async () => {
+test('many fragments are drawn, and moving them keeps up', { ...skip, timeout: 180_000 }, async () => {
   const few = await open(some);
   await drawn(few.page);
   const fewMs = await medianFrameMs(few.page);
