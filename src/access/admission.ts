@@ -134,7 +134,8 @@ const kinds = {
 } as const;
 
 const keyLength = 52;
-const monthMs = 30 * 86_400_000;
+/** A month, as characters are counted (ms). */
+export const monthMs = 30 * 86_400_000;
 const statuses = ['active', 'suspended', 'revoked'] as const;
 const nothing = (): void => undefined;
 

@@ -16,7 +16,14 @@ export function sentencesOfMarkdown(text: string): string[] {
   });
 }
 
-const entities = { '&amp;': '&', '&lt;': '<', '&gt;': '>', '&quot;': '"', '&#39;': "'", '&nbsp;': ' ' };
+const entities: Readonly<Record<string, string>> = {
+  '&amp;': '&',
+  '&lt;': '<',
+  '&gt;': '>',
+  '&quot;': '"',
+  '&#39;': "'",
+  '&nbsp;': ' ',
+};
 
 /** Sentences of a page's main part; scripts, styles, code and values that only fill it are left out. */
 export function sentencesOfPage(html: string): string[] {
@@ -29,7 +36,7 @@ export function sentencesOfPage(html: string): string[] {
     .replaceAll(values, '#')
     .replaceAll(blocks, '\n\n')
     .replaceAll(/<[^>]*>/g, '')
-    .replaceAll(/&\w+;|&#39;/g, (entity) => entities[entity as keyof typeof entities] ?? entity)
+    .replaceAll(/&\w+;|&#39;/g, (entity) => entities[entity] ?? entity)
     .split(/\n\s*\n/)
     .flatMap(sentencesIn)
     .map(withoutFigures);
