@@ -99,7 +99,8 @@ export function keyTiers(tiers: Tiers): { requestsPerMinute: number; charactersP
 export const UNKNOWN_KEYS_PER_MINUTE = 60;
 
 const keyLength = 52;
-const monthMs = 30 * dayMs;
+/** A month, as characters are counted (ms). */
+export const monthMs = 30 * dayMs;
 const statuses = ['active', 'suspended', 'revoked'] as const;
 const nothing = (): void => undefined;
 

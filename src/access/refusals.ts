@@ -53,6 +53,12 @@ export const keyRequired = unauthorized(
     `Its operator makes one with ${makeKey}, or serves everybody with ACCESS=open fusegate serve.`,
 );
 
+/** No key where the usage of one is asked for. */
+export const usageNeedsKey = unauthorized(
+  'key_required',
+  'Send the API key whose usage you want to see in X-API-Key.',
+);
+
 const operatorMakesKey = ` The operator of this server makes a key with ${makeKey}.`;
 
 const unknownKey = 'This server knows no such API key. Check X-API-Key';

@@ -3,6 +3,8 @@ import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
 import type { Head } from '../access/address.js';
 import { createAccess, keyTiers, type Access } from '../access/admission.js';
+import type { UsageSource } from '../access/keyring.js';
+import { keyUsage } from '../access/keyUsage.js';
 import { KeyChanges, storedKeys, storedUsage } from '../access/stored.js';
 import type { Tiers } from '../access/tiers.js';
 import { startCheckout, type Checkout } from '../checkout/checkout.js';
@@ -81,10 +83,14 @@ function routeLimits(configuration: Configuration): Readonly<Record<RouteLimit, 
   };
 }
 
-function buildAccess(configuration: Configuration, tiers: Tiers, opened: OpenedStore, log: Log): Access {
-  const { store, secrets } = opened;
+/** The usage of the store. */
+function usageOf({ store, secrets }: OpenedStore): UsageSource {
   // The oldest secret: usage stays what it is when a new one is put before it.
   const oldest = secrets.at(-1) ?? secrets[0];
+  return storedUsage(store, (subject) => derive(oldest, 'usage', Buffer.from(subject).toString('hex')));
+}
+
+function buildAccess(configuration: Configuration, tiers: Tiers, opened: OpenedStore, log: Log): Access {
   return createAccess({
     native: new native.Access(limitsFile(configuration.dataFolder), keyTiers(tiers)),
     hashKey: native.hashKey,
@@ -92,8 +98,8 @@ function buildAccess(configuration: Configuration, tiers: Tiers, opened: OpenedS
     mode: configuration.access.mode,
     routeLimits: routeLimits(configuration),
     trustedProxies: configuration.trustedProxies,
-    keys: storedKeys(store),
-    usage: storedUsage(store, (subject) => derive(oldest, 'usage', Buffer.from(subject).toString('hex'))),
+    keys: storedKeys(opened.store),
+    usage: usageOf(opened),
     clock: systemClock,
     log,
   });
@@ -216,7 +222,13 @@ function toolsHandler(
   return mcpHandler({ ...native, handlers: bound, admit, serve, publicUrl, version: SERVICE_VERSION });
 }
 
-/** Every route's handler but that of the tools, bound to its parts. */
+/** The handler of a key holder's question. */
+function usageHandler(tiers: Tiers, opened: OpenedStore, access: Access): Handlers['usage'] {
+  const stored = { keys: storedKeys(opened.store), usage: usageOf(opened) };
+  return keyUsage({ ...stored, access, tiers, hashKey: native.hashKey, clock: systemClock });
+}
+
+/** Every other route's handler but that of the tools, bound to its parts. */
 function handlers(
   configuration: Configuration,
   tiers: Tiers,
@@ -227,7 +239,7 @@ function handlers(
   embedMode: EmbedMode,
   page: PageMaker,
   log: Log,
-): Omit<Handlers, 'mcp'> {
+): Omit<Handlers, 'mcp' | 'usage'> {
   const { store, secrets } = opened;
   const keylessDocs = keylessEmbedDocs(configuration.access.mode);
   const storing = { ...opened, clock: systemClock };
@@ -311,7 +323,8 @@ export async function buildServer(
   const embedMode = embedModeOf(configuration, configuration.embedCacheStore ? stored : embedder);
   const explorer = exploration(configuration, opened, textEmbedding(embedder.models, embedMode.dense), log);
   const page = pageMaker(configuration.operator, linksOf(configuration));
-  const bound = handlers(configuration, tiers, opened, clicks, checkout, explorer, embedMode, page, log);
+  const rest = handlers(configuration, tiers, opened, clicks, checkout, explorer, embedMode, page, log);
+  const bound = { ...rest, usage: usageHandler(tiers, opened, access) };
   const pipeline = { ...native, access, isStorageReserved: reserve.isReserved, page };
   const all = { ...bound, mcp: toolsHandler(configuration, bound, pipeline) };
   const isMoved = configuration.doorPort !== null;

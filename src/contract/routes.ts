@@ -28,6 +28,7 @@ import { receiptRoutes } from './receipt.js';
 import { rerankRoutes } from './rerank.js';
 import type { ResourceRoute, ResourceRoutes } from './route.js';
 import type { BodyType } from './schema/wireType.js';
+import { usageRoutes } from './usage.js';
 import { walkRoutes } from './walk.js';
 
 /** Every route, by id, in the order of the documents. */
@@ -57,6 +58,7 @@ export const routes = {
   ...howRoutes,
   ...infoRoutes,
   ...limitsRoutes,
+  ...usageRoutes,
   ...descriptionRoutes,
   ...pageRoutes,
 } as const satisfies ResourceRoutes;

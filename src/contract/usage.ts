@@ -1,0 +1,89 @@
+/** `GET /v1/usage` on the wire: the limits of a key, and what of them its holder has used. */
+import typia, { type tags } from 'typia';
+import { tiers, type Tier } from './pricing.js';
+import { information, privateFields, type ResourceRoutes } from './route.js';
+import { get } from './schema/route.js';
+import type { Integer } from './schema/tags.js';
+import { annotated, wireTypes } from './schema/wireType.js';
+
+/** The key whose usage is asked for. */
+export interface UsageHeaders {
+  /** The API key; or send it in `Authorization`, as a bearer token. */
+  'x-api-key'?: string;
+}
+
+/** Requests by the minute. */
+export interface RequestUsage {
+  /** 0: no limit. */
+  limit: number & Integer & tags.Minimum<0>;
+  /** Seconds in which a whole limit comes back. */
+  window_s: number & Integer;
+  /** Requests that the key may make at once now; null: no limit. */
+  remaining: (number & Integer & tags.Minimum<0>) | null;
+}
+
+/** Characters by the month of 30 days. */
+export interface CharacterUsage {
+  /** 0: no limit. */
+  limit: number & Integer & tags.Minimum<0>;
+  /** Used since the month began; the last 10 seconds may be missing. */
+  used: number & Integer & tags.Minimum<0>;
+  /** Left of the limit; null: no limit. */
+  remaining: (number & Integer & tags.Minimum<0>) | null;
+  /** When the next month begins (RFC 3339 UTC). */
+  resets_at: string;
+}
+
+/** Usage of a key. */
+export interface UsageResponse {
+  tier: Tier;
+  /** RFC 3339 UTC. */
+  issued_at: string;
+  /** End of the key (RFC 3339 UTC); null: it has none. */
+  expires_at: string | null;
+  requests: RequestUsage;
+  characters: CharacterUsage;
+}
+
+const [headersType, usageResponseType] = wireTypes(typia.json.schemas<[UsageHeaders, UsageResponse]>(), {
+  tier: tiers,
+});
+const usageHeadersType = annotated(headersType, { extensions: ['x-api-key'] });
+
+const usage: UsageResponse = {
+  tier: 'growth',
+  issued_at: '2026-11-21T09:30:00.000Z',
+  expires_at: '2026-12-21T09:30:00.000Z',
+  requests: { limit: 6_000, window_s: 60, remaining: 5_998 },
+  characters: {
+    limit: 1_000_000_000,
+    used: 418_230_117,
+    remaining: 581_769_883,
+    resets_at: '2026-12-21T09:30:00.000Z',
+  },
+};
+
+/** GET /v1/usage. */
+export const usageRoutes = {
+  usage: {
+    ...information,
+    path: '/v1/usage',
+    summary: 'Limits of a key, and what of them is used',
+    description:
+      'For the holder of a key, also when its characters are used up. The question counts as one request ' +
+      'of the key.',
+    parameters: { header: usageHeadersType },
+    reads: ['authorization'],
+    answers: { 200: { schema: usageResponseType, description: 'The usage.' } },
+    unprocessable: true,
+    limit: 'pages',
+    problems: {
+      401: ['key_required', 'invalid_api_key', 'key_expired', 'key_revoked', 'key_suspended'],
+      429: ['rate_limited'],
+      503: ['store_unavailable'],
+    },
+    headers: ['ratelimit', 'ratelimit-policy'],
+    fields: privateFields,
+    example: get('/v1/usage', usage, { 'x-api-key': 'fg_rMsLLdgJvAYk16LZJjBycLdhSUboUx9_dTDOuRg3ZeU1iwCpL' }),
+  },
+} as const satisfies ResourceRoutes;

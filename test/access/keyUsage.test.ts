@@ -1,0 +1,117 @@
+/** `GET /v1/usage`: the limits of a key and what of them is used, also when nothing is left. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { keyUsage } from '../../src/access/keyUsage.js';
+import type { Answer } from '../../src/contract/exchange.js';
+import type { UsageResponse } from '../../src/contract/usage.js';
+import { native } from '../../src/native/addon.js';
+import { request } from '../outreach/fixture.js';
+import { MemoryKeys, MemoryUsage, SetClock, shippedTiers, testAccess } from './fixture.js';
+
+const day = 86_400_000;
+const issuedAtMs = 1_800_000_000_000;
+const month = { monthStartMs: issuedAtMs, characters: 20 };
+
+/** A name of a key's usage, as it is kept. */
+const subjectOf = (hash: Buffer): string => Buffer.concat([Uint8Array.of(0), hash]).toString('hex');
+
+/** A server whose developers have three requests a minute and 100 characters a month, enterprises any. */
+function server() {
+  const shipped = shippedTiers();
+  const tiers = {
+    ...shipped,
+    developer: { ...shipped.developer, requests_per_minute: 3, characters_per_month: 100 },
+    enterprise: { ...shipped.enterprise, requests_per_minute: 0, characters_per_month: 0 },
+  };
+  const [keys, usage, clock] = [new MemoryKeys(), new MemoryUsage(), new SetClock()];
+  const access = testAccess({ tiers, keys, usage, clock });
+  const handler = keyUsage({ access, keys, usage, hashKey: native.hashKey, tiers, clock });
+  const caller = (): Uint8Array => Uint8Array.of(192, 0, 2, 7);
+  const ask = async (headers: Readonly<Record<string, string>>): Promise<Answer> =>
+    handler(request({ input: undefined, header: (name) => headers[name] ?? '', caller }));
+  return { keys, usage, clock, ask };
+}
+
+function told({ status, body }: Answer): UsageResponse {
+  assert.ok('json' in body);
+  assert.equal(status, 200);
+  return body.json as UsageResponse;
+}
+
+function codeOf({ status, body }: Answer): string {
+  const text = 'json' in body ? JSON.stringify(body.json) : Buffer.from(body.bytes).toString();
+  return `${status} ${(JSON.parse(text) as { code: string }).code}`;
+}
+
+describe('usage', () => {
+  test('is the key’s limits, what is left of them, and when they and the key end', async () => {
+    const { keys, usage, ask } = server();
+    const { key, hash } = keys.issue({ expiresAtMs: issuedAtMs + 30 * day });
+    usage.months.set(subjectOf(hash), month);
+    assert.deepEqual(told(await ask({ 'x-api-key': key })), {
+      ...{ tier: 'developer', issued_at: '2027-01-15T08:00:00.000Z', expires_at: '2027-02-14T08:00:00.000Z' },
+      requests: { limit: 3, window_s: 60, remaining: 2 },
+      characters: { limit: 100, used: 20, remaining: 80, resets_at: '2027-02-14T08:00:00.000Z' },
+    });
+    // As a bearer, and counted as a request.
+    const again = told(await ask({ authorization: `Bearer ${key}` }));
+    assert.deepEqual([again.requests.remaining, again.characters.used], [1, 20]);
+  });
+
+  test('is told where the requests or the characters are used up', async () => {
+    const { keys, usage, ask } = server();
+    const { key, hash } = keys.issue();
+    usage.months.set(subjectOf(hash), { ...month, characters: 130 });
+    for (let at = 0; at < 5; at += 1) {
+      const { characters, expires_at } = told(await ask({ 'x-api-key': key }));
+      assert.deepEqual([characters.used, characters.remaining, expires_at], [130, 0, null]);
+    }
+  });
+
+  test('begins at nothing in the key’s next month, thirty days from its issue', async () => {
+    const { keys, usage, clock, ask } = server();
+    const { key, hash } = keys.issue();
+    usage.months.set(subjectOf(hash), month);
+    clock.pass(30 * day);
+    const { characters } = told(await ask({ 'x-api-key': key }));
+    assert.deepEqual([characters.used, characters.resets_at], [0, '2027-03-16T08:00:00.000Z']);
+  });
+
+  test('has no numbers left where there is no limit', async () => {
+    const { keys, ask } = server();
+    const { key } = keys.issue({ tier: 'enterprise' });
+    const { characters, requests } = told(await ask({ 'x-api-key': key }));
+    assert.deepEqual([requests.limit, requests.remaining], [0, null]);
+    assert.deepEqual([characters.limit, characters.remaining], [0, null]);
+  });
+
+  test('is told to nobody but the holder of a key that works', async () => {
+    const { keys, ask } = server();
+    assert.equal(codeOf(await ask({})), '401 key_required');
+    assert.equal(codeOf(await ask({ authorization: 'Bearer placeholder' })), '401 key_required');
+    const { key: unknown } = new MemoryKeys().issue();
+    assert.equal(codeOf(await ask({ 'x-api-key': unknown })), '401 invalid_api_key');
+    assert.equal(codeOf(await ask({ 'x-api-key': 'short' })), '401 invalid_api_key');
+    const { key: other } = keys.issue();
+    assert.equal(codeOf(await ask({ 'x-api-key': other, authorization: unknown })), '401 invalid_api_key');
+    for (const [given, code] of [
+      [{ status: 'revoked' }, '401 key_revoked'],
+      [{ status: 'suspended' }, '401 key_suspended'],
+      [{ expiresAtMs: issuedAtMs }, '401 key_expired'],
+    ] as const) {
+      assert.equal(codeOf(await ask({ 'x-api-key': keys.issue(given).key })), code);
+    }
+    for (let at = 0; at < 60; at += 1) await ask({ 'x-api-key': new MemoryKeys().issue().key });
+    assert.equal(codeOf(await ask({ 'x-api-key': unknown })), '429 rate_limited');
+  });
+
+  test('a store that does not answer is a 503', async () => {
+    const { keys, usage, ask } = server();
+    const { key } = keys.issue();
+    await ask({ 'x-api-key': key });
+    usage.available = false;
+    assert.equal(codeOf(await ask({ 'x-api-key': key })), '503 store_unavailable');
+    keys.available = false;
+    assert.equal(codeOf(await ask({ 'x-api-key': key })), '503 store_unavailable');
+  });
+});
