@@ -99,8 +99,8 @@ impl Forms {
         self.stemmer.is_none()
     }
 
-    /// True if every token shares the first two bytes of its form, or the only byte of a form of one.
-    /// [`Forms::of`] documents the one exception.
+    /// True if every token shares the first two bytes of its form, or the only byte of a form of one, and the
+    /// first three of a form of four or more. [`Forms::of`] documents the one exception.
     #[inline]
     pub(crate) fn keeps_beginnings(self) -> bool {
         self.stemmer
@@ -110,7 +110,9 @@ impl Forms {
     /// The form of a folded token: the term that it stands for. Empty where nothing but accents was in it.
     ///
     /// English: the rules change nothing before the third letter, except that a letter and `ying` become
-    /// that letter and `ie`.
+    /// that letter and `ie`. Of a stem, all but the last letter begins the word: each rule takes an ending
+    /// off or puts its beginning in its place, `y` becomes `i`, and `e` is added once; `bility` becomes
+    /// `bl`.
     pub fn of(self, token: &str) -> Cow<'_, str> {
         let folded = if self.fold_accents {
             without_accents(token)
@@ -128,6 +130,17 @@ impl Forms {
             Cow::Borrowed(word) => kept(word, stemmer.stem(word)),
             Cow::Owned(word) => Cow::Owned(kept(&word, stemmer.stem(&word)).into_owned()),
         }
+    }
+}
+
+impl Forms {
+    /// A number that no other rules have, from 1 on.
+    pub(crate) fn number(self) -> u16 {
+        let language = LANGUAGES
+            .iter()
+            .position(|&(_, algorithm)| Some(algorithm) == self.stemmer);
+        let stemmer = language.map_or(0, |place| place as u16 + 1);
+        2 * stemmer + u16::from(self.fold_accents) + 1
     }
 }
 
@@ -293,7 +306,7 @@ mod tests {
     fn begins_alike(token: &str) -> bool {
         let stem = english(token);
         let (token, stem) = (token.as_bytes(), stem.as_bytes());
-        let length = stem.len().min(2);
+        let length = if stem.len() > 3 { 3 } else { stem.len().min(2) };
         let same = token.starts_with(&stem[..length]);
         let ying = token.len() == 5 && &token[1..] == b"ying" && stem == [token[0], b'i', b'e'];
         same || ying
@@ -340,11 +353,88 @@ mod tests {
         // Every beginning of up to three letters out of those that the rules ask about, with every ending.
         let letters = b"aeiouybgnst";
         let endings = [
-            "", "s", "ed", "ing", "ingly", "edly", "eedly", "eed", "y", "ly", "ies", "ied", "sses", "us",
-            "ss", "e", "l", "tional", "enci", "anci", "abli", "entli", "izer", "ational", "alism", "fulness",
-            "ousness", "iveness", "biliti", "bli", "ogi", "fulli", "lessli", "li", "alize", "icate", "iciti",
-            "ical", "ful", "ness", "ative", "ement", "ment", "ent", "ion", "ism", "ous", "ize", "ying",
-            "ski", "skies", "ogist",
+            "",
+            "s",
+            "ed",
+            "ing",
+            "ingly",
+            "edly",
+            "eedly",
+            "eed",
+            "y",
+            "ly",
+            "ies",
+            "ied",
+            "sses",
+            "us",
+            "ss",
+            "e",
+            "l",
+            "tional",
+            "enci",
+            "anci",
+            "abli",
+            "entli",
+            "izer",
+            "ational",
+            "alism",
+            "fulness",
+            "ousness",
+            "iveness",
+            "biliti",
+            "bli",
+            "ogi",
+            "fulli",
+            "lessli",
+            "li",
+            "alize",
+            "icate",
+            "iciti",
+            "ical",
+            "ful",
+            "ness",
+            "ative",
+            "ement",
+            "ment",
+            "ent",
+            "ion",
+            "ism",
+            "ous",
+            "ize",
+            "ying",
+            "ski",
+            "skies",
+            "ogist",
+            "bility",
+            "ability",
+            "ibilities",
+            "bly",
+            "ably",
+            "ating",
+            "bled",
+            "izing",
+            "ization",
+            "alizing",
+            "ically",
+            "ousli",
+            "ency",
+            "ancy",
+            "ator",
+            "ivity",
+            "ality",
+            "logy",
+            "icity",
+            "lessly",
+            "fully",
+            "ently",
+            "ously",
+            "ied",
+            "eedly",
+            "ational",
+            "icate",
+            "icating",
+            "able",
+            "ible",
         ];
         let mut word = String::new();
         for length in 0..=3u32 {

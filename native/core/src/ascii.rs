@@ -138,9 +138,7 @@ impl Batch {
                 .iter()
                 .for_each(|&number| look_up(number as usize, hits));
         } else if !terms.forms().leaves_ascii() {
-            for (&start, &end) in first.iter().zip(last) {
-                terms.count_ascii_form(text, start as usize, (end - start) as usize, hits);
-            }
+            terms.count_ascii_forms(text, (first, last), hits);
         } else {
             (0..count).for_each(|number| look_up(number, hits));
         }

@@ -90,7 +90,8 @@ pub fn assert_same_counts(query: &str, text: &str, offset: usize) {
 
     for language in ["english", "german", "turkish"] {
         for fold_accents in [false, true] {
-            assert_same_forms(query, text, offset, language, fold_accents);
+            let rules = (language, fold_accents);
+            assert_same_forms(query, text, offset, rules, (&mut terms, &mut hits));
         }
     }
 
@@ -107,8 +108,14 @@ pub fn assert_same_counts(query: &str, text: &str, offset: usize) {
     );
 }
 
-/// The same for the forms of tokens, one after the other.
-fn assert_same_forms(query: &str, text: &str, offset: usize, language: &str, fold_accents: bool) {
+/// The same for the forms of tokens, one after the other. `terms` and `hits` come from other rules.
+fn assert_same_forms(
+    query: &str,
+    text: &str,
+    offset: usize,
+    (language, fold_accents): (&str, bool),
+    (terms, hits): (&mut Terms, &mut Hits),
+) {
     let stemmer = LANGUAGES
         .iter()
         .find(|(name, _)| *name == language.as_bytes())
@@ -123,23 +130,30 @@ fn assert_same_forms(query: &str, text: &str, offset: usize, language: &str, fol
         |text: &str| -> Vec<String> { runs(text).iter().map(|run| forms.of(run).into_owned()).collect() };
     let query_forms: Vec<String> = of(query).into_iter().filter(|form| !form.is_empty()).collect();
     let expected = count(&query_forms, &of(text));
-    let (mut terms, mut hits, mut room) = (Terms::default(), Hits::default(), Vec::new());
+    let mut room = Vec::new();
     terms.clear_for(forms);
     query_forms.iter().for_each(|form| terms.insert(form.as_bytes()));
     terms.finish();
     hits.reset(terms.frequencies().len());
     // Twice, as what was met before is remembered.
     for _ in 0..2 {
-        let total = tokenize::count_ws_forms(text.as_bytes(), &mut room, &terms, &mut hits);
-        assert_eq!((drained(&mut hits), total), expected, "forms of {language}");
+        let total = tokenize::count_ws_forms(text.as_bytes(), &mut room, terms, hits);
+        assert_eq!((drained(hits), total), expected, "forms of {language}");
     }
+    // The same request again, by what the first left.
+    terms.clear_for(forms);
+    runs(query).iter().for_each(|run| terms.insert_form(run, hits));
+    terms.finish();
+    hits.reset(terms.frequencies().len());
+    let total = tokenize::count_ws_forms(text.as_bytes(), &mut room, terms, hits);
+    assert_eq!((drained(hits), total), expected, "remembered forms of {language}");
     if text.is_ascii() {
         let buffer = [&vec![b'a'; offset], b"\"" as &[u8], text.as_bytes(), b"\"a"].concat();
         let (start, end) = (offset + 1, offset + 1 + text.len());
         for path in Path::all() {
-            let total = crate::ascii::count_by(path, &buffer, (start, end), &terms, &mut hits);
+            let total = crate::ascii::count_by(path, &buffer, (start, end), terms, hits);
             assert_eq!(
-                (drained(&mut hits), total),
+                (drained(hits), total),
                 expected,
                 "forms of {language} by {path:?}"
             );

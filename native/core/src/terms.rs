@@ -72,6 +72,21 @@ impl Key {
     }
 }
 
+impl Key {
+    /// The same for ASCII letters and digits, 1 to 16 of them, without a branch on their number.
+    #[inline(always)]
+    fn of_short(bytes: &[u8], at: usize, length: usize) -> Key {
+        let first = (word(bytes, at) | LOWER) & (u64::MAX >> (64 - 8 * length.min(8) as u32));
+        let last = word(bytes, at + length.max(8) - 8) | LOWER;
+        Key {
+            prefix: first,
+            first,
+            last: if length > 8 { last } else { 0 },
+            length,
+        }
+    }
+}
+
 /// A query of at most this many distinct terms has its short ones counted without branches.
 const FEW: usize = 64;
 
@@ -86,34 +101,78 @@ pub struct Hits {
     by_slot: Vec<u32>,
     /// Room that tokens are gathered in.
     pub(crate) batch: Option<Box<Batch>>,
-    /// Terms of tokens that were met before.
+    /// Forms of tokens that were met before.
     memo: Memo,
 }
 
-/// Which term a token stands for, for the tokens that were met last: most words of a text come again, and a
+/// Forms of the tokens that were met last, in this request and in those before: most words come again, and a
 /// stem costs many times a look. A token whose place another one took is stemmed again.
 #[derive(Debug, Default)]
 struct Memo {
     /// None until an analyzer needs them.
     slots: Vec<Remembered>,
-    /// Number of the request: what others left does not count.
+    /// Number of the request: the terms that others left do not count.
     round: u32,
 }
 
+/// A token and its form, each of at most 16 bytes, so that the two words of its key are its bytes.
 #[derive(Debug, Clone, Copy, Default)]
+#[repr(align(64))]
 struct Remembered {
     first: u64,
     last: u64,
-    length: u32,
-    round: u32,
+    /// The token's length, the [`Forms::number`] of the rules, and the request in which the form was last
+    /// looked up among the terms: 8, 24 and 32 bits. 0: the slot is empty.
+    tag: u64,
+    /// The term that it was then.
     term: u32,
+    form_length: u8,
+    form_first: u64,
+    form_last: u64,
+}
+
+impl Remembered {
+    #[inline]
+    fn tag(token: Key, forms: u16, round: u32) -> u64 {
+        u64::from(round) << 32 | u64::from(forms) << 8 | token.length as u64
+    }
+
+    /// True if the slot has the token's form, and the term that it is in this request.
+    #[inline]
+    fn is_known(&self, token: Key, tag: u64) -> bool {
+        (self.first ^ token.first) | (self.last ^ token.last) | (self.tag ^ tag) == 0
+    }
+
+    /// True if the slot has the token's form. `tag`: of any request.
+    #[inline]
+    fn is(&self, token: Key, tag: u64) -> bool {
+        (self.first, self.last, self.tag as u32) == (token.first, token.last, tag as u32)
+    }
+
+    #[inline]
+    fn form(&self) -> Key {
+        Key {
+            prefix: self.form_first,
+            first: self.form_first,
+            last: self.form_last,
+            length: usize::from(self.form_length),
+        }
+    }
+}
+
+/// The form of a token on its way to the terms.
+enum Form {
+    /// One that can be remembered.
+    Short(Key),
+    /// The term that another one is, if any.
+    Other(Option<u32>),
 }
 
 impl Memo {
-    /// Tokens that are remembered at a time: some 128 KiB.
-    const SIZE: usize = 1 << 12;
+    /// Tokens that are remembered at a time: 512 KiB.
+    const SIZE: usize = 1 << 13;
 
-    /// Forgets all.
+    /// Forgets which terms the forms are.
     fn clear(&mut self) {
         self.round = self.round.wrapping_add(1);
         if self.round == 0 {
@@ -123,8 +182,9 @@ impl Memo {
     }
 
     /// The place of a token's key.
+    #[inline]
     fn slot(&mut self, hash: u64) -> &mut Remembered {
-        if self.slots.is_empty() {
+        if self.slots.len() < Memo::SIZE {
             self.slots.resize(Memo::SIZE, Remembered::default());
         }
         &mut self.slots[hash as usize & (Memo::SIZE - 1)]
@@ -299,6 +359,8 @@ pub struct Terms {
     frequencies: Vec<u32>,
     /// Rules that turn tokens into the forms that are compared with terms.
     forms: Forms,
+    /// Their [`Forms::number`].
+    forms_number: u16,
     /// What an ASCII term can begin with.
     pub(crate) filter: Filter,
     /// The short ones once more.
@@ -333,6 +395,7 @@ impl Terms {
     pub fn clear_for(&mut self, forms: Forms) {
         self.clear();
         self.forms = forms;
+        self.forms_number = forms.number();
     }
 
     /// Rules that turn tokens into the forms that are compared with terms.
@@ -480,32 +543,136 @@ impl Terms {
         (found != EMPTY).then_some(found)
     }
 
-    /// Counts what `find` gives for a token of that key, unless it is remembered.
-    #[inline]
-    fn count_remembered(&self, key: Key, hits: &mut Hits, find: impl FnOnce() -> Option<u32>) {
+    /// A form as it is looked up.
+    fn form(&self, form: &str) -> Form {
+        let bytes = form.as_bytes();
         // Only of so many bytes a key tells all.
+        if (1..=16).contains(&bytes.len()) {
+            Form::Short(Key::of(bytes, 0, bytes.len(), 0))
+        } else {
+            Form::Other(self.find(bytes))
+        }
+    }
+
+    /// Place of the term with the key of at most 16 bytes.
+    #[inline]
+    fn find_short(&self, key: Key) -> u32 {
+        self.slots[self.slot(key, |_| true)].term
+    }
+
+    /// The term of a token by its key, or [`EMPTY`]. `form` makes its form where that is not remembered.
+    #[inline]
+    fn term_of(&self, key: Key, memo: &mut Memo, form: impl FnOnce() -> Form) -> u32 {
         if key.length > 16 {
-            if let Some(term) = find() {
-                hits.add(term, 1);
+            return match form() {
+                Form::Short(form) => self.find_short(form),
+                Form::Other(term) => term.unwrap_or(EMPTY),
+            };
+        }
+        let tag = Remembered::tag(key, self.forms_number, memo.round);
+        let slot = memo.slot(self.hash(key));
+        if slot.is_known(key, tag) {
+            slot.term
+        } else {
+            self.learn(slot, key, tag, form)
+        }
+    }
+
+    /// Brings a slot up to date; its token's term, or [`EMPTY`].
+    #[inline(never)]
+    fn learn(&self, slot: &mut Remembered, key: Key, tag: u64, form: impl FnOnce() -> Form) -> u32 {
+        if !slot.is(key, tag) {
+            match form() {
+                Form::Short(form) => {
+                    *slot = Remembered {
+                        first: key.first,
+                        last: key.last,
+                        form_first: form.first,
+                        form_last: form.last,
+                        form_length: form.length as u8,
+                        ..Remembered::default()
+                    }
+                }
+                Form::Other(term) => return term.unwrap_or(EMPTY),
+            }
+        }
+        slot.term = self.find_short(slot.form());
+        slot.tag = tag;
+        slot.term
+    }
+
+    /// Counts the tokens of ASCII letters and digits, in whatever case, whose forms are terms. `starts` and
+    /// `ends` are the tokens' places in `text`. Which of them are terms cannot be predicted, so that nothing
+    /// branches on it where the terms are few: what is none counts in a place of its own.
+    pub(crate) fn count_ascii_forms(&self, text: &[u8], (starts, ends): (&[u32], &[u32]), hits: &mut Hits) {
+        let tokens = starts.iter().zip(ends).map(|(&start, &end)| {
+            let (start, end) = (start as usize, end as usize);
+            (start, end - start)
+        });
+        if self.keys.len() > FEW {
+            for (start, length) in tokens {
+                self.count_ascii_form(text, start, length, hits);
             }
             return;
         }
-        let round = hits.memo.round;
-        let slot = hits.memo.slot(self.hash(key));
-        let (first, last, length) = (key.first, key.last, key.length as u32);
-        if (slot.first, slot.last, slot.length, slot.round) != (first, last, length, round) {
-            let term = find().unwrap_or(EMPTY);
-            *slot = Remembered {
-                first,
-                last,
-                length,
-                round,
-                term,
+        let mut counts = [0_u32; FEW + 1];
+        for (start, length) in tokens {
+            let term = if length <= 16 {
+                let key = Key::of_short(text, start, length);
+                self.term_of(key, &mut hits.memo, || {
+                    self.form_of_ascii(&text[start..start + length])
+                })
+            } else {
+                self.term_of_long(text, start, length)
             };
+            counts[FEW.min(term as usize)] += 1;
         }
-        let term = slot.term;
-        if term != EMPTY {
-            hits.add(term, 1);
+        for (term, &count) in counts[..self.keys.len()].iter().enumerate() {
+            if count > 0 {
+                hits.add(term as u32, count);
+            }
+        }
+    }
+
+    /// The term of a token of more than 16 ASCII letters and digits, in whatever case, or [`EMPTY`].
+    #[cold]
+    fn term_of_long(&self, bytes: &[u8], at: usize, length: usize) -> u32 {
+        if length > LONGEST_STEMMED {
+            // Keeps its form.
+            let key = Key::of(bytes, at, length, LOWER);
+            let same = |term: u32| bytes[at..at + length].eq_ignore_ascii_case(self.stored(term));
+            return self.slots[self.slot(key, same)].term;
+        }
+        match self.form_of_ascii(&bytes[at..at + length]) {
+            Form::Short(form) => self.find_short(form),
+            Form::Other(term) => term.unwrap_or(EMPTY),
+        }
+    }
+
+    /// Counts one more occurrence of the term that the form of a folded token is.
+    pub(crate) fn insert_form(&mut self, token: &str, hits: &mut Hits) {
+        if token.is_empty() {
+            return;
+        }
+        let key = Key::of(token.as_bytes(), 0, token.len(), 0);
+        let tag = Remembered::tag(key, self.forms_number, 0);
+        let slot = (key.length <= 16).then(|| hits.memo.slot(self.hash(key)));
+        if let Some(slot) = slot.as_ref().filter(|slot| slot.is(key, tag)) {
+            let mut bytes = [0; 16];
+            let length = usize::from(slot.form_length);
+            bytes[..8].copy_from_slice(&slot.form_first.to_le_bytes());
+            if length > 8 {
+                bytes[length - 8..length].copy_from_slice(&slot.form_last.to_le_bytes());
+            }
+            self.insert(&bytes[..length]);
+            return;
+        }
+        let form = self.forms.of(token);
+        if let Some(slot) = slot {
+            self.learn(slot, key, tag, || self.form(&form));
+        }
+        if !form.is_empty() {
+            self.insert(form.as_bytes());
         }
     }
 
@@ -513,27 +680,37 @@ impl Terms {
     pub(crate) fn count_form(&self, token: &[u8], hits: &mut Hits) {
         let key = Key::of(token, 0, token.len(), 0);
         // Tokens are made of whole characters.
-        let find = || self.find_form(std::str::from_utf8(token).unwrap_or_default());
-        self.count_remembered(key, hits, find);
+        let form = || self.form(&self.forms.of(std::str::from_utf8(token).unwrap_or_default()));
+        let term = self.term_of(key, &mut hits.memo, form);
+        if term != EMPTY {
+            hits.add(term, 1);
+        }
     }
 
     /// Counts the token of `length` ASCII letters and digits at `at`, in whatever case, if its form is a
     /// term.
     #[inline]
     pub(crate) fn count_ascii_form(&self, bytes: &[u8], at: usize, length: usize, hits: &mut Hits) {
-        if length > LONGEST_STEMMED {
-            // Keeps its form.
-            self.count_ascii(bytes, at, length, hits);
-            return;
+        let term = if length <= 16 {
+            let key = Key::of_short(bytes, at, length);
+            let form = || self.form_of_ascii(&bytes[at..at + length]);
+            self.term_of(key, &mut hits.memo, form)
+        } else {
+            self.term_of_long(bytes, at, length)
+        };
+        if term != EMPTY {
+            hits.add(term, 1);
         }
-        let key = Key::of(bytes, at, length, LOWER);
-        self.count_remembered(key, hits, || {
-            let mut room = [0; LONGEST_STEMMED];
-            let token = &mut room[..length];
-            token.copy_from_slice(&bytes[at..at + length]);
-            token.make_ascii_lowercase();
-            self.find_form(std::str::from_utf8(token).unwrap_or_default())
-        });
+    }
+
+    /// The form of a token of ASCII letters and digits, in whatever case.
+    #[cold]
+    fn form_of_ascii(&self, token: &[u8]) -> Form {
+        let mut room = [0; LONGEST_STEMMED];
+        let lower = &mut room[..token.len()];
+        lower.copy_from_slice(token);
+        lower.make_ascii_lowercase();
+        self.form(&self.forms.of(std::str::from_utf8(lower).unwrap_or_default()))
     }
 }
 
@@ -563,7 +740,7 @@ impl Filter {
                 }
             };
             match form.get(place) {
-                Some(&byte) if place < 2 => {
+                Some(&byte) if place < 2 || form.len() > 3 => {
                     admit(byte);
                     if place == 1 && form.len() == 3 && form.ends_with(b"ie") {
                         admit(b'y');

@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 
-use super::{Workspace, with_str};
+use super::{Workspace, with_str, with_text};
 use crate::analyzer::Analyzer;
 use crate::ascii::count_ws_ascii;
 use crate::json::Span;
 use crate::normalize::repair;
 use crate::scan::code_points;
-use crate::terms::Terms;
+use crate::terms::{Hits, Terms};
 use crate::tokenize;
 
 /// A text as the analyzer reads it.
@@ -27,16 +27,13 @@ pub(super) fn read_as<'a>(text: &'a str, analyzer: &Analyzer) -> Cow<'a, str> {
 }
 
 /// Takes the terms of a query. Stop words are left out, unless nothing else is in it.
-fn take_terms(query: &str, analyzer: &Analyzer, token: &mut Vec<u8>, terms: &mut Terms) {
+fn take_terms(query: &str, analyzer: &Analyzer, token: &mut Vec<u8>, terms: &mut Terms, hits: &mut Hits) {
     let mut take = |stop: bool| {
         tokenize::ws(query.as_bytes(), token, |token| {
             // Tokens are made of whole characters.
             let token = std::str::from_utf8(token).unwrap_or_default();
             if stop || !analyzer.stop_words.contains(&analyzer.plain(token)) {
-                let form = analyzer.forms.of(token);
-                if !form.is_empty() {
-                    terms.insert(form.as_bytes());
-                }
+                terms.insert_form(token, hits);
             }
         });
         terms.frequencies().is_empty()
@@ -51,13 +48,14 @@ impl Workspace {
     pub(super) fn count_analyzed(&mut self, body: &[u8], query: Span, analyzer: &Analyzer) -> u64 {
         let Workspace {
             terms,
+            hits,
             token,
             unescaped,
             ..
         } = self;
         terms.clear_for(analyzer.forms);
         let of_query = with_str(body, query, unescaped, |text| {
-            take_terms(&read_as(text, analyzer), analyzer, token, terms);
+            take_terms(&read_as(text, analyzer), analyzer, token, terms, hits);
             code_points(text.as_bytes())
         });
         terms.finish();
@@ -71,15 +69,31 @@ impl Workspace {
                     unescaped,
                     ..
                 } = workspace;
-                with_str(body, text, unescaped, |text| {
-                    let read = read_as(text, analyzer);
-                    let read = read.as_bytes();
-                    let length = if read.is_ascii() {
-                        count_ws_ascii(read, 0, read.len(), terms, hits)
-                    } else {
-                        tokenize::count_ws_forms(read, token, terms, hits)
-                    };
-                    (code_points(text.as_bytes()), length)
+                if analyzer.normalize {
+                    return with_str(body, text, unescaped, |text| {
+                        let read = read_as(text, analyzer);
+                        let read = read.as_bytes();
+                        let length = if read.is_ascii() {
+                            count_ws_ascii(read, 0, read.len(), terms, hits)
+                        } else {
+                            tokenize::count_ws_forms(read, token, terms, hits)
+                        };
+                        (code_points(text.as_bytes()), length)
+                    });
+                }
+                with_text(body, text, unescaped, |text, range, ascii| {
+                    if ascii {
+                        let characters = range.len() as u64;
+                        return (
+                            characters,
+                            count_ws_ascii(text, range.start, range.end, terms, hits),
+                        );
+                    }
+                    let text = &text[range];
+                    (
+                        code_points(text),
+                        tokenize::count_ws_forms(text, token, terms, hits),
+                    )
                 })
             })
     }
