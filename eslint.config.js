@@ -2,7 +2,7 @@
 import tseslint from 'typescript-eslint';
 
 export default tseslint.config(
-  { ignores: ['dist/', 'target/', 'data/', 'native/', 'src/native/index.d.ts', '.venv/'] },
+  { ignores: ['dist/', 'target/', 'data/', 'native/', 'src/native/index.d.ts', '.venv/', 'clients/*/dist/'] },
   {
     files: ['**/*.ts'],
     extends: [...tseslint.configs.strictTypeChecked],
