@@ -298,7 +298,7 @@ describe('tidy', () => {
       readdirSync(join(root, folder), { withFileTypes: true })
         .filter((entry) => entry.isDirectory())
         .map((entry) => `${folder}/${entry.name}`);
-    const others = ['native/core', 'native/node', 'models', 'bench', 'test', 'clients', 'docs'];
+    const others = ['native/core', 'native/node', 'models', 'bench', 'test', 'clients', 'examples', 'docs'];
     const folders = [...inside('src'), ...others].sort();
     assert.deepEqual(named, folders);
   });
