@@ -2,7 +2,18 @@
 import tseslint from 'typescript-eslint';
 
 export default tseslint.config(
-  { ignores: ['dist/', 'target/', 'data/', 'native/', 'src/native/index.d.ts', '.venv/'] },
+  {
+    ignores: [
+      'dist/',
+      'target/',
+      'data/',
+      'native/',
+      'src/native/index.d.ts',
+      '.venv/',
+      'clients/*/dist/',
+      'examples/',
+    ],
+  },
   {
     files: ['**/*.ts'],
     extends: [...tseslint.configs.strictTypeChecked],

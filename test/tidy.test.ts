@@ -326,7 +326,7 @@ describe('tidy', () => {
       readdirSync(join(root, folder), { withFileTypes: true })
         .filter((entry) => entry.isDirectory())
         .map((entry) => `${folder}/${entry.name}`);
-    const others = ['native/core', 'native/node', 'models', 'bench', 'test', 'docs'];
+    const others = ['native/core', 'native/node', 'models', 'bench', 'test', 'clients', 'examples', 'docs'];
     const folders = [...inside('src'), ...others].sort();
     assert.deepEqual(named, folders);
   });

@@ -1,0 +1,275 @@
+"""The clients: one asks and waits, the other awaits. Both send the same requests and read the same answers."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from dataclasses import dataclass, field
+from typing import Any, Dict, Generic, Mapping, Optional, Sequence, Type, TypeVar, Union
+from urllib.parse import quote
+
+import httpx
+from pydantic import BaseModel
+
+from .failure import FusegateError
+from .models import (
+    Audited,
+    Confirmed,
+    Doc,
+    Fragment,
+    Fused,
+    Near,
+    Normalized,
+    Preview,
+    Receipt,
+    Reranked,
+    Submitted,
+)
+
+Answer = TypeVar("Answer", bound=BaseModel)
+Texts = Sequence[Union[str, Mapping[str, Any]]]
+
+
+@dataclass(frozen=True)
+class _Call(Generic[Answer]):
+    """One request, and the type of its answer."""
+
+    answer: Type[Answer]
+    method: str
+    path: str
+    body: Optional[Dict[str, Any]] = None
+    query: Dict[str, Any] = field(default_factory=dict)
+    headers: Dict[str, str] = field(default_factory=dict)
+    door: bool = False
+
+
+def _given(members: Mapping[str, Any]) -> Dict[str, Any]:
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def _doc(doc: Union[Doc, Mapping[str, Any]]) -> Dict[str, Any]:
+    return doc.model_dump(exclude_none=True) if isinstance(doc, Doc) else dict(doc)
+
+
+def _fuse(query: str, docs: Sequence[Union[Doc, Mapping[str, Any]]], more: Dict[str, Any]) -> _Call[Fused]:
+    return _Call(Fused, "POST", "/v1/fuse", {"query": query, "docs": [_doc(doc) for doc in docs], **more})
+
+
+def _rerank(query: str, documents: Texts, top_n: Optional[int], model: Optional[str]) -> _Call[Reranked]:
+    asked = {"query": query, "documents": list(documents), "top_n": top_n, "model": model}
+    return _Call(Reranked, "POST", "/v2/rerank", _given(asked))
+
+
+def _normalize(text: str, more: Dict[str, Any]) -> _Call[Normalized]:
+    return _Call(Normalized, "POST", "/v1/normalize", {"text": text, **more})
+
+
+def _audit(records: Sequence[str], more: Dict[str, Any]) -> _Call[Audited]:
+    return _Call(Audited, "POST", "/v1/audit", {"records": list(records), "include_html": False, **more})
+
+
+def _submit(fragment: Fragment, key: Optional[str]) -> _Call[Submitted]:
+    headers = {"idempotency-key": key or str(uuid.uuid4())}
+    body = fragment.model_dump(exclude_none=True)
+    return _Call(Submitted, "POST", "/dream", body, headers=headers, door=True)
+
+
+def _preview(fragment: Fragment) -> _Call[Preview]:
+    return _Call(Preview, "GET", "/dream_get", query=fragment.model_dump(exclude_none=True), door=True)
+
+
+def _confirm(preview: Preview) -> _Call[Confirmed]:
+    return _Call(Confirmed, "POST", "/dream_confirm", preview.send["body"], door=True)
+
+
+def _receipt(receipt: str) -> _Call[Receipt]:
+    return _Call(Receipt, "GET", f"/receipt/{quote(receipt, safe='')}", door=True)
+
+
+def _near(text: Optional[str], receipt: Optional[str], k: Optional[int]) -> _Call[Near]:
+    query = _given({"text": text, "receipt": receipt, "k": k})
+    return _Call(Near, "GET", "/graph/near", query=query, door=True)
+
+
+class _Base:
+    def __init__(
+        self,
+        base_url: str = "http://127.0.0.1:8080",
+        *,
+        api_key: Optional[str] = None,
+        door_url: Optional[str] = None,
+        retries: int = 2,
+        longest_wait: float = 60.0,
+        timeout: float = 30.0,
+    ) -> None:
+        self._base_url = base_url.rstrip("/")
+        self._door_url = (door_url or base_url).rstrip("/")
+        self._headers = {"accept": "application/json", **({} if api_key is None else {"x-api-key": api_key})}
+        self._retries = retries
+        self._longest_wait = longest_wait
+        self._timeout = timeout
+
+    def _request(self, call: _Call[Any]) -> Dict[str, Any]:
+        return {
+            "method": call.method,
+            "url": (self._door_url if call.door else self._base_url) + call.path,
+            "json": call.body,
+            "params": call.query or None,
+            "headers": {**self._headers, **call.headers},
+        }
+
+    def _wait(self, failure: FusegateError, tried: int) -> float:
+        """Seconds before a further try; raises the failure where there is none."""
+        wait = failure.wait(tried) if tried < self._retries else None
+        if wait is None or wait > self._longest_wait:
+            raise failure
+        return wait
+
+
+def _read(call: _Call[Answer], answer: httpx.Response) -> Union[Answer, FusegateError]:
+    return call.answer.model_validate(answer.json()) if answer.is_success else FusegateError.of(answer)
+
+
+def _unreachable(error: httpx.TransportError) -> FusegateError:
+    return FusegateError(0, "unreachable", f"The server does not answer: {error!r}")
+
+
+class Fusegate(_Base):
+    """Asks a server, and waits for its answers."""
+
+    def __init__(self, *given: Any, transport: Optional[httpx.BaseTransport] = None, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self._http = httpx.Client(timeout=self._timeout, transport=transport)
+
+    def __enter__(self) -> Fusegate:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._http.close()
+
+    def _send(self, call: _Call[Answer]) -> Answer:
+        tried = 0
+        while True:
+            try:
+                read = _read(call, self._http.request(**self._request(call)))
+            except httpx.TransportError as error:
+                read = _unreachable(error)
+            if not isinstance(read, FusegateError):
+                return read
+            time.sleep(self._wait(read, tried))
+            tried += 1
+
+    def fuse(self, query: str, docs: Sequence[Union[Doc, Mapping[str, Any]]], **more: Any) -> Fused:
+        """Re-ranks candidates by BM25 and dense similarity."""
+        return self._send(_fuse(query, docs, more))
+
+    def rerank(
+        self, query: str, documents: Texts, *, top_n: Optional[int] = None, model: Optional[str] = None
+    ) -> Reranked:
+        """Orders documents by their relevance to a query."""
+        return self._send(_rerank(query, documents, top_n, model))
+
+    def normalize(self, text: str, **more: Any) -> Normalized:
+        """Repairs a text, and glosses what words do not find."""
+        return self._send(_normalize(text, more))
+
+    def audit(self, records: Sequence[str], **more: Any) -> Audited:
+        """Counts what keeps plain words from finding records."""
+        return self._send(_audit(records, more))
+
+    def submit(self, fragment: Fragment, *, idempotency_key: Optional[str] = None) -> Submitted:
+        """Stores a fragment; a repeated try cannot store it twice."""
+        return self._send(_submit(fragment, idempotency_key))
+
+    def preview(self, fragment: Fragment) -> Preview:
+        """What a submission would store, and the token that confirms it."""
+        return self._send(_preview(fragment))
+
+    def confirm(self, preview: Preview) -> Confirmed:
+        """Stores a preview's fragment; the same token again gives the same receipt."""
+        return self._send(_confirm(preview))
+
+    def receipt(self, receipt: str) -> Receipt:
+        """A stored fragment with its envelope and digests."""
+        return self._send(_receipt(receipt))
+
+    def near(
+        self, text: Optional[str] = None, *, receipt: Optional[str] = None, k: Optional[int] = None
+    ) -> Near:
+        """The fragments nearest to a text or to another fragment."""
+        return self._send(_near(text, receipt, k))
+
+
+class AsyncFusegate(_Base):
+    """The same, to be awaited."""
+
+    def __init__(
+        self, *given: Any, transport: Optional[httpx.AsyncBaseTransport] = None, **named: Any
+    ) -> None:
+        super().__init__(*given, **named)
+        self._http = httpx.AsyncClient(timeout=self._timeout, transport=transport)
+
+    async def __aenter__(self) -> AsyncFusegate:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        await self._http.aclose()
+
+    async def _send(self, call: _Call[Answer]) -> Answer:
+        tried = 0
+        while True:
+            try:
+                read = _read(call, await self._http.request(**self._request(call)))
+            except httpx.TransportError as error:
+                read = _unreachable(error)
+            if not isinstance(read, FusegateError):
+                return read
+            await asyncio.sleep(self._wait(read, tried))
+            tried += 1
+
+    async def fuse(self, query: str, docs: Sequence[Union[Doc, Mapping[str, Any]]], **more: Any) -> Fused:
+        """Re-ranks candidates by BM25 and dense similarity."""
+        return await self._send(_fuse(query, docs, more))
+
+    async def rerank(
+        self, query: str, documents: Texts, *, top_n: Optional[int] = None, model: Optional[str] = None
+    ) -> Reranked:
+        """Orders documents by their relevance to a query."""
+        return await self._send(_rerank(query, documents, top_n, model))
+
+    async def normalize(self, text: str, **more: Any) -> Normalized:
+        """Repairs a text, and glosses what words do not find."""
+        return await self._send(_normalize(text, more))
+
+    async def audit(self, records: Sequence[str], **more: Any) -> Audited:
+        """Counts what keeps plain words from finding records."""
+        return await self._send(_audit(records, more))
+
+    async def submit(self, fragment: Fragment, *, idempotency_key: Optional[str] = None) -> Submitted:
+        """Stores a fragment; a repeated try cannot store it twice."""
+        return await self._send(_submit(fragment, idempotency_key))
+
+    async def preview(self, fragment: Fragment) -> Preview:
+        """What a submission would store, and the token that confirms it."""
+        return await self._send(_preview(fragment))
+
+    async def confirm(self, preview: Preview) -> Confirmed:
+        """Stores a preview's fragment; the same token again gives the same receipt."""
+        return await self._send(_confirm(preview))
+
+    async def receipt(self, receipt: str) -> Receipt:
+        """A stored fragment with its envelope and digests."""
+        return await self._send(_receipt(receipt))
+
+    async def near(
+        self, text: Optional[str] = None, *, receipt: Optional[str] = None, k: Optional[int] = None
+    ) -> Near:
+        """The fragments nearest to a text or to another fragment."""
+        return await self._send(_near(text, receipt, k))

@@ -1,0 +1,53 @@
+"""What a server refuses, and how long to wait before asking again."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Optional
+
+import httpx
+
+_FIRST_WAIT = 0.5
+
+
+class FusegateError(Exception):
+    """A refusal, or (status 0) no answer at all."""
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        message: str,
+        faults: Optional[List[Dict[str, Any]]] = None,
+        retry_after: Optional[float] = None,
+        request_id: Optional[str] = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.faults = faults or []
+        self.retry_after = retry_after
+        self.request_id = request_id
+
+    @classmethod
+    def of(cls, answer: httpx.Response) -> FusegateError:
+        try:
+            body = answer.json()
+        except ValueError:
+            body = {}  # A proxy's page: its status says enough.
+        detail = body.get("detail") if isinstance(body, dict) else None
+        faults = detail if isinstance(detail, list) else []
+        told = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in faults)
+        message = detail if isinstance(detail, str) else told or f"Status {answer.status_code}"
+        code = (body.get("code") if isinstance(body, dict) else None) or ("unprocessable" if faults else "error")
+        after = answer.headers.get("retry-after", "")
+        seconds = float(after) if after.isdigit() else None
+        return cls(answer.status_code, code, message, faults, seconds, answer.headers.get("x-request-id"))
+
+    def wait(self, tried: int) -> Optional[float]:
+        """Seconds before a further try; None where one would not help."""
+        if self.status not in (0, 429, 502, 503, 504):
+            return None
+        if self.retry_after is not None:
+            return self.retry_after
+        # Without it a 429 is a limit that waiting does not lift.
+        return None if self.status == 429 else _FIRST_WAIT * 2**tried

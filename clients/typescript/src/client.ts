@@ -1,0 +1,193 @@
+/** Client of Fusegate: the platform's fetch and SHA-256, and nothing else. */
+import type { components, operations } from './gateway.js';
+import type { components as DoorComponents, operations as DoorOperations } from './door.js';
+import { FusegateError, pauseMs } from './failure.js';
+
+export { FusegateError } from './failure.js';
+export { verifyReceipt, type ReceiptVerification } from './receipt.js';
+
+type Schemas = components['schemas'];
+type DoorSchemas = DoorComponents['schemas'];
+
+export type FuseRequest = Schemas['FuseRequest'];
+export type FuseResponse = Schemas['FuseResponse'];
+export type RerankRequest = Schemas['RerankRequest'];
+export type RerankResponse = Schemas['RerankV2Response'];
+export type NormalizeRequest = Schemas['NormalizeRequest'];
+export type NormalizeResponse = Schemas['NormalizeResponse'];
+export type AuditRequest = Schemas['FreeAuditRequest'];
+export type AuditResponse = Schemas['AuditResponse'];
+export type Fragment = Omit<DoorSchemas['DreamRequest'], 'idempotency_key'>;
+export type FragmentReceipt = DoorSchemas['DreamResponse'];
+export type FragmentPreview = DoorSchemas['DreamPreviewResponse'];
+export type FragmentConfirmation = DoorSchemas['DreamConfirmResponse'];
+export type Receipt = DoorSchemas['ReceiptResponse'];
+export type NearQuery = NonNullable<DoorOperations['near']['parameters']['query']>;
+export type NearResponse = DoorSchemas['NearResponse'];
+export type Limits = operations['limits']['responses'][200]['content']['application/json'];
+
+/** How a client reaches a server. */
+export interface FusegateOptions {
+  /** The server's address; `http://127.0.0.1:8080` where absent. */
+  readonly baseUrl?: string;
+  /** The fragment door's, where it has one of its own. */
+  readonly doorUrl?: string;
+  /** `fg_…`; none is needed where the server asks for none. */
+  readonly apiKey?: string;
+  /** Further tries after a 429, 502, 503 or 504, or where nothing answers; 2 where absent. */
+  readonly retries?: number;
+  /** Longest wait before a further try; a longer `Retry-After` is thrown at once. 60,000 where absent. */
+  readonly longestWaitMs?: number;
+  /** Time for one try; 30,000 where absent. */
+  readonly timeoutMs?: number;
+  /** In place of the platform's own. */
+  readonly fetch?: typeof fetch;
+}
+
+/** What one call may have besides its request. */
+export interface CallOptions {
+  readonly signal?: AbortSignal;
+}
+
+/** A submission's own options. */
+export interface SubmitOptions extends CallOptions {
+  /** The same key with the same fragment gives the same receipt; a fresh one where absent. */
+  readonly idempotencyKey?: string;
+}
+
+interface Sent {
+  readonly method: 'GET' | 'POST';
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Calls a server; one instance serves any number of calls at once. */
+export class Fusegate {
+  readonly #options: Required<Omit<FusegateOptions, 'apiKey'>>;
+  readonly #headers: Readonly<Record<string, string>>;
+
+  constructor(options: FusegateOptions = {}) {
+    const baseUrl = (options.baseUrl ?? 'http://127.0.0.1:8080').replace(/\/+$/, '');
+    const { apiKey } = options;
+    this.#headers = apiKey === undefined ? {} : { 'x-api-key': apiKey };
+    this.#options = {
+      baseUrl,
+      doorUrl: (options.doorUrl ?? baseUrl).replace(/\/+$/, ''),
+      retries: options.retries ?? 2,
+      longestWaitMs: options.longestWaitMs ?? 60_000,
+      timeoutMs: options.timeoutMs ?? 30_000,
+      fetch: options.fetch ?? ((...given) => fetch(...given)),
+    };
+  }
+
+  /** Re-ranks candidates by BM25 and dense similarity. */
+  fuse(request: FuseRequest, options?: CallOptions): Promise<FuseResponse> {
+    return this.#post('/v1/fuse', request, options);
+  }
+
+  /** Orders documents by their relevance to a query, as Cohere's version 2 does. */
+  rerank(request: RerankRequest, options?: CallOptions): Promise<RerankResponse> {
+    return this.#post('/v2/rerank', request, options);
+  }
+
+  /** Repairs a text, and glosses what words do not find. */
+  normalize(request: NormalizeRequest, options?: CallOptions): Promise<NormalizeResponse> {
+    return this.#post('/v1/normalize', request, options);
+  }
+
+  /** Counts what keeps plain words from finding records. */
+  audit(request: AuditRequest, options?: CallOptions): Promise<AuditResponse> {
+    return this.#post('/v1/audit', request, options);
+  }
+
+  /** Every limit in force. */
+  limits(options?: CallOptions): Promise<Limits> {
+    return this.#send(`${this.#options.baseUrl}/v1/limits`, { method: 'GET' }, options);
+  }
+
+  /** Stores a fragment. A repeated try cannot store it twice: each submission has an idempotency key. */
+  submit(fragment: Fragment, { idempotencyKey, ...options }: SubmitOptions = {}): Promise<FragmentReceipt> {
+    const headers = { 'idempotency-key': idempotencyKey ?? crypto.randomUUID() };
+    return this.#send(`${this.#options.doorUrl}/dream`, { method: 'POST', body: fragment, headers }, options);
+  }
+
+  /** What a submission would store, and the token that confirms it. */
+  preview(fragment: Fragment, options?: CallOptions): Promise<FragmentPreview> {
+    return this.#get('/dream_get', fragment, options);
+  }
+
+  /** Stores a preview's fragment; the same token again gives the same receipt. */
+  confirm(preview: FragmentPreview, options?: CallOptions): Promise<FragmentConfirmation> {
+    const sent: Sent = { method: 'POST', body: preview.send.body };
+    return this.#send(`${this.#options.doorUrl}/dream_confirm`, sent, options);
+  }
+
+  /** A stored fragment with its envelope and digests; `verifyReceipt` recomputes them. */
+  receipt(id: string, options?: CallOptions): Promise<Receipt> {
+    return this.#get(`/receipt/${encodeURIComponent(id)}`, {}, options);
+  }
+
+  /** The fragments nearest to a text or to another fragment. */
+  near(query: NearQuery, options?: CallOptions): Promise<NearResponse> {
+    return this.#get('/graph/near', query, options);
+  }
+
+  #post<Answer>(path: string, body: unknown, options?: CallOptions): Promise<Answer> {
+    return this.#send(this.#options.baseUrl + path, { method: 'POST', body }, options);
+  }
+
+  #get<Answer>(path: string, query: object, options?: CallOptions): Promise<Answer> {
+    const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== null);
+    const text = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
+    const address = `${this.#options.doorUrl}${path}${text === '' ? '' : `?${text}`}`;
+    return this.#send(address, { method: 'GET' }, options);
+  }
+
+  async #send<Answer>(address: string, sent: Sent, options: CallOptions = {}): Promise<Answer> {
+    const { retries, longestWaitMs } = this.#options;
+    for (let tried = 0; ; tried += 1) {
+      const answer = await this.#try(address, sent, options.signal);
+      if (!(answer instanceof FusegateError)) return answer as Answer;
+      const waitMs = tried < retries ? pauseMs(answer, tried) : undefined;
+      if (waitMs === undefined || waitMs > longestWaitMs) throw answer;
+      await pause(waitMs, options.signal);
+    }
+  }
+
+  /** One try: the answer's value, or the failure. */
+  async #try(address: string, sent: Sent, signal?: AbortSignal): Promise<unknown> {
+    const { timeoutMs, fetch: ask } = this.#options;
+    const ends = [AbortSignal.timeout(timeoutMs), ...(signal === undefined ? [] : [signal])];
+    const body = sent.body === undefined ? {} : { body: JSON.stringify(sent.body) };
+    const type = sent.body === undefined ? {} : { 'content-type': 'application/json' };
+    const headers = { accept: 'application/json', ...type, ...this.#headers, ...sent.headers };
+    try {
+      const answer = await ask(address, {
+        method: sent.method,
+        headers,
+        signal: AbortSignal.any(ends),
+        ...body,
+      });
+      if (answer.ok) return await answer.json();
+      return await FusegateError.of(answer);
+    } catch (error) {
+      if (signal?.aborted === true) throw error;
+      return new FusegateError(0, 'unreachable', `${address} does not answer: ${String(error)}`);
+    }
+  }
+}
+
+function pause(waitMs: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => {
+      clearTimeout(timer);
+      reject(signal?.reason as Error);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', onAbort);
+      resolve();
+    }, waitMs);
+    signal?.addEventListener('abort', onAbort, { once: true });
+    if (signal?.aborted === true) onAbort();
+  });
+}

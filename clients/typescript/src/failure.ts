@@ -1,0 +1,63 @@
+/** What a server refuses, and how long to wait before asking again. */
+
+/** One fault of a request that does not fit. */
+export interface Fault {
+  readonly loc: readonly (string | number)[];
+  readonly msg: string;
+  readonly type: string;
+}
+
+/** A refusal, or (status 0) no answer at all. */
+export class FusegateError extends Error {
+  override readonly name = 'FusegateError';
+
+  constructor(
+    /** HTTP status; 0 where nothing answered. */
+    readonly status: number,
+    /** From the closed list of docs/errors.md; `unprocessable` for a 422. */
+    readonly code: string,
+    message: string,
+    /** What is wrong with the request, place by place. */
+    readonly faults: readonly Fault[] = [],
+    /** Seconds until the request would pass, where the server says so. */
+    readonly retryAfter?: number,
+    /** The request's id in the server's log. */
+    readonly requestId?: string,
+  ) {
+    super(message);
+  }
+
+  /** The failure that an answer tells. */
+  static async of(answer: Response): Promise<FusegateError> {
+    const text = await answer.text();
+    let body: { detail?: string | readonly Fault[]; code?: string } = {};
+    try {
+      body = JSON.parse(text) as typeof body;
+    } catch {
+      // A proxy's page: its status says enough.
+    }
+    const faults = Array.isArray(body.detail) ? (body.detail as readonly Fault[]) : [];
+    const told = faults.map(({ loc, msg }) => `${loc.join('.')}: ${msg}`).join('; ');
+    const message = typeof body.detail === 'string' ? body.detail : told;
+    const code = body.code ?? (faults.length > 0 ? 'unprocessable' : 'error');
+    const seconds = Number(answer.headers.get('retry-after') ?? Number.NaN);
+    return new FusegateError(
+      answer.status,
+      code,
+      message === '' ? `Status ${answer.status}` : message,
+      faults,
+      Number.isFinite(seconds) ? seconds : undefined,
+      answer.headers.get('x-request-id') ?? undefined,
+    );
+  }
+}
+
+const firstWaitMs = 500;
+
+/** Time before a further try, as the server says or doubling; undefined: a further try would not help. */
+export function pauseMs({ status, retryAfter }: FusegateError, tried: number): number | undefined {
+  if (![0, 429, 502, 503, 504].includes(status)) return undefined;
+  if (retryAfter !== undefined) return retryAfter * 1000;
+  // Without it a 429 is a limit that waiting does not lift.
+  return status === 429 ? undefined : firstWaitMs * 2 ** tried;
+}

@@ -1,0 +1,47 @@
+/**
+ * The TypeScript client as it is installed, against a server, and against one that refuses at first.
+ *
+ * Usage: client.mjs BASE_URL REFUSING_URL, in a folder that has the package; prints a line of JSON.
+ */
+import { Fusegate, FusegateError, verifyReceipt } from 'fusegate-client';
+
+const [base, refusing] = process.argv.slice(2);
+const client = new Fusegate({ baseUrl: `${base}/` });
+const documents = ['a hat', 'boots'];
+const told = {};
+
+async function failure(call) {
+  const error = await call.then(
+    () => undefined,
+    (reason) => reason,
+  );
+  if (!(error instanceof FusegateError)) throw error ?? new Error('it did not fail');
+  return [error.status, error.code, error.retryAfter ?? null, error.message];
+}
+
+const docs = documents.map((text, place) => ({ id: 'ab'[place], text }));
+told.fuse = (await client.fuse({ query: 'boots', docs, top_k: 1 })).results[0].id;
+told.rerank = (await client.rerank({ query: 'boots', documents, top_n: 1 })).results[0].index;
+told.normalize = (await client.normalize({ text: 'CafÃ©', max_changes: 0 })).changes_truncated;
+told.audit = (await client.audit({ records: ['CafÃ©'], include_html: false })).headline.share === 1;
+const fragment = { title: 'TypeScript', content: 'A lattice of joints' };
+const first = await client.submit(fragment, { idempotencyKey: 'typescript' });
+const again = await client.submit(fragment, { idempotencyKey: 'typescript' });
+told.submit = [first.status, again.receipt === first.receipt];
+const receipt = await client.receipt(first.receipt);
+const changed = { ...receipt, fragment: { ...receipt.fragment, content: 'Another' } };
+told.verify = [(await verifyReceipt(receipt)).verified, (await verifyReceipt(changed)).verified];
+told.confirm = (
+  await client.confirm(await client.preview({ title: 'Preview', content: 'Of TypeScript' }))
+).status;
+told.near = (await client.near({ text: 'lattice', k: 1 })).search;
+told.unprocessable = await failure(client.fuse({ query: 'boots', docs: [] }));
+told.missing = (await failure(client.receipt('fr_nothing'))).slice(0, 2);
+const wrong = new Fusegate({ baseUrl: base, apiKey: 'fg_wrong' });
+told.key = (await failure(wrong.rerank({ query: 'boots', documents }))).slice(0, 2);
+const patient = new Fusegate({ baseUrl: refusing });
+told.retried = (await patient.submit({ title: 'a', content: 'b' })).receipt;
+told.late = (await failure(patient.normalize({ text: 'late' }))).slice(0, 3);
+const ended = AbortSignal.abort(new Error('no more'));
+told.aborted = await client.limits({ signal: ended }).catch((reason) => reason.message);
+console.log(JSON.stringify(told));

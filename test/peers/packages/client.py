@@ -1,0 +1,69 @@
+"""The Python client as it is installed, against a server, and against one that refuses at first.
+
+Usage: client.py BASE_URL REFUSING_URL; prints a line of JSON.
+"""
+
+import asyncio
+import json
+import sys
+
+from fusegate import AsyncFusegate, Doc, Fragment, Fusegate, FusegateError, verify_receipt
+from fusegate.haystack import FusegateRanker
+from fusegate.langchain import FusegateCompressor
+from fusegate.llama_index import FusegatePostprocessor
+from haystack import Document as HaystackDocument
+from langchain_core.documents import Document
+from llama_index.core.schema import NodeWithScore, TextNode
+
+base, refusing = sys.argv[1:3]
+texts = ["a hat", "boots"]
+told: dict[str, object] = {}
+
+
+def failure(call) -> list[object]:
+    try:
+        call()
+    except FusegateError as error:
+        return [error.status, error.code, error.retry_after, str(error)]
+    return []
+
+
+with Fusegate(base) as client:
+    told["fuse"] = client.fuse("boots", [Doc(id="a", text="a hat"), {"id": "b", "text": "boots"}], top_k=1).results[0].id
+    told["rerank"] = client.rerank("boots", texts, top_n=1).results[0].index
+    told["normalize"] = client.normalize("Caf\u00c3\u00a9", max_changes=0).changes_truncated
+    told["audit"] = client.audit(["Caf\u00c3\u00a9"]).headline["share"] == 1
+    fragment = Fragment(title="Python", content="A lattice of struts")
+    first = client.submit(fragment, idempotency_key="python")
+    told["submit"] = [first.status, client.submit(fragment, idempotency_key="python").receipt == first.receipt]
+    receipt = client.receipt(first.receipt)
+    changed = receipt.model_copy(update={"fragment": {**receipt.fragment, "content": "Another"}})
+    told["verify"] = [verify_receipt(receipt).verified, verify_receipt(changed).verified]
+    told["confirm"] = client.confirm(client.preview(Fragment(title="Preview", content="Of Python"))).status
+    told["near"] = client.near("lattice", k=1).search
+    told["unprocessable"] = failure(lambda: client.fuse("boots", []))
+    told["missing"] = failure(lambda: client.receipt("fr_nothing"))[:2]
+with Fusegate(base, api_key="fg_wrong") as client:
+    told["key"] = failure(lambda: client.rerank("boots", texts))[:2]
+with Fusegate(refusing) as client:
+    told["retried"] = client.submit(Fragment(title="a", content="b")).receipt
+    told["late"] = failure(lambda: client.normalize("late"))[:3]
+
+
+async def asked() -> list[object]:
+    async with AsyncFusegate(base) as client:
+        order = await client.rerank("boots", texts, top_n=1)
+        fused = await client.fuse("boots", [Doc(id="b", text="boots")])
+        return [order.results[0].index, fused.results[0].id]
+
+
+told["async"] = asyncio.run(asked())
+compressor = FusegateCompressor(base_url=base, top_n=1)
+documents = [Document(page_content=text) for text in texts]
+told["langchain"] = [each.page_content for each in compressor.compress_documents(documents, "boots")]
+nodes = [NodeWithScore(node=TextNode(text=text)) for text in texts]
+ordered = FusegatePostprocessor(base_url=base, top_n=1).postprocess_nodes(nodes, query_str="boots")
+told["llama_index"] = [each.node.text for each in ordered]
+ranked = FusegateRanker(base_url=base, top_k=1).run("boots", [HaystackDocument(content=text) for text in texts])
+told["haystack"] = [each.content for each in ranked["documents"]]
+print(json.dumps(told))

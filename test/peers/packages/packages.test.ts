@@ -1,0 +1,138 @@
+/** Our clients: built as they are published, installed from the built file, and run against a server. */
+import assert from 'node:assert/strict';
+import { cpSync, mkdirSync, readFileSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { temporaryFolder } from '../../processes/run.js';
+import { ended, environmentFolder, missingUnless, startServer } from '../program.js';
+import { projectRoot } from '../python.js';
+
+const clients = join(projectRoot, 'clients');
+const programs = join(projectRoot, 'test/peers/packages');
+const modules = join(projectRoot, 'test/peers/tools/node_modules');
+const buildPython = join(environmentFolder('tools'), 'bin/python');
+const libraries = join(environmentFolder('clients'), 'bin/python');
+
+/** What both clients come to. */
+const expected = {
+  fuse: 'b',
+  rerank: 1,
+  normalize: true,
+  audit: true,
+  submit: ['quarantined', true],
+  verify: [true, false],
+  confirm: 'quarantined',
+  near: 'exact',
+  unprocessable: [
+    ...[422, 'unprocessable', null],
+    'body.docs: List should have at least 1 item after validation, not 0',
+  ],
+  missing: [404, 'receipt_not_found'],
+  key: [401, 'invalid_api_key'],
+  retried: 'fr_second',
+  late: [429, 'rate_limited', 86_400],
+};
+
+/** Keys of the submissions that came; every first one is refused, and asked to come again at once. */
+const keys: (string | undefined)[] = [];
+const refusing = createServer((request, response) => {
+  request.resume();
+  response.setHeader('content-type', 'application/json');
+  if (request.url === '/v1/normalize') {
+    response.writeHead(429, { 'retry-after': '86400' });
+    response.end('{"detail":"Tomorrow.","code":"rate_limited"}');
+    return;
+  }
+  keys.push(request.headers['idempotency-key'] as string | undefined);
+  if (keys.length % 2 === 1) {
+    response.writeHead(503, { 'retry-after': '0' });
+    response.end('{"detail":"Not now.","code":"overloaded"}');
+    return;
+  }
+  const answer = { receipt: 'fr_second', status: 'quarantined', retrieval_verified: true };
+  response.end(JSON.stringify({ ...answer, stored_envelope_sha256: '' }));
+});
+
+/** The submission was tried twice, under one key. */
+function assertOneKey(): void {
+  const [first, second, ...more] = keys.splice(0);
+  assert.deepEqual([typeof first, second, more], ['string', first, []]);
+}
+
+describe('our clients', () => {
+  let base = '';
+  let refusingBase = '';
+  const made = temporaryFolder();
+  before(async () => {
+    base = await startServer();
+    await new Promise<void>((resolve) => refusing.listen(0, '127.0.0.1', resolve));
+    refusingBase = `http://127.0.0.1:${(refusing.address() as AddressInfo).port}`;
+  });
+  after(() => refusing.close());
+
+  const tools = missingUnless(
+    join(modules, 'openapi-typescript/package.json'),
+    'npm install --prefix test/peers/tools',
+  );
+
+  test('TypeScript: types are those of the documents', { skip: tools }, async () => {
+    const generator = join(modules, 'openapi-typescript/bin/cli.js');
+    for (const [name, document] of [
+      ['gateway', 'openapi'],
+      ['door', 'door-openapi'],
+    ] as const) {
+      const output = join(made, `${name}.ts`);
+      const source = join(projectRoot, `docs/${document}.json`);
+      await ended(process.execPath, [generator, source, '-o', output]);
+      const committed = readFileSync(join(clients, `typescript/src/${name}.ts`), 'utf8');
+      assert.ok(
+        readFileSync(output, 'utf8') === committed,
+        `${name}.ts is old: npm run generate in clients/typescript`,
+      );
+    }
+  });
+
+  test('TypeScript: packed, installed and run', { skip: tools }, async () => {
+    const copy = join(made, 'typescript');
+    cpSync(join(clients, 'typescript'), copy, { recursive: true });
+    symlinkSync(modules, join(copy, 'node_modules'));
+    await ended(process.execPath, [join(modules, 'typescript/bin/tsc'), '-p', copy]);
+    await ended('npm', ['pack', '--ignore-scripts', '--pack-destination', made], { cwd: copy });
+    const own = join(made, 'user');
+    mkdirSync(own);
+    writeFileSync(join(own, 'package.json'), '{"private": true, "type": "module"}');
+    const packed = readdirSync(made).filter((name) => name.endsWith('.tgz'));
+    await ended('npm', ['install', '--offline', '--no-audit', ...packed.map((name) => join(made, name))], {
+      cwd: own,
+    });
+    cpSync(join(programs, 'client.mjs'), join(own, 'client.mjs'));
+    const { out } = await ended(process.execPath, [join(own, 'client.mjs'), base, refusingBase]);
+    assert.deepEqual(JSON.parse(out), { ...expected, aborted: 'no more' });
+    assertOneKey();
+  });
+
+  const lacking = [
+    missingUnless(buildPython, 'see test/peers/tools/requirements.txt'),
+    missingUnless(libraries, 'see test/peers/clients/requirements.txt'),
+  ].find((missing) => missing !== false);
+
+  test('Python: a wheel, installed and run, in three libraries too', { skip: lacking ?? false }, async () => {
+    const copy = join(made, 'python');
+    cpSync(join(clients, 'python'), copy, { recursive: true });
+    const pip = ['-m', 'pip', '--quiet', '--disable-pip-version-check'];
+    const wheel = ['wheel', '--no-deps', '--no-build-isolation', '--wheel-dir', made, copy];
+    await ended(buildPython, [...pip, ...wheel]);
+    const [built = ''] = readdirSync(made).filter((name) => name.endsWith('.whl'));
+    assert.match(built, /^fusegate-[\d.]+-py3-none-any\.whl$/);
+    const target = join(made, 'site');
+    const offline = ['install', '--no-deps', '--no-index', '--target', target, join(made, built)];
+    await ended(buildPython, [...pip, ...offline]);
+    const env = { PYTHONPATH: target, HAYSTACK_TELEMETRY_ENABLED: 'False' };
+    const { out } = await ended(libraries, [join(programs, 'client.py'), base, refusingBase], { env });
+    const inLibraries = { langchain: ['boots'], llama_index: ['boots'], haystack: ['boots'] };
+    assert.deepEqual(JSON.parse(out), { ...expected, async: [1, 'b'], ...inLibraries });
+    assertOneKey();
+  });
+});
