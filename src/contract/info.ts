@@ -138,6 +138,8 @@ export const infoRoutes = {
   },
   health: {
     ...information,
+    // Whatever watches an address asks it there.
+    everywhere: true,
     path: '/health',
     summary: 'Whether the process answers',
     description: 'For liveness probes: it answers as long as the process runs.',
@@ -146,6 +148,7 @@ export const infoRoutes = {
   },
   ready: {
     ...information,
+    everywhere: true,
     path: '/ready',
     summary: 'Whether requests can be served',
     description:

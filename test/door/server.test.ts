@@ -224,14 +224,17 @@ describe('addresses', () => {
     const elsewhere = [
       await client.post('/dream', fresh()),
       await client.get(`/receipt/${stored.body.receipt}`),
-      await door.get('/health'),
+      await door.get('/version'),
       await door.post('/v1/fuse', {}),
     ];
     assert.deepEqual(
       elsewhere.map(({ status, body }) => [status, body['detail']]),
       elsewhere.map(() => [404, 'Not Found']),
     );
-    assert.equal((await client.get('/health')).status, 200);
+    for (const address of [client, door]) {
+      assert.equal((await address.get('/health')).status, 200);
+      assert.equal((await address.get('/ready')).status, 200);
+    }
     await stop();
   });
 
