@@ -57,7 +57,7 @@ impl Bigrams {
         halves.into_iter().filter_map(char::from_u32).collect()
     }
 
-    /// How often each distinct bigram occurs in the query.
+    /// Occurrences of each distinct bigram in the query.
     pub fn frequencies(&self) -> &[u32] {
         &self.frequencies
     }
