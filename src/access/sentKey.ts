@@ -9,7 +9,7 @@ export type SentKey = string | { readonly differing: true };
 
 const differing = { differing: true } as const;
 
-/** What every key begins with. */
+/** The beginning of every key. */
 const keyPrefix = 'fg_';
 
 const scheme = /^bearer +/i;

@@ -29,7 +29,7 @@ export interface NormalizeCommandParts {
   readonly normalizer: (settings: NormalizeSettings) => (piece: Buffer) => Promise<NormalizedPiece>;
 }
 
-/** What is read. */
+/** The input. */
 export interface Input {
   readonly bytes: AsyncIterable<Uint8Array>;
   readonly size: number | undefined;

@@ -4,7 +4,7 @@ import { completionScript, shells, type Shell } from './completion.js';
 import { addGuide, helpArguments } from './guide.js';
 import { manPage } from './manPage.js';
 
-/** What `serve` may be told on the command line. */
+/** Options of `serve`. */
 export interface ServeOptions {
   readonly port?: string;
   /** True if a browser is opened once the server listens. */

@@ -160,7 +160,7 @@ export class NearestIndex {
     await this.thread?.terminate();
   }
 
-  /** Whether an index is of the fragments that are in the file of vectors. */
+  /** True if an index is of the fragments that are in the file of vectors. */
   private isOurs({ count, receipt }: IndexState): boolean {
     return this.parts.receiptAt(count - 1) === receipt;
   }

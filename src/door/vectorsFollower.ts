@@ -104,7 +104,7 @@ async function step({ store, vectors, embedText, log }: FollowerParts): Promise<
   return page.length === stepEntries;
 }
 
-/** Whether the last receipt that the file has seen is the log's own at that position. */
+/** True if the last receipt that the file has seen is the log's own at that position. */
 async function fits({ store, vectors }: FollowerParts): Promise<boolean> {
   const { position, lastReceipt } = vectors.state();
   if (position === 0) return true;

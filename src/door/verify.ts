@@ -64,7 +64,7 @@ function recompute(fragment: Fragment, unicode: string | undefined): Record<Dige
   };
 }
 
-/** Whether the seal fits the envelope, and the envelope names this receipt. */
+/** True if the seal fits the envelope, and the envelope names this receipt. */
 export function sealFits({ receipt, envelope, seal }: Omit<Readback, 'fragment'>): boolean {
   return hexOf(canonicalJson(envelope)) === seal && envelope['receipt'] === receipt;
 }

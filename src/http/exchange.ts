@@ -23,7 +23,7 @@ export class Exchange extends Reception implements RouteRequest {
 
   /** State of the answer; `deferred`: known, and written in the next turn of the event loop. */
   private reply: 'none' | 'deferred' | 'written' = 'none';
-  /** Whether a handler that gave up control may still read the body. */
+  /** True if a handler that gave up control may still read the body. */
   private handling = false;
   private status = 0;
   private bytesOut = 0;

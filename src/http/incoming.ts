@@ -2,7 +2,7 @@
 import { BodyBuffer, type BodyBudget, type Gathered } from './body.js';
 import type { Holder } from './memory.js';
 
-/** What the bodies of one server share. */
+/** State that the bodies of one server share. */
 export interface IncomingState {
   readonly limits: {
     /** Time limit for {@link bodyWindowBytes} more of a body (ms). */

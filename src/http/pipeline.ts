@@ -36,7 +36,7 @@ function declaredSets(route: ContractRoute): DeclaredSet[] {
   });
 }
 
-/** Whether any text will do for a parameter, so that checking it would be time lost. */
+/** True if any text will do for a parameter, so that checking it would be time lost. */
 function isFree({ required, shape }: FieldShape): boolean {
   return !required && shape.kind === 'string' && shape.min === 0 && shape.max === Infinity;
 }

@@ -43,7 +43,7 @@ export abstract class Reception {
   private next: (() => void) | undefined;
   /** A body in several pieces. */
   private incoming: IncomingBody | undefined;
-  /** Whether {@link body} lies in the server's receive buffer. */
+  /** True if {@link body} lies in the server's receive buffer. */
   private borrowed = false;
   /** Bytes of a retained copy, counted against the worker's budget. */
   private retained = 0;

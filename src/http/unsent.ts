@@ -3,7 +3,7 @@ import type { Clock } from '../system/clock.js';
 import type { Holder, MemoryBudget, Shortage } from './memory.js';
 import type { HttpResponse } from './uws.js';
 
-/** What the waiting answers of one server share. */
+/** State that the waiting answers of one server share. */
 export interface UnsentState {
   readonly clock: Pick<Clock, 'monotonicMs'>;
   readonly limits: {
@@ -17,7 +17,7 @@ export interface UnsentState {
   readonly sending: Set<UnsentAnswer>;
 }
 
-/** Whose an answer's bytes are: everybody's for good, the answer's until it is released, or the handler's. */
+/** Owner of an answer's bytes: nobody, as they never change; the answer, until its release; the handler. */
 export type Ownership = 'immutable' | 'owned' | 'lent';
 
 /** An answer of which the client has taken a part. */
@@ -73,7 +73,7 @@ export class UnsentAnswer {
   private readonly response: HttpResponse;
   private readonly sinceMs: number;
   private windowStartMs: number;
-  /** How much was offered when the window began. */
+  /** Bytes offered when the window began. */
   private windowOffset: number;
 
   constructor(

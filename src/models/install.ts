@@ -237,7 +237,7 @@ async function settle(made: string, final: string, folder: string, files: readon
   syncPath(folder);
 }
 
-/** Whether a whole file of the model is there, or a part of one. */
+/** True if a whole file of the model is there, or a part of one. */
 async function anyReceived({ waiting, made }: Arrival): Promise<boolean> {
   const own = ['lock', 'source', 'facts', basename(made)];
   const parts = (await readdir(waiting)).filter((name) => !own.includes(name));

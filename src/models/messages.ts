@@ -48,6 +48,6 @@ export type FromEmbedder =
     }
   /** The model cannot be run; `reason`: sentences for the log. */
   | { readonly kind: 'failed'; readonly job: number; readonly reason: string }
-  /** Whether a model that was to be loaded can be run; `reason`: why not. */
+  /** True if a model that was to be loaded can be run; `reason`: why not. */
   | { readonly kind: 'loaded'; readonly model: string; readonly reason: string | undefined }
   | { readonly kind: 'vitals'; readonly metrics: readonly Metric[] };

@@ -5,7 +5,7 @@
 import { deliveryModelIds, type DeliveryModel, type DeliveryModelId } from '../contract/delivery.js';
 import { reasonOf } from '../system/reason.js';
 
-/** What the operator may say of a delivery model. */
+/** Statements that the operator may make about a delivery model. */
 export type ModelWords = Pick<
   DeliveryModel,
   'name' | 'summary' | 'suited_for' | 'what_you_get' | 'price_indicative'

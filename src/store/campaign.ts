@@ -16,7 +16,7 @@ interface CampaignRequest {
   readonly event_id?: string | null;
 }
 
-/** What a record holds of a request's campaign: null for what is absent. */
+/** A request's campaign as a record holds it: null for what is absent. */
 export function campaignOf({ source, segment, campaign, event_id }: CampaignRequest): {
   readonly source: string | null;
   readonly segment: string | null;

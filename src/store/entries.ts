@@ -38,7 +38,7 @@ export async function* entriesAfter(store: Store, log: Log, after: number): Asyn
   }
 }
 
-/** What an entry holds, and its place in the log. */
+/** Contents of an entry, and its place in the log. */
 export interface Kept<Value> {
   readonly position: number;
   readonly value: Value;

@@ -29,7 +29,7 @@ export interface DiskReserveParts {
   readonly look?: (folder: string) => Promise<Room>;
 }
 
-/** Whether less is left than the reserve. */
+/** True if less is left than the reserve. */
 export function isLow({ bsize, blocks, bavail }: Room, bytes: number | null): boolean {
   return bavail * bsize < (bytes ?? Math.min(reserveBytes, blocks * bsize * reserveShare));
 }

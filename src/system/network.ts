@@ -52,7 +52,7 @@ export function contains(network: Network, address: Uint8Array): boolean {
 
 const loopbackHost = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
-/** Whether nobody between can read or change what goes to a URL: https, or this machine. */
+/** True if nobody between can read or change what goes to a URL: https, or this machine. */
 export function isPrivate({ protocol, hostname }: URL): boolean {
   return protocol === 'https:' || isLoopback(hostname);
 }

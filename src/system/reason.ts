@@ -1,4 +1,4 @@
-/** What was thrown, in words. */
+/** Reasons, in words, of what was thrown. */
 
 /** The message of an error, or the text of anything else that was thrown. */
 export function reasonOf(thrown: unknown): string {

@@ -25,7 +25,7 @@ export interface Setting<Value> {
   readonly fallbackShown?: string;
   readonly meaning: string;
   readonly parse: (text: string) => Parsed<Value>;
-  /** Whether its value is never shown, and may come from the file that `NAME_FILE` names. */
+  /** True if its value is never shown, and may come from the file that `NAME_FILE` names. */
   readonly secret?: true;
 }
 

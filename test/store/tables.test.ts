@@ -111,7 +111,7 @@ describe('kept records', () => {
       [
         `\u0001{"hash":"${hash.toString('base64url')}","id":"k_1","tier":"growth","hint":"fg_aâ\u0080¦z",` +
           '"origin":"order","issued_at_ms":1,"expires_at_ms":null,"status":"revoked",' +
-        '"reason":"asked","changed_at_ms":2}',
+          '"reason":"asked","changed_at_ms":2}',
         '\u0001{"id":"evt_1","type":"t","about":"cs_1","result":"ignored","reason":null,"at_ms":3}',
         '\u0001{"json":"{\\"a\\":1}"}',
         '\u0001{"month_start_ms":4,"characters":5}',

@@ -38,7 +38,7 @@ const ROUND_BYTES: usize = 4 << 20;
 /// Most examples of an issue.
 pub const EXAMPLES: usize = 5;
 
-/// What may be wrong with a record.
+/// Issues that a record may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Issue {
@@ -115,7 +115,7 @@ impl Issue {
     }
 }
 
-/// What was found in some records.
+/// Findings in some records.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Findings {
     /// Records looked at.
@@ -230,7 +230,7 @@ impl Audit {
         }
     }
 
-    /// What was found so far.
+    /// Findings so far.
     #[must_use]
     pub fn findings(&self) -> Findings {
         let mut findings = self.findings.clone();
@@ -317,7 +317,7 @@ impl<R: Read + Send> TextAudit<R> {
         &self.records
     }
 
-    /// What was found so far.
+    /// Findings so far.
     #[must_use]
     pub fn findings(&self) -> Findings {
         self.audit.findings()

@@ -11,7 +11,7 @@ pub(crate) fn term_weight(in_query: u32, in_docs: f64, docs: f64) -> f64 {
     f64::from(in_query) * idf(in_docs, docs)
 }
 
-/// How rare a term is: ln(1 + (N - df + 0.5) / (df + 0.5)).
+/// Rarity of a term: ln(1 + (N - df + 0.5) / (df + 0.5)).
 pub(crate) fn idf(in_docs: f64, docs: f64) -> f64 {
     logarithm(1.0 + (docs - in_docs + 0.5) / (in_docs + 0.5))
 }

@@ -34,9 +34,9 @@ pub struct Span {
     pub start: usize,
     /// The closing quote's offset.
     pub end: usize,
-    /// Whether it holds an escape.
+    /// True if it holds an escape.
     pub escaped: bool,
-    /// Whether all its bytes are ASCII (escapes may still stand for other characters).
+    /// True if all its bytes are ASCII (escapes may still stand for other characters).
     pub ascii: bool,
 }
 

@@ -48,7 +48,7 @@ const HEAD_BYTES: usize = size_of::<RecordHead>();
 /// A preview that is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Preview {
-    /// What was put in.
+    /// The contents as they were put in.
     pub payload: Vec<u8>,
     /// When it expires (ms since 1970).
     pub expires_at_ms: u64,

@@ -90,7 +90,7 @@ impl Key {
 /// A query of at most this many distinct terms has its short ones counted without branches.
 const FEW: usize = 64;
 
-/// How often each of a query's terms was found in one text.
+/// Counts of a query's terms in one text.
 #[derive(Debug, Default)]
 pub struct Hits {
     /// One count a term.
@@ -413,7 +413,7 @@ impl Terms {
         self.bytes.capacity() + self.slots.capacity() * size_of::<Slot>()
     }
 
-    /// How often each distinct term occurs in the query.
+    /// Occurrences of each distinct term in the query.
     pub fn frequencies(&self) -> &[u32] {
         &self.frequencies
     }

@@ -95,14 +95,14 @@ impl Analyzer {
         }
     }
 
-    /// Whether a query finds only what has all of its terms; else any of them is enough.
+    /// True if a query finds only what has all of its terms; else any of them is enough.
     #[must_use]
     pub fn needs_all(self) -> bool {
         use Analyzer::{Algolia, Alphanumeric, Charabia, Postgres, Typesense};
         matches!(self, Postgres | Alphanumeric | Algolia | Typesense | Charabia)
     }
 
-    /// Whether a term is left out of queries.
+    /// True if a term is left out of queries.
     #[must_use]
     pub fn is_ignored(self, term: &[u8]) -> bool {
         self == Analyzer::Weaviate && STOP_WORDS.iter().any(|word| word.as_bytes() == term)
@@ -301,13 +301,13 @@ fn class(c: char) -> Class {
     }
 }
 
-/// Whether a character may stand between two of a word.
+/// True if a character may stand between two of a word.
 fn is_mid(class: Class) -> bool {
     use Class::{DoubleQuote, MidBoth, MidLetter, MidNumber, Quote};
     matches!(class, MidLetter | MidNumber | MidBoth | Quote | DoubleQuote)
 }
 
-/// Whether a text goes on after a character of one class with one of the next (UAX #29, WB5 to WB13b).
+/// True if a text goes on after a character of one class with one of the next (UAX #29, WB5 to WB13b).
 fn joined(last: Class, next: Class, after: Class) -> bool {
     use Class::{
         Complex, Connector, DoubleQuote, Hebrew, Katakana, Letter, MidBoth, MidLetter, MidNumber, Number,

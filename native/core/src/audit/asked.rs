@@ -24,7 +24,7 @@ struct Touched<'a> {
 }
 
 impl Touched<'_> {
-    /// Whether the character at `at` joins what stands on both sides to one word: an apostrophe between
+    /// True if the character at `at` joins what stands on both sides to one word: an apostrophe between
     /// letters, and the sign of a power or of a fraction that an edit has put there.
     fn joins(&self, at: usize, c: char) -> bool {
         if !matches!(c, '\'' | '/' | '^' | '_' | '-') {
@@ -200,7 +200,7 @@ impl Asked {
             .for_each(|word| self.add(word));
     }
 
-    /// Whether anything is asked for.
+    /// True if anything is asked for.
     pub fn is_empty(&self) -> bool {
         self.words.is_empty()
     }

@@ -8,7 +8,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 /// Texts that are remembered.
 const MOST_TEXTS: usize = 1 << 19;
 
-/// What came before a record.
+/// Records that came before one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Seen {
     /// Nothing like it, or it is not in the sample.

@@ -5,7 +5,7 @@ use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 
 use super::records::Fault;
 
-/// What parts the fields of a row.
+/// Separators of a row's fields.
 pub type Separator = u8;
 
 /// Rows on their way out of bytes.
@@ -22,7 +22,7 @@ pub struct Rows {
     /// Line on which the row begins, from 1, and the line that the reading has come to.
     line: u64,
     next_line: u64,
-    /// Whether a byte of the row was read.
+    /// True if a byte of the row was read.
     begun: bool,
     complete: bool,
     header: bool,
@@ -48,7 +48,7 @@ impl Rows {
         }
     }
 
-    /// What parts the fields.
+    /// The separator of the fields.
     #[must_use]
     pub fn separator(&self) -> Separator {
         self.separator
@@ -137,13 +137,13 @@ impl Rows {
         Ok(false)
     }
 
-    /// Whether a row has just been completed.
+    /// True if a row has just been completed.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.complete
     }
 
-    /// Whether the row just completed is not the header.
+    /// True if the row just completed is not the header.
     #[must_use]
     pub fn is_record(&self) -> bool {
         self.complete && !self.header

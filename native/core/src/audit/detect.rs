@@ -62,9 +62,9 @@ struct Shape {
     /// Fields of the first row that read like names of columns, and whether the first of them does.
     names: usize,
     begins_with_name: bool,
-    /// Whether a field holds a separator or a line feed, which only a quoted one can.
+    /// True if a field holds a separator or a line feed, which only a quoted one can.
     quoted: bool,
-    /// Whether quotes stand around whole fields and nowhere else.
+    /// True if quotes stand around whole fields and nowhere else.
     tidy: bool,
 }
 
@@ -130,7 +130,7 @@ fn names(rows: &Rows) -> (usize, bool) {
     (count, verdicts.first() == Some(&true))
 }
 
-/// Whether every quote in a row opens or closes a whole field, or is doubled inside one (RFC 4180).
+/// True if every quote in a row opens or closes a whole field, or is doubled inside one (RFC 4180).
 fn is_tidy(row: &[u8], separator: Separator) -> bool {
     let mut rest = row.trim_ascii();
     loop {
@@ -196,7 +196,7 @@ fn json_format(head: &str, whole: bool) -> Option<Format> {
     (!whole && container && begins_value(text)).then_some(Format::Json)
 }
 
-/// Whether a text is the beginning of one JSON value, or all of it.
+/// True if a text is the beginning of one JSON value, or all of it.
 fn begins_value(text: &str) -> bool {
     match json::value_end(text, 0) {
         Ok(end) => text[end..].trim().is_empty(),
@@ -204,7 +204,7 @@ fn begins_value(text: &str) -> bool {
     }
 }
 
-/// Whether more of a text than `head` is needed to tell JSON from JSON Lines: its first line goes on.
+/// True if more of a text than `head` is needed to tell JSON from JSON Lines: its first line goes on.
 #[must_use]
 pub fn is_open(head: &[u8]) -> bool {
     let text = head

@@ -16,14 +16,14 @@ pub const MODEL_PIECES: usize = 254;
 /// Han and kana in one token from which it is more than a word.
 const LONG_RUN: usize = 4;
 
-/// What was found in a record.
+/// Findings in a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Verdict {
     /// Bits of [`Issue`]; copies are not among them.
     pub issues: u16,
-    /// Whether one of its words, asked as people type it, finds it only after normalization (mode `augment`).
+    /// True if one of its words, asked as people type it, finds it only after normalization (mode `augment`).
     pub gains: bool,
-    /// Whether one that is no name of an emoji or symbol does.
+    /// True if one that is no name of an emoji or symbol does.
     pub gains_own: bool,
     /// Hashes of the text and of the repaired text.
     pub texts: [u64; 2],
@@ -218,14 +218,14 @@ impl Run {
         }
     }
 
-    /// Whether it is more than a word: words in katakana alone are written apart from others, and may be
+    /// True if it is more than a word: words in katakana alone are written apart from others, and may be
     /// long.
     fn is_unsegmented(&self) -> bool {
         is_unsegmented(self.han + self.hiragana, self.katakana)
     }
 }
 
-/// Whether so many characters of Han and hiragana, and of katakana, are more than a word.
+/// True if so many characters of Han and hiragana, and of katakana, are more than a word.
 #[must_use]
 pub fn is_unsegmented(han_and_hiragana: usize, katakana: usize) -> bool {
     han_and_hiragana > 0 && han_and_hiragana + katakana >= LONG_RUN
@@ -247,7 +247,7 @@ pub fn unsegmented_at(text: &str) -> Option<(usize, usize)> {
     None
 }
 
-/// How many words ASCII text has.
+/// Number of words in ASCII text.
 fn ascii_words(text: &[u8]) -> usize {
     // Blocks whose count fits a byte, which is what lets the compiler count many bytes at once.
     let starts = |before: &[u8], here: &[u8]| {

@@ -56,7 +56,7 @@ fn moved(all: &Edits, place: usize) -> usize {
     })
 }
 
-/// What is masked in a text, in the edited text.
+/// Stretches that are masked in a text, as places of the edited text.
 fn moved_mask(all: &Edits, masked: &Masked) -> Masked {
     Masked {
         start: moved(all, outside(all, masked.start).0),

@@ -128,7 +128,7 @@ fn reference(text: &[u8]) -> Option<usize> {
     known.then_some(end + 1)
 }
 
-/// Whether a name is a letter's with an accent, such as `eacute`.
+/// True if a name is a letter's with an accent, such as `eacute`.
 fn is_accented(name: &str) -> bool {
     let mut letters = name.chars();
     letters.next().is_some_and(|first| first.is_ascii_alphabetic()) && ACCENTS.contains(&letters.as_str())

@@ -67,7 +67,7 @@ pub struct Masked {
     pub start: usize,
     /// Byte after the last one.
     pub end: usize,
-    /// What stands there instead.
+    /// The text that stands there instead.
     pub label: &'static str,
 }
 
@@ -216,7 +216,7 @@ fn plain(c: char) -> Option<char> {
     (read.is_ascii_alphanumeric() || matches!(read, '-' | '_' | '+')).then_some(read)
 }
 
-/// Whether a word is an address of the Internet Protocol, version 4 or 6.
+/// True if a word is an address of the Internet Protocol, version 4 or 6.
 fn is_network_address(word: &str) -> bool {
     let word = word.trim_end_matches(['.', ':']);
     word.parse::<std::net::Ipv4Addr>().is_ok() || word.len() > 6 && word.parse::<std::net::Ipv6Addr>().is_ok()
@@ -258,13 +258,13 @@ fn number(text: &str, start: usize, end: usize) -> Masked {
     }
 }
 
-/// Whether a character is a decimal digit or is written out as one, such as ⑤.
+/// True if a character is a decimal digit or is written out as one, such as ⑤.
 fn is_digit(c: char) -> bool {
     let written = |form: &str| !form.is_empty() && form.bytes().all(|byte| byte.is_ascii_digit());
     c.is_ascii_digit() || properties(c).digit() || mapped(c).is_some_and(|(form, _)| written(form))
 }
 
-/// Whether a character may stand between the digits of one number.
+/// True if a character may stand between the digits of one number.
 fn parts_digits(c: char) -> bool {
     matches!(
         c,

@@ -74,7 +74,7 @@ fn typed(text: &[char], inside: &dyn Fn(usize) -> bool) -> Vec<(usize, usize)> {
     found
 }
 
-/// Whether a word of the record, asked as people type it, scores 0 in it and more than 0 in what it becomes:
+/// True if a word of the record, asked as people type it, scores 0 in it and more than 0 in what it becomes:
 /// one of all, and one that is no name of an emoji or symbol.
 fn gains(text: &str) -> (bool, bool) {
     let after = normalized(text, Mode::Augment).0;
@@ -195,7 +195,7 @@ pub fn assert_found(records: &[&str], findings: &Findings) {
     assert_eq!(without, expected);
 }
 
-/// Whether a verdict is the obvious one.
+/// True if a verdict is the obvious one.
 #[must_use]
 pub fn agrees(text: &str, fast: &Verdict) -> bool {
     verdict(text) == (fast.issues, fast.gains, fast.gains_own)

@@ -17,7 +17,7 @@ const CHUNK: usize = 256 << 10;
 /// Bytes that the first line of a text may have to tell JSON Lines from JSON.
 const LONGEST_FIRST_LINE: usize = 8 << 20;
 
-/// How a text is cut into records.
+/// Ways to cut a text into records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// A record a line; blank lines are none.
@@ -144,13 +144,13 @@ impl Batch {
         self.text.extend_from_slice(words);
     }
 
-    /// How many records it has.
+    /// Number of its records.
     #[must_use]
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether it has none.
+    /// True if it has none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
@@ -266,7 +266,7 @@ impl<R: Read> Records<R> {
         }
     }
 
-    /// What parts the fields of a row, where there are rows.
+    /// The separator of a row's fields, where there are rows.
     #[must_use]
     pub fn separator(&self) -> Option<Separator> {
         match &self.state {

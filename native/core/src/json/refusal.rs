@@ -5,7 +5,7 @@
 pub struct Refusal {
     /// Byte offset of the first byte that cannot stand (of the token, for numbers and literals).
     pub offset: usize,
-    /// What is wrong there.
+    /// The fault there.
     pub reason: Reason,
 }
 

@@ -22,7 +22,7 @@ pub(super) fn unit(digits: &[u8; 4]) -> Option<u32> {
     ((first | second | third | fourth) < 16).then_some(unit)
 }
 
-/// Whether a checked string stands for `word`, which is ASCII.
+/// True if a checked string stands for `word`, which is ASCII.
 pub(super) fn means(mut text: &[u8], word: &[u8]) -> bool {
     for &byte in word {
         let (code, length) = match text.first() {
@@ -54,7 +54,7 @@ pub fn unescape(mut text: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(text);
 }
 
-/// How many characters a checked string stands for.
+/// Number of characters that a checked string stands for.
 #[must_use]
 pub fn characters(mut text: &[u8]) -> u64 {
     let mut count = 0;

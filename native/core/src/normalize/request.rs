@@ -7,7 +7,7 @@ use crate::json::{Scanner, Span, Unfit, unescape};
 /// Changes that are listed where the request names no other number.
 pub const MAX_CHANGES: usize = 1000;
 
-/// What the body says, defaults filled in.
+/// The body's members, defaults filled in.
 #[derive(Debug)]
 pub struct Options {
     /// Place of the text.
