@@ -1,5 +1,5 @@
 //! Throughput of POST /v1/fuse on one core: `cargo run --release --example throughput -- BODY.json …`
-//! Bodies are answered in turns; bodies whose docs have no dense score get them by the static model that ships.
+//! Bodies are answered in turns. Docs without dense scores get them by the static model that ships.
 
 use std::path::Path;
 use std::sync::Arc;
