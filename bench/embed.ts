@@ -40,7 +40,8 @@ const STATIC = 'static-256';
 /** Requests of a cold round: each has docs of its own. */
 const COLD = 6;
 
-interface Request {
+/** A request of texts without scores. */
+export interface EmbedRequest {
   readonly query: string;
   readonly docs: readonly { readonly id: string; readonly text: string }[];
   readonly embed_model?: string;
@@ -54,7 +55,7 @@ function lines(path: string): { readonly id: string; readonly text: string }[] {
 }
 
 /** Requests of 100 docs each, no doc in two of them; or why there are none. */
-function cranfield(): readonly Request[] | { readonly missing: string } {
+export function cranfield(): readonly EmbedRequest[] | { readonly missing: string } {
   const folder = join(projectRoot, '../shared/data/cranfield');
   if (!existsSync(folder)) return { missing: `The benchmark reads the Cranfield collection from ${folder}.` };
   const docs = lines(join(folder, 'docs.jsonl')).filter(({ text }) => text !== '');
@@ -103,7 +104,7 @@ async function start(): Promise<Fusegate> {
 }
 
 /** Posts a request and gives its results. @throws where it is not answered with 200 */
-async function ask(server: Server, request: Request, key = ''): Promise<FuseResponse> {
+async function ask(server: Server, request: EmbedRequest, key = ''): Promise<FuseResponse> {
   const answer = await fetch(`${server.url}/v1/fuse`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', 'x-api-key': key },
@@ -114,7 +115,7 @@ async function ask(server: Server, request: Request, key = ''): Promise<FuseResp
 }
 
 /** Requests a second, one after the other. */
-async function inTurn(server: Server, requests: readonly Request[], key = ''): Promise<number> {
+async function inTurn(server: Server, requests: readonly EmbedRequest[], key = ''): Promise<number> {
   const began = performance.now();
   for (const request of requests) await ask(server, request, key);
   return (1_000 * requests.length) / (performance.now() - began);
@@ -141,7 +142,7 @@ interface Figures {
 /** One round: the peer and Fusegate take turns. */
 async function round(
   peer: Server,
-  requests: readonly Request[],
+  requests: readonly EmbedRequest[],
   number: number,
   { seconds }: EmbedOptions,
 ): Promise<{ readonly peer: number; readonly cold: number; readonly warm: Load; readonly static: Load }> {
@@ -158,7 +159,7 @@ async function round(
     const cold = await inTurn(server, asked, key);
     const theirs = await inTurn(peer, asked);
     check(await ask(server, first, key), await ask(peer, first));
-    const post = async (name: string, body: Request): Promise<Load> => {
+    const post = async (name: string, body: EmbedRequest): Promise<Load> => {
       const argument = join(folder, name);
       writeFileSync(argument, JSON.stringify(body));
       return runWrk(server, { script: 'post.lua', path: '/v1/fuse', argument, key, connections: 4, seconds });
@@ -176,7 +177,7 @@ async function round(
 async function scored(
   { server, key, metricsUrl }: Fusegate,
   seconds: number,
-  embed: ((count: number) => Request) | undefined,
+  embed: ((count: number) => EmbedRequest) | undefined,
 ): Promise<number> {
   const small = readBodies()[0];
   if (small === undefined) throw new Error('bench/data is empty');
@@ -222,7 +223,7 @@ function resident(requests: number, pids: readonly number[]): Resident {
 }
 
 /** Resident memory while requests of one to three texts of random lengths, each new, are embedded. */
-async function memory(count: number, requests: readonly Request[]): Promise<Resident[]> {
+async function memory(count: number, requests: readonly EmbedRequest[]): Promise<Resident[]> {
   const words = requests.flatMap(({ docs }) => docs.flatMap(({ text }) => text.split(' ')));
   const fusegate = await start();
   const points: Resident[] = [];
@@ -249,7 +250,11 @@ async function memory(count: number, requests: readonly Request[]): Promise<Resi
   }
 }
 
-async function measure(peer: Server, requests: readonly Request[], options: EmbedOptions): Promise<Figures> {
+async function measure(
+  peer: Server,
+  requests: readonly EmbedRequest[],
+  options: EmbedOptions,
+): Promise<Figures> {
   const rounds: Awaited<ReturnType<typeof round>>[] = [];
   for (let number = 0; number < options.rounds; number += 1) {
     rounds.push(await round(peer, requests, number, options));
@@ -258,7 +263,7 @@ async function measure(peer: Server, requests: readonly Request[], options: Embe
   await peer.stop();
   const fusegate = await start();
   const [idle, busy]: [number[], number[]] = [[], []];
-  const fresh = (count: number): Request => {
+  const fresh = (count: number): EmbedRequest => {
     const { query, docs } = requests[count % requests.length] ?? { query: '', docs: [] };
     const mark = `${count} ${idle.length}`;
     return { query, docs: docs.slice(0, 10).map(({ id, text }) => ({ id, text: `${mark} ${text}` })) };

@@ -18,6 +18,8 @@ import { benchLeads } from './leads.js';
 import type { LeadsOptions } from './leads.js';
 import { benchNormalize } from './normalize.js';
 import type { NormalizeOptions } from './normalize.js';
+import { benchRerank } from './rerank.js';
+import type { RerankOptions } from './rerank.js';
 import { benchSoak } from './soak.js';
 import type { SoakOptions } from './soak.js';
 
@@ -138,6 +140,17 @@ program
   .option('--no-record', 'write nothing to bench/record')
   .action(async (options: CheckoutOptions) => {
     process.exitCode = await benchCheckout(options);
+  });
+program
+  .command('rerank')
+  .description('POST /v2/rerank of 100 docs against POST /v1/fuse, and FastAPI + rank_bm25 + numpy; p99')
+  .option('--rounds <n>', 'rounds in which the peers take turns', whole, 5)
+  .option('--seconds <s>', 'seconds of load of each kind', positive, 5)
+  .option('--connections <n>', 'connections of the load', whole, 8)
+  .option('--json', 'print one JSON document instead of text', false)
+  .option('--no-record', 'write nothing to bench/record')
+  .action(async (options: RerankOptions) => {
+    process.exitCode = await benchRerank(options);
   });
 program
   .command('embed')
