@@ -1,0 +1,152 @@
+//! The bigrams of a query, counted in texts without spaces between words.
+
+use std::hash::{BuildHasher, RandomState};
+
+use super::{EMPTY, Hits, MIX, fold_multiply};
+
+/// Character bigrams of the query in order of first occurrence, each as the two code points in one number.
+#[derive(Debug)]
+pub struct Bigrams {
+    slots: Vec<(u64, u32)>,
+    seed: u64,
+    keys: Vec<u64>,
+    frequencies: Vec<u32>,
+    seen: Box<[u64; SEEN_WORDS]>,
+}
+
+/// Words of the bit set that most lookups end at.
+const SEEN_WORDS: usize = 256;
+/// Second half of the key of a run of one character.
+const ALONE: u32 = 0x11_0000;
+
+impl Default for Bigrams {
+    fn default() -> Self {
+        Bigrams {
+            slots: Vec::new(),
+            seed: 0,
+            keys: Vec::new(),
+            frequencies: Vec::new(),
+            seen: Box::new([0; SEEN_WORDS]),
+        }
+    }
+}
+
+impl Bigrams {
+    /// Bytes of room held.
+    pub fn room(&self) -> usize {
+        self.slots.capacity() * size_of::<(u64, u32)>()
+    }
+
+    /// Forgets all bigrams.
+    pub fn clear(&mut self) {
+        if self.seed == 0 {
+            self.seed = RandomState::new().hash_one(0) | 1;
+        }
+        self.slots.clear();
+        self.slots.resize(16, (0, EMPTY));
+        self.keys.clear();
+        self.frequencies.clear();
+        self.seen.fill(0);
+    }
+
+    /// Place of a bigram, or of a run of one character.
+    pub(crate) fn find(&self, text: &[u8]) -> Option<u32> {
+        let mut characters = std::str::from_utf8(text).ok()?.chars().map(u32::from);
+        let key = match (characters.next()?, characters.next(), characters.next()) {
+            (only, None, _) => Bigrams::single(only),
+            (first, Some(second), None) => Bigrams::pair(first, second),
+            _ => return None,
+        };
+        let term = self.slots[self.slot(key, self.hash(key))].1;
+        (term != EMPTY).then_some(term)
+    }
+
+    /// A bigram in characters.
+    pub(crate) fn text(&self, term: u32) -> String {
+        let key = self.keys[term as usize];
+        let halves = [(key >> 32) as u32, key as u32];
+        // The second half of a run of one character is none.
+        halves.into_iter().filter_map(char::from_u32).collect()
+    }
+
+    /// How often each distinct bigram occurs in the query.
+    pub fn frequencies(&self) -> &[u32] {
+        &self.frequencies
+    }
+
+    #[inline]
+    fn hash(&self, key: u64) -> u64 {
+        fold_multiply(key ^ self.seed, MIX)
+    }
+
+    #[inline]
+    fn slot(&self, key: u64, hash: u64) -> usize {
+        let mask = self.slots.len() - 1;
+        let mut at = hash as usize & mask;
+        while self.slots[at].1 != EMPTY && self.slots[at].0 != key {
+            at = (at + 1) & mask;
+        }
+        at
+    }
+
+    /// Counts one more occurrence of a bigram of the query.
+    pub fn insert(&mut self, key: u64) {
+        let hash = self.hash(key);
+        let slot = self.slot(key, hash);
+        if self.slots[slot].1 != EMPTY {
+            self.frequencies[self.slots[slot].1 as usize] += 1;
+            return;
+        }
+        self.slots[slot] = (key, self.keys.len() as u32);
+        self.keys.push(key);
+        self.frequencies.push(1);
+        let (word, bit) = Bigrams::place(key);
+        self.seen[word] |= bit;
+        if self.keys.len() * 2 > self.slots.len() {
+            let size = self.slots.len() * 4;
+            self.slots.clear();
+            self.slots.resize(size, (0, EMPTY));
+            for term in 0..self.keys.len() {
+                let key = self.keys[term];
+                let slot = self.slot(key, self.hash(key));
+                self.slots[slot] = (key, term as u32);
+            }
+        }
+    }
+
+    /// Counts a bigram of a text if the query has it.
+    #[inline]
+    pub(crate) fn count(&self, key: u64, hits: &mut Hits) {
+        let (word, bit) = Bigrams::place(key);
+        if self.seen[word] & bit != 0 {
+            self.count_seen(key, hits);
+        }
+    }
+
+    #[inline(never)]
+    fn count_seen(&self, key: u64, hits: &mut Hits) {
+        let term = self.slots[self.slot(key, self.hash(key))].1;
+        if term != EMPTY {
+            hits.add(term, 1);
+        }
+    }
+
+    /// Place of a key in the bit set: its word and its bit there.
+    #[inline]
+    fn place(key: u64) -> (usize, u64) {
+        let mixed = key.wrapping_mul(MIX) >> 50;
+        (mixed as usize / 64, 1 << (mixed % 64))
+    }
+
+    /// Key of two neighbours in a run.
+    #[inline]
+    pub(crate) fn pair(first: u32, second: u32) -> u64 {
+        u64::from(first) << 32 | u64::from(second)
+    }
+
+    /// Key of a run of one character.
+    #[inline]
+    pub(crate) fn single(only: u32) -> u64 {
+        u64::from(only) << 32 | u64::from(ALONE)
+    }
+}

@@ -1,0 +1,81 @@
+//! Forms of tokens, remembered from one request to the next.
+
+use super::Key;
+
+/// Forms of the tokens that were met last, in this request and in those before: most words come again, and a
+/// stem costs many times a look. A token whose place another one took is stemmed again.
+#[derive(Debug, Default)]
+pub(super) struct Memo {
+    /// None until an analyzer needs them.
+    pub(super) slots: Vec<Remembered>,
+    /// Number of the request: the terms that others left do not count.
+    pub(super) round: u32,
+}
+
+/// A token and its form, each of at most 16 bytes, so that the two words of its key are its bytes.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(align(64))]
+pub(super) struct Remembered {
+    pub(super) first: u64,
+    pub(super) last: u64,
+    /// The token's length, the [`Forms::number`] of the rules, and the request in which the form was last
+    /// looked up among the terms: 8, 24 and 32 bits. 0: the slot is empty.
+    pub(super) tag: u64,
+    /// The term that it was then.
+    pub(super) term: u32,
+    pub(super) form_length: u8,
+    pub(super) form_first: u64,
+    pub(super) form_last: u64,
+}
+
+impl Remembered {
+    #[inline]
+    pub(super) fn tag(token: Key, forms: u16, round: u32) -> u64 {
+        u64::from(round) << 32 | u64::from(forms) << 8 | token.length as u64
+    }
+
+    /// True if the slot has the token's form, and the term that it is in this request.
+    #[inline]
+    pub(super) fn is_known(&self, token: Key, tag: u64) -> bool {
+        (self.first ^ token.first) | (self.last ^ token.last) | (self.tag ^ tag) == 0
+    }
+
+    /// True if the slot has the token's form. `tag`: of any request.
+    #[inline]
+    pub(super) fn is(&self, token: Key, tag: u64) -> bool {
+        (self.first, self.last, self.tag as u32) == (token.first, token.last, tag as u32)
+    }
+
+    #[inline]
+    pub(super) fn form(&self) -> Key {
+        Key {
+            prefix: self.form_first,
+            first: self.form_first,
+            last: self.form_last,
+            length: usize::from(self.form_length),
+        }
+    }
+}
+
+impl Memo {
+    /// Tokens that are remembered at a time: 512 KiB.
+    const SIZE: usize = 1 << 13;
+
+    /// Forgets which terms the forms are.
+    pub(super) fn clear(&mut self) {
+        self.round = self.round.wrapping_add(1);
+        if self.round == 0 {
+            self.slots.clear();
+            self.round = 1;
+        }
+    }
+
+    /// The place of a token's key.
+    #[inline]
+    pub(super) fn slot(&mut self, hash: u64) -> &mut Remembered {
+        if self.slots.len() < Memo::SIZE {
+            self.slots.resize(Memo::SIZE, Remembered::default());
+        }
+        &mut self.slots[hash as usize & (Memo::SIZE - 1)]
+    }
+}
