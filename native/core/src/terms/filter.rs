@@ -15,7 +15,8 @@ impl Filter {
         high: [[u8::MAX; 16]; 3],
     };
 
-    /// Lets the tokens through that [`Forms::keeps_beginnings`](crate::analyzer::Forms::keeps_beginnings) allows a form to have.
+    /// Lets the tokens through that [`Forms::keeps_beginnings`](crate::analyzer::Forms::keeps_beginnings)
+    /// allows a form to have.
     pub(super) fn add_beginning(&mut self, form: &[u8], term: usize) {
         let bit = 1 << (term % 8);
         for place in 0..3 {
