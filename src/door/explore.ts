@@ -1,4 +1,4 @@
-/** Parts that the exploration routes share: the state they answer from, cards of fragments, work done in turn. */
+/** Parts that the exploration routes share: the state they answer from, cards of fragments, turns of work. */
 import { problemAnswer } from '../contract/answer.js';
 import type { Answer, RouteRequest } from '../contract/exchange.js';
 import type { Embedding, Exploration, FragmentCard, FragmentNode } from '../contract/exploration.js';
