@@ -131,6 +131,9 @@ export function ensureBuilt({ all = false, force = false } = {}) {
   );
 }
 
+/** Folders of `dist/test/peers` whose tests `npm run test:peers` runs: on real nodes, and with real clients. */
+const peerFolders = ['payments', 'clients', 'packages', 'examples', 'tools'];
+
 /** Compiled test files under `dist/test`, sorted. */
 function testFiles(folder) {
   return readdirSync(folder, { withFileTypes: true })
@@ -208,13 +211,15 @@ function main([command, ...rest]) {
   ensureBuilt({ all: true });
   if (command === '--test' || command === '--test-long') {
     if (command === '--test-long') process.env['FUSEGATE_LONG'] = '1';
-    const files = rest.length > 0 ? rest : testFiles(join(root, 'dist/test'));
+    // The payment nodes' tests say in the summary that they were not asked for; the clients run with them.
+    const elsewhere = new RegExp(`/peers/(?:${peerFolders.slice(1).join('|')})/`);
+    const all = () => testFiles(join(root, 'dist/test')).filter((file) => !elsewhere.test(file));
+    const files = rest.length > 0 ? rest : all();
     return run(process.execPath, [...testOptions(), ...files]);
   }
   if (command === '--test-peers') {
     process.env['FUSEGATE_PAYMENT_NODES'] = '1';
-    const folders = ['payments', 'clients'].map((name) => join(root, 'dist/test/peers', name));
-    const files = folders.flatMap(testFiles);
+    const files = peerFolders.flatMap((name) => testFiles(join(root, 'dist/test/peers', name)));
     return run(process.execPath, ['--enable-source-maps', '--test', '--test-concurrency=1', ...files]);
   }
   if (command === '--test-node') return testOnNode(rest);

@@ -31,7 +31,7 @@ const undeclared = ({ type, loc: [, member] }: ValidationError) =>
   member === 'analyzer' ||
   (type === 'value_error' &&
     member !== undefined &&
-    ['entity_map', 'weights', 'confirm', 'title', 'content'].includes(String(member)));
+    ['entity_map', 'weights', 'corpus', 'docs', 'confirm', 'title', 'content'].includes(String(member)));
 
 const place = (error: ValidationError) => JSON.stringify([error.loc, error.type]);
 /** What ours says of a token of another length goes on where pydantic's ends. */

@@ -118,6 +118,12 @@ class FuseWeights(Model):
     dense: Annotated[float, Field(ge=0)]
 
 
+class FuseCorpus(Model):
+    docs: Annotated[Int, Field(ge=1, le=1_000_000_000_000_000)]
+    average_length: Annotated[float, Field(ge=0.01)]
+    df: dict[str, Annotated[Int, Field(ge=0)]]
+
+
 class FuseRequest(Model):
     query: str
     docs: Annotated[list[FuseDoc], Field(min_length=1)]
@@ -131,6 +137,10 @@ class FuseRequest(Model):
     k1: Annotated[float, Field(ge=0)] = 1.5
     b: Annotated[float, Field(ge=0, le=1)] = 0.75
     return_text: bool = True
+    corpus: FuseCorpus = None
+    on_missing_dense: Literal["embed", "zero", "min", "error"] = "embed"
+    dense_kind: Literal["similarity", "distance"] = "similarity"
+    min_score: float = 0
     explain: bool = False
 
 

@@ -82,7 +82,7 @@ describe('the embedder of a server', () => {
   });
 
   test('answers what is in flight when the server is told to stop, and ends with it', async () => {
-    const server = await measured();
+    const server = await measured({ TEST_DRAIN_MS: '60000' });
     const { port, metricsPort } = await listening(server);
     await embed(port, 1);
     const pid = await only(server);

@@ -68,7 +68,7 @@ async function parent(program: string): Promise<void> {
     lockFile: native.lockFile,
     prepareFolder: () => undefined,
     onListening: ({ port, metricsPort }) => console.log(`listening ${port} ${metricsPort}`),
-    drainMs: 1_000,
+    drainMs: Number(process.env['TEST_DRAIN_MS'] ?? 1_000),
   });
   console.log(JSON.stringify(outcome));
 }

@@ -15,7 +15,7 @@ export interface paths {
         put?: never;
         /**
          * Re-rank candidates by BM25 and dense similarity
-         * @description Scores the candidates with BM25 against the query, normalises that list and the list of dense scores, and orders the candidates by their weighted sum. Statistics come from the docs of the request alone. Where a doc has no `dense_score`, an embedding model computes those of all docs: of 1,000 at most, or of 50 where callers without a key are limited.
+         * @description Scores the candidates with BM25 against the query, normalises that list and the list of dense scores, and orders the candidates by their weighted sum. Statistics come from the docs of the request, unless it brings those of a `corpus`. Where a doc has no `dense_score`, an embedding model computes those of all docs: of 1,000 at most, or of 50 where callers without a key are limited.
          */
         post: operations["fuse"];
         delete?: never;
@@ -796,6 +796,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Limits of a key, and what of them is used
+         * @description For the holder of a key, also when its characters are used up. The question counts as one request of the key.
+         */
+        get: operations["usage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/openapi.json": {
         parameters: {
             query?: never;
@@ -983,6 +1003,8 @@ export interface components {
             key_status: "already_revealed" | "claim_required" | "none" | "revealed_now" | "revoked" | "suspended";
             /** @description The step that gets the key, with `claim_required`; else null. */
             key_detail: string | null;
+            /** @description End of the key (RFC 3339 UTC); null: there is no key yet, or it has no end. */
+            key_expires_at: string | null;
         };
         /** @description An on-chain order just made. */
         BitcoinOrderCreated: {
@@ -1022,6 +1044,8 @@ export interface components {
             key_status: "already_revealed" | "claim_required" | "none" | "revealed_now" | "revoked" | "suspended";
             /** @description The step that gets the key, with `claim_required`; else null. */
             key_detail: string | null;
+            /** @description End of the key (RFC 3339 UTC); null: there is no key yet, or it has no end. */
+            key_expires_at: string | null;
         };
         /** @description The body limit of one route. */
         BodyLimit: {
@@ -1061,6 +1085,8 @@ export interface components {
             key_status: "already_revealed" | "claim_required" | "none" | "revealed_now" | "revoked" | "suspended";
             /** @description The step that gets the key, with `claim_required`; else null. */
             key_detail: string | null;
+            /** @description End of the key (RFC 3339 UTC); null: there is no key yet, or it has no end. */
+            key_expires_at: string | null;
         };
         /** @description Readiness of a tier by card. */
         CardStatusResponse: {
@@ -1077,6 +1103,7 @@ export interface components {
             amount_cents: number | null;
             /** @enum {string|null} */
             currency: "usd" | null;
+            /** @description Ways to pay that Stripe says this account offers, by Stripe's names; none where it does not say. */
             methods: string[];
             checkout_url: string | null;
         };
@@ -1097,6 +1124,17 @@ export interface components {
             ready: boolean;
             /** @description Why not; null when ready. */
             reason: string | null;
+        };
+        /** @description Characters by the month of 30 days. */
+        CharacterUsage: {
+            /** @description 0: no limit. */
+            limit: number;
+            /** @description Used since the month began; the last 10 seconds may be missing. */
+            used: number;
+            /** @description Left of the limit; null: no limit. */
+            remaining: number | null;
+            /** @description When the next month begins (RFC 3339 UTC). */
+            resets_at: string;
         };
         /** @description An order for a tier's key. */
         CreateOrderRequest: {
@@ -1257,6 +1295,17 @@ export interface components {
             /** @description True: query and texts are repaired first, as POST /v1/normalize does with `mode: "repair"`. */
             normalize?: boolean;
         };
+        /** @description Statistics of the collection that the docs come from. */
+        FuseCorpus: {
+            /** @description Number of its docs. */
+            docs: number;
+            /** @description Their mean length in tokens. */
+            average_length: number;
+            /** @description Number of docs that hold a term, by terms as the analyzer makes them; 0 for one that is not listed. */
+            df: {
+                [key: string]: number;
+            };
+        };
         /** @description One candidate. */
         FuseDoc: {
             /** @description Caller-assigned id, echoed back; equal ids are allowed. */
@@ -1283,7 +1332,7 @@ export interface components {
             bm25_rank: number;
             /** @description Rank by dense score alone, from 1. */
             dense_rank: number;
-            /** @description The query's terms that the text has; present when the request named an `analyzer`. */
+            /** @description The query's terms that the text has; present when the request named an `analyzer` or a `corpus`. */
             terms?: components["schemas"]["FuseTerm"][];
         };
         /** @description Candidates to re-rank against a query. */
@@ -1337,6 +1386,22 @@ export interface components {
              *     yiddish), or settings one by one. With `explain`, results list the terms that matched.
              */
             analyzer?: string | components["schemas"]["FuseAnalyzer"];
+            /** @description Statistics for BM25; absent: those of the request's docs. */
+            corpus?: components["schemas"]["FuseCorpus"];
+            /**
+             * @description A doc without `dense_score`: `embed` has the model compute those of all docs, `zero` gives it 0, `min`
+             *     the least that was sent (0 where none was), `error` refuses the request.
+             * @enum {string}
+             */
+            on_missing_dense?: "embed" | "zero" | "min" | "error";
+            /**
+             * @description Meaning of `dense_score`: a `similarity`, or a `distance` of 0 or more, which counts as
+             *     1 / (1 + distance).
+             * @enum {string}
+             */
+            dense_kind?: "similarity" | "distance";
+            /** @description Results with a lower fused score are left out. */
+            min_score?: number;
         };
         /** @description The re-ranked candidates. */
         FuseResponse: {
@@ -1361,7 +1426,7 @@ export interface components {
             matched: string[];
             /** @description How often the text has it. */
             tf: number;
-            /** @description Number of docs have it. */
+            /** @description Number of docs that have it, of the request or of the `corpus`. */
             df: number;
             /** @description How rare it is: ln(1 + (N − df + 0.5) / (df + 0.5)). */
             idf: number;
@@ -1374,7 +1439,7 @@ export interface components {
              * @description The situation, one of a closed list.
              * @enum {string}
              */
-            code: "dense_leg_flat" | "lexical_leg_empty" | "truncated_input";
+            code: "dense_leg_flat" | "dense_scores_replaced" | "lexical_leg_empty" | "truncated_input";
             /** @description Its meaning here, and what to try. */
             message: string;
         };
@@ -1462,6 +1527,8 @@ export interface components {
             key_status: "already_revealed" | "claim_required" | "none" | "revealed_now" | "revoked" | "suspended";
             /** @description The step that gets the key, with `claim_required`; else null. */
             key_detail: string | null;
+            /** @description End of the key (RFC 3339 UTC); null: there is no key yet, or it has no end. */
+            key_expires_at: string | null;
         };
         /** @description A Lightning order just made. */
         LightningOrderCreated: {
@@ -1500,6 +1567,8 @@ export interface components {
             key_status: "already_revealed" | "claim_required" | "none" | "revealed_now" | "revoked" | "suspended";
             /** @description The step that gets the key, with `claim_required`; else null. */
             key_detail: string | null;
+            /** @description End of the key (RFC 3339 UTC); null: there is no key yet, or it has no end. */
+            key_expires_at: string | null;
         };
         /** @description Readiness of one tier over Lightning. */
         LightningTierCapacity: {
@@ -1638,6 +1707,8 @@ export interface components {
             base_currency: "BTC";
             surcharge_bps: number;
             term_days: number;
+            /** @description Why every `fiat` is null; null when they are not. */
+            fiat_reason: string | null;
             tiers: components["schemas"]["TierPrice"][];
             /** @description Each way to pay, whatever the tier. */
             rails: components["schemas"]["PaymentPath"][];
@@ -1688,7 +1759,7 @@ export interface components {
             text: string;
             /** @description The dense score that was fused. */
             dense_score: number;
-            /** @description BM25 score of the text over the request's docs. */
+            /** @description BM25 score of the text. */
             bm25_score: number;
             /** @description The score that orders the results. */
             fused_score: number;
@@ -1720,6 +1791,15 @@ export interface components {
             checks: components["schemas"]["ReadyCheck"][];
             /** @description Sentences for the operator about what works and may soon not. */
             warnings: string[];
+        };
+        /** @description Requests by the minute. */
+        RequestUsage: {
+            /** @description 0: no limit. */
+            limit: number;
+            /** @description Seconds in which a whole limit comes back. */
+            window_s: number;
+            /** @description Requests that the key may make at once now; null: no limit. */
+            remaining: number | null;
         };
         /** @description A document that comes back. */
         RerankDocument: {
@@ -1891,6 +1971,17 @@ export interface components {
             /** @constant */
             ok: true;
             unsubscribed: boolean;
+        };
+        /** @description Usage of a key. */
+        UsageResponse: {
+            /** @enum {string} */
+            tier: "developer" | "growth" | "enterprise";
+            /** @description RFC 3339 UTC. */
+            issued_at: string;
+            /** @description End of the key (RFC 3339 UTC); null: it has none. */
+            expires_at: string | null;
+            requests: components["schemas"]["RequestUsage"];
+            characters: components["schemas"]["CharacterUsage"];
         };
         /** @description One error. */
         ValidationError: {
@@ -4786,6 +4877,7 @@ export interface operations {
                      *       "base_currency": "BTC",
                      *       "surcharge_bps": 1000,
                      *       "term_days": 30,
+                     *       "fiat_reason": null,
                      *       "tiers": [
                      *         {
                      *           "tier": "developer",
@@ -5146,6 +5238,7 @@ export interface operations {
                      *       "api_key": null,
                      *       "key_status": "none",
                      *       "key_detail": null,
+                     *       "key_expires_at": null,
                      *       "address": "bc1qcr8te4kr609gcawutmrza0j4xv80jy8z306fyu",
                      *       "bip21": "bitcoin:bc1qcr8te4kr609gcawutmrza0j4xv80jy8z306fyu?amount=0.00250000",
                      *       "confirmations": 0,
@@ -5293,6 +5386,7 @@ export interface operations {
                      *       "api_key": null,
                      *       "key_status": "none",
                      *       "key_detail": null,
+                     *       "key_expires_at": null,
                      *       "address": "bc1qcr8te4kr609gcawutmrza0j4xv80jy8z306fyu",
                      *       "bip21": "bitcoin:bc1qcr8te4kr609gcawutmrza0j4xv80jy8z306fyu?amount=0.00250000",
                      *       "confirmations": 1,
@@ -5493,6 +5587,7 @@ export interface operations {
                      *       "api_key": null,
                      *       "key_status": "none",
                      *       "key_detail": null,
+                     *       "key_expires_at": null,
                      *       "payment_hash": "0001020304050607080900010203040506070809000102030405060708090102",
                      *       "bolt11": "lnbc2500u1pvjluezpp5qqqsyqcyq5rqwzqfqqqsyqcyq5rqwzqfqqqsyqcyq5rqwzqfqypqdq5xysxxatsyp3k7enxv4jsxqzpu9qrsgquk0rl77nj30yxdy8j9vdx85fkpmdla2087ne0xh8nhedh8w27kyke0lp53ut353s06fv3qfegext0eh0ymjpf39tuven09sam30g4vgpfna3rh",
                      *       "claim_token": "ct_4mJv2Tt9cYq0H8n3rXoWbK6sPZ1eLdUaGfQ7xVyIiBw"
@@ -5701,6 +5796,7 @@ export interface operations {
                      *       "api_key": "fg_rMsLLdgJvAYk16LZJjBycLdhSUboUx9_dTDOuRg3ZeU1iwCpL",
                      *       "key_status": "revealed_now",
                      *       "key_detail": null,
+                     *       "key_expires_at": "2026-12-21T09:31:00.000Z",
                      *       "payment_hash": "0001020304050607080900010203040506070809000102030405060708090102",
                      *       "bolt11": null
                      *     }
@@ -6016,7 +6112,8 @@ export interface operations {
                      *       "amount_cents": 16500,
                      *       "currency": "usd",
                      *       "methods": [
-                     *         "card"
+                     *         "card",
+                     *         "paypal"
                      *       ],
                      *       "checkout_url": "/v1/checkout/card"
                      *     }
@@ -6250,7 +6347,8 @@ export interface operations {
                      *       "tier": null,
                      *       "api_key": null,
                      *       "key_status": "none",
-                     *       "key_detail": null
+                     *       "key_detail": null,
+                     *       "key_expires_at": null
                      *     }
                      */
                     "application/json": components["schemas"]["CardPickupResponse"];
@@ -7651,6 +7749,17 @@ export interface operations {
                      *           "maximum": 1
                      *         },
                      *         {
+                     *           "request": "FuseRequest",
+                     *           "field": "corpus.docs",
+                     *           "minimum": 1,
+                     *           "maximum": 1000000000000000
+                     *         },
+                     *         {
+                     *           "request": "FuseRequest",
+                     *           "field": "corpus.average_length",
+                     *           "minimum": 0.01
+                     *         },
+                     *         {
                      *           "request": "NormalizeRequest",
                      *           "field": "text",
                      *           "max_chars": 100000
@@ -8010,6 +8119,98 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["LimitsResponse"];
+                };
+            };
+        };
+    };
+    usage: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The API key; or send it in `Authorization`, as a bearer token. */
+                "X-API-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The usage. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "tier": "growth",
+                     *       "issued_at": "2026-11-21T09:30:00.000Z",
+                     *       "expires_at": "2026-12-21T09:30:00.000Z",
+                     *       "requests": {
+                     *         "limit": 6000,
+                     *         "window_s": 60,
+                     *         "remaining": 5998
+                     *       },
+                     *       "characters": {
+                     *         "limit": 1000000000,
+                     *         "used": 418230117,
+                     *         "remaining": 581769883,
+                     *         "resets_at": "2026-12-21T09:30:00.000Z"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["UsageResponse"];
+                };
+            };
+            /** @description The API key is not accepted. Codes: `key_required`, `invalid_api_key`, `key_expired`, `key_revoked`, `key_suspended`. */
+            401: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request does not fit; each error says where and why. */
+            422: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description Too many requests, or too many characters this month; `Retry-After` says when to try again. Codes: `rate_limited`. */
+            429: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    "retry-after": components["headers"]["retry-after"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It cannot be served now. Codes: `store_unavailable`. */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    "retry-after": components["headers"]["retry-after"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
                 };
             };
         };
