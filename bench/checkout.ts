@@ -102,7 +102,7 @@ const settings = {
     PAGES_PER_MINUTE: '0',
     CARD_EVENTS_PER_MINUTE: '0',
   },
-  ...{ MAX_UNPAID_ORDERS: '0', BTC_NETWORK: 'regtest' },
+  ...{ MAX_UNPAID_ORDERS: '0', UNPAID_ORDERS_PER_ADDRESS: '0', BTC_NETWORK: 'regtest' },
 };
 
 /** Lightning orders on a server of their own. @throws when an acknowledged one is not there */
