@@ -314,17 +314,19 @@ describe('the chain', { skip: nodesSkip, timeout: 600_000 }, () => {
           onBlock: () => (told.blocks += 1),
           onLost: () => (told.lost += 1),
         });
+        // Also where the test fails: a follower that goes on keeps the process alive.
+        context.after(() => following.stop());
         await until(() => told.connected === 1, 10_000);
         const address = await freshAddress();
         following.watch([address]);
-        await nodes.payAddress(address, 9_000);
-        // Whoever looks up at each hint has found it by the last of them.
-        let found: number | undefined;
-        await until(async () => {
-          const hinted = told.addresses.splice(0).includes(address);
-          if (hinted) found = depths(await look(address))[0];
-          return found === 9_000;
-        }, 20_000);
+        // A node takes the address in silence, and tells nothing of a payment that was faster.
+        const hinted = () => told.addresses.includes(address);
+        for (let payments = 0; payments < 10 && !hinted(); payments += 1) {
+          await nodes.payAddress(address, 9_000);
+          await until(hinted, 2_000).catch(() => undefined);
+        }
+        assert.ok(hinted());
+        await until(async () => (depths(await look(address))[0] ?? 0) >= 9_000, 20_000);
         const { blocks } = told;
         await nodes.mine(1);
         await until(() => told.blocks > blocks, 20_000);
@@ -335,7 +337,6 @@ describe('the chain', { skip: nodesSkip, timeout: 600_000 }, () => {
           signal('SIGCONT');
         }
         await until(() => told.connected === 2, 20_000);
-        following.stop();
       });
 
       test('one that hangs is given up, and used again when it is back', async () => {
