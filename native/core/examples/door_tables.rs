@@ -124,7 +124,7 @@ fn mapping(what: &str, prefix: &str, entries: &[(char, String)]) -> String {
         &format!("{prefix}From"),
         &from,
     ) + &constant(
-        "What belongs to each of them: hexadecimal code points joined by `-`.",
+        "Members of each: hexadecimal code points joined by `-`.",
         &format!("{prefix}To"),
         &to,
     )
