@@ -42,6 +42,8 @@ export interface Admission {
   /** Values of the header fields that every answer to it carries; `""`: the field is left out. */
   readonly rateLimit: string;
   readonly rateLimitPolicy: string;
+  /** Requests left of the minute; undefined where it has no limit. */
+  readonly remaining?: number | undefined;
   /** Adds the characters of a 200 to the caller's month. */
   readonly charge: (characters: number) => void;
   /** The address of a caller without a key that is accepted; absent where there is one. */
@@ -402,12 +404,13 @@ class ProcessAccess implements Access {
   ): Admission {
     if (outcome === outcomes.uncounted) this.uncounted += 1;
     if (outcome === outcomes.crowded || outcome === outcomes.overCrowd) this.crowded += 1;
-    const fields = limited.policy === '' ? '' : rateLimit(this.fact(facts.remaining), this.fact(facts.full));
+    const remaining = limited.policy === '' ? undefined : this.fact(facts.remaining);
+    const fields = remaining === undefined ? '' : rateLimit(remaining, this.fact(facts.full));
     const passes = outcome < outcomes.overMinute || outcome === outcomes.crowded;
     const refusal = passes ? undefined : this.refusal(outcome, limited);
     const { policy: rateLimitPolicy } = limited;
-    if (address === undefined) return { refusal, rateLimit: fields, rateLimitPolicy, charge };
-    return { refusal, rateLimit: fields, rateLimitPolicy, charge, address };
+    if (address === undefined) return { refusal, rateLimit: fields, rateLimitPolicy, remaining, charge };
+    return { refusal, rateLimit: fields, rateLimitPolicy, remaining, charge, address };
   }
 
   private refusal(outcome: number, { limits, who, lift }: Limited): Answer {

@@ -29,12 +29,6 @@ function headOf(request: RouteRequest): Head {
   return { field, allOf: field, peer: () => request.caller(), isHead: () => request.head };
 }
 
-/** What a `RateLimit` field tells of the requests that are left; null: there is no limit. */
-function remainingOf(rateLimit: string): number | null {
-  const remaining = /;r=(\d+)/.exec(rateLimit)?.[1];
-  return remaining === undefined ? null : Number(remaining);
-}
-
 /** Begin of the month of a key, which has 30 days and is counted from its issue. */
 function monthStartOf({ issuedAtMs }: KnownKey, nowMs: number): number {
   return issuedAtMs + Math.max(0, Math.floor((nowMs - issuedAtMs) / monthMs)) * monthMs;
@@ -43,7 +37,7 @@ function monthStartOf({ issuedAtMs }: KnownKey, nowMs: number): number {
 function answerOf(
   key: KnownKey,
   used: number,
-  rateLimit: string,
+  left: number | undefined,
   { tiers, clock }: KeyUsageParts,
 ): UsageResponse {
   const tier = tierNames.find((name) => name === key.tier);
@@ -54,7 +48,7 @@ function answerOf(
     tier,
     issued_at: new Date(key.issuedAtMs).toISOString(),
     expires_at: key.expiresAtMs === null ? null : new Date(key.expiresAtMs).toISOString(),
-    requests: { limit: perMinute, window_s: 60, remaining: remainingOf(rateLimit) },
+    requests: { limit: perMinute, window_s: 60, remaining: left ?? null },
     characters: {
       limit: perMonth,
       used,
@@ -71,7 +65,7 @@ export function keyUsage(parts: KeyUsageParts): Handler {
     const head = headOf(request);
     const key = sentKey(head);
     if (key === '') return usageNeedsKey;
-    const { refusal, rateLimit } = await access.keyed(head);
+    const { refusal, remaining } = await access.keyed(head);
     // One whose limit is used up is told so by its figures.
     if (refusal !== undefined && refusal.status !== 429) return refusal;
     const hash = typeof key === 'string' ? hashKey(key) : null;
@@ -82,6 +76,6 @@ export function keyUsage(parts: KeyUsageParts): Handler {
     const kept = await usage.load(Buffer.concat([Uint8Array.of(0), hash]));
     if (kept === 'unavailable') return storeUnavailable();
     const isPresent = kept?.monthStartMs === monthStartOf(known, clock.wallMs());
-    return jsonAnswer(200, answerOf(known, isPresent ? kept.characters : 0, rateLimit, parts));
+    return jsonAnswer(200, answerOf(known, isPresent ? kept.characters : 0, remaining, parts));
   };
 }

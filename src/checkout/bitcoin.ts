@@ -96,7 +96,7 @@ interface Waiting {
   readonly fail: (error: unknown) => void;
 }
 
-/** What became of each wish: refused for its address, made, or the limit of all was reached. */
+/** The outcome of each wish: refused for its address, made, or refused as too many orders wait in all. */
 function outcomes(
   busy: readonly (AddressBusy | undefined)[],
   made: readonly MadeOrder[],

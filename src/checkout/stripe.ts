@@ -133,7 +133,7 @@ export class StripeClient {
   }
 }
 
-/** Whether a member of a payment method configuration is a method that buyers are offered. */
+/** True if a member of a payment method configuration is a method that buyers are offered. */
 function isSwitchedOn(of: unknown): boolean {
   if (typeof of !== 'object' || of === null) return false;
   const { available, display_preference } = of as {

@@ -27,7 +27,7 @@ import { privacy } from '../info/privacy.js';
 import { dataFolderCheck, nativeModuleCheck, ready, storeCheck } from '../info/ready.js';
 import { SERVICE_VERSION, version } from '../info/version.js';
 import { mcpHandler } from '../mcp/mcp.js';
-import type { AdmitTool, ToolRoute } from '../mcp/tools.js';
+import { toolRoutes, type AdmitTool } from '../mcp/tools.js';
 import type { Embedder } from '../models/embedder.js';
 import { defaultModel } from '../models/modelFolder.js';
 import { storedEmbedder } from '../models/storedEmbeddings.js';
@@ -197,8 +197,12 @@ function limitsInForce(configuration: Configuration, tiers: Tiers): Handler {
 /** Counts a tool's call as its route counts a request; a route for keys counts as the call itself does. */
 function toolAdmission(pipeline: PipelineParts): AdmitTool {
   const free = { refusal: undefined, charge: () => undefined };
-  const limited = (id: ToolRoute) =>
-    routes[id].access === 'key' ? undefined : admission({ ...routes[id] }, pipeline);
+  const limited = new Map(
+    toolRoutes.map((id) => [
+      id,
+      routes[id].access === 'key' ? undefined : admission({ ...routes[id] }, pipeline),
+    ]),
+  );
   return (id, request) => {
     const head: Head = {
       field: (name) => request.header(name),
@@ -206,7 +210,7 @@ function toolAdmission(pipeline: PipelineParts): AdmitTool {
       peer: () => request.peer(),
       isHead: () => false,
     };
-    const admitted = limited(id)?.(head) ?? free;
+    const admitted = limited.get(id)?.(head) ?? free;
     if (admitted instanceof Promise) throw new Error(`The limit of ${id} needs a store`);
     return admitted;
   };

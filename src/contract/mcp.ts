@@ -131,7 +131,7 @@ export const toolTypes = {
   near: bodyType(nearArguments, typia.createIs<NearToolArguments>()),
 } as const;
 
-/** What a tool says of itself. */
+/** A tool, as clients see it listed. */
 export interface ToolDescription {
   readonly title: string;
   readonly description: string;

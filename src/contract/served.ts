@@ -13,7 +13,7 @@ export const servedParts = [
   'mcp',
 ] as const;
 
-/** What SERVE may name: the parts, and the tools of `mcp` that store, which nobody gets unasked. */
+/** Names that SERVE takes: the parts, and `mcp-write`, the tools that store, which is off by default. */
 export const servableParts = [...servedParts, 'mcp-write'] as const;
 
 /** One of them. */

@@ -3,11 +3,11 @@
  * requests say all of themselves, and the earlier ones with their handshake, which nobody needs to remember.
  */
 import type { Answer, AnswerBody, Handler, RouteRequest } from '../contract/exchange.js';
-import { inputSchemaOf, mcpTools, type McpError, type ToolName } from '../contract/mcp.js';
+import { inputSchemaOf, mcpTools, type McpError } from '../contract/mcp.js';
 import { readBody, type CheckJson } from '../contract/schema/body.js';
 import type { ValidationError } from '../contract/schema/validation.js';
 import type { ServedPart } from '../contract/served.js';
-import { StoreUnavailable } from '../store/store.js';
+import { whenUnavailable } from '../store/store.js';
 import { callTool, isToolName, type ToolParts } from './tools.js';
 
 /** Parts of the handler. */
@@ -151,7 +151,12 @@ function called(id: Id, answer: Answer, isModern: boolean): Answer {
   return answerOf(200, message, answer.charge);
 }
 
-const unavailable = 'The store does not answer right now. Try again shortly.';
+/** Of a tool that stores nothing it would be wrong that "this may not have been recorded". */
+const storeAway: Answer = {
+  status: 503,
+  body: { json: { detail: 'The store does not answer right now. Try again shortly.' } },
+  charge: 0,
+};
 
 class Mcp {
   private readonly tools: readonly object[];
@@ -255,16 +260,8 @@ class Mcp {
       const message = `Unknown tool: ${typeof name === 'string' ? name : 'none is named'}`;
       return failure(isModern ? 400 : 200, id, codes.params, message);
     }
-    return this.callNamed(name, given, request).then((answer) => called(id, answer, isModern));
-  }
-
-  private async callNamed(name: ToolName, given: unknown, request: RouteRequest): Promise<Answer> {
-    try {
-      return await callTool(name, given, request, this.parts);
-    } catch (error) {
-      if (!(error instanceof StoreUnavailable)) throw error;
-      return { status: 503, body: { json: { detail: unavailable } }, charge: 0 };
-    }
+    const answer = whenUnavailable(callTool(name, given, request, this.parts), () => storeAway);
+    return answer.then((told) => called(id, told, isModern));
   }
 }
 

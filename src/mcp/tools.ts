@@ -19,8 +19,19 @@ import type { BodyType } from '../contract/schema/wireType.js';
 import { verifyAnswer } from '../door/verifyAnswer.js';
 
 /** The routes whose handlers tools ask. */
-export type ToolRoute =
-  'fuse' | 'normalize' | 'audit' | 'dreamPreview' | 'dreamConfirm' | 'dream' | 'receipt' | 'near';
+export const toolRoutes = [
+  'fuse',
+  'normalize',
+  'audit',
+  'dreamPreview',
+  'dreamConfirm',
+  'dream',
+  'receipt',
+  'near',
+] as const;
+
+/** One of them. */
+export type ToolRoute = (typeof toolRoutes)[number];
 
 /** Their handlers. */
 export type ToolHandlers = Pick<Handlers, ToolRoute>;

@@ -481,12 +481,6 @@ export interface GlossPair {
 /** SHA-256 of an API key's characters; null when it has not the form of a key or its checksum is wrong. */
 export declare function hashKey(key: string): Buffer | null
 
-/**
- * The JSON of the value at a place of a body (names, and indexes in digits); null where there is none, or
- * where it is longer than what a fault repeats.
- */
-export declare function jsonAt(body: Uint8Array, place: Array<string>): string | null
-
 /** Why and where a body is refused as JSON. */
 export interface JsonRefusal {
   /** Byte offset of what is refused. */

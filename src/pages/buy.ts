@@ -92,7 +92,7 @@ function tierHtml({ tier, btc, sat, fiat, limits }: TierPrice, days: number): st
 ${inWords(limits.characters_per_month)} characters in 30 days</span></span>`;
 }
 
-/** Whether a tier can be bought now. */
+/** True if a tier can be bought now. */
 function isSold({ payment_paths: paths }: TierPrice): boolean {
   return paths.some(({ ready }) => ready);
 }

@@ -32,7 +32,7 @@ export class StripeServer {
     ['card', true],
     ['paypal', false],
   ]);
-  /** Whether the key may read configurations: a restricted one may not. */
+  /** True if the key may read configurations; a restricted one may not. */
   configurations = true;
   readonly sessions: MadeSession[] = [];
   /** What sessions made elsewhere sold: ids of prices, each with a quantity. */

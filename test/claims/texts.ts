@@ -128,7 +128,7 @@ async function orderPages(): Promise<string[]> {
   return sentences;
 }
 
-/** What a pick-up tells the page of a card payment; undefined: the store does not answer. */
+/** The answer of a pick-up to the page of a card payment; undefined: the store does not answer. */
 let pickup: CardPickupResponse | undefined;
 
 function pagesWith(list: Handler, poll: Handler, of = operator): ReturnType<typeof buyPages> {

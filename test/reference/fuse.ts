@@ -79,7 +79,7 @@ export interface ReferenceModel {
   readonly model: string;
   /** Whether it read only the beginning of the query or of a text. */
   readonly truncated: boolean;
-  /** Whether some docs had come with a score. */
+  /** True if some docs came with a score. */
   readonly replaced: boolean;
 }
 

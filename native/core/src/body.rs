@@ -155,24 +155,6 @@ pub fn read(body: &[u8], shape: &Shape, closed: bool, brief: bool) -> Result<Rea
     })
 }
 
-/// The JSON of the value at a place of a body: names, and indexes in digits. Nothing where there is none, or
-/// where it is longer than what a fault repeats.
-#[must_use]
-pub fn value_at<'a>(body: &'a [u8], place: &[String]) -> Option<&'a [u8]> {
-    json::check(body).ok()?;
-    let mut scanner = Scanner::new(body).ok()?;
-    scanner.skip_space();
-    let mut walk = Walk::new(body, scanner, false, false);
-    for step in place {
-        let at = walk.inner(step).ok()??;
-        walk.scanner.stand_at(at);
-    }
-    let start = walk.scanner.position();
-    walk.scanner.skip_value(0).ok()?;
-    let end = walk.scanner.position();
-    (end - start <= INPUT_BYTES).then(|| &body[start..end])
-}
-
 /// A walk through a body that was checked, so that nothing in it is refused again.
 struct Walk<'a> {
     body: &'a [u8],
@@ -364,23 +346,18 @@ impl<'a> Walk<'a> {
     /// Counts the items of the next array, and stands behind it.
     fn items(&mut self) -> Result<usize, Refusal> {
         let mut count = 0;
-        self.each_item(|_| count += 1)?;
-        Ok(count)
-    }
-
-    /// Calls `met` while the scanner stands at each item of the next array.
-    fn each_item(&mut self, mut met: impl FnMut(&mut Self)) -> Result<(), Refusal> {
         self.scanner.expect(b'[')?;
         self.scanner.skip_space();
         if self.scanner.take(b']') {
-            return Ok(());
+            return Ok(0);
         }
         loop {
-            met(self);
             self.scanner.skip_value(0)?;
+            count += 1;
             self.scanner.skip_space();
             if !self.scanner.take(b',') {
-                return self.scanner.expect(b']');
+                self.scanner.expect(b']')?;
+                return Ok(count);
             }
             self.scanner.skip_space();
         }
@@ -481,6 +458,7 @@ impl<'a> Walk<'a> {
         let start = self.scanner.position();
         let (found, extras) = self.places(members)?;
         let end = self.scanner.position();
+        let kept = self.value.len();
         let mut separator: &[u8] = b"{";
         let mut strangers: Option<Vec<Stranger>> = None;
         for (member, at) in members.iter().zip(&found) {
@@ -520,6 +498,13 @@ impl<'a> Walk<'a> {
             self.place.pop();
         }
         self.scanner.stand_at(end);
+        let is_member = !self.place.is_empty() && self.place.iter().all(|step| matches!(step, Step::Name(_)));
+        if is_member && self.count == 0 && end - start <= INPUT_BYTES {
+            // With its unknown members: a rule that refuses it repeats all of it. Not so in lists, which may
+            // have any number of items.
+            self.value.truncate(kept);
+            self.keep_from(start);
+        }
         let has_value = |at: &usize| self.body.get(*at) != Some(&b'n');
         Ok(found.into_iter().map(|at| at.filter(has_value)).collect())
     }
@@ -598,27 +583,6 @@ impl<'a> Walk<'a> {
             }
             self.scanner.skip_space();
         }
-    }
-
-    /// The place of a member of the next object, of repeated ones the last, or of an item of the next array.
-    fn inner(&mut self, step: &str) -> Result<Option<usize>, Refusal> {
-        let mut found = None;
-        if self.scanner.peek() == Some(b'{') {
-            self.members(|walk, name| {
-                if walk.scanner.place(name, &[step.as_bytes()]).is_some() {
-                    found = Some(walk.scanner.position());
-                }
-            })?;
-        } else if let (Some(b'['), Ok(index)) = (self.scanner.peek(), step.parse::<usize>()) {
-            let mut count = 0_usize;
-            self.each_item(|walk| {
-                if count == index {
-                    found = Some(walk.scanner.position());
-                }
-                count += 1;
-            })?;
-        }
-        Ok(found)
     }
 
     /// Reads an object of any names whose values have one form.

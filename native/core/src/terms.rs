@@ -114,7 +114,7 @@ pub struct Hits {
     memo: Memo,
 }
 
-/// The form of a token on its way to the terms.
+/// A token's form, before it is looked up among the terms.
 enum Form {
     /// One that can be remembered.
     Short(Key),

@@ -91,14 +91,6 @@ fn told(outcome: std::result::Result<Reading, Refusal>) -> BodyReading {
     }
 }
 
-/// The JSON of the value at a place of a body (names, and indexes in digits); null where there is none, or
-/// where it is longer than what a fault repeats.
-#[napi]
-pub fn json_at(body: &[u8], place: Vec<String>) -> Option<String> {
-    let found = body::value_at(body, &place)?;
-    String::from_utf8(found.to_vec()).ok()
-}
-
 /// Checks bodies of one shape without making their values.
 #[napi]
 pub struct BodyReader {

@@ -46,8 +46,6 @@ export interface BodyReader {
 /** What the native module does for bodies. */
 export interface BodyParts {
   readonly checkJson: CheckJson;
-  /** The JSON of the value at a place (names, and indexes in digits), where it is short. */
-  readonly jsonAt: (body: Uint8Array, place: string[]) => string | null;
   readonly BodyReader: new (shape: string[], closed: boolean) => BodyReader;
 }
 
@@ -149,15 +147,6 @@ function errorOf(type: WireType, { type: kind, loc, actual, input, meant }: Faul
   return validationError(kind, loc, msg, input, hint === undefined ? ctx : { ...ctx, ...hint });
 }
 
-/** The error of a rule, with its input as the body has it: the rule saw no unknown members. */
-function withWholeInput(error: ValidationError, body: Uint8Array, { jsonAt }: BodyParts): ValidationError {
-  const { type, loc, msg, input, ctx } = error;
-  if (typeof input !== 'object' || input === null) return error;
-  const json = jsonAt(body, loc.slice(1).map(String));
-  const whole = json === null ? undefined : (JSON.parse(json) as unknown);
-  return validationError(type as ErrorType, loc, msg, whole, ctx);
-}
-
 /** Finds what only this server knows to be wrong. */
 export type FindFaults<Value> = (brief: Brief<Value>) => ServerFaults;
 
@@ -165,7 +154,6 @@ function outcomeOf<Value>(
   type: BodyType<Value>,
   body: Uint8Array,
   reading: BodyReading,
-  parts: BodyParts,
   faultsOf?: FindFaults<Value>,
 ): Checked<Brief<Value>> {
   const { refusal, faults, value: text, lists } = reading;
@@ -180,8 +168,7 @@ function outcomeOf<Value>(
     JSON.parse(text) as unknown,
     faultsOf === undefined ? undefined : (value) => faultsOf({ value, lists }),
   );
-  if (checked.ok) return { ok: true, value: { value: checked.value, lists } };
-  return { ok: false, errors: checked.errors.map((error) => withWholeInput(error, body, parts)) };
+  return checked.ok ? { ok: true, value: { value: checked.value, lists } } : checked;
 }
 
 /** A small body as a value, with the facts that a brief reading has of its lists. */
@@ -236,7 +223,7 @@ function valueOf<Value>(checked: Checked<Brief<Value>>): Checked<Value> {
 /** Reads and checks a body on the event loop: none over {@link loopBytes}. */
 export function checkBytes<Value>(type: BodyType<Value>, body: Uint8Array, parts: BodyParts): Checked<Value> {
   if (body.length <= wholeBytes) return valueOf(readWhole(type, body, parts));
-  return valueOf(outcomeOf(type, body, readerOf(type, parts).read(body, false), parts));
+  return valueOf(outcomeOf(type, body, readerOf(type, parts).read(body, false)));
 }
 
 /** Reads and checks a body in the thread pool. It must not change until then. */
@@ -246,7 +233,7 @@ export async function checkBytesOffLoop<Value>(
   parts: BodyParts,
 ): Promise<Checked<Value>> {
   if (body.length === 0) return missingBody();
-  return valueOf(outcomeOf(type, body, await readerOf(type, parts).readAsync(bufferOf(body), false), parts));
+  return valueOf(outcomeOf(type, body, await readerOf(type, parts).readAsync(bufferOf(body), false)));
 }
 
 /** As {@link checkBytes}, for what only explains: long strings, lists and maps are cut. */
@@ -257,7 +244,7 @@ export function briefBytes<Value>(
   faultsOf?: FindFaults<Value>,
 ): Checked<Brief<Value>> {
   if (body.length <= wholeBytes) return readWhole(type, body, parts, faultsOf);
-  return outcomeOf(type, body, readerOf(type, parts).read(body, true), parts, faultsOf);
+  return outcomeOf(type, body, readerOf(type, parts).read(body, true), faultsOf);
 }
 
 /** As {@link checkBytesOffLoop}, for what only explains, or reads the long parts elsewhere. */
@@ -268,7 +255,7 @@ export async function briefBytesOffLoop<Value>(
   faultsOf?: FindFaults<Value>,
 ): Promise<Checked<Brief<Value>>> {
   if (body.length === 0) return missingBody();
-  return outcomeOf(type, body, await readerOf(type, parts).readAsync(bufferOf(body), true), parts, faultsOf);
+  return outcomeOf(type, body, await readerOf(type, parts).readAsync(bufferOf(body), true), faultsOf);
 }
 
 function bufferOf(body: Uint8Array): Buffer {

@@ -30,7 +30,7 @@ const statusMeanings: Readonly<Record<number, string>> = {
   503: 'It cannot be served now.',
 };
 
-/** The same where a route writes what is wrong with a body as any other failure. */
+/** Meanings of the statuses of a route that reports an invalid body like any other failure. */
 const invalidMeanings: Readonly<Record<number, string>> = {
   400: 'The request does not fit; `detail` says where.',
   422: 'The request does not fit; `detail` says where.',

@@ -15,7 +15,7 @@ const modules = join(projectRoot, 'test/peers/tools/node_modules');
 const buildPython = join(environmentFolder('tools'), 'bin/python');
 const libraries = join(environmentFolder('clients'), 'bin/python');
 
-/** What both clients come to. */
+/** Output that both clients must give. */
 const expected = {
   fuse: 'b',
   rerank: 1,

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
+use super::count::count_text;
 use super::{Workspace, with_str, with_text};
 use crate::analyzer::Analyzer;
-use crate::ascii::count_ws_ascii;
 use crate::json::Span;
 use crate::normalize::repair;
 use crate::scan::code_points;
@@ -69,31 +69,19 @@ impl Workspace {
                     unescaped,
                     ..
                 } = workspace;
-                if analyzer.normalize {
-                    return with_str(body, text, unescaped, |text| {
-                        let read = read_as(text, analyzer);
-                        let read = read.as_bytes();
-                        let length = if read.is_ascii() {
-                            count_ws_ascii(read, 0, read.len(), terms, hits)
-                        } else {
-                            tokenize::count_ws_forms(read, token, terms, hits)
-                        };
-                        (code_points(text.as_bytes()), length)
-                    });
+                let mut counted = |text: &[u8], range, ascii| {
+                    count_text(text, range, ascii, terms, hits, |text, hits| {
+                        tokenize::count_ws_forms(text, token, terms, hits)
+                    })
+                };
+                if !analyzer.normalize {
+                    return with_text(body, text, unescaped, counted);
                 }
-                with_text(body, text, unescaped, |text, range, ascii| {
-                    if ascii {
-                        let characters = range.len() as u64;
-                        return (
-                            characters,
-                            count_ws_ascii(text, range.start, range.end, terms, hits),
-                        );
-                    }
-                    let text = &text[range];
-                    (
-                        code_points(text),
-                        tokenize::count_ws_forms(text, token, terms, hits),
-                    )
+                with_str(body, text, unescaped, |text| {
+                    let read = read_as(text, analyzer);
+                    let read = read.as_bytes();
+                    let (_, length) = counted(read, 0..read.len(), read.is_ascii());
+                    (code_points(text.as_bytes()), length)
                 })
             })
     }

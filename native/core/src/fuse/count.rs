@@ -1,14 +1,36 @@
 //! Counting the query's terms in the docs' texts.
 
+use std::ops::Range;
+
 use super::{Workspace, with_text};
 use crate::ascii::count_ws_ascii;
 use crate::json::Span;
 use crate::request::{Options, Tokenizer};
 use crate::scan::code_points;
+use crate::terms::{Hits, Terms};
 use crate::tokenize;
 
 /// Characters that a doc counts for at least: an empty one, too, has an answer of its own.
 pub const LEAST_DOC_CHARACTERS: u64 = 16;
+
+/// Counts the words of a text: ASCII by the loop for it, others by `other`. Gives code points and tokens.
+#[inline]
+pub(super) fn count_text(
+    text: &[u8],
+    range: Range<usize>,
+    ascii: bool,
+    terms: &Terms,
+    hits: &mut Hits,
+    other: impl FnOnce(&[u8], &mut Hits) -> usize,
+) -> (u64, usize) {
+    if ascii {
+        let characters = range.len() as u64;
+        let tokens = count_ws_ascii(text, range.start, range.end, terms, hits);
+        return (characters, tokens);
+    }
+    let text = &text[range];
+    (code_points(text), other(text, hits))
+}
 
 impl Workspace {
     /// Counts each text's terms and tokens; gives the characters that the request counts for: the code points
@@ -44,15 +66,9 @@ impl Workspace {
                     ..
                 } = workspace;
                 with_text(body, text, unescaped, |text, range, ascii| {
-                    if ascii {
-                        let characters = range.len() as u64;
-                        return (
-                            characters,
-                            count_ws_ascii(text, range.start, range.end, terms, hits),
-                        );
-                    }
-                    let text = &text[range];
-                    (code_points(text), tokenize::count_ws(text, token, terms, hits))
+                    count_text(text, range, ascii, terms, hits, |text, hits| {
+                        tokenize::count_ws(text, token, terms, hits)
+                    })
                 })
             })
     }

@@ -67,7 +67,7 @@ impl Facts {
     }
 }
 
-/// The hash by which texts are told apart here; 0 is left to the absent one.
+/// A text's hash, by which visitors and contents are compared; 0 stands for no text.
 pub fn hash_of(text: &str) -> u64 {
     if text.is_empty() {
         return 0;
