@@ -1,21 +1,28 @@
 /**
- * `npm run test:mutants FILES [TESTS]`: changes built files one place at a time, runs the tests that reach
+ * `npm run test:mutants FILES [TESTS] [--since COMMIT] [--seconds N]`: changes built files one place at a time, runs the tests that reach
  * the place, and prints which changes no test noticed. Everything happens in a copy of the build. The tests
  * are those given, or those of the same folder and those that import the file, as far as they run it in their
- * own process and in seconds: what survives may still be noticed by a test that starts a server.
+ * own process and in N seconds (15): what survives may still be noticed by a test that starts a server. With
+ * `--since`, only lines that differ from that commit are changed.
  */
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { SourceMap, type SourceMapPayload } from 'node:module';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { parseArgs } from 'node:util';
 import { mutated, mutationsOf, type Mutation } from './mutations.js';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { since: { type: 'string' }, seconds: { type: 'string', default: '15' } },
+});
+
 /** Longest that a test file may run when nothing is changed (ms): slower ones are left out. */
-const mostMs = 15_000;
+const mostMs = Number(values.seconds) * 1_000;
 
 /** A copy of the build beside links to everything else, in which nothing harms the project. */
 function makeBox(): string {
@@ -150,15 +157,35 @@ interface Score {
   readonly killed: number;
 }
 
+/** The source line (from 1) of each place of a built file; undefined where the compiler wrote it. */
+function linesOf(file: string, text: string): (mutation: Mutation) => number | undefined {
+  const map = new SourceMap(JSON.parse(readFileSync(`${file}.map`, 'utf8')) as SourceMapPayload);
+  return ({ from }) => {
+    const before = text.slice(0, from).split('\n');
+    const entry = map.findEntry(before.length - 1, before.at(-1)?.length ?? 0);
+    return 'originalLine' in entry ? entry.originalLine + 1 : undefined;
+  };
+}
+
 /** Says where a mutation is in the source, and what it does. */
-function shown(file: string, text: string, mutation: Mutation): string {
-  const payload = JSON.parse(readFileSync(`${file}.map`, 'utf8')) as SourceMapPayload;
-  const before = text.slice(0, mutation.from).split('\n');
-  const entry = new SourceMap(payload).findEntry(before.length - 1, before.at(-1)?.length ?? 0);
-  const line = 'originalLine' in entry ? entry.originalLine + 1 : '?';
+function shown(line: number | undefined, text: string, mutation: Mutation): string {
   const short = (part: string): string => part.replaceAll(/\s+/g, ' ').slice(0, 100);
-  const around = text.slice(mutation.from - (before.at(-1)?.trimStart().length ?? 0), mutation.from);
-  return `:${line}  ${short(around)}[${short(text.slice(mutation.from, mutation.to))} → ${mutation.text}]`;
+  const around = text.slice(text.lastIndexOf('\n', mutation.from - 1) + 1, mutation.from).trimStart();
+  return `:${line ?? '?'}  ${short(around)}[${short(text.slice(mutation.from, mutation.to))} → ${mutation.text}]`;
+}
+
+/** Whether a source line differs from its commit, or all lines where none was named. */
+function changedLines(source: string): (line: number | undefined) => boolean {
+  if (values.since === undefined) return () => true;
+  const diff = execFileSync('git', ['diff', '-U0', values.since, '--', source], {
+    cwd: root,
+    encoding: 'utf8',
+  });
+  const ranges = [...diff.matchAll(/^@@ -\S+ \+(\d+)(?:,(\d+))? @@/gm)].map(([, first, count]) => ({
+    first: Number(first),
+    end: Number(first) + Number(count ?? 1),
+  }));
+  return (line) => line !== undefined && ranges.some(({ first, end }) => first <= line && line < end);
 }
 
 /** Tries every mutation of a source file. */
@@ -166,7 +193,8 @@ async function tryFile(box: string, source: string, given: readonly string[]): P
   const file = join(box, 'dist', source.replace(/\.ts$/, '.js'));
   const text = readFileSync(file, 'utf8');
   const tests = await reaching(box, file, given);
-  const mutations = mutationsOf(text);
+  const [lineOf, changed] = [linesOf(file, text), changedLines(source)];
+  const mutations = mutationsOf(text).filter((mutation) => changed(lineOf(mutation)));
   let killed = 0;
   for (const mutation of mutations) {
     const own = tests.filter(({ reaches }) => reaches(mutation.reached));
@@ -177,7 +205,10 @@ async function tryFile(box: string, source: string, given: readonly string[]): P
       if (noticed) break;
     }
     if (noticed) killed += 1;
-    else console.log(`${source}${shown(file, text, mutation)}${own.length === 0 ? '  (not reached)' : ''}`);
+    else
+      console.log(
+        `${source}${shown(lineOf(mutation), text, mutation)}${own.length === 0 ? '  (not reached)' : ''}`,
+      );
   }
   writeFileSync(file, text);
   const percent = mutations.length === 0 ? 100 : Math.floor((100 * killed) / mutations.length);
@@ -187,7 +218,7 @@ async function tryFile(box: string, source: string, given: readonly string[]): P
   return { all: mutations.length, killed };
 }
 
-const args = process.argv.slice(2).map((path) => relative(root, resolve(path)));
+const args = positionals.map((path) => relative(root, resolve(path)));
 const sources = args.filter((path) => path.startsWith('src/'));
 const box = makeBox();
 const given = args
