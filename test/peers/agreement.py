@@ -7,7 +7,11 @@ all in input order. The first line out is {"ready": true}.
 
 import json
 import logging
+import os
 import sys
+
+# Python runs these few small fusions sooner than Numba compiles ranx.
+os.environ["NUMBA_DISABLE_JIT"] = "1"
 
 import bm25s
 import ranx
