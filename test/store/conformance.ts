@@ -144,6 +144,10 @@ function limitTests(subject: Subject): void {
     await assert.rejects(wrong(put(bytes('k'), Buffer.alloc(maxValueBytes + 1))), /A value of/);
     const large = Array.from({ length: maxUnitBytes / maxValueBytes }, () => put(bytes('k'), value));
     await assert.rejects(wrong(...large, put(bytes('k'), bytes('1'))), /A unit of/);
+    const [empty, tooLong] = [bytes(''), Buffer.alloc(maxValueBytes + 1)];
+    const other = { kind: 'replace', space: 'optouts', key: bytes('k') } as const;
+    await assert.rejects(wrong({ ...other, from: empty, to: tooLong }), /A value of/);
+    await assert.rejects(wrong({ ...other, from: tooLong, to: empty }, ...large), /A unit of/);
     assert.equal(await text(store, 'optouts', 'k'), '');
   });
 
