@@ -16,6 +16,7 @@ import {
 import { availableParallelism, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { hostTarget, sourcesDigest } from './packaging/targets.mjs';
 
 const root = dirname(fileURLToPath(import.meta.url));
 
@@ -55,27 +56,53 @@ function tool(file) {
   return path;
 }
 
+/** Options of npm where nobody reads along. */
+const quiet = ['--no-progress', '--no-audit', '--no-fund', '--loglevel=error'];
+
 /** True while what lies in `dist` is taken for built: it was copied from another clone of the same commit. */
 let isCopied = false;
 
-/** Builds one part when its inputs are newer than its stamp. */
-function step(name, inputs, build, force) {
-  const stamp = join(root, 'dist', `.${name}`);
-  const latest = newest(inputs);
-  if (!force && existsSync(stamp) && Number(readFileSync(stamp, 'utf8')) === latest) return;
-  if (!isCopied) build();
-  mkdirSync(dirname(stamp), { recursive: true });
-  writeFileSync(stamp, String(latest));
+/** The file that says for which inputs a step was done. */
+const stampOf = ({ name }) => join(root, 'dist', `.${name}`);
+
+function isBuilt(step) {
+  const stamp = stampOf(step);
+  return existsSync(stamp) && Number(readFileSync(stamp, 'utf8')) === newest(step.inputs);
 }
 
+function build(step) {
+  const latest = newest(step.inputs);
+  if (!isCopied) step.build();
+  mkdirSync(join(root, 'dist'), { recursive: true });
+  writeFileSync(stampOf(step), String(latest));
+}
+
+/** The prebuilt module that an installed package has for this machine, if it is of these very sources. */
+function prebuiltModule() {
+  const target = hostTarget();
+  if (target === undefined) return undefined;
+  const folder = join(root, 'node_modules', target.package);
+  if (!existsSync(join(folder, 'package.json'))) return undefined;
+  const { main, sources } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+  return sources === sourcesDigest(root) ? join(folder, main) : undefined;
+}
+
+/** Puts the native module into `dist/native`: a prebuilt one where it fits, else one built of Rust. */
 function buildNative() {
+  const prebuilt = prebuiltModule();
+  if (prebuilt !== undefined) {
+    mkdirSync(join(root, 'dist/native'), { recursive: true });
+    copyFileSync(prebuilt, join(root, 'dist/native/fusegate.node'));
+    copyFileSync(join(root, 'src/native/index.d.ts'), join(root, 'dist/native/index.d.ts'));
+    return;
+  }
   const napi = tool('@napi-rs/cli/dist/cli.js');
   if (spawnSync('cargo', ['--version'], { stdio: 'ignore' }).status !== 0) {
     stop(
       'Building the native module needs Rust 1.89 or newer (cargo): install it from https://rustup.rs, then run this again.',
     );
   }
-  console.error('Building the native module (Rust, about a minute the first time) …');
+  console.error('Building the native module (Rust, about two minutes the first time) …');
   run(
     process.execPath,
     [
@@ -108,27 +135,76 @@ function compile(project, state) {
     rmSync(join(root, state));
   console.error(`Compiling TypeScript (${project}) …`);
   run(process.execPath, [tool('ts-patch/bin/tspc.js'), '-p', project]);
+  dropCompilers(join(root, 'dist/src/contract'));
 }
 
+/** Takes out of compiled files the import of typia, which writes validators in their place and is not run. */
+function dropCompilers(folder) {
+  for (const name of readdirSync(folder, { recursive: true }).filter((each) => each.endsWith('.js'))) {
+    const file = join(folder, name);
+    const text = readFileSync(file, 'utf8');
+    // The line stays, so that source maps hold.
+    const without = text.replace(/^import typia(?:, \{\})? from 'typia';$/m, '');
+    if (without !== text) writeFileSync(file, without);
+  }
+}
+
+/** Puts what a server reads beside the compiled program: its pages, and the tiers. */
+function buildAssets() {
+  run(process.execPath, [join(root, 'src/pages/build.mjs')]);
+  copyFileSync(join(root, 'src/access/tiers.json'), join(root, 'dist/tiers.json'));
+}
+
+const configuration = ['tsconfig.json', 'package-lock.json'];
+
+/** What a server needs, in the order of building; `needsTools`: with the packages of the development. */
+const steps = [
+  {
+    name: 'native',
+    inputs: ['native', 'Cargo.toml', 'Cargo.lock'],
+    build: buildNative,
+    needsTools: () => prebuiltModule() === undefined,
+  },
+  {
+    name: 'src',
+    inputs: ['src', ...configuration],
+    build: () => compile('src/tsconfig.json', 'dist/src.tsbuildinfo'),
+    needsTools: () => true,
+  },
+  {
+    name: 'pages',
+    inputs: ['src/pages', 'src/access/tiers.json', 'docs', 'README.md', 'package-lock.json'],
+    build: buildAssets,
+    needsTools: () => true,
+  },
+];
+
+/** Tests and benchmarks. */
+const testStep = {
+  name: 'all',
+  inputs: ['src', 'bench', 'test', ...configuration],
+  build: () => compile('tsconfig.json', 'dist/tsconfig.tsbuildinfo'),
+  needsTools: () => true,
+};
+
 /**
- * Builds what changed since the last build: the native module and `src`; with `all` also `test` and `bench`,
- * which need the development packages.
+ * Builds what changed since the last build: the native module and `src`; with `all` also `test` and `bench`.
+ * An install without the development packages gets them for the build, and loses them again after it.
  */
 export function ensureBuilt({ all = false, force = false } = {}) {
-  tool('typescript/package.json');
-  step('native', ['native', 'Cargo.toml', 'Cargo.lock'], buildNative, force);
-  const configuration = ['tsconfig.json', 'package-lock.json'];
-  step('src', ['src', ...configuration], () => compile('src/tsconfig.json', 'dist/src.tsbuildinfo'), force);
-  const pages = ['src/pages', 'docs', 'README.md', 'package-lock.json'];
-  step('pages', pages, () => run(process.execPath, [join(root, 'src/pages/build.mjs')]), force);
-  if (!all) return;
-  tool('fast-check/package.json');
-  step(
-    'all',
-    ['src', 'bench', 'test', ...configuration],
-    () => compile('tsconfig.json', 'dist/tsconfig.tsbuildinfo'),
-    force,
-  );
+  tool('lmdb/package.json');
+  if (all) tool('fast-check/package.json');
+  let areBrought = false;
+  for (const each of all ? [...steps, testStep] : steps) {
+    if (!force && isBuilt(each)) continue;
+    if (!isCopied && !existsSync(join(root, 'node_modules/ts-patch')) && each.needsTools()) {
+      console.error('Bringing what the build needs (npm install --include=dev) …');
+      run('npm', ['install', '--include=dev', ...quiet], { stdio: ['ignore', 'ignore', 'inherit'] });
+      areBrought = true;
+    }
+    build(each);
+  }
+  if (areBrought) run('npm', ['prune', '--omit=dev', ...quiet], { stdio: ['ignore', 'ignore', 'inherit'] });
 }
 
 /** Folders of `dist/test/peers` whose tests `npm run test:peers` runs: on real nodes, and with real clients. */
@@ -182,7 +258,6 @@ function testOnNode([version, ...folders]) {
   const [brought, clone] = [join(scratch, 'node'), join(scratch, 'clone')];
   mkdirSync(brought);
   writeFileSync(join(brought, 'package.json'), '{"private": true}');
-  const quiet = ['--no-progress', '--no-audit', '--no-fund', '--loglevel=error'];
   run('npm', ['install', ...quiet, `node@${version}`], { cwd: brought });
   const bin = join(brought, 'node_modules/node/bin');
   const inClone = { cwd: clone, env: { ...process.env, PATH: `${bin}:${process.env['PATH'] ?? ''}` } };
@@ -200,6 +275,16 @@ function testOnNode([version, ...folders]) {
   run('node', [...testOptions(), ...files.filter((file) => !skipped.test(file))], inClone);
 }
 
+/** `npm run package -- FOLDER`: writes what a user installs, and says which files it wrote. */
+async function packInto(args) {
+  const { pack } = await import('./packaging/pack.mjs');
+  try {
+    for (const name of pack(root, args)) console.log(name);
+  } catch (error) {
+    stop(error.message);
+  }
+}
+
 function main([command, ...rest]) {
   if (command === undefined) return ensureBuilt({ force: false });
   if (command === '--force') return ensureBuilt({ all: true, force: true });
@@ -207,6 +292,10 @@ function main([command, ...rest]) {
   if (command === '--copied') {
     isCopied = true;
     return ensureBuilt({ all: true });
+  }
+  if (command === '--package') {
+    ensureBuilt();
+    return packInto(rest);
   }
   ensureBuilt({ all: true });
   if (command === '--test' || command === '--test-long') {
@@ -231,8 +320,8 @@ function main([command, ...rest]) {
     return run(process.execPath, [join(root, 'dist/test/contract/writeDocuments.js')]);
   if (command === '--bench') return run(process.execPath, [join(root, 'dist/bench/main.js'), ...rest]);
   return stop(
-    `Unknown option ${command}. Known: --force, --copied, --check, --test, --test-long, --test-node, --test-peers, --test-mutants, --test-attack, --generate, --bench.`,
+    `Unknown option ${command}. Known: --force, --copied, --check, --test, --test-long, --test-node, --test-peers, --test-mutants, --test-attack, --generate, --bench, --package.`,
   );
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) main(process.argv.slice(2));
+if (process.argv[1] === fileURLToPath(import.meta.url)) await main(process.argv.slice(2));

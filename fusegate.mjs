@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-/** The `fusegate` command: builds what is not built, then hands over to the compiled program. */
-import { readFileSync } from 'node:fs';
+/** The `fusegate` command: builds what a working tree has not built, then hands over to the compiled program. */
+import { existsSync, readFileSync } from 'node:fs';
 
 const args = process.argv.slice(2);
 if (args.length === 1 && ['--version', '-V'].includes(args[0])) {
@@ -8,8 +8,11 @@ if (args.length === 1 && ['--version', '-V'].includes(args[0])) {
   const { version } = JSON.parse(readFileSync(new URL('package.json', import.meta.url), 'utf8'));
   console.log(version);
 } else {
-  const { ensureBuilt } = await import('./build.mjs');
-  ensureBuilt();
+  // An installed package has no sources and nothing to build.
+  if (existsSync(new URL('build.mjs', import.meta.url))) {
+    const { ensureBuilt } = await import('./build.mjs');
+    ensureBuilt();
+  }
   const { main } = await import('./dist/src/main.js');
   await main(args);
 }

@@ -325,7 +325,8 @@ describe('tidy', () => {
       readdirSync(join(root, folder), { withFileTypes: true })
         .filter((entry) => entry.isDirectory())
         .map((entry) => `${folder}/${entry.name}`);
-    const others = ['native/core', 'native/node', 'models', 'bench', 'test', 'clients', 'examples', 'docs'];
+    const native = ['native/core', 'native/node'];
+    const others = [...native, 'models', 'bench', 'test', 'clients', 'examples', 'packaging', 'docs'];
     const folders = [...inside('src'), ...others].sort();
     assert.deepEqual(named, folders);
   });

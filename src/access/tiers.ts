@@ -24,8 +24,8 @@ export interface Tiers extends Readonly<Record<Tier, SoldTier>> {
 /** The tiers, or every error of their file, each a sentence. */
 export type TiersResult = { readonly tiers: Tiers } | { readonly errors: readonly string[] };
 
-/** The file that ships. */
-export const shippedTiersFile = fileURLToPath(new URL('../../../src/access/tiers.json', import.meta.url));
+/** The file that ships; the build puts it there from this folder. */
+export const shippedTiersFile = fileURLToPath(new URL('../../tiers.json', import.meta.url));
 
 /** All bitcoin there will ever be, in satoshi. */
 const mostSat = 2_100_000_000_000_000;

@@ -3,6 +3,7 @@
  * knows it.
  */
 import { createRequire } from 'node:module';
+import { cLibrary } from '../native/machine.js';
 import type * as UWebSockets from 'uws-20';
 
 /** uWebSockets.js as it was loaded. */
@@ -14,14 +15,6 @@ export type { HttpRequest, HttpResponse, TemplatedApp, us_listen_socket as Liste
  * from the environment once, when its native code is loaded; its own default is 4,096.
  */
 const maxHeadBytes = 65_536;
-
-/** The C library and its version, as far as Node's report tells. */
-function cLibrary(): string {
-  const report = process.report.getReport() as { header?: { glibcVersionRuntime?: string } };
-  const version = report.header?.glibcVersionRuntime;
-  if (version !== undefined) return `glibc ${version}`;
-  return process.platform === 'linux' ? 'a C library other than glibc (musl?)' : process.platform;
-}
 
 /** Runtime of Fusegate. */
 const supported =

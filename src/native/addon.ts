@@ -1,15 +1,56 @@
-/** Loads the native module (Node-API 8) built from `native/node`: the only place that names its file. */
+/**
+ * Loads the native module (Node-API 8): the one built from `native/node`, else the prebuilt one of a package.
+ * The only place that names them.
+ */
 import { createRequire } from 'node:module';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type * as Addon from './index.js';
+import { cLibrary, prebuiltPackage } from './machine.js';
 
-const file = fileURLToPath(new URL('../../native/fusegate.node', import.meta.url));
+/** Where `npm run build` puts the module. An installed package has no such file. */
+const builtFile = fileURLToPath(new URL('../../native/fusegate.node', import.meta.url));
 
-function load(): typeof Addon {
-  if (!existsSync(file)) throw new Error('The native module is not built. Run: npm run build');
-  return createRequire(import.meta.url)(file) as typeof Addon;
+/** The oldest glibc that a prebuilt module loads on. */
+const oldestGlibc = '2.34';
+
+/** The sentence for the operator of a machine where no module loads. `reasons`: of those that are there. */
+function missing(prebuilt: string, reasons: readonly string[]): string {
+  const machine = `${process.platform}-${process.arch} with ${cLibrary()}`;
+  const why = reasons.length === 0 ? 'none is installed' : reasons.join('; ');
+  return (
+    `No native module of Fusegate loads on ${machine}: ${why}. Prebuilt ones are for Linux with glibc ` +
+    `${oldestGlibc} or newer, x64 and arm64 (here ${prebuilt}). Elsewhere build it from a working tree, ` +
+    'which needs Rust: npm install && npm run build'
+  );
+}
+
+/**
+ * Loads the first module that is there. What a working tree built comes before a package, which may be of
+ * other sources.
+ * @throws Error with a sentence that names the machine and says what to do, where none can be loaded
+ */
+export function loadNative(
+  built: string = builtFile,
+  prebuilt: string = prebuiltPackage(process.platform, process.arch),
+): typeof Addon {
+  const require = createRequire(import.meta.url);
+  const reasons: string[] = [];
+  if (existsSync(built)) {
+    try {
+      return require(built) as typeof Addon;
+    } catch (error) {
+      reasons.push(`${built}: ${String(error)}`);
+    }
+  }
+  try {
+    return require(prebuilt) as typeof Addon;
+  } catch (error) {
+    const isAbsent = (error as { readonly code?: unknown }).code === 'MODULE_NOT_FOUND';
+    if (!isAbsent) reasons.push(`${prebuilt}: ${String(error)}`);
+  }
+  throw new Error(missing(prebuilt, reasons));
 }
 
 /** The native module's functions, as `native/node` declares them. */
-export const native = load();
+export const native = loadNative();

@@ -1,0 +1,19 @@
+/** The machine as compiled modules see it: C library, system and processor. */
+
+/** The version of glibc that this process runs on; undefined: another C library, or another system. */
+export function glibcVersion(): string | undefined {
+  const report = process.report.getReport() as { header?: { glibcVersionRuntime?: string } };
+  return report.header?.glibcVersionRuntime;
+}
+
+/** The C library and its version, as far as Node's report has them. */
+export function cLibrary(): string {
+  const version = glibcVersion();
+  if (version !== undefined) return `glibc ${version}`;
+  return process.platform === 'linux' ? 'a C library other than glibc (musl?)' : process.platform;
+}
+
+/** The package with the native module for a system and processor. */
+export function prebuiltPackage(platform: string, arch: string): string {
+  return `@fusegate/${platform}-${arch}${platform === 'linux' ? '-gnu' : ''}`;
+}
