@@ -1,9 +1,9 @@
 /**
- * `npm run test:mutants FILES [TESTS] [--since COMMIT] [--seconds N]`: changes built files one place at a time, runs the tests that reach
- * the place, and prints which changes no test noticed. Everything happens in a copy of the build. The tests
- * are those given, or those of the same folder and those that import the file, as far as they run it in their
- * own process and in N seconds (15): what survives may still be noticed by a test that starts a server. With
- * `--since`, only lines that differ from that commit are changed.
+ * `npm run test:mutants FILES [TESTS] [--since COMMIT] [--seconds N]`: changes built files one place at a
+ * time, runs the tests that reach the place, and prints which changes no test noticed. Everything happens in a
+ * copy of the build. The tests are those given, or those of the same folder and those that import the file, as
+ * far as they run it in their own process and in N seconds (15): what survives may still be noticed by a test
+ * that starts a server. With `--since`, only lines that differ from that commit are changed.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -171,7 +171,8 @@ function linesOf(file: string, text: string): (mutation: Mutation) => number | u
 function shown(line: number | undefined, text: string, mutation: Mutation): string {
   const short = (part: string): string => part.replaceAll(/\s+/g, ' ').slice(0, 100);
   const around = text.slice(text.lastIndexOf('\n', mutation.from - 1) + 1, mutation.from).trimStart();
-  return `:${line ?? '?'}  ${short(around)}[${short(text.slice(mutation.from, mutation.to))} → ${mutation.text}]`;
+  const was = short(text.slice(mutation.from, mutation.to));
+  return `:${line ?? '?'}  ${short(around)}[${was} → ${mutation.text}]`;
 }
 
 /** Whether a source line differs from its commit, or all lines where none was named. */
