@@ -1,9 +1,10 @@
 /**
  * `npm run test:mutants FILES [TESTS] [--since COMMIT] [--seconds N]`: changes built files one place at a
- * time, runs the tests that reach the place, and prints which changes no test noticed. Everything happens in a
- * copy of the build. The tests are those given, or those of the same folder and those that import the file, as
- * far as they run it in their own process and in N seconds (15): what survives may still be noticed by a test
- * that starts a server. With `--since`, only lines that differ from that commit are changed.
+ * time, runs the tests that reach the place, and prints which changes no test noticed. Everything happens
+ * in a copy of the build. The tests are those given, or those of the same folder and those that import the
+ * file, as far as they run it in their own process and in N seconds (15): what survives may still be
+ * noticed by a test that starts a server. With `--since`, only lines that differ from that commit are
+ * changed.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
