@@ -62,6 +62,8 @@ import { openExistingStore } from './compose/stores.js';
 import type { Configuration } from './configuration.js';
 import { exploringMethod, exploringModel } from './door/embedding.js';
 import { loadHnsw } from './door/nearestIndex.js';
+import { descriptorLimit } from './http/connections.js';
+import { loadUws } from './http/uws.js';
 import { SERVICE_VERSION } from './info/version.js';
 import { defaultModel } from './models/modelFolder.js';
 import { native } from './native/addon.js';
@@ -175,6 +177,9 @@ const doctorParts = {
   addressSentence: addressSentenceOf,
   nativeVersion: native.version,
   nodeVersion: process.versions.node,
+  loadServer: () => loadUws(),
+  descriptors: () => descriptorLimit(),
+  maxConnections: ({ maxConnections }: Configuration) => maxConnections,
   hasIndex: () => loadHnsw() !== undefined,
   async get(url: string) {
     const response = await fetch(url, { signal: AbortSignal.timeout(askMs) });

@@ -21,6 +21,8 @@ import { reasonOf } from '../system/reason.js';
 import { settingsFileVariable } from '../system/settingsFile.js';
 import { secretPath } from '../system/secretFile.js';
 import { exposures } from './exposure.js';
+import { finding, type Finding } from './finding.js';
+import { clockFinding, filesFinding, holderOf, nodeFinding } from './machine.js';
 import { printable } from './printable.js';
 import type { CommandParts } from './withStore.js';
 
@@ -35,6 +37,12 @@ export interface DoctorParts extends CommandParts {
   readonly hasIndex: () => boolean;
   /** Version of Node, as in `20.1.0`. */
   readonly nodeVersion: string;
+  /** Loads the HTTP server's native build. @throws Error with a sentence where none fits */
+  readonly loadServer: () => unknown;
+  /** Files and connections that this process may have open. */
+  readonly descriptors: () => number;
+  /** Connections that a worker takes. */
+  readonly maxConnections: (configuration: Configuration) => number;
   readonly log: Pick<Log, 'error' | 'warn' | 'info'>;
   readonly readTiers: (configuration: Configuration) => TiersResult;
   /** Faults of the key that addresses are derived from, a sentence each. */
@@ -49,37 +57,20 @@ export interface DoctorParts extends CommandParts {
   readonly get: (url: string) => Promise<{ readonly status: number; readonly body: string }>;
 }
 
-/** One thing that was looked at. Each text is a sentence or two, for the operator. */
-interface Finding {
-  /** `problem`: the server does not start or cannot do its work. `note`: it works, but look at it. */
-  readonly level: 'ok' | 'note' | 'problem';
-  readonly subject: string;
-  readonly text: string;
-}
-
-function finding(level: Finding['level'], subject: string, text: string): Finding {
-  return { level, subject, text };
-}
-
 /** The finding of a part of the store that does not answer. */
 function unanswered(subject: string): (failure: StoreUnavailable) => Finding {
   return ({ message }) => finding('problem', subject, message);
 }
 
-/** Releases of Node that are tested. */
-const testedNode = [20, 22, 24];
-
-function program({ version, nativeVersion, nodeVersion, hasIndex }: DoctorParts): Finding[] {
+function program({ version, nativeVersion, nodeVersion, hasIndex, loadServer }: DoctorParts): Finding[] {
   const native = nativeVersion();
   const built =
     native === version
       ? finding('ok', 'program', `Fusegate ${version}, its native module too.`)
       : finding('problem', 'program', `The native module is version ${native}, not ${version}. Build again.`);
-  const tested = testedNode.includes(Number.parseInt(nodeVersion, 10));
-  const which = tested ? 'is' : `is not one of those that Fusegate is tested on (${testedNode.join(', ')})`;
   return [
     built,
-    finding(tested ? 'ok' : 'note', 'node', `Node ${nodeVersion} ${which}${tested ? ' fine' : ''}.`),
+    nodeFinding(nodeVersion, loadServer),
     hasIndex()
       ? finding('ok', 'index', 'hnswlib-node is there, for 50,000 fragments and more.')
       : finding('note', 'index', `hnswlib-node cannot be loaded. ${withoutIndex}`),
@@ -108,6 +99,15 @@ function dataFolder({ dataFolder: folder }: Configuration): Finding[] {
   return bavail * bsize < littleBytes
     ? [finding('note', subject, `${folder} can be written, but has only ${free}. Make room.`)]
     : [finding('ok', subject, `${folder} can be written, ${free}.`)];
+}
+
+function clock({ clock: { wallMs } }: DoctorParts, { dataFolder: folder }: Configuration): Finding[] {
+  try {
+    return [clockFinding(folder, wallMs())];
+  } catch {
+    // The folder cannot be read, which the finding of the folder says.
+    return [];
+  }
 }
 
 function tiers(parts: DoctorParts, configuration: Configuration): Finding[] {
@@ -265,15 +265,29 @@ async function rails({ get }: DoctorParts, origin: string, isServed: boolean): P
   });
 }
 
-/** Asks the server whether it is ready. */
-async function server(parts: DoctorParts, { host, port, serve }: Configuration): Promise<Finding[]> {
+/** The finding where no Fusegate answers, or that of another data folder; undefined where it may be ours. */
+function strangerAt(origin: string, dataFolder: string, body: string): Finding | undefined {
   const subject = 'server';
+  if (!/^\{.*"(?:warnings|code)":/s.test(body)) {
+    return finding('problem', subject, `Another program than Fusegate answers at ${origin}. Set PORT.`);
+  }
+  if (holderOf(dataFolder) !== null) return undefined;
+  const text = `The Fusegate that answers at ${origin} is another one: none holds ${dataFolder}. Set PORT.`;
+  return finding('problem', subject, text);
+}
+
+/** Asks the server whether it is ready. */
+async function server(parts: DoctorParts, configuration: Configuration): Promise<Finding[]> {
+  const subject = 'server';
+  const { host, port, serve } = configuration;
   if (port === 0) return [finding('note', subject, 'PORT is 0: it cannot be asked where it listens.')];
   const reachable =
     { '0.0.0.0': '127.0.0.1', '::': '[::1]' }[host] ?? (host.includes(':') ? `[${host}]` : host);
   const origin = `http://${reachable}:${port}`;
   try {
     const { status, body } = await parts.get(`${origin}/ready`);
+    const stranger = strangerAt(origin, configuration.dataFolder, body);
+    if (stranger !== undefined) return [stranger];
     if (status === 200) {
       const ready = finding('ok', subject, `It answers at ${origin} and is ready.`);
       const { warnings } = JSON.parse(body) as ReadyResponse;
@@ -282,7 +296,10 @@ async function server(parts: DoctorParts, { host, port, serve }: Configuration):
     }
     return [finding('problem', subject, `${origin}/ready answers ${status}: ${body.slice(0, 1_000)}`)];
   } catch {
-    return [finding('note', subject, `Nothing answers at ${origin}: it does not run.`)];
+    const holder = holderOf(configuration.dataFolder) ?? null;
+    if (holder === null) return [finding('note', subject, `Nothing answers at ${origin}: it does not run.`)];
+    const text = `Nothing answers at ${origin}, and process ${holder} holds ${configuration.dataFolder}.`;
+    return [finding('note', subject, `${text} It listens elsewhere, or does not answer.`)];
   }
 }
 
@@ -308,6 +325,8 @@ async function examine(parts: DoctorParts): Promise<Finding[]> {
       : [finding('ok', 'settings', `Every variable can be used.${readFrom(parts)}`)]),
     ...tiers(parts, configuration),
     ...dataFolder(configuration),
+    ...clock(parts, configuration),
+    filesFinding(parts.descriptors(), parts.maxConnections(configuration)),
     ...(await store(parts, configuration)),
     ...(await models(parts, configuration)),
     ...reach(configuration),

@@ -1,5 +1,8 @@
 /** `fusegate doctor`: what it says of a fresh folder, a running server, and each thing that is wrong. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { chmodSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -133,6 +136,23 @@ test('says each thing that keeps the server from its work', async () => {
   );
   await engine.close();
   await expect({}, 'store', /^problem: In the store in .+ is an unfinished copy or restore/);
+});
+
+test('another server on the port is not taken for this one', async () => {
+  const [ours, theirs] = [fresh(), fresh()];
+  await serving({ STORE_URL: theirs.STORE_URL }, async (PORT) => {
+    const found = await doctor({ STORE_URL: ours.STORE_URL, PORT });
+    assert.match(found.get('server') ?? '', /^problem: The Fusegate that answers at .+ is another one/);
+    const elsewhere = await doctor({ STORE_URL: theirs.STORE_URL });
+    assert.match(elsewhere.get('server') ?? '', /^note: Nothing answers .+, and process \d+ holds .+\./);
+  });
+  const stranger = createServer((_, answer) => void answer.end('hello')).listen(0, '127.0.0.1');
+  await once(stranger, 'listening');
+  const { port } = stranger.address() as AddressInfo;
+  const found = await doctor({ STORE_URL: ours.STORE_URL, PORT: String(port) });
+  assert.match(found.get('server') ?? '', /^problem: Another program than Fusegate answers at /);
+  stranger.closeAllConnections();
+  stranger.close();
 });
 
 test('a person reads a table and a verdict', async () => {
