@@ -1,26 +1,23 @@
-# Debian 13: its glibc (2.41) loads both builds of uWebSockets.js, and so Node 22 and 24.
-FROM rust:1-slim-trixie AS rust
+# Built of a clone: the archive with Node inside, and under it the C and C++ libraries of Debian 12 and nothing else.
+FROM rust:1-slim-bookworm AS rust
 
-FROM node:24-trixie-slim AS build
+FROM node:22-bookworm AS build
 COPY --from=rust /usr/local/cargo /usr/local/cargo
 COPY --from=rust /usr/local/rustup /usr/local/rustup
 ENV CARGO_HOME=/usr/local/cargo RUSTUP_HOME=/usr/local/rustup PATH=/usr/local/cargo/bin:$PATH
-RUN apt-get update && apt-get install -y --no-install-recommends g++ make python3 && rm -rf /var/lib/apt/lists/*
-WORKDIR /fusegate
+WORKDIR /source
 COPY . .
-# ONNX Runtime brings its libraries for every system.
-RUN npm install --omit=dev && npm run build && rm -rf target \
-  && find node_modules/onnxruntime-node/bin -mindepth 2 -maxdepth 2 ! -name linux -exec rm -rf {} +
+RUN npm install --ignore-scripts && npm run package -- /packages
+RUN apt-get update && packaging/image.sh /packages/fusegate-*-linux-*.tar.gz /image
 
-FROM node:24-trixie-slim
+FROM scratch
+COPY --from=build /image /
 WORKDIR /fusegate
-COPY --from=build --chown=node:node /fusegate .
-# A new volume takes its owner from the image's folder; COPY leaves /fusegate itself to root.
-RUN install -d -o node -g node -m 700 /fusegate/data
-USER node
+USER 1000:1000
 ENV HOST=0.0.0.0
 EXPOSE 8080
 VOLUME /fusegate/data
-# Not fusegate.mjs, which builds anew when times of files change, as they do when an image is moved.
-ENTRYPOINT ["node", "dist/src/main.js"]
+HEALTHCHECK --interval=30s --timeout=5s --start-period=30s CMD ["/fusegate/bin/node", "-e", \
+  "fetch(`http://127.0.0.1:${process.env.PORT ?? 8080}/health`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
+ENTRYPOINT ["/fusegate/bin/node", "/fusegate/app/fusegate.mjs"]
 CMD ["serve"]

@@ -285,7 +285,31 @@ async function packInto(args) {
   }
 }
 
-function main([command, ...rest]) {
+/** `npm run release -- VERSION`: everything that a release has, of the commit that states the version. */
+async function releaseAs(args) {
+  const { release } = await import('./packaging/release.mjs');
+  try {
+    const out = release(root, args, (isNew) => {
+      ensureBuilt({ all: isNew });
+      if (isNew) run(process.execPath, [join(root, 'dist/test/contract/writeDocuments.js')]);
+    });
+    console.log(out);
+  } catch (error) {
+    stop(error.message);
+  }
+}
+
+/** `npm run test:install`: proves what packages hold, on systems that have nothing else. */
+async function testInstall(args) {
+  const { prove } = await import('./packaging/prove.mjs');
+  try {
+    await prove(root, args);
+  } catch (error) {
+    stop(error.stack);
+  }
+}
+
+async function main([command, ...rest]) {
   if (command === undefined) return ensureBuilt({ force: false });
   if (command === '--force') return ensureBuilt({ all: true, force: true });
   if (command === '--check') return check();
@@ -296,6 +320,11 @@ function main([command, ...rest]) {
   if (command === '--package') {
     ensureBuilt();
     return packInto(rest);
+  }
+  if (command === '--release') return releaseAs(rest);
+  if (command === '--test-install') {
+    ensureBuilt();
+    return testInstall(rest);
   }
   ensureBuilt({ all: true });
   if (command === '--test' || command === '--test-long') {
@@ -320,7 +349,7 @@ function main([command, ...rest]) {
     return run(process.execPath, [join(root, 'dist/test/contract/writeDocuments.js')]);
   if (command === '--bench') return run(process.execPath, [join(root, 'dist/bench/main.js'), ...rest]);
   return stop(
-    `Unknown option ${command}. Known: --force, --copied, --check, --test, --test-long, --test-node, --test-peers, --test-mutants, --test-attack, --generate, --bench, --package.`,
+    `Unknown option ${command}. Known: --force, --copied, --check, --test, --test-long, --test-node, --test-peers, --test-mutants, --test-attack, --test-install, --generate, --bench, --package, --release.`,
   );
 }
 

@@ -2,10 +2,20 @@
  * `npm run package -- FOLDER`: writes what a user installs: the npm package, the packages of the native modules, and the
  * archive with Node inside. With `--all` for every target, else for this machine's.
  */
-import { chmodSync, copyFileSync, cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { filesUnder, layModule, layProgram, npmPack, prune, ran, readJson, writeJson } from './contents.mjs';
+import { thirdPartyText } from './parts.mjs';
 import { everyModule, hostModule } from './modules.mjs';
 
 /**
@@ -28,8 +38,11 @@ here=$(dirname "$(readlink -f "$0")")
 exec "$here/bin/node" "$here/app/fusegate.mjs" "$@"
 `;
 
-/** Seconds since 1970 of the commit: every file in an archive has this time. */
+/** Seconds since 1970 that every file in an archive has: the commit's, or those of 1980 where there is no commit. */
 function commitTime(root) {
+  const given = process.env['SOURCE_DATE_EPOCH'];
+  if (given !== undefined) return given;
+  if (!existsSync(join(root, '.git'))) return '315532800';
   return ran('git', ['log', '-1', '--format=%ct'], { cwd: root }).trim();
 }
 
@@ -95,7 +108,7 @@ function tar(parent, name, seconds, file) {
   const modes = ['--mode=u=rwX,go=rX', '--format=ustar'];
   const plain = `${file}.tar`;
   ran('tar', [...options, ...modes, '-cf', plain, '-C', parent, name]);
-  ran('gzip', ['-9nf', plain]);
+  ran('gzip', ['-6nf', plain]);
   ran('mv', [`${plain}.gz`, file]);
 }
 
@@ -107,6 +120,7 @@ function writeArchive(root, module, scratch, out) {
   layProgram(root, join(folder, 'app'), [module]);
   layNode(module.target, scratch, folder);
   layPackages(root, folder);
+  writeFileSync(join(folder, 'THIRD-PARTY.txt'), thirdPartyText(root));
   writeFileSync(join(folder, 'fusegate'), launcher, { mode: 0o755 });
   for (const each of ['README.md', 'LICENSE', 'CHANGELOG.md'])
     copyFileSync(join(root, each), join(folder, each));
@@ -128,6 +142,7 @@ export function pack(root, args) {
     const modules = args.includes('--all') ? everyModule(root) : [hostModule(root, scratch)];
     const program = join(scratch, 'program');
     layProgram(root, program, modules);
+    writeFileSync(join(program, 'THIRD-PARTY.txt'), thirdPartyText(root));
     const names = [npmPack(program, out)];
     for (const { target, file } of modules) {
       const folder = join(scratch, target.name);

@@ -1,0 +1,92 @@
+/** What `npm run package` lays out: it serves by itself, and has nothing of other systems. */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { run, temporaryFolder } from '../processes/run.js';
+
+const root = fileURLToPath(new URL('../../..', import.meta.url));
+
+/** Beside the build, so that packages of the runtime are found as they are beside an installed program. */
+mkdirSync(join(root, 'dist'), { recursive: true });
+const folder = mkdtempSync(join(root, 'dist/program-'));
+after(() => rmSync(folder, { recursive: true }));
+
+/** Runs a few lines that use the modules of `packaging`. */
+function packaging(lines: string): void {
+  const imports = ['contents', 'targets'].map(
+    (name) => `import * as ${name} from './packaging/${name}.mjs';`,
+  );
+  const script = [...imports, lines].join('\n');
+  execFileSync(process.execPath, ['--input-type=module', '-e', script], { cwd: root, stdio: 'pipe' });
+}
+
+interface Described {
+  readonly dependencies: Readonly<Record<string, string>>;
+  readonly bundleDependencies: readonly string[];
+  readonly os: readonly string[];
+}
+
+test('the package serves without sources, tools and libraries of other systems', async () => {
+  packaging(`
+    const module = { target: targets.hostTarget(), file: 'dist/native/fusegate.node' };
+    contents.layProgram(process.cwd(), ${JSON.stringify(folder)}, [module]);
+  `);
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1));
+  assert.deepEqual(
+    files.filter((file) => /\.(ts|map|rs)$|build\.mjs$|^src\//.test(file)),
+    [],
+  );
+  const libraries = files.filter(
+    (file) => file.includes('onnxruntime-node/bin/') && /\.(node|so|dll|dylib)/.test(file),
+  );
+  assert.ok(libraries.length >= 2);
+  const ours = `/${process.platform}/${process.arch}/`;
+  assert.deepEqual(
+    libraries.filter((file) => !file.includes(ours)),
+    [],
+  );
+  const described = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Described;
+  assert.deepEqual(described.os, [process.platform]);
+  for (const tool of ['typescript', 'typia', '@napi-rs/cli', 'marked']) {
+    assert.equal(described.dependencies[tool], undefined, tool);
+  }
+
+  const program = join(folder, 'fusegate.mjs');
+  const server = run(program, ['serve'], { PORT: '0', WORKERS: '1' }, temporaryFolder());
+  const [, address = ''] = await server.prints(/listens on (http:\/\/127\.0\.0\.1:\d+)/);
+  const answer = await fetch(`${address}/v1/fuse`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: '{"query": "battery", "docs": [{"id": "a", "text": "a battery"}]}',
+  });
+  assert.equal(answer.status, 200);
+  assert.equal((await fetch(`${address}/ready`)).status, 200);
+  server.child.kill('SIGTERM');
+  assert.equal((await server.ended()).code, 0);
+});
+
+test('the digest of the native sources changes with any of them, and with their names', () => {
+  const sources = temporaryFolder();
+  packaging(`
+    import assert from 'node:assert/strict';
+    import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
+    process.chdir(${JSON.stringify(sources)});
+    mkdirSync('native/core/target', { recursive: true });
+    for (const name of ['Cargo.toml', 'Cargo.lock', 'native/a.rs']) writeFileSync(name, 'x');
+    const seen = [targets.sourcesDigest('.')];
+    writeFileSync('native/core/target/built', 'x');
+    assert.equal(targets.sourcesDigest('.'), seen[0]);
+    writeFileSync('native/a.rs', 'y');
+    seen.push(targets.sourcesDigest('.'));
+    renameSync('native/a.rs', 'native/b.rs');
+    seen.push(targets.sourcesDigest('.'));
+    writeFileSync('Cargo.lock', 'y');
+    seen.push(targets.sourcesDigest('.'));
+    assert.equal(new Set(seen).size, 4);
+  `);
+});
