@@ -59,14 +59,6 @@ impl Edits {
         self.text.len()
     }
 
-    /// True if the last edit puts in something that ends so.
-    #[must_use]
-    pub fn ends_with(&self, end: &[u8]) -> bool {
-        self.list
-            .last()
-            .is_some_and(|edit| self.replacement(edit).ends_with(end))
-    }
-
     /// Where the last edit ends; 0 where there is none.
     #[must_use]
     pub fn end(&self) -> usize {

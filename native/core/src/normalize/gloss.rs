@@ -174,8 +174,9 @@ pub fn text(
                 None => break,
             },
         };
-        at = item.end;
-        put(source, item, place, &mut edits);
+        let next = callers.peek().map_or(source.len(), |next| next.start);
+        put(source, item, place, next, &mut edits);
+        at = item.end.max(edits.end());
         if source.len() + edits.text_bytes() > bounds.text_bytes {
             return Err(Refused::Text);
         }
@@ -183,18 +184,35 @@ pub fn text(
     Ok(edits)
 }
 
-/// Puts one gloss, with a space where it would run into a word or another gloss.
-fn put(source: &str, item: Item<'_>, place: Place, edits: &mut Edits) {
+/// The character before `start` in the edited text, and true if an edit put it there.
+fn before(source: &str, edits: &Edits, mut start: usize) -> (Option<char>, bool) {
+    for edit in edits.list().iter().rev() {
+        if edit.end != start {
+            break;
+        }
+        let put = std::str::from_utf8(edits.replacement(edit)).unwrap_or_default();
+        if let Some(last) = put.chars().next_back() {
+            return (Some(last), true);
+        }
+        start = edit.start;
+    }
+    (source[..start].chars().next_back(), false)
+}
+
+/// Puts one gloss, with a space where it would run into a word or another gloss. `next`: the place of the
+/// next of the caller's forms.
+fn put(source: &str, item: Item<'_>, place: Place, next: usize, edits: &mut Edits) {
     let Item {
         start,
-        end,
+        mut end,
         word,
         kind,
     } = item;
     let clings = |c: Option<char>| c.is_some_and(|c| properties(c).word());
     // The gloss before may have brought its own space.
-    let runs_on = edits.end() == start && start > 0 && !edits.ends_with(b" ");
-    let before_word = clings(source[end..].chars().next());
+    let (before, of_gloss) = before(source, edits, start);
+    let runs_on = of_gloss && before != Some(' ');
+    let mut before_word = clings(source[end..].chars().next());
     let mut text = String::new();
     match place {
         Place::After if word.is_empty() => return,
@@ -205,9 +223,16 @@ fn put(source: &str, item: Item<'_>, place: Place, edits: &mut Edits) {
             text.push_str(word);
             text.push(')');
         }
+        Place::Instead if word.is_empty() => {
+            // Of what stood around the form one space is left, and only between words.
+            before_word &= runs_on || clings(before);
+            let spaced = before.is_none_or(char::is_whitespace);
+            if spaced && end < next && source[end..].starts_with(' ') {
+                end += 1;
+            }
+        }
         Place::Instead => {
-            let before = source[edits.end()..start].chars().next_back();
-            let led = runs_on || clings(before);
+            let led = runs_on || !of_gloss && clings(before);
             text.push_str(if led { " " } else { "" });
             text.push_str(word);
         }
@@ -402,7 +427,33 @@ mod tests {
         );
         assert_eq!(
             glossed("犬猫", Place::Instead, &[("犬", ""), ("猫", "cat")]),
-            " cat"
+            "cat"
         );
+    }
+
+    #[test]
+    fn a_form_that_is_removed_leaves_one_space_between_words_and_none_elsewhere() {
+        let removed = |text: &str| glossed(text, Place::Instead, &[("北", ""), ("猫", "cat"), (" z", "z")]);
+        for (text, expected) in [
+            ("a北b", "a b"),
+            ("a 北 b", "a b"),
+            ("a 北b", "a b"),
+            ("a北 b", "a b"),
+            ("a北北b", "a b"),
+            ("a 北 北 b", "a b"),
+            ("a北.", "a."),
+            ("(北)", "()"),
+            ("北 b", "b"),
+            ("a\n北 b", "a\nb"),
+            ("a 北", "a "),
+            ("北", ""),
+            ("a北猫b", "a cat b"),
+            ("a 北猫", "a cat"),
+            ("猫北猫", "cat cat"),
+            ("a北\u{2764}b", "a red heart b"),
+            ("a 北 z", "a z"),
+        ] {
+            assert_eq!(removed(text), expected, "{text}");
+        }
     }
 }
