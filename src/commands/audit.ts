@@ -186,7 +186,7 @@ async function audit(path: string, given: GivenOptions, parts: AuditCommandParts
     parts.printError(found);
     return 1;
   }
-  const report = auditReport(found, contextOf(given), parts.versions(), null);
+  const report = auditReport(found, contextOf(given), parts.versions());
   if (given.report !== undefined) {
     const page = reportPage(report, { company: given.company, wallMs: parts.clock.wallMs() });
     if (!writeReport(given.report, page, parts)) return 1;

@@ -74,8 +74,11 @@ export async function openSession(model: InstalledModel, threads: number): Promi
     const why = reasonOf(error);
     return { wrong: `ONNX Runtime cannot be loaded here (${why}), so that no ONNX model can be run.` };
   }
-  const openTokenizer = (json: Uint8Array, maxTokens: number) => new native.SubwordTokenizer(json, maxTokens);
-  return session.openSession(model, { threads, openTokenizer });
+  return session.openSession(model, {
+    threads,
+    openTokenizer: (json, { maxTokens, queryPrefix, documentPrefix }) =>
+      new native.SubwordTokenizer(json, maxTokens, [queryPrefix, documentPrefix]),
+  });
 }
 
 /** Loads a model and tries it out; the sentence that says what is wrong with it. */

@@ -36,7 +36,7 @@ import { click } from '../outreach/click.js';
 import { ClickLog } from '../outreach/clickLog.js';
 import { deliveryInterest, deliveryModels } from '../outreach/delivery.js';
 import { leads } from '../outreach/leads.js';
-import { optoutState, unsubscribe } from '../outreach/optout.js';
+import { optOut, optoutState, unsubscribe } from '../outreach/optout.js';
 import { audit, auditStacks } from '../pages/audit.js';
 import { buyPages } from '../pages/buy.js';
 import { docsHandlers, type DocsHandlers } from '../pages/docs.js';
@@ -50,7 +50,7 @@ import {
   type PageMaker,
   type SiteLink,
 } from '../pages/page.js';
-import { unsubscribePage } from '../pages/unsubscribe.js';
+import { unsubscribeForAll, unsubscribePage } from '../pages/unsubscribe.js';
 import { keylessEmbedDocs, openEmbedMode, type EmbedMode } from '../search/embedMode.js';
 import { fuseHandler } from '../search/fuse.js';
 import { rerankHandlers, rerankInfo } from '../search/rerank.js';
@@ -268,7 +268,7 @@ function handlers(
     deliveryInterest: deliveryInterest(storing, operator),
     ...buyPages(checkout.handlers, checkout.pickUpCard, operator, page),
     unsubscribePage: unsubscribePage(optoutState(opened), page),
-    unsubscribe: unsubscribe(storing),
+    unsubscribe: unsubscribeForAll(optOut(storing), unsubscribe(storing), page),
     click: click({
       ...configuration,
       secrets,

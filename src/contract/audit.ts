@@ -161,7 +161,9 @@ export interface AuditResponse {
   data_versions: DataVersions;
   /** The report as one self-contained page; null when not asked for. */
   html: string | null;
-  /** The normalized records, one a line; null when not asked for. */
+  /** The normalized records, in order; null when not asked for. */
+  texts: string[] | null;
+  /** The same as one text, one a line: line feeds in a record become spaces. */
   text: string | null;
 }
 
@@ -340,6 +342,12 @@ const report: Omit<AuditResponse, 'issues'> = {
     cldr: '48.2.0',
   },
   html: null,
+  texts: [
+    'Café crème, 250 g',
+    'Hiking boots <b>waterproof</b>, questions to ada@example.com',
+    'Tent for 2 persons',
+    'Sleeping bag, 3 seasons',
+  ],
   text:
     'Café crème, 250 g\nHiking boots <b>waterproof</b>, questions to ada@example.com\nTent ' +
     'for 2 persons\nSleeping bag, 3 seasons',

@@ -180,7 +180,8 @@ export interface RankedDoc {
 /** Something about the input that makes the ranking weaker than it looks. */
 export interface FuseWarning {
   /** The situation, one of a closed list. */
-  code: 'lexical_leg_empty' | 'dense_leg_flat' | 'dense_scores_replaced' | 'truncated_input';
+  code:
+    'lexical_leg_empty' | 'dense_leg_flat' | 'dense_scores_replaced' | 'dense_leg_blind' | 'truncated_input';
   /** Its meaning here, and what to try. */
   message: string;
 }

@@ -51,10 +51,18 @@ export const optoutRoutes = {
     summary: 'Opt out with one click',
     description:
       'The target of RFC 8058 one-click links. The link decides; the body is ignored. A token that ' +
-      'is not good changes nothing and is told by `unsubscribed: false`, with status 200.',
+      'is not good changes nothing and is told by `unsubscribed: false`, with status 200. A client that ' +
+      'prefers text/html gets a page that says the same.',
+    reads: ['accept'],
     body: { kind: 'any', limit: mebibyte },
     parameters: { query: unsubscribeQueryType },
-    answers: { 200: { schema: unsubscribeResponseType, description: 'Whether the address is opted out.' } },
+    answers: {
+      200: {
+        schema: unsubscribeResponseType,
+        description: 'Whether the address is opted out.',
+        also: [html],
+      },
+    },
     cors: false,
     example: {
       request: {

@@ -44,7 +44,7 @@ export interface InstalledModel {
 export interface SomeVectors {
   /** The texts, by their places in the call, ascending. */
   readonly places: readonly number[];
-  /** Unit vectors one behind the other, `dimension` numbers for each place. */
+  /** One behind the other, `dimension` numbers for each place; of the lengths of {@link Embedded}. */
   readonly vectors: Float32Array;
   /** For each place whether the text was longer than the model reads. */
   readonly truncated: readonly boolean[];
@@ -54,7 +54,10 @@ export interface SomeVectors {
 export type Embedded =
   | {
       readonly kind: 'vectors';
-      /** Unit vectors one behind the other, `dimension` numbers for each text. */
+      /**
+       * One behind the other, `dimension` numbers for each text. A vector's length is 1, 1/2 where the model
+       * does not know most of the text's tokens, and 0 where it knows none.
+       */
       readonly vectors: Float32Array;
       /** True if a text was longer than the model reads. */
       readonly truncated: readonly boolean[];
@@ -67,6 +70,11 @@ export type Embedded =
   | { readonly kind: 'failed' }
   /** The caller's signal came first; `some`: what was done until then. */
   | { readonly kind: 'cancelled'; readonly some: SomeVectors };
+
+/** A unit vector of another length. Powers of two leave the digits of its numbers as they are. */
+export function scaled({ vector, length }: { vector: Float32Array; length: number }): Float32Array {
+  return length === 1 ? vector : vector.map((number) => number * length);
+}
 
 /** No vectors at all. */
 export const noVectors: SomeVectors = { places: [], vectors: new Float32Array(), truncated: [] };

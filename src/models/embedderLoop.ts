@@ -3,7 +3,7 @@
  * first text comes, and stay.
  */
 import { reasonOf } from '../system/reason.js';
-import type { InstalledModel } from './embedder.js';
+import { scaled, type InstalledModel } from './embedder.js';
 import type { FromEmbedder, ToEmbedder } from './messages.js';
 import type { SessionResult } from './session.js';
 
@@ -39,9 +39,10 @@ export function embedderLoop(parts: EmbedderLoopParts): (order: ToEmbedder) => v
     }
     const beginMs = parts.monotonicMs();
     try {
-      const { vector, truncated } = await opened.session.embed(text);
+      const embedded = await opened.session.embed(text);
+      const vector = scaled(embedded);
       const seconds = (parts.monotonicMs() - beginMs) / 1_000;
-      parts.tell({ kind: 'vector', job, vector, truncated, seconds });
+      parts.tell({ kind: 'vector', job, vector, truncated: embedded.truncated, seconds });
     } catch (error) {
       parts.tell({ kind: 'failed', job, reason: `The model ${model.id} failed (${reasonOf(error)}).` });
     }

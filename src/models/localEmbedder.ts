@@ -1,5 +1,5 @@
 /** An embedder that runs its models in this process: for commands, which have nothing else to do. */
-import type { Embedded, Embedder, InstalledModel } from './embedder.js';
+import { scaled, type Embedded, type Embedder, type InstalledModel } from './embedder.js';
 import type { EmbeddingSession, SessionResult } from './session.js';
 
 /** Loads a model with so many threads. */
@@ -38,7 +38,7 @@ export function localEmbedder(
         return { kind: 'cancelled', some: { places: [...truncated.keys()], vectors: done, truncated } };
       }
       const embedded = await session.embed(text);
-      vectors.set(embedded.vector, at * model.dimension);
+      vectors.set(scaled(embedded), at * model.dimension);
       truncated.push(embedded.truncated);
     }
     return { kind: 'vectors', vectors, truncated };

@@ -13,6 +13,8 @@ export interface TokenIds {
   readonly ids: BigInt64Array;
   /** The text had more than fits. */
   readonly truncated: boolean;
+  /** Length that the text's vector gets: 1, 0.5 where most of its tokens are unknown, 0 where all are. */
+  readonly length: number;
 }
 
 /** The tokenizer of a model. */
@@ -22,14 +24,19 @@ export interface SubwordTokenizer {
   readonly largestId: () => number;
 }
 
-/** Reads a `tokenizer.json`. @throws Error with what is wrong with it */
-export type OpenTokenizer = (json: Uint8Array, maxTokens: number) => SubwordTokenizer;
+/** Reads a model's `tokenizer.json`. @throws Error with what is wrong with it */
+export type OpenTokenizer = (
+  json: Uint8Array,
+  model: Pick<InstalledModel, 'maxTokens' | 'queryPrefix' | 'documentPrefix'>,
+) => SubwordTokenizer;
 
 /** One text's vector. */
 export interface TextVector {
   /** Length 1 (L2). */
   readonly vector: Float32Array;
   readonly truncated: boolean;
+  /** Length that it gets in an answer of the embedder, which says how much of the text the model knows. */
+  readonly length: number;
 }
 
 /** A model that runs. */
@@ -156,7 +163,7 @@ function refusal({ id }: InstalledModel, what: string): { readonly wrong: string
 async function openTokenizer(model: InstalledModel, parts: SessionParts) {
   try {
     const json = await readFile(join(model.folder, 'tokenizer.json'));
-    return { tokenizer: parts.openTokenizer(json, model.maxTokens) };
+    return { tokenizer: parts.openTokenizer(json, model) };
   } catch (error) {
     return refusal(model, `cannot be used: its tokenizer.json ${message(error)}`);
   }
@@ -207,8 +214,8 @@ export async function openSession(model: InstalledModel, parts: SessionParts): P
     return refuse(`cannot be run (${message(error)})`);
   }
   const embed = async (text: Uint8Array): Promise<TextVector> => {
-    const { ids, truncated } = tokenizer.encode(text);
-    return { vector: await run(ids), truncated };
+    const { ids, truncated, length } = tokenizer.encode(text);
+    return { vector: await run(ids), truncated, length };
   };
   return { session: { embed, close } };
 }

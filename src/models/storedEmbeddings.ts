@@ -57,8 +57,12 @@ function decode(value: Uint8Array, dimension: number): One | undefined {
   return { vector, truncated: bytes.readUInt8() === 1 };
 }
 
+/** After the bytes of a text that is not ASCII alone, whose vectors once had length 1 whatever it said. */
+const seen = Buffer.of(0xff);
+
 function textDigest({ digest }: InstalledModel, text: Uint8Array): Buffer {
-  return createHash('sha256').update(Buffer.from(digest, 'hex')).update(text).digest();
+  const hash = createHash('sha256').update(Buffer.from(digest, 'hex')).update(text);
+  return (text.some((byte) => byte > 127) ? hash.update(seen) : hash).digest();
 }
 
 /** The period of a time, as keys begin with it. */

@@ -200,8 +200,11 @@ export declare class Previews {
 
 /** The tokenizer of an embedding model (`tokenizer.json` of Hugging Face's tokenizers). */
 export declare class SubwordTokenizer {
-  /** Reads the file's bytes for a model that reads `maxTokens` tokens. Throws with what is wrong with it. */
-  constructor(json: Uint8Array, maxTokens: number)
+  /**
+   * Reads the file's bytes for a model that reads `maxTokens` tokens; `prefixes`: what callers put before
+   * a text. Throws with what is wrong with it.
+   */
+  constructor(json: Uint8Array, maxTokens: number, prefixes: Array<string>)
   /** The largest id that a text can get. */
   largestId(): number
   /** Token ids of a text (UTF-8), cut to what the model reads. Throws where the tokenizer fails. */
@@ -262,8 +265,8 @@ export declare class Vectors {
 
 /**
  * Audits a body that fits its shape in the thread pool, by so many threads. `room`: bytes before the
- * normalized text, where that is asked for; a text that is not long comes as the JSON of a string. `body`
- * must not change until the promise settles.
+ * normalized texts, where they are asked for; those that are not long come as their JSON. `body` must not
+ * change until the promise settles.
  */
 export declare function auditBody(body: Buffer, format: string, stack: string, room: number | undefined | null, threads: number): Promise<BodyAudit>
 
@@ -309,7 +312,9 @@ export interface AuditIssueCount {
 export interface AuditOutcome {
   /** Null where there is a fault. */
   findings?: AuditFindings
-  /** The records normalized, one a line; null where not asked for. */
+  /** The records normalized; null where not asked for. */
+  texts?: Array<string>
+  /** The same, one a line. */
   text?: string
   /** Why the text cannot be cut into records. */
   fault?: string
@@ -331,10 +336,13 @@ export declare function auditText(text: string, format: string, stack: string, i
 export interface BodyAudit {
   /** Null where there is a fault. */
   findings?: AuditFindings
-  /** The records normalized, one a line; null where not asked for, or long. */
-  text?: string
-  /** Where they are long: so many bytes of room as were asked for, then the text as JSON and a brace. */
-  longText?: Buffer
+  /**
+   * JSON of the records normalized, then the member `text` with the same, one a line; null where not asked
+   * for, or long.
+   */
+  texts?: string
+  /** Where they are long: so many bytes of room as were asked for, then that JSON and a brace. */
+  longTexts?: Buffer
   /** Why the text cannot be cut into records. */
   fault?: string
 }
@@ -688,6 +696,8 @@ export interface Subwords {
   ids: BigInt64Array
   /** The text had more than fits. */
   truncated: boolean
+  /** Length that the text's vector gets: 1, 0.5 where most of its tokens are unknown, 0 where all are. */
+  length: number
 }
 
 /** Limits of a tier; 0 is no limit. */

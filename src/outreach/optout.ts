@@ -1,6 +1,6 @@
 /** Mail opt-out (contract; RFC 8058): the link alone decides, showing it changes nothing. */
 import { jsonAnswer } from '../contract/answer.js';
-import type { Handler, RouteRequest } from '../contract/exchange.js';
+import type { Answer, RouteRequest } from '../contract/exchange.js';
 import { unsubscribeDefaults, type UnsubscribeResponse } from '../contract/optout.js';
 import { findOptout, recordOptout } from '../store/optouts.js';
 import type { MasterSecrets } from '../system/masterSecret.js';
@@ -39,14 +39,26 @@ export function optoutState({
   };
 }
 
-/** Opts out, whatever the body says; the opt-out is on disk before the answer leaves. */
-export function unsubscribe({ store, clock, secrets }: OptoutParts): Handler {
+/** Opts out, whatever the body says; the opt-out is on disk before the state is known. */
+export function optOut({
+  store,
+  clock,
+  secrets,
+}: OptoutParts): (request: RouteRequest) => Promise<OptoutState> {
   return async (request) => {
     const email = addressOf(secrets, request);
-    if (email !== undefined) {
-      await recordOptout(store, secrets, email, Math.floor(clock.wallMs()));
-    }
-    const body: UnsubscribeResponse = { ok: true, unsubscribed: email !== undefined };
+    if (email === undefined) return { kind: 'bad_link' };
+    await recordOptout(store, secrets, email, Math.floor(clock.wallMs()));
+    return { kind: 'unsubscribed', email };
+  };
+}
+
+/** Opts out and says so to a program. */
+export function unsubscribe(parts: OptoutParts): (request: RouteRequest) => Promise<Answer> {
+  const act = optOut(parts);
+  return async (request) => {
+    const { kind } = await act(request);
+    const body: UnsubscribeResponse = { ok: true, unsubscribed: kind === 'unsubscribed' };
     return jsonAnswer(200, body);
   };
 }

@@ -20,10 +20,10 @@ const LOOP_BODY_LIMIT = 16 * 1024;
 
 function answerOf(answer: AuditAnswer, wallMs: number): Answer {
   if ('errors' in answer) return unprocessable(answer.errors);
-  const { report, page, longText } = answer;
+  const { report, page, longTexts } = answer;
   const html = page === null ? null : reportPage(report, { company: page.company, wallMs });
   const json = { ...report, html };
-  return longText === null ? jsonAnswer(200, json) : longAnswer(json, longText);
+  return longTexts === null ? jsonAnswer(200, json) : longAnswer(json, longTexts);
 }
 
 /** What too many audits at once get. */
@@ -32,17 +32,17 @@ const auditingTooMuch: Answer = {
   headers: { 'retry-after': '5' },
 };
 
-const openEnd = '"text":null}';
+const openEnd = '"texts":null,"text":null}';
 
-/** An answer whose text, the last member, lies in memory that is sent as it is. */
-function longAnswer(report: AuditResponse, longText: Buffer): Answer {
+/** An answer whose texts, the last members, lie in memory that is sent as it is. */
+function longAnswer(report: AuditResponse, longTexts: Buffer): Answer {
   const json = JSON.stringify(report);
-  if (!json.endsWith(openEnd)) throw new Error('the text is not the last member of a report');
-  const head = Buffer.from(json.slice(0, -openEnd.length) + '"text":');
+  if (!json.endsWith(openEnd)) throw new Error('the texts are not the last members of a report');
+  const head = Buffer.from(json.slice(0, -openEnd.length) + '"texts":');
   if (head.length > headRoom) throw new Error(`a report of ${head.length} bytes`);
   const start = headRoom - head.length;
-  head.copy(longText, start);
-  const bytes = longText.subarray(start);
+  head.copy(longTexts, start);
+  const bytes = longTexts.subarray(start);
   // The memory is this answer's own: nothing is done with it later.
   return { status: 200, body: { bytes, type: 'application/json', release: () => undefined }, charge: 0 };
 }

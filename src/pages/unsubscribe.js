@@ -1,4 +1,4 @@
-/** Opts out from within the page. Without this script the form does the same and the answer is JSON. */
+/** Opts out from within the page. Without this script the form does the same and the answer is a page. */
 const form = document.querySelector('form');
 const failed = document.getElementById('failed');
 const done = document.getElementById('done');
@@ -13,6 +13,7 @@ form?.addEventListener('submit', async (event) => {
   try {
     const response = await fetch(form.action, {
       method: 'POST',
+      headers: { accept: 'application/json' },
       body: new URLSearchParams(new FormData(form)),
     });
     unsubscribed = response.ok && (await response.json()).unsubscribed === true;

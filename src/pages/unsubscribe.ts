@@ -1,6 +1,8 @@
-/** `GET /unsubscribe` (contract, opt-out page): shows a button and changes nothing. */
+/** `/unsubscribe` for people (contract, opt-out page): a button, which showing it does not press. */
+import { prefers } from '../contract/accept.js';
 import type { Answer, RouteRequest } from '../contract/exchange.js';
 import type { OptoutState } from '../outreach/optout.js';
+import { whenUnavailable } from '../store/store.js';
 import { breakable, escapeHtml, unnamedPage, type PageMaker } from './page.js';
 
 const done = 'You are unsubscribed';
@@ -30,12 +32,44 @@ ${doneText(email)}
 </section>`;
 }
 
+/** The page where the store did not take the opt-out; the form's address is the page's own. */
+const failed = `<section class="sheet">
+<h1>That did not work</h1>
+<p class="state bad">This address is not unsubscribed yet.</p>
+<form method="post">
+<input type="hidden" name="List-Unsubscribe" value="One-Click">
+<button>Try again</button>
+</form>
+</section>`;
+
 const badLink = `<section class="sheet">
 <h1>This link does not work</h1>
 <p class="state bad">It is incomplete, or was changed on its way. Nothing was changed.</p>
 <p>Open the link in the mail once more. If that does not help, answer the mail and ask to be taken off the
 list.</p>
 </section>`;
+
+/** The page of a link that is not good, or of one whose address is off the list. */
+function settled(state: Exclude<OptoutState, { kind: 'subscribed' }>, page: PageMaker): Answer {
+  if (state.kind === 'bad_link') return page({ title: 'This link does not work', main: badLink });
+  return page({ title: done, main: `<section class="sheet">\n${doneText(state.email)}\n</section>` });
+}
+
+/** Opts out. A browser without scripts sends the form and gets a page, a program that of `forPrograms`. */
+export function unsubscribeForAll(
+  optOut: (request: RouteRequest) => Promise<OptoutState>,
+  forPrograms: (request: RouteRequest) => Promise<Answer>,
+  page: PageMaker = unnamedPage,
+): (request: RouteRequest) => Promise<Answer> {
+  return async (request) => {
+    if (!prefers(request.header('accept'), 'text/html')) return forPrograms(request);
+    const state = await whenUnavailable(optOut(request), () => undefined);
+    if (state === undefined || state.kind === 'subscribed') {
+      return { ...page({ title: 'That did not work', main: failed }), status: 503 };
+    }
+    return settled(state, page);
+  };
+}
 
 /** Shows what an opt-out link stands for; `stateOf` looks it up. */
 export function unsubscribePage(
@@ -44,10 +78,7 @@ export function unsubscribePage(
 ): (request: RouteRequest) => Promise<Answer> {
   return async (request) => {
     const state = await stateOf(request);
-    if (state.kind === 'bad_link') return page({ title: 'This link does not work', main: badLink });
-    if (state.kind === 'unsubscribed') {
-      return page({ title: done, main: `<section class="sheet">\n${doneText(state.email)}\n</section>` });
-    }
+    if (state.kind !== 'subscribed') return settled(state, page);
     const token = request.query['t'] ?? '';
     const action = `/unsubscribe?e=${encodeURIComponent(state.email)}&t=${encodeURIComponent(token)}`;
     return page({

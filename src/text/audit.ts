@@ -234,12 +234,12 @@ export function knownStack(name: string | null | undefined): AuditStack {
   return found;
 }
 
-/** The report of an audit, without its page. `text`: the normalized records, where asked for. */
+/** The report of an audit, without its page. `normalized`: the records, where asked for. */
 export function auditReport(
   found: AuditFindings,
   context: AuditContext,
   versions: Versions,
-  text: string | null,
+  normalized: Pick<AuditResponse, 'texts' | 'text'> = { texts: null, text: null },
 ): AuditResponse {
   const stack = knownStack(context.stack);
   const named = context.vertical?.toLowerCase() ?? 'custom';
@@ -264,6 +264,6 @@ export function auditReport(
     next_steps: nextSteps(issues, context, known),
     data_versions: versions,
     html: null,
-    text,
+    ...normalized,
   };
 }

@@ -46,12 +46,13 @@ export type AuditAnswer =
       readonly page: { readonly company: string } | null;
       /**
        * Where the normalized records are long: {@link headRoom} bytes of room for the JSON before them, then
-       * their JSON and the report's closing brace. The report's `text` is null then.
+       * the JSON of `texts`, the member `text` and the report's closing brace. In the report both are null
+       * then.
        */
-      readonly longText: Buffer | null;
+      readonly longTexts: Buffer | null;
     };
 
-/** Bytes of room before a long text: a report and its page have far fewer. */
+/** Bytes of room before long texts: a report and its page have far fewer. */
 export const headRoom = 4 << 20;
 
 function outcomeOf(request: FreeAuditRequest, parts: AuditParts, threads: number): AuditOutcome {
@@ -66,19 +67,21 @@ function outcomeOf(request: FreeAuditRequest, parts: AuditParts, threads: number
 interface Audited {
   readonly findings?: AuditFindings;
   readonly fault?: string;
+  readonly texts?: string[] | null;
   readonly text?: string | null;
-  readonly longText?: Buffer;
+  readonly longTexts?: Buffer;
 }
 
 function answerOf(request: FreeAuditRequest, audited: Audited, parts: AuditParts): AuditAnswer {
-  const { findings, text, fault, longText } = audited;
+  const { findings, texts, text, fault, longTexts } = audited;
   if (findings == null) {
     return { errors: [valueError(['body', 'text'], fault ?? 'it cannot be read', request.text)] };
   }
   const versions = { unicode: parts.unicodeVersion(), cldr: parts.cldrVersion() };
-  const report = auditReport(findings, request, versions, text ?? null);
+  const normalized = { texts: texts ?? null, text: text ?? null };
+  const report = auditReport(findings, request, versions, normalized);
   const { include_html: includeHtml = auditDefaults.include_html, company = auditDefaults.company } = request;
-  return { report, page: includeHtml ? { company } : null, longText: longText ?? null };
+  return { report, page: includeHtml ? { company } : null, longTexts: longTexts ?? null };
 }
 
 /** Audits a body by so many threads, one of them this one. */
@@ -100,7 +103,7 @@ export async function answerAuditOffLoop(
   const { stack } = knownStack(request.stack);
   const format = request.format ?? auditDefaults.format;
   const room = (request.include_text ?? auditDefaults.include_text) ? headRoom : undefined;
-  const { text, ...audited } = await parts.auditBody(body, format, stack, room, threads);
-  const plain = text == null ? null : (JSON.parse(text) as string);
-  return answerOf(request, { ...audited, text: plain }, parts);
+  const { texts: json, ...audited } = await parts.auditBody(body, format, stack, room, threads);
+  const normalized = JSON.parse(`{"texts":${json ?? 'null'}}`) as Pick<Audited, 'texts' | 'text'>;
+  return answerOf(request, { ...audited, ...normalized }, parts);
 }

@@ -2,13 +2,19 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
-import type { Embedded, InstalledModel } from '../../src/models/embedder.js';
+import { scaled, type Embedded, type InstalledModel } from '../../src/models/embedder.js';
+import { localEmbedder } from '../../src/models/localEmbedder.js';
 import { readModelFolder } from '../../src/models/modelFolder.js';
+import { fuseHandler } from '../../src/search/fuse.js';
+import { native } from '../../src/native/addon.js';
+import type { FuseResponse } from '../../src/contract/fuse.js';
 import { temporaryFolder } from '../processes/run.js';
+import { answered, embedderMode, requestWith } from '../search/embedding.js';
 import {
   copiedModel,
   embedVectors,
   openFolder,
+  openForTest,
   shippedFolder,
   shippedModel,
   startEmbedder,
@@ -59,16 +65,43 @@ describe('the embedder', () => {
       const vectors = vectorsOf(outcome);
       assert.equal(vectors.length, call.length * model.dimension);
       for (const [place, text] of call.entries()) {
-        const { vector, truncated } = await alone.session.embed(text);
+        const embedded = await alone.session.embed(text);
         const start = place * model.dimension;
-        assert.deepEqual(vectors.subarray(start, start + model.dimension), vector);
-        assert.equal(outcome.kind === 'vectors' && outcome.truncated[place], truncated);
+        assert.deepEqual(vectors.subarray(start, start + model.dimension), scaled(embedded));
+        assert.equal(outcome.kind === 'vectors' && outcome.truncated[place], embedded.truncated);
       }
     }
     await alone.session.close();
     assert.equal(waiting(embedder), 0);
     assert.equal(value(embedder.process, 'fusegate_embed_texts_total'), encoded.length * 2 + 6);
     assert.ok(value(embedder.process, 'fusegate_embed_seconds_total') > 0);
+  });
+
+  test('a text of unknown words has no score of its own, in the process and in a command', async () => {
+    const query = 'phone battery';
+    const docs = ['a battery', 'bread', '番茄', '番茄 x 律师'].map((text, at) => ({ id: String(at), text }));
+    const local = localEmbedder([model], openForTest, 1, (reason) => assert.fail(reason));
+    for (const embedder of [startEmbedder([model]), local]) {
+      // Once from the model, once from the file of embeddings.
+      const embedMode = embedderMode(embedder, model.id, 1);
+      const handler = fuseHandler({ ...native, embedMode });
+      const ask = async (asked: object): Promise<FuseResponse> => {
+        const sent = await handler(requestWith(Buffer.from(JSON.stringify(asked))));
+        return answered(sent) as FuseResponse;
+      };
+      const first = await ask({ query, docs });
+      assert.deepEqual(await ask({ query, docs }), first);
+      const dense = docs.map(({ id }) => first.results.find((one) => one.id === id)?.dense_score ?? NaN);
+      assert.equal(dense[2], Math.min(dense[0] ?? NaN, dense[1] ?? NaN, dense[3] ?? NaN));
+      assert.deepEqual(
+        first.warnings?.map(({ code }) => code),
+        ['dense_leg_blind'],
+      );
+      const blind = await ask({ query: '电池', docs: docs.slice(1) });
+      assert.deepEqual([...new Set(blind.results.map((one) => one.dense_score))], [0]);
+      assert.ok(blind.warnings?.some(({ message }) => message.includes('most words of the query')));
+      assert.equal((await ask({ query, docs: docs.slice(0, 2) })).warnings, undefined);
+    }
   });
 
   test('a full queue takes nothing more, and says when to come again', async () => {

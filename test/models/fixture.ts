@@ -91,7 +91,8 @@ export async function openFolder(folder: string, threads = 1): Promise<SessionRe
 export function openForTest(model: InstalledModel, threads: number): Promise<SessionResult> {
   return openSession(model, {
     threads,
-    openTokenizer: (json, maxTokens) => new native.SubwordTokenizer(json, maxTokens),
+    openTokenizer: (json, { maxTokens, queryPrefix, documentPrefix }) =>
+      new native.SubwordTokenizer(json, maxTokens, [queryPrefix, documentPrefix]),
   });
 }
 

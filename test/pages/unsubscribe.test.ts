@@ -4,11 +4,11 @@ import { createServer, type Server } from 'node:http';
 import { after, before, test } from 'node:test';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import type { Answer, RouteRequest } from '../../src/contract/exchange.js';
-import { optoutState, unsubscribe, type OptoutParts } from '../../src/outreach/optout.js';
+import { optOut, optoutState, unsubscribe, type OptoutParts } from '../../src/outreach/optout.js';
 import { optoutToken } from '../../src/outreach/tokens.js';
 import { answerOf } from '../../src/pages/handedOn.js';
 import { pageFile } from '../../src/pages/page.js';
-import { unsubscribePage } from '../../src/pages/unsubscribe.js';
+import { unsubscribeForAll, unsubscribePage } from '../../src/pages/unsubscribe.js';
 import { findOptout } from '../../src/store/optouts.js';
 import { systemClock } from '../../src/system/clock.js';
 import { FailingStore, openTestStore, request, secrets } from '../outreach/fixture.js';
@@ -19,14 +19,15 @@ const failing = new FailingStore(await openTestStore());
 const parts: OptoutParts = { store: failing.seen, clock: systemClock, secrets };
 const handlers = {
   page: unsubscribePage(optoutState(parts)),
-  post: unsubscribe(parts),
+  post: unsubscribeForAll(optOut(parts), unsubscribe(parts)),
   file: pageFile(),
 };
 
-async function answer(method: string, url: URL): Promise<Answer> {
+async function answer(method: string, url: URL, accept = ''): Promise<Answer> {
   const query = Object.fromEntries(url.searchParams);
   const file = url.pathname.replace('/pages/', '');
-  const given: RouteRequest = request({ input: undefined, query, path: { file } });
+  const header = (name: string): string => (name === 'accept' ? accept : '');
+  const given: RouteRequest = { ...request({ input: undefined, query, path: { file } }), header };
   if (url.pathname !== '/unsubscribe') return handlers.file(given);
   return answerOf(method === 'POST' ? handlers.post : handlers.page, given);
 }
@@ -39,13 +40,12 @@ before(async () => {
   if (skipBrowser !== false) return;
   browser = await launch();
   server = createServer((incoming, outgoing) => {
-    void answer(incoming.method ?? '', new URL(incoming.url ?? '/', 'http://x')).then(
-      ({ status, body, headers }) => {
-        const [type, bytes] =
-          'json' in body ? ['application/json', JSON.stringify(body.json)] : [body.type, body.bytes];
-        outgoing.writeHead(status, { ...headers, 'content-type': type }).end(bytes);
-      },
-    );
+    const { method = '', url = '/', headers: sent } = incoming;
+    void answer(method, new URL(url, 'http://x'), sent.accept).then(({ status, body, headers }) => {
+      const [type, bytes] =
+        'json' in body ? ['application/json', JSON.stringify(body.json)] : [body.type, body.bytes];
+      outgoing.writeHead(status, { ...headers, 'content-type': type }).end(bytes);
+    });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const address = server.address();
@@ -173,14 +173,32 @@ test('by keyboard alone, with a ring that shows where one is', skip, async () =>
   await page.context().close();
 });
 
-test('without script the form does it and the answer says so', skip, async () => {
+test('without script the form does it and a page says so', skip, async () => {
   const { page } = await open(linkOf('plain+form@example.com'), { javaScriptEnabled: false });
   await picture(page, 'without-script');
+  failing.failure = 'not written';
   await page.getByRole('button', { name: 'Unsubscribe' }).click();
-  await page.waitForLoadState();
-  assert.match(await page.content(), /"unsubscribed":true/);
+  await page.getByRole('heading', { name: 'That did not work' }).waitFor();
+  await picture(page, 'without-script-failed');
+  failing.failure = undefined;
+  assert.equal(await isOptedOut('plain+form@example.com'), false);
+  await page.getByRole('button', { name: 'Try again' }).click();
+  await page.getByRole('heading', { name: 'You are unsubscribed' }).waitFor();
+  assert.ok((await page.locator('.value').innerText()).includes('plain+form@example.com'));
+  await picture(page, 'without-script-done');
   assert.equal(await isOptedOut('plain+form@example.com'), true);
   await page.context().close();
+});
+
+test('a program gets JSON, whatever it accepts but pages', async () => {
+  const link = new URL(linkOf('program@example.com'), 'http://x');
+  for (const accept of ['', '*/*', 'application/json', 'text/html, application/json']) {
+    const { status, body } = await answer('POST', link, accept);
+    assert.deepEqual([status, 'json' in body && body.json], [200, { ok: true, unsubscribed: true }]);
+  }
+  const bad = await answer('POST', new URL('http://x/unsubscribe?e=x&t=y'), 'text/html,*/*;q=0.8');
+  assert.ok('bytes' in bad.body && bad.status === 200);
+  assert.match(String(bad.body.bytes), /This link does not work/);
 });
 
 test('a failure is told, nothing is lost, and the button works again', skip, async () => {

@@ -70,7 +70,8 @@ export interface ReferenceResult extends ReferenceDoc {
 }
 
 export interface ReferenceWarning {
-  readonly code: 'lexical_leg_empty' | 'dense_leg_flat' | 'dense_scores_replaced' | 'truncated_input';
+  readonly code:
+    'lexical_leg_empty' | 'dense_leg_flat' | 'dense_scores_replaced' | 'dense_leg_blind' | 'truncated_input';
   readonly message: string;
 }
 
@@ -81,6 +82,14 @@ export interface ReferenceModel {
   readonly truncated: boolean;
   /** True if some docs came with a score. */
   readonly replaced: boolean;
+  /** Whether most words of the query, or of one of the texts, are unknown to it. */
+  readonly poor?: 'query' | 'docs' | undefined;
+}
+
+/** Docs without a score of their own get the least of the others; 0 where there are none. */
+export function leastOfOthers(scores: readonly (number | undefined)[]): number[] {
+  const own = scores.filter((score) => score !== undefined);
+  return scores.map((score) => score ?? (own.length === 0 ? 0 : Math.min(...own)));
 }
 
 export interface ReferenceResponse {
@@ -248,6 +257,18 @@ function warningsOf(request: ReferenceRequest, computed: ReferenceModel | undefi
       'Some docs came with a dense_score and some without: the model computed those of all docs. ' +
       'Set on_missing_dense to keep those that came.';
     warnings.push({ code: 'dense_scores_replaced', message });
+  }
+  if (computed?.poor === 'query') {
+    const message =
+      'The model does not know most words of the query, so that its scores tell little. ' +
+      "Name a model of the query's language, or send dense_score.";
+    warnings.push({ code: 'dense_leg_blind', message });
+  }
+  if (computed?.poor === 'docs') {
+    const message =
+      'The model does not know most words of some texts. A text of which it knows no word counts as the ' +
+      "least dense score of the others. Name a model of the texts' language, or send dense_score.";
+    warnings.push({ code: 'dense_leg_blind', message });
   }
   if (computed?.truncated === true) {
     const message =

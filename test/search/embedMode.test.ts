@@ -11,7 +11,8 @@ import type { FuseRequest, FuseResponse } from '../../src/contract/fuse.js';
 import { native } from '../../src/native/addon.js';
 import { LOOP_BODY_LIMIT, fuseHandler } from '../../src/search/fuse.js';
 import { near } from '../reference/agreement.js';
-import { fuse, lexicalScores, type ReferenceRequest } from '../reference/fuse.js';
+import { fuse, leastOfOthers, lexicalScores, type ReferenceRequest } from '../reference/fuse.js';
+import { sightOf } from '../reference/wordpiece.js';
 import { plainStyle, style, writeBody } from './bodies.js';
 import { answered, noModels, requestWith, staticMode } from './embedding.js';
 import { fuseRequest } from './requests.js';
@@ -59,6 +60,18 @@ test('scores are those that another program works out', async () => {
 /** A request of which the model scores the docs. */
 type Unscored = Omit<ReferenceRequest, 'docs'> & Pick<FuseRequest, 'docs' | 'entity_map'>;
 
+/** A text after `entity_map`: one pass, the longest form first. */
+function mapped(text: string, entities: Readonly<Record<string, string>>): string {
+  const forms = Object.keys(entities).sort((left, right) => right.length - left.length);
+  let read = '';
+  for (let at = 0; at < text.length;) {
+    const form = forms.find((one) => text.startsWith(one, at)) ?? '';
+    read += form === '' ? text.charAt(at) : (entities[form] ?? '');
+    at += form === '' ? 1 : form.length;
+  }
+  return read;
+}
+
 /** What the oracle makes of the model's scores, which a plain request for nothing else brings. */
 async function expectedAnswer(request: Unscored): Promise<unknown> {
   const { query, entity_map: entities } = request;
@@ -68,10 +81,16 @@ async function expectedAnswer(request: Unscored): Promise<unknown> {
     'a key',
   );
   const scores = new Map((body as FuseResponse).results.map((one) => [Number(one.id), one.dense_score]));
-  const scored = request.docs.map((doc, at) => ({ ...doc, dense_score: scores.get(at) ?? NaN }));
+  const sights = docs.map(({ text }) => sightOf(mapped(text, entities ?? {})));
+  const own = sights.map((sight, at) => (sight === 'blind' ? undefined : (scores.get(at) ?? NaN)));
+  const dense = leastOfOthers(own);
+  const scored = request.docs.map((doc, at) => ({ ...doc, dense_score: dense[at] ?? NaN }));
   const plain = JSON.parse(JSON.stringify({ ...request, docs: scored })) as ReferenceRequest;
   const replaced = request.docs.some(({ dense_score: score }) => typeof score === 'number');
-  return fuse(plain, lexicalScores(plain), { model: 'static-256', truncated: false, replaced });
+  const asked = sightOf(mapped(query, entities ?? {}));
+  const poorDocs = sights.some((sight) => sight !== 'clear') ? 'docs' : undefined;
+  const poor = asked === 'clear' ? poorDocs : 'query';
+  return fuse(plain, lexicalScores(plain), { model: 'static-256', truncated: false, replaced, poor });
 }
 
 const entityMap = fc.option(
@@ -136,6 +155,25 @@ test('a body too long for the event loop gets the same answer from the pool', as
     const sent = await handler(requestWith(body, 'a key'));
     assert.deepEqual(answered(sent), await expectedAnswer(request));
   }
+});
+
+test('a text of which the model knows no word counts as the least of the others', async () => {
+  const asked = async (query: string, ...texts: string[]): Promise<[number[], unknown[]]> => {
+    const docs = texts.map((text, at) => ({ id: String(at), text }));
+    const { results, warnings = [] } = (await answer({ query, docs })).body as FuseResponse;
+    const scores = new Map(results.map(({ id, dense_score: score }) => [id, score]));
+    const dense = docs.map(({ id }) => scores.get(id) ?? NaN);
+    return [dense, warnings.filter(({ code }) => code.startsWith('dense')).map(({ code }) => code)];
+  };
+  const [[near = NaN, far = NaN, ...blind], codes] = await asked('phone battery', 'a battery', 'x', '番茄');
+  assert.ok(near > 0.5 && far < near, `${near} ${far}`);
+  assert.deepEqual([blind, codes], [[far], ['dense_leg_blind']]);
+  assert.deepEqual(await asked('电池', '番茄', '律师', 'a battery'), [
+    [0, 0, 0],
+    ['dense_leg_flat', 'dense_leg_blind'],
+  ]);
+  assert.deepEqual((await asked('phone battery', '番茄 x 律师', 'a battery'))[1], ['dense_leg_blind']);
+  assert.deepEqual((await asked('phone battery', 'a 电池 for my phone', ''))[1], []);
 });
 
 test('entity_map changes what the model reads, and nothing else', async () => {

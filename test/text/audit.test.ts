@@ -73,6 +73,7 @@ test('large bodies, which go to the thread, get the same answer as small ones', 
   const padded = JSON.stringify({ include_html: false, records, include_text: true }) + ' '.repeat(100_000);
   assert.deepEqual(valueOf(await send(Buffer.from(padded))), small);
   assert.equal(small.text, 'Café\nI ❤️ (red heart) it\nplain');
+  assert.deepEqual(small.texts, ['Café', 'I ❤️ (red heart) it', 'plain']);
   const invalid = Buffer.from(`{"records": 5}${' '.repeat(100_000)}`);
   assert.equal((await send(invalid)).status, 422);
 });
@@ -87,6 +88,24 @@ test('a long text is sent as the bytes that the native module wrote, the same JS
   const small = answerAudit(Buffer.from(JSON.stringify(request)), native, 1);
   assert.ok('report' in small);
   assert.equal(written, JSON.stringify(small.report));
+});
+
+test('texts tells records apart where text cannot', async () => {
+  const records = ['two\nlines \\n', '', 'x\\', 'ends\n', '"\u0001\u2028'];
+  const request = { include_html: false, records, include_text: true };
+  const long = { ...request, records: [...records, ...Array<string>(5).fill('long '.repeat(3_000))] };
+  for (const asked of [request, long]) {
+    const { body } = await send(Buffer.from(JSON.stringify(asked)));
+    const { texts, text } = (
+      'json' in body ? body.json : JSON.parse(Buffer.from(body.bytes as Uint8Array).toString())
+    ) as AuditResponse;
+    assert.ok(texts !== null);
+    assert.deepEqual(texts.slice(0, 4), records.slice(0, 4));
+    assert.equal(texts.length, asked.records.length);
+    assert.equal(text, texts.map((each) => each.replaceAll('\n', ' ')).join('\n'));
+  }
+  const { texts, text } = await audited({ records });
+  assert.deepEqual([texts, text], [null, null]);
 });
 
 test('one audit runs at a time, so many wait, and a closed connection takes its own away', async () => {

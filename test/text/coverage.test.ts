@@ -43,7 +43,7 @@ const damages: readonly ((text: string) => string)[] = [
 function headline(records: string[]) {
   const { findings } = native.auditRecords(records, 'custom', false, 2);
   assert.ok(findings != null);
-  return auditReport(findings, {}, { unicode: '', cldr: '' }, null).headline;
+  return auditReport(findings, {}, { unicode: '', cldr: '' }).headline;
 }
 
 /**

@@ -647,7 +647,7 @@ export interface paths {
         put?: never;
         /**
          * Opt out with one click
-         * @description The target of RFC 8058 one-click links. The link decides; the body is ignored. A token that is not good changes nothing and is told by `unsubscribed: false`, with status 200.
+         * @description The target of RFC 8058 one-click links. The link decides; the body is ignored. A token that is not good changes nothing and is told by `unsubscribed: false`, with status 200. A client that prefers text/html gets a page that says the same.
          */
         post: operations["unsubscribe"];
         delete?: never;
@@ -918,7 +918,9 @@ export interface components {
             data_versions: components["schemas"]["DataVersions"];
             /** @description The report as one self-contained page; null when not asked for. */
             html: string | null;
-            /** @description The normalized records, one a line; null when not asked for. */
+            /** @description The normalized records, in order; null when not asked for. */
+            texts: string[] | null;
+            /** @description The same as one text, one a line: line feeds in a record become spaces. */
             text: string | null;
         };
         /** @description One line of the estimate; low and high are null where a number was not given. */
@@ -1439,7 +1441,7 @@ export interface components {
              * @description The situation, one of a closed list.
              * @enum {string}
              */
-            code: "dense_leg_flat" | "dense_scores_replaced" | "lexical_leg_empty" | "truncated_input";
+            code: "dense_leg_blind" | "dense_leg_flat" | "dense_scores_replaced" | "lexical_leg_empty" | "truncated_input";
             /** @description Its meaning here, and what to try. */
             message: string;
         };
@@ -3524,6 +3526,12 @@ export interface operations {
                      *         "cldr": "48.2.0"
                      *       },
                      *       "html": null,
+                     *       "texts": [
+                     *         "Café crème, 250 g",
+                     *         "Hiking boots <b>waterproof</b>, questions to ada@example.com",
+                     *         "Tent for 2 persons",
+                     *         "Sleeping bag, 3 seasons"
+                     *       ],
                      *       "text": "Café crème, 250 g\nHiking boots <b>waterproof</b>, questions to ada@example.com\nTent for 2 persons\nSleeping bag, 3 seasons"
                      *     }
                      */
@@ -7256,6 +7264,7 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["UnsubscribeResponse"];
+                    "text/html; charset=utf-8": string;
                 };
             };
             /** @description The body did not arrive in time. Codes: `body_timeout`. */

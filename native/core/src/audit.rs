@@ -18,6 +18,7 @@ pub mod records;
 mod tests;
 
 use std::io::Read;
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use analyzers::Analyzer;
@@ -370,39 +371,63 @@ pub fn listed<Record: AsRef<str>>(records: impl IntoIterator<Item = Record>) -> 
     batches
 }
 
-/// The records normalized (mode `augment`), one a line: line feeds inside a record become spaces.
+/// The records normalized (mode `augment`).
 #[must_use]
-pub fn normalized(batches: &[Batch]) -> String {
+pub fn normalized(batches: &[Batch]) -> Vec<String> {
     let mut all = Vec::new();
-    for (at, record) in batches.iter().flat_map(Batch::iter).enumerate() {
-        if at > 0 {
-            all.push(b'\n');
-        }
-        line(record, &mut all);
+    for record in batches.iter().flat_map(Batch::iter) {
+        let mut text = Vec::new();
+        augment(record, &mut text);
+        all.push(String::from_utf8(text).unwrap_or_default());
     }
-    String::from_utf8(all).unwrap_or_default()
+    all
 }
 
-/// Appends [`normalized`] to `out` as the inside of a JSON string, a record at a time.
+/// Normalized records one a line: line feeds inside a record become spaces.
+#[must_use]
+pub fn as_lines(records: &[String]) -> String {
+    let lines: Vec<String> = records.iter().map(|record| record.replace('\n', " ")).collect();
+    lines.join("\n")
+}
+
+/// Appends [`normalized`] to `out` as JSON, then the member `text` with [`as_lines`] of it. The second is
+/// copied from the first: an answer takes no more memory than its own.
 pub fn write_normalized(batches: &[Batch], out: &mut Vec<u8>) {
-    let mut plain = Vec::new();
+    let (mut plain, mut written) = (Vec::new(), Vec::new());
+    out.push(b'[');
     for (at, record) in batches.iter().flat_map(Batch::iter).enumerate() {
-        if at > 0 {
-            out.extend_from_slice(b"\\n");
-        }
+        out.extend_from_slice(if at > 0 { b",\"" } else { b"\"" });
         plain.clear();
-        line(record, &mut plain);
+        augment(record, &mut plain);
+        let start = out.len();
         json::write_text(&plain, out);
+        written.push(start..out.len());
+        out.push(b'"');
     }
+    out.extend_from_slice(b"],\"text\":\"");
+    for (at, span) in written.into_iter().enumerate() {
+        out.extend_from_slice(if at > 0 { b"\\n" } else { b"" });
+        copy_as_line(span, out);
+    }
+    out.push(b'"');
 }
 
-/// Appends a record, normalized, on one line.
-fn line(record: &str, out: &mut Vec<u8>) {
-    let start = out.len();
-    edits(record, Mode::Augment, true, None).apply(record.as_bytes(), out);
-    for byte in &mut out[start..] {
-        if *byte == b'\n' {
-            *byte = b' ';
+/// Appends the inside of a JSON string that lies in `out`, its line feeds as spaces.
+fn copy_as_line(mut span: Range<usize>, out: &mut Vec<u8>) {
+    while let Some(at) = memchr::memchr(b'\\', &out[span.clone()]) {
+        let escape = span.start + at;
+        out.extend_from_within(span.start..escape);
+        if out[escape + 1] == b'n' {
+            out.push(b' ');
+        } else {
+            out.extend_from_within(escape..escape + 2);
         }
+        span.start = escape + 2;
     }
+    out.extend_from_within(span);
+}
+
+/// Appends a record, normalized.
+fn augment(record: &str, out: &mut Vec<u8>) {
+    edits(record, Mode::Augment, true, None).apply(record.as_bytes(), out);
 }

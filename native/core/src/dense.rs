@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use crate::embeddings::{self, Embeddings, Key};
 use crate::entity_map::{EntityMap, Refused};
+use crate::sight::{self, Poor, Sight};
 use crate::static_model::{self, Scratch, StaticModel, Sums};
 
 /// Most bytes of a model's id.
@@ -162,7 +163,7 @@ struct Found {
 
 enum Leg {
     /// The query's vector, and the scores so far.
-    Static(Box<Sums>, Vec<f64>),
+    Static(Box<Sums>, Sight, Vec<(f64, Sight)>),
     Computed(Found),
 }
 
@@ -189,7 +190,10 @@ impl Gathered {
     ) -> Result<Self, Refused> {
         let query = map.apply(query)?;
         let leg = match &models.models[model].kind {
-            Kind::Static(model) => Leg::Static(Box::new(model.embed(&query, scratch)), Vec::new()),
+            Kind::Static(model) => {
+                let (query, sight) = model.read(&query, scratch);
+                Leg::Static(Box::new(query), sight, Vec::new())
+            }
             Kind::Computed { .. } => Leg::Computed(Found::default()),
         };
         let mut gathered = Self {
@@ -213,8 +217,9 @@ impl Gathered {
         let models = self.models.clone();
         let text = self.map.apply(text)?;
         match (&models.models[self.model].kind, &mut self.leg) {
-            (Kind::Static(model), Leg::Static(query, scores)) => {
-                scores.push(static_model::cosine(query, &model.embed(&text, scratch)));
+            (Kind::Static(model), Leg::Static(query, _, scores)) => {
+                let (vector, sight) = model.read(&text, scratch);
+                scores.push((static_model::cosine(query, &vector), sight));
             }
             (Kind::Computed { document_prefix, .. }, _) => self.look_up(document_prefix, &text),
             (Kind::Static(_), Leg::Computed(_)) => unreachable!("the leg is made by the model's kind"),
@@ -310,30 +315,43 @@ impl Gathered {
         self.truncated
     }
 
-    /// The docs' scores in order, once nothing is missing.
-    pub fn scores(&self) -> Vec<f64> {
-        match &self.leg {
-            Leg::Static(_, scores) => scores.clone(),
-            Leg::Computed(found) => {
-                let dimension = self.models.models[self.model].dimension;
-                let vector = |&at: &usize| &found.vectors[at * dimension..][..dimension];
-                let Some((query, docs)) = found.places.split_first() else {
-                    return Vec::new();
-                };
-                let query = vector(query);
-                let square = dot(query, query);
-                docs.iter()
-                    .map(|doc| cosine(query, square, vector(doc)))
-                    .collect()
-            }
-        }
+    /// The docs' scores in order, once nothing is missing, and what of the texts the model does not know. A
+    /// doc of which it knows no token counts as the least of the others.
+    pub fn scores(&self) -> (Vec<f64>, Poor) {
+        let (query, (mut scores, sights)) = match &self.leg {
+            Leg::Static(_, query, scores) => (*query, scores.iter().copied().unzip()),
+            Leg::Computed(found) => self.computed(found),
+        };
+        sight::fill_blind(&mut scores, &sights);
+        let poor = Poor {
+            query: query != Sight::Clear,
+            docs: sights.iter().any(|&sight| sight != Sight::Clear),
+        };
+        (scores, poor)
+    }
+
+    /// The query's sight, and each doc's score and sight, by their vectors.
+    fn computed(&self, found: &Found) -> (Sight, (Vec<f64>, Vec<Sight>)) {
+        let dimension = self.models.models[self.model].dimension;
+        let vector = |&at: &usize| &found.vectors[at * dimension..][..dimension];
+        let Some((query, docs)) = found.places.split_first() else {
+            return Default::default();
+        };
+        let query = vector(query);
+        let square = dot(query, query);
+        let scored = docs.iter().map(|doc| {
+            let doc = vector(doc);
+            let of_doc = dot(doc, doc);
+            (cosine(query, square, doc, of_doc), Sight::of_square(of_doc))
+        });
+        (Sight::of_square(square), scored.unzip())
     }
 }
 
-/// Cosine of the angle between two vectors, of which the first has that squared length; 0 where one of them
-/// is 0. Sums run in one order, so that it is the same on every machine.
-fn cosine(a: &[f32], square: f64, b: &[f32]) -> f64 {
-    let length = (square * dot(b, b)).sqrt();
+/// Cosine of the angle between two vectors of those squared lengths; 0 where one of them is 0. Sums run in
+/// one order, so that it is the same on every machine.
+fn cosine(a: &[f32], square_a: f64, b: &[f32], square_b: f64) -> f64 {
+    let length = (square_a * square_b).sqrt();
     if length == 0.0 {
         0.0
     } else {
@@ -434,7 +452,7 @@ mod tests {
         assert!(!first.complete(&broken, &[false; 3]));
         assert!(first.complete(&brought, &[false, true, false]));
         assert!(first.truncated() && first.missing().next().is_none());
-        let scores = first.scores();
+        let (scores, _) = first.scores();
         assert_eq!((scores[0], scores[3]), (scores[2], 1.0));
         let expected = |at: usize| {
             let (a, b) = (&brought[..DIMENSION], &brought[at * DIMENSION..][..DIMENSION]);
@@ -445,7 +463,7 @@ mod tests {
         assert_eq!(models.lookups(), (0, 3));
         let again = gather(&models, "a", &["c", "b"]);
         assert!(again.missing().next().is_none() && again.truncated());
-        assert_eq!(again.scores(), [scores[1], scores[0]]);
+        assert_eq!(again.scores().0, [scores[1], scores[0]]);
         assert!(!gather(&models, "a", &["c"]).truncated());
         assert_eq!(models.lookups(), (5, 3));
         std::fs::remove_file(path).expect("the file");
@@ -494,7 +512,7 @@ mod tests {
             let mut gathered = gather(&models, "a", &["b"]);
             let brought = vectors(gathered.missing());
             assert!(gathered.complete(&brought, &[false; 2]));
-            assert_eq!(gathered.scores().len(), 1);
+            assert_eq!(gathered.scores().0.len(), 1);
         }
         assert_eq!((models.lookups(), models.find(None)), ((0, 4), None));
         assert_eq!(models.find(Some("m")), Some(0));
@@ -506,7 +524,41 @@ mod tests {
         let models = Arc::new(Models::new(vec![computed("m")], None, None));
         let mut gathered = gather(&models, "a", &["b"]);
         assert!(gathered.complete(&[0.0; 2 * DIMENSION], &[false; 2]));
-        assert_eq!(gathered.scores(), [0.0]);
+        let poor = Poor {
+            query: true,
+            docs: true,
+        };
+        assert_eq!(gathered.scores(), (vec![0.0], poor));
+    }
+
+    #[test]
+    fn a_vector_s_length_tells_how_much_of_its_text_is_known() {
+        let unit = |first: f32, second: f32| {
+            let mut vector = [0.0; DIMENSION];
+            (vector[0], vector[1]) = (first, second);
+            vector
+        };
+        let asked = |lengths: [f32; 4]| {
+            let models = Arc::new(Models::new(vec![computed("m")], None, None));
+            let mut gathered = gather(&models, "a", &["b", "c", "d"]);
+            let texts = [unit(1.0, 0.0), unit(0.6, 0.8), unit(-0.6, 0.8), unit(0.8, 0.6)];
+            let vectors = texts.iter().zip(lengths);
+            let scaled: Vec<f32> = vectors.flat_map(|(text, by)| text.map(|one| one * by)).collect();
+            assert!(gathered.complete(&scaled, &[false; 4]));
+            gathered.scores()
+        };
+        let poor = |query, docs| Poor { query, docs };
+        let (clear, none) = asked([1.0; 4]);
+        assert_eq!(none, Poor::default());
+        assert_eq!(asked([0.5, 1.0, 0.5, 1.0]), (clear.clone(), poor(true, true)));
+        let [first, least, _] = clear[..] else {
+            panic!("three scores");
+        };
+        assert_eq!(
+            asked([1.0, 1.0, 1.0, 0.0]),
+            (vec![first, least, least], poor(false, true))
+        );
+        assert_eq!(asked([0.0, 1.0, 1.0, 1.0]), (vec![0.0; 3], poor(true, false)));
     }
 
     #[test]

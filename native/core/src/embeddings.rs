@@ -32,10 +32,18 @@ pub const WAYS: usize = 8;
 /// Key of a text's vector: SHA-256 of the model's digest and the text.
 pub type Key = [u8; 32];
 
+/// After the bytes of a text that is not ASCII alone; no text has this byte. Vectors of such texts from
+/// before [`crate::sight`] have the length of any other, so that they are not looked for any more; ASCII is known to
+/// every model.
+const SEEN: u8 = 0xFF;
+
 /// The key of a text in parts; `model`: SHA-256 of the model.
 pub fn key(model: &[u8; 32], parts: &[&str]) -> Key {
     let mut hash = Sha256::new_with_prefix(model);
     parts.iter().for_each(|part| hash.update(part));
+    if !parts.iter().all(|part| part.is_ascii()) {
+        hash.update([SEEN]);
+    }
     hash.finalize().into()
 }
 
@@ -406,5 +414,14 @@ mod tests {
         assert_eq!(key(&[1; 32], &["a", "bc"]), key(&[1; 32], &["abc"]));
         assert_ne!(key(&[1; 32], &["abc"]), key(&[2; 32], &["abc"]));
         assert_ne!(key(&[1; 32], &["abc"]), key(&[1; 32], &["abd"]));
+        let plain = |text: &str| -> Key {
+            Sha256::new_with_prefix([1; 32])
+                .chain_update(text)
+                .finalize()
+                .into()
+        };
+        assert_eq!(key(&[1; 32], &["abc"]), plain("abc"));
+        assert_ne!(key(&[1; 32], &["é"]), plain("é"));
+        assert_eq!(key(&[1; 32], &["é", "a"]), key(&[1; 32], &["éa"]));
     }
 }

@@ -18,6 +18,7 @@ use crate::json::{Span, unescape};
 use crate::request::more::More;
 use crate::request::{self, Lists, Options, Tokenizer};
 use crate::rerank::{Api, Asked, Refused as Unranked, Wrong};
+use crate::sight::Poor;
 use crate::static_model::Scratch;
 use crate::terms::{Bigrams, Hits, Terms};
 use explain::Pieces;
@@ -76,6 +77,7 @@ pub struct Embedding<'a> {
 struct Source {
     model: Option<String>,
     truncated: bool,
+    poor: Poor,
 }
 
 /// Outcome of a body.
@@ -293,6 +295,7 @@ impl Workspace {
             let source = Source {
                 model: None,
                 truncated: false,
+                poor: Poor::default(),
             };
             return Ok(self.finish(body, &options, &form, &source, out));
         }
@@ -319,12 +322,14 @@ impl Workspace {
 
     /// Gives every doc the score that was made for it.
     fn complete(&mut self, gathered: &Gathered) -> Source {
-        for (doc, score) in self.lists.docs.iter_mut().zip(gathered.scores()) {
+        let (scores, poor) = gathered.scores();
+        for (doc, score) in self.lists.docs.iter_mut().zip(scores) {
             doc.dense = score;
         }
         Source {
             model: Some(gathered.model().id().to_owned()),
             truncated: gathered.truncated(),
+            poor,
         }
     }
 

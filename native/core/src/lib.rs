@@ -31,6 +31,7 @@ pub mod rerank;
 mod scan;
 pub mod shape;
 pub mod shards;
+pub mod sight;
 mod simd;
 pub mod static_model;
 mod stop_words;

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use memmap2::Mmap;
 
+use crate::sight::Sight;
 use crate::simd::{self, Level};
 use crate::wordpiece::Vocabulary;
 
@@ -69,14 +70,20 @@ impl StaticModel {
 
     /// The vector of a text; zeros where it has no words.
     pub fn embed(&self, text: &str, scratch: &mut Scratch) -> Sums {
+        self.read(text, scratch).0
+    }
+
+    /// The vector of a text, and how much of the text the model knows.
+    pub fn read(&self, text: &str, scratch: &mut Scratch) -> (Sums, Sight) {
         scratch.pieces.clear();
-        self.vocabulary
+        let sight = self
+            .vocabulary
             .tokenize(text, &mut scratch.word, &mut scratch.pieces);
         let sums = self.sum(&scratch.pieces);
         if scratch.pieces.capacity() * size_of::<u32>() + scratch.word.capacity() > KEPT_BYTES {
             *scratch = Scratch::default();
         }
-        sums
+        (sums, sight)
     }
 
     fn rows(&self) -> &[Vector] {

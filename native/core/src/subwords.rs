@@ -3,7 +3,9 @@
 
 use std::borrow::Cow;
 
-use tokenizers::{Encoding, PostProcessor, Tokenizer, TruncationDirection};
+use tokenizers::{Encoding, Model, PostProcessor, Tokenizer, TruncationDirection};
+
+use crate::sight::Sight;
 
 /// Bytes of a text that are looked at for each token that the model reads: texts of that many bytes a token
 /// are no prose, and a text of megabytes must not hold up the others.
@@ -23,6 +25,8 @@ pub struct Subwords {
     pub ids: Vec<u32>,
     /// The text had more than fits.
     pub truncated: bool,
+    /// Known share of the tokens, those of a prefix aside.
+    pub sight: Sight,
 }
 
 /// A tokenizer and the length of its model.
@@ -32,12 +36,17 @@ pub struct SubwordTokenizer {
     /// Special tokens that every text gets.
     specials: usize,
     largest_id: u32,
+    /// Token of what is not in the vocabulary.
+    unknown: Option<u32>,
+    /// What may stand before a text, and the number of its known tokens.
+    prefixes: Vec<(String, usize)>,
 }
 
 impl SubwordTokenizer {
     /// Reads a `tokenizer.json`; its own padding and truncation are not used. `max_tokens`: what the model
-    /// reads, special tokens included. Fails with what is wrong with the file, after "tokenizer.json".
-    pub fn new(json: &[u8], max_tokens: usize) -> Result<Self, String> {
+    /// reads, special tokens included. `prefixes`: what callers put before a text. Fails with what is wrong
+    /// with the file, after "tokenizer.json".
+    pub fn new(json: &[u8], max_tokens: usize, prefixes: &[&str]) -> Result<Self, String> {
         let mut tokenizer =
             Tokenizer::from_bytes(json).map_err(|error| format!("cannot be read ({error})"))?;
         tokenizer.with_padding(None);
@@ -56,14 +65,53 @@ impl SubwordTokenizer {
             ));
         }
         let largest_id = tokenizer.get_vocab(true).into_values().max().unwrap_or(0);
-        let read = Self {
+        let unknown = unknown_token(&tokenizer);
+        let mut read = Self {
             tokenizer,
             max_tokens,
             specials,
             largest_id,
+            unknown,
+            prefixes: Vec::new(),
         };
         read.check_specials()?;
+        for &prefix in prefixes.iter().filter(|prefix| !prefix.is_empty()) {
+            let encoding = read
+                .tokenizer
+                .encode_fast(prefix, false)
+                .map_err(|error| error.to_string())?;
+            let (known, _) = read.known(&encoding);
+            read.prefixes.push((prefix.to_owned(), known));
+        }
         Ok(read)
+    }
+
+    /// Numbers of known tokens, punctuation aside, and of unknown ones.
+    fn known(&self, encoding: &Encoding) -> (usize, usize) {
+        let is_word = |id: &&u32| {
+            let token = self.tokenizer.id_to_token(**id).unwrap_or_default();
+            token.chars().any(char::is_alphanumeric)
+        };
+        let ids = encoding.get_ids().iter();
+        let (unknown, known): (Vec<&u32>, Vec<&u32>) = ids.partition(|&&id| Some(id) == self.unknown);
+        (known.iter().filter(|id| is_word(id)).count(), unknown.len())
+    }
+
+    /// Known share of what is read of a text.
+    fn sight(&self, text: &str, encoding: &Encoding) -> Sight {
+        let Some(unknown) = self.unknown else {
+            return Sight::Clear;
+        };
+        if !encoding.get_ids().contains(&unknown) {
+            return Sight::Clear;
+        }
+        let (known, unknown) = self.known(encoding);
+        let fitting = self
+            .prefixes
+            .iter()
+            .filter(|(prefix, _)| text.starts_with(prefix));
+        let of_prefix = fitting.map(|&(_, known)| known).max().unwrap_or(0);
+        Sight::of(known.saturating_sub(of_prefix), unknown)
     }
 
     /// Checks that every special token which texts get is the vocabulary's own.
@@ -105,17 +153,18 @@ impl SubwordTokenizer {
                 .encode_fast(beginning, false)
                 .map_err(|error| error.to_string())?;
             if beginning.len() == read.len() || encoding.len() > self.max_tokens + MARGIN {
-                return self.finish(encoding, cut);
+                return self.finish(&read, encoding, cut);
             }
             window *= 4;
         }
     }
 
     /// Cuts what does not fit and adds the special tokens.
-    fn finish(&self, mut encoding: Encoding, cut: bool) -> Result<Subwords, String> {
+    fn finish(&self, text: &str, mut encoding: Encoding, cut: bool) -> Result<Subwords, String> {
         let room = self.max_tokens - self.specials;
         let truncated = cut || encoding.len() > room;
         encoding.truncate(room, 0, TruncationDirection::Right);
+        let sight = self.sight(text, &encoding);
         let whole = self
             .tokenizer
             .post_process(encoding, None, true)
@@ -123,7 +172,18 @@ impl SubwordTokenizer {
         Ok(Subwords {
             ids: whole.get_ids().to_vec(),
             truncated,
+            sight,
         })
+    }
+}
+
+/// The token that stands for everything which the vocabulary lacks; nothing where the vocabulary has bytes.
+fn unknown_token(tokenizer: &Tokenizer) -> Option<u32> {
+    // A noncharacter, which is in no vocabulary.
+    let tokens = tokenizer.get_model().tokenize("\u{10FFFF}").ok()?;
+    match &tokens[..] {
+        [token] => Some(token.id),
+        _ => None,
     }
 }
 
@@ -167,7 +227,7 @@ mod tests {
     }
 
     static SHIPPED: LazyLock<SubwordTokenizer> =
-        LazyLock::new(|| SubwordTokenizer::new(&shipped_json(), LENGTH).expect("the shipped tokenizer"));
+        LazyLock::new(|| SubwordTokenizer::new(&shipped_json(), LENGTH, &[]).expect("the shipped tokenizer"));
 
     /// The obvious reading: all of the text at once, then cut.
     fn naive(text: &str) -> Subwords {
@@ -176,9 +236,16 @@ mod tests {
         let mut ids = vec![101];
         ids.extend(whole.get_ids().iter().take(room));
         ids.push(102);
+        let named = SHIPPED.tokenizer.encode(text, false).expect("tokens");
+        let kept = named.get_tokens().iter().take(room);
+        let (unknown, known): (Vec<_>, Vec<_>) = kept.partition(|token| *token == "[UNK]");
+        let words = known
+            .iter()
+            .filter(|token| token.chars().any(char::is_alphanumeric));
         Subwords {
             ids,
             truncated: whole.len() > room,
+            sight: Sight::of(words.count(), unknown.len()),
         }
     }
 
@@ -237,7 +304,7 @@ mod tests {
     fn changed(change: impl FnOnce(&mut Value)) -> Result<SubwordTokenizer, String> {
         let mut value: Value = serde_json::from_slice(&shipped_json()).expect("JSON");
         change(&mut value);
-        SubwordTokenizer::new(value.to_string().as_bytes(), LENGTH)
+        SubwordTokenizer::new(value.to_string().as_bytes(), LENGTH, &[])
     }
 
     fn wrong(read: Result<SubwordTokenizer, String>) -> String {
@@ -245,10 +312,32 @@ mod tests {
     }
 
     #[test]
+    fn a_text_of_a_script_that_the_vocabulary_lacks_is_blind_whatever_stands_before_it() {
+        let prefixes = ["search: ", "search: the title "];
+        let with = SubwordTokenizer::new(&shipped_json(), LENGTH, &prefixes).expect("a tokenizer");
+        let sight = |text: &str| with.encode(text.as_bytes()).expect("ids").sight;
+        for (text, expected) in [
+            ("番茄", Sight::Blind),
+            ("番茄。", Sight::Blind),
+            ("search: 番茄", Sight::Blind),
+            ("search: the title 番茄", Sight::Blind),
+            ("search: 番茄 x", Sight::Dim),
+            ("search: 番茄 my phone", Sight::Clear),
+            ("search: ", Sight::Clear),
+            ("...", Sight::Clear),
+            ("", Sight::Clear),
+        ] {
+            assert_eq!(sight(text), expected, "{text}");
+        }
+    }
+
+    #[test]
     fn what_does_not_fit_is_refused() {
-        assert!(wrong(SubwordTokenizer::new(b"{}", LENGTH)).starts_with("cannot be read"));
-        assert!(wrong(SubwordTokenizer::new(&shipped_json()[..9_999], LENGTH)).starts_with("cannot be read"));
-        assert!(wrong(SubwordTokenizer::new(&shipped_json(), 2)).contains("2 special tokens"));
+        assert!(wrong(SubwordTokenizer::new(b"{}", LENGTH, &[])).starts_with("cannot be read"));
+        assert!(
+            wrong(SubwordTokenizer::new(&shipped_json()[..9_999], LENGTH, &[])).starts_with("cannot be read")
+        );
+        assert!(wrong(SubwordTokenizer::new(&shipped_json(), 2, &[])).contains("2 special tokens"));
         let none = changed(|value| value["post_processor"] = Value::Null);
         assert!(wrong(none).contains("no special tokens"));
         let missing = changed(|value| {
@@ -275,7 +364,7 @@ mod tests {
         })
     }
 
-    fn ids_by(parts: Value, text: &str) -> Vec<u32> {
+    fn read_by(parts: Value, text: &str) -> Subwords {
         let mut whole = json!({
             "version": "1.0", "truncation": null, "padding": null, "added_tokens": [], "normalizer": null,
             "decoder": null, "post_processor": template()
@@ -283,8 +372,8 @@ mod tests {
         for (name, part) in parts.as_object().expect("an object") {
             whole[name] = part.clone();
         }
-        let tokenizer = SubwordTokenizer::new(whole.to_string().as_bytes(), 16).expect("a tokenizer");
-        tokenizer.encode(text.as_bytes()).expect("ids").ids
+        let tokenizer = SubwordTokenizer::new(whole.to_string().as_bytes(), 16, &[]).expect("a tokenizer");
+        tokenizer.encode(text.as_bytes()).expect("ids")
     }
 
     #[test]
@@ -304,7 +393,12 @@ mod tests {
         ]);
         let model = json!({"type": "Unigram", "unk_id": 2, "vocab": vocab, "byte_fallback": false});
         let parts = json!({"pre_tokenizer": pre_tokenizer, "model": model});
-        assert_eq!(ids_by(parts, "pump  pumps x"), [0, 3, 3, 6, 4, 2, 1]);
+        let read = read_by(parts.clone(), "pump  pumps x");
+        assert_eq!(
+            (&read.ids[..], read.sight),
+            (&[0, 3, 3, 6, 4, 2, 1][..], Sight::Clear)
+        );
+        assert_eq!(read_by(parts, "x").sight, Sight::Blind);
     }
 
     #[test]
@@ -318,6 +412,7 @@ mod tests {
             "merges": [["a", "b"], ["Ġ", "ab"]]
         });
         let parts = json!({"pre_tokenizer": pre_tokenizer, "model": model});
-        assert_eq!(ids_by(parts, "abb ab"), [0, 4, 3, 6, 1]);
+        let read = read_by(parts, "abb ab");
+        assert_eq!((&read.ids[..], read.sight), (&[0, 4, 3, 6, 1][..], Sight::Clear));
     }
 }

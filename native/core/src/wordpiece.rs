@@ -8,6 +8,8 @@ use icu_properties::props::GeneralCategory;
 use icu_properties::{CodePointMapData, CodePointMapDataBorrowed};
 use unicode_normalization::char::decompose_canonical;
 
+use crate::sight::Sight;
+
 const CATEGORIES: CodePointMapDataBorrowed<'static, GeneralCategory> = CodePointMapData::new();
 
 /// Prefix of a piece that continues a word.
@@ -252,31 +254,34 @@ impl Vocabulary {
             .find_map(|length| Some((self.find(hashes[length - 1], &text[..length], continues)?, length)))
     }
 
-    /// Adds the pieces of a word in normal form; none of a word that cannot be made of pieces.
+    /// Adds the pieces of a word in normal form; none, and false, of a word that cannot be made of pieces.
     #[inline]
-    fn add_pieces(&self, word: &[u8], pieces: &mut Vec<u32>) {
+    fn add_pieces(&self, word: &[u8], pieces: &mut Vec<u32>) -> bool {
         let kept = pieces.len();
         let mut at = 0;
         while at < word.len() {
             let Some((id, length)) = self.longest_piece(&word[at..], at > 0) else {
                 pieces.truncate(kept);
-                return;
+                return false;
             };
             pieces.push(id);
             at += length;
         }
+        true
     }
 
     /// Adds the pieces of a text's words to `pieces`, in order. The names of special tokens are text as any
     /// other; unknown words are left out; punctuation is in. `scratch` is room for words.
-    pub fn tokenize(&self, text: &str, scratch: &mut Vec<u8>, pieces: &mut Vec<u32>) {
+    pub fn tokenize(&self, text: &str, scratch: &mut Vec<u8>, pieces: &mut Vec<u32>) -> Sight {
         let bytes = text.as_bytes();
+        let begun = pieces.len();
+        let (mut marks, mut unknown) = (0, 0);
         let mut at = 0;
         while let Some(&byte) = bytes.get(at) {
             match CLASS[usize::from(byte)] {
                 Class::Space => at += 1,
                 Class::Mark => {
-                    self.add_pieces(&bytes[at..=at], pieces);
+                    marks += usize::from(self.add_pieces(&bytes[at..=at], pieces));
                     at += 1;
                 }
                 Class::Word | Class::Odd => {
@@ -293,23 +298,30 @@ impl Vocabulary {
                         scratch.clear();
                         // Sets the bit that makes capitals small; digits have it.
                         scratch.extend(bytes[at..end].iter().map(|byte| byte | 0x20));
-                        self.add_pieces(scratch, pieces);
-                    } else if !plain {
-                        self.add_normalized(&text[at..end], scratch, pieces);
+                        unknown += usize::from(!self.add_pieces(scratch, pieces));
+                    } else if plain {
+                        unknown += 1;
+                    } else {
+                        let more = self.add_normalized(&text[at..end], scratch, pieces);
+                        (marks, unknown) = (marks + more.0, unknown + more.1);
                     }
                     at = end;
                 }
             }
         }
+        Sight::of(pieces.len() - begun - marks, unknown)
     }
 
-    /// Adds the pieces of a stretch that holds more than ASCII letters and digits.
-    fn add_normalized(&self, stretch: &str, scratch: &mut Vec<u8>, pieces: &mut Vec<u32>) {
+    /// Adds the pieces of a stretch that holds more than ASCII letters and digits. Returns how many of them
+    /// are punctuation, and the number of unknown words.
+    fn add_normalized(&self, stretch: &str, scratch: &mut Vec<u8>, pieces: &mut Vec<u32>) -> (usize, usize) {
         let mut word = Word {
             vocabulary: self,
             bytes: scratch,
             characters: 0,
             pieces,
+            marks: 0,
+            unknown: 0,
         };
         word.bytes.clear();
         for character in stretch.chars() {
@@ -329,6 +341,7 @@ impl Vocabulary {
             }
         }
         word.end();
+        (word.marks, word.unknown)
     }
 }
 
@@ -338,6 +351,10 @@ struct Word<'a> {
     bytes: &'a mut Vec<u8>,
     characters: usize,
     pieces: &'a mut Vec<u32>,
+    /// Pieces of punctuation so far.
+    marks: usize,
+    /// Unknown words so far; punctuation is none.
+    unknown: usize,
 }
 
 impl Word<'_> {
@@ -356,17 +373,23 @@ impl Word<'_> {
                 .extend_from_slice(small.encode_utf8(&mut utf8).as_bytes());
             self.characters += 1;
             if punctuation {
-                self.end();
+                self.marks += usize::from(self.add());
             }
         }
     }
 
     fn end(&mut self) {
-        if self.characters <= LONGEST_WORD {
-            self.vocabulary.add_pieces(self.bytes, self.pieces);
-        }
+        let known = self.add();
+        self.unknown += usize::from(!known);
+    }
+
+    /// Adds the word's pieces and begins another one; false for a word that is not made of pieces.
+    fn add(&mut self) -> bool {
+        let fits = self.characters <= LONGEST_WORD;
+        let known = fits && self.vocabulary.add_pieces(self.bytes, self.pieces);
         self.bytes.clear();
         self.characters = 0;
+        known
     }
 }
 
@@ -450,137 +473,4 @@ fn is_punctuation(character: char) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use icu_normalizer::DecomposingNormalizer;
-    use proptest::prelude::*;
-    use std::collections::HashMap;
-
-    fn shipped() -> String {
-        let file = concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/../../models/static-256/vocabulary.txt"
-        );
-        std::fs::read_to_string(file).expect("the vocabulary is kept with the code")
-    }
-
-    /// The pieces of a text, as they stand in the vocabulary.
-    fn pieces(entries: &[&str], vocabulary: &Vocabulary, text: &str) -> Vec<String> {
-        let mut found = Vec::new();
-        vocabulary.tokenize(text, &mut Vec::new(), &mut found);
-        found
-            .into_iter()
-            .map(|id| entries[id as usize].to_owned())
-            .collect()
-    }
-
-    /// Normalization, words and pieces in one pass each, as the reference implementation has them.
-    fn naive(ids: &HashMap<&str, usize>, text: &str) -> Vec<String> {
-        let mut spaced = String::new();
-        for one in text.chars() {
-            let dropped = one == '\u{FFFD}' || is_dropped(one, CATEGORIES.get(one));
-            if matches!(one, '\t' | '\n' | '\r') || !dropped && one.is_whitespace() {
-                spaced.push(' ');
-            } else if !dropped && is_chinese(one) {
-                spaced.extend([' ', one, ' ']);
-            } else if !dropped {
-                spaced.push(one);
-            }
-        }
-        let decomposed = DecomposingNormalizer::new_nfd().normalize(&spaced).into_owned();
-        let marks = |one: &char| CATEGORIES.get(*one) != GeneralCategory::NonspacingMark;
-        let small = decomposed.chars().filter(marks).flat_map(char::to_lowercase);
-        let mut words = vec![String::new()];
-        for one in small {
-            let last = words.len() - 1;
-            if one.is_whitespace() {
-                words.push(String::new());
-            } else if is_punctuation(one) {
-                words.extend([one.to_string(), String::new()]);
-            } else {
-                words[last].push(one);
-            }
-        }
-        words.retain(|word| !word.is_empty() && word.chars().count() <= LONGEST_WORD);
-        words.iter().flat_map(|word| naive_pieces(ids, word)).collect()
-    }
-
-    fn naive_pieces(ids: &HashMap<&str, usize>, word: &str) -> Vec<String> {
-        let mut found = Vec::new();
-        let mut rest = word;
-        while !rest.is_empty() {
-            let mark = if found.is_empty() { "" } else { CONTINUES };
-            let ends = rest.char_indices().map(|(at, one)| at + one.len_utf8());
-            let known = |end: &usize| ids.contains_key(format!("{mark}{}", &rest[..*end]).as_str());
-            let Some(end) = ends.rev().find(known) else {
-                return Vec::new();
-            };
-            found.push(format!("{mark}{}", &rest[..end]));
-            rest = &rest[end..];
-        }
-        found
-    }
-
-    #[test]
-    fn cuts_texts_as_hugging_face_does() {
-        let text = shipped();
-        let entries: Vec<&str> = text.lines().collect();
-        let vocabulary = Vocabulary::new(entries.iter().copied()).expect("a vocabulary");
-        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../test/vectors/wordpiece.jsonl");
-        let vectors = std::fs::read_to_string(file).expect("the vectors are kept with the code");
-        let mut seen = 0;
-        for line in vectors.lines() {
-            let vector: serde_json::Value = serde_json::from_str(line).expect("JSON");
-            let text = vector["text"].as_str().expect("a text");
-            let theirs = vector["pieces"].as_array().expect("pieces");
-            let theirs: Vec<&str> = theirs
-                .iter()
-                .filter_map(serde_json::Value::as_str)
-                .filter(|piece| *piece != "[UNK]")
-                .collect();
-            assert_eq!(pieces(&entries, &vocabulary, text), theirs, "{text:?}");
-            seen += 1;
-        }
-        assert!(seen > 20);
-    }
-
-    proptest! {
-        #[test]
-        fn agrees_with_the_obvious_reading(
-            text in concat!(
-                "([a-eA-E]{1,9} ?|[àçĀéİß]{1,3}|[一-七ぁ-おァ가]{1,3}|e[\\u0300-\\u0303]|",
-                "[ .,'\\n\\u00A0-]|\\PC|.){0,40}",
-            )
-        ) {
-            let entries = [
-                "a", "b", "ab", "abc", "abcd", "##a", "##b", "##bc", "##cde", "##e", "e", "i", "一", "三", "か",
-                "##か", "ᄀ", "##ᅡ", ".", ",", "'", "ss", "##ss", "c", "##c", "abcdeabcd", "\u{fffd}",
-            ];
-            let vocabulary = Vocabulary::new(entries.into_iter()).expect("a vocabulary");
-            let ids = entries.iter().enumerate().map(|(id, &entry)| (entry, id)).collect();
-            prop_assert_eq!(pieces(&entries, &vocabulary, &text), naive(&ids, &text));
-        }
-
-        #[test]
-        fn long_words_agree_too(word in "[ab]{90,110}", accented in "[éa]{98,102}") {
-            let entries = ["a", "aa", "##aa", "##b", "##aba", "b", "##a", "e", "##e"];
-            let vocabulary = Vocabulary::new(entries.into_iter()).expect("a vocabulary");
-            let ids = entries.iter().enumerate().map(|(id, &entry)| (entry, id)).collect();
-            for text in [word, accented] {
-                prop_assert_eq!(pieces(&entries, &vocabulary, &text), naive(&ids, &text));
-            }
-        }
-    }
-
-    #[test]
-    fn a_bad_vocabulary_is_refused() {
-        let made = |entries: &[&str]| Vocabulary::new(entries.iter().copied()).map(|made| made.len());
-        assert_eq!(made(&["a", "##a", "##"]), Ok(3));
-        assert_eq!(made(&["a", "b", "a"]), Err(BadVocabulary::Repeated));
-        assert_eq!(made(&["a", ""]), Err(BadVocabulary::Length));
-        assert_eq!(
-            made(&[&"a".repeat(LONGEST_ENTRY + 1)]),
-            Err(BadVocabulary::Length)
-        );
-    }
-}
+mod tests;

@@ -57,7 +57,9 @@ pub struct AuditFindings {
 pub struct AuditOutcome {
     /// Null where there is a fault.
     pub findings: Option<AuditFindings>,
-    /// The records normalized, one a line; null where not asked for.
+    /// The records normalized; null where not asked for.
+    pub texts: Option<Vec<String>>,
+    /// The same, one a line.
     pub text: Option<String>,
     /// Why the text cannot be cut into records.
     pub fault: Option<String>,
@@ -99,9 +101,11 @@ fn outcome(
 ) -> AuditOutcome {
     let mut made = Audit::new(Analyzer::of_stack(stack));
     made.add(batches, threads as usize);
+    let texts = include_text.then(|| audit::normalized(batches));
     AuditOutcome {
         findings: Some(findings_of(made.findings(), format)),
-        text: include_text.then(|| audit::normalized(batches)),
+        text: texts.as_deref().map(audit::as_lines),
+        texts,
         fault: None,
     }
 }
@@ -125,10 +129,11 @@ pub fn audit_records(records: Vec<String>, stack: String, include_text: bool, th
 pub struct BodyAudit {
     /// Null where there is a fault.
     pub findings: Option<AuditFindings>,
-    /// The records normalized, one a line; null where not asked for, or long.
-    pub text: Option<String>,
-    /// Where they are long: so many bytes of room as were asked for, then the text as JSON and a brace.
-    pub long_text: Option<Buffer>,
+    /// JSON of the records normalized, then the member `text` with the same, one a line; null where not asked
+    /// for, or long.
+    pub texts: Option<String>,
+    /// Where they are long: so many bytes of room as were asked for, then that JSON and a brace.
+    pub long_texts: Option<Buffer>,
     /// Why the text cannot be cut into records.
     pub fault: Option<String>,
 }
@@ -164,9 +169,8 @@ impl BodyAuditTask {
         made.add(&batches, self.threads);
         let text = self.room.map(|room| {
             let mut text = vec![b' '; room];
-            text.push(b'"');
             audit::write_normalized(&batches, &mut text);
-            text.extend_from_slice(b"\"}");
+            text.push(b'}');
             text
         });
         Ok((made.findings(), format, text))
@@ -189,15 +193,16 @@ impl Task for BodyAuditTask {
                 let (short, long) = if is_long { (None, text) } else { (text, None) };
                 BodyAudit {
                     findings: Some(findings_of(findings, format)),
-                    text: short.map(|text| String::from_utf8_lossy(&text[room..text.len() - 1]).into_owned()),
-                    long_text: long.map(Buffer::from),
+                    texts: short
+                        .map(|text| String::from_utf8_lossy(&text[room..text.len() - 1]).into_owned()),
+                    long_texts: long.map(Buffer::from),
                     fault: None,
                 }
             }
             Err(fault) => BodyAudit {
                 findings: None,
-                text: None,
-                long_text: None,
+                texts: None,
+                long_texts: None,
                 fault: Some(fault),
             },
         })
@@ -205,8 +210,8 @@ impl Task for BodyAuditTask {
 }
 
 /// Audits a body that fits its shape in the thread pool, by so many threads. `room`: bytes before the
-/// normalized text, where that is asked for; a text that is not long comes as the JSON of a string. `body`
-/// must not change until the promise settles.
+/// normalized texts, where they are asked for; those that are not long come as their JSON. `body` must not
+/// change until the promise settles.
 #[napi(ts_return_type = "Promise<BodyAudit>")]
 pub fn audit_body(
     body: Buffer,
@@ -242,6 +247,7 @@ pub fn audit_text(
         Ok((batches, format)) => outcome(&batches, Some(format), &stack, include_text, threads),
         Err(fault) => AuditOutcome {
             findings: None,
+            texts: None,
             text: None,
             fault: Some(fault.to_string()),
         },

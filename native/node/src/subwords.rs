@@ -11,6 +11,8 @@ pub struct Subwords {
     pub ids: BigInt64Array,
     /// The text had more than fits.
     pub truncated: bool,
+    /// Length that the text's vector gets: 1, 0.5 where most of its tokens are unknown, 0 where all are.
+    pub length: f64,
 }
 
 /// Bytes of a text that a tokenizer looks at, for each token that its model reads.
@@ -27,10 +29,13 @@ pub struct SubwordTokenizer {
 
 #[napi]
 impl SubwordTokenizer {
-    /// Reads the file's bytes for a model that reads `maxTokens` tokens. Throws with what is wrong with it.
+    /// Reads the file's bytes for a model that reads `maxTokens` tokens; `prefixes`: what callers put before
+    /// a text. Throws with what is wrong with it.
     #[napi(constructor, catch_unwind)]
-    pub fn new(json: &[u8], max_tokens: u32) -> Result<Self> {
-        let inner = subwords::SubwordTokenizer::new(json, max_tokens as usize).map_err(Error::from_reason)?;
+    pub fn new(json: &[u8], max_tokens: u32, prefixes: Vec<String>) -> Result<Self> {
+        let prefixes: Vec<&str> = prefixes.iter().map(String::as_str).collect();
+        let inner = subwords::SubwordTokenizer::new(json, max_tokens as usize, &prefixes)
+            .map_err(Error::from_reason)?;
         Ok(Self { inner })
     }
 
@@ -48,6 +53,7 @@ impl SubwordTokenizer {
         Ok(Subwords {
             ids: ids.into(),
             truncated: encoded.truncated,
+            length: f64::from(encoded.sight.length()),
         })
     }
 }

@@ -16,6 +16,12 @@ All dense scores are equal: they do not change the order.\"}";
 const REPLACED: &[u8] = b"{\"code\":\"dense_scores_replaced\",\"message\":\"\
 Some docs came with a dense_score and some without: the model computed those of all docs. \
 Set on_missing_dense to keep those that came.\"}";
+const QUERY_BLIND: &[u8] = b"{\"code\":\"dense_leg_blind\",\"message\":\"\
+The model does not know most words of the query, so that its scores tell little. \
+Name a model of the query's language, or send dense_score.\"}";
+const DOCS_BLIND: &[u8] = b"{\"code\":\"dense_leg_blind\",\"message\":\"\
+The model does not know most words of some texts. A text of which it knows no word counts as the least dense \
+score of the others. Name a model of the texts' language, or send dense_score.\"}";
 const TRUNCATED: &[u8] = b"{\"code\":\"truncated_input\",\"message\":\"\
 The model read only the beginning of the query or of a text: they are longer than it takes.\"}";
 
@@ -24,7 +30,7 @@ pub(super) fn room(options: &Options, lists: &Lists) -> usize {
     const NUMBER: usize = 25;
     const RESULT: usize = 80 + 3 * NUMBER + 10;
     const EXPLAIN: usize = 110 + 4 * NUMBER + 20;
-    const REST: usize = 1024 + MODEL_ID_BYTES;
+    const REST: usize = 1536 + MODEL_ID_BYTES;
     let each = RESULT + if options.explain { EXPLAIN } else { 0 };
     let strings = |doc: &Doc| {
         let text = if options.return_text {
@@ -122,6 +128,11 @@ impl Workspace {
         }
         if source.model.is_some() && options.some_dense {
             warn(REPLACED);
+        }
+        if source.poor.query {
+            warn(QUERY_BLIND);
+        } else if source.poor.docs {
+            warn(DOCS_BLIND);
         }
         if source.truncated {
             warn(TRUNCATED);

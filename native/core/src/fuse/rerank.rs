@@ -191,6 +191,11 @@ impl Workspace {
                 b"The model tells no document from another: the words of the query alone made the order.",
             ]);
         }
+        if source.poor.query {
+            warn(&[b"The model does not know most words of the query: its scores tell little."]);
+        } else if source.poor.docs {
+            warn(&[b"The model does not know most words of some documents."]);
+        }
         if source.truncated {
             warn(&[b"The model read only the beginning of the query or of a document."]);
         }
