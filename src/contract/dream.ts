@@ -235,11 +235,7 @@ export const dreamConfirmRequestType = bodyType(confirmBody, typia.createIs<Drea
 
 /** The submission. */
 const dreamRequest: DreamRequest = {
-  title: ' Cafe\u0301 \ufb01lters',
-  content: 'Stra\u00dfe \u200band\u00a0the LATTICE\r\nhold \u201ctogether\u201d.\t',
-  test: 'Remove one strut; \\ "what" falls?',
-  kind: 'bridge',
-  visitor: 'Ada\u0007',
+  ...fragment,
   idempotency_key: 'a4e2c000-7d1f-4b6c-9a40-e15f3d88aa01',
 };
 
@@ -271,6 +267,7 @@ const previewResponse: DreamPreviewResponse = {
       confirm: token,
       title: fragment.title,
       content: fragment.content,
+      mechanism: fragment.mechanism,
       test: fragment.test,
       kind: fragment.kind,
       visitor: fragment.visitor,
@@ -280,9 +277,11 @@ const previewResponse: DreamPreviewResponse = {
 
 /** The query of the preview. */
 const previewQuery =
-  'title=+Cafe%CC%81+%EF%AC%81lters&content=Stra%C3%9Fe+%E2%80%8Band%C2%A0the+LATTICE%0D%0Aho' +
-  'ld+%E2%80%9Ctogether%E2%80%9D.%09&test=Remove+one+strut%3B+%5C+%22what%22+falls%3F&kind=br' +
-  'idge&visitor=Ada%07';
+  'title=A+lattice+keeps+its+load+without+one+strut&content=Remove+one+strut+of+a+triangular+lattic' +
+  'e%2C+and+the+load+that+it+carried+divides+over+the+struts+beside+it.+None+of+them+carries+more+t' +
+  'han+half+as+much+again.&mechanism=Each+joint+has+more+struts+than+it+needs%2C+so+that+the+forces' +
+  '+find+another+way.&test=Remove+one+strut+of+a+model+and+measure+how+far+it+sags+under+the+same+l' +
+  'oad.&kind=BRIDGE&visitor=Ada';
 
 /** The query that asks how its confirmation stands. */
 const stateQuery = `confirm=${token}`;

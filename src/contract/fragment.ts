@@ -104,19 +104,21 @@ export const submission = {
   headers: ['ratelimit', 'ratelimit-policy'],
 } as const;
 
-/** The receipt of the worked example of docs/receipt.md, which examples show. */
+/** The receipt that examples show: an ordinary fragment's. docs/receipt.md has one that tries the rules. */
 export const receipt = 'fr_01M7YQ1WE038NKRKAYDXR834J3';
-export const contentDigest = '7b57128cbe4631608f628147ea2302ea748db15df0781992736174a6f58700e4';
-export const payloadDigest = '00085ee6ec4522eaea5403b9133b61c09b5036f4a7f53569dc3d1dc4f0b541e4';
-export const token = '01592409f8dbf0fb8a0a2562aa78217c4969f42577acf3573705148a42f8e30f';
-export const seal = '9df9a2d39b44764a9f5d7b22d22b6bae45d7de24e6652e0ce9cceff899992bd7';
+export const contentDigest = 'c2583d519b3043a5871fb5311e526bb0515d27fe849f4d36ac7717ea741eb041';
+export const payloadDigest = 'b4df86755952c4a85b0a3ec795774314cc540b69fb6e516bbc7784721069143e';
+export const token = '59ea4bfcda5c5a63814b2d321ad8cc660799dc47780685c2432cd6e64b8e56b1';
+export const seal = '617086b10a02cbabcd025dcc67ad196221c2922739673ad8f6327d5481425d96';
 
 /** The stored part of it. */
 export const fragment: Fragment = {
-  title: 'Cafe\u0301 \ufb01lters',
-  content: 'Stra\u00dfe \u200band\u00a0the LATTICE\nhold \u201ctogether\u201d.',
-  mechanism: '',
-  test: 'Remove one strut; \\ "what" falls?',
+  title: 'A lattice keeps its load without one strut',
+  content:
+    'Remove one strut of a triangular lattice, and the load that it carried divides over the struts beside ' +
+    'it. None of them carries more than half as much again.',
+  mechanism: 'Each joint has more struts than it needs, so that the forces find another way.',
+  test: 'Remove one strut of a model and measure how far it sags under the same load.',
   kind: 'BRIDGE',
   visitor: 'Ada',
 };
@@ -125,11 +127,11 @@ export const fragment: Fragment = {
 export const digests: Omit<FragmentDigests, 'stored_envelope_sha256'> = {
   content_sha256: contentDigest,
   content_bytes_sha256: contentDigest,
-  submission_payload_sha256: '184e361a066b609448bb598f995a9df576012b399ba28f964f255cbefd04d6b7',
+  submission_payload_sha256: 'b2576898df4469bcea1a13fd30e08e30b411aaae54d5d45c3b0c69af66a180bc',
   canonical_payload_sha256: payloadDigest,
-  dedupe_key_sha256: '0267443835d54a28b78dfa6419dac0713d34df18fdac12bea9c8c7a5f5af2173',
+  dedupe_key_sha256: '39515dabab387ffeef24ea0a20384523286cbd68a38c9a02b68cdafc9dd36e0a',
   confirmation_binding_sha256: token,
-  confirmation_token_sha256: 'b936a2a91a1000b7163b108a325866a02132a7e6be1697712709e0914f583ea1',
+  confirmation_token_sha256: 'd653b91b86f281c9a5af46095ce99ee1629c56fd1ee107932cc522af5e8ff22e',
 };
 
 /** Result of their verification. */

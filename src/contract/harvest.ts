@@ -80,7 +80,7 @@ const harvestResponse: HarvestResponse = {
     {
       index: 1,
       ok: false,
-      error: 'Marker 1 (at character 142): its JSON is refused 30 characters in: syntax',
+      error: 'Marker 1 (at character 287): its JSON is refused 30 characters in: syntax',
       status: null,
       content_sha256: null,
       canonical_payload_sha256: null,

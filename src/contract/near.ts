@@ -48,7 +48,7 @@ const nearResponse: NearResponse = {
   ...exampleExploration,
   embedding: exampleEmbedding,
   search: 'exact',
-  results: [{ ...exampleCard, similarity: 0.397472 }],
+  results: [{ ...exampleCard, similarity: 0.46468 }],
 };
 
 /** GET /graph/near. */

@@ -7,6 +7,7 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import type { Fragment } from '../../src/contract/fragment.js';
 import { native } from '../../src/native/addon.js';
+import { examples } from '../contract/examples.js';
 import { findPython } from '../peers/python.js';
 import { temporaryFolder } from '../processes/run.js';
 
@@ -68,6 +69,25 @@ describe('the worked example', () => {
     assert.deepEqual(sealed.digests, digestNames.map((name) => example.digests[name]).join(''));
     assert.equal(sealed.seal, example.digests['stored_envelope_sha256']);
     assert.equal(example.digests['confirmation_binding_sha256'], example.confirmation_token);
+  });
+});
+
+test('the example that agents are shown is an ordinary fragment, with its own digests', () => {
+  const { request, response } = examples.receipt;
+  const { fragment: shown, envelope } = response.body as {
+    fragment: Fragment;
+    envelope: { receipt: string };
+  };
+  const texts = Object.values<string>({ ...shown });
+  for (const text of texts) assert.match(text, /^[A-Z][A-Za-z ,.]*$/);
+  assert.ok(texts.length === 6 && request.path.endsWith(envelope.receipt));
+  const sealed = seal(shown, envelope.receipt, '2026-11-21T09:30:00.000Z');
+  assert.deepEqual(JSON.parse(sealed.envelope) as unknown, envelope);
+  assert.equal((response.body as { stored_envelope_sha256: string }).stored_envelope_sha256, sealed.seal);
+  const { body } = examples.dream.request;
+  assert.deepEqual(body, {
+    ...shown,
+    idempotency_key: (body as { idempotency_key: string }).idempotency_key,
   });
 });
 

@@ -722,11 +722,12 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "title": " Café ﬁlters",
-                 *       "content": "Straße ​and the LATTICE\r\nhold “together”.\t",
-                 *       "test": "Remove one strut; \\ \"what\" falls?",
-                 *       "kind": "bridge",
-                 *       "visitor": "Ada\u0007",
+                 *       "title": "A lattice keeps its load without one strut",
+                 *       "content": "Remove one strut of a triangular lattice, and the load that it carried divides over the struts beside it. None of them carries more than half as much again.",
+                 *       "mechanism": "Each joint has more struts than it needs, so that the forces find another way.",
+                 *       "test": "Remove one strut of a model and measure how far it sags under the same load.",
+                 *       "kind": "BRIDGE",
+                 *       "visitor": "Ada",
                  *       "idempotency_key": "a4e2c000-7d1f-4b6c-9a40-e15f3d88aa01"
                  *     }
                  */
@@ -748,17 +749,17 @@ export interface operations {
                      * @example {
                      *       "receipt": "fr_01M7YQ1WE038NKRKAYDXR834J3",
                      *       "status": "quarantined",
-                     *       "content_sha256": "7b57128cbe4631608f628147ea2302ea748db15df0781992736174a6f58700e4",
-                     *       "content_bytes_sha256": "7b57128cbe4631608f628147ea2302ea748db15df0781992736174a6f58700e4",
-                     *       "submission_payload_sha256": "184e361a066b609448bb598f995a9df576012b399ba28f964f255cbefd04d6b7",
-                     *       "canonical_payload_sha256": "00085ee6ec4522eaea5403b9133b61c09b5036f4a7f53569dc3d1dc4f0b541e4",
-                     *       "dedupe_key_sha256": "0267443835d54a28b78dfa6419dac0713d34df18fdac12bea9c8c7a5f5af2173",
-                     *       "confirmation_binding_sha256": "01592409f8dbf0fb8a0a2562aa78217c4969f42577acf3573705148a42f8e30f",
-                     *       "confirmation_token_sha256": "b936a2a91a1000b7163b108a325866a02132a7e6be1697712709e0914f583ea1",
-                     *       "stored_envelope_sha256": "9df9a2d39b44764a9f5d7b22d22b6bae45d7de24e6652e0ce9cceff899992bd7",
+                     *       "content_sha256": "c2583d519b3043a5871fb5311e526bb0515d27fe849f4d36ac7717ea741eb041",
+                     *       "content_bytes_sha256": "c2583d519b3043a5871fb5311e526bb0515d27fe849f4d36ac7717ea741eb041",
+                     *       "submission_payload_sha256": "b2576898df4469bcea1a13fd30e08e30b411aaae54d5d45c3b0c69af66a180bc",
+                     *       "canonical_payload_sha256": "b4df86755952c4a85b0a3ec795774314cc540b69fb6e516bbc7784721069143e",
+                     *       "dedupe_key_sha256": "39515dabab387ffeef24ea0a20384523286cbd68a38c9a02b68cdafc9dd36e0a",
+                     *       "confirmation_binding_sha256": "59ea4bfcda5c5a63814b2d321ad8cc660799dc47780685c2432cd6e64b8e56b1",
+                     *       "confirmation_token_sha256": "d653b91b86f281c9a5af46095ce99ee1629c56fd1ee107932cc522af5e8ff22e",
+                     *       "stored_envelope_sha256": "617086b10a02cbabcd025dcc67ad196221c2922739673ad8f6327d5481425d96",
                      *       "stored_fragment_identity": {
                      *         "receipt": "fr_01M7YQ1WE038NKRKAYDXR834J3",
-                     *         "stored_envelope_sha256": "9df9a2d39b44764a9f5d7b22d22b6bae45d7de24e6652e0ce9cceff899992bd7",
+                     *         "stored_envelope_sha256": "617086b10a02cbabcd025dcc67ad196221c2922739673ad8f6327d5481425d96",
                      *         "scope": "receipt-id+envelope-seal-v2"
                      *       },
                      *       "hash_contract": "fragment-receipt-hash-v2",
@@ -943,31 +944,32 @@ export interface operations {
                     /**
                      * @example {
                      *       "fragment": {
-                     *         "title": "Café ﬁlters",
-                     *         "content": "Straße ​and the LATTICE\nhold “together”.",
-                     *         "mechanism": "",
-                     *         "test": "Remove one strut; \\ \"what\" falls?",
+                     *         "title": "A lattice keeps its load without one strut",
+                     *         "content": "Remove one strut of a triangular lattice, and the load that it carried divides over the struts beside it. None of them carries more than half as much again.",
+                     *         "mechanism": "Each joint has more struts than it needs, so that the forces find another way.",
+                     *         "test": "Remove one strut of a model and measure how far it sags under the same load.",
                      *         "kind": "BRIDGE",
                      *         "visitor": "Ada"
                      *       },
-                     *       "content_sha256": "7b57128cbe4631608f628147ea2302ea748db15df0781992736174a6f58700e4",
-                     *       "content_bytes_sha256": "7b57128cbe4631608f628147ea2302ea748db15df0781992736174a6f58700e4",
-                     *       "submission_payload_sha256": "184e361a066b609448bb598f995a9df576012b399ba28f964f255cbefd04d6b7",
-                     *       "canonical_payload_sha256": "00085ee6ec4522eaea5403b9133b61c09b5036f4a7f53569dc3d1dc4f0b541e4",
-                     *       "dedupe_key_sha256": "0267443835d54a28b78dfa6419dac0713d34df18fdac12bea9c8c7a5f5af2173",
-                     *       "confirmation_binding_sha256": "01592409f8dbf0fb8a0a2562aa78217c4969f42577acf3573705148a42f8e30f",
-                     *       "confirmation_token_sha256": "b936a2a91a1000b7163b108a325866a02132a7e6be1697712709e0914f583ea1",
-                     *       "confirm": "01592409f8dbf0fb8a0a2562aa78217c4969f42577acf3573705148a42f8e30f",
+                     *       "content_sha256": "c2583d519b3043a5871fb5311e526bb0515d27fe849f4d36ac7717ea741eb041",
+                     *       "content_bytes_sha256": "c2583d519b3043a5871fb5311e526bb0515d27fe849f4d36ac7717ea741eb041",
+                     *       "submission_payload_sha256": "b2576898df4469bcea1a13fd30e08e30b411aaae54d5d45c3b0c69af66a180bc",
+                     *       "canonical_payload_sha256": "b4df86755952c4a85b0a3ec795774314cc540b69fb6e516bbc7784721069143e",
+                     *       "dedupe_key_sha256": "39515dabab387ffeef24ea0a20384523286cbd68a38c9a02b68cdafc9dd36e0a",
+                     *       "confirmation_binding_sha256": "59ea4bfcda5c5a63814b2d321ad8cc660799dc47780685c2432cd6e64b8e56b1",
+                     *       "confirmation_token_sha256": "d653b91b86f281c9a5af46095ce99ee1629c56fd1ee107932cc522af5e8ff22e",
+                     *       "confirm": "59ea4bfcda5c5a63814b2d321ad8cc660799dc47780685c2432cd6e64b8e56b1",
                      *       "expires_at": "2026-11-21T10:00:00.000Z",
                      *       "send": {
                      *         "method": "POST",
                      *         "path": "/dream_confirm",
                      *         "content_type": "application/json",
                      *         "body": {
-                     *           "confirm": "01592409f8dbf0fb8a0a2562aa78217c4969f42577acf3573705148a42f8e30f",
-                     *           "title": "Café ﬁlters",
-                     *           "content": "Straße ​and the LATTICE\nhold “together”.",
-                     *           "test": "Remove one strut; \\ \"what\" falls?",
+                     *           "confirm": "59ea4bfcda5c5a63814b2d321ad8cc660799dc47780685c2432cd6e64b8e56b1",
+                     *           "title": "A lattice keeps its load without one strut",
+                     *           "content": "Remove one strut of a triangular lattice, and the load that it carried divides over the struts beside it. None of them carries more than half as much again.",
+                     *           "mechanism": "Each joint has more struts than it needs, so that the forces find another way.",
+                     *           "test": "Remove one strut of a model and measure how far it sags under the same load.",
                      *           "kind": "BRIDGE",
                      *           "visitor": "Ada"
                      *         }
@@ -1067,7 +1069,7 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "confirm": "01592409f8dbf0fb8a0a2562aa78217c4969f42577acf3573705148a42f8e30f"
+                 *       "confirm": "59ea4bfcda5c5a63814b2d321ad8cc660799dc47780685c2432cd6e64b8e56b1"
                  *     }
                  */
                 "application/json": components["schemas"]["DreamConfirmRequest"];
@@ -1088,12 +1090,12 @@ export interface operations {
                      * @example {
                      *       "receipt": "fr_01M7YQ1WE038NKRKAYDXR834J3",
                      *       "status": "quarantined",
-                     *       "content_sha256": "7b57128cbe4631608f628147ea2302ea748db15df0781992736174a6f58700e4",
-                     *       "canonical_payload_sha256": "00085ee6ec4522eaea5403b9133b61c09b5036f4a7f53569dc3d1dc4f0b541e4",
-                     *       "stored_envelope_sha256": "9df9a2d39b44764a9f5d7b22d22b6bae45d7de24e6652e0ce9cceff899992bd7",
+                     *       "content_sha256": "c2583d519b3043a5871fb5311e526bb0515d27fe849f4d36ac7717ea741eb041",
+                     *       "canonical_payload_sha256": "b4df86755952c4a85b0a3ec795774314cc540b69fb6e516bbc7784721069143e",
+                     *       "stored_envelope_sha256": "617086b10a02cbabcd025dcc67ad196221c2922739673ad8f6327d5481425d96",
                      *       "stored_fragment_identity": {
                      *         "receipt": "fr_01M7YQ1WE038NKRKAYDXR834J3",
-                     *         "stored_envelope_sha256": "9df9a2d39b44764a9f5d7b22d22b6bae45d7de24e6652e0ce9cceff899992bd7",
+                     *         "stored_envelope_sha256": "617086b10a02cbabcd025dcc67ad196221c2922739673ad8f6327d5481425d96",
                      *         "scope": "receipt-id+envelope-seal-v2"
                      *       },
                      *       "cryptographic_verification": {
@@ -1111,7 +1113,7 @@ export interface operations {
                      *         "implementation": "@noble/hashes 2.4.0, Unicode 17.0.0"
                      *       },
                      *       "retrieval_verified": true,
-                     *       "idempotency_key": "confirm:01592409f8dbf0fb8a0a2562aa78217c4969f42577acf3573705148a42f8e30f"
+                     *       "idempotency_key": "confirm:59ea4bfcda5c5a63814b2d321ad8cc660799dc47780685c2432cd6e64b8e56b1"
                      *     }
                      */
                     "application/json": components["schemas"]["DreamConfirmResponse"];
@@ -1243,7 +1245,7 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "text": "Two things came of it. <<SHARD>>{\"title\":\"Café ﬁlters\",\"content\":\"Straße ​and the LATTICE\\nhold “together”.\",\"kind\":\"BRIDGE\"}<</SHARD>> And: <<SHARD>>{\"title\": \"Unfinished",
+                 *       "text": "Two things came of it. <<SHARD>>{\"title\":\"A lattice keeps its load without one strut\",\"content\":\"Remove one strut of a triangular lattice, and the load that it carried divides over the struts beside it. None of them carries more than half as much again.\",\"kind\":\"BRIDGE\"}<</SHARD>> And: <<SHARD>>{\"title\": \"Unfinished",
                  *       "mind": "Ada"
                  *     }
                  */
@@ -1272,14 +1274,14 @@ export interface operations {
                      *           "ok": true,
                      *           "receipt": "fr_01M7YQ1WE038NKRKAYDXR834J3",
                      *           "status": "duplicate",
-                     *           "content_sha256": "7b57128cbe4631608f628147ea2302ea748db15df0781992736174a6f58700e4",
-                     *           "canonical_payload_sha256": "00085ee6ec4522eaea5403b9133b61c09b5036f4a7f53569dc3d1dc4f0b541e4",
-                     *           "stored_envelope_sha256": "9df9a2d39b44764a9f5d7b22d22b6bae45d7de24e6652e0ce9cceff899992bd7"
+                     *           "content_sha256": "c2583d519b3043a5871fb5311e526bb0515d27fe849f4d36ac7717ea741eb041",
+                     *           "canonical_payload_sha256": "b4df86755952c4a85b0a3ec795774314cc540b69fb6e516bbc7784721069143e",
+                     *           "stored_envelope_sha256": "617086b10a02cbabcd025dcc67ad196221c2922739673ad8f6327d5481425d96"
                      *         },
                      *         {
                      *           "index": 1,
                      *           "ok": false,
-                     *           "error": "Marker 1 (at character 142): its JSON is refused 30 characters in: syntax",
+                     *           "error": "Marker 1 (at character 287): its JSON is refused 30 characters in: syntax",
                      *           "status": null,
                      *           "content_sha256": null,
                      *           "canonical_payload_sha256": null,
@@ -1404,10 +1406,10 @@ export interface operations {
                      * @example {
                      *       "receipt": "fr_01M7YQ1WE038NKRKAYDXR834J3",
                      *       "status": "quarantined",
-                     *       "content_sha256": "7b57128cbe4631608f628147ea2302ea748db15df0781992736174a6f58700e4",
-                     *       "submission_payload_sha256": "184e361a066b609448bb598f995a9df576012b399ba28f964f255cbefd04d6b7",
-                     *       "canonical_payload_sha256": "00085ee6ec4522eaea5403b9133b61c09b5036f4a7f53569dc3d1dc4f0b541e4",
-                     *       "stored_envelope_sha256": "9df9a2d39b44764a9f5d7b22d22b6bae45d7de24e6652e0ce9cceff899992bd7",
+                     *       "content_sha256": "c2583d519b3043a5871fb5311e526bb0515d27fe849f4d36ac7717ea741eb041",
+                     *       "submission_payload_sha256": "b2576898df4469bcea1a13fd30e08e30b411aaae54d5d45c3b0c69af66a180bc",
+                     *       "canonical_payload_sha256": "b4df86755952c4a85b0a3ec795774314cc540b69fb6e516bbc7784721069143e",
+                     *       "stored_envelope_sha256": "617086b10a02cbabcd025dcc67ad196221c2922739673ad8f6327d5481425d96",
                      *       "hash_contract": "fragment-receipt-hash-v2",
                      *       "hash_scope": {
                      *         "content_sha256": "accepted content, UTF-8",
@@ -1432,7 +1434,7 @@ export interface operations {
                      *       },
                      *       "stored_fragment_identity": {
                      *         "receipt": "fr_01M7YQ1WE038NKRKAYDXR834J3",
-                     *         "stored_envelope_sha256": "9df9a2d39b44764a9f5d7b22d22b6bae45d7de24e6652e0ce9cceff899992bd7",
+                     *         "stored_envelope_sha256": "617086b10a02cbabcd025dcc67ad196221c2922739673ad8f6327d5481425d96",
                      *         "scope": "receipt-id+envelope-seal-v2"
                      *       },
                      *       "cryptographic_verification": {
@@ -1458,19 +1460,19 @@ export interface operations {
                      *         "unicode": "17.0.0",
                      *         "kind": "BRIDGE",
                      *         "status": "quarantined",
-                     *         "content_sha256": "7b57128cbe4631608f628147ea2302ea748db15df0781992736174a6f58700e4",
-                     *         "content_bytes_sha256": "7b57128cbe4631608f628147ea2302ea748db15df0781992736174a6f58700e4",
-                     *         "submission_payload_sha256": "184e361a066b609448bb598f995a9df576012b399ba28f964f255cbefd04d6b7",
-                     *         "canonical_payload_sha256": "00085ee6ec4522eaea5403b9133b61c09b5036f4a7f53569dc3d1dc4f0b541e4",
-                     *         "dedupe_key_sha256": "0267443835d54a28b78dfa6419dac0713d34df18fdac12bea9c8c7a5f5af2173",
-                     *         "confirmation_binding_sha256": "01592409f8dbf0fb8a0a2562aa78217c4969f42577acf3573705148a42f8e30f",
-                     *         "confirmation_token_sha256": "b936a2a91a1000b7163b108a325866a02132a7e6be1697712709e0914f583ea1"
+                     *         "content_sha256": "c2583d519b3043a5871fb5311e526bb0515d27fe849f4d36ac7717ea741eb041",
+                     *         "content_bytes_sha256": "c2583d519b3043a5871fb5311e526bb0515d27fe849f4d36ac7717ea741eb041",
+                     *         "submission_payload_sha256": "b2576898df4469bcea1a13fd30e08e30b411aaae54d5d45c3b0c69af66a180bc",
+                     *         "canonical_payload_sha256": "b4df86755952c4a85b0a3ec795774314cc540b69fb6e516bbc7784721069143e",
+                     *         "dedupe_key_sha256": "39515dabab387ffeef24ea0a20384523286cbd68a38c9a02b68cdafc9dd36e0a",
+                     *         "confirmation_binding_sha256": "59ea4bfcda5c5a63814b2d321ad8cc660799dc47780685c2432cd6e64b8e56b1",
+                     *         "confirmation_token_sha256": "d653b91b86f281c9a5af46095ce99ee1629c56fd1ee107932cc522af5e8ff22e"
                      *       },
                      *       "fragment": {
-                     *         "title": "Café ﬁlters",
-                     *         "content": "Straße ​and the LATTICE\nhold “together”.",
-                     *         "mechanism": "",
-                     *         "test": "Remove one strut; \\ \"what\" falls?",
+                     *         "title": "A lattice keeps its load without one strut",
+                     *         "content": "Remove one strut of a triangular lattice, and the load that it carried divides over the struts beside it. None of them carries more than half as much again.",
+                     *         "mechanism": "Each joint has more struts than it needs, so that the forces find another way.",
+                     *         "test": "Remove one strut of a model and measure how far it sags under the same load.",
                      *         "kind": "BRIDGE",
                      *         "visitor": "Ada"
                      *       }
@@ -1551,13 +1553,13 @@ export interface operations {
                      *       "results": [
                      *         {
                      *           "receipt": "fr_01M7YQ1WE038NKRKAYDXR834J3",
-                     *           "title": "Café ﬁlters",
-                     *           "content": "Straße ​and the LATTICE\nhold “together”.",
+                     *           "title": "A lattice keeps its load without one strut",
+                     *           "content": "Remove one strut of a triangular lattice, and the load that it carried divides over the struts beside it. None of them carries more than half as much again.",
                      *           "kind": "BRIDGE",
                      *           "visitor": "Ada",
                      *           "received_at": "2026-11-21T09:30:00.000Z",
                      *           "withheld": null,
-                     *           "similarity": 0.397472
+                     *           "similarity": 0.46468
                      *         }
                      *       ]
                      *     }
@@ -1657,8 +1659,8 @@ export interface operations {
                      *       "steps": [
                      *         {
                      *           "receipt": "fr_01M7YQ1WE038NKRKAYDXR834J3",
-                     *           "title": "Café ﬁlters",
-                     *           "content": "Straße ​and the LATTICE\nhold “together”.",
+                     *           "title": "A lattice keeps its load without one strut",
+                     *           "content": "Remove one strut of a triangular lattice, and the load that it carried divides over the struts beside it. None of them carries more than half as much again.",
                      *           "kind": "BRIDGE",
                      *           "visitor": "Ada",
                      *           "received_at": "2026-11-21T09:30:00.000Z",
@@ -1760,7 +1762,7 @@ export interface operations {
                      *       "nodes": [
                      *         {
                      *           "receipt": "fr_01M7YQ1WE038NKRKAYDXR834J3",
-                     *           "title": "Café ﬁlters",
+                     *           "title": "A lattice keeps its load without one strut",
                      *           "kind": "BRIDGE",
                      *           "visitor": "Ada",
                      *           "received_at": "2026-11-21T09:30:00.000Z",
@@ -1855,8 +1857,8 @@ export interface operations {
                      *       "fragments": [
                      *         {
                      *           "receipt": "fr_01M7YQ1WE038NKRKAYDXR834J3",
-                     *           "title": "Café ﬁlters",
-                     *           "content": "Straße ​and the LATTICE\nhold “together”.",
+                     *           "title": "A lattice keeps its load without one strut",
+                     *           "content": "Remove one strut of a triangular lattice, and the load that it carried divides over the struts beside it. None of them carries more than half as much again.",
                      *           "kind": "BRIDGE",
                      *           "visitor": "Ada",
                      *           "received_at": "2026-11-21T09:30:00.000Z",
@@ -1976,7 +1978,7 @@ export interface operations {
                      *       "regions": [
                      *         {
                      *           "receipt": "fr_01M7YQ1WE038NKRKAYDXR834J3",
-                     *           "title": "Café ﬁlters",
+                     *           "title": "A lattice keeps its load without one strut",
                      *           "fragments": 1
                      *         }
                      *       ]
