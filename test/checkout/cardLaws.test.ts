@@ -174,7 +174,8 @@ describe('a session made here', () => {
       await refusal(rail({ webhookReady: false })),
       /cannot be settled: the webhook has no secret/,
     );
-    assert.match(await refusal(rail({ publicUrl: null })), /PUBLIC_URL/);
+    const unknown = 'Card payments need the server’s public address (PUBLIC_URL).';
+    assert.equal(await refusal(rail({ publicUrl: null })), unknown);
     rate = { reason: 'The sources differ.' };
     assert.equal(await refusal(), 'The sources differ.');
     rate = { cents: 1n, source: 'fixed', atMs: 0 };

@@ -511,7 +511,13 @@ describe('the Lightning endpoints', () => {
     );
     assert.deepEqual([status, headers?.['cache-control']], [200, 'no-store']);
     assert.ok('bytes' in body && body.type === 'image/svg+xml; charset=utf-8');
-    assert.match(body.bytes.toString(), /^<svg /);
+    const svg = body.bytes.toString();
+    assert.match(svg, /^<svg /);
+    // Four modules on each side stay white (ISO/IEC 18004, 9.1): a code has 17 + 4 n of them.
+    const [, side = ''] = /viewBox="0 0 (\d+) \1"/.exec(svg) ?? [];
+    assert.equal((Number(side) - 8 - 17) % 4, 0, side);
+    const [first = ''] = /(?<=stroke="#000000" d=")M\d+ \d+\.5h7/.exec(svg) ?? [];
+    assert.equal(first, 'M4 4.5h7');
     const other = await order();
     const second = await lightningQr(routes())(asking(other.payment_hash));
     assert.ok('bytes' in second.body && second.body.bytes !== body.bytes);

@@ -285,6 +285,27 @@ describe('the on-chain rail', () => {
   });
 });
 
+test('each reason why an order cannot be made now is said where it holds', async () => {
+  const rail = await Rail.open();
+  const reasonOf = async (bitcoin: Bitcoin): Promise<string> => {
+    const found = await bitcoin.check();
+    return found.ready ? 'ready' : found.reason;
+  };
+  const down: Chain = {
+    ...rail.view,
+    network: () => Promise.resolve({ kind: 'failed', reason: 'it is down' }),
+  };
+  assert.equal(await reasonOf(rail.process({ chain: down })), 'The Bitcoin node does not answer.');
+  const storeless = rail.process();
+  rail.shop.fault = { left: 0, met: false };
+  assert.equal(await reasonOf(storeless), 'The store is not available.');
+  assert.equal(await reasonOf(storeless), 'ready');
+  const full = rail.process({ maxUnpaidOrders: 1 });
+  assert.equal(await reasonOf(full), 'ready');
+  await createMany(full, 1);
+  assert.equal(await reasonOf(full), 'Too many on-chain orders wait for their payment.');
+});
+
 describe('addresses in a row', () => {
   test('the operator is warned from the sixteenth unpaid one on', async () => {
     const rail = await Rail.open();

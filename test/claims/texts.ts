@@ -17,7 +17,7 @@ import { noOperator, type Operator } from '../../src/outreach/operator.js';
 import { audit } from '../../src/pages/audit.js';
 import { buyPages } from '../../src/pages/buy.js';
 import { homeForAll } from '../../src/pages/home.js';
-import { unsubscribePage } from '../../src/pages/unsubscribe.js';
+import { unsubscribeForAll, unsubscribePage } from '../../src/pages/unsubscribe.js';
 import { storedData } from '../../src/store/retention.js';
 import { auditOffLoop } from '../../src/text/auditOffLoop.js';
 import { request } from '../outreach/fixture.js';
@@ -193,10 +193,31 @@ async function otherPages(): Promise<string[]> {
     const page = unsubscribePage(() => Promise.resolve(state as never));
     sentences.push(...pageOf(await page(ask)));
   }
+  const unstored = unsubscribeForAll(
+    () => Promise.resolve({ kind: 'subscribed', email: 'ada@example.com' }),
+    () => assert.fail('a page was asked for'),
+  );
+  const asked = { ...ask, header: () => 'text/html' };
+  sentences.push(...pageOf(await unstored(asked)));
   const models = [{ id: 'static-256', immediate: true }];
   const banner = (): Answer => ({ status: 200, body: { json: {} }, charge: 0 });
   const home = await homeForAll(models, banner)(request({ input: undefined, header: () => 'text/html' }));
   return [...sentences, ...pageOf(home)];
+}
+
+/** Files that say why a way to pay cannot be used now, or why a payment counts for nothing. */
+const reasonFiles = ['bitcoin', 'lightning', 'card', 'rails', 'rates', 'stripe'];
+
+/** The sentences in their code; figures and names are left out. */
+function reasonsToPay(): string[] {
+  const code = reasonFiles.map((name) => readFileSync(`src/checkout/${name}.ts`, 'utf8')).join('\n');
+  const sentences = Array.from(
+    code.matchAll(/(['`])((?:(?!\1)[^\n\\])*[A-Za-z)%}]\.(?: [A-Z][^'`\n]*\.)?)\1/g),
+    ([, , sentence = '']) => sentence,
+  );
+  return sentences
+    .map((each) => each.replaceAll(/\$\{(?:[^{}]|\{[^{}]*\})*\}/g, '#').replaceAll(/\d+/g, '#'))
+    .filter((each) => /^[A-Z#]/.test(each));
 }
 
 /** Sentences by where they stand, each once, in their order. */
@@ -204,6 +225,7 @@ export async function texts(): Promise<ReadonlyMap<string, readonly string[]>> {
   const all: readonly (readonly [string, readonly string[]])[] = [
     ['README.md', sentencesOfMarkdown(readFileSync('README.md', 'utf8'))],
     ['/v1/pricing and /v1/quote', await priced()],
+    ['reasons of the ways to pay', reasonsToPay()],
     ['/privacy', sentencesOfJson(jsonOf(await privacy(storedData(retained))(ask)))],
     ['/v1/audit', await audited()],
     ['/buy', await shopPages()],

@@ -63,6 +63,12 @@ async function stored({ store }: BookParts, { id }: OrderRecord): Promise<OrderR
   return order;
 }
 
+/** State of an order, and that of its key. */
+async function keysOf(book: BookParts, order: OrderRecord): Promise<readonly [string, string]> {
+  const { status, key } = await stored(book, order);
+  return [status, key];
+}
+
 /** A view whose index of addresses is behind: it knows no history, while it knows payments. */
 function withoutHistory(chain: Chain): Chain {
   const used: Chain['used'] = () => Promise.resolve({ kind: 'answer', value: new Set() });
@@ -250,10 +256,34 @@ describe('the chain', { skip: nodesSkip, timeout: 600_000 }, () => {
           ['confirmed', 'active'],
         );
         // A second store on the account passes that address over.
-        const [, second] = await shop(chain, mine.addressIndex ?? 0);
+        const [other, second] = await shop(chain, mine.addressIndex ?? 0);
         const theirs = await orderOf(second);
         assert.ok((theirs.addressIndex ?? 0) > (mine.addressIndex ?? 0));
         nextIndex = Math.max(nextIndex, (theirs.addressIndex ?? 0) + 1);
+        await nodes.mine(2);
+        assert.notEqual(await second.reconcile(), undefined);
+        assert.deepEqual(await keysOf(other, theirs), ['pending', 'none']);
+      });
+
+      test('a payment in the block at which an order is made pays for nothing, later ones do', async () => {
+        const address = await freshAddress();
+        const index = nextIndex - 1;
+        await nodes.payAddress(address, price);
+        await nodes.mine(1);
+        await becomes(address, { 1: price });
+        // The index of addresses is behind, so that the address is shown in spite of its history.
+        const [book, rail] = await shop(withoutHistory(chain), index);
+        const order = await orderOf(rail);
+        assert.equal(order.place, address);
+        await nodes.mine(3);
+        await becomes(address, { 4: price });
+        assert.notEqual(await rail.reconcile(), undefined);
+        assert.deepEqual(await keysOf(book, order), ['pending', 'none']);
+        await nodes.payAddress(address, price);
+        await nodes.mine(2);
+        await becomes(address, { 2: price, 6: price });
+        assert.notEqual(await rail.reconcile(), undefined);
+        assert.deepEqual(await keysOf(book, order), ['confirmed', 'active']);
       });
 
       test('a reorganisation that moves an old payment after the order pays for nothing', async () => {
