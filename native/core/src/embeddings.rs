@@ -33,8 +33,8 @@ pub const WAYS: usize = 8;
 pub type Key = [u8; 32];
 
 /// After the bytes of a text that is not ASCII alone; no text has this byte. Vectors of such texts from
-/// before [`crate::sight`] have the length of any other, so that they are not looked for any more; ASCII is known to
-/// every model.
+/// before [`crate::sight`] have the length of any other, so that they are not looked for any more; ASCII is
+/// known to every model.
 const SEEN: u8 = 0xFF;
 
 /// The key of a text in parts; `model`: SHA-256 of the model.
