@@ -49,7 +49,8 @@ class FuseHandler {
     const { fuser, choice } = embedMode;
     const { body } = request;
     let outcome = fuser.fuse(body, this.out, this.facts, mostDocs);
-    if (outcome === outcomes.NeedsRoom) {
+    // More may be needed once the results are known.
+    while (outcome === outcomes.NeedsRoom) {
       this.out = new Uint8Array(this.facts[0] ?? 0);
       outcome = fuser.fuse(body, this.out, this.facts, mostDocs);
     }
@@ -76,7 +77,7 @@ class FuseHandler {
     const body = Buffer.from(buffer, byteOffset, byteLength);
     let room = this.pooled.take(byteLength + byteLength / 4);
     let attempt = await fuser.fuseAsync(body, room, mostDocs);
-    if (attempt.outcome === outcomes.NeedsRoom) {
+    while (attempt.outcome === outcomes.NeedsRoom) {
       this.pooled.give(room);
       room = this.pooled.take(attempt.length);
       attempt = await fuser.fuseAsync(body, room, mostDocs);

@@ -117,6 +117,16 @@ test('a body too long for the event loop gets the same answer from the pool', as
   }
 });
 
+test('an answer whose explanations are long gets the room that it needs, wherever it is made', async () => {
+  const docs = Array.from({ length: 8_000 }, () => ({ id: '', text: 'running', dense_score: 1 }));
+  for (const some of [docs.slice(0, 6_000), docs]) {
+    const request: ReferenceRequest = { query: 'running', docs: some, explain: true, analyzer: 'english' };
+    const body = Buffer.from(JSON.stringify(request));
+    assert.equal(body.length > LOOP_BODY_LIMIT, some === docs);
+    assertAgrees(request, bodyOf(await handler(requestWith(body))));
+  }
+});
+
 test('small requests are answered while a large one is in the thread pool', async () => {
   const [vector] = fuseVectors();
   assert.ok(vector !== undefined);
