@@ -4,6 +4,7 @@ import { benchAccess } from './access.js';
 import type { AccessOptions } from './access.js';
 import { benchAudit } from './audit.js';
 import type { AuditOptions } from './audit.js';
+import { benchBatch, type BatchOptions } from './batch.js';
 import { benchCensus, type CensusOptions } from './census.js';
 import { benchCheckout, type CheckoutOptions } from './checkout.js';
 import { benchDoor } from './door.js';
@@ -59,6 +60,16 @@ program
   .option('--no-record', 'write nothing to bench/record')
   .action(async (options: AccessOptions) => {
     process.exitCode = await benchAccess(options);
+  });
+program
+  .command('batch')
+  .description('queries of ten docs as one POST /v1/fuse/batch, beside the same one by one')
+  .option('--rounds <n>', 'rounds in which the two take turns', whole, 15)
+  .option('--queries <n>', 'queries of a round', whole, 1_000)
+  .option('--json', 'print one JSON document instead of text', false)
+  .option('--no-record', 'write nothing to bench/record')
+  .action(async (options: BatchOptions) => {
+    process.exitCode = await benchBatch(options);
   });
 program
   .command('census')

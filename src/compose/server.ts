@@ -255,12 +255,16 @@ function handlers(
     storeCheck(store),
     nativeModuleCheck(native.version, SERVICE_VERSION),
   ];
+  const fuse = fuseHandler({ ...native, embedMode, keylessDocs });
+  const normalize = normalizeHandler(native);
   return {
-    fuse: fuseHandler({ ...native, embedMode, keylessDocs }),
+    fuse,
+    fuseBatch: fuse,
     ...rerankHandlers({ ...native, embedMode, keylessDocs }),
     ...rerankInfo({ ...configuration, embedMode, version: SERVICE_VERSION }),
     ...checkout.handlers,
-    normalize: normalizeHandler(native),
+    normalize,
+    normalizeBatch: normalize,
     audit: audit({ ...native, clock: systemClock, auditOffLoop: auditOffLoop(native, auditThreads) }),
     auditStacks,
     leads: leads(storing),

@@ -2,8 +2,9 @@
 import typia, { type tags } from 'typia';
 import { analyzerFaults, stemmers, type FuseAnalyzer } from './analyzer.js';
 import { keyHeadersType } from './key.js';
+import { batchDescription, batchProblems, failedLineType } from './lines.js';
 import { keyedProblems, mebibyte, type ResourceRoutes } from './route.js';
-import { post } from './schema/route.js';
+import { post, postLines } from './schema/route.js';
 import type { Integer } from './schema/tags.js';
 import { MAX_ERRORS, type ValidationError, valueError } from './schema/validation.js';
 import { bodyType, wireTypes } from './schema/wireType.js';
@@ -314,6 +315,16 @@ const fuseResponse: FuseResponse = {
   ],
 };
 
+const failedLine = {
+  error: {
+    line: 2,
+    status: 422,
+    detail: [
+      { type: 'missing', loc: ['body', 'docs'], msg: 'Field required', input: { query: 'boots' } },
+    ] satisfies ValidationError[],
+  },
+};
+
 /** Longest body of a route that ranks (bytes). */
 export const rankingBodyBytes = 32 * mebibyte;
 
@@ -352,5 +363,24 @@ export const fuseRoutes = {
     answers: { 200: { schema: fuseResponseType, description: 'The re-ranked candidates.' } },
     unprocessable: true,
     example: post('/v1/fuse', fuseRequest, fuseResponse),
+  },
+  fuseBatch: {
+    ...rankingRoute,
+    path: '/v1/fuse/batch',
+    extension: true,
+    summary: 'Re-rank the candidates of many queries',
+    description: batchDescription,
+    body: { kind: 'lines', schema: fuseRequestType, limit: 4 * mebibyte },
+    answers: {
+      200: {
+        schema: fuseResponseType,
+        failedLine: failedLineType,
+        description: 'A line for each line sent: the re-ranked candidates, or why there are none.',
+      },
+    },
+    unprocessable: true,
+    problems: batchProblems(rankingRoute.problems),
+    headers: ['ratelimit', 'ratelimit-policy'],
+    example: postLines('/v1/fuse/batch', [fuseRequest, { query: 'boots' }], [fuseResponse, failedLine]),
   },
 } as const satisfies ResourceRoutes;

@@ -67,7 +67,18 @@ type LimitedRoute = Pick<DescribedRoute, 'method' | 'path' | 'body' | 'parameter
 /** The body limit of every route that takes one. */
 function bodyLimits(routes: readonly LimitedRoute[]): BodyLimit[] {
   return routes.flatMap(({ id, method, path, body }) =>
-    body.kind === 'none' ? [] : [{ route: id, method, path, max_body_bytes: body.limit }],
+    body.kind === 'none' || body.kind === 'lines'
+      ? []
+      : [{ route: id, method, path, max_body_bytes: body.limit }],
+  );
+}
+
+/** The limit of a line of every route that takes lines. */
+function lineLimits(routes: readonly LimitedRoute[]): RateLimit[] {
+  return routes.flatMap(({ id, method, path, body }) =>
+    body.kind === 'lines'
+      ? [{ name: `${id}.line`, limit: body.limit, unit: `bytes of a line of ${method} ${path}` }]
+      : [],
   );
 }
 
@@ -117,7 +128,7 @@ export function limitsOf(
     access,
     bodies: bodyLimits(routes),
     fields: fieldLimits(routes),
-    rates: [...rates],
+    rates: [...rates, ...lineLimits(routes)],
     json_nesting: MAX_NESTING,
     validation_errors: MAX_ERRORS,
     validation_input_bytes: MAX_INPUT_BYTES,

@@ -1,8 +1,9 @@
 /** `POST /v1/normalize` on the wire (contract, NormalizeRequest; the rest are marked extensions). */
 import typia, { type tags } from 'typia';
 import { keyHeadersType } from './key.js';
+import { batchDescription, batchProblems, failedLineType } from './lines.js';
 import { keyedProblems, mebibyte, type ResourceRoutes } from './route.js';
-import { post } from './schema/route.js';
+import { post, postLines } from './schema/route.js';
 import type { Integer, MaxCodePoints } from './schema/tags.js';
 import { bodyType, wireTypes } from './schema/wireType.js';
 
@@ -165,28 +166,81 @@ const normalizeResponse: NormalizeResponse = {
   chars: 26,
 };
 
-/** POST /v1/normalize. */
+const problems = { ...keyedProblems, 503: ['overloaded', 'store_unavailable'] } as const;
+
+/** Members common to both routes. */
+const normalizing = {
+  method: 'POST',
+  part: 'gateway',
+  tag: 'normalize',
+  parameters: { header: keyHeadersType },
+  access: 'key',
+  unprocessable: true,
+  cors: false,
+  acts: false,
+  documented: true,
+} as const;
+
+const repaired: NormalizeResponse = {
+  text: 'ﬁne',
+  normalized: 'fine',
+  mode: 'repair',
+  changed: true,
+  changes: [
+    {
+      start: 0,
+      end: 1,
+      original: 'ﬁ',
+      replacement: 'fi',
+      kind: 'compatibility',
+      reason: 'compatibility form (NFKC)',
+    },
+  ],
+  stats: { compatibility: 1 },
+  data_versions: normalizeResponse.data_versions,
+  chars: 3,
+};
+
+const failedLine = {
+  error: {
+    line: 2,
+    status: 422,
+    detail: [{ type: 'missing', loc: ['body', 'text'], msg: 'Field required', input: {} }],
+  },
+};
+
+/** POST /v1/normalize, and a text a line. */
 export const normalizeRoutes = {
   normalize: {
-    method: 'POST',
+    ...normalizing,
     path: '/v1/normalize',
-    part: 'gateway',
-    tag: 'normalize',
     summary: 'Repair a text and gloss what words do not find',
     description:
       'Repairs mojibake, compatibility forms, invisible characters, typographic signs and look-alike ' +
       'letters, gives emoji and symbols their names, and lists every change with its place, so that it can ' +
       'be undone.',
     body: { kind: 'raw', schema: normalizeRequestType, other: 'none', limit: 2 * mebibyte },
-    parameters: { header: keyHeadersType },
-    access: 'key',
     answers: { 200: { schema: normalizeResponseType, description: 'The text, and every change made.' } },
-    unprocessable: true,
-    problems: { ...keyedProblems, 503: ['overloaded', 'store_unavailable'] },
+    problems,
     headers: ['server-timing', 'ratelimit', 'ratelimit-policy'],
-    cors: false,
-    acts: false,
-    documented: true,
     example: post('/v1/normalize', normalizeRequest, normalizeResponse),
+  },
+  normalizeBatch: {
+    ...normalizing,
+    path: '/v1/normalize/batch',
+    extension: true,
+    summary: 'Repair and gloss many texts',
+    description: batchDescription,
+    body: { kind: 'lines', schema: normalizeRequestType, limit: 2 * mebibyte },
+    answers: {
+      200: {
+        schema: normalizeResponseType,
+        failedLine: failedLineType,
+        description: 'A line for each line sent: the text and every change made, or why there is none.',
+      },
+    },
+    problems: batchProblems(problems),
+    headers: ['ratelimit', 'ratelimit-policy'],
+    example: postLines('/v1/normalize/batch', [{ text: 'ﬁne', mode: 'repair' }, {}], [repaired, failedLine]),
   },
 } as const satisfies ResourceRoutes;

@@ -9,7 +9,8 @@ import { Reception } from './reception.js';
 import type { CheckResult } from './routes.js';
 import { waitForClient, type UnsentAnswer } from './unsent.js';
 
-const closeLine = '\r\nconnection: close';
+/** Tells the client that the connection ends with the answer. */
+export const closeLine = '\r\nconnection: close';
 
 /** An unread body up to this size is read and dropped, so that the connection lives; a larger one ends it. */
 const droppableBytes = 65_536;
@@ -22,11 +23,11 @@ export class Exchange extends Reception implements RouteRequest {
   input: unknown = undefined;
 
   /** State of the answer; `deferred`: known, and written in the next turn of the event loop. */
-  private reply: 'none' | 'deferred' | 'written' = 'none';
+  protected reply: 'none' | 'deferred' | 'written' = 'none';
   /** True if a handler that gave up control may still read the body. */
   private handling = false;
-  private status = 0;
-  private bytesOut = 0;
+  protected status = 0;
+  protected bytesOut = 0;
   /** Rest of a large answer that the client has not taken. */
   private unsent: UnsentAnswer | undefined;
   /** Tells the answer's owner that its bytes are needed no more. */
@@ -138,18 +139,22 @@ export class Exchange extends Reception implements RouteRequest {
       }
     }
     const elapsedMs = server.clock.monotonicMs() - this.startedMs;
-    let lines = this.id + mounted.lines + fieldLines(answer, mounted.route.fields);
-    if (this.crossOrigin) lines += crossOriginLines;
+    let lines = this.headLines(answer);
     if (mounted.route.timed) lines += timingLine(elapsedMs);
-    if (admission !== undefined) {
-      lines += limitLines(admission);
-      if (answer.charge > 0) admission.charge(answer.charge);
-    }
+    if (admission !== undefined && answer.charge > 0) admission.charge(answer.charge);
     this.reply = 'written';
     this.status = answer.status;
     if (answer.status !== 200) this.response.writeStatus(statusLine(answer.status));
     const isLast = close || this.chunked || server.draining;
     this.send(lines, body, isLast, finished?.immutable === true, elapsedMs);
+  }
+
+  /** The header lines of an answer, as they follow the name of the first. */
+  protected headLines(answer: Answer): string {
+    const { mounted, decided: admission } = this;
+    const lines = this.id + mounted.lines + fieldLines(answer, mounted.route.fields);
+    const limits = admission === undefined ? '' : limitLines(admission);
+    return lines + (this.crossOrigin ? crossOriginLines : '') + limits;
   }
 
   /** Writes the header lines in one call (they follow the first one's value) and the body. */
@@ -200,7 +205,7 @@ export class Exchange extends Reception implements RouteRequest {
   }
 
   /** Counts and logs the answer once all of it is handed over. */
-  private finish(elapsedMs = this.server.clock.monotonicMs() - this.startedMs): void {
+  protected finish(elapsedMs = this.server.clock.monotonicMs() - this.startedMs): void {
     const { mounted, server, status, bytesIn, bytesOut } = this;
     mounted.meter.count(status, elapsedMs, bytesIn, bytesOut);
     this.release();

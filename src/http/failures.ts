@@ -86,3 +86,11 @@ export function bodyTooLarge(limitBytes: number): Answer {
     code: 'body_too_large',
   });
 }
+
+/** 413 for a line of a route whose lines have at most `limitBytes`. */
+export function lineTooLong(limitBytes: number): Answer {
+  return failure(413, {
+    detail: `The line is longer than lines of this path may be (${limitBytes} bytes).`,
+    code: 'body_too_large',
+  });
+}

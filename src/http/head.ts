@@ -31,6 +31,36 @@ export class RequestHead implements Head {
   }
 }
 
+/** What access reads of a head, for when uWebSockets.js has it no more. */
+export class KeptHead implements Head {
+  private readonly fields = new Map<string, string>();
+  private readonly address: Uint8Array;
+
+  constructor(request: HttpRequest, response: HttpResponse) {
+    for (const name of ['x-api-key', 'authorization']) this.fields.set(name, request.getHeader(name));
+    for (const name of listedFields) this.fields.set(name, fieldOf(name, request, response));
+    this.address = new Uint8Array(response.getRemoteAddress());
+  }
+
+  field(name: string): string {
+    const value = this.fields.get(name);
+    if (value === undefined) throw new Error(`${name} is not kept of a head`);
+    return value;
+  }
+
+  allOf(name: string): string {
+    return this.field(name);
+  }
+
+  peer(): Uint8Array {
+    return this.address;
+  }
+
+  isHead(): boolean {
+    return false;
+  }
+}
+
 /** Fields in which each proxy on the way adds a line or an item. */
 const listedFields: ReadonlySet<string> = new Set(['x-forwarded-for', 'forwarded']);
 

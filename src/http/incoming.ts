@@ -11,11 +11,17 @@ export interface IncomingState {
   };
   readonly bodies: BodyBudget;
   /** Bodies that are still coming. */
-  readonly receiving: Set<IncomingBody>;
+  readonly receiving: Set<PacedSender>;
+}
+
+/** Who sends a body at a pace that is looked at. */
+export interface PacedSender {
+  /** Looks at the pace; called about once a second. */
+  check(nowMs: number): void;
 }
 
 /** One body. It stands in the server's set until {@link end}, and holds memory until {@link release}. */
-export class IncomingBody {
+export class IncomingBody implements PacedSender {
   private buffer: BodyBuffer | undefined;
   private windowBytes = 0;
 
@@ -61,7 +67,6 @@ export class IncomingBody {
     this.buffer = undefined;
   }
 
-  /** Looks at the pace; called about once a second. */
   check(nowMs: number): void {
     const { bodyWindowMs, bodyWindowBytes } = this.state.limits;
     if (nowMs - this.windowStartMs < bodyWindowMs) return;

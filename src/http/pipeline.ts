@@ -2,9 +2,9 @@
 import type { Head } from '../access/address.js';
 import type { Access, Admission } from '../access/admission.js';
 import { unprocessable } from '../contract/answer.js';
-import { checkMediaType, isForm, readForm } from '../contract/schema/body.js';
+import { checkLinesMediaType, checkMediaType, isForm, readForm } from '../contract/schema/body.js';
 import { checkBytes, checkBytesOffLoop, loopBytes, type BodyParts } from '../contract/schema/bytes.js';
-import type { Handler } from '../contract/exchange.js';
+import type { Answer, Handler } from '../contract/exchange.js';
 import { routeList, type Handlers, type Route as ContractRoute, type RouteId } from '../contract/routes.js';
 import { isServed, servedParts, type ServedPart } from '../contract/served.js';
 import { fieldsOf, type FieldShape } from '../contract/schema/shape.js';
@@ -131,7 +131,7 @@ export function servedRoute(
     .flatMap(({ fields }) => fields.map(({ name }) => name))
     .concat(route.reads ?? [], 'other' in body && body.other === 'form' ? ['content-type'] : []);
   const timed = route.headers.includes('server-timing');
-  const bodyLimit = body.kind === 'none' ? 0 : body.limit;
+  const bodyLimit = body.kind === 'none' ? 0 : body.kind === 'lines' ? Infinity : body.limit;
   const check = requestChecks(route, parts);
   const admit = admission(route, parts);
   return {
@@ -139,9 +139,11 @@ export function servedRoute(
       ...{ id, method, path, body: body.kind !== 'none', bodyLimit, cors, acts, timed, headers },
       keylessAnswerLimit: route.keylessAnswerLimit ?? Infinity,
       ...(route.fields === undefined ? {} : { fields: route.fields }),
+      ...(body.kind === 'lines' ? { lineLimit: body.limit } : {}),
     },
     handler,
     ...('other' in body ? { refuseMediaType: mediaTypeCheck(body.other) } : {}),
+    ...(body.kind === 'lines' ? { refuseMediaType: refuseNoLines } : {}),
     ...(check === undefined ? {} : { check }),
     ...(admit === undefined ? {} : { admit }),
     ...(route.failure === undefined ? {} : { writeFailure: route.failure.write }),
@@ -156,6 +158,12 @@ function mediaTypeCheck(
     const error = checkMediaType(mediaType, crossOrigin, other);
     return error === null ? undefined : unprocessable([error]);
   };
+}
+
+/** The answer to a body whose media type is not that of lines. */
+function refuseNoLines(mediaType: string, crossOrigin: boolean): Answer | undefined {
+  const error = checkLinesMediaType(mediaType, crossOrigin);
+  return error === null ? undefined : unprocessable([error]);
 }
 
 /** Every route of the given parts with its handler. A route whose handler is missing does not compile. */

@@ -170,7 +170,7 @@ export abstract class Reception {
   }
 
   /** Takes a step at once, or, where a store is still asked about the sender, when that is known. */
-  private whenAdmitted(step: () => void): void {
+  protected whenAdmitted(step: () => void): void {
     if (this.admission === 'awaited') this.next = step;
     else step();
   }
@@ -193,6 +193,11 @@ export abstract class Reception {
       return;
     }
     this.watch();
+    this.expectBody();
+  }
+
+  /** Takes the body as it comes. */
+  protected expectBody(): void {
     // One with a length begins with a piece, if an empty one, so that the pace of most is never looked at.
     if (this.declared < 0) this.incoming = this.expect();
     this.response.onData((chunk, isLast) => {
@@ -207,9 +212,9 @@ export abstract class Reception {
     const coding = request.getHeader('content-encoding');
     if (coding !== '' && coding.trim().toLowerCase() !== 'identity') return unsupportedEncoding;
     const { memory } = this.server.bodies;
+    const held = Math.min(this.declared, route.lineLimit ?? Infinity);
     // An announcement reserves nothing: one that cannot be kept is refused before it costs anything.
-    if (memory.isTight(this.declared) && memory.shortage(this.holder(), this.declared) !== undefined)
-      return overloaded;
+    if (memory.isTight(held) && memory.shortage(this.holder(), held) !== undefined) return overloaded;
     if (refuseMediaType === undefined) return undefined;
     const mediaType = request.getHeader('content-type');
     // An Origin decides only about a body without a type, also on routes that are not open to other origins.

@@ -12,8 +12,10 @@ export interface Route {
   readonly path: string;
   /** True if requests have a body; elsewhere one is read and dropped. */
   readonly body: boolean;
-  /** Largest body in bytes. */
+  /** Largest body in bytes; Infinity where its lines are bounded. */
   readonly bodyLimit: number;
+  /** Largest line in bytes of a body whose lines are answered one by one; absent elsewhere. */
+  readonly lineLimit?: number;
   /** Largest answer to a caller without a key (bytes); Infinity: any. */
   readonly keylessAnswerLimit: number;
   /** True if scripts of other origins may call it (Fetch standard). */

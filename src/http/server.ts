@@ -13,6 +13,7 @@ import { contains, parseNetwork } from '../system/network.js';
 import { affordable, Connections, descriptorLimit } from './connections.js';
 import { answerOptions } from './cors.js';
 import { Exchange } from './exchange.js';
+import { LineExchange } from './lineExchange.js';
 import type { MountedRoute } from './mounted.js';
 import type { ConnectionLimits, ServerState } from './state.js';
 import { methodNotAllowed, notFound, notFoundNear } from './failures.js';
@@ -349,7 +350,8 @@ function mountPlace(
 
 /** Callback of uWebSockets.js for each request of a route. */
 function serve(state: ServerState, mounted: MountedRoute): (res: HttpResponse, req: HttpRequest) => void {
-  return (response, request) => new Exchange(state, mounted, response, request).begin(request);
+  const Kind = mounted.route.lineLimit === undefined ? Exchange : LineExchange;
+  return (response, request) => new Kind(state, mounted, response, request).begin(request);
 }
 
 /** Lines that a route's answers share. A GET open to other origins varies by Origin, and may be cached. */

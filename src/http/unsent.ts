@@ -14,7 +14,19 @@ export interface UnsentState {
   /** Memory of answers that wait for their clients. */
   readonly answers: MemoryBudget;
   /** Answers that wait. */
-  readonly sending: Set<UnsentAnswer>;
+  readonly sending: Set<WaitingAnswer>;
+}
+
+/** An answer that waits for its client. */
+export interface WaitingAnswer {
+  readonly holder: Holder;
+  /** Bytes that wait in memory of its own. */
+  readonly heldBytes: number;
+  bytesPerMs(nowMs: number): number;
+  /** Ends the connection, which gives its memory back. */
+  close(): void;
+  /** Closes the connection of a client that takes too little; called about once a second. */
+  check(nowMs: number): void;
 }
 
 /** Owner of an answer's bytes: nobody, as they never change; the answer, until its release; the handler. */
@@ -39,7 +51,7 @@ export function waitForClient(state: UnsentState, answer: PartlySent): UnsentAns
 }
 
 /** Makes room for so much: closes the slowest readers of whose part is used up. False: that is not enough. */
-function makeRoom(state: UnsentState, holder: Holder, bytes: number): boolean {
+export function makeRoom(state: UnsentState, holder: Holder, bytes: number): boolean {
   for (;;) {
     const shortage = state.answers.shortage(holder, bytes);
     if (shortage === undefined) return true;
@@ -50,21 +62,20 @@ function makeRoom(state: UnsentState, holder: Holder, bytes: number): boolean {
 }
 
 /** The slowest reader that has to go. Who has no key takes the room of nobody with one. */
-function slowestReader(state: UnsentState, holder: Holder, shortage: Shortage): UnsentAnswer | undefined {
+function slowestReader(state: UnsentState, holder: Holder, shortage: Shortage): WaitingAnswer | undefined {
   const nowMs = state.clock.monotonicMs();
   const readers = [...state.sending].filter(({ heldBytes }) => heldBytes > 0);
   const keyless = readers.filter((each) => each.holder !== undefined);
   let among = shortage === 'network' ? readers.filter((each) => each.holder === holder) : keyless;
   if (among.length === 0 && holder === undefined) among = readers;
-  const slower = (a: UnsentAnswer, b: UnsentAnswer): UnsentAnswer =>
+  const slower = (a: WaitingAnswer, b: WaitingAnswer): WaitingAnswer =>
     b.bytesPerMs(nowMs) < a.bytesPerMs(nowMs) ? b : a;
   return among.length === 0 ? undefined : among.reduce(slower);
 }
 
 /** One answer that waits. It stands in the server's set, and holds memory, until {@link release}. */
-export class UnsentAnswer {
+export class UnsentAnswer implements WaitingAnswer {
   readonly holder: Holder;
-  /** Bytes that wait in memory of its own. */
   readonly heldBytes: number;
   private readonly rest: Uint8Array;
   /** Offset of the rest in the answer. */
@@ -100,15 +111,13 @@ export class UnsentAnswer {
     return (this.response.getWriteOffset() - this.from) / Math.max(1, nowMs - this.sinceMs);
   }
 
-  /** Ends the connection, which releases it. */
   close(): void {
     this.response.close();
   }
 
   /**
-   * Offers more, which also renews the server's own ten seconds for a slow client, and closes the connection
-   * of one that takes too little; called about once a second. The offer comes first: a client is not to blame
-   * for a time in which this worker itself stood still.
+   * Offers more first, which also renews the server's own ten seconds for a slow client: a client is not to
+   * blame for a time in which this worker itself stood still.
    */
   check(nowMs: number): void {
     this.response.cork(() => void this.resume());

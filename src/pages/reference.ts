@@ -72,7 +72,12 @@ function block(code: string, label: string): string {
 
 function example(value: unknown, label: string): string {
   if (value === undefined) return '';
-  return block(typeof value === 'string' ? value : JSON.stringify(value, null, 2), label);
+  return block(shownText(value), label);
+}
+
+/** An example as it is read, and sent. */
+function shownText(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value, null, 2);
 }
 
 const placeWords = { path: 'in the path', query: 'in the query', header: 'as a header field' };
@@ -138,7 +143,7 @@ function formHtml(method: string, path: string, described: DescribedOperation): 
     )}" autocomplete="off" spellcheck="false"${required ? ' required' : ''}>`;
   });
   const [type, media] = Object.entries(requestBody?.content ?? {})[0] ?? [undefined, {}];
-  const written = media.example === undefined ? '' : escapeHtml(JSON.stringify(media.example, null, 2));
+  const written = media.example === undefined ? '' : escapeHtml(shownText(media.example));
   const sentAs = type === '*/*' ? 'text/plain' : escapeHtml(type ?? '');
   const body =
     type === undefined

@@ -178,16 +178,37 @@ test('the examples of links are those of docs/outreach.md', () => {
   for (const id of ['unsubscribe', 'click'] as const) assert.ok(text.includes(examples[id].request.path), id);
 });
 
+/** The values of lines of JSON. */
+function parsedLines(text: unknown): unknown[] {
+  assert.ok(typeof text === 'string' && text.endsWith('\n'));
+  return text
+    .slice(0, -1)
+    .split('\n')
+    .map((line) => JSON.parse(line) as unknown);
+}
+
 for (const { id, part, path, method, body, answers, documented } of routeList) {
   test(`${id}: its example fits the document and the validators`, () => {
     const { request, response } = examples[id];
     assert.equal(request.method, method);
     assert.match(request.path.split('?')[0] ?? '', new RegExp(`^${path.replace(/\{\w+\}/g, '[^/]+')}$`));
-    if ('schema' in body) assert.ok(checkBody(body.schema, request.body).ok);
     const shown: unknown = answers[response.status];
     assert.ok(shown !== undefined, `status ${response.status} is not declared`);
-    if (!documented || response.body === undefined) return;
     const pointer = `/paths/${path.replaceAll('/', '~1')}/${method.toLowerCase()}`;
+    if (body.kind === 'lines') {
+      const [sent, got] = [parsedLines(request.body), parsedLines(response.body)];
+      assert.equal(sent.length, got.length);
+      const schema = 'content/application~1x-ndjson/schema';
+      for (const [at, answer] of got.entries()) {
+        assertFits(answer, `${pointer}/responses/200/${schema}`, part);
+        const isFailed = Object.hasOwn(answer as object, 'error');
+        assert.equal(checkBody(body.schema, sent[at]).ok, !isFailed);
+        if (!isFailed) assertFits(sent[at], `${pointer}/requestBody/${schema}`, part);
+      }
+      return;
+    }
+    if ('schema' in body) assert.ok(checkBody(body.schema, request.body).ok);
+    if (!documented || response.body === undefined) return;
     const schema = 'content/application~1json/schema';
     assertFits(response.body, `${pointer}/responses/${response.status}/${schema}`, part);
     if ('schema' in body) assertFits(request.body, `${pointer}/requestBody/${schema}`, part);

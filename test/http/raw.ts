@@ -80,6 +80,14 @@ export class RawClient {
       const value = line.slice(colon + 1).trim();
       headers.set(name, headers.has(name) ? `${headers.get(name) ?? ''}, ${value}` : value);
     }
+    const status = Number(statusLine.split(' ')[1]);
+    if (headers.get('transfer-encoding') === 'chunked') {
+      const read = readChunks(received, endOfHead + 4);
+      if (read === undefined) return undefined;
+      this.chunks = [received.subarray(read.end)];
+      this.chunkBytes = received.length - read.end;
+      return { status, headers, body: read.body };
+    }
     const length = bodyless ? 0 : Number(headers.get('content-length') ?? 0);
     const end = endOfHead + 4 + length;
     this.needed = end;
@@ -88,7 +96,22 @@ export class RawClient {
     this.chunks = [received.subarray(end)];
     this.chunkBytes = received.length - end;
     this.needed = 0;
-    return { status: Number(statusLine.split(' ')[1]), headers, body };
+    return { status, headers, body };
+  }
+}
+
+/** A body in the chunked coding (RFC 9112, 7.1), and where it ends; undefined while it is not whole. */
+function readChunks(bytes: Buffer, start: number): { body: Buffer; end: number } | undefined {
+  const chunks: Buffer[] = [];
+  for (let at = start; ;) {
+    const line = bytes.indexOf('\r\n', at);
+    if (line < 0) return undefined;
+    const length = Number.parseInt(bytes.toString('latin1', at, line), 16);
+    const end = line + 2 + length;
+    if (bytes.length < end + 2) return undefined;
+    if (length === 0) return { body: Buffer.concat(chunks), end: end + 2 };
+    chunks.push(bytes.subarray(line + 2, end));
+    at = end + 2;
   }
 }
 

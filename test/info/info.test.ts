@@ -71,6 +71,12 @@ test('version names what runs, in strings', async () => {
   assert.match(body['unicode'] ?? '', /^\d+\.\d+\.\d+$/);
 });
 
+/** The limits of lines. */
+const lineRates = [
+  { name: 'fuseBatch.line', limit: 4_194_304, unit: 'bytes of a line of POST /v1/fuse/batch' },
+  { name: 'normalizeBatch.line', limit: 2_097_152, unit: 'bytes of a line of POST /v1/normalize/batch' },
+];
+
 test('limits follow the route table and the types', async () => {
   const rates = rateLimits(shippedTiers(), {
     audits: 6,
@@ -134,7 +140,7 @@ test('limits follow the route table and the types', async () => {
       'corpus.average_length',
     ],
   );
-  assert.deepEqual(body.rates, rates);
+  assert.deepEqual(body.rates, [...rates, ...lineRates]);
   assert.equal(body.access.mode, 'metered');
   assert.deepEqual([body.json_nesting, body.validation_errors, body.validation_input_bytes], [128, 100, 256]);
 });

@@ -112,6 +112,14 @@ function compareResponse(
     const found = response.headers.get(name.toLowerCase());
     assert.ok(found !== undefined && fits(found, value, variables), `${name}: ${found ?? 'absent'}`);
   }
+  if (response.headers.get('content-type') === 'application/x-ndjson') {
+    const lines = body.split('\n').slice(0, -1);
+    assert.equal(lines.length, wanted.length, body);
+    lines.forEach((line, at) => {
+      compare(JSON.parse(line), JSON.parse(wanted[at] ?? ''), variables, `line ${at + 1}`);
+    });
+    return;
+  }
   if (/^[[{]/.test(wanted[0] ?? '')) {
     compare(JSON.parse(body), JSON.parse(wanted.join('\n')), variables, 'body');
     return;

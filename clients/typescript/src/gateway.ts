@@ -24,6 +24,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/fuse/batch": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Re-rank the candidates of many queries
+         * @description One request a line (NDJSON), answered by one line each, in order, while the next ones come: read the answer while you send. Each line counts and is charged as a request of its own. A line that cannot be answered gets `{"error": {"line", "status", "detail", "code", "retry_after"}}`, and the others go on. Blank lines are skipped.
+         */
+        post: operations["fuseBatch"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v2/rerank": {
         parameters: {
             query?: never;
@@ -158,6 +178,26 @@ export interface paths {
          * @description Repairs mojibake, compatibility forms, invisible characters, typographic signs and look-alike letters, gives emoji and symbols their names, and lists every change with its place, so that it can be undone.
          */
         post: operations["normalize"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/normalize/batch": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Repair and gloss many texts
+         * @description One request a line (NDJSON), answered by one line each, in order, while the next ones come: read the answer while you send. Each line counts and is charged as a request of its own. A line that cannot be answered gets `{"error": {"line", "status", "detail", "code", "retry_after"}}`, and the others go on. Blank lines are skipped.
+         */
+        post: operations["normalizeBatch"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1209,6 +1249,10 @@ export interface components {
         DeliveryModelsResponse: {
             models: components["schemas"]["DeliveryModel"][];
         };
+        /** @description The answer to a line that could not be answered. */
+        FailedLine: {
+            error: components["schemas"]["LineError"];
+        };
         /** @description A price in US cents and how it came about. */
         FiatPrice: {
             /**
@@ -1591,6 +1635,19 @@ export interface components {
             validation_errors: number;
             /** @description Bytes of JSON up to which a 422 echoes an input. */
             validation_input_bytes: number;
+        };
+        /** @description Why a line could not be answered. */
+        LineError: {
+            /** @description The line, from 1; blank ones count. */
+            line: number;
+            /** @description The status that it would have had as a request of its own. */
+            status: number;
+            /** @description What that answer says: a sentence, or for 422 every error. */
+            detail: string | components["schemas"]["ValidationError"][];
+            /** @description Its code, where it has one. */
+            code?: string;
+            /** @description Whole seconds until the line would pass, where waiting helps. */
+            retry_after?: number;
         };
         /** @description Why a message was refused. */
         McpError: {
@@ -2242,6 +2299,116 @@ export interface operations {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
                     "server-timing": components["headers"]["server-timing"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    "retry-after": components["headers"]["retry-after"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    fuseBatch: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An API key; without one the anonymous limits apply. */
+                "X-API-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {"query":"waterproof hiking boots","docs":[{"id":"sku-1042","text":"Leather hiking boots with a waterproof membrane","dense_score":0.82},{"id":"sku-2210","text":"Trail running shoes, light and breathable","dense_score":0.64},{"id":"sku-0077","text":"Waterproof spray for boots and jackets","dense_score":0.58}],"top_k":2}
+                 *     {"query":"boots"}
+                 */
+                "application/x-ndjson": components["schemas"]["FuseRequest"];
+            };
+        };
+        responses: {
+            /** @description A line for each line sent: the re-ranked candidates, or why there are none. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {"query":"waterproof hiking boots","method":"maxnorm","tokenizer":"ws","dense_source":"caller","results":[{"id":"sku-1042","text":"Leather hiking boots with a waterproof membrane","dense_score":0.82,"bm25_score":0.7335858033881559,"fused_score":1,"rank":1},{"id":"sku-0077","text":"Waterproof spray for boots and jackets","dense_score":0.58,"bm25_score":0.38512426762992885,"fused_score":0.6161528936538814,"rank":2}]}
+                     *     {"error":{"line":2,"status":422,"detail":[{"type":"missing","loc":["body","docs"],"msg":"Field required","input":{"query":"boots"}}]}}
+                     */
+                    "application/x-ndjson": components["schemas"]["FuseResponse"] | components["schemas"]["FailedLine"];
+                };
+            };
+            /** @description The API key is not accepted. Codes: `key_required`, `invalid_api_key`, `key_expired`, `key_revoked`, `key_suspended`. */
+            401: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body did not arrive in time. Codes: `body_timeout`. */
+            408: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is compressed; send it as it is. Codes: `unsupported_encoding`. */
+            415: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request does not fit; each error says where and why. */
+            422: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description Too many requests, or too many characters this month; `Retry-After` says when to try again. Codes: `rate_limited`. */
+            429: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    "retry-after": components["headers"]["retry-after"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It cannot be served now. Codes: `overloaded`, `store_unavailable`. */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
                     ratelimit: components["headers"]["ratelimit"];
                     "ratelimit-policy": components["headers"]["ratelimit-policy"];
                     "retry-after": components["headers"]["retry-after"];
@@ -3234,6 +3401,116 @@ export interface operations {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
                     "server-timing": components["headers"]["server-timing"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    "retry-after": components["headers"]["retry-after"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    normalizeBatch: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An API key; without one the anonymous limits apply. */
+                "X-API-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {"text":"ﬁne","mode":"repair"}
+                 *     {}
+                 */
+                "application/x-ndjson": components["schemas"]["NormalizeRequest"];
+            };
+        };
+        responses: {
+            /** @description A line for each line sent: the text and every change made, or why there is none. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {"text":"ﬁne","normalized":"fine","mode":"repair","changed":true,"changes":[{"start":0,"end":1,"original":"ﬁ","replacement":"fi","kind":"compatibility","reason":"compatibility form (NFKC)"}],"stats":{"compatibility":1},"data_versions":{"unicode":"17.0.0","cldr":"48.2.0"},"chars":3}
+                     *     {"error":{"line":2,"status":422,"detail":[{"type":"missing","loc":["body","text"],"msg":"Field required","input":{}}]}}
+                     */
+                    "application/x-ndjson": components["schemas"]["NormalizeResponse"] | components["schemas"]["FailedLine"];
+                };
+            };
+            /** @description The API key is not accepted. Codes: `key_required`, `invalid_api_key`, `key_expired`, `key_revoked`, `key_suspended`. */
+            401: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body did not arrive in time. Codes: `body_timeout`. */
+            408: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is compressed; send it as it is. Codes: `unsupported_encoding`. */
+            415: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request does not fit; each error says where and why. */
+            422: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description Too many requests, or too many characters this month; `Retry-After` says when to try again. Codes: `rate_limited`. */
+            429: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    "retry-after": components["headers"]["retry-after"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It cannot be served now. Codes: `overloaded`, `store_unavailable`. */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
                     ratelimit: components["headers"]["ratelimit"];
                     "ratelimit-policy": components["headers"]["ratelimit-policy"];
                     "retry-after": components["headers"]["retry-after"];
@@ -8120,6 +8397,16 @@ export interface operations {
                      *           "name": "anonymous.characters",
                      *           "limit": 1000000,
                      *           "unit": "characters of 200 answers in 30 days for an address without a key"
+                     *         },
+                     *         {
+                     *           "name": "fuseBatch.line",
+                     *           "limit": 4194304,
+                     *           "unit": "bytes of a line of POST /v1/fuse/batch"
+                     *         },
+                     *         {
+                     *           "name": "normalizeBatch.line",
+                     *           "limit": 2097152,
+                     *           "unit": "bytes of a line of POST /v1/normalize/batch"
                      *         }
                      *       ],
                      *       "json_nesting": 128,

@@ -74,6 +74,18 @@ export function readForm(
 /** Media types of a route besides JSON. */
 export type OtherMediaType = 'none' | 'form';
 
+/** The media type of lines of JSON. */
+export const ndjson = 'application/x-ndjson';
+
+const linesMediaType = /^application\/(?:x-ndjson|ndjson|jsonl|x-jsonlines|jsonlines)[ \t]*(?:;.*)?$/i;
+
+/** True if a `Content-Type` may carry lines of JSON, as {@link checkMediaType} says it of JSON. */
+export function checkLinesMediaType(contentType: string, hasOrigin: boolean): ValidationError | null {
+  const given = contentType.trim();
+  if (linesMediaType.test(given) || jsonMediaType.test(given) || (given === '' && !hasOrigin)) return null;
+  return valueError(['header', 'content-type'], `send Content-Type: ${ndjson}`, contentType);
+}
+
 /**
  * True if a request's `Content-Type` (`""` when absent) may carry a JSON route's body; `null` when it may.
  * With an `Origin` it must be named: a page of another site can send a body without a type, or as a form,

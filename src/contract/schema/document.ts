@@ -1,5 +1,6 @@
 /** An OpenAPI 3.1.0 document, generated from routes and the types they name. */
 import typia from 'typia';
+import { ndjson } from './body.js';
 import { componentOf, type SchemaObject } from './component.js';
 import { fieldsOf } from './shape.js';
 import type { AnswerHeader, DescribedRoute, Example, RouteAnswer } from './route.js';
@@ -86,7 +87,7 @@ const [validationErrorType] = wireTypes(typia.json.schemas<[HTTPValidationError]
 
 /** Answer to an empty object; undefined where there is no JSON body. */
 function unprocessableExample({ body }: ListedRoute): HTTPValidationError | undefined {
-  return 'schema' in body ? { detail: explainBody(body.schema, {}) } : undefined;
+  return 'schema' in body && body.kind !== 'lines' ? { detail: explainBody(body.schema, {}) } : undefined;
 }
 
 /** Both ways to send an API key (OpenAPI, Security Scheme Object). */
@@ -150,7 +151,7 @@ function answer(draft: Draft, route: ListedRoute, status: number, shown: RouteAn
   const example = status === response.status || status === 422 ? body : undefined;
   const [type, schema] =
     'schema' in shown
-      ? ['application/json', schemaReference(draft, shown.schema)]
+      ? ownSchema(draft, shown)
       : [shown.type, { type: shown.type === 'application/json' ? 'object' : 'string' }];
   return {
     description: shown.description,
@@ -160,6 +161,16 @@ function answer(draft: Draft, route: ListedRoute, status: number, shown: RouteAn
       ...Object.fromEntries(alsoOf(shown).map((other) => [other, { schema: { type: 'string' } }])),
     },
   };
+}
+
+/** The media type of an answer that has a type, and its schema; of lines that of each line. */
+function ownSchema(
+  draft: Draft,
+  { schema, failedLine }: Extract<RouteAnswer, { readonly schema: WireType }>,
+): [string, SchemaObject] {
+  const reference = schemaReference(draft, schema);
+  if (failedLine === undefined) return ['application/json', reference];
+  return [ndjson, { anyOf: [reference, schemaReference(draft, failedLine)] }];
 }
 
 /** Media types of an answer besides its own. */
@@ -219,6 +230,8 @@ function requestBody(draft: Draft, { body, example: { request } }: ListedRoute):
   if (body.kind === 'any') return { requestBody: { content: { '*/*': {} } } };
   const schema = schemaReference(draft, body.kind === 'own' ? body.described : body.schema);
   const example = request.body;
+  if (body.kind === 'lines')
+    return { requestBody: { required: true, content: { [ndjson]: { schema, example } } } };
   // Generators make code that does not load of a body that has two types.
   const description = 'The same fields may come as `application/x-www-form-urlencoded`.';
   const also = body.other === 'form' ? { description } : {};

@@ -1,5 +1,5 @@
 /** A route as the OpenAPI document describes it, and its example. */
-import type { OtherMediaType } from './body.js';
+import { ndjson, type OtherMediaType } from './body.js';
 import type { ParameterPlace } from './validate.js';
 import type { BodyType, WireType } from './wireType.js';
 
@@ -16,6 +16,13 @@ export type RouteBody =
       readonly kind: 'own';
       readonly described: WireType;
       readonly other: OtherMediaType;
+      readonly limit: number;
+    }
+  | {
+      /** NDJSON: each line is a body of the type, which the handler gets as a request's bytes. */
+      readonly kind: 'lines';
+      readonly schema: BodyType;
+      /** Bytes of a line; there may be any number. */
       readonly limit: number;
     }
   | {
@@ -45,6 +52,8 @@ export type RouteAnswer =
       readonly description: string;
       /** Other media types that `Accept` may ask for. */
       readonly also?: readonly string[];
+      /** The type of a line that could not be answered, where the answer is a line for each line sent. */
+      readonly failedLine?: WireType;
     }
   | { readonly type: string; readonly description: string };
 
@@ -99,6 +108,19 @@ export interface DescribedRoute {
 }
 
 const json = 'application/json';
+
+/** Values as lines of JSON, each ended by a line feed. */
+export function linesOf(values: readonly unknown[]): string {
+  return values.map((value) => `${JSON.stringify(value)}\n`).join('');
+}
+
+/** A POST of lines that is answered with a line for each. */
+export function postLines(path: string, request: readonly unknown[], response: readonly unknown[]): Example {
+  return {
+    request: { method: 'POST', path, headers: { 'content-type': ndjson }, body: linesOf(request) },
+    response: { status: 200, type: ndjson, body: linesOf(response) },
+  };
+}
 
 /** A GET that is answered with a JSON body. */
 export function get(path: string, body: unknown, headers?: Readonly<Record<string, string>>): Example {

@@ -15,8 +15,9 @@ const installPython = `python3 -m venv .peers/tools && ${python} -m pip install 
 const modules = join(folder, 'node_modules');
 const paths = { gateway: '/openapi.json', door: '/api/agent/openapi' } as const;
 
-/** Routes whose bodies of any type or images openapi-python-client cannot take; it warns of each. */
+/** Routes whose lines, bodies of any type, or images openapi-python-client cannot take; it warns of each. */
 const leftOut = [
+  ...['/v1/fuse/batch', '/v1/normalize/batch'],
   ...['/v1/checkout/card/webhook', '/buy', '/buy/{rail}/{order}', '/unsubscribe'],
   ...['/v1/checkout/btc/{order_id}/qr.svg', '/v1/checkout/lightning/{payment_hash}/qr.svg'],
 ];

@@ -1,0 +1,45 @@
+/** Answers to lines of JSON (NDJSON): a line for each line sent, in order. */
+import typia, { type tags } from 'typia';
+import type { ResourceRoute } from './route.js';
+import type { Integer } from './schema/tags.js';
+import type { ValidationError } from './schema/validation.js';
+import { wireTypes } from './schema/wireType.js';
+
+/** Why a line could not be answered. */
+export interface LineError {
+  /** The line, from 1; blank ones count. */
+  line: number & Integer & tags.Minimum<1>;
+  /** The status that it would have had as a request of its own. */
+  status: number & Integer;
+  /** What that answer says: a sentence, or for 422 every error. */
+  detail: string | ValidationError[];
+  /** Its code, where it has one. */
+  code?: string;
+  /** Whole seconds until the line would pass, where waiting helps. */
+  retry_after?: number & Integer & tags.Minimum<1>;
+}
+
+/** The answer to a line that could not be answered. */
+export interface FailedLine {
+  error: LineError;
+}
+
+export const [failedLineType] = wireTypes(typia.json.schemas<[FailedLine]>());
+
+/** What a batch is, for the descriptions of both. */
+export const batchDescription =
+  'One request a line (NDJSON), answered by one line each, in order, while the next ones come: read the ' +
+  'answer while you send. Each line counts and is charged as a request of its own. A line that cannot be ' +
+  'answered gets `{"error": {"line", "status", "detail", "code", "retry_after"}}`, and the others go on. ' +
+  'Blank lines are skipped.';
+
+/** The problems that a request of lines itself may have, of those of its lines. */
+export function batchProblems(problems: ResourceRoute['problems']): ResourceRoute['problems'] {
+  return {
+    401: problems[401] ?? [],
+    408: problems[408] ?? [],
+    415: problems[415] ?? [],
+    429: ['rate_limited'],
+    503: ['overloaded', 'store_unavailable'],
+  };
+}

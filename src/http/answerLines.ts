@@ -1,0 +1,149 @@
+/** Answers of a body's lines on their way to the client: gathered, and written at the client's pace. */
+import type { Holder } from './memory.js';
+import { makeRoom, type UnsentState, type WaitingAnswer } from './unsent.js';
+import type { HttpResponse } from './uws.js';
+
+/** Bytes that are written at once, of which the server may keep as many for the client. */
+const pieceBytes = 65_536;
+
+const lineFeed = 0x0a;
+
+/** The client that the answers are for, and what it is told first. */
+export interface LineReader {
+  readonly response: HttpResponse;
+  /** Whose memory the answers are, which is known when the first is there. */
+  readonly holder: () => Holder;
+  /** Writes the head; called once, before the first piece. */
+  readonly begin: () => void;
+  /** Called when the client has taken all that waited. */
+  readonly onDrained: () => void;
+}
+
+/** The answers of one request. It holds memory, and stands in the server's set, while its client is slow. */
+export class AnswerLines implements WaitingAnswer {
+  heldBytes = 0;
+  /** Bytes of all answers. */
+  bytes = 0;
+  /** True if the head was written. */
+  begun = false;
+  /** True while the client has not taken what was written. */
+  waiting = false;
+  private gathered = Buffer.allocUnsafe(2 * pieceBytes);
+  private length = 0;
+  /** What is written already of what is gathered. */
+  private from = 0;
+  private takenBytes = 0;
+  private sinceMs = 0;
+  private windowStartMs = 0;
+  private windowBytes = 0;
+
+  constructor(
+    private readonly state: UnsentState,
+    private readonly reader: LineReader,
+  ) {}
+
+  get holder(): Holder {
+    return this.reader.holder();
+  }
+
+  /** True if so much is gathered that it should be written. */
+  get isFull(): boolean {
+    return this.length >= pieceBytes;
+  }
+
+  /** Adds an answer, which is copied. */
+  add(answer: Uint8Array | string): void {
+    const most = typeof answer === 'string' ? 3 * answer.length : answer.byteLength;
+    const needed = this.length + most + 1;
+    if (needed > this.gathered.byteLength) {
+      const larger = Buffer.allocUnsafe(2 * needed);
+      larger.set(this.gathered.subarray(0, this.length));
+      this.gathered = larger;
+    }
+    if (typeof answer === 'string') this.length += this.gathered.write(answer, this.length);
+    else {
+      this.gathered.set(answer, this.length);
+      this.length += answer.byteLength;
+    }
+    this.gathered[this.length] = lineFeed;
+    this.length += 1;
+  }
+
+  /** Writes what is gathered, in a cork; false where the client does not take all of it now. */
+  flush(): boolean {
+    const { response, begin } = this.reader;
+    while (this.from < this.length) {
+      if (!this.begun) {
+        this.begun = true;
+        begin();
+        response.onWritable(() => this.resume());
+      }
+      const end = Math.min(this.from + pieceBytes, this.length);
+      const taken = response.write(this.gathered.subarray(this.from, end));
+      this.bytes += end - this.from;
+      this.takenBytes += end - this.from;
+      this.from = end;
+      if (!taken) {
+        this.hold();
+        return false;
+      }
+    }
+    this.release();
+    this.from = this.length = 0;
+    if (this.gathered.byteLength > 2 * pieceBytes) this.gathered = Buffer.allocUnsafe(2 * pieceBytes);
+    return true;
+  }
+
+  bytesPerMs(nowMs: number): number {
+    return this.takenBytes / Math.max(1, nowMs - this.sinceMs);
+  }
+
+  close(): void {
+    this.reader.response.close();
+  }
+
+  check(nowMs: number): void {
+    const { sendWindowMs, sendWindowBytes } = this.state.limits;
+    if (nowMs - this.windowStartMs < sendWindowMs) return;
+    if (this.takenBytes - this.windowBytes < sendWindowBytes) {
+      this.close();
+      return;
+    }
+    this.windowStartMs = nowMs;
+    this.windowBytes = this.takenBytes;
+  }
+
+  /** Gives its memory back. */
+  release(): void {
+    this.waiting = false;
+    this.state.sending.delete(this);
+    this.give();
+  }
+
+  private give(): void {
+    if (this.heldBytes > 0) this.state.answers.give(this.holder, this.heldBytes);
+    this.heldBytes = 0;
+  }
+
+  /** Has the rest wait. The server's own piece counts, so that a slow client is looked at in any case. */
+  private hold(): void {
+    const rest = Math.max(this.length - this.from, 1);
+    this.give();
+    if (!makeRoom(this.state, this.holder, rest)) {
+      this.close();
+      return;
+    }
+    this.heldBytes = rest;
+    this.state.answers.take(this.holder, rest);
+    if (this.waiting) return;
+    this.waiting = true;
+    this.sinceMs = this.windowStartMs = this.state.clock.monotonicMs();
+    this.takenBytes = this.windowBytes = 0;
+    this.state.sending.add(this);
+  }
+
+  private resume(): boolean {
+    if (this.waiting && this.flush()) this.reader.onDrained();
+    return true;
+  }
+}

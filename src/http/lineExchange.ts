@@ -1,0 +1,399 @@
+/**
+ * One request of lines (NDJSON) and its answer: each line is answered by the route's handler, in order, while
+ * others come. What the client does not take holds up what it sends.
+ */
+import type { Head } from '../access/address.js';
+import type { Admission } from '../access/admission.js';
+import { storeUnavailable } from '../contract/answer.js';
+import type { Answer, RouteRequest } from '../contract/exchange.js';
+import { ndjson } from '../contract/schema/body.js';
+import { StoreUnavailable } from '../store/store.js';
+import type { Timer } from '../system/clock.js';
+import { AnswerLines } from './answerLines.js';
+import { bodyOf, lengthOf } from './answer.js';
+import { closeLine, Exchange } from './exchange.js';
+import { answerTooLarge, internalError, lineTooLong, overloaded, requestTimeout } from './failures.js';
+import { KeptHead } from './head.js';
+import type { PacedSender } from './incoming.js';
+import { Lines, type MissingLine } from './lines.js';
+import type { Holder } from './memory.js';
+import type { HttpRequest } from './uws.js';
+
+/** Time after which the lines that wait are left for the event loop's next turn (ms). */
+const turnMs = 2;
+
+/** Times after which a client that sends and does not read is read from again: the first, the last (ms). */
+const firstLookMs = 20;
+const lastLookMs = 1_000;
+
+/** The answer whose head is written before the first line. */
+const headAnswer: Answer = { status: 200, body: { bytes: '', type: ndjson }, charge: 0 };
+
+/** A line as its handler sees it: a request whose body it is. */
+class LineRequest implements RouteRequest<undefined> {
+  readonly input = undefined;
+  private copied = false;
+
+  constructor(
+    private readonly whole: LineExchange,
+    public body: Uint8Array,
+    readonly keyed: boolean,
+  ) {}
+
+  get id(): string {
+    return this.whole.id;
+  }
+  get path(): RouteRequest['path'] {
+    return this.whole.path;
+  }
+  get query(): RouteRequest['query'] {
+    return this.whole.query;
+  }
+  get mayAct(): boolean {
+    return this.whole.mayAct;
+  }
+  get head(): boolean {
+    return this.whole.head;
+  }
+
+  header(name: string): string {
+    return this.whole.header(name);
+  }
+
+  retain(): Uint8Array {
+    if (!this.copied) this.body = new Uint8Array(this.body);
+    this.copied = true;
+    return this.body;
+  }
+
+  /** Bytes of memory that it has besides the line's. */
+  get retained(): number {
+    return this.copied ? this.body.byteLength : 0;
+  }
+
+  peer(): Uint8Array {
+    return this.whole.peer();
+  }
+  caller(): Uint8Array {
+    return this.whole.caller();
+  }
+  aborted(): boolean {
+    return this.whole.aborted();
+  }
+  signal(): AbortSignal {
+    return this.whole.signal();
+  }
+}
+
+/** An answer that is no 200, as a line. */
+export function failureLine(line: number, { status, headers }: Answer, body: Uint8Array | string): string {
+  const text = (typeof body === 'string' ? body : Buffer.from(body).toString()).slice(1, -1);
+  const retry = headers?.['retry-after'];
+  const after = retry === undefined ? '' : `,"retry_after":${retry}`;
+  return `{"error":{"line":${line},"status":${status},${text}${after}}}`;
+}
+
+/** The request and the way of its answers. One object a request. */
+export class LineExchange extends Exchange implements PacedSender {
+  private readonly lines: Lines;
+  private readonly answers: AnswerLines;
+  /** The head, for what admission decides about each line after the first. */
+  private keptHead: Head | undefined;
+  /** True if the sender may call, and lines are answered. */
+  private admitted = false;
+  /** True if a line was counted: the request itself counts, by its head, as its first one. */
+  private counted = false;
+  /** True while a line waits for its answer, or the rest for another turn of the event loop. */
+  private busy = false;
+  private paused = false;
+  /** True if {@link adjust} runs in the event loop's next turn. */
+  private adjusting = false;
+  /** Ends a pause while the client has not taken what was written. */
+  private look: Timer | undefined;
+  private lookMs = firstLookMs;
+  private isLast = false;
+  private windowStartMs = 0;
+  private windowBytes = 0;
+
+  constructor(...parts: ConstructorParameters<typeof Exchange>) {
+    super(...parts);
+    const { server, mounted, response } = this;
+    const { lineLimit = 0 } = mounted.route;
+    const holder = (): Holder => this.holder();
+    this.lines = new Lines(server.bodies, lineLimit, holder);
+    this.answers = new AnswerLines(server, {
+      response,
+      holder,
+      begin: () => this.writeHead(),
+      onDrained: () => {
+        this.lookMs = firstLookMs;
+        this.work();
+        this.adjustSoon();
+      },
+    });
+  }
+
+  override begin(request: HttpRequest): void {
+    if (this.mounted.admit !== undefined) this.keptHead = new KeptHead(request, this.response);
+    super.begin(request);
+  }
+
+  protected override expectBody(): void {
+    this.windowStartMs = this.startedMs;
+    this.server.receiving.add(this);
+    this.response.onData((chunk, isLast) => {
+      if (!this.isAnswered() && !this.aborted()) this.takePiece(new Uint8Array(chunk), isLast);
+    });
+    this.whenAdmitted(() => {
+      this.admitted = true;
+      this.work();
+    });
+  }
+
+  private takePiece(piece: Uint8Array, isLast: boolean): void {
+    this.bytesIn += piece.byteLength;
+    this.lines.push(piece);
+    if (isLast) {
+      this.isLast = true;
+      this.lines.end();
+      this.server.receiving.delete(this);
+    }
+    this.work();
+    this.lines.keep();
+    this.adjustSoon();
+  }
+
+  /** True if nothing is waited for but the client's next line. */
+  private isFree(): boolean {
+    return this.admitted && !this.busy && !this.answers.waiting;
+  }
+
+  /** Answers the lines that are there, until one of them, the client or the event loop must be waited for. */
+  private work(): void {
+    if (!this.isFree() || this.isAnswered() || this.aborted()) return;
+    this.unpause();
+    this.response.cork(() => this.answerLines());
+    if (this.aborted()) return;
+    if (this.isLast && this.isFree()) this.finishLines(false);
+    else this.adjustSoon();
+  }
+
+  private answerLines(): void {
+    const { clock } = this.server;
+    const endMs = clock.monotonicMs() + turnMs;
+    for (let line = this.lines.next(); line !== undefined; line = this.lines.next()) {
+      const answered = this.answerLine(line);
+      if (answered !== undefined) {
+        this.waitFor(answered);
+        break;
+      }
+      if (this.answers.isFull && !this.answers.flush()) return;
+      if (clock.monotonicMs() >= endMs) {
+        this.waitFor(new Promise((resolve) => setImmediate(resolve)));
+        break;
+      }
+    }
+    this.answers.flush();
+  }
+
+  /**
+   * Has {@link adjust} run. A server that does not read from a client does not see either that it may write
+   * again; what is written from a handler leaves when that returns, and only then it is known what waits.
+   */
+  private adjustSoon(): void {
+    if (this.adjusting) return;
+    this.adjusting = true;
+    setImmediate(() => {
+      this.adjusting = false;
+      if (!this.isAnswered() && !this.aborted()) this.adjust();
+    });
+  }
+
+  /** The client sends no more than is worked on. Nothing is written until {@link unpause}. */
+  private adjust(): void {
+    const { answers, lines, busy, admitted } = this;
+    if (answers.waiting) {
+      if (!lines.isEmpty && !this.isLast) this.pauseAndLook();
+    } else if (!lines.isEmpty || busy || !admitted) this.pause();
+  }
+
+  /** Also stops the server's own timer, which would close the connection while a line is waited for. */
+  private pause(): void {
+    if (!this.paused) this.response.pause();
+    this.paused = true;
+  }
+
+  /** Has the connection read on, and the client's pace looked at anew. */
+  private unpause(): void {
+    if (!this.paused) return;
+    this.paused = false;
+    this.windowStartMs = this.server.clock.monotonicMs();
+    this.windowBytes = this.bytesIn;
+    this.response.resume();
+  }
+
+  /** Stops a client that sends and does not read, but to see ever more rarely whether it reads now. */
+  private pauseAndLook(): void {
+    if (this.paused) return;
+    this.pause();
+    this.look = this.server.clock.after(this.lookMs, () => {
+      this.look = undefined;
+      if (!this.aborted()) this.unpause();
+    });
+    this.lookMs = Math.min(2 * this.lookMs, lastLookMs);
+  }
+
+  protected override refuse(answer: Answer, close?: boolean): void {
+    this.unpause();
+    super.refuse(answer, close);
+  }
+
+  private waitFor(step: Promise<unknown>): void {
+    this.busy = true;
+    void step.then(() => {
+      this.busy = false;
+      this.work();
+    });
+  }
+
+  /** Answers one line; a promise where its answer has to be waited for. It never rejects. */
+  private answerLine(line: Uint8Array | MissingLine): Promise<void> | undefined {
+    const { count } = this.lines;
+    if (line === 'too long' || line === 'overloaded') {
+      const { lineLimit = 0 } = this.mounted.route;
+      this.add(count, line === 'too long' ? lineTooLong(lineLimit) : overloaded, undefined);
+      return undefined;
+    }
+    try {
+      const admission = this.counted ? this.admitLine() : this.decided;
+      this.counted = true;
+      if (!(admission instanceof Promise)) return this.handleLine(count, line, admission);
+      const kept = new Uint8Array(line);
+      return admission
+        .then((decided) => this.handleLine(count, kept, decided))
+        .catch((error: unknown) => this.failLine(count, error));
+    } catch (error) {
+      this.failLine(count, error);
+      return undefined;
+    }
+  }
+
+  private admitLine(): Admission | Promise<Admission> | undefined {
+    const { keptHead } = this;
+    return keptHead === undefined ? undefined : this.mounted.admit?.(keptHead);
+  }
+
+  private handleLine(
+    count: number,
+    line: Uint8Array,
+    admission: Admission | undefined,
+  ): Promise<void> | undefined {
+    if (admission?.refusal !== undefined) {
+      this.add(count, admission.refusal, admission);
+      return undefined;
+    }
+    const request = new LineRequest(this, line, this.keyed);
+    const answer = this.mounted.handler(request as unknown as RouteRequest<never>);
+    if (!(answer instanceof Promise)) {
+      this.add(count, answer, admission);
+      return undefined;
+    }
+    const { memory } = this.server.bodies;
+    const { retained } = request;
+    memory.take(this.holder(), retained);
+    return answer
+      .then((value) => this.add(count, value, admission))
+      .catch((error: unknown) => this.failLine(count, error))
+      .finally(() => memory.give(this.holder(), retained));
+  }
+
+  private failLine(count: number, error: unknown): void {
+    const { id, mounted, server } = this;
+    const unavailable = error instanceof StoreUnavailable;
+    if (!unavailable) {
+      server.log.error({ requestId: id, route: mounted.route.id, line: count, err: error }, 'line failed');
+    }
+    this.add(count, unavailable ? storeUnavailable() : internalError, undefined);
+  }
+
+  /** Adds the answer to a line, and charges it. */
+  private add(count: number, answer: Answer, admission: Admission | undefined): void {
+    if (!this.aborted()) this.addLine(count, answer, admission);
+    if ('bytes' in answer.body) answer.body.release?.();
+  }
+
+  private addLine(count: number, answer: Answer, admission: Admission | undefined): void {
+    const body = bodyOf(answer);
+    const { keylessAnswerLimit } = this.mounted.route;
+    if (answer.status !== 200) this.answers.add(failureLine(count, answer, body));
+    else if (!this.keyed && lengthOf(body) > keylessAnswerLimit) {
+      const refusal = answerTooLarge(lengthOf(body), keylessAnswerLimit);
+      this.answers.add(failureLine(count, refusal, bodyOf(refusal)));
+    } else {
+      this.answers.add(body);
+      if (answer.charge > 0) admission?.charge(answer.charge);
+    }
+  }
+
+  private writeHead(): void {
+    const close = this.chunked || this.server.draining ? closeLine : '';
+    this.response.writeHeader('x-request-id', this.headLines(headAnswer) + close);
+  }
+
+  /**
+   * Ends the answer. After a chunked body in the next turn of the event loop: a request that stands behind
+   * that body must find this one unanswered, and ends the connection.
+   */
+  private finishLines(close: boolean): void {
+    this.server.receiving.delete(this);
+    if (this.chunked) setImmediate(() => this.endAnswer(true));
+    else this.endAnswer(close || this.server.draining);
+  }
+
+  /** Ends it, and with `isLast` what may be sent on the connection. */
+  private endAnswer(isLast: boolean): void {
+    if (this.aborted() || this.isAnswered()) return;
+    this.response.cork(() => {
+      if (!this.answers.begun) this.writeHead();
+      this.reply = 'written';
+      this.status = 200;
+      this.bytesOut = this.answers.bytes;
+      // The server cannot end a connection with an answer in chunks. It closes one that is silent, as one is
+      // that it does not read any more.
+      if (isLast) this.pause();
+      else this.unpause();
+      this.response.end('');
+    });
+    this.finish();
+  }
+
+  /** Looks at the pace of the sender, while nothing else is waited for. */
+  check(nowMs: number): void {
+    const { bodyWindowMs, bodyWindowBytes } = this.server.limits;
+    const waits = this.paused || !this.isFree();
+    if (!waits && nowMs - this.windowStartMs < bodyWindowMs) return;
+    if (waits || this.bytesIn - this.windowBytes >= bodyWindowBytes) {
+      this.windowStartMs = nowMs;
+      this.windowBytes = this.bytesIn;
+      return;
+    }
+    this.server.receiving.delete(this);
+    if (!this.answers.begun) {
+      this.cork(() => this.refuse(requestTimeout, true));
+      return;
+    }
+    this.response.cork(() => {
+      this.answers.add(failureLine(this.lines.count + 1, requestTimeout, bodyOf(requestTimeout)));
+      if (this.answers.flush()) this.finishLines(true);
+      else this.response.close();
+    });
+  }
+
+  protected override release(): void {
+    this.server.receiving.delete(this);
+    this.look?.stop();
+    this.lines.release();
+    this.answers.release();
+    super.release();
+  }
+}

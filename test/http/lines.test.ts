@@ -1,0 +1,302 @@
+/** Routes of lines (NDJSON): cut anywhere, answered in order, at the client's pace, in bounded memory. */
+import assert from 'node:assert/strict';
+import { connect } from 'node:net';
+import { describe, test } from 'node:test';
+import type { Admission } from '../../src/access/admission.js';
+import type { RouteRequest } from '../../src/contract/exchange.js';
+import { routes as contract } from '../../src/contract/routes.js';
+import { Lines } from '../../src/http/lines.js';
+import { MemoryBudget } from '../../src/http/memory.js';
+import { servedRoute } from '../../src/http/pipeline.js';
+import type { ServedRoute } from '../../src/http/routes.js';
+import { native } from '../../src/native/addon.js';
+import { fuseHandler } from '../../src/search/fuse.js';
+import { BufferPool } from '../../src/system/bufferPool.js';
+import { openTiers, testAccess } from '../access/fixture.js';
+import { plainStyle, writeBody } from '../search/bodies.js';
+import { staticMode } from '../search/embedding.js';
+import { fuseVectors } from '../vectors/fuse.js';
+import { startServer, type TestServer } from './fixture.js';
+import { exchange, head, post, RawClient } from './raw.js';
+import { route, text } from './routes.js';
+
+const lineLimit = 1_000;
+
+/** Numbers from a seed (mulberry32), below `below`. */
+function numbers(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) % below;
+  };
+}
+
+describe('lines of a body', () => {
+  test('are those that a split finds, however its pieces are cut and whatever waits', () => {
+    const number = numbers(7);
+    for (let round = 0; round < 500; round += 1) {
+      const lines = Array.from({ length: number(20) }, () =>
+        'x'.repeat(number(4) === 0 ? number(40) : number(9)),
+      );
+      const body = Buffer.from(lines.join(number(2) === 0 ? '\n' : '\r\n'));
+      const memory = new MemoryBudget(1 << 20);
+      const cut = new Lines({ memory, pool: new BufferPool(1 << 20) }, 16, () => 'a');
+      const found: [number, string][] = [];
+      const takeSome = (most: number): void => {
+        for (let taken = 0; taken < most; taken += 1) {
+          const line = cut.next();
+          if (line === undefined) return;
+          found.push([cut.count, typeof line === 'string' ? line : Buffer.from(line).toString()]);
+        }
+      };
+      for (let at = 0; at < body.length;) {
+        const end = Math.min(body.length, at + 1 + number(30));
+        const piece = Uint8Array.from(body.subarray(at, end));
+        cut.push(piece);
+        takeSome(number(5));
+        cut.keep();
+        piece.fill(0);
+        at = end;
+      }
+      cut.end();
+      takeSome(Infinity);
+      const expected = body
+        .toString()
+        .split('\n')
+        .flatMap((line, at): [number, string][] => {
+          if (line === '' || line === '\r') return [];
+          return [[at + 1, line.length > 16 ? 'too long' : line]];
+        });
+      assert.deepEqual(found, expected);
+      assert.ok(cut.isEmpty);
+      cut.release();
+      assert.equal(memory.held, 0);
+    }
+  });
+
+  test('are refused where there is no memory, and those behind them are there', () => {
+    const memory = new MemoryBudget(100);
+    const cut = new Lines({ memory, pool: new BufferPool(0) }, 80, () => undefined);
+    memory.take(undefined, 60);
+    for (const piece of ['x'.repeat(30), 'x'.repeat(30), '\nshort\n']) cut.push(Buffer.from(piece));
+    assert.equal(cut.next(), 'overloaded');
+    assert.equal(Buffer.from(cut.next() as Uint8Array).toString(), 'short');
+    assert.equal(cut.next(), undefined);
+    memory.give(undefined, 60);
+    cut.release();
+    assert.equal(memory.held, 0);
+  });
+});
+
+/** Requests that were admitted, and characters that were charged. */
+const counted = { admitted: 0, charged: 0, most: Infinity };
+
+const refusal = {
+  ...{ status: 429, body: { json: { detail: 'Too many.', code: 'rate_limited' } }, charge: 0 },
+  headers: { 'retry-after': '7' },
+} as const;
+
+const admit: ServedRoute['admit'] = (): Admission => ({
+  ...{ rateLimit: '', rateLimitPolicy: '', address: Uint8Array.of(10, 0, 0, 1) },
+  refusal: (counted.admitted += 1) > counted.most ? refusal : undefined,
+  charge: (characters) => (counted.charged += characters),
+});
+
+type Line = RouteRequest<never>;
+let open: (() => void) | undefined;
+
+const routes: ServedRoute[] = [
+  {
+    route: route({ id: 'lines', method: 'POST', path: '/lines', bodyLimit: Infinity, lineLimit }),
+    admit,
+    handler: (request: Line) => {
+      const said = Buffer.from(request.body).toString();
+      if (said === 'throw') throw new Error('a secret detail');
+      if (said === 'bad') return { ...text('{"detail":"Bad."}', 422), charge: 0 };
+      if (!said.startsWith('later')) return { ...text(`<${said}>`), charge: said.length };
+      const kept = request.retain();
+      return new Promise((resolve) =>
+        setImmediate(() => resolve({ ...text(`<${Buffer.from(kept).toString()}>`), charge: 1 })),
+      );
+    },
+  },
+  {
+    route: route({ id: 'many', method: 'POST', path: '/many', bodyLimit: Infinity, lineLimit }),
+    handler: () => text('y'.repeat(200_000)),
+  },
+  {
+    route: route({ id: 'gate', method: 'POST', path: '/gate', bodyLimit: Infinity, lineLimit }),
+    handler: () => new Promise((resolve) => (open = () => resolve(text('opened')))),
+  },
+];
+
+function gauge({ server }: TestServer, name: string): number {
+  return server.metrics().find((metric) => metric.name === name)?.values[0]?.value ?? Number.NaN;
+}
+
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await new Promise((resolve) => setTimeout(resolve, 1));
+}
+
+describe('a request of lines', async () => {
+  const server = await startServer({ routes, limits: { sweepMs: 20 } });
+  const { port } = server;
+
+  test('is answered by a line each, in order, also those that fail', async () => {
+    Object.assign(counted, { admitted: 0, charged: 0, most: Infinity });
+    const body = ['one', 'later two', '', 'bad', 'x'.repeat(lineLimit + 1), 'throw', 'seven'].join('\n');
+    const { status, headers, body: answer } = await exchange(port, post('/lines', body));
+    assert.equal(status, 200);
+    assert.equal(headers.get('content-type'), 'application/x-ndjson');
+    const [one, two, bad, long, thrown, seven, rest] = answer.toString().split('\n');
+    assert.deepEqual([one, two, seven, rest], ['<one>', '<later two>', '<seven>', '']);
+    assert.deepEqual(JSON.parse(bad ?? ''), { error: { line: 4, status: 422, detail: 'Bad.' } });
+    assert.match(
+      long ?? '',
+      /^\{"error":\{"line":5,"status":413,"detail":".*1000 bytes.*","code":"body_too_large"/,
+    );
+    assert.match(thrown ?? '', /^\{"error":\{"line":6,"status":500,"detail":"Internal Server Error"\}\}$/);
+    assert.ok(!answer.includes('secret'));
+    assert.deepEqual([counted.admitted, counted.charged], [5, 3 + 1 + 5], 'lines count one by one');
+  });
+
+  test('is refused line by line where its sender may send no more', async () => {
+    Object.assign(counted, { admitted: 0, charged: 0, most: 2 });
+    const { body } = await exchange(port, post('/lines', 'one\ntwo\nthree\nfour'));
+    const error = { status: 429, detail: 'Too many.', code: 'rate_limited', retry_after: 7 };
+    const lines = [{ error: { line: 3, ...error } }, { error: { line: 4, ...error } }];
+    assert.equal(
+      body.toString(),
+      `<one>\n<two>\n${lines.map((each) => `${JSON.stringify(each)}\n`).join('')}`,
+    );
+    const refused = await exchange(port, post('/lines', 'one'));
+    assert.equal(refused.status, 429);
+    counted.most = Infinity;
+  });
+
+  test('may come in any pieces, and its connection serves the next one', async () => {
+    const client = await RawClient.open(port);
+    const number = numbers(11);
+    for (let round = 0; round < 50; round += 1) {
+      const sent = Array.from({ length: number(30) }, (_, at) =>
+        number(3) === 0 ? `later ${at}` : `now ${at}`,
+      );
+      const bytes = post('/lines', sent.map((line) => `${line}\n`).join(''));
+      for (let at = 0; at < bytes.length;) {
+        const end = at + 1 + number(60);
+        client.send(bytes.subarray(at, end));
+        if (number(4) === 0) await new Promise(setImmediate);
+        at = end;
+      }
+      const { status, body } = await client.response();
+      assert.equal(status, 200);
+      assert.equal(body.toString(), sent.map((line) => `<${line}>\n`).join(''));
+    }
+    client.destroy();
+  });
+
+  test('answers while its body comes; after a chunked one nothing is read on its connection', async () => {
+    const client = await RawClient.open(port);
+    client.send(head('POST', '/lines', { 'Transfer-Encoding': 'chunked' }) + '4\r\none\n\r\n');
+    await until(() => client.received.includes('<one>'));
+    client.send('3\r\ntwo\r\n0\r\n\r\n');
+    const { headers, body } = await client.response();
+    assert.equal(body.toString(), '<one>\n<two>\n');
+    assert.equal(headers.get('connection'), 'close');
+    client.send(post('/lines', 'three'));
+    for (let at = 0; at < 5; at += 1) await exchange(port, post('/lines', 'another'));
+    assert.equal(client.received.length, 0);
+    client.destroy();
+    const behind = await RawClient.open(port);
+    const chunked = head('POST', '/lines', { 'Transfer-Encoding': 'chunked' });
+    behind.send(`${chunked}3\r\none\r\n0\r\n\r\n${head('GET', '/hidden')}`);
+    await behind.end();
+    assert.ok(!behind.received.includes('404'));
+  });
+
+  test('without a line gets an empty answer', async () => {
+    const { status, body } = await exchange(port, post('/lines', '\n\n'));
+    assert.deepEqual([status, body.length], [200, 0]);
+  });
+
+  test('waits for a client that does not read, in bounded memory, and ends when it goes', async () => {
+    const lines = 100;
+    const socket = connect(port, '127.0.0.1');
+    const received = { bytes: 0, end: '' };
+    socket.on('data', (piece) => {
+      received.bytes += piece.length;
+      received.end = (received.end + piece.toString('latin1', Math.max(0, piece.length - 5))).slice(-5);
+    });
+    socket.pause();
+    socket.write(post('/many', 'line\n'.repeat(lines)));
+    await until(() => gauge(server, 'fusegate_http_answer_bytes') > 0);
+    for (let at = 0; at < 5; at += 1) await exchange(port, post('/lines', 'another'));
+    assert.ok(gauge(server, 'fusegate_http_answer_bytes') < 1 << 20);
+    socket.resume();
+    await until(() => received.end === '0\r\n\r\n');
+    assert.ok(received.bytes > lines * 200_001);
+    socket.pause();
+    socket.write(post('/many', 'line\n'.repeat(lines)));
+    await until(() => gauge(server, 'fusegate_http_answer_bytes') > 0);
+    socket.destroy();
+    await until(() => gauge(server, 'fusegate_http_answer_bytes') === 0);
+    await until(() => gauge(server, 'fusegate_http_body_bytes') === 0);
+  });
+
+  test('is not read on while a line waits for its answer', async () => {
+    const client = await RawClient.open(port);
+    const flood = Buffer.alloc(900 << 10, `${'x'.repeat(899)}\n`);
+    client.send(head('POST', '/gate', { 'Content-Length': String(64 * flood.length) }));
+    for (let at = 0; at < 64; at += 1) client.send(flood);
+    await until(() => open !== undefined && client.socket.writableLength > 0);
+    for (let at = 0; at < 5; at += 1) await exchange(port, post('/lines', 'another'));
+    assert.ok(gauge(server, 'fusegate_http_body_bytes') < 4 << 20);
+    open?.();
+    await until(() => client.received.includes('opened'));
+    client.destroy();
+    // Who is not read from is found gone when the next answers are written.
+    await until(() => {
+      open?.();
+      return gauge(server, 'fusegate_http_body_bytes') === 0;
+    });
+  });
+
+  test('that stops coming is 408, as a line where there were others', async () => {
+    const own = await startServer({ routes, limits: { sweepMs: 10, bodyWindowMs: 50 } });
+    const silent = await RawClient.open(own.port);
+    silent.send(head('POST', '/lines', { 'Content-Length': '100' }));
+    assert.equal((await silent.response()).status, 408);
+    const slow = await RawClient.open(own.port);
+    slow.send(head('POST', '/lines', { 'Content-Length': '100' }) + 'one\ntw');
+    const { body } = await slow.response();
+    assert.match(body.toString(), /^<one>\n\{"error":\{"line":2,"status":408,.*"code":"body_timeout"\}\}\n$/);
+    slow.send(`o\n${post('/lines', 'three').toString()}`);
+    for (let at = 0; at < 5; at += 1) await exchange(own.port, post('/lines', 'another'));
+    assert.equal(slow.received.length, 0);
+    slow.destroy();
+  });
+});
+
+test('a batch answers each recorded request as POST /v1/fuse does', async () => {
+  const handler = fuseHandler({ ...native, embedMode: staticMode() });
+  const parts = { ...native, access: testAccess({ tiers: openTiers() }) };
+  const served = [
+    servedRoute({ ...contract.fuse, id: 'fuse' }, handler, parts),
+    servedRoute({ ...contract.fuseBatch, id: 'fuseBatch' }, handler, parts),
+  ];
+  const { port } = await startServer({ routes: served });
+  const bodies = fuseVectors().map(({ request }) => writeBody(request, plainStyle));
+  const single = await RawClient.open(port);
+  const expected: string[] = [];
+  for (const body of bodies) {
+    const { status, body: answer } = await single.send(post('/v1/fuse', body)).response();
+    assert.equal(status, 200);
+    expected.push(`${answer.toString()}\n`);
+  }
+  single.destroy();
+  const lines = Buffer.concat(bodies.flatMap((body) => [body, Buffer.from('\n')]));
+  const { body } = await exchange(port, post('/v1/fuse/batch', lines));
+  assert.equal(body.toString(), expected.join(''));
+});
