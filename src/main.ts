@@ -10,8 +10,10 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
@@ -25,6 +27,7 @@ import { addClick } from './commands/click.js';
 import { addDoctor } from './commands/doctor.js';
 import { addExports } from './commands/export.js';
 import { addForget } from './commands/forget.js';
+import { addFuse, type FuseCommandParts } from './commands/fuse.js';
 import { addKeys, type KeysParts } from './commands/keys.js';
 import { addModels } from './commands/models.js';
 import { addNormalize, type NormalizeCommandParts } from './commands/normalize.js';
@@ -187,6 +190,14 @@ const doctorParts = {
   },
 };
 
+/** Dependencies of `fusegate fuse`. */
+const fuseParts: Pick<FuseCommandParts, 'readBytes' | 'findModels' | 'openSession' | 'columns'> = {
+  readBytes: (path) => (path === '-' ? buffer(process.stdin) : readFile(path)),
+  findModels,
+  openSession,
+  columns: () => (process.stdout.isTTY ? process.stdout.columns : undefined),
+};
+
 /** Dependencies of `fusegate normalize`. */
 function normalizeParts(cores: number): Omit<NormalizeCommandParts, 'printError'> {
   return {
@@ -319,6 +330,7 @@ export function commands(): Commands {
         }),
       (program) => addReceipts(program, { ...parts, readLines, getPage }),
       (program) => addAudit(program, { ...parts, ...auditParts(parts.machine.cores) }),
+      (program) => addFuse(program, { ...parts, ...native, ...fuseParts }),
       (program) => addNormalize(program, { ...parts, ...normalizeParts(parts.machine.cores) }),
     ],
   };

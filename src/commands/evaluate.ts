@@ -9,7 +9,7 @@ import type { Embedder, InstalledModel } from '../models/embedder.js';
 import { localEmbedder, type OpenSession } from '../models/localEmbedder.js';
 import type { DenseModels, FuseOutcome, Fuser, PendingFuse } from '../native/index.js';
 import { openEmbedMode, type EmbedMode } from '../search/embedMode.js';
-import { ask, rankQuery, type EvaluationParts, type QueryRankings } from '../search/evaluate.js';
+import { ask, rankQuery, sampleOf, type EvaluationParts, type QueryRankings } from '../search/evaluate.js';
 import type { Progress } from '../store/copy.js';
 import { reasonOf } from '../system/reason.js';
 import { readCollection, type Collection } from './collection.js';
@@ -38,6 +38,7 @@ export interface EvaluateOptions {
   readonly tokenizer: (typeof tokenizers)[number];
   readonly analyzer: string;
   readonly threads: number;
+  readonly corpus?: number;
   readonly json?: boolean;
   readonly plot?: string;
 }
@@ -83,13 +84,17 @@ async function rankAll(
   return rankings;
 }
 
+/** Settings of a command that ranks a collection. */
+export type RankingOptions = Pick<EvaluateOptions, 'candidates' | 'tokenizer' | 'analyzer' | 'threads'>;
+
 /** Ranks a collection by a model, with a cache of its own that is gone afterwards. */
-async function rankCollection(
+export async function withModel<Result>(
   parts: EvaluateParts,
   model: InstalledModel,
   collection: Collection,
-  { candidates, tokenizer, analyzer, threads }: EvaluateOptions,
-): Promise<QueryRankings[]> {
+  { candidates, tokenizer, analyzer, threads }: RankingOptions,
+  work: (ranking: EvaluationParts, progress: Progress) => Promise<Result>,
+): Promise<Result> {
   const folder = mkdtempSync(join(tmpdir(), 'fusegate-evaluate-'));
   const display = progressOn(parts.progressTo, 'docs');
   let wrong = `The model ${model.id} brought no vectors.`;
@@ -104,7 +109,7 @@ async function rankCollection(
     const { FuseOutcome } = parts;
     const ranking = { fuser, FuseOutcome, model: model.id, tokenizer, analyzer, candidates, bring };
     if (model.kind === 'onnx') await embedDocs(ranking, collection, display.progress);
-    return await rankAll(ranking, collection, display.progress);
+    return await work(ranking, display.progress);
   } finally {
     display.end();
     rmSync(folder, { recursive: true, force: true });
@@ -122,12 +127,17 @@ export async function evaluate(
   if ('wrong' in collection) return collection;
   let rankings: QueryRankings[];
   try {
-    rankings = await rankCollection(parts, model, collection, options);
+    rankings = await withModel(parts, model, collection, options, (ranking, progress) => {
+      const { corpus, tokenizer } = options;
+      const sample = corpus === undefined ? {} : { sample: sampleOf(collection.docs, corpus, tokenizer) };
+      return rankAll({ ...ranking, ...sample }, collection, progress);
+    });
   } catch (error) {
     return { wrong: reasonOf(error) };
   }
-  const { tokenizer, analyzer, candidates } = options;
-  const facts = { model: model.id, digest: model.digest, tokenizer, analyzer, candidates };
+  const { tokenizer, analyzer, candidates, corpus } = options;
+  const sampled = corpus === undefined ? {} : { corpus: Math.min(corpus, collection.docs.length) };
+  const facts = { model: model.id, digest: model.digest, tokenizer, analyzer, ...sampled, candidates };
   const evaluation = evaluationOf(collection, rankings, facts);
   const name = basename(resolve(folder));
   const printed =
@@ -137,7 +147,8 @@ export async function evaluate(
   return 0;
 }
 
-function count(least: number): (text: string) => number {
+/** Reads a whole number of an option. */
+export function count(least: number): (text: string) => number {
   return (text) => {
     if (/^\d{1,6}$/.test(text) && Number(text) >= least) return Number(text);
     throw new InvalidArgumentError(`It must be a whole number from ${least} on.`);
@@ -166,6 +177,7 @@ export function addEvaluate(
         .choices(['plain', ...stemmers])
         .default('plain'),
     )
+    .option('--corpus <docs>', 'statistics for BM25: of a sample of so many docs', count(1))
     .option('--threads <count>', 'threads that make a text’s vector', count(1), 1)
     .option('--json', 'print JSON')
     .option('--plot <file>', 'write a plot (SVG)')

@@ -22,6 +22,8 @@ export interface Evaluation {
   readonly digest: string;
   readonly tokenizer: string;
   readonly analyzer: string;
+  /** Docs of the collection whose statistics the requests were given; absent: each has its own. */
+  readonly corpus?: number;
   readonly candidates: number;
   /** Of the intervals. */
   readonly confidence: number;
@@ -33,7 +35,10 @@ export interface Evaluation {
 }
 
 /** The subject and the method of an evaluation. */
-export type EvaluationFacts = Pick<Evaluation, 'model' | 'digest' | 'tokenizer' | 'analyzer' | 'candidates'>;
+export type EvaluationFacts = Pick<
+  Evaluation,
+  'model' | 'digest' | 'tokenizer' | 'analyzer' | 'corpus' | 'candidates'
+>;
 
 function summed(
   queries: readonly JudgedQuery[],
@@ -87,13 +92,15 @@ function table(title: string, scope: Evaluation['whole']): string[] {
 
 /** The tables for people. */
 export function renderEvaluation(name: string, evaluation: Evaluation): string {
-  const { docs, judged, model, tokenizer, analyzer, candidates, samples, whole, request } = evaluation;
+  const { docs, judged, model, tokenizer, analyzer, corpus, candidates, samples, whole, request } =
+    evaluation;
+  const by = corpus === undefined ? '' : `, by the statistics of ${corpus} docs`;
   const cut = analyzer === 'plain' ? tokenizer : `${tokenizer}, analyzer ${analyzer}`;
   return [
     `${name}: ${docs} docs, ${judged} judged queries, model ${model}, tokenizer ${cut}`,
     '',
     ...table('Whole collection', whole),
-    ...table(`The ${candidates} best of each query by BM25 as the request`, request),
+    ...table(`The ${candidates} best of each query by BM25 as the request${by}`, request),
     `In brackets: 95 % intervals (bootstrap over the queries, ${samples} samples).`,
     '',
   ].join('\n');

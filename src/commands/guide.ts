@@ -4,9 +4,10 @@ import type { Command } from 'commander';
 /** The commands of each group. */
 export const groups: Readonly<Record<string, readonly string[]>> = {
   'Run the server:': ['serve', 'doctor'],
-  'Work on files:': ['normalize', 'audit'],
+  'Work on files:': ['fuse', 'normalize', 'audit'],
   'Keys and orders:': ['keys', 'orders'],
   'Embedding models:': ['models'],
+  'Better requests:': ['tune', 'calibrate'],
   'Mail, leads and links:': ['leads', 'interests', 'optouts', 'optout', 'clicks', 'click', 'forget'],
   'Fragments and receipts:': ['receipts', 'fragments'],
   'The store:': ['backup', 'restore', 'store'],
@@ -17,6 +18,7 @@ export const groups: Readonly<Record<string, readonly string[]>> = {
 export const examples: Readonly<Record<string, string>> = {
   serve: 'fusegate serve --port 8080 --open',
   doctor: 'fusegate doctor',
+  fuse: 'fusegate fuse request.json',
   normalize: 'fusegate normalize records.txt > repaired.txt',
   audit: 'fusegate audit records.csv --stack elasticsearch --report report.html',
   'keys create': 'fusegate keys create --tier developer --note "for Ada"',
@@ -34,6 +36,8 @@ export const examples: Readonly<Record<string, string>> = {
   'models verify': 'fusegate models verify',
   'models remove': 'fusegate models remove ID',
   'models evaluate': 'fusegate models evaluate ./collection --candidates 100',
+  tune: 'fusegate tune ./collection --language english',
+  calibrate: 'fusegate calibrate ./collection --analyzer english',
   'leads export': 'fusegate leads export --format csv > leads.csv',
   'interests export': 'fusegate interests export --format csv > interests.csv',
   'optouts export': 'fusegate optouts export --format csv > optouts.csv',

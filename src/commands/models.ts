@@ -1,4 +1,7 @@
-/** `fusegate models list|add|verify|remove|evaluate`: the embedding models that are installed. */
+/**
+ * `fusegate models list|add|verify|remove|evaluate`: the embedding models that are installed. `fusegate tune`
+ * and `calibrate`, which rank by them.
+ */
 import { basename, join } from 'node:path';
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { poolings, type InstalledModel } from '../models/embedder.js';
@@ -13,9 +16,11 @@ import {
 import { readConfiguration, type Configuration } from '../configuration.js';
 import { installedModelsFolder } from '../models/settings.js';
 import { reasonOf } from '../system/reason.js';
-import { addEvaluate, evaluate, type EvaluateOptions, type EvaluateParts } from './evaluate.js';
+import { addCalibrate, calibrate } from './calibrate.js';
+import { addEvaluate, evaluate, type EvaluateParts } from './evaluate.js';
 import { printable } from './printable.js';
 import { progressOn } from './progress.js';
+import { addTune, tune } from './tune.js';
 import type { CommandParts } from './withStore.js';
 
 /** Dependencies of the commands. */
@@ -185,17 +190,19 @@ async function remove(parts: ModelsCommandParts, configuration: Configuration, i
   return { wrong: ships ? `${id} ships with Fusegate and stays.` : `There is no installed model ${id}.` };
 }
 
-async function evaluateModel(
+/** Runs a command that ranks a collection by a model, found by its id. */
+async function rankBy<Options>(
   parts: ModelsCommandParts,
   configuration: Configuration,
   id: string | undefined,
+  run: (parts: EvaluateParts, model: InstalledModel, folder: string, options: Options) => Ended,
   folder: string,
-  options: EvaluateOptions,
+  options: Options,
 ): Ended {
   const { models } = await parts.findModels(configuration);
   const model = defaultModel(models, id ?? configuration.embedModel);
   if (model === undefined) return { wrong: `There is no model ${id ?? 'for requests that name none'}.` };
-  return evaluate({ ...parts, ...parts.evaluation }, model, folder, options);
+  return run({ ...parts, ...parts.evaluation }, model, folder, options);
 }
 
 function wholeNumber(text: string): number {
@@ -244,6 +251,12 @@ export function addModels(program: Command, parts: ModelsCommandParts): void {
     act((configuration) => remove(parts, configuration, id)),
   );
   addEvaluate(models, (id, folder, options) =>
-    act((configuration) => evaluateModel(parts, configuration, id, folder, options)),
+    act((configuration) => rankBy(parts, configuration, id, evaluate, folder, options)),
+  );
+  addTune(program, (id, folder, options) =>
+    act((configuration) => rankBy(parts, configuration, id, tune, folder, options)),
+  );
+  addCalibrate(program, (id, folder, options) =>
+    act((configuration) => rankBy(parts, configuration, id, calibrate, folder, options)),
   );
 }

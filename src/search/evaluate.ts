@@ -2,7 +2,8 @@
  * A test collection ranked as POST /v1/fuse ranks it: each query over the whole collection, and over its best
  * candidates as one request. The same native calls answer.
  */
-import type { FuseRequest, FuseResponse } from '../contract/fuse.js';
+import { createHash } from 'node:crypto';
+import type { FuseCorpus, FuseRequest, FuseResponse } from '../contract/fuse.js';
 import type { FuseOutcome, Fuser, PendingFuse } from '../native/index.js';
 
 /** A doc or a query. */
@@ -30,6 +31,8 @@ export interface EvaluationParts {
   readonly analyzer: string;
   /** Docs of a query that make its request. */
   readonly candidates: number;
+  /** Docs whose statistics its BM25 has; absent: its own. */
+  readonly sample?: Sample;
   /** Brings the vectors that are missing. @throws Error where it cannot */
   readonly bring: (pending: PendingFuse) => Promise<void>;
 }
@@ -86,16 +89,59 @@ function byRank({ results }: FuseResponse, rank: 'bm25_rank' | 'dense_rank'): nu
   return places;
 }
 
+/** Docs that stand for the collection that requests come from, as a server may have met them. */
+export interface Sample {
+  readonly texts: readonly string[];
+  /** Their mean length in tokens. */
+  readonly averageLength: number;
+}
+
+/** Number of a text's tokens. */
+function tokensOf(text: string, tokenizer: EvaluationParts['tokenizer']): number {
+  const words = text.match(/[\p{L}\p{M}\p{N}]+/gu) ?? [];
+  if (tokenizer === 'ws') return words.length;
+  return words.reduce((sum, word) => sum + Math.max(1, Array.from(word).length - 1), 0);
+}
+
+/** The docs with the smallest digests: neither their order nor how often each is met changes which. */
+export function sampleOf(
+  docs: readonly CollectionText[],
+  count: number,
+  tokenizer: EvaluationParts['tokenizer'],
+): Sample {
+  const digests = new Map(docs.map(({ text }) => [text, createHash('sha256').update(text).digest('hex')]));
+  const sorted = [...digests].sort(([, left], [, right]) => (left < right ? -1 : 1));
+  const texts = sorted.slice(0, count).map(([text]) => text);
+  const tokens = texts.reduce((sum, text) => sum + tokensOf(text, tokenizer), 0);
+  return { texts, averageLength: Math.max(0.01, tokens / texts.length) };
+}
+
+/** What a sample says of a query's terms: they are counted as a request counts them. */
+export async function statisticsOf(
+  parts: Asked,
+  asked: Pick<FuseRequest, 'query' | 'tokenizer' | 'analyzer'>,
+  { texts, averageLength }: Sample,
+): Promise<FuseCorpus> {
+  const docs = texts.map((text) => ({ id: '', text, dense_score: 0 }));
+  const explained = { analyzer: 'plain', ...asked, explain: true, return_text: false };
+  const { results } = await ask(parts, { ...explained, docs });
+  const terms = results.flatMap(({ explain }) => explain?.terms ?? []);
+  const df = Object.fromEntries(terms.map(({ term, df: count }) => [term, count]));
+  return { docs: texts.length, average_length: averageLength, df };
+}
+
 /** The rankings of the docs at some places. */
 async function rank(
   parts: EvaluationParts,
   query: string,
   docs: readonly CollectionText[],
   places: readonly number[],
+  sample?: Sample,
 ): Promise<Rankings> {
   const { model, tokenizer, analyzer } = parts;
-  const analyzed = analyzer === 'plain' ? {} : { analyzer };
-  const asked = { query, tokenizer, ...analyzed, explain: true, return_text: false };
+  const analyzed = { query, tokenizer, ...(analyzer === 'plain' ? {} : { analyzer }) };
+  const corpus = sample === undefined ? {} : { corpus: await statisticsOf(parts, analyzed, sample) };
+  const asked = { ...analyzed, ...corpus, explain: true, return_text: false };
   const listed = places.map((place) => ({ id: String(place), text: docs[place]?.text ?? '' }));
   const rrf = await ask(parts, { ...asked, method: 'rrf', embed_model: model, docs: listed });
   // The same scores once more: numbers come back from JSON as they were.
@@ -123,5 +169,24 @@ export async function rankQuery(
   const plain = parts.analyzer === 'plain';
   const engine = plain ? whole : await rank({ ...parts, analyzer: 'plain' }, query, docs, all);
   const best = engine.bm25.slice(0, parts.candidates);
-  return { whole, request: await rank(parts, query, docs, best) };
+  return { whole, request: await rank(parts, query, docs, best, parts.sample) };
+}
+
+/** A query's candidates, the best of the collection by BM25 of plain words, and their dense scores. */
+export async function candidatesOf(
+  parts: EvaluationParts,
+  query: string,
+  docs: readonly CollectionText[],
+): Promise<{ readonly places: readonly number[]; readonly dense: readonly number[] }> {
+  const { model, tokenizer, candidates } = parts;
+  const unscored = docs.map(({ text }, place) => ({ id: String(place), text, dense_score: 0 }));
+  const weights = { bm25: 1, dense: 0 };
+  const asked = { query, tokenizer, weights, return_text: false };
+  const { results } = await ask(parts, { ...asked, docs: unscored, top_k: candidates });
+  const places = results.map(({ id }) => Number(id));
+  const listed = places.map((place, at) => ({ id: String(at), text: docs[place]?.text ?? '' }));
+  const scored = await ask(parts, { ...asked, embed_model: model, docs: listed });
+  const dense: number[] = [];
+  for (const { id, dense_score: score } of scored.results) dense[Number(id)] = score;
+  return { places, dense };
 }

@@ -1,4 +1,4 @@
-/** `fusegate models evaluate` as a program: its figures, its plot, and broken collections. */
+/** `fusegate models evaluate`, `tune` and `calibrate` as programs: figures, plot, and broken collections. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -15,9 +15,12 @@ import { fuse } from '../reference/fuse.js';
 const folder = temporaryFolder();
 
 function evaluate(...args: readonly string[]) {
-  const command = ['dist/src/main.js', 'models', 'evaluate', ...args];
+  return command('models', 'evaluate', ...args);
+}
+
+function command(...args: readonly string[]) {
   const environment = { PATH: process.env['PATH'] ?? '', STORE_URL: `lmdb:${folder}/none/store` };
-  const { status, stdout, stderr } = spawnSync(process.execPath, command, {
+  const { status, stdout, stderr } = spawnSync(process.execPath, ['dist/src/main.js', ...args], {
     cwd: projectRoot,
     env: environment,
     maxBuffer: 64 << 20,
@@ -117,6 +120,64 @@ test('figures are those of the rankings, and a collection may be packed and judg
     'judged.txt',
   );
   assert.deepEqual(JSON.parse(same.text), found);
+});
+
+/** A collection of as many judged queries as settings are chosen by. */
+function largerCollection(name: string): string {
+  const asked = Array.from({ length: 12 }, (_, at) => ({
+    id: `q${at}`,
+    text: `${docs[at % 6]?.text ?? ''} a`,
+  }));
+  return collection(name, {
+    'queries.jsonl': asked.map((query) => `${JSON.stringify(query)}\n`).join(''),
+    'qrels.tsv': asked.map(({ id }, at) => `${id}\td${at % 6}\t1\n`).join(''),
+  });
+}
+
+test('requests may have the statistics of a sample of the collection', () => {
+  const path = collection('sampled');
+  const args = [path, '--model', 'static-256', '--candidates', '4', '--analyzer', 'english'];
+  const own = JSON.parse(evaluate(...args, '--json').text) as Evaluation;
+  const sampled = evaluate(...args, '--corpus', '5', '--json');
+  assert.equal(sampled.code, 0);
+  const found = JSON.parse(sampled.text) as Evaluation;
+  assert.deepEqual([own.corpus, found.corpus], [undefined, 5]);
+  assert.deepEqual(found.whole, own.whole);
+  assert.match(evaluate(...args, '--corpus', '5').text, /as the request, by the statistics of 5 docs\n/);
+  assert.equal(evaluate(...args, '--corpus', '0').code, 2);
+});
+
+test('tune says what its settings gain, or that there is no gain', () => {
+  const args = [largerCollection('tuned'), '--model', 'static-256', '--language', 'english'];
+  const { code, text } = command('tune', ...args, '--json');
+  assert.equal(code, 0);
+  const tuned = JSON.parse(text) as { gains: boolean; settings: number; members: object };
+  assert.deepEqual([tuned.gains, tuned.members, tuned.settings], [false, {}, 2 * 4 * 3 * 33]);
+  const shown = command('tune', ...args);
+  assert.match(shown.text, /^tuned: 6 docs, 12 judged queries, model static-256, tokenizer ws\n/);
+  assert.match(shown.text, /\nNo gain: the interval holds 0\./);
+  const few = command('tune', join(folder, 'sampled'), '--model', 'static-256');
+  assert.deepEqual(
+    [few.code, few.said],
+    [1, '3 judged queries are too few: settings are chosen by 10 or more.\n'],
+  );
+  assert.match(
+    command('tune', ...args, '--tokenizer', 'ngram').said,
+    /^Analyzers are for the tokenizer ws\./,
+  );
+});
+
+test('calibrate names a min_score, and what it keeps and cuts', () => {
+  const args = [join(folder, 'tuned'), '--model', 'static-256', '--analyzer', 'english'];
+  const { code, text } = command('calibrate', ...args);
+  assert.equal(code, 0);
+  assert.match(
+    text,
+    /^min_score 1 keeps 100\.0 % of the relevant candidates, and cuts 100\.0 % of the others\.$/m,
+  );
+  assert.match(text, /^Add "min_score": 1 to your requests\.$/m);
+  const { threshold } = JSON.parse(command('calibrate', ...args, '--json').text) as { threshold: number };
+  assert.equal(threshold, 1);
 });
 
 test('the tables name what they show, and the plot is one file', () => {

@@ -1,0 +1,103 @@
+/**
+ * A threshold for `min_score` chosen by judgements: the greatest that keeps nearly all relevant candidates,
+ * and what it cuts of the others.
+ */
+import { ask, candidatesOf, type CollectionText, type EvaluationParts } from './evaluate.js';
+import type { Judgements } from './measures.js';
+
+/** Share of the relevant candidates that a threshold keeps. */
+export const keptShare = 0.95;
+
+/** Share of the other candidates that it must cut, or it does not separate them. */
+export const leastCut = 0.5;
+
+/** Fused scores of one query's candidates. */
+export interface JudgedScores {
+  readonly relevant: readonly number[];
+  readonly others: readonly number[];
+}
+
+/** Scores the candidates of a query as requests are scored that give no weights. */
+export async function judgedScores(
+  parts: EvaluationParts,
+  query: string,
+  judged: Judgements,
+  docs: readonly CollectionText[],
+): Promise<JudgedScores> {
+  const { tokenizer, analyzer } = parts;
+  const { places, dense } = await candidatesOf(parts, query, docs);
+  const listed = places.map((place, at) => ({
+    ...{ id: String(place), text: docs[place]?.text ?? '' },
+    dense_score: dense[at] ?? 0,
+  }));
+  const analyzed = analyzer === 'plain' ? {} : { analyzer };
+  const { results } = await ask(parts, { query, tokenizer, ...analyzed, docs: listed, return_text: false });
+  const scores = { relevant: [] as number[], others: [] as number[] };
+  for (const { id, fused_score: score } of results) {
+    scores[judged.has(Number(id)) ? 'relevant' : 'others'].push(score);
+  }
+  return scores;
+}
+
+/** What a threshold does to some queries' candidates. */
+export interface Effect {
+  /** Share of the relevant candidates that it keeps. */
+  readonly kept: number;
+  /** Share of the others that it cuts. */
+  readonly cut: number;
+}
+
+function shareOf(values: readonly number[], holds: (value: number) => boolean): number {
+  return values.length === 0 ? 0 : values.filter(holds).length / values.length;
+}
+
+function effectOf(queries: readonly JudgedScores[], threshold: number): Effect {
+  return {
+    kept: shareOf(
+      queries.flatMap(({ relevant }) => relevant),
+      (score) => score >= threshold,
+    ),
+    cut: shareOf(
+      queries.flatMap(({ others }) => others),
+      (score) => score < threshold,
+    ),
+  };
+}
+
+/** The greatest threshold that keeps enough of the relevant candidates, rounded down to four digits. */
+function thresholdOf(queries: readonly JudgedScores[]): number {
+  const relevant = queries.flatMap((query) => query.relevant).sort((left, right) => left - right);
+  const least = relevant[Math.floor((1 - keptShare) * relevant.length)] ?? 0;
+  return Math.floor(least * 1e4) / 1e4;
+}
+
+/** What calibration came to. */
+export interface Calibrated {
+  readonly threshold: number;
+  /** On the queries that it was chosen by. */
+  readonly chosen: Effect;
+  /** On queries that thresholds were not chosen by: each half of them by the threshold of the other. */
+  readonly unseen: Effect;
+  /** True if it cuts enough of the others, on queries that it was not chosen by. */
+  readonly separates: boolean;
+}
+
+/** Chooses the threshold; undefined where no candidate is relevant. */
+export function calibrated(queries: readonly JudgedScores[]): Calibrated | undefined {
+  const halves = [0, 1].map((half) => queries.filter((_, at) => at % 2 === half));
+  if (halves.some((half) => half.every(({ relevant }) => relevant.length === 0))) return undefined;
+  const threshold = thresholdOf(queries);
+  // What is below a half's own threshold is moved below 0, so that both halves are counted as one.
+  const moved = halves.flatMap((half, at) => {
+    const other = thresholdOf(halves[1 - at] ?? []);
+    const against = (scores: readonly number[]): number[] => scores.map((score) => score - other);
+    return half.map(({ relevant, others }) => ({ relevant: against(relevant), others: against(others) }));
+  });
+  const unseen = effectOf(moved, 0);
+  return {
+    threshold,
+    chosen: effectOf(queries, threshold),
+    unseen,
+    separates: unseen.cut >= leastCut,
+  };
+}

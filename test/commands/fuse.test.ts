@@ -1,0 +1,84 @@
+/** `fusegate fuse` as a program: the answer of POST /v1/fuse without a server, and what is wrong in words. */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import type { FuseResponse } from '../../src/contract/fuse.js';
+import { assertAgrees } from '../reference/agreement.js';
+import { projectRoot } from '../peers/python.js';
+import { temporaryFolder } from '../processes/run.js';
+import { fuseVectors } from '../vectors/fuse.js';
+
+const folder = temporaryFolder();
+
+function fuse(input: string | Uint8Array, ...args: readonly string[]) {
+  const { status, stdout, stderr } = spawnSync(process.execPath, ['dist/src/main.js', 'fuse', ...args], {
+    cwd: projectRoot,
+    env: { ...process.env, STORE_URL: `lmdb:${folder}/store` },
+    input,
+  });
+  return { code: status, text: stdout.toString(), said: stderr.toString() };
+}
+
+const docs = [
+  { id: 'sku-1', text: 'Leather hiking boots', dense_score: 0.5 },
+  { id: 'sku-2', text: `Trail shoes \u001b[31m${'and more '.repeat(20)}`, dense_score: 0.25 },
+];
+
+test('a recorded request gets the answer of the oracle', () => {
+  const [vector] = fuseVectors();
+  assert.ok(vector !== undefined);
+  const file = join(folder, 'request.json');
+  writeFileSync(file, JSON.stringify(vector.request));
+  const { code, text } = fuse('', file, '--json');
+  assert.equal(code, 0);
+  assertAgrees(vector.request, JSON.parse(text));
+});
+
+test('a table has a line a result, cut, without what a terminal would obey', () => {
+  const { code, text } = fuse(JSON.stringify({ query: 'shoes', docs, on_missing_dense: 'zero' }), '-');
+  assert.equal(code, 0);
+  const [head, first, second, last, end] = text.split('\n');
+  assert.equal(head, ' rank      fused       bm25      dense  id     text');
+  assert.match(
+    first ?? '',
+    /^ {4}1 +0\.\d{4} +0\.\d{4} +0\.2500 {2}sku-2 {2}Trail shoes \\u001b\[31mand more .*…$/,
+  );
+  assert.match(second ?? '', /^ {4}2 +0\.5000 +0\.0000 +0\.5000 {2}sku-1 {2}Leather hiking boots$/);
+  assert.equal(last, 'Method maxnorm, tokenizer ws, dense scores: caller.');
+  assert.equal(end, '');
+});
+
+test('missing scores are computed by the models that ship, ONNX ones too', () => {
+  const texts = docs.map(({ id, text }) => ({ id, text }));
+  for (const model of ['static-256', 'all-MiniLM-L6-v2']) {
+    const { code, text } = fuse(
+      JSON.stringify({ query: 'boots', docs: texts, embed_model: model }),
+      '-',
+      '--json',
+    );
+    assert.equal(code, 0, model);
+    const { dense_source: source, results } = JSON.parse(text) as FuseResponse;
+    assert.equal(source, `model:${model}`);
+    assert.equal(results[0]?.id, 'sku-1');
+  }
+});
+
+test('warnings stand under the table', () => {
+  const { text } = fuse(JSON.stringify({ query: 'nothing', docs }), '-');
+  assert.match(text, /^Warning lexical_leg_empty: /m);
+});
+
+test('what is wrong is said at its place, with exit code 1', () => {
+  const missing = fuse('', join(folder, 'none.json'));
+  assert.equal(missing.code, 1);
+  assert.match(missing.said, /none\.json cannot be read/);
+  const wrong = fuse('{"query":"a","docs":[{"id":"1"}],"k1":-1}', '-');
+  assert.deepEqual([wrong.code, wrong.text], [1, '']);
+  assert.match(wrong.said, /^docs\.0\.text: Field required$/m);
+  assert.match(wrong.said, /^k1: .+$/m);
+  const model = fuse(JSON.stringify({ query: 'a', docs: [{ id: '1', text: 'a' }], embed_model: 'x' }), '-');
+  assert.match(model.said, /^embed_model: .+"x" is not installed/);
+  assert.match(fuse('{', '-').said, /^1: JSON decode error$/m);
+});

@@ -1,0 +1,113 @@
+/** Settings and thresholds chosen by judgements: what the grid counts is what POST /v1/fuse answers. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { native } from '../../src/native/addon.js';
+import { calibrated, type JudgedScores } from '../../src/search/calibrate.js';
+import { ask, candidatesOf, sampleOf, statisticsOf } from '../../src/search/evaluate.js';
+import { measured } from '../../src/search/measures.js';
+import { chosen, gridOf, tryGrid, usualSetting } from '../../src/search/tune.js';
+import { tokenize } from '../reference/fuse.js';
+import { staticMode } from './embedding.js';
+
+const words = ['keystone', 'arches', 'arch', 'radio', 'radios', 'stars', 'yeast', 'bread', 'the', 'holding'];
+
+/** Texts and queries of a few words, by a fixed rule. */
+const docs = Array.from({ length: 40 }, (_, at) => ({
+  id: `d${at}`,
+  text: Array.from({ length: 3 + (at % 9) }, (__, place) => words[(at * 7 + place * place) % 10]).join(' '),
+}));
+const queries = Array.from({ length: 12 }, (_, at) => ({
+  text: `${words[at % 10] ?? ''} ${words[(at * 3 + 1) % 10] ?? ''}`,
+  judged: new Map([
+    [(at * 5) % 40, 2],
+    [(at * 11 + 3) % 40, 1],
+  ]),
+}));
+
+const { fuser } = staticMode();
+const ranking = {
+  fuser,
+  FuseOutcome: native.FuseOutcome,
+  model: 'static-256',
+  tokenizer: 'ws',
+  analyzer: 'plain',
+  candidates: 15,
+  bring: () => Promise.reject(new Error('the static model needs none')),
+} as const;
+
+test('each setting of the grid counts what a request with it is answered', async () => {
+  const analyzers = ['plain', 'english'];
+  const values = await tryGrid(ranking, queries, docs, analyzers, () => undefined);
+  const grid = gridOf(analyzers);
+  assert.ok(grid.length > 700 && values.every((row) => row.length === grid.length));
+  for (const [at, { text, judged }] of queries.entries()) {
+    const { places, dense } = await candidatesOf(ranking, text, docs);
+    const listed = places.map((place, index) => ({
+      ...{ id: String(place), text: docs[place]?.text ?? '' },
+      dense_score: dense[index] ?? 0,
+    }));
+    for (let setting = at; setting < grid.length; setting += 31) {
+      const { results } = await ask(ranking, { query: text, docs: listed, ...grid[setting] });
+      const order = results.map(({ id }) => Number(id));
+      assert.equal(values[at]?.[setting], measured(order, judged).ndcg_at_10, JSON.stringify(grid[setting]));
+    }
+  }
+});
+
+test('a setting is chosen where it gains on queries that it was not chosen by', () => {
+  const grid = gridOf(['plain']);
+  const usual = grid.findIndex(
+    (each) => JSON.stringify(each) === JSON.stringify({ ...each, ...usualSetting }),
+  );
+  const better = (usual + 5) % grid.length;
+  const values = Array.from({ length: 40 }, (_, at) =>
+    grid.map((__, setting) => (setting === better ? 0.6 : 0.5) + (at % 7) / 100),
+  );
+  const found = chosen(grid, values);
+  assert.ok(found.gains);
+  assert.deepEqual(found.setting, grid[better]);
+  assert.ok(Math.abs(found.gain.mean - 0.1) < 1e-12);
+});
+
+test('there is no gain where each query is best with another setting', () => {
+  const grid = gridOf(['plain']);
+  const values = Array.from({ length: 40 }, (_, at) => grid.map((__, setting) => (setting === at ? 1 : 0.5)));
+  const found = chosen(grid, values);
+  assert.ok(!found.gains);
+  assert.deepEqual(found.setting, usualSetting);
+  assert.ok(found.tuned.mean <= found.usual.mean + 0.05);
+});
+
+test('a threshold keeps nearly all that is relevant, and says when it does not separate', () => {
+  const query = (relevant: number[], others: number[]): JudgedScores => ({ relevant, others });
+  const apart = Array.from({ length: 20 }, () => query([0.8, 0.9], [0.1, 0.2, 0.3]));
+  const found = calibrated(apart);
+  assert.deepEqual(found, {
+    threshold: 0.8,
+    chosen: { kept: 1, cut: 1 },
+    unseen: { kept: 1, cut: 1 },
+    separates: true,
+  });
+  const mixed = Array.from({ length: 20 }, (_, at) => query([at / 20], [0.1, 0.5, 0.9]));
+  const blurred = calibrated(mixed);
+  assert.ok(blurred !== undefined && !blurred.separates && blurred.chosen.kept >= 0.95);
+  assert.equal(calibrated(mixed.map(({ others }) => query([], [...others]))), undefined);
+});
+
+test('a sample is the docs with the smallest digests, its statistics those of its words', async () => {
+  const sample = sampleOf(docs, 10, 'ws');
+  assert.equal(sample.texts.length, 10);
+  assert.deepEqual(sampleOf([...docs, ...docs].reverse(), 10, 'ws'), sample);
+  const tokens = sample.texts.map((text) => tokenize(text, 'ws'));
+  assert.equal(sample.averageLength, tokens.flat().length / 10);
+  for (const { text } of queries) {
+    const { docs: count, df } = await statisticsOf(ranking, { query: text, tokenizer: 'ws' }, sample);
+    assert.equal(count, 10);
+    const expected = [...new Set(tokenize(text, 'ws'))]
+      .map((term) => [term, tokens.filter((each) => each.includes(term)).length] as const)
+      .filter(([, found]) => found > 0);
+    assert.deepEqual(new Map(Object.entries(df)), new Map(expected));
+  }
+  const pairs = sampleOf(docs, 5, 'ngram');
+  assert.equal(pairs.averageLength, pairs.texts.flatMap((text) => tokenize(text, 'ngram')).length / 5);
+});
