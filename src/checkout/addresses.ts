@@ -4,7 +4,7 @@ import * as secp256k1 from '@bitcoinerlab/secp256k1';
 import { BIP32Factory, type BIP32Interface } from 'bip32';
 import { networks, payments, type Network as Params } from 'bitcoinjs-lib';
 import { btcText } from './money.js';
-import type { Network } from './lightning.js';
+import type { Network } from '../store/order.js';
 
 const bip32 = BIP32Factory(secp256k1);
 

@@ -1,26 +1,21 @@
 /** Orders paid on chain (contract, Checkout): a fresh address for each, watched through a node. */
+import type { BitcoinOrder } from '../contract/bitcoin.js';
 import type { Clock } from '../system/clock.js';
 import type { Log } from '../system/log.js';
-import {
-  countUnpaid,
-  insertOrder,
-  nextAddressIndex,
-  takeIndexes,
-  openOrders,
-  unpaidOrdersBy,
-  type AddressIndex,
-  type OrderRecord,
-} from '../store/orders.js';
+import type { BtcOrder } from '../store/order.js';
+import { countUnpaid, insertOrder, unpaidOrdersBy } from '../store/orders.js';
+import { nextAddressIndex, takeIndexes, type AddressIndex } from '../store/addressIndexes.js';
 import { whenUnavailable, type Fence, type Operation } from '../store/store.js';
 import { Recent } from '../system/shared.js';
 import type { Account } from './addresses.js';
-import { draftOrder, newOrderId, type BookParts, type MadeOrder, type NewOrder } from './book.js';
+import { viewOnChain } from './bitcoinView.js';
+import { draftOrder, newOrderId, type BookParts, type MadeOrder, type OrderWish } from './book.js';
 import type { Chain } from './chain.js';
 import { beginAccount, freshIndexes, maxPassedOver } from './freshAddresses.js';
-import type { RailUnavailable } from './lightning.js';
 import { lookUpOrder } from './lookUp.js';
-import { isDue } from './orders.js';
-import type { Readiness } from './rails.js';
+import { LookUps } from './lookUps.js';
+import type { Polled } from './poll.js';
+import type { Rail, RailUnavailable, Readiness } from './rail.js';
 import { Watcher } from './watcher.js';
 
 /** Time that an order may be paid (ms). */
@@ -62,11 +57,11 @@ export interface BitcoinParts extends BookParts {
   readonly log: Pick<Log, 'warn' | 'info' | 'debug'>;
 }
 
-/** A wish for an order, without what the rail itself knows. */
-export type BitcoinWish = Omit<
-  NewOrder,
-  'id' | 'rail' | 'network' | 'place' | 'reference' | 'addressIndex' | 'confirmationsRequired' | 'lifeMs'
->;
+/** A wish for an order. */
+export interface BitcoinWish extends OrderWish {
+  /** Keyed hash of the address that orders; absent: not known. */
+  readonly orderedBy?: Uint8Array;
+}
 
 /** As many orders of the buyer's address as may be are not paid for. */
 export interface AddressBusy {
@@ -78,12 +73,13 @@ export interface AddressBusy {
 }
 
 /** Outcome of making an order. `rail busy`: as many as may be are not paid for. */
-export type BitcoinMade = MadeOrder | RailUnavailable | AddressBusy | { readonly kind: 'rail busy' };
+export type BitcoinMade =
+  MadeOrder<BtcOrder> | RailUnavailable | AddressBusy | { readonly kind: 'rail busy' };
 
 /** Orders that are not on disk yet, and what gives out their addresses. */
 interface Drafts {
   readonly kind: 'drafts';
-  readonly made: readonly MadeOrder[];
+  readonly made: readonly MadeOrder<BtcOrder>[];
   readonly step: Operation;
   /** The first index that was looked at. */
   readonly from: number;
@@ -99,7 +95,7 @@ interface Waiting {
 /** The outcome of each wish: refused for its address, made, or refused as too many orders wait in all. */
 function outcomes(
   busy: readonly (AddressBusy | undefined)[],
-  made: readonly MadeOrder[],
+  made: readonly MadeOrder<BtcOrder>[],
 ): readonly BitcoinMade[] {
   const left = [...made];
   return busy.map((refused) => refused ?? left.shift() ?? { kind: 'rail busy' });
@@ -108,16 +104,19 @@ function outcomes(
 const storeDown = { ready: false, reason: 'The store is not available.' } as const;
 
 /** The rail of one process. */
-export class Bitcoin {
+export class Bitcoin implements Rail<BtcOrder, BitcoinWish, BitcoinMade, BitcoinOrder> {
   private waiting: Waiting[] = [];
   private running: Promise<void> | undefined;
   private readonly known: Recent<Readiness>;
-  private readonly looked: Recent<boolean>;
+  private readonly lookUps: LookUps<'btc'>;
+  readonly view: (polled: Polled<BtcOrder>) => BitcoinOrder = viewOnChain;
   private begun = false;
 
   constructor(private readonly parts: BitcoinParts) {
     this.known = new Recent(parts.clock, knownMs);
-    this.looked = new Recent(parts.clock, parts.chain.follow === undefined ? lookedMs : followedMs);
+    const freshMs = this.follows ? followedMs : lookedMs;
+    const lookUp = (order: BtcOrder, fence?: Fence): Promise<boolean> => this.lookUp(order, fence);
+    this.lookUps = new LookUps({ ...parts, rail: 'btc', freshMs, lookUp });
   }
 
   /** Readiness for a new order. The node is asked every few seconds at most. */
@@ -170,28 +169,12 @@ export class Bitcoin {
     });
   }
 
-  /** Looks at what the node knows of an order's address, where that may have changed the order. */
-  async refresh(order: OrderRecord): Promise<void> {
-    if (order.open) await this.lookUpSoon(order);
+  refresh(order: BtcOrder): Promise<BtcOrder> {
+    return this.lookUps.refresh(order);
   }
 
-  /**
-   * Looks every open order up, of the expired ones those that are due since a round at `lastMs`. Resolves to
-   * how many; undefined: the store or the node does not answer, or the fence's lease has another holder.
-   */
-  async reconcile(fence?: Fence, lastMs?: number): Promise<number | undefined> {
-    return whenUnavailable(this.lookUpAll(fence, lastMs), () => undefined);
-  }
-
-  private async lookUpAll(fence?: Fence, lastMs?: number): Promise<number | undefined> {
-    let looked = 0;
-    const nowMs = this.parts.clock.wallMs();
-    for await (const order of openOrders(this.parts.store, 'btc')) {
-      if (lastMs !== undefined && !isDue(order, lastMs, nowMs)) continue;
-      looked += 1;
-      if (!(await this.lookUp(order, fence))) return undefined;
-    }
-    return looked;
+  reconcile(fence?: Fence, lastMs?: number): Promise<number | undefined> {
+    return this.lookUps.reconcile(fence, lastMs);
   }
 
   /** True if the node tells of payments by itself. */
@@ -203,7 +186,7 @@ export class Bitcoin {
   watch(fence: Fence): Watcher | undefined {
     const { follow } = this.parts.chain;
     if (follow === undefined) return undefined;
-    return new Watcher({ ...this.parts, follow, lookUp: (order) => this.lookUp(order, fence) });
+    return new Watcher({ ...this.parts, follow, lookUp: (order) => this.lookUps.lookUp(order, fence) });
   }
 
   private async run(): Promise<void> {
@@ -335,7 +318,7 @@ export class Bitcoin {
     return busy;
   }
 
-  private draft(wish: BitcoinWish, index: number, createdHeight: number): MadeOrder {
+  private draft(wish: BitcoinWish, index: number, createdHeight: number): MadeOrder<BtcOrder> {
     const { account, confirmationsRequired, randomness } = this.parts;
     return draftOrder(this.parts, {
       ...wish,
@@ -343,7 +326,6 @@ export class Bitcoin {
       rail: 'btc',
       network: account.network,
       place: account.address(index),
-      reference: null,
       addressIndex: index,
       confirmationsRequired,
       createdHeight,
@@ -351,16 +333,10 @@ export class Bitcoin {
     });
   }
 
-  /** Looks an order up, unless that was just done; a node that does not answer changes nothing. */
-  private async lookUpSoon(order: OrderRecord): Promise<void> {
-    await this.looked.of(() => this.lookUp(order), order.id);
-  }
-
-  /** Looks an order up; false: the node, or the store, does not answer, or the lease has another holder. */
-  private async lookUp(order: OrderRecord, fence?: Fence): Promise<boolean> {
-    const looked = lookUpOrder({ ...this.parts, ...(fence === undefined ? {} : { fence }) }, order);
-    const outcome = await whenUnavailable(looked, () => undefined);
-    if (outcome?.kind !== 'failed') return outcome !== undefined;
+  /** Applies what the node knows of an order's address; false: the node does not answer. */
+  private async lookUp(order: BtcOrder, fence?: Fence): Promise<boolean> {
+    const outcome = await lookUpOrder({ ...this.parts, ...(fence && { fence }) }, order);
+    if (outcome.kind !== 'failed') return true;
     this.parts.log.warn({ reason: outcome.reason }, 'the Bitcoin node cannot be used');
     // Time passes all the same; but nobody knows what was paid meanwhile.
     return false;

@@ -15,8 +15,8 @@ import {
   type Following,
 } from './chain.js';
 import { askNode } from './httpsJson.js';
-import type { Network } from './lightning.js';
-import type { FoundOutput, Output } from './orders.js';
+import type { Network, Output } from '../store/order.js';
+import type { FoundOutput } from './orders.js';
 
 /** Transactions in one answer. */
 const pageTransactions = 100;

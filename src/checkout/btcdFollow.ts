@@ -6,7 +6,7 @@ import { address as addresses, networks, Transaction } from 'bitcoinjs-lib';
 import { WebSocket } from 'ws';
 import type { Clock, Timer } from '../system/clock.js';
 import type { ChainHints, Following } from './chain.js';
-import type { Network } from './lightning.js';
+import type { Network } from '../store/order.js';
 
 /** Where btcd is, and what opens it. */
 export interface BtcdPlace {

@@ -19,20 +19,22 @@ import {
   type CardEventRecord,
   type HeldEvent,
 } from '../store/cardEvents.js';
-import { findOrderAt, insertOrder, type OrderRecord } from '../store/orders.js';
+import type { CardOrder } from '../store/order.js';
+import { findOrderAt, insertOrder } from '../store/orders.js';
 import { ratesSince } from '../store/rates.js';
 import type { Operation } from '../store/store.js';
 import type { Clock } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 import { Recent } from '../system/shared.js';
-import { centsAskedFor, draftOrder, happen, makeOrder, newOrderId } from './book.js';
-import type { BookParts, MadeOrder, NewOrder } from './book.js';
+import { apply, draftOrder, makeOrder, newOrderId } from './book.js';
+import type { BookParts, Effect, MadeOrder, OrderWish } from './book.js';
 import type { CardEvent, CardSession, CardSubject } from './cardEvents.js';
 import { centsOf } from './money.js';
+import { viewCard, type CardPickup } from './cardView.js';
 import type { KeyEffect, OrderEvent } from './orders.js';
-import type { Readiness } from './rails.js';
+import type { Polled } from './poll.js';
+import type { Rail, RailUnavailable, Readiness } from './rail.js';
 import { longestAgeMs, type Rates } from './rates.js';
-import type { RailUnavailable } from './lightning.js';
 import type { StripeClient } from './stripe.js';
 
 /** Time that a session may be paid (ms): Stripe's least is 30 minutes. */
@@ -60,14 +62,13 @@ export interface CardParts extends BookParts {
   readonly log: Pick<Log, 'warn' | 'error'>;
 }
 
-/** A wish for an order, without what the rail itself knows. */
-export type CardWish = Pick<NewOrder, 'email' | 'source' | 'segment' | 'campaign' | 'eventId'> & {
+/** A wish for an order: the rail itself knows the price. */
+export interface CardWish extends Pick<OrderWish, 'email' | 'source' | 'segment' | 'campaign' | 'eventId'> {
   readonly tier: Tier;
-};
+}
 
 /** An order and where its buyer pays. */
-export interface MadeCardOrder extends Omit<MadeOrder, 'kind'> {
-  readonly kind: 'card order';
+export interface MadeCardOrder extends MadeOrder<CardOrder> {
   readonly url: string;
 }
 
@@ -86,7 +87,8 @@ function settled(result: CardWebhookResponse['result']): Settled {
 }
 
 /** The rail of one process. */
-export class Card {
+export class Card implements Rail<CardOrder, CardWish, MadeCardOrder, CardPickup> {
+  readonly view: (polled: Polled<CardOrder>) => CardPickup = viewCard;
   private readonly readiness: Recent<Readiness>;
   private readonly offered: Recent<readonly string[]>;
 
@@ -122,11 +124,11 @@ export class Card {
     const rate = await rates.current();
     if ('reason' in rate) return { kind: 'rail unavailable', reason: rate.reason };
     const sat = tiers[wish.tier].price_sat;
-    const cents = Number(centsOf(BigInt(sat), rate.cents, BigInt(tiers.surcharge_bps)));
+    const cents = centsOf(BigInt(sat), rate.cents, BigInt(tiers.surcharge_bps));
     const id = newOrderId(randomness);
     const expiresAtMs = clock.wallMs() + sessionMs;
     const session = await stripe.createSession({
-      ...{ orderId: id, tier: wish.tier, cents, expiresAtMs },
+      ...{ orderId: id, tier: wish.tier, cents: Number(cents), expiresAtMs },
       publicUrl: publicUrl ?? '',
     });
     if (session.kind === 'failed') {
@@ -135,18 +137,26 @@ export class Card {
     }
     const order = await makeOrder(this.parts, {
       ...wish,
-      ...{ id, sat, cents, place: session.value.id, rateCents: Number(rate.cents) },
+      ...{ id, sat: BigInt(sat), cents, place: session.value.id, rateCents: rate.cents },
       ...this.fixed(),
     });
     if (order.kind === 'taken') throw new Error('Stripe gave a session id twice');
-    return { ...order, kind: 'card order', url: session.value.url };
+    return { ...order, url: session.value.url };
   }
 
   /** Members of every order on this rail. */
   private fixed() {
-    const { term_days: termDays } = this.parts.tiers;
-    const onChain = { network: null, addressIndex: null, confirmationsRequired: 0 } as const;
-    return { ...onChain, rail: 'card', reference: null, termDays, lifeMs: sessionMs } as const;
+    return { rail: 'card', termDays: this.parts.tiers.term_days, lifeMs: sessionMs } as const;
+  }
+
+  /** Only events tell of payments. */
+  refresh(order: CardOrder): Promise<CardOrder> {
+    return Promise.resolve(order);
+  }
+
+  /** Stripe sends an event again until it is taken: nothing is missed that a look-up could find. */
+  reconcile(): Promise<number> {
+    return Promise.resolve(0);
   }
 
   /** Lets an event that was verified have its effect, once. On disk when it resolves. */
@@ -214,45 +224,39 @@ export class Card {
     if (!paid) return this.unpaid(event, order, what);
     const wrong = this.fault(order, session);
     if (wrong !== undefined) return this.note(event, session.id, 'mismatch', wrong);
-    const result = await this.happen(
-      event,
-      order,
-      session.id,
-      {
-        kind: 'card paid',
-        cents: session.totalCents ?? 0n,
-        discounted: this.parts.allowDiscounts,
-      },
-      session.intent,
-    );
+    const result = await this.apply(event, order, session.id, {
+      kind: 'card paid',
+      cents: session.totalCents ?? 0n,
+      discounted: this.parts.allowDiscounts,
+      intent: session.intent,
+    });
     await this.applyHeld(session.intent);
     return result;
   }
 
-  private unpaid(event: CardEvent, order: OrderRecord, what: string): Promise<Settled> {
+  private unpaid(event: CardEvent, order: CardOrder, what: string): Promise<Settled> {
     const kind = what === 'failed' ? 'card failed' : what === 'expired' ? 'card expired' : 'card pending';
-    return this.happen(event, order, order.place, { kind }, null);
+    return this.apply(event, order, order.place, { kind });
   }
 
   /** Why a session that is paid does not pay for an order; a sentence for the operator. */
-  private fault(order: OrderRecord, session: CardSession): string | undefined {
+  private fault(order: CardOrder, session: CardSession): string | undefined {
     const { allowDiscounts } = this.parts;
     if (session.payment === 'unpaid') return 'The session is not paid.';
     if (session.payment === 'no_payment_required') {
       return allowDiscounts ? undefined : 'Nothing was paid, and STRIPE_ALLOW_DISCOUNTS is no.';
     }
     if (session.currency !== 'usd') return otherCurrency(session);
-    const price = centsAskedFor(order);
     const total = session.totalCents ?? 0n;
-    if (total >= price || allowDiscounts) return undefined;
-    return `It paid ${total} cents of ${price}.`;
+    if (total >= order.cents || allowDiscounts) return undefined;
+    return `It paid ${total} cents of ${order.cents}.`;
   }
 
   /** The order of a session that was made elsewhere; made now where the session says what it is for. */
   private async adopt(
     session: CardSession,
   ): Promise<
-    | { readonly kind: 'adopted'; readonly order: OrderRecord }
+    | { readonly kind: 'adopted'; readonly order: CardOrder }
     | { readonly kind: 'mismatch'; readonly reason: string }
     | Unanswered
   > {
@@ -261,7 +265,8 @@ export class Card {
     if ('kind' in meant) return meant;
     const { tier, cents } = meant;
     const made = draftOrder(this.parts, {
-      ...{ id: newOrderId(this.parts.randomness), tier, sat: tiers[tier].price_sat, cents, rateCents: null },
+      ...{ id: newOrderId(this.parts.randomness), tier, sat: BigInt(tiers[tier].price_sat) },
+      ...{ cents, rateCents: null },
       ...{ email: null, source: null, segment: null, campaign: null, eventId: null, place: session.id },
       ...this.fixed(),
     });
@@ -277,7 +282,7 @@ export class Card {
   private async tierOf(
     session: CardSession,
   ): Promise<
-    | { readonly tier: Tier; readonly cents: number }
+    | { readonly tier: Tier; readonly cents: bigint }
     | { readonly kind: 'mismatch'; readonly reason: string }
     | Unanswered
   > {
@@ -293,14 +298,14 @@ export class Card {
       if (tier === undefined || more.length > 0) {
         return mismatch('It is for something other than one price of STRIPE_PRICES.');
       }
-      return { tier, cents: Number(total) };
+      return { tier, cents: total };
     }
     const tier = tierNames.find((name) => name === session.tier);
     if (tier === undefined)
       return mismatch('No order has this session, and it names no tier in metadata.tier.');
     const inForce = await this.pricesInForce(tier, session.createdAtMs);
     return inForce.includes(total)
-      ? { tier, cents: Number(total) }
+      ? { tier, cents: total }
       : mismatch(`It paid ${total} cents, which was no price of ${tier} while it could be paid.`);
   }
 
@@ -320,7 +325,7 @@ export class Card {
   ): Promise<Settled> {
     const { store } = this.parts;
     const order = await findOrderOfIntent(store, subject.intent);
-    if (order !== undefined) return this.happen(event, order, subject.intent, orderEvent(subject));
+    if (order !== undefined) return this.apply(event, order, subject.intent, orderEvent(subject));
     const held = holdEvent(subject.intent, event.id, JSON.stringify(heldOf(event, subject)));
     const noted = await this.note(event, subject.intent, 'recorded', null, [held]);
     // The order may have become known meanwhile; whoever sees it later lets go of what is held.
@@ -328,32 +333,22 @@ export class Card {
     return noted;
   }
 
-  /** Lets an event happen to its order, with the note that it was seen. */
-  private async happen(
-    event: CardEvent,
-    order: OrderRecord,
-    about: string,
-    what: OrderEvent,
-    intent: string | null = null,
-  ): Promise<Settled> {
-    let effect: KeyEffect | undefined;
-    const marks = marksOf(event.subject);
-    const outcome = await happen(this.parts, order.id, what, {
-      reference: intent,
-      told: (key) => (effect = key),
-      also: (record) => {
-        const result = resultOf(what, effect);
-        const note = this.record(event, about, result, null);
-        const bind = intent !== null && record.reference !== intent ? [bindIntent(intent, order.id)] : [];
-        return [insertCardEvent(note), putLastEvent(note.atMs), ...bind, ...marks];
-      },
-    });
+  /** Applies an event to its order, with the note that it was seen. */
+  private async apply(event: CardEvent, order: CardOrder, about: string, what: OrderEvent): Promise<Settled> {
+    const intent = what.kind === 'card paid' ? (what.intent ?? null) : null;
+    const effect: Effect = (before, key) => {
+      const note = this.record(event, about, resultOf(what, key), null);
+      const isBound = before.rail === 'card' && before.intent === intent;
+      const bind = intent === null || isBound ? [] : [bindIntent(intent, order.id)];
+      return [insertCardEvent(note), putLastEvent(note.atMs), ...bind, ...marksOf(event.subject)];
+    };
+    const applied = await apply(this.parts, order.id, what, effect);
     // The event was seen meanwhile; or its dispute ended before it began, and it changes nothing.
-    if (outcome.kind === 'refused') return this.note(event, about, 'recorded', null);
-    return settled(resultOf(what, effect));
+    if (applied.kind === 'refused') return this.note(event, about, 'recorded', null);
+    return settled(resultOf(what, applied.key));
   }
 
-  /** Lets the events happen that came before the order of their payment intent was known. */
+  /** Applies the events that came before the order of their payment intent was known. */
   private async applyHeld(intent: string | null): Promise<void> {
     if (intent === null) return;
     const { store } = this.parts;
@@ -366,11 +361,11 @@ export class Card {
     for (const { each, event } of inOrder) await this.applyOne(order, each, event);
   }
 
-  private async applyOne(order: OrderRecord, each: HeldEvent, held: Held): Promise<void> {
+  private async applyOne(order: CardOrder, each: HeldEvent, held: Held): Promise<void> {
     const subject = subjectOf(held);
-    const also = (): Operation[] => [releaseHeld(each), ...marksOf(subject)];
-    const outcome = await happen(this.parts, order.id, orderEvent(subject), { also });
-    if (outcome.kind !== 'refused') return;
+    const effect = (): Operation[] => [releaseHeld(each), ...marksOf(subject)];
+    const applied = await apply(this.parts, order.id, orderEvent(subject), effect);
+    if (applied.kind !== 'refused') return;
     // Another let go of it; or its dispute ended before it began, and it changes nothing.
     await this.parts.store.commit([releaseHeld(each)]);
   }

@@ -1,5 +1,6 @@
 /** The card endpoints (contract, Checkout and Events): session, status, webhook, pickup, success page. */
 import type { Tiers } from '../access/tiers.js';
+import { storeUnavailable } from '../contract/answer.js';
 import {
   cardStatusDefaults,
   type CardOrderCreated,
@@ -8,29 +9,24 @@ import {
   type CardWebhookResponse,
   type CardWebhookStatusResponse,
 } from '../contract/card.js';
-import { storeUnavailable } from '../contract/answer.js';
-import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
+import type { Answer, Handler } from '../contract/exchange.js';
 import type { CreateOrderRequest } from '../contract/orders.js';
 import type { Tier } from '../contract/pricing.js';
 import { lastEventMs } from '../store/cardEvents.js';
+import type { CardOrder } from '../store/order.js';
 import { findOrderAt } from '../store/orders.js';
+import { whenUnavailable } from '../store/store.js';
 import type { Clock } from '../system/clock.js';
-import {
-  checkoutAnswer,
-  checkoutProblem,
-  keyDetail,
-  keyExpiresAt,
-  orderNotFound,
-  pollWish,
-  railUnavailable,
-} from './answers.js';
-import { centsAskedFor, poll, type BookParts, type Polled } from './book.js';
+import { checkoutAnswer, checkoutProblem } from './answers.js';
+import type { BookParts } from './book.js';
 import type { Card } from './card.js';
 import { readCardEvent } from './cardEvents.js';
+import { unknownSession, viewCard, type CardPickup } from './cardView.js';
+import { createRoute, pollRoute, railUnavailable, wishOf, type RailOrders } from './orderRoutes.js';
 import { fiatPrice } from './pricing.js';
+import { closedRail, notConfigured, pollOrder, type PollRequest } from './rail.js';
 import type { Rates } from './rates.js';
 import { verifiedEvent } from './stripe.js';
-import { whenUnavailable } from '../store/store.js';
 
 /** Parts of the endpoints. */
 export interface CardRoutesParts extends BookParts {
@@ -43,41 +39,13 @@ export interface CardRoutesParts extends BookParts {
   readonly webhookSecrets: readonly string[];
 }
 
-const notConfigured = 'Card payments are not configured on this server.';
-
-/** Makes a session at the processor, and the order for it. */
-export function createCardOrder({ card }: CardRoutesParts): Handler<CreateOrderRequest> {
-  return async ({ input }) => {
-    if (card === undefined) return railUnavailable(notConfigured);
-    const made = await card.create({
-      tier: input.tier,
-      email: input.email ?? null,
-      source: input.source ?? null,
-      segment: input.segment ?? null,
-      campaign: input.campaign ?? null,
-      eventId: input.event_id ?? null,
-    });
-    if (made.kind === 'rail unavailable') return railUnavailable(made.reason);
-    const { order, claimToken, url } = made;
-    const body: CardOrderCreated = {
-      order_id: order.id,
-      session_id: order.place,
-      checkout_url: url,
-      tier: input.tier,
-      amount_cents: Number(centsAskedFor(order)),
-      currency: 'usd',
-      expires_at: new Date(order.expiresAtMs).toISOString(),
-      claim_token: claimToken,
-    };
-    return checkoutAnswer(200, body);
-  };
-}
+const payments = 'Card payments';
 
 /** Readiness of a tier by card. */
 export function cardStatus({ card, tiers, rates }: CardRoutesParts): Handler {
   return async ({ query }) => {
     const tier = (query['tier'] ?? cardStatusDefaults.tier) as Tier;
-    const readiness = card === undefined ? { ready: false, reason: notConfigured } : await card.check();
+    const readiness = card === undefined ? notConfigured(payments) : await card.check();
     const sat = BigInt(tiers[tier].price_sat);
     const price = fiatPrice(sat, tiers.surcharge_bps, await rates.current());
     const body: CardStatusResponse = {
@@ -134,7 +102,7 @@ export function cardWebhookStatus({ store, card, webhookSecrets }: CardRoutesPar
   return async () => {
     const last = await lastEventMs(store);
     const ready = card !== undefined && webhookSecrets.length > 0;
-    const missing = card === undefined ? notConfigured : 'The webhook has no secret.';
+    const missing = card === undefined ? notConfigured(payments).reason : 'The webhook has no secret.';
     const body: CardWebhookStatusResponse = {
       configured: ready,
       secrets: webhookSecrets.length,
@@ -149,78 +117,68 @@ export function cardWebhookStatus({ store, card, webhookSecrets }: CardRoutesPar
 /** Session ids as Stripe makes them; anything else is nobody's. */
 const sessionForm = /^cs_(test|live)_\w{1,180}$/;
 
-/** State of a session, for its buyer. */
-const shownStatus = {
-  open: 'pending',
-  paid: 'paid',
-  revealed: 'paid',
-  disputed: 'paid',
-  expired: 'expired',
-  failed: 'expired',
-  refunded: 'refunded',
-  revoked: 'refunded',
-} as const;
-
-function pickupOf(session: string, polled: Polled | undefined): CardPickupResponse {
-  if (polled === undefined) {
-    const noKey = { api_key: null, key_status: 'none', key_detail: null, key_expires_at: null } as const;
-    return { ...noKey, order_id: null, tier: null, session_id: session, status: 'pending' };
-  }
-  const { order, apiKey, keyStatus } = polled;
-  const isOpen = order.status === 'open';
-  return {
-    // Until it is paid an order looks like one that does not exist.
-    order_id: isOpen ? null : order.id,
-    session_id: session,
-    status: shownStatus[order.status as keyof typeof shownStatus],
-    tier: isOpen ? null : (order.tier as Tier),
-    api_key: apiKey,
-    key_status: keyStatus,
-    key_detail: keyDetail(keyStatus),
-    key_expires_at: keyExpiresAt(polled),
+/**
+ * The order of a session, polled: any session has an answer. Undefined where its id is none of a session.
+ */
+function pickedUp(
+  parts: CardRoutesParts,
+): (session: string, request: PollRequest) => Promise<CardPickup | undefined> {
+  const rail = parts.card ?? closedRail(payments, viewCard);
+  const find = (session: string): Promise<CardOrder | undefined> => findOrderAt(parts.store, 'card', session);
+  const polled = { parts, rail, find, demanded: { claimRequired: false } };
+  return async (session, request) => {
+    if (!sessionForm.test(session)) return undefined;
+    return (await pollOrder(polled, session, request)) ?? unknownSession(session);
   };
 }
 
-/** The order of a session, polled; undefined: there is none, or its session is not one. */
-async function pickUp(
-  parts: CardRoutesParts,
-  request: RouteRequest,
-  session: string,
-): Promise<Polled | undefined> {
-  if (!sessionForm.test(session)) return undefined;
-  const found = await findOrderAt(parts.store, 'card', session);
-  if (found === undefined) return undefined;
-  return poll(parts, found, pollWish(request, { claimRequired: false }));
+/** Orders by card: each has a session at the processor. */
+export function cardOrders(parts: CardRoutesParts): RailOrders<CardOrderCreated, CardPickupResponse> {
+  const { card } = parts;
+  const pickUp = pickedUp(parts);
+  return {
+    async order(input) {
+      if (card === undefined) return railUnavailable(notConfigured(payments).reason);
+      const { tier } = input;
+      const made = await card.create({ ...wishOf(input, parts.tiers), tier });
+      if (made.kind === 'rail unavailable') return railUnavailable(made.reason);
+      const { order, claimToken, url } = made;
+      return {
+        ok: true,
+        order: {
+          order_id: order.id,
+          session_id: order.place,
+          checkout_url: url,
+          tier,
+          amount_cents: Number(order.cents),
+          currency: 'usd',
+          expires_at: new Date(order.expiresAtMs).toISOString(),
+          claim_token: claimToken,
+        },
+      };
+    },
+    poll: async (session, request) => (await pickUp(session, request))?.pickup,
+  };
+}
+
+/** Makes a session at the processor, and the order for it. */
+export function createCardOrder(parts: CardRoutesParts): Handler<CreateOrderRequest> {
+  return createRoute(cardOrders(parts));
 }
 
 /** Shows a session's order, and hands out its key to the first poll after it was paid. */
 export function cardOrder(parts: CardRoutesParts): Handler {
-  return async (request) => {
-    const session = request.path['session_id'] ?? '';
-    if (!sessionForm.test(session)) return orderNotFound();
-    const polled = await pickUp(parts, request, session);
-    return checkoutAnswer(200, pickupOf(session, polled));
-  };
+  return pollRoute(cardOrders(parts), 'session_id');
 }
 
-/** State of a session for its buyer, and when its key was handed out (ms since 1970), if it was. */
-export interface CardPickup {
-  readonly pickup: CardPickupResponse;
-  readonly revealedAtMs: number | null;
-}
-
-/**
- * {@link cardOrder} for the page that a buyer comes back to: any session has an answer. Undefined while the
- * store cannot be read.
- */
-export type PickUpCard = (request: RouteRequest, session: string) => Promise<CardPickup | undefined>;
+/** The same for the page that a buyer comes back to; undefined while the store cannot be read. */
+export type PickUpCard = (request: PollRequest, session: string) => Promise<CardPickup | undefined>;
 
 /** Makes a {@link PickUpCard}. */
 export function pickUpCard(parts: CardRoutesParts): PickUpCard {
-  return async (request, session) => {
-    const picked = pickUp(parts, request, session).then((polled) => {
-      return { pickup: pickupOf(session, polled), revealedAtMs: polled?.order.revealedAtMs ?? null };
-    });
+  const pickUp = pickedUp(parts);
+  return (request, session) => {
+    const picked = pickUp(session, request).then((found) => found ?? unknownSession(session));
     return whenUnavailable(picked, () => undefined);
   };
 }

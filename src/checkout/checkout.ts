@@ -1,7 +1,6 @@
 /** The checkout of one process: the rails that the operator has set up, their routes, and their upkeep. */
 import type { Tiers } from '../access/tiers.js';
 import type { Handlers } from '../contract/routes.js';
-import type { Tier } from '../contract/pricing.js';
 import { keepLease } from '../store/leases.js';
 import { keepRate } from '../store/rates.js';
 import { whenUnavailable, type Fence } from '../store/store.js';
@@ -9,12 +8,13 @@ import type { Clock, Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 import { readAccount, type Account } from './addresses.js';
 import { Bitcoin } from './bitcoin.js';
-import { bitcoinOrder, bitcoinQr, createBitcoinOrder } from './bitcoinRoutes.js';
+import { bitcoinOrder, bitcoinOrders, bitcoinQr, createBitcoinOrder } from './bitcoinRoutes.js';
 import type { BookParts } from './book.js';
 import { Btcd } from './btcd.js';
 import { Card } from './card.js';
 import {
   cardOrder,
+  cardOrders,
   cardStatus,
   cardWebhook,
   cardWebhookStatus,
@@ -29,14 +29,16 @@ import {
   createLightningOrder,
   lightningCapacity,
   lightningOrder,
+  lightningOrders,
   lightningQr,
   type LightningRoutesParts,
 } from './lightningRoutes.js';
 import { Lnd } from './lnd.js';
 import { LndChain } from './lndChain.js';
 import type { BitcoinChain, NodeValues } from './nodeSettings.js';
-import { pricing, quote } from './pricing.js';
-import { notConfigured, type RailChecks } from './rails.js';
+import type { Shop } from './orderRoutes.js';
+import { pricesOf, pricing, quote } from './pricing.js';
+import { notConfigured, type RailChecks, type Readiness } from './rail.js';
 import { createRates, type RateParts, type Rates } from './rates.js';
 import { gapSentence } from './scan.js';
 import type { CheckoutValues } from './settings.js';
@@ -76,6 +78,8 @@ export interface Checkout {
     | 'cardWebhookStatus'
     | 'cardOrder'
   >;
+  /** For the pages that sell. */
+  readonly shop: Shop;
   readonly pickUpCard: PickUpCard;
   /** Sentences for the operator about what works and may soon not. */
   readonly warnings: () => Promise<readonly string[]>;
@@ -183,13 +187,18 @@ export function startCheckout(parts: CheckoutParts): Checkout {
   const cheapest = BigInt(
     Math.min(tiers.developer.price_sat, tiers.growth.price_sat, tiers.enterprise.price_sat),
   );
-  const priceOf = (tier: Tier | undefined): bigint =>
-    tier === undefined ? cheapest : BigInt(tiers[tier].price_sat);
   const { card, rates } = openCard(parts);
+  const checkOf = (
+    rail: { readonly check: (sat: bigint) => Promise<Readiness> } | undefined,
+    payments: string,
+  ): RailChecks['btc'] => {
+    if (rail === undefined) return () => notConfigured(payments);
+    return (tier) => rail.check(tier === undefined ? cheapest : BigInt(tiers[tier].price_sat));
+  };
   const checks: RailChecks = {
-    btc: bitcoin === undefined ? notConfigured('On-chain payments') : () => bitcoin.check(),
-    lightning: lightning?.check(priceOf) ?? notConfigured('Lightning payments'),
-    card: card === undefined ? notConfigured('Card payments') : () => card.check(),
+    btc: checkOf(bitcoin, 'On-chain payments'),
+    lightning: checkOf(lightning, 'Lightning payments'),
+    card: checkOf(card, 'Card payments'),
   };
   const prices = { tiers, rails: checks, clock, rates };
   const cardRoutes = { ...parts, card, rates, webhookSecrets: configuration.stripeWebhookSecrets };
@@ -216,6 +225,14 @@ export function startCheckout(parts: CheckoutParts): Checkout {
       cardWebhook: cardWebhook(cardRoutes),
       cardWebhookStatus: cardWebhookStatus(cardRoutes),
       cardOrder: cardOrder(cardRoutes),
+    },
+    shop: {
+      prices: () => pricesOf(prices),
+      orders: {
+        btc: bitcoinOrders(onChainRoutes),
+        lightning: lightningOrders(routes),
+        card: cardOrders(cardRoutes),
+      },
     },
     pickUpCard: pickUpCard(cardRoutes),
     async warnings() {

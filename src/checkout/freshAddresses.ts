@@ -2,7 +2,7 @@
  * Addresses that nothing was ever paid to. A payment says which address it went to and not which order it was
  * for, so an order gets an address without any history: an old payment must not pay for it.
  */
-import { nextAddressIndex, takeIndexes, type AddressIndex } from '../store/orders.js';
+import { nextAddressIndex, takeIndexes, type AddressIndex } from '../store/addressIndexes.js';
 import type { Store } from '../store/store.js';
 import type { Account } from './addresses.js';
 import type { Chain, ChainAnswer, Failed } from './chain.js';

@@ -1,17 +1,18 @@
 /** Orders paid over Lightning (contract, Checkout; BOLT 11): invoices of the operator's own LND node. */
 import { decode } from 'light-bolt11-decoder';
+import type { LightningOrder as LightningOrderView } from '../contract/lightning.js';
 import type { Clock } from '../system/clock.js';
 import type { Log } from '../system/log.js';
-import { openOrders, type OrderRecord } from '../store/orders.js';
-import { whenUnavailable, type Fence } from '../store/store.js';
+import type { LightningOrder, Network } from '../store/order.js';
+import type { Fence } from '../store/store.js';
 import { reasonOf } from '../system/reason.js';
 import { Recent } from '../system/shared.js';
-import { happen, makeOrder, newOrderId, type BookParts, type MadeOrder, type NewOrder } from './book.js';
+import { apply, makeOrder, newOrderId, type BookParts, type MadeOrder, type OrderWish } from './book.js';
+import { viewLightning } from './lightningView.js';
 import type { Lnd, LndFailure, NodeInfo } from './lnd.js';
-import type { RailCheck } from './rails.js';
-
-/** The Bitcoin networks. */
-export type Network = 'mainnet' | 'testnet' | 'signet' | 'regtest';
+import { LookUps } from './lookUps.js';
+import type { Polled } from './poll.js';
+import type { Rail, RailUnavailable, Readiness } from './rail.js';
 
 /** Prefix of each network's invoices (BOLT 11). */
 const prefixes: Readonly<Record<Network, string>> = {
@@ -48,26 +49,21 @@ export interface Liquidity {
   readonly checkedAtMs: number;
 }
 
-/** A wish for an order, without what the rail itself knows. */
-export type LightningWish = Omit<
-  NewOrder,
-  'id' | 'rail' | 'network' | 'place' | 'reference' | 'addressIndex' | 'confirmationsRequired' | 'lifeMs'
->;
-
-/** The invoice could not be made; a sentence for buyers. */
-export interface RailUnavailable {
-  readonly kind: 'rail unavailable';
-  readonly reason: string;
-}
-
 /** The rail of one process. */
-export class Lightning {
+export class Lightning implements Rail<
+  LightningOrder,
+  OrderWish,
+  MadeOrder<LightningOrder>,
+  LightningOrderView
+> {
   private readonly known: Recent<Liquidity>;
-  private readonly looked: Recent<boolean>;
+  private readonly lookUps: LookUps<'lightning'>;
+  readonly view: (polled: Polled<LightningOrder>) => LightningOrderView = viewLightning;
 
   constructor(private readonly parts: LightningParts) {
     this.known = new Recent(parts.clock, knownMs);
-    this.looked = new Recent(parts.clock, lookedMs);
+    const lookUp = (order: LightningOrder, fence?: Fence): Promise<boolean> => this.lookUp(order, fence);
+    this.lookUps = new LookUps({ ...parts, rail: 'lightning', freshMs: lookedMs, lookUp });
   }
 
   /** Amount that can be received now; read every few seconds at most. */
@@ -75,10 +71,7 @@ export class Lightning {
     return this.known.of(() => this.look());
   }
 
-  /** Readiness for an amount. */
-  async canReceive(
-    sat: bigint,
-  ): Promise<{ readonly ready: true } | { readonly ready: false; readonly reason: string }> {
+  async check(sat: bigint): Promise<Readiness> {
     const { inboundSat, reason } = await this.liquidity();
     if (reason !== null) return { ready: false, reason };
     if ((inboundSat ?? 0n) >= sat) return { ready: true };
@@ -88,21 +81,15 @@ export class Lightning {
     };
   }
 
-  /** The check of the rail: of a tier's price, or of the smallest. */
-  check(priceOf: (tier: Parameters<RailCheck>[0]) => bigint): RailCheck {
-    return (tier) => this.canReceive(priceOf(tier));
-  }
-
-  /** Makes an invoice and the order for it; on disk when it resolves. */
-  async create(wish: LightningWish): Promise<MadeOrder | RailUnavailable> {
-    const ready = await this.canReceive(BigInt(wish.sat));
+  async create(wish: OrderWish): Promise<MadeOrder<LightningOrder> | RailUnavailable> {
+    const ready = await this.check(wish.sat);
     if (!ready.ready) return { kind: 'rail unavailable', reason: ready.reason };
     const { lnd, network, randomness } = this.parts;
     const id = newOrderId(randomness);
-    const made = await lnd.addInvoice(BigInt(wish.sat), `Fusegate ${wish.tier}, order ${id}`, invoiceS);
+    const made = await lnd.addInvoice(wish.sat, `Fusegate ${wish.tier}, order ${id}`, invoiceS);
     if (made.kind === 'failed') return { kind: 'rail unavailable', reason: this.told(made) };
     const { paymentHash, bolt11 } = made.value;
-    const wrong = invoiceFault(bolt11, paymentHash, BigInt(wish.sat), network);
+    const wrong = invoiceFault(bolt11, paymentHash, wish.sat, network);
     if (wrong !== undefined) {
       this.parts.log.error({ reason: wrong }, 'LND made an invoice that is not what was asked for');
       return { kind: 'rail unavailable', reason: 'The Lightning node made an invoice that does not fit.' };
@@ -113,53 +100,31 @@ export class Lightning {
       rail: 'lightning',
       network,
       place: paymentHash,
-      reference: bolt11,
-      addressIndex: null,
-      confirmationsRequired: 0,
+      bolt11,
       lifeMs: invoiceS * 1_000,
     });
     if (order.kind === 'taken') throw new Error('LND gave a payment hash twice');
     return order;
   }
 
-  /** Looks at what LND says of an order's invoice, where that may have changed the order. */
-  async refresh(order: OrderRecord): Promise<void> {
-    if (order.open) await this.lookUpSoon(order);
+  refresh(order: LightningOrder): Promise<LightningOrder> {
+    return this.lookUps.refresh(order);
   }
 
-  /**
-   * Looks every open order up, as a stream of LND's could miss what happened while it was down. Resolves to
-   * how many were looked at; undefined where the store or LND does not answer, or the lease of the fence has
-   * another holder by now.
-   */
-  async reconcile(fence?: Fence): Promise<number | undefined> {
-    return whenUnavailable(this.lookUpAll(fence), () => undefined);
-  }
-
-  private async lookUpAll(fence?: Fence): Promise<number | undefined> {
-    let looked = 0;
-    for await (const order of openOrders(this.parts.store, 'lightning')) {
-      looked += 1;
-      if (!(await this.lookUp(order, fence))) return undefined;
-    }
-    return looked;
-  }
-
-  /** Looks an order up, unless that was just done; a node that does not answer changes nothing. */
-  private async lookUpSoon(order: OrderRecord): Promise<void> {
-    await this.looked.of(() => whenUnavailable(this.lookUp(order), () => false), order.id);
+  /** A stream of LND's could miss what happened while it was down: every open order is asked about. */
+  reconcile(fence?: Fence, lastMs?: number): Promise<number | undefined> {
+    return this.lookUps.reconcile(fence, lastMs);
   }
 
   /** Looks an order up; false: LND does not answer. */
-  private async lookUp(order: OrderRecord, fence?: Fence): Promise<boolean> {
+  private async lookUp(order: LightningOrder, fence?: Fence): Promise<boolean> {
     const answer = await this.parts.lnd.invoice(order.place);
     if (answer.kind === 'failed') {
       this.told(answer);
       return answer.absent;
     }
     if (answer.value.state === 'open' || answer.value.state === 'accepted') return true;
-    const parts = { ...this.parts, ...(fence === undefined ? {} : { fence }) };
-    await happen(parts, order.id, { kind: 'invoice', ...answer.value });
+    await apply({ ...this.parts, ...(fence && { fence }) }, order.id, { kind: 'invoice', ...answer.value });
     return true;
   }
 

@@ -1,28 +1,22 @@
 /** The Lightning endpoints (contract, Checkout): order, capacity, poll, QR code. */
-import { toString as qrCode } from 'qrcode';
 import type { Tiers } from '../access/tiers.js';
-import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
+import type { Handler } from '../contract/exchange.js';
 import type {
   LightningCapacityResponse,
-  LightningOrder,
+  LightningOrder as LightningOrderView,
   LightningOrderCreated,
 } from '../contract/lightning.js';
 import type { CreateOrderRequest } from '../contract/orders.js';
 import { tiers as tierNames } from '../contract/pricing.js';
-import { findOrderAt, type OrderRecord } from '../store/orders.js';
-import {
-  checkoutAnswer,
-  isPaid,
-  orderAnswer,
-  orderNotFound,
-  orderPaid,
-  qrOptions,
-  railUnavailable,
-  svgAnswer,
-} from './answers.js';
-import { unpolled, type BookParts, type Polled } from './book.js';
-import type { Lightning, Network } from './lightning.js';
-import { pollRoute } from './pollRoute.js';
+import type { LightningOrder, Network } from '../store/order.js';
+import { findOrderAt } from '../store/orders.js';
+import { checkoutAnswer } from './answers.js';
+import type { BookParts } from './book.js';
+import type { Lightning } from './lightning.js';
+import { viewLightning } from './lightningView.js';
+import { createRoute, pollRoute, qrRoute, railUnavailable, wishOf, type RailOrders } from './orderRoutes.js';
+import { unpolled } from './poll.js';
+import { closedRail, notConfigured, pollOrder } from './rail.js';
 
 /** Parts of the endpoints. */
 export interface LightningRoutesParts extends BookParts {
@@ -33,57 +27,11 @@ export interface LightningRoutesParts extends BookParts {
   readonly claimRequired: boolean;
 }
 
-const notConfigured = 'Lightning payments are not configured on this server.';
-
-const path = '/v1/checkout/lightning';
-
-/** The invoice of an order. */
-function invoiceOf({ id, reference }: OrderRecord): string {
-  if (reference === null) throw new Error(`Lightning order ${id} has no invoice`);
-  return reference;
-}
-
-function answerOf(polled: Polled): LightningOrder {
-  const { place } = polled.order;
-  return {
-    ...orderAnswer(polled, `${path}/${place}`),
-    payment_hash: place,
-    bolt11: isPaid(polled.order) ? null : invoiceOf(polled.order),
-  };
-}
+const payments = 'Lightning payments';
 
 /** True if a `Prefer` field (RFC 7240) asks that the order be bound to its claim token. */
 function prefersClaim(prefer: string): boolean {
   return prefer.split(',').some((each) => /^\s*claim\s*(?:$|[;=])/i.test(each));
-}
-
-/** Makes an invoice for a tier. */
-export function createLightningOrder(parts: LightningRoutesParts): Handler<CreateOrderRequest> {
-  const { lightning, tiers } = parts;
-  return async (request) => {
-    const { input } = request;
-    if (lightning === undefined) return railUnavailable(notConfigured);
-    const made = await lightning.create({
-      claimed: prefersClaim(request.header('prefer')),
-      tier: input.tier,
-      sat: tiers[input.tier].price_sat,
-      cents: null,
-      rateCents: null,
-      termDays: tiers.term_days,
-      email: input.email ?? null,
-      source: input.source ?? null,
-      segment: input.segment ?? null,
-      campaign: input.campaign ?? null,
-      eventId: input.event_id ?? null,
-    });
-    if (made.kind === 'rail unavailable') return railUnavailable(made.reason);
-    const body: LightningOrderCreated = {
-      ...answerOf(unpolled(made.order)),
-      bolt11: invoiceOf(made.order),
-      claim_token: made.claimToken,
-    };
-    return checkoutAnswer(200, body);
-  };
 }
 
 /** A payment hash as LND writes it; anything else is nobody's. */
@@ -95,36 +43,43 @@ const hashForm = /^[0-9a-f]{64}$/;
  */
 const bareMs = 600_000;
 
-/** The order of a request as the store has it; undefined: there is none. */
-function storedOrder(
-  { store }: LightningRoutesParts,
-  request: RouteRequest,
-): Promise<OrderRecord | undefined> {
-  const hash = request.path['payment_hash'] ?? '';
-  if (!hashForm.test(hash)) return Promise.resolve(undefined);
-  return findOrderAt(store, 'lightning', hash);
+function findByHash({ store }: BookParts): (hash: string) => Promise<LightningOrder | undefined> {
+  return async (hash) => (hashForm.test(hash) ? findOrderAt(store, 'lightning', hash) : undefined);
+}
+
+/** Orders over Lightning: each has an invoice. */
+export function lightningOrders(
+  parts: LightningRoutesParts,
+): RailOrders<LightningOrderCreated, LightningOrderView> {
+  const { lightning, tiers, claimRequired } = parts;
+  const rail = lightning ?? closedRail(payments, viewLightning);
+  const polled = { parts, rail, find: findByHash(parts), demanded: { claimRequired, bareMs } };
+  return {
+    async order(input, buyer) {
+      const claimed = prefersClaim(buyer.header('prefer'));
+      const made = await rail.create({ ...wishOf(input, tiers), claimed });
+      if (made.kind === 'rail unavailable') return railUnavailable(made.reason);
+      const { order, claimToken } = made;
+      const view = { ...rail.view(unpolled(order)), bolt11: order.bolt11 };
+      return { ok: true, order: { ...view, claim_token: claimToken } };
+    },
+    poll: (hash, request) => pollOrder(polled, hash, request),
+  };
+}
+
+/** Makes an invoice for a tier. */
+export function createLightningOrder(parts: LightningRoutesParts): Handler<CreateOrderRequest> {
+  return createRoute(lightningOrders(parts));
 }
 
 /** Polls an order, and hands out its key to the first poll after it settled. */
 export function lightningOrder(parts: LightningRoutesParts): Handler {
-  const { lightning, claimRequired } = parts;
-  return pollRoute({
-    parts,
-    stored: (request) => storedOrder(parts, request),
-    refresh: lightning === undefined ? undefined : (order) => lightning.refresh(order),
-    demanded: { claimRequired, bareMs },
-    answerOf,
-  });
+  return pollRoute(lightningOrders(parts), 'payment_hash');
 }
 
 /** The invoice of an order as a QR code. */
-export function lightningQr(parts: LightningRoutesParts): Handler {
-  return async (request): Promise<Answer> => {
-    const found = await storedOrder(parts, request);
-    if (found === undefined) return orderNotFound();
-    if (isPaid(found)) return orderPaid();
-    return svgAnswer(await qrCode(`lightning:${invoiceOf(found)}`, qrOptions));
-  };
+export function lightningQr(parts: BookParts): Handler {
+  return qrRoute(findByHash(parts), 'payment_hash', ({ bolt11 }) => `lightning:${bolt11}`);
 }
 
 /** Readiness of each tier. */
@@ -132,7 +87,7 @@ export function lightningCapacity({ lightning, tiers }: LightningRoutesParts): H
   return async () => {
     const liquidity = await lightning?.liquidity();
     const inbound = liquidity?.inboundSat ?? null;
-    const reason = liquidity === undefined ? notConfigured : liquidity.reason;
+    const reason = liquidity === undefined ? notConfigured(payments).reason : liquidity.reason;
     const body: LightningCapacityResponse = {
       configured: lightning !== undefined,
       ready: reason === null,

@@ -3,12 +3,13 @@
  * imported once by the operator, from the same extended public key; LND watches the addresses that it has
  * handed out itself, so each is asked of it before a buyer sees it.
  */
+import type { Output } from '../store/order.js';
 import type { Clock } from '../system/clock.js';
 import { readAccount, type Account } from './addresses.js';
 import type { Chain, ChainAnswer, ChainHints, Following } from './chain.js';
 import { LndFollower } from './lndFollow.js';
 import type { Lnd, WalletAccount, WalletTransaction } from './lnd.js';
-import { outpointOf, type FoundOutput, type Output } from './orders.js';
+import { outpointOf, type FoundOutput } from './orders.js';
 
 /** From this depth on a transaction is taken to stay where it is. */
 const settledDepth = 144;

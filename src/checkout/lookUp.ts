@@ -1,6 +1,7 @@
-/** Looks an on-chain order up and lets what the node knows of its address happen to it. */
-import type { OrderOutcome, OrderRecord } from '../store/orders.js';
-import { happenSince, type BookParts } from './book.js';
+/** Looks an on-chain order up and applies what the node knows of its address. */
+import type { OrderRecord } from '../store/order.js';
+import type { OrderOutcome } from '../store/orders.js';
+import { applySince, type BookParts } from './book.js';
 import type { Chain } from './chain.js';
 
 /** Outcome of looking an order up; `failed`: the node did not answer. */
@@ -17,7 +18,7 @@ export async function lookUpOrder(
   for (let order = read; ;) {
     const answer = await parts.chain.lookup(order.place);
     if (answer.kind === 'failed') return answer;
-    const outcome = await happenSince(parts, order, { kind: 'outputs', outputs: answer.value });
+    const outcome = await applySince(parts, order, { kind: 'outputs', outputs: answer.value });
     if (outcome.kind !== 'moved') return outcome;
     ({ order } = outcome);
   }

@@ -1,40 +1,19 @@
 /**
- * Transitions of an order: a pure function of its state, an event, and the time (docs/checkout.md
- * has the table). Nothing else changes a state. Amounts are bigint: satoshi for BTC and Lightning, US cents
- * for cards.
+ * Transitions of an order: a pure function of its record, an event, and the time (docs/checkout.md
+ * has the table). Nothing else changes a state.
  */
 
-/** States of an order on each rail. */
-export type BtcStatus = 'pending' | 'seen' | 'underpaid' | 'confirmed' | 'expired';
-export type LightningStatus = 'pending' | 'settled' | 'expired';
-export type CardStatus =
-  'open' | 'paid' | 'revealed' | 'expired' | 'failed' | 'refunded' | 'disputed' | 'revoked';
-
-/** The key of an order: `none` until it is paid for. */
-export type OrderKey = 'none' | 'active' | 'suspended' | 'revoked';
-
-/** Members of orders on every rail. */
-interface AnyOrder {
-  /** The request. */
-  readonly price: bigint;
-  readonly expiresAtMs: number;
-  /** True if it was paid after its end. */
-  readonly late: boolean;
-  readonly key: OrderKey;
-  /** True if the raw key was handed out. */
-  readonly revealed: boolean;
-}
-
-/** A payment to an order's address. */
-export interface Output {
-  readonly txid: string;
-  readonly vout: number;
-  readonly sat: bigint;
-  /** 0: not in a block. */
-  readonly confirmations: number;
-  /** When the network had it, as far as the node knows (ms); null: not told. */
-  readonly atMs: number | null;
-}
+import {
+  isUnpaid,
+  receivedSat,
+  type BtcOrder,
+  type BtcStatus,
+  type CardOrder,
+  type LightningOrder,
+  type OrderKey,
+  type OrderRecord,
+  type Output,
+} from '../store/order.js';
 
 /** A payment to an address as a node reports it. */
 export interface FoundOutput extends Output {
@@ -46,40 +25,6 @@ export interface FoundOutput extends Output {
 export function outpointOf({ txid, vout }: Pick<Output, 'txid' | 'vout'>): string {
   return `${txid}:${vout}`;
 }
-
-/** An on-chain order. */
-export interface BtcOrder extends AnyOrder {
-  readonly rail: 'btc';
-  readonly createdAtMs: number;
-  /** Height of the chain's last block when the order was made; null: orders of older versions. */
-  readonly createdHeight: number | null;
-  readonly status: BtcStatus;
-  /** Depth at which an output counts. */
-  readonly confirmationsRequired: number;
-  /** Every output that counts, in the order of txid and vout. */
-  readonly outputs: readonly Output[];
-  /** Names of the outputs that came before the order, sorted: they never count, in whatever block. */
-  readonly earlier: readonly string[];
-}
-
-/** A Lightning order. */
-export interface LightningOrder extends AnyOrder {
-  readonly rail: 'lightning';
-  readonly status: LightningStatus;
-  readonly paidSat: bigint;
-}
-
-/** A card order. */
-export interface CardOrder extends AnyOrder {
-  readonly rail: 'card';
-  readonly status: CardStatus;
-  readonly paidCents: bigint;
-  /** Returned to the buyer so far. */
-  readonly refundedCents: bigint;
-}
-
-/** The state of an order. */
-export type Order = BtcOrder | LightningOrder | CardOrder;
 
 /** Events of an order. */
 export type OrderEvent =
@@ -98,7 +43,13 @@ export type OrderEvent =
    * The processor says that the session is paid; the amount, currency and mode were compared before.
    * `discounted`: less than the price is enough, as the operator allows it.
    */
-  | { readonly kind: 'card paid'; readonly cents: bigint; readonly discounted?: boolean }
+  | {
+      readonly kind: 'card paid';
+      readonly cents: bigint;
+      readonly discounted?: boolean;
+      /** The payment intent; null or absent: as before. */
+      readonly intent?: string | null;
+    }
   /** The buyer is through, the money is on its way (bank debits and the like). */
   | { readonly kind: 'card pending' }
   | { readonly kind: 'card failed' }
@@ -121,13 +72,13 @@ export type KeyEffect =
 /** Outcome of an event. */
 export interface Transition {
   /** The same object where nothing changed. */
-  readonly order: Order;
+  readonly order: OrderRecord;
   readonly effect: KeyEffect | undefined;
 }
 
 /** Decides. An event of another rail changes nothing. */
-export function transition(order: Order, event: OrderEvent, nowMs: number): Transition {
-  if (event.kind === 'reveal') return reveal(order);
+export function transition(order: OrderRecord, event: OrderEvent, nowMs: number): Transition {
+  if (event.kind === 'reveal') return reveal(order, nowMs);
   switch (order.rail) {
     case 'btc':
       return btc(order, event, nowMs);
@@ -138,20 +89,15 @@ export function transition(order: Order, event: OrderEvent, nowMs: number): Tran
   }
 }
 
-function unchanged(order: Order): Transition {
+function unchanged(order: OrderRecord): Transition {
   return { order, effect: undefined };
 }
 
 /** Only a key in use is handed out, and only once. */
-function reveal(order: Order): Transition {
-  if (order.key !== 'active' || order.revealed) return unchanged(order);
-  if (order.rail !== 'card') return { order: { ...order, revealed: true }, effect: undefined };
-  return { order: { ...order, revealed: true, status: 'revealed' }, effect: undefined };
-}
-
-/** Satoshi that arrived, unconfirmed ones included. */
-export function receivedSat({ outputs }: Pick<BtcOrder, 'outputs'>): bigint {
-  return outputs.reduce((sum, { sat }) => sum + sat, 0n);
+function reveal(order: OrderRecord, nowMs: number): Transition {
+  if (order.key !== 'active' || order.revealedAtMs !== null) return unchanged(order);
+  if (order.rail !== 'card') return { order: { ...order, revealedAtMs: nowMs }, effect: undefined };
+  return { order: { ...order, revealedAtMs: nowMs, status: 'revealed' }, effect: undefined };
 }
 
 /**
@@ -168,7 +114,7 @@ export function deepSat({ outputs, confirmationsRequired }: BtcOrder): bigint {
 }
 
 /** The depth of the shallowest output that the price needs; 0 while it is not covered. */
-export function confirmations({ outputs, price }: BtcOrder): number {
+export function confirmations({ outputs, sat: price }: BtcOrder): number {
   const deepestFirst = outputs.toSorted((left, right) => right.confirmations - left.confirmations);
   let sum = 0n;
   return deepestFirst.find(({ sat }) => (sum += sat) >= price)?.confirmations ?? 0;
@@ -231,9 +177,9 @@ function btc(before: BtcOrder, event: OrderEvent, nowMs: number): Transition {
 }
 
 function btcStatus(order: BtcOrder, nowMs: number): BtcStatus {
-  if (deepSat(order) >= order.price) return 'confirmed';
+  if (deepSat(order) >= order.sat) return 'confirmed';
   const received = receivedSat(order);
-  if (received >= order.price) return 'seen';
+  if (received >= order.sat) return 'seen';
   if (nowMs >= order.expiresAtMs) return 'expired';
   return received > 0n ? 'underpaid' : 'pending';
 }
@@ -244,7 +190,7 @@ function covered(status: BtcStatus): boolean {
 }
 
 /** Whether the price was covered only after the end; by the network's times where they are known. */
-function isLate({ outputs, price, expiresAtMs }: BtcOrder, nowMs: number): boolean {
+function isLate({ outputs, sat: price, expiresAtMs }: BtcOrder, nowMs: number): boolean {
   const earliestFirst = outputs
     .map(({ sat, atMs }) => ({ sat, atMs: Math.min(atMs ?? nowMs, nowMs) }))
     .toSorted((left, right) => left.atMs - right.atMs);
@@ -280,7 +226,7 @@ function lightning(order: LightningOrder, event: OrderEvent): Transition {
   if (event.kind !== 'invoice' || order.status === 'settled') return unchanged(order);
   const { state, paidSat, settledAtMs } = event;
   // LND settles an invoice only when all of it arrived; less would be a fault that must not mint.
-  if (state === 'settled' && paidSat >= order.price) {
+  if (state === 'settled' && paidSat >= order.sat) {
     const late = order.status === 'expired' || (settledAtMs ?? 0) >= order.expiresAtMs;
     const settled = { ...order, status: 'settled', paidSat, late, key: 'active' } as const;
     return { order: settled, effect: { kind: 'mint' } };
@@ -294,7 +240,7 @@ function lightning(order: LightningOrder, event: OrderEvent): Transition {
 function card(order: CardOrder, event: OrderEvent): Transition {
   switch (event.kind) {
     case 'card paid':
-      return cardPaid(order, event.cents, event.discounted === true);
+      return cardPaid(withIntent(order, event.intent ?? null), event.cents, event.discounted === true);
     case 'card failed':
     case 'card expired': {
       const status = event.kind === 'card failed' ? 'failed' : 'expired';
@@ -311,7 +257,7 @@ function card(order: CardOrder, event: OrderEvent): Transition {
     case 'card dispute won':
       if (order.status !== 'disputed') return unchanged(order);
       return {
-        order: { ...order, status: order.revealed ? 'revealed' : 'paid', key: 'active' },
+        order: { ...order, status: order.revealedAtMs === null ? 'paid' : 'revealed', key: 'active' },
         effect: { kind: 'resume' },
       };
     case 'card dispute lost':
@@ -328,9 +274,14 @@ function card(order: CardOrder, event: OrderEvent): Transition {
   }
 }
 
+/** An order whose payment intent is known by now. */
+function withIntent(order: CardOrder, intent: string | null): CardOrder {
+  return intent === null || intent === order.intent ? order : { ...order, intent };
+}
+
 /** Money that arrives after the session failed or ended is money: it is late, and it mints. */
 function cardPaid(order: CardOrder, cents: bigint, discounted: boolean): Transition {
-  if (order.key !== 'none' || (cents < order.price && !discounted)) return unchanged(order);
+  if (order.key !== 'none' || (cents < order.cents && !discounted)) return unchanged(order);
   const late = order.status !== 'open';
   return {
     order: { ...order, status: 'paid', paidCents: cents, late, key: 'active' },
@@ -362,6 +313,19 @@ export function isWatched(order: BtcOrder, nowMs: number): boolean {
   if (order.status === 'expired') return nowMs < order.expiresAtMs + watchAfterExpiryMs;
   if (order.status !== 'confirmed') return true;
   return confirmations(order) < finalDepth;
+}
+
+/** True if the order must be looked after. Cards, which webhooks alone tell of, are never pending. */
+function isOpen(order: OrderRecord, nowMs: number): boolean {
+  return order.rail === 'btc' ? isWatched(order, nowMs) : order.status === 'pending';
+}
+
+/** The order with the members that follow from its state and the time; the same object where they stay. */
+export function attended(order: OrderRecord, nowMs: number): OrderRecord {
+  const open = isOpen(order, nowMs);
+  const forgets = order.rail === 'btc' && order.orderedBy !== null && !isUnpaid(order);
+  if (forgets) return { ...order, open, orderedBy: null };
+  return open === order.open ? order : { ...order, open };
 }
 
 /** Time from an order's end to the first look-up after it; to each later one it is twice as long (ms). */

@@ -12,7 +12,7 @@ import {
 } from '../contract/pricing.js';
 import type { Clock } from '../system/clock.js';
 import { btcText, centsOf } from './money.js';
-import { paymentPaths, type RailChecks } from './rails.js';
+import { paymentPaths, type RailChecks } from './rail.js';
 import type { Rate, Rates } from './rates.js';
 
 /** Parts of prices. */
@@ -45,34 +45,36 @@ function bitcoinPrice(tiers: Tiers, tier: Tier): { btc: string; sat: number } {
   return { btc: btcText(BigInt(price_sat)), sat: price_sat };
 }
 
-/** Answers with the price list. */
-export function pricing({ tiers, rates, rails }: PricingParts): Handler {
+/** The price list. */
+export async function pricesOf({ tiers, rates, rails }: PricingParts): Promise<PricingResponse> {
   const { surcharge_bps, term_days } = tiers;
-  return async () => {
-    const [rate, paths, ...ofTiers] = await Promise.all([
-      rates.current(),
-      paymentPaths(rails, undefined),
-      ...tierNames.map((tier) => paymentPaths(rails, tier)),
-    ]);
-    const body: PricingResponse = {
-      base_currency: 'BTC',
-      surcharge_bps,
-      term_days,
-      fiat_reason: 'reason' in rate ? rate.reason : null,
-      tiers: tierNames.map((tier, index) => {
-        const { requests_per_minute, characters_per_month, price_sat } = tiers[tier];
-        return {
-          tier,
-          ...bitcoinPrice(tiers, tier),
-          fiat: fiatPrice(BigInt(price_sat), surcharge_bps, rate),
-          limits: { requests_per_minute, characters_per_month },
-          payment_paths: ofTiers[index] ?? [],
-        };
-      }),
-      rails: paths,
-    };
-    return jsonAnswer(200, body);
+  const [rate, paths, ...ofTiers] = await Promise.all([
+    rates.current(),
+    paymentPaths(rails, undefined),
+    ...tierNames.map((tier) => paymentPaths(rails, tier)),
+  ]);
+  return {
+    base_currency: 'BTC',
+    surcharge_bps,
+    term_days,
+    fiat_reason: 'reason' in rate ? rate.reason : null,
+    tiers: tierNames.map((tier, index) => {
+      const { requests_per_minute, characters_per_month, price_sat } = tiers[tier];
+      return {
+        tier,
+        ...bitcoinPrice(tiers, tier),
+        fiat: fiatPrice(BigInt(price_sat), surcharge_bps, rate),
+        limits: { requests_per_minute, characters_per_month },
+        payment_paths: ofTiers[index] ?? [],
+      };
+    }),
+    rails: paths,
   };
+}
+
+/** Answers with the price list. */
+export function pricing(parts: PricingParts): Handler {
+  return async () => jsonAnswer(200, await pricesOf(parts));
 }
 
 /** Answers with one tier's price; nothing is locked or stored. */

@@ -3,23 +3,17 @@
  * went on. No address that may have been shown is given out again, no key that may have been handed out
  * stays good beside the one that is handed out next, and what was paid without an order is told.
  */
+import type { Output } from '../store/order.js';
 import { findKeyById } from '../store/keys.js';
-import {
-  changeOrder,
-  findOrder,
-  findOrderAt,
-  nextAddressIndex,
-  takeIndexes,
-  allOrders,
-  type AddressIndex,
-} from '../store/orders.js';
+import { changeOrder, findOrder, findOrderAt, allOrders } from '../store/orders.js';
 import { recordsAfter } from '../store/entries.js';
 import type { Account } from './addresses.js';
-import { replaceUnrevealedKey, type BookParts } from './book.js';
+import type { BookParts } from './book.js';
+import { replaceUnrevealedKey } from './reissue.js';
 import type { Chain } from './chain.js';
 import { searchHistory } from './freshAddresses.js';
 import type { Lnd } from './lnd.js';
-import type { Output } from './orders.js';
+import { nextAddressIndex, takeIndexes, type AddressIndex } from '../store/addressIndexes.js';
 
 /** Indexes left out beyond the last that is known to be given out. */
 const margin = 1_000;

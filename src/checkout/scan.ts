@@ -1,5 +1,6 @@
 /** An account's addresses one by one, from the index: what was paid to each, and how many lie idle. */
-import { findOrderAt, nextAddressIndex } from '../store/orders.js';
+import { nextAddressIndex } from '../store/addressIndexes.js';
+import { findOrderAt, isOn } from '../store/orders.js';
 import { whenUnavailable, type Store } from '../store/store.js';
 import type { Clock } from '../system/clock.js';
 import type { Account } from './addresses.js';
@@ -91,7 +92,7 @@ async function settle(parts: RescanParts, index: number): Promise<Settled> {
   const outcome = await lookUpOrder(parts, found);
   if (outcome.kind === 'failed') return outcome;
   const { status, outputs } = found;
-  const after = outcome.kind === 'absent' ? found : outcome.order;
+  const after = outcome.kind !== 'absent' && isOn(outcome.order, 'btc') ? outcome.order : found;
   // That its time is over is nothing that was found.
   if (outputs.length === 0 && after.outputs.length === 0) return { kind: 'same' };
   return { kind: after.status === status ? 'same' : 'changed' };

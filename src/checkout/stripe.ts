@@ -1,7 +1,7 @@
 /** Stripe by its own SDK: checkout sessions, prices of what was bought, and the signatures of webhooks. */
 import Stripe from 'stripe';
 import { reasonOf } from '../system/reason.js';
-import type { Readiness } from './rails.js';
+import type { Readiness } from './rail.js';
 
 /** Where Stripe is, and what opens it. */
 export interface StripePlace {

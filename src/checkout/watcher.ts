@@ -2,7 +2,9 @@
  * Watches the addresses of open orders, in one process at a time: what the node tells of is looked up at
  * once, all of them now and then, so that a hint that was missed costs minutes and no money.
  */
-import { findOrderAt, nextAddressIndex, openOrders, type OrderRecord } from '../store/orders.js';
+import type { BtcOrder } from '../store/order.js';
+import { nextAddressIndex } from '../store/addressIndexes.js';
+import { findOrderAt, openOrders } from '../store/orders.js';
 import { whenUnavailable, type Store } from '../store/store.js';
 import type { Clock, Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
@@ -21,7 +23,7 @@ export interface WatcherParts {
    * Looks one order up and lets what the node knows happen to it; false: the node or the store does not
    * answer, or another process has the lease.
    */
-  readonly lookUp: (order: OrderRecord) => Promise<boolean>;
+  readonly lookUp: (order: BtcOrder) => Promise<boolean>;
 }
 
 /** New orders are looked for so often (ms). */
@@ -54,7 +56,7 @@ export class Watcher {
       onLost: () => (this.nextIndex = undefined),
     });
     const now = (): number => clock.wallMs();
-    const isOver = ({ status, expiresAtMs }: OrderRecord): boolean =>
+    const isOver = ({ status, expiresAtMs }: BtcOrder): boolean =>
       (status === 'pending' || status === 'underpaid') && expiresAtMs <= now();
     this.timers = [
       clock.every(newOrdersMs, () => this.addNew()),
@@ -133,7 +135,7 @@ export class Watcher {
     await this.round((order) => isDue(order, lastMs, nowMs));
   }
 
-  private async round(which: (order: OrderRecord) => boolean): Promise<void> {
+  private async round(which: (order: BtcOrder) => boolean): Promise<void> {
     for await (const order of openOrders(this.parts.store, 'btc')) {
       if (this.stopped || (which(order) && !(await this.parts.lookUp(order)))) return;
     }

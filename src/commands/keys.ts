@@ -5,7 +5,7 @@ import type { Command } from 'commander';
 import type { KeyFormat } from '../access/derive.js';
 import { issueKey, reissueKey, revokeKey, type IssuedKey, type IssueParts } from '../access/issue.js';
 import type { TiersResult } from '../access/tiers.js';
-import { reissueOrderKey } from '../checkout/book.js';
+import { reissueOrderKey } from '../checkout/reissue.js';
 import { tiers as tierNames } from '../contract/pricing.js';
 import { findKeyById, allKeys, type KeyRecord } from '../store/keys.js';
 import { findOrderNamed } from '../store/orders.js';

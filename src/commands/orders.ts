@@ -2,9 +2,16 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { btcText } from '../checkout/money.js';
 import { openRails } from '../checkout/checkout.js';
-import type { BtcStatus, CardStatus, LightningStatus } from '../checkout/orders.js';
+import {
+  heldOf,
+  outputRow,
+  type BtcStatus,
+  type CardStatus,
+  type LightningStatus,
+  type OrderRecord,
+} from '../store/order.js';
 import { rescan } from '../checkout/scan.js';
-import { decodeLedger, findOrderNamed, allOrders, type OrderRecord } from '../store/orders.js';
+import { decodeLedger, findOrderNamed, allOrders } from '../store/orders.js';
 import { allCardEvents } from '../store/cardEvents.js';
 import { entriesAfter } from '../store/entries.js';
 import type { KeyFormat } from '../access/derive.js';
@@ -39,16 +46,16 @@ function shown(order: OrderRecord): Readonly<Record<string, string | number | bo
     tier: order.tier,
     status: order.status,
     late: order.late,
-    sat: order.sat,
-    btc: btcText(BigInt(order.sat)),
-    cents: order.cents,
+    sat: Number(order.sat),
+    btc: btcText(order.sat),
+    cents: order.rail === 'card' ? Number(order.cents) : null,
     created_at: time(order.createdAtMs),
     expires_at: time(order.expiresAtMs),
-    network: order.network,
+    network: order.rail === 'card' ? null : order.network,
     place: order.place,
-    address_index: order.addressIndex,
-    received: order.outputs.reduce((sum, [, , sat]) => sum + sat, order.paid),
-    refunded: order.refunded,
+    address_index: order.rail === 'btc' ? order.addressIndex : null,
+    received: Number(order.rail === 'card' ? order.paidCents : heldOf(order)),
+    refunded: order.rail === 'card' ? Number(order.refundedCents) : 0,
     email: order.email,
     source: order.source,
     segment: order.segment,
@@ -125,20 +132,21 @@ async function show(parts: OrdersParts, context: CommandContext, id: string, { j
   if (order === undefined) return { wrong: `There is no order ${id}. See: fusegate orders list` };
   const ledger = await ledgerOf(context, order.id);
   const members = shown(order);
+  const outputs = order.rail === 'btc' ? order.outputs : [];
   if (json === true) {
-    await parts.write(`${JSON.stringify({ ...members, outputs: order.outputs, ledger })}\n`);
+    await parts.write(`${JSON.stringify({ ...members, outputs: outputs.map(outputRow), ledger })}\n`);
     return 0;
   }
   const lines = Object.entries(members).map(
     ([name, value]) => `${name.padEnd(13)} ${printable(String(value ?? '-'))}\n`,
   );
-  const outputs = order.outputs.map(([txid, vout, sat, depth]) => {
+  const received = outputs.map(({ txid, vout, sat, confirmations: depth }) => {
     return `output        ${printable(txid)}:${vout} ${sat} sat, ${depth} confirmations\n`;
   });
   const moves = ledger.map(([at, change, unit, status]) => {
     return `ledger        ${at} ${change > 0 ? '+' : ''}${change} ${unit}, ${status}\n`;
   });
-  await parts.write([...lines, ...outputs, ...moves].join(''));
+  await parts.write([...lines, ...received, ...moves].join(''));
   return 0;
 }
 

@@ -270,7 +270,7 @@ function handlers(
     leads: leads(storing),
     deliveryModels: deliveryModels(operator),
     deliveryInterest: deliveryInterest(storing, operator),
-    ...buyPages(checkout.handlers, checkout.pickUpCard, operator, page),
+    ...buyPages(checkout.shop, checkout.pickUpCard, operator, page),
     unsubscribePage: unsubscribePage(optoutState(opened), page),
     unsubscribe: unsubscribeForAll(optOut(storing), unsubscribe(storing), page),
     click: click({

@@ -19,11 +19,15 @@ export function problemAnswer(status: number, code: ProblemCode, detail: string)
   return jsonAnswer(status, problem);
 }
 
-/** Answer to a request that needs the store while it does not answer: nothing was acknowledged. */
+/** The problem of a request that needs the store while it does not answer: nothing was acknowledged. */
+export const storeProblem: Problem = {
+  detail: 'The store does not answer right now, so this may not have been recorded. Try again shortly.',
+  code: 'store_unavailable',
+};
+
+/** The answer to such a request. */
 export function storeUnavailable(): Answer {
-  const detail =
-    'The store does not answer right now, so this may not have been recorded. Try again shortly.';
-  return { ...problemAnswer(503, 'store_unavailable', detail), headers: { 'retry-after': '1' } };
+  return { ...jsonAnswer(503, storeProblem), headers: { 'retry-after': '1' } };
 }
 
 /** Answer to a wrong path. */

@@ -3,15 +3,13 @@
  * status. They work without script. A key is handed out by a button, once, and never by a GET.
  */
 import type { PickUpCard } from '../checkout/cardRoutes.js';
-import { btcText } from '../checkout/money.js';
+import type { Buyer, Shop } from '../checkout/orderRoutes.js';
+import { storeProblem } from '../contract/answer.js';
 import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
-import type { BitcoinOrder, BitcoinOrderCreated } from '../contract/bitcoin.js';
-import type { LightningOrder, LightningOrderCreated } from '../contract/lightning.js';
 import type { CreateOrderRequest } from '../contract/orders.js';
 import type { CardOrderCreated } from '../contract/card.js';
 import {
   tiers as tierNames,
-  type FiatPrice,
   type PaymentPath,
   type PricingResponse,
   type Rail,
@@ -20,25 +18,19 @@ import {
 } from '../contract/pricing.js';
 import type { Problem } from '../contract/problem.js';
 import type { Handlers } from '../contract/routes.js';
-import { cardSuccess } from './cardSuccess.js';
-import { answerOf, handOn } from './handedOn.js';
-import { keyShown } from './key.js';
 import { noOperator, type Operator } from '../outreach/operator.js';
-import { breakable, contactHtml, escapeHtml, pageMaker, type PageMaker } from './page.js';
+import { whenUnavailable } from '../store/store.js';
+import { amounts, copyButton, dollarsOf, grouped, tierTitles } from './amounts.js';
+import { cardSuccess } from './cardSuccess.js';
+import { orderPage, type OrderView } from './orderPage.js';
+import { contactHtml, escapeHtml, pageMaker, type PageMaker } from './page.js';
 
-/** Parts of the pages: the checkout's own handlers. */
-export interface BuyParts {
-  readonly pricing: Handler<undefined>;
-  readonly create: Readonly<Record<Rail, Handler<CreateOrderRequest>>>;
-  /** Polls of the rails whose orders have a page here. */
-  readonly poll: Readonly<Record<PageRail, Handler<undefined>>>;
+/** Parts of the pages. */
+export interface BuyParts extends Shop {
   /** Who sells. */
   readonly operator: Operator;
   readonly page: PageMaker;
 }
-
-/** The rails whose orders are paid on a page of ours. */
-export type PageRail = 'btc' | 'lightning';
 
 const railNames: Readonly<Record<Rail, string>> = {
   lightning: 'Lightning',
@@ -52,36 +44,9 @@ const railNotes: Readonly<Record<Rail, string>> = {
   card: 'Paid at Stripe, in US dollars.',
 };
 
-const tierTitles: Readonly<Record<Tier, string>> = {
-  developer: 'Developer',
-  growth: 'Growth',
-  enterprise: 'Enterprise',
-};
-
-/** A number with its thousands parted. */
-function grouped(value: number): string {
-  return value.toLocaleString('en-US');
-}
-
 /** A large number in words: `20 billion`. */
 function inWords(value: number): string {
   return value.toLocaleString('en-US', { notation: 'compact', compactDisplay: 'long' });
-}
-
-/** An amount in both its units, and in US dollars where there is a price. */
-function amounts(btc: string, sat: number, fiat: FiatPrice | null): string {
-  const dollars = fiat === null ? '' : ` · about ${dollarsOf(fiat.amount_cents)} by card`;
-  return `${btc} BTC · ${grouped(sat)} sat${dollars}`;
-}
-
-function dollarsOf(cents: number): string {
-  return (cents / 100).toLocaleString('en-US', { style: 'currency', currency: 'USD' });
-}
-
-/** The value of a handler's JSON answer. */
-function jsonOf({ body }: Answer): unknown {
-  if (!('json' in body)) throw new Error('An answer of the checkout is no JSON');
-  return body.json;
 }
 
 /** A tier with its price and its limits. */
@@ -219,9 +184,8 @@ function isTier(text: string | undefined | null): text is Tier {
   return tierNames.some((name) => name === text);
 }
 
-async function shopPage(parts: BuyParts, request: RouteRequest, tier: Tier, wrong?: string): Promise<Answer> {
-  const prices = jsonOf(await parts.pricing(handOn(request, { input: undefined }))) as PricingResponse;
-  return shop(prices, tier, wrong, parts);
+async function shopPage(parts: BuyParts, tier: Tier, wrong?: string): Promise<Answer> {
+  return shop(await parts.prices(), tier, wrong, parts);
 }
 
 /** A mail address as browsers check one, roughly: the API takes any text. */
@@ -231,7 +195,7 @@ const mailAddress = /^[^\s@]+@[^\s@]+$/;
 export function buyPage(parts: BuyParts): Handler {
   return (request) => {
     const tier = request.query['tier'];
-    return shopPage(parts, request, isTier(tier) ? tier : 'growth');
+    return shopPage(parts, isTier(tier) ? tier : 'growth');
   };
 }
 
@@ -246,51 +210,61 @@ export function buy(parts: BuyParts): Handler {
   return async (request) => {
     const form = new URLSearchParams(Buffer.from(request.body).toString());
     const [tier, rail, email] = ['tier', 'rail', 'email'].map((name) => form.get(name));
-    if (!isTier(tier)) return shopPage(parts, request, 'growth', 'Choose a tier. Nothing was ordered.');
+    if (!isTier(tier)) return shopPage(parts, 'growth', 'Choose a tier. Nothing was ordered.');
     if (rail !== 'btc' && rail !== 'lightning' && rail !== 'card') {
-      return shopPage(parts, request, tier, 'Choose a way to pay. Nothing was ordered.');
+      return shopPage(parts, tier, 'Choose a way to pay. Nothing was ordered.');
     }
     if (email !== '' && email !== undefined && email !== null && !mailAddress.test(email)) {
       const wrong = 'Check the email address, or leave it out. Nothing was ordered.';
-      return shopPage(parts, request, tier, wrong);
+      return shopPage(parts, tier, wrong);
     }
     const input: CreateOrderRequest = { tier, email: email === '' || email === undefined ? null : email };
-    const answer = await answerOf(parts.create[rail], handOn(request, { input }));
-    const made = jsonOf(answer);
-    if (answer.status !== 200) return shopPage(parts, request, tier, (made as Problem).detail);
-    if (rail === 'card') return cardOrderPage(made as CardOrderCreated, parts);
-    const order = made as BitcoinOrderCreated | LightningOrderCreated;
-    const place = 'address' in order ? order.order_id : order.payment_hash;
-    const bound = await pollOf(parts, request, { rail, place, claim: order.claim_token, mayAct: true });
-    if (bound.status !== 200) return shopPage(parts, request, tier, unusable(jsonOf(bound) as Problem));
-    return elsewhere(`/buy/${rail}/${place}?claim=${encodeURIComponent(order.claim_token)}`);
+    // What a browser can send stands in the address or in the form: it has no header fields for the API.
+    const buyer = { caller: () => request.caller(), header: () => '' };
+    const ordering: Promise<Outcome> =
+      rail === 'card' ? orderByCard(parts, input, buyer) : orderHere(parts, rail, input, { request, buyer });
+    const outcome = await whenUnavailable(ordering, () => refused(storeProblem));
+    return outcome.ok ? outcome.answer : shopPage(parts, tier, outcome.detail);
   };
 }
 
-function unusable({ detail }: Problem): string {
-  return `${detail} Order again; nothing was charged.`;
+/** What an order leads to, or why there is none. */
+type Outcome =
+  { readonly ok: true; readonly answer: Answer } | { readonly ok: false; readonly detail: string };
+
+function refused({ detail }: Problem): Outcome {
+  return { ok: false, detail };
 }
 
-interface PagePoll {
-  readonly rail: PageRail;
-  /** The rail's id of the order. */
-  readonly place: string;
-  readonly claim: string;
-  readonly mayAct: boolean;
+async function orderByCard(parts: BuyParts, input: CreateOrderRequest, buyer: Buyer): Promise<Outcome> {
+  const ordered = await parts.orders.card.order(input, buyer);
+  return ordered.ok ? { ok: true, answer: cardOrderPage(ordered.order, parts) } : refused(ordered.problem);
 }
 
 /**
- * Polls an order of a page. The first poll that may act binds the order to its claim token: `buy` makes one
- * before the buyer, or anyone on the way of a payment, learns of the order; the page itself changes nothing.
+ * Orders on a rail whose orders have a page here. The first poll that may act binds the order to its claim
+ * token, before the buyer, or anyone on the way of a payment, learns of the order; the page changes nothing.
  */
-async function pollOf(
-  { poll }: BuyParts,
-  request: RouteRequest,
-  { rail, place, claim, mayAct }: PagePoll,
-): Promise<Answer> {
-  const path = { order_id: place, payment_hash: place };
-  return answerOf(poll[rail], handOn(request, { input: undefined, path, query: { claim }, mayAct }));
+async function orderHere(
+  { orders }: BuyParts,
+  rail: 'btc' | 'lightning',
+  input: CreateOrderRequest,
+  { request, buyer }: { readonly request: RouteRequest; readonly buyer: Buyer },
+): Promise<Outcome> {
+  const ordered = await orders[rail].order(input, buyer);
+  if (!ordered.ok) return refused(ordered.problem);
+  const { order } = ordered;
+  const { claim_token: claim } = order;
+  const place = 'address' in order ? order.order_id : order.payment_hash;
+  const poll = { claim, mayAct: true, aborted: () => request.aborted() };
+  const polled: Promise<OrderView | undefined> = orders[rail].poll(place, poll);
+  const bound = await whenUnavailable(polled, () => undefined);
+  if (bound === undefined) return { ok: false, detail: unusable };
+  return { ok: true, answer: elsewhere(`/buy/${rail}/${place}?claim=${encodeURIComponent(claim)}`) };
 }
+
+/** The order is there, and its buyer is not led to it, as it is not bound to them. */
+const unusable = `${storeProblem.detail} Order again; nothing was charged.`;
 
 /**
  * A card order, with the way to the processor: a link, as a policy for forms would have to name its domain,
@@ -320,174 +294,14 @@ reached you.</p>
   });
 }
 
-type Shown = BitcoinOrder | LightningOrder;
-
-/** The event that an order waits for, in words. */
-function stateOf(order: Shown): { readonly words: string; readonly look: string } {
-  switch (order.status) {
-    case 'pending':
-      return { words: 'Waiting for your payment.', look: '' };
-    case 'underpaid':
-      return {
-        words: `${grouped(order.missing_sat)} sat are missing: send them to the same address.`,
-        look: 'bad',
-      };
-    case 'seen': {
-      const depth =
-        'confirmations' in order ? `${order.confirmations} of ${order.confirmations_required}` : '';
-      return { words: `Your payment is known. Confirmations: ${depth}.`, look: 'good' };
-    }
-    case 'confirmed':
-    case 'settled':
-      return { words: 'Your payment is settled.', look: 'good' };
-    case 'expired': {
-      const words =
-        order.received_sat > 0
-          ? `This order has ended with ${grouped(order.missing_sat)} sat missing: they still complete it.`
-          : 'This order has ended without a payment. Money that comes late still counts; or order anew.';
-      return { words, look: 'bad' };
-    }
-  }
-}
-
-function copyButton(text: string, what: string): string {
-  return `<button type="button" class="copy" data-copy="${escapeHtml(text)}" hidden>Copy ${what}</button>`;
-}
-
-/** Whether an order still asks for money: one that a part came for is completed after its end, too. */
-function isPayable({ status, received_sat: received }: Shown): boolean {
-  return status === 'pending' || status === 'underpaid' || (status === 'expired' && received > 0);
-}
-
-/** Payment of the missing part. */
-function payment(order: Shown): string {
-  const isChain = 'address' in order;
-  const [target, uri, what] = isChain
-    ? [order.address, order.bip21 ?? '', 'address']
-    : [order.bolt11 ?? '', `lightning:${order.bolt11 ?? ''}`, 'invoice'];
-  const btc = btcText(BigInt(order.missing_sat));
-  const ends = new Date(order.expires_at);
-  const until =
-    order.status === 'expired'
-      ? ''
-      : `<p class="note">It can be paid until <time datetime="${order.expires_at}"
->${ends.toUTCString()}</time><span class="left" data-until="${order.expires_at}"></span>.</p>`;
-  // The query makes a browser that has drawn the code of another amount ask for this one.
-  return `<p><img class="code" src="${order.qr_url}?sat=${order.missing_sat}" alt="QR code of the ${what}"
-width="264" height="264"></p>
-<p><strong>${amounts(btc, order.missing_sat, null)}</strong></p>
-<p class="actions"><a class="button primary" href="${escapeHtml(uri)}">Open in a wallet</a></p>
-<p class="value">${breakable(target)}</p>
-<p class="actions">${copyButton(target, what)} ${copyButton(btc, 'amount')}</p>
-${until}`;
-}
-
-const refused = `<p class="state bad" role="alert">The key was not handed out: the claim token in this page’s
-address does not belong to this order.</p>
-<p>Open the address that you were led to when you ordered. If it is this one, the operator has ended the
-key.</p>`;
-
-/** `action`: where the button leads; undefined after it was pressed. */
-function orderMain(order: Shown, action: string | undefined): string {
-  const { words, look } = stateOf(order);
-  const state = `<p class="state ${look}" role="status" id="state">${escapeHtml(words)}</p>`;
-  const paid = order.status === 'confirmed' || order.status === 'settled';
-  const button = `<form method="post" action="${escapeHtml(action ?? '')}"><button>Show my key</button></form>
-<p class="note">It is shown once: have a place ready to keep it.</p>`;
-  const key = {
-    none: action === undefined ? refused : button,
-    claim_required: action === undefined ? refused : button,
-    revealed_now: keyShown(order.api_key ?? '', order.tier, order.key_expires_at),
-    already_revealed: `<p>The key was handed out. If you lost it, ask the operator, and give the order’s
-number and the claim token in this page’s address.</p>`,
-    suspended: '<p>The key is suspended until the payment is confirmed again.</p>',
-    revoked: '<p>The key has ended.</p>',
-  }[order.key_status];
-  return `<section class="sheet" id="order" data-paid="${paid}">
-<h1>Your order: ${tierTitles[order.tier]}</h1>
-${state}
-${isPayable(order) ? payment(order) : ''}
-${paid ? key : ''}
-<p class="note">Order <span class="mono">${order.order_id}</span>. Keep this page’s address until you have
-the key: it proves that the order is yours.</p>
-</section>`;
-}
-
-/** No order's claim token: a poll with it looks at what was paid, hands out no key and binds nothing. */
-const noClaim = 'none';
-
-/** `asks`: for the key. */
-async function orderPage(parts: BuyParts, request: RouteRequest, asks: boolean): Promise<Answer> {
-  const rail = request.path['rail'] ?? '';
-  const place = request.path['order'] ?? '';
-  const claim = request.query['claim'] ?? '';
-  const missing = `<section class="sheet"><h1>There is no such order</h1>
-<p>Check the address of this page. Nothing was charged.</p>
-<p><a href="/buy">Buy an API key</a></p></section>`;
-  const { page } = parts;
-  const none = { ...page({ title: 'There is no such order', main: missing, headed: true }), status: 404 };
-  if (rail !== 'btc' && rail !== 'lightning') return none;
-  const { mayAct } = request;
-  const answer = await pollOf(parts, request, { rail, place, claim: asks ? claim : noClaim, mayAct });
-  if (answer.status === 404) return none;
-  if (answer.status !== 200) {
-    const { detail } = jsonOf(answer) as Problem;
-    const main = `<section class="sheet" id="order"><h1>Your order</h1>
-<p class="state bad" role="status">${escapeHtml(detail)} Nothing is lost: this page tries again.</p>
-</section>`;
-    return page({
-      title: 'Your order',
-      main,
-      headed: true,
-      scripts: ['buy.js'],
-      styles: ['buy.css'],
-      refreshSeconds: 5,
-    });
-  }
-  const order = jsonOf(answer) as Shown;
-  const title = `Your order: ${stateOf(order).words}`;
-  const paid = order.status === 'confirmed' || order.status === 'settled';
-  if (asks && paid && (order.key_status === 'none' || order.key_status === 'claim_required')) {
-    // It stays as it is: what asks again shows the button in place of the reason.
-    return page({ title, main: orderMain(order, undefined), headed: true, styles: ['buy.css'] });
-  }
-  const action = `/buy/${rail}/${encodeURIComponent(place)}?claim=${encodeURIComponent(claim)}`;
-  return page({
-    title,
-    main: orderMain(order, action),
-    headed: true,
-    scripts: ['buy.js'],
-    styles: ['buy.css'],
-    ...(order.api_key === null ? { refreshSeconds: 5 } : {}),
-  });
-}
-
-/** The pages' handlers, made of the checkout's. */
+/** The pages' handlers. */
 export function buyPages(
-  checkout: Pick<
-    Handlers,
-    | 'pricing'
-    | 'createBitcoinOrder'
-    | 'createLightningOrder'
-    | 'createCardOrder'
-    | 'bitcoinOrder'
-    | 'lightningOrder'
-  >,
+  shop: Shop,
   pickUpCard: PickUpCard,
   operator: Operator = noOperator,
   page: PageMaker = pageMaker(operator),
 ): Pick<Handlers, 'buyPage' | 'buy' | 'buyOrder' | 'buyReveal' | 'cardSuccess'> {
-  const parts: BuyParts = {
-    pricing: checkout.pricing,
-    create: {
-      btc: checkout.createBitcoinOrder,
-      lightning: checkout.createLightningOrder,
-      card: checkout.createCardOrder,
-    },
-    poll: { btc: checkout.bitcoinOrder, lightning: checkout.lightningOrder },
-    operator,
-    page,
-  };
+  const parts: BuyParts = { ...shop, operator, page };
   return {
     buyPage: buyPage(parts),
     buy: buy(parts),

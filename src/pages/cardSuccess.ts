@@ -2,10 +2,10 @@
  * `GET /card/success` (contract, card success page): where a buyer comes back to from the processor. Always
  * 200; the first look after the payment settled hands out the key, once.
  */
-import type { CardPickup, PickUpCard } from '../checkout/cardRoutes.js';
+import type { PickUpCard } from '../checkout/cardRoutes.js';
+import type { CardPickup } from '../checkout/cardView.js';
 import { cardSuccessDefaults } from '../contract/card.js';
 import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
-import { handOn } from './handedOn.js';
 import { keyShown } from './key.js';
 import { breakable, escapeHtml, unnamedPage, type PageMaker } from './page.js';
 
@@ -96,7 +96,9 @@ export function cardSuccess(pickUp: PickUpCard, page: PageMaker = unnamedPage): 
     if (session === '') {
       return page({ title: 'Your payment', main: sheet(unnamed), headed: true, styles: ['buy.css'] });
     }
-    const found = await pickUp(handOn(request, { input: undefined }), session);
+    const { mayAct, query } = request;
+    const aborted = (): boolean => request.aborted();
+    const found = await pickUp({ claim: query['claim'] ?? '', mayAct, aborted }, session);
     const { main: said, again } = found === undefined ? { main: unreadable, again: true } : shown(found);
     const main = sheet(said + (found === undefined ? '' : named(found.pickup)));
     return page({

@@ -3,7 +3,7 @@
  * as a drawing with it. What strangers wrote is shown as text, never as markup or links.
  */
 import { prefers } from '../contract/accept.js';
-import { unprocessable } from '../contract/answer.js';
+import { storeUnavailable, unprocessable } from '../contract/answer.js';
 import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
 import type { FragmentCard, FragmentNode, NearFragment } from '../contract/exploration.js';
 import { type ValidationError, valueError } from '../contract/schema/validation.js';
@@ -17,7 +17,7 @@ import {
   type PageStart,
 } from '../door/explore.js';
 import { searchVisible, shown } from '../door/near.js';
-import { answerOf } from './handedOn.js';
+import { whenUnavailable } from '../store/store.js';
 import { escapeHtml, unnamedPage, type PageMaker } from './page.js';
 
 /** Fragments in the list. */
@@ -188,7 +188,8 @@ export function graphForAll(
 ): Handler<undefined> {
   return async (request) => {
     if (prefers(request.header('accept'), 'text/html')) return answerPage(parts, request, page);
-    const answer = await answerOf(data, request);
+    const ask = async (): Promise<Answer> => data(request);
+    const answer = await whenUnavailable(ask(), storeUnavailable);
     return { ...answer, headers: { ...answer.headers, vary: 'Accept' } };
   };
 }

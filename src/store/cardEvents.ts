@@ -2,8 +2,9 @@
  * Events of the card processor's webhooks: those that were seen, the outcome of each, and those that came
  * before the order they are about.
  */
+import type { CardOrder } from './order.js';
 import { findRecord, recordsAfter, recordsUnder } from './entries.js';
-import { findOrder, type OrderRecord } from './orders.js';
+import { findOrder, isOn } from './orders.js';
 import type { Operation, Store } from './store.js';
 import { integer, orNull, table, text, type ValueOf } from './table.js';
 
@@ -62,9 +63,10 @@ export function bindIntent(intent: string, orderId: string): Operation {
 }
 
 /** The order that a payment intent paid for. */
-export async function findOrderOfIntent(store: Store, intent: string): Promise<OrderRecord | undefined> {
+export async function findOrderOfIntent(store: Store, intent: string): Promise<CardOrder | undefined> {
   const id = await store.get('cardMarks', intentKey(intent));
-  return id === undefined ? undefined : findOrder(store, Buffer.from(id).toString());
+  const order = id === undefined ? undefined : await findOrder(store, Buffer.from(id).toString());
+  return isOn(order, 'card') ? order : undefined;
 }
 
 function disputeKey(dispute: string): Buffer {

@@ -1,121 +1,9 @@
 /** Orders in the store: one record each, found by id and by what the payer's network calls it. */
-import { campaignColumns } from './campaign.js';
-import { findRecord, recordsAfter, recordsUnder, writeOver } from './entries.js';
+import { findRecord, recordsAfter, recordsUnder } from './entries.js';
 import { insertKey, replaceKey, type KeyRecord } from './keys.js';
+import { decodeOrder, encodeOrder, isUnpaid, type OrderOn, type OrderRecord } from './order.js';
 import { StoreUnavailable, type Fence, type Operation, type Store } from './store.js';
-import {
-  boolean,
-  bytes,
-  choice,
-  integer,
-  orNull,
-  rows,
-  table,
-  text,
-  widenedTable,
-  type ValueOf,
-} from './table.js';
-
-/** A payment to an order's address: txid, vout, satoshi, confirmations, when (ms). */
-export type OutputRow = readonly [string, number, number, number, number | null];
-
-function outputOf([txid, vout, sat, depth, atMs]: readonly unknown[]): OutputRow {
-  const numbers = [vout, sat, depth].every(Number.isSafeInteger);
-  if (typeof txid !== 'string' || !numbers || !(atMs === null || Number.isSafeInteger(atMs))) {
-    throw new Error('An order record has an output that is none');
-  }
-  return [txid, vout as number, sat as number, depth as number, atMs as number | null];
-}
-
-function earlierOf([outpoint]: readonly unknown[]): string {
-  if (typeof outpoint === 'string') return outpoint;
-  throw new Error('An order record has an earlier output without a name');
-}
-
-/** Amounts are whole satoshi or cents. */
-const orderMembers = {
-  /** 26 characters of base32: 128 random bits. */
-  id: text,
-  rail: choice('btc', 'lightning', 'card'),
-  tier: text,
-  /** The Bitcoin network; null for cards. */
-  network: orNull(text),
-  sat: integer,
-  /** The price in cents, where one is asked. */
-  cents: orNull(integer),
-  rateCents: orNull(integer),
-  termDays: integer,
-  createdAtMs: integer,
-  expiresAtMs: integer,
-  email: orNull(text),
-  ...campaignColumns,
-  eventId: orNull(text),
-  /** Address, payment hash or session id: what its network knows it by. */
-  place: text,
-  /** The invoice, or the processor's payment intent; null: none (yet). */
-  reference: orNull(text),
-  /** Index of the address in its account; null for other rails. */
-  addressIndex: orNull(integer),
-  confirmationsRequired: integer,
-  status: text,
-  late: boolean,
-  /** Outputs to the address that count. */
-  outputs: rows(outputOf, (output) => output),
-  /** Amount received by Lightning or card. */
-  paid: integer,
-  /** Amount returned to the card. */
-  refunded: integer,
-  key: choice('none', 'active', 'suspended', 'revoked'),
-  /** The key's id; null until it is made. */
-  keyId: orNull(text),
-  keyGeneration: integer,
-  /** Seed of the raw key; null once it was handed out: then nobody can derive it again. */
-  seed: orNull(bytes),
-  revealedAtMs: orNull(integer),
-  /** Id of the master secret under which the key is derived. */
-  secretId: text,
-  /** SHA-256 of the claim token. */
-  claimHash: bytes,
-  /** True if a poll carried the claim token: then only such polls reveal the key. */
-  claimed: boolean,
-  /** True if something may still happen to it that only its network can tell: it is looked after. */
-  open: boolean,
-} as const;
-
-/** Members of orders in format 2: what came before the order. */
-const earlierMembers = {
-  /** Height of the chain's last block when it was made; null: other rails, and orders of format 1. */
-  createdHeight: orNull(integer),
-  /** Outputs to the address that came before the order (txid:vout, sorted): they never count. */
-  earlier: rows(earlierOf, (outpoint) => [outpoint]),
-} as const;
-
-/** Members of orders in format 3. */
-const addressMembers = {
-  /**
-   * Keyed hash of the address that ordered it, 16 bytes, as long as it waits for its payment; null: it does
-   * not, another rail, or not known.
-   */
-  orderedBy: orNull(bytes),
-} as const;
-
-const orderTable = widenedTable(
-  'order',
-  orderMembers,
-  { members: earlierMembers, without: { createdHeight: null, earlier: [] } },
-  { members: addressMembers, without: { orderedBy: null } },
-);
-
-/** An order as it is stored. */
-export type OrderRecord = ValueOf<typeof orderTable>;
-
-/** An order's bytes and back: the same for the same order, whatever version wrote it. */
-export const { encode: encodeOrder, decode: decodeOrder } = orderTable;
-
-/** True if an order is, byte for byte, what it was when it was read. */
-export function sameOrder(left: OrderRecord, right: OrderRecord): boolean {
-  return Buffer.compare(encodeOrder(left), encodeOrder(right)) === 0;
-}
+import { choice, integer, table, text, type ValueOf } from './table.js';
 
 /** Key of an order in its space. */
 function orderKey(id: string): Buffer {
@@ -136,15 +24,25 @@ export async function findOrder(store: Store, id: string): Promise<OrderRecord |
   return findRecord(store, 'orders', orderKey(id), decodeOrder);
 }
 
+/** True if an order is one of a rail. */
+export function isOn<Rail extends OrderRecord['rail']>(
+  order: OrderRecord | undefined,
+  rail: Rail,
+): order is OrderOn<Rail> {
+  return order?.rail === rail;
+}
+
 /** The order that a rail knows by an address, a payment hash or a session id. */
-export async function findOrderAt(
+export async function findOrderAt<Rail extends OrderRecord['rail']>(
   store: Store,
-  rail: OrderRecord['rail'],
+  rail: Rail,
   place: string,
-): Promise<OrderRecord | undefined> {
+): Promise<OrderOn<Rail> | undefined> {
   if (Buffer.byteLength(place) > longestName) return undefined;
   const id = await store.get('orderPlaces', placeKey(rail, place));
-  return id === undefined ? undefined : findOrder(store, Buffer.from(id).toString());
+  if (id === undefined) return undefined;
+  const order = await findOrder(store, Buffer.from(id).toString());
+  return isOn(order, rail) ? order : undefined;
 }
 
 /** The order that an operator means: by its id, or by its session at the card processor. */
@@ -162,20 +60,17 @@ export function insertOrder(order: OrderRecord): Operation[] {
   ];
 }
 
-/** True if an order waits for its payment, or for the rest of it. */
-export function isUnpaid({ status }: Pick<OrderRecord, 'status'>): boolean {
-  return status === 'pending' || status === 'underpaid';
-}
-
 /**
  * Keys in the space of open orders under which an order stands: those open, those not paid for, and those of
  * an address that are not.
  */
-function marksOf({ rail, id, open, status, orderedBy }: OrderRecord): readonly string[] {
-  if (!open) return [];
-  if (!isUnpaid({ status })) return [`${rail}:${id}`];
+function marksOf(order: OrderRecord): readonly string[] {
+  const { rail, id } = order;
+  if (!order.open) return [];
+  if (!isUnpaid(order)) return [`${rail}:${id}`];
   const marks = [`${rail}:${id}`, `${unpaidPrefix(rail)}${id}`];
-  return orderedBy === null ? marks : [...marks, `${addressPrefix(orderedBy)}${id}`];
+  if (order.rail !== 'btc' || order.orderedBy === null) return marks;
+  return [...marks, `${addressPrefix(order.orderedBy)}${id}`];
 }
 
 function unpaidPrefix(rail: OrderRecord['rail']): string {
@@ -225,13 +120,13 @@ export async function unpaidOrdersBy(
 }
 
 /** The open orders of a rail, in the order of ids. */
-export async function* openOrders(
+export async function* openOrders<Rail extends OrderRecord['rail']>(
   store: Store,
-  rail: OrderRecord['rail'],
-): AsyncGenerator<OrderRecord, void> {
+  rail: Rail,
+): AsyncGenerator<OrderOn<Rail>, void> {
   for await (const { value } of recordsUnder(store, 'openOrders', Buffer.from(`${rail}:`))) {
     const order = await findOrder(store, Buffer.from(value).toString());
-    if (order !== undefined) yield order;
+    if (isOn(order, rail)) yield order;
   }
 }
 
@@ -324,38 +219,4 @@ export async function forgetOrderEmails(store: Store, same: (email: string) => b
     await changeOrder(store, id, (order) => Promise.resolve({ to: { ...order, email: null } }));
   }
   return found.length;
-}
-
-/** Where an account's addresses stand. */
-export interface AddressIndex {
-  /** The next index to give out; 0 where none was. */
-  readonly next: number;
-  /** Addresses that were passed over because they had a history. */
-  readonly passedOver: number;
-  /** The record as it is; undefined: the account is new to the store. */
-  readonly bytes: Uint8Array | undefined;
-}
-
-/** The next index of an account's addresses. */
-export async function nextAddressIndex(store: Store, account: Uint8Array): Promise<AddressIndex> {
-  const reading = await store.get('addressIndexes', account);
-  if (reading === undefined) return { next: 0, passedOver: 0, bytes: undefined };
-  const bytes = Buffer.from(reading);
-  const passedOver = bytes.length < 8 ? 0 : bytes.readUInt32BE(4);
-  return { next: bytes.readUInt32BE(0), passedOver, bytes: reading };
-}
-
-/**
- * The operation that gives out an account's indexes before `next`; it conflicts where another was first. The
- * record: `next` as four bytes, big-endian; then as many for the addresses passed over, where there are any.
- */
-export function takeIndexes(
-  account: Uint8Array,
-  { bytes, passedOver }: Omit<AddressIndex, 'next'>,
-  next: number,
-): Operation {
-  const value = Buffer.alloc(passedOver === 0 ? 4 : 8);
-  value.writeUInt32BE(next);
-  if (passedOver > 0) value.writeUInt32BE(passedOver, 4);
-  return writeOver('addressIndexes', account, bytes, value);
 }

@@ -43,6 +43,13 @@ export const integer: Column<number> = {
   write: (value) => value,
 };
 
+/** An amount of money in its smallest unit. */
+export const amount: Column<bigint> = {
+  expected: 'an integer',
+  read: (json) => (typeof json === 'number' && Number.isSafeInteger(json) ? BigInt(json) : undefined),
+  write: Number,
+};
+
 export const boolean: Column<boolean> = {
   expected: 'true or false',
   read: (json) => (typeof json === 'boolean' ? json : undefined),

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { bip21, readAccount } from '../../src/checkout/addresses.js';
-import type { Network } from '../../src/checkout/lightning.js';
+import type { Network } from '../../src/store/order.js';
 
 interface Vector {
   readonly network: Network;

@@ -1,28 +1,22 @@
 /** The book of orders on a real store: one key an order, handed out once, whatever happens meanwhile. */
+import type { OrderRecord } from '../../src/store/order.js';
+import { reissueOrderKey } from '../../src/checkout/reissue.js';
+import { poll, type Polled, type PollWish } from '../../src/checkout/poll.js';
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import {
-  happen,
+  apply,
   makeOrder,
   newOrderId,
-  poll,
-  reissueOrderKey,
   type BookParts,
   type MadeOrder,
   type NewOrder,
-  type Polled,
-  type PollWish,
+  type OrderWish,
 } from '../../src/checkout/book.js';
 import type { OrderEvent } from '../../src/checkout/orders.js';
 import { native } from '../../src/native/addon.js';
 import { findKeyById, allKeys, type KeyRecord } from '../../src/store/keys.js';
-import {
-  decodeLedger,
-  findOrder,
-  findOrderAt,
-  openOrders,
-  type OrderRecord,
-} from '../../src/store/orders.js';
+import { decodeLedger, findOrder, findOrderAt, openOrders } from '../../src/store/orders.js';
 import { reissueKey, revokeKey } from '../../src/access/issue.js';
 import { SetClock } from '../access/fixture.js';
 import { systemClock } from '../../src/system/clock.js';
@@ -39,28 +33,27 @@ async function book(context: TestContext): Promise<BookParts> {
   return { store, clock: systemClock, randomness: systemRandomness, secrets, keyFormat: native };
 }
 
-const wish: Omit<NewOrder, 'id' | 'place'> = {
-  rail: 'lightning',
+const wish = {
   tier: 'growth',
-  network: 'regtest',
-  sat: 250_000,
-  cents: null,
-  rateCents: null,
+  sat: 250_000n,
   termDays: 30,
   email: 'ada@example.com',
   source: null,
   segment: null,
   campaign: null,
   eventId: null,
-  reference: 'lnbcrt1',
-  addressIndex: null,
-  confirmationsRequired: 0,
-  lifeMs: 900_000,
 };
 
-async function made(parts: BookParts, more: Partial<NewOrder> = {}): Promise<MadeOrder> {
+const overLightning = { rail: 'lightning', network: 'regtest', bolt11: 'lnbcrt1', lifeMs: 900_000 } as const;
+const byCard = { rail: 'card', cents: 3_300n, rateCents: null, lifeMs: 900_000 } as const;
+
+async function made(
+  parts: BookParts,
+  rail: typeof overLightning | typeof byCard = overLightning,
+  more: Partial<OrderWish> = {},
+): Promise<MadeOrder> {
   const id = newOrderId(systemRandomness);
-  const order = await makeOrder(parts, { ...wish, id, place: `place of ${id}`, ...more });
+  const order = await makeOrder<NewOrder>(parts, { ...wish, ...rail, id, place: `place of ${id}`, ...more });
   if (order.kind !== 'made') assert.fail(order.kind);
   return order;
 }
@@ -68,7 +61,7 @@ async function made(parts: BookParts, more: Partial<NewOrder> = {}): Promise<Mad
 const settled: OrderEvent = { kind: 'invoice', state: 'settled', paidSat: 250_000n, settledAtMs: 1 };
 
 async function happened(parts: BookParts, id: string, event: OrderEvent): Promise<OrderRecord> {
-  const outcome = await happen(parts, id, event);
+  const outcome = await apply(parts, id, event);
   if (outcome.kind !== 'changed' && outcome.kind !== 'unchanged') assert.fail(outcome.kind);
   return outcome.order;
 }
@@ -127,7 +120,7 @@ test('1,000 simultaneous first polls of a settled order: one carries the key', a
 test('1,000 simultaneous settlements: one key, one entry of the ledger', async (context) => {
   const parts = await book(context);
   const { order } = await made(parts);
-  const outcomes = await Promise.all(Array.from({ length: 1_000 }, () => happen(parts, order.id, settled)));
+  const outcomes = await Promise.all(Array.from({ length: 1_000 }, () => apply(parts, order.id, settled)));
   assert.equal(outcomes.filter(({ kind }) => kind === 'changed').length, 1);
   assert.equal((await keysOf(parts)).length, 1);
   assert.deepEqual(await ledger(parts), [250_000]);
@@ -135,18 +128,18 @@ test('1,000 simultaneous settlements: one key, one entry of the ledger', async (
 
 test('what happened once by its id does not happen again', async (context) => {
   const parts = await book(context);
-  const { order } = await made(parts, { rail: 'card', cents: 3_300 });
+  const { order } = await made(parts, byCard);
   const seen = {
     kind: 'insert',
     space: 'orderEvents',
     key: Buffer.from('evt_1'),
     value: Buffer.of(1),
   } as const;
-  const along = { also: () => [seen] };
+  const effect = () => [seen];
   const paid: OrderEvent = { kind: 'card paid', cents: 3_300n };
-  assert.equal((await happen(parts, order.id, paid, along)).kind, 'changed');
+  assert.equal((await apply(parts, order.id, paid, effect)).kind, 'changed');
   assert.equal(
-    (await happen(parts, order.id, { kind: 'card refunded', totalCents: 1n }, along)).kind,
+    (await apply(parts, order.id, { kind: 'card refunded', totalCents: 1n }, effect)).kind,
     'refused',
   );
   assert.deepEqual(await ledger(parts), [3_300]);
@@ -189,7 +182,7 @@ describe('the claim token', () => {
 
   test('is needed at once where the order was made so', async (context) => {
     const parts = await book(context);
-    const { order, claimToken } = await made(parts, { claimed: true });
+    const { order, claimToken } = await made(parts, overLightning, { claimed: true });
     await happened(parts, order.id, settled);
     assert.deepEqual(await shown(parts, order.id, {}), [null, 'claim_required']);
     assert.equal((await polled(parts, order.id, { claim: claimToken })).keyStatus, 'revealed_now');
@@ -220,7 +213,7 @@ test('who may not act changes nothing', async (context) => {
 
 test('a key that the operator ended is not handed out, and no event brings it back', async (context) => {
   const parts = await book(context);
-  const { order } = await made(parts, { rail: 'card', cents: 3_300 });
+  const { order } = await made(parts, byCard);
   const { keyId } = await happened(parts, order.id, { kind: 'card paid', cents: 3_300n });
   await revokeKey(parts, keyId ?? '', 'misuse');
   assert.deepEqual(await shown(parts, order.id, {}), [null, 'revoked']);
@@ -242,7 +235,7 @@ test('a key that the operator ended after it was handed out is told as ended', a
 
 test('suspended, resumed, refunded: the key follows, the ledger balances', async (context) => {
   const parts = await book(context);
-  const { order } = await made(parts, { rail: 'card', cents: 3_300 });
+  const { order } = await made(parts, byCard);
   const { keyId } = await happened(parts, order.id, { kind: 'card paid', cents: 3_300n });
   const status = async (): Promise<string | undefined> =>
     (await findKeyById(parts.store, keyId ?? ''))?.status;
@@ -302,7 +295,7 @@ test('a lost key is made anew for who shows the claim token', async (context) =>
 test('orders are open as long as their network can change them', async (context) => {
   const parts = await book(context);
   const [first, second] = [await made(parts), await made(parts)];
-  const card = await made(parts, { rail: 'card', cents: 3_300 });
+  const card = await made(parts, byCard);
   const open = async (): Promise<string[]> => {
     return (await collect(openOrders(parts.store, 'lightning'))).map(({ id }) => id);
   };

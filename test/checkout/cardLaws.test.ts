@@ -2,6 +2,7 @@
  * Laws of card payments, on a real store and over a processor that speaks as Stripe's API does
  * (stripeServer.ts): what a session must have paid, in which order events apply, and that none is lost.
  */
+import type { CardOrder } from '../../src/store/order.js';
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
 import Stripe from 'stripe';
@@ -28,11 +29,12 @@ import type {
 import type { Answer } from '../../src/contract/exchange.js';
 import type { Problem } from '../../src/contract/problem.js';
 import { findCardEvent, findOrderOfIntent, heldEvents, lastEventMs } from '../../src/store/cardEvents.js';
-import { findOrderAt, type OrderRecord } from '../../src/store/orders.js';
+import { findOrderAt } from '../../src/store/orders.js';
 import { keepRate } from '../../src/store/rates.js';
 import { systemRandomness } from '../../src/system/randomness.js';
 import { request } from '../outreach/fixture.js';
-import { call, jsonOf, Shop, tiers, wish } from './shop.js';
+import { call, columnsOf, jsonOf, Shop, tiers, wish } from './shop.js';
+import { pollRequest } from '../../src/checkout/orderRoutes.js';
 import { StripeServer } from './stripeServer.js';
 import { StoreUnavailable } from '../../src/store/store.js';
 
@@ -70,7 +72,7 @@ const random = (): string => systemRandomness(8).toString('hex');
 
 async function ordered(card = rail()): Promise<MadeCardOrder> {
   const made = await card.create(wish);
-  if (made.kind !== 'card order') assert.fail(JSON.stringify(made));
+  if (made.kind !== 'made') assert.fail(JSON.stringify(made));
   return made;
 }
 
@@ -112,7 +114,7 @@ async function reasonOf({ id }: CardEvent): Promise<string | null | undefined> {
   return reason;
 }
 
-async function orderAt({ id }: CardSession): Promise<OrderRecord | undefined> {
+async function orderAt({ id }: CardSession): Promise<CardOrder | undefined> {
   return await findOrderAt(shop.book.store, 'card', id);
 }
 
@@ -150,16 +152,16 @@ describe('a session made here', () => {
       success_url: 'https://keys.example/card/success?session_id={CHECKOUT_SESSION_ID}',
       cancel_url: 'https://keys.example/buy',
     });
-    const { rail: name, status, cents, rateCents, sat, expiresAtMs, open, reference } = order;
+    const { rail: name, status, cents, rateCents, sat, expiresAtMs, open, intent } = order;
     assert.deepEqual(
-      [name, status, cents, rateCents, sat, expiresAtMs - order.createdAtMs, open, reference],
-      ['card', 'open', 3_300, 6_000_000, 50_000, 1_860_000, false, null],
+      [name, status, cents, rateCents, sat, expiresAtMs - order.createdAtMs, open, intent],
+      ['card', 'open', 3_300n, 6_000_000n, 50_000n, 1_860_000, false, null],
     );
     const { tier, email, source, segment, campaign, eventId, termDays } = order;
     assert.deepEqual({ tier, email, source, segment, campaign, eventId }, { ...wish });
     assert.equal(termDays, 30);
-    const { network, addressIndex, confirmationsRequired } = order;
-    assert.deepEqual([network, addressIndex, confirmationsRequired], [null, null, 0]);
+    const { network, address_index, confirmations_required } = columnsOf(order);
+    assert.deepEqual([network, address_index, confirmations_required], [null, null, 0]);
   });
 
   test('is not made where a payment would not be settled, or there is no price', async () => {
@@ -239,7 +241,7 @@ describe('what a session must have paid', () => {
       assert.deepEqual(await stateOf(session), ['paid', 'active']);
       const order = await orderAt(session);
       assert.deepEqual(await shop.ledger(order?.id ?? ''), [Number(totalCents)]);
-      assert.equal(order?.reference, session.intent);
+      assert.equal(order?.intent, session.intent);
       assert.equal(order.late, false);
     }
   });
@@ -285,7 +287,7 @@ describe('what a session must have paid', () => {
       assert.deepEqual(await stateOf(strictly), ['open', 'none']);
       assert.equal(await result(about(leniently), lenient), 'minted');
       assert.deepEqual(await stateOf(leniently), ['paid', 'active']);
-      assert.equal((await orderAt(leniently))?.paid, Number(more.totalCents ?? 0));
+      assert.equal((await orderAt(leniently))?.paidCents, more.totalCents ?? 0n);
     }
     const euros = await paidHere({ currency: 'eur' });
     assert.equal(await result(about(euros), lenient), 'mismatch', 'euros are no discount');
@@ -336,7 +338,7 @@ describe('a session made elsewhere', () => {
       const order = await orderAt(session);
       assert.deepEqual(
         [order?.tier, order?.cents, order?.sat, order?.rateCents, order?.termDays, order?.email],
-        [tier, Number(cents), tiers[tier].price_sat, null, 30, null],
+        [tier, cents, BigInt(tiers[tier].price_sat), null, 30, null],
       );
       assert.deepEqual(await stateOf(session), ['paid', 'active']);
       assert.deepEqual(await shop.ledger(order?.id ?? ''), [Number(cents)]);
@@ -406,7 +408,7 @@ describe('a session made elsewhere', () => {
     const bought = await settle([['price_a', 1]]);
     assert.equal(bought.came, 'minted');
     const { tier, cents } = (await orderAt(bought.session)) ?? {};
-    assert.deepEqual([tier, cents], ['growth', 999]);
+    assert.deepEqual([tier, cents], ['growth', 999n]);
     const wrong = 'It is for something other than one price of STRIPE_PRICES.';
     for (const sold of [
       [],
@@ -683,7 +685,7 @@ describe('refunds and disputes', () => {
     const results = [];
     for (const each of all) results.push(await result(each));
     assert.deepEqual(results, ['minted', 'recorded', 'duplicate'], 'the last was written, and not answered');
-    assert.equal((await orderAt(session))?.refunded, 1);
+    assert.equal((await orderAt(session))?.refundedCents, 1n);
   });
 });
 
@@ -884,7 +886,7 @@ describe('the card endpoints', () => {
     shop.failing.failure = 'not written';
     const path = { session_id: 'cs_test_a' };
     const unread = await call(cardOrder(routes()), { input: undefined, path });
-    const page = await pickUpCard(routes())(request({ input: undefined }), 'cs_test_a');
+    const page = await pickUpCard(routes())(pollRequest(request({ input: undefined })), 'cs_test_a');
     shop.failing.failure = undefined;
     assert.equal((jsonOf(unread, 503) as Problem).code, 'store_unavailable');
     assert.equal(page, undefined);
@@ -893,7 +895,7 @@ describe('the card endpoints', () => {
   test('tell the page that a buyer comes back to when the key was handed out', async () => {
     const session = await paidHere();
     const look = pickUpCard(routes());
-    const asked = request({ input: undefined });
+    const asked = pollRequest(request({ input: undefined }));
     assert.equal((await look(asked, 'nonsense'))?.pickup.status, 'pending');
     assert.equal((await look(asked, session.id))?.revealedAtMs, null);
     await result(about(session));

@@ -2,6 +2,8 @@
  * Old payments make no key: addresses with a history are passed over, at the first start, before every order
  * and after a restore, in histories made of seeds and with a node whose index of addresses lags.
  */
+import type { BtcOrder, OrderRecord } from '../../src/store/order.js';
+import { nextAddressIndex } from '../../src/store/addressIndexes.js';
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import { Bitcoin } from '../../src/checkout/bitcoin.js';
@@ -10,7 +12,7 @@ import type { Chain } from '../../src/checkout/chain.js';
 import { addressSentence, maxPassedOver } from '../../src/checkout/freshAddresses.js';
 import { native } from '../../src/native/addon.js';
 import { allKeys } from '../../src/store/keys.js';
-import { findOrder, nextAddressIndex, type OrderRecord } from '../../src/store/orders.js';
+import { findOrder } from '../../src/store/orders.js';
 import { temporaryFolder } from '../processes/run.js';
 import { storeAt } from '../store/open.js';
 import { Dice, SimulatedChain, Time } from './world.js';
@@ -19,7 +21,7 @@ import { collect } from '../store/collect.js';
 const secrets = ['a-secret-of-the-tests-that-opens-nothing'] as const;
 const price = 50_000;
 const wish = {
-  ...{ tier: 'growth', sat: price, cents: null, rateCents: null, termDays: 30, email: null },
+  ...{ tier: 'growth', sat: BigInt(price), termDays: 30, email: null },
   ...{ source: null, segment: null, campaign: null, eventId: null },
 };
 const account = {
@@ -75,7 +77,7 @@ class World {
   }
 }
 
-async function order(rail: Bitcoin): Promise<OrderRecord> {
+async function order(rail: Bitcoin): Promise<BtcOrder> {
   const made = await rail.create(wish);
   if (made.kind !== 'made') assert.fail(JSON.stringify(made));
   return made.order;
@@ -188,7 +190,7 @@ describe('an address with a history', () => {
     const rail = await world.begun(await world.store());
     for (let index = 0; index < 200; index += 3) world.pay(index);
     const orders = await Promise.all(Array.from({ length: 100 }, () => order(rail)));
-    const indexes = orders.map(({ addressIndex }) => addressIndex ?? -1).sort((left, right) => left - right);
+    const indexes = orders.map(({ addressIndex }) => addressIndex).sort((left, right) => left - right);
     assert.equal(new Set(indexes).size, 100);
     assert.ok(indexes.every((index) => index % 3 !== 0));
     assert.equal(indexes.at(-1), 149);
@@ -213,7 +215,7 @@ describe('an address with a history', () => {
     const [one, other] = [await world.store(), await world.store()];
     const [first, second] = [await world.begun(one), await world.begun(other)];
     const paid = await order(first);
-    world.pay(paid.addressIndex ?? -1);
+    world.pay(paid.addressIndex);
     const theirs = await order(second);
     assert.notEqual(theirs.place, paid.place);
     world.simulated.mine();
@@ -265,7 +267,7 @@ describe('an address with a history', () => {
 
 /** An order of a history: when it was made, and what came to its address before and since. */
 interface Told {
-  readonly order: OrderRecord;
+  readonly order: BtcOrder;
   readonly book: BookParts;
   since: number;
 }
@@ -294,7 +296,7 @@ async function sell(seed: number): Promise<number> {
         told.push({ order: each, book: books[which], since: 0 });
       }
     } else if (choice < 7 && told.length > 0) {
-      payTo(dice.pick(told).order.addressIndex ?? 0, dice.pick([price, price, price - 1, 3]));
+      payTo(dice.pick(told).order.addressIndex, dice.pick([price, price, price - 1, 3]));
     } else if (choice < 8) {
       const next = (await nextAddressIndex(books[which].store, account.digest)).next;
       payTo(Math.max(0, next - 20) + dice.below(60), dice.pick([price, 1]));

@@ -2,6 +2,7 @@
  * Lightning orders over an LND that speaks as its REST interface does (lndServer.ts): when one is made, when
  * it is paid, and what a node that is wrong, behind, poor or gone comes to.
  */
+import type { LightningOrder as LightningRecord, OrderRecord } from '../../src/store/order.js';
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
 import { Lightning, type LightningParts } from '../../src/checkout/lightning.js';
@@ -21,10 +22,10 @@ import type {
 } from '../../src/contract/lightning.js';
 import type { Problem } from '../../src/contract/problem.js';
 import { acquireLease, releaseLease } from '../../src/store/leases.js';
-import { openOrders, type OrderRecord } from '../../src/store/orders.js';
+import { openOrders } from '../../src/store/orders.js';
 import { request } from '../outreach/fixture.js';
 import { channel, LndServer } from './lndServer.js';
-import { call, jsonOf, pricedWish, Shop, tiers, wish } from './shop.js';
+import { call, jsonOf, pricedWish, Shop, tiers, wish, columnsOf, onRail } from './shop.js';
 import { collect } from '../store/collect.js';
 import { StoreUnavailable } from '../../src/store/store.js';
 
@@ -53,7 +54,7 @@ beforeEach(() => {
   shop.said();
 });
 
-async function ordered(lightning = rail()): Promise<OrderRecord> {
+async function ordered(lightning = rail()): Promise<LightningRecord> {
   const made = await lightning.create(pricedWish);
   if (made.kind !== 'made') assert.fail(JSON.stringify(made));
   return made.order;
@@ -73,13 +74,14 @@ describe('an order over Lightning', () => {
     const order = await ordered();
     assert.deepEqual(await shop.stored(order.id), order);
     assert.match(order.place, /^[0-9a-f]{64}$/);
-    assert.match(order.reference ?? '', /^lnbcrt500u1/);
+    assert.match(order.bolt11, /^lnbcrt500u1/);
     const { network, sat, status, open, expiresAtMs, createdAtMs } = order;
     assert.deepEqual(
       [network, sat, status, open, expiresAtMs - createdAtMs],
-      ['regtest', 50_000, 'pending', true, 900_000],
+      ['regtest', 50_000n, 'pending', true, 900_000],
     );
-    assert.deepEqual([order.addressIndex, order.confirmationsRequired, order.paid], [null, 0, 0]);
+    const { address_index, confirmations_required, paid } = columnsOf(order);
+    assert.deepEqual([address_index, confirmations_required, paid], [null, 0, 0]);
     const { memo, expiry } = node.wishes.at(-1) ?? {};
     assert.deepEqual([memo, expiry], [`Fusegate developer, order ${order.id}`, '900']);
     assert.equal(shop.said(), '');
@@ -111,7 +113,7 @@ describe('an order over Lightning', () => {
       node.instead = { prefix };
       later();
       const order = await ordered(rail({ network }));
-      assert.deepEqual([order.network, order.reference?.startsWith(`ln${prefix}500u1`)], [network, true]);
+      assert.deepEqual([order.network, order.bolt11.startsWith(`ln${prefix}500u1`)], [network, true]);
     }
   });
 
@@ -146,7 +148,7 @@ describe('an order over Lightning', () => {
       assert.equal((await lightning.liquidity()).inboundSat, BigInt(inbound));
       const reason = `The node can receive ${inbound} sat over Lightning now, not 50000.`;
       if (inbound < 50_000) assert.equal(await refusal(lightning), reason);
-      else assert.equal((await ordered(lightning)).sat, 50_000);
+      else assert.equal((await ordered(lightning)).sat, 50_000n);
     }
   });
 
@@ -194,10 +196,10 @@ describe('what LND says of an invoice', () => {
     node.settle(order.place);
     later();
     await lightning.refresh(order);
-    const after = await shop.stored(order.id);
+    const after = onRail(await shop.stored(order.id), 'lightning');
     assert.deepEqual(
-      [after.status, after.paid, after.late, after.open, after.key],
-      ['settled', 50_000, false, false, 'active'],
+      [after.status, after.paidSat, after.late, after.open, after.key],
+      ['settled', 50_000n, false, false, 'active'],
     );
     later();
     await lightning.refresh(order);
@@ -215,7 +217,7 @@ describe('what LND says of an invoice', () => {
     assert.deepEqual(await shop.ledger(order.id), []);
     node.settle(order.place, { sat: price + 1n });
     await rail().reconcile();
-    assert.deepEqual((await shop.stored(order.id)).paid, 50_001);
+    assert.deepEqual(onRail(await shop.stored(order.id), 'lightning').paidSat, 50_001n);
   });
 
   test('settled after the end of the order: late, and paid all the same', async () => {
@@ -238,7 +240,7 @@ describe('what LND says of an invoice', () => {
     node.become(order.place, 'CANCELED');
     const lightning = rail();
     await lightning.refresh(order);
-    const after = await shop.stored(order.id);
+    const after = onRail(await shop.stored(order.id), 'lightning');
     assert.deepEqual([after.status, after.key, after.open], ['expired', 'none', false]);
     const asked = node.count(`/v1/invoice/${order.place}`);
     later();
@@ -339,7 +341,7 @@ describe('looking orders up', () => {
   test('what the node says of itself is asked every three seconds at most', async () => {
     const lightning = rail();
     const before = node.count('/v1/getinfo');
-    await Promise.all([lightning.liquidity(), lightning.canReceive(1n)]);
+    await Promise.all([lightning.liquidity(), lightning.check(1n)]);
     later(2_999);
     const known = await lightning.liquidity();
     assert.equal(Math.floor(known.checkedAtMs), shop.time.nowMs - 2_999);
@@ -347,9 +349,8 @@ describe('looking orders up', () => {
     later(1);
     assert.equal(Math.floor((await lightning.liquidity()).checkedAtMs), shop.time.nowMs);
     assert.equal(node.count('/v1/getinfo'), before + 2);
-    const priced = lightning.check((tier) => (tier === undefined ? 1n : 10_000_000n));
-    assert.deepEqual(await priced(undefined), { ready: true });
-    assert.equal((await priced('growth')).ready, false);
+    assert.deepEqual(await lightning.check(1n), { ready: true });
+    assert.equal((await lightning.check(10_000_000n)).ready, false);
   });
 });
 
@@ -381,8 +382,8 @@ describe('the Lightning endpoints', () => {
     const made = await order();
     const { claim_token, payment_hash, bolt11, order_id, created_at, expires_at, ...rest } = made;
     assert.match(claim_token, /^ct_[\w-]{43}$/);
-    const stored = await shop.stored(order_id);
-    assert.deepEqual([stored.place, stored.reference], [payment_hash, bolt11]);
+    const stored = onRail(await shop.stored(order_id), 'lightning');
+    assert.deepEqual([stored.place, stored.bolt11], [payment_hash, bolt11]);
     assert.deepEqual(
       [created_at, expires_at],
       [stored.createdAtMs, stored.expiresAtMs].map((ms) => new Date(ms).toISOString()),
@@ -393,9 +394,9 @@ describe('the Lightning endpoints', () => {
       ...{ late: false, status_url: `${path}/${payment_hash}`, qr_url: `${path}/${payment_hash}/qr.svg` },
       ...{ api_key: null, key_status: 'none', key_detail: null, key_expires_at: null },
     });
-    const { email, source, segment, campaign, eventId, termDays, cents, rateCents } = stored;
+    const { email, source, segment, campaign, eventId, termDays, rateCents } = stored;
     assert.deepEqual({ tier: stored.tier, email, source, segment, campaign, eventId }, { ...wish });
-    assert.deepEqual([termDays, cents, rateCents], [30, null, null]);
+    assert.deepEqual([termDays, columnsOf(stored)['cents'], rateCents], [30, null, null]);
     const bare = await call(createLightningOrder(routes()), { input: { tier: 'growth' as const } });
     const { sat, order_id: bareId } = jsonOf(bare) as LightningOrderCreated;
     assert.equal(sat, 250_000);

@@ -1,13 +1,14 @@
 /** Laws of on-chain payments: of the states of an order, of the rail over a simulated chain, of a scan. */
+import { nextAddressIndex, takeIndexes } from '../../src/store/addressIndexes.js';
+import type { BtcOrder, CardOrder, OrderRecord } from '../../src/store/order.js';
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Bitcoin, type BitcoinMade, type BitcoinParts } from '../../src/checkout/bitcoin.js';
-import { stateOf } from '../../src/checkout/book.js';
 import type { Chain } from '../../src/checkout/chain.js';
-import { transition, type CardOrder, type Order, type OrderEvent } from '../../src/checkout/orders.js';
+import { transition, type OrderEvent } from '../../src/checkout/orders.js';
 import { gapSentence, rescan, type Rescan } from '../../src/checkout/scan.js';
-import { nextAddressIndex, takeIndexes, openOrders, type OrderRecord } from '../../src/store/orders.js';
-import { account, pricedWish, Shop } from './shop.js';
+import { openOrders } from '../../src/store/orders.js';
+import { account, onRail, pricedWish, Shop } from './shop.js';
 import { Dice, SimulatedChain } from './world.js';
 import { collect } from '../store/collect.js';
 
@@ -17,9 +18,9 @@ const hour = 3_600_000;
 const day = 86_400_000;
 
 /** The state of a new order, and the times of its beginning and its end. */
-async function begun(rail: OrderRecord['rail']): Promise<{ state: Order; at: number; end: number }> {
+async function begun(rail: OrderRecord['rail']): Promise<{ state: OrderRecord; at: number; end: number }> {
   const { order } = await shop.make(rail);
-  return { state: stateOf(order), at: order.createdAtMs, end: order.expiresAtMs };
+  return { state: order, at: order.createdAtMs, end: order.expiresAtMs };
 }
 
 type Told = Parameters<typeof outputs>[0][number];
@@ -98,7 +99,7 @@ describe('the state of an order', () => {
 
   test('what was told before changes nothing', async () => {
     const { state, at } = await begun('card');
-    const step = (before: Order, event: OrderEvent): Order => transition(before, event, at).order;
+    const step = (before: OrderRecord, event: OrderEvent): OrderRecord => transition(before, event, at).order;
     const paid = step(state, { kind: 'card paid', cents: 3_300n });
     const partly = step(paid, { kind: 'card refunded', totalCents: 1_000n });
     assert.notEqual(partly, paid);
@@ -109,7 +110,7 @@ describe('the state of an order', () => {
     assert.equal(canceled.status, 'expired');
     assert.equal(step(canceled, invoice), canceled);
     for (const rail of ['card', 'lightning', 'btc'] as const) {
-      const shown: Order = { ...(await begun(rail)).state, key: 'active', revealed: true };
+      const shown: OrderRecord = { ...(await begun(rail)).state, key: 'active', revealedAtMs: 1 };
       assert.equal(step(shown, { kind: 'reveal' }), shown);
     }
   });
@@ -176,9 +177,10 @@ class Rail {
     return new Bitcoin({ ...book, ...rail, ...more });
   }
 
-  async indexes(): Promise<(number | null)[]> {
+  async indexes(): Promise<number[]> {
     const orders = await this.shop.orders();
-    return orders.map(({ addressIndex }) => addressIndex).toSorted((a, b) => Number(a) - Number(b));
+    const indexes = orders.map((order) => onRail(order, 'btc').addressIndex);
+    return indexes.toSorted((a, b) => a - b);
   }
 
   /** As a store is that knows of fewer addresses than were given out. */
@@ -194,7 +196,7 @@ class Rail {
   }
 }
 
-function orderOf(made: BitcoinMade): OrderRecord {
+function orderOf(made: BitcoinMade): BtcOrder {
   if (made.kind !== 'made') assert.fail(made.kind);
   return made.order;
 }
@@ -261,10 +263,10 @@ describe('the on-chain rail', () => {
     rail.chain.pay(first.place, 1n);
     await bitcoin.reconcile();
     assert.equal((await by(one)).kind, 'address busy');
-    assert.deepEqual((await rail.shop.stored(first.id)).orderedBy, one);
+    assert.deepEqual(onRail(await rail.shop.stored(first.id), 'btc').orderedBy, one);
     rail.chain.pay(first.place, price);
     await bitcoin.reconcile();
-    assert.equal((await rail.shop.stored(first.id)).orderedBy, null);
+    assert.equal(onRail(await rail.shop.stored(first.id), 'btc').orderedBy, null);
     assert.deepEqual([(await by(one)).kind, (await by(one)).kind], ['made', 'address busy']);
     // So does one that ends.
     rail.shop.time.nowMs += 3_600_001;

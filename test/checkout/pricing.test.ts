@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { pricing, quote, type PricingParts } from '../../src/checkout/pricing.js';
-import { notConfigured, type RailChecks } from '../../src/checkout/rails.js';
+import { notConfigured, type RailChecks } from '../../src/checkout/rail.js';
 import type { Rate } from '../../src/checkout/rates.js';
 import type { PricingResponse, QuoteResponse, Tier } from '../../src/contract/pricing.js';
 import { call, jsonOf, tiers } from './shop.js';
@@ -19,7 +19,7 @@ function parts(current: Rate = rate): PricingParts & { readonly asked: (Tier | u
       asked.push(tier);
       return tier === 'enterprise' ? { ready: false, reason: 'Too much for it.' } : { ready: true };
     },
-    card: notConfigured('Card payments'),
+    card: () => notConfigured('Card payments'),
   };
   const clock = { wallMs: () => nowMs };
   return { tiers, rails, clock, rates: { current: () => Promise.resolve(current) }, asked };

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { MadeOrder } from '../../src/checkout/book.js';
 import { native } from '../../src/native/addon.js';
-import type { OrderRecord } from '../../src/store/orders.js';
+import type { OrderRecord } from '../../src/store/order.js';
 import type { Shop } from './shop.js';
 
 /** A rail to test, over a network of its own. */

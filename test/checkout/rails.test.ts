@@ -9,7 +9,7 @@ import { StripeClient } from '../../src/checkout/stripe.js';
 import type { MadeOrder } from '../../src/checkout/book.js';
 import { LndServer } from './lndServer.js';
 import { railConformance, type RailSubject } from './railConformance.js';
-import { account, pricedWish, Shop, tiers, wish } from './shop.js';
+import { account, onRail, pricedWish, Shop, tiers, wish } from './shop.js';
 import { StripeServer } from './stripeServer.js';
 import { Dice, SimulatedChain } from './world.js';
 import { whenUnavailable } from '../../src/store/store.js';
@@ -51,7 +51,7 @@ async function onChain(): Promise<RailSubject> {
     },
     async learn(order) {
       shop.time.nowMs += later;
-      await rail.refresh(order);
+      await rail.refresh(onRail(order, 'btc'));
       return true;
     },
     reconcile: async () => (await rail.reconcile()) !== undefined,
@@ -73,7 +73,7 @@ async function lightning(): Promise<RailSubject> {
     pay: ({ place }) => node.settle(place),
     async learn(order) {
       shop.time.nowMs += later;
-      await rail.refresh(order);
+      await rail.refresh(onRail(order, 'lightning'));
       return true;
     },
     reconcile: async () => (await rail.reconcile()) !== undefined,
@@ -103,9 +103,7 @@ async function card(): Promise<RailSubject> {
     ...{ name: 'card', shop, price: 3_300, paidStatus: 'paid' },
     create() {
       shop.time.nowMs += later;
-      return toldOf(
-        rail.create(wish).then((made) => (made.kind === 'card order' ? { ...made, kind: 'made' } : made)),
-      );
+      return toldOf(rail.create(wish));
     },
     pay({ id, place }) {
       const money = { payment: 'paid', totalCents: 3_300n, currency: 'usd', intent: `pi_${id}` } as const;

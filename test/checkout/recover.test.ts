@@ -1,14 +1,16 @@
 /** Orders of a restored store: addresses, keys and payments of the time that the backup does not know. */
+import { nextAddressIndex, takeIndexes } from '../../src/store/addressIndexes.js';
+import { poll } from '../../src/checkout/poll.js';
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test, type TestContext } from 'node:test';
 import { readAccount, type Account } from '../../src/checkout/addresses.js';
-import { happen, makeOrder, newOrderId, poll, type BookParts } from '../../src/checkout/book.js';
+import { apply, makeOrder, newOrderId, type BookParts } from '../../src/checkout/book.js';
 import type { Chain } from '../../src/checkout/chain.js';
 import { recoverOrders, type RecoverParts, type Recovery } from '../../src/checkout/recover.js';
 import { native } from '../../src/native/addon.js';
 import { findKey, type KeyRecord } from '../../src/store/keys.js';
-import { findOrder, nextAddressIndex, takeIndexes } from '../../src/store/orders.js';
+import { findOrder } from '../../src/store/orders.js';
 import { systemClock } from '../../src/system/clock.js';
 import { systemRandomness } from '../../src/system/randomness.js';
 import { temporaryFolder } from '../processes/run.js';
@@ -130,16 +132,15 @@ test('a key that may have been handed out since is replaced; one that was stays'
   const make = async (): Promise<string> => {
     const id = newOrderId(systemRandomness);
     const order = await makeOrder(parts, {
-      ...{ id, rail: 'lightning', tier: 'growth', network: 'regtest', sat: 250_000, cents: null },
-      ...{ rateCents: null, termDays: 30, email: null, source: null, segment: null, campaign: null },
-      ...{ eventId: null, place: `place of ${id}`, reference: null, addressIndex: null },
-      ...{ confirmationsRequired: 0, lifeMs: 900_000 },
+      ...{ id, rail: 'lightning', tier: 'growth', network: 'regtest', sat: 250_000n, termDays: 30 },
+      ...{ email: null, source: null, segment: null, campaign: null, eventId: null },
+      ...{ place: `place of ${id}`, bolt11: 'lnbcrt1', lifeMs: 900_000 },
     });
     assert.equal(order.kind, 'made');
     return id;
   };
   const pay = async (id: string): Promise<void> => {
-    const outcome = await happen(parts, id, {
+    const outcome = await apply(parts, id, {
       kind: 'invoice',
       state: 'settled',
       paidSat: 250_000n,

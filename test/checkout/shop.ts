@@ -2,33 +2,26 @@
  * A shop for the tests of money: a store, a clock that stands still until it is told, and what the operator
  * is told. One of them serves the tests of a file: what they ask is asked of one order.
  */
+import { encodeOrder, type OrderOn, type OrderRecord } from '../../src/store/order.js';
+import { poll, type Polled, type PollWish } from '../../src/checkout/poll.js';
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { readTiers, type Tiers } from '../../src/access/tiers.js';
 import { readAccount, type Account } from '../../src/checkout/addresses.js';
 import {
-  happen,
+  apply,
   makeOrder,
   newOrderId,
-  poll,
   type BookParts,
   type MadeOrder,
   type NewOrder,
-  type Polled,
-  type PollWish,
 } from '../../src/checkout/book.js';
 import type { OrderEvent } from '../../src/checkout/orders.js';
 import { storeUnavailable } from '../../src/contract/answer.js';
 import type { Answer, Handler, RouteRequest } from '../../src/contract/exchange.js';
 import { native } from '../../src/native/addon.js';
 import { allKeys, type KeyRecord } from '../../src/store/keys.js';
-import {
-  decodeLedger,
-  findOrder,
-  allOrders,
-  type LedgerEntry,
-  type OrderRecord,
-} from '../../src/store/orders.js';
+import { decodeLedger, findOrder, isOn, allOrders, type LedgerEntry } from '../../src/store/orders.js';
 import { whenUnavailable, StoreUnavailable, type Store } from '../../src/store/store.js';
 import type { Clock } from '../../src/system/clock.js';
 import { systemRandomness } from '../../src/system/randomness.js';
@@ -65,14 +58,31 @@ export const wish = {
 } as const;
 
 /** The same with what the routes add. */
-export const pricedWish = { ...wish, sat: 50_000, cents: null, rateCents: null, termDays: 30 } as const;
+export const pricedWish = { ...wish, sat: 50_000n, termDays: 30 } as const;
 
 /** A new order of a rail, as the rails make them. */
 const drafts = {
-  btc: { network: 'mainnet', cents: null, confirmationsRequired: 2, lifeMs: 3_600_000 },
-  lightning: { network: 'regtest', cents: null, confirmationsRequired: 0, lifeMs: 900_000 },
-  card: { network: null, cents: 3_300, confirmationsRequired: 0, lifeMs: 1_860_000 },
+  btc: {
+    ...{ rail: 'btc', network: 'mainnet', addressIndex: 0, confirmationsRequired: 2, createdHeight: null },
+    lifeMs: 3_600_000,
+  },
+  lightning: { rail: 'lightning', network: 'regtest', bolt11: 'lnbcrt1', lifeMs: 900_000 },
+  card: { rail: 'card', cents: 3_300n, rateCents: null, lifeMs: 1_860_000 },
 } as const;
+
+/** An order, which is one of a rail. */
+export function onRail<Name extends OrderRecord['rail']>(
+  order: OrderRecord | undefined,
+  rail: Name,
+): OrderOn<Name> {
+  assert.ok(order !== undefined && isOn(order, rail));
+  return order;
+}
+
+/** The columns of an order's record on disk. */
+export function columnsOf(order: OrderRecord): Readonly<Record<string, unknown>> {
+  return JSON.parse(Buffer.from(encodeOrder(order).subarray(1)).toString()) as Record<string, unknown>;
+}
 
 /** What a store does between its users and itself. */
 interface Between {
@@ -167,16 +177,20 @@ export class Shop {
   }
 
   /** An order of a rail, made here; its price is 50,000 sat or 3,300 cents. */
-  async make(rail: OrderRecord['rail'], more: Partial<NewOrder> = {}): Promise<MadeOrder> {
+  async make<Name extends OrderRecord['rail']>(
+    rail: Name,
+    more: Partial<Extract<NewOrder, { rail: Name }>> = {},
+  ): Promise<MadeOrder<OrderOn<Name>>> {
     const id = newOrderId(systemRandomness);
-    const any = { ...pricedWish, id, place: `place of ${id}`, reference: null, addressIndex: null };
-    const made = await makeOrder(this.book, { ...any, rail, ...drafts[rail], ...more });
+    const any = { ...pricedWish, id, place: `place of ${id}` };
+    const order = { ...any, ...drafts[rail], ...more } as unknown as Extract<NewOrder, { rail: Name }>;
+    const made = await makeOrder(this.book, order);
     if (made.kind !== 'made') assert.fail(made.kind);
-    return made;
+    return { ...made, order: onRail(made.order, rail) };
   }
 
   async happened(id: string, event: OrderEvent): Promise<OrderRecord> {
-    const outcome = await happen(this.book, id, event);
+    const outcome = await apply(this.book, id, event);
     if (outcome.kind !== 'changed' && outcome.kind !== 'unchanged') assert.fail(outcome.kind);
     return outcome.order;
   }

@@ -3,26 +3,23 @@
  * without having written, and a process that ends in the middle: at every write of one history, and at random
  * ones of many. Afterwards every payment has its key, no key was handed out twice, and the ledger balances.
  */
+import { heldOf, type OrderRecord } from '../../src/store/order.js';
+import { nextAddressIndex } from '../../src/store/addressIndexes.js';
+import { poll } from '../../src/checkout/poll.js';
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { readTiers, type Tiers } from '../../src/access/tiers.js';
 import { readAccount, type Account } from '../../src/checkout/addresses.js';
 import { Bitcoin } from '../../src/checkout/bitcoin.js';
-import { makeOrder, newOrderId, poll, type BookParts } from '../../src/checkout/book.js';
+import { makeOrder, newOrderId, type BookParts } from '../../src/checkout/book.js';
 import { Card } from '../../src/checkout/card.js';
 import { rescan } from '../../src/checkout/scan.js';
 import { StripeClient } from '../../src/checkout/stripe.js';
 import { native } from '../../src/native/addon.js';
 import { createStore } from '../../src/store/groupCommit.js';
 import { allKeys, type KeyRecord } from '../../src/store/keys.js';
-import {
-  decodeLedger,
-  findOrder,
-  nextAddressIndex,
-  allOrders,
-  type OrderRecord,
-} from '../../src/store/orders.js';
+import { decodeLedger, findOrder, allOrders } from '../../src/store/orders.js';
 import { whenUnavailable, type Store } from '../../src/store/store.js';
 import { temporaryFolder } from '../processes/run.js';
 import { faultyEngine, type Fault } from '../store/faultyEngine.js';
@@ -58,7 +55,7 @@ const tiers = ((): Tiers => {
 })();
 
 const about = { tier: 'developer', email: null, source: null, segment: null, campaign: null } as const;
-const wish = { ...about, sat: price, cents: null, rateCents: null, termDays: 30, eventId: null } as const;
+const wish = { ...about, sat: BigInt(price), termDays: 30, eventId: null } as const;
 
 /** Of a write: what becomes of it. */
 type Faults = (write: number) => Fault;
@@ -194,9 +191,9 @@ class Simulation {
     }
     this.sessions += 1;
     const place = `cs_test_${this.sessions}`;
-    const onCard = { rail: 'card', cents, network: null, addressIndex: null, reference: null } as const;
+    const onCard = { rail: 'card', cents: BigInt(cents), rateCents: null } as const;
     const id = newOrderId(this.dice.bytes);
-    const more = { id, place, confirmationsRequired: 0, lifeMs: 1_860_000 };
+    const more = { id, place, lifeMs: 1_860_000 };
     const made = await answered(makeOrder(this.book, { ...wish, ...onCard, ...more }));
     // A buyer who was given no answer pays nothing.
     if (made?.kind !== 'made') return;
@@ -273,7 +270,7 @@ class Simulation {
       assert.equal(moved.get(order.id) ?? 0, money, 'the ledger balances');
       this.checkHeld(order, own);
     }
-    const indexes = orders.flatMap(({ addressIndex }) => (addressIndex === null ? [] : [addressIndex]));
+    const indexes = orders.flatMap((order) => (order.rail === 'btc' ? [order.addressIndex] : []));
     assert.equal(new Set(indexes).size, indexes.length, 'every index once');
     for (let index = this.firstIndex ?? 0; index < Math.max(0, ...indexes); index += 1) {
       const used = indexes.includes(index) || this.strangers.has(account.address(index));
@@ -298,7 +295,7 @@ class Simulation {
     const over = session.dispute === 'lost' || session.refundedCents === session.cents;
     if (over) assert.notEqual(own[0]?.status, 'active', 'money that went back leaves no key in use');
     else assert.equal(own[0]?.status, session.dispute === 'begun' ? 'suspended' : 'active');
-    return order.paid - order.refunded;
+    return Number(heldOf(order));
   }
 
   private checkHeld(order: OrderRecord, own: readonly KeyRecord[]): void {

@@ -2,10 +2,11 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { readTiers } from '../../src/access/tiers.js';
-import { pricing, quote } from '../../src/checkout/pricing.js';
-import { notConfigured, type RailChecks } from '../../src/checkout/rails.js';
+import type { RailOrders } from '../../src/checkout/orderRoutes.js';
+import { pricesOf, pricing, quote, type PricingParts } from '../../src/checkout/pricing.js';
+import { notConfigured, type RailChecks } from '../../src/checkout/rail.js';
 import type { FreeAuditRequest } from '../../src/contract/audit.js';
-import type { CardPickupResponse } from '../../src/contract/card.js';
+import type { CardOrderCreated, CardPickupResponse } from '../../src/contract/card.js';
 import { cardRoutes } from '../../src/contract/card.js';
 import type { Answer, Handler } from '../../src/contract/exchange.js';
 import { bitcoinRoutes } from '../../src/contract/bitcoin.js';
@@ -29,19 +30,21 @@ const { tiers } = read;
 const clock = { wallMs: () => Date.UTC(2026, 10, 22) };
 const rate = { cents: 6_000_000n, source: 'fixed', atMs: clock.wallMs() };
 const unset: RailChecks = {
-  btc: notConfigured('On-chain payments'),
-  lightning: notConfigured('Lightning payments'),
-  card: notConfigured('Card payments'),
+  btc: () => notConfigured('On-chain payments'),
+  lightning: () => notConfigured('Lightning payments'),
+  card: () => notConfigured('Card payments'),
 };
 const set: RailChecks = {
   btc: () => ({ ready: true }),
   lightning: (tier) => (tier === 'enterprise' ? { ready: false, reason: 'Its reason.' } : { ready: true }),
   card: () => ({ ready: true }),
 };
-const prices = (rails: RailChecks): Handler =>
-  pricing({ tiers, rails, clock, rates: { current: () => Promise.resolve(rate) } });
+const pricingParts = (rails: RailChecks): PricingParts => {
+  return { tiers, rails, clock, rates: { current: () => Promise.resolve(rate) } };
+};
+const prices = (rails: RailChecks): Handler => pricing(pricingParts(rails));
 
-const nobody: Handler = () => assert.fail('the handler of a route that is not rendered was asked');
+const nobody = (): never => assert.fail('the handler of a route that is not rendered was asked');
 const ask = request({ input: undefined });
 
 function jsonOf({ body }: Answer): unknown {
@@ -115,32 +118,32 @@ async function orderPages(): Promise<string[]> {
       for (const key_status of keyStatuses) {
         for (const received_sat of [0, 7]) {
           const json = { ...example, status, key_status, received_sat };
-          const poll: Handler = () => ({ status: 200, body: { json }, charge: 0 });
-          const pages = pagesWith(prices(set), poll);
+          const pages = pagesWith(set, () => Promise.resolve(json as never));
           const given = request({ input: undefined, path: { rail, order: 'x' } });
           sentences.push(...pageOf(await pages.buyOrder(given)), ...pageOf(await pages.buyReveal(given)));
         }
       }
     }
   }
-  const missing: Handler = () => ({ status: 404, body: { json: {} }, charge: 0 });
-  sentences.push(...pageOf(await pagesWith(prices(set), missing).buyOrder(ask)));
+  sentences.push(...pageOf(await pagesWith(set, () => Promise.resolve(undefined)).buyOrder(ask)));
   return sentences;
 }
 
 /** The answer of a pick-up to the page of a card payment; undefined: the store does not answer. */
 let pickup: CardPickupResponse | undefined;
 
-function pagesWith(list: Handler, poll: Handler, of = operator): ReturnType<typeof buyPages> {
-  const creating: Handler = () => {
-    const json = cardRoutes.createCardOrder.example.response.body;
-    return { status: 200, body: { json }, charge: 0 };
-  };
-  return buyPages(
-    {
-      ...{ pricing: list, createBitcoinOrder: nobody, createLightningOrder: nobody },
-      ...{ createCardOrder: creating, bitcoinOrder: poll, lightningOrder: poll },
+type Poll = RailOrders<never, never>['poll'];
+
+function pagesWith(checks: RailChecks, poll: Poll, of = operator): ReturnType<typeof buyPages> {
+  const card = {
+    order: () => {
+      const order = cardRoutes.createCardOrder.example.response.body as CardOrderCreated;
+      return Promise.resolve({ ok: true, order } as const);
     },
+  };
+  const here: RailOrders<never, never> = { order: nobody, poll };
+  return buyPages(
+    { prices: () => pricesOf(pricingParts(checks)), orders: { btc: here, lightning: here, card } },
     () => Promise.resolve(pickup === undefined ? undefined : { pickup, revealedAtMs: 0 }),
     of,
   );
@@ -148,12 +151,12 @@ function pagesWith(list: Handler, poll: Handler, of = operator): ReturnType<type
 
 async function shopPages(): Promise<string[]> {
   const body = Buffer.from('tier=growth&rail=card');
-  const shop = pagesWith(prices(set), nobody);
+  const shop = pagesWith(set, nobody);
   const form = (text: string) => shop.buy(request({ input: undefined, body: Buffer.from(text) }));
   const answers = [
     await shop.buyPage(ask),
-    await pagesWith(prices(unset), nobody).buyPage(ask),
-    await pagesWith(prices(set), nobody, noOperator).buyPage(ask),
+    await pagesWith(unset, nobody).buyPage(ask),
+    await pagesWith(set, nobody, noOperator).buyPage(ask),
     await shop.buy(request({ input: undefined, body })),
     await form('rail=btc'),
     await form('tier=growth'),
@@ -163,7 +166,7 @@ async function shopPages(): Promise<string[]> {
 }
 
 async function cardPages(): Promise<string[]> {
-  const { cardSuccess } = pagesWith(prices(set), nobody);
+  const { cardSuccess } = pagesWith(set, nobody);
   const query = { session_id: 'cs_test_1' };
   const sentences = pageOf(await cardSuccess(ask));
   const example = cardRoutes.cardOrder.example.response.body as CardPickupResponse;
@@ -206,7 +209,7 @@ async function otherPages(): Promise<string[]> {
 }
 
 /** Files that say why a way to pay cannot be used now, or why a payment counts for nothing. */
-const reasonFiles = ['bitcoin', 'lightning', 'card', 'rails', 'rates', 'stripe'];
+const reasonFiles = ['bitcoin', 'lightning', 'card', 'rail', 'rates', 'stripe'];
 
 /** The sentences in their code; figures and names are left out. */
 function reasonsToPay(): string[] {

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { readAccount } from '../../src/checkout/addresses.js';
-import { takeIndexes } from '../../src/store/orders.js';
+import { takeIndexes } from '../../src/store/addressIndexes.js';
 import { unfinishedCopyKey } from '../../src/store/open.js';
 import { closedPort } from '../processes/ports.js';
 import { run, temporaryFolder } from '../processes/run.js';

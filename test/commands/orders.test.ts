@@ -1,9 +1,10 @@
 /** `fusegate orders`: what strangers wrote into an order is shown, not obeyed. */
+import type { OrderRecord } from '../../src/store/order.js';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { printable } from '../../src/commands/printable.js';
-import { insertOrder, type OrderRecord } from '../../src/store/orders.js';
+import { insertOrder } from '../../src/store/orders.js';
 import { run, temporaryFolder } from '../processes/run.js';
 import { storeAt } from '../store/open.js';
 
@@ -14,10 +15,9 @@ const hostile: OrderRecord = {
   id: 'hq5vbd2gkzx3yodu7rnwtc4maq',
   rail: 'card',
   tier: 'growth',
-  network: null,
-  sat: 250_000,
-  cents: 16_500,
-  rateCents: 6_000_000,
+  sat: 250_000n,
+  cents: 16_500n,
+  rateCents: 6_000_000n,
   termDays: 30,
   createdAtMs: 0,
   expiresAtMs: 1_860_000,
@@ -27,17 +27,11 @@ const hostile: OrderRecord = {
   campaign: '\u007f',
   eventId: '\u2028x',
   place: 'cs_1',
-  reference: null,
-  addressIndex: null,
-  confirmationsRequired: 0,
+  intent: null,
   status: 'open',
   late: false,
-  createdHeight: null,
-  orderedBy: null,
-  outputs: [],
-  earlier: [],
-  paid: 0,
-  refunded: 0,
+  paidCents: 0n,
+  refundedCents: 0n,
   key: 'none',
   keyId: null,
   keyGeneration: 0,

@@ -10,9 +10,10 @@ import type { Browser, Page } from 'playwright-core';
 import { readTiers } from '../../src/access/tiers.js';
 import { readAccount } from '../../src/checkout/addresses.js';
 import { Bitcoin } from '../../src/checkout/bitcoin.js';
-import { bitcoinOrder, createBitcoinOrder } from '../../src/checkout/bitcoinRoutes.js';
-import { pricing } from '../../src/checkout/pricing.js';
-import type { Answer, Handler } from '../../src/contract/exchange.js';
+import { bitcoinOrder, bitcoinOrders } from '../../src/checkout/bitcoinRoutes.js';
+import type { RailOrders } from '../../src/checkout/orderRoutes.js';
+import { pricesOf } from '../../src/checkout/pricing.js';
+import type { Answer } from '../../src/contract/exchange.js';
 import type { BitcoinOrder } from '../../src/contract/bitcoin.js';
 import { native } from '../../src/native/addon.js';
 import { buyPages } from '../../src/pages/buy.js';
@@ -55,13 +56,14 @@ const routes = { ...book, tiers, bitcoin };
 const notReady = () => Promise.resolve({ ready: false, reason: 'It is not set up.' } as const);
 const rails = { btc: () => Promise.resolve({ ready: true } as const), lightning: notReady, card: notReady };
 const rates = { current: () => Promise.resolve({ reason: 'there is none' }) };
-const nobody: Handler = () => assert.fail('another rail was asked');
+const asked = (): never => assert.fail('another rail was asked');
+const nobody: RailOrders<never, never> = { order: asked, poll: asked };
+const sold = bitcoinOrders(routes);
+const none = { btc: nobody, lightning: nobody, card: nobody };
 const handlers = buyPages(
   {
-    pricing: pricing({ tiers, rails, rates, clock: time.clock }),
-    createBitcoinOrder: createBitcoinOrder(routes),
-    bitcoinOrder: bitcoinOrder(routes),
-    ...{ createLightningOrder: nobody, lightningOrder: nobody, createCardOrder: nobody },
+    prices: () => pricesOf({ tiers, rails, rates, clock: time.clock }),
+    orders: { ...none, btc: sold },
   },
   (_, session) => pickups(session),
   {
@@ -72,14 +74,14 @@ const handlers = buyPages(
 );
 const closed = buyPages(
   {
-    pricing: pricing({
-      tiers,
-      rails: { btc: notReady, lightning: notReady, card: notReady },
-      rates,
-      clock: time.clock,
-    }),
-    ...{ createBitcoinOrder: nobody, bitcoinOrder: nobody },
-    ...{ createLightningOrder: nobody, lightningOrder: nobody, createCardOrder: nobody },
+    prices: () =>
+      pricesOf({
+        tiers,
+        rails: { btc: notReady, lightning: notReady, card: notReady },
+        rates,
+        clock: time.clock,
+      }),
+    orders: none,
   },
   (_, session) => pickups(session),
   { ...noOperator, contact: 'search@example.com' },
@@ -153,17 +155,20 @@ describe('an order of the form', () => {
   test('is not shown where it cannot be bound to its claim token', async () => {
     failing.failReads = false;
     const before = failing.commits;
-    const creates = createBitcoinOrder(routes);
     const pages = buyPages(
       {
-        pricing: pricing({ tiers, rails, rates, clock: time.clock }),
-        createBitcoinOrder: async (given) => {
-          const made = await creates(given);
-          failing.failure = 'not written';
-          return made;
+        prices: () => pricesOf({ tiers, rails, rates, clock: time.clock }),
+        orders: {
+          ...none,
+          btc: {
+            ...sold,
+            async order(...given) {
+              const made = await sold.order(...given);
+              failing.failure = 'not written';
+              return made;
+            },
+          },
         },
-        bitcoinOrder: api,
-        ...{ createLightningOrder: nobody, lightningOrder: nobody, createCardOrder: nobody },
       },
       (_, session) => pickups(session),
     );
@@ -212,12 +217,10 @@ describe('the shop', () => {
   });
 
   test('warns where no operator is named', async () => {
-    const parts = { ...{ createLightningOrder: nobody, lightningOrder: nobody, createCardOrder: nobody } };
     const unnamed = buyPages(
       {
-        pricing: pricing({ tiers, rails, rates, clock: time.clock }),
-        ...{ createBitcoinOrder: nobody, bitcoinOrder: nobody },
-        ...parts,
+        prices: () => pricesOf({ tiers, rails, rates, clock: time.clock }),
+        orders: none,
       },
       (_, session) => pickups(session),
     );
@@ -234,12 +237,12 @@ describe('the shop', () => {
     const pages = (btc: 'ready' | 'not ready') =>
       buyPages(
         {
-          pricing: pricing({
-            ...{ tiers, rates, clock: time.clock },
-            rails: { btc: btc === 'ready' ? rails.btc : notReady, lightning, card: notReady },
-          }),
-          ...{ createBitcoinOrder: nobody, bitcoinOrder: nobody },
-          ...{ createLightningOrder: nobody, lightningOrder: nobody, createCardOrder: nobody },
+          prices: () =>
+            pricesOf({
+              ...{ tiers, rates, clock: time.clock },
+              rails: { btc: btc === 'ready' ? rails.btc : notReady, lightning, card: notReady },
+            }),
+          orders: none,
         },
         (_, session) => pickups(session),
       );

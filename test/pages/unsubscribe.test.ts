@@ -3,13 +3,14 @@ import assert from 'node:assert/strict';
 import { createServer, type Server } from 'node:http';
 import { after, before, test } from 'node:test';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { storeUnavailable } from '../../src/contract/answer.js';
 import type { Answer, RouteRequest } from '../../src/contract/exchange.js';
 import { optOut, optoutState, unsubscribe, type OptoutParts } from '../../src/outreach/optout.js';
 import { optoutToken } from '../../src/outreach/tokens.js';
-import { answerOf } from '../../src/pages/handedOn.js';
 import { pageFile } from '../../src/pages/page.js';
 import { unsubscribeForAll, unsubscribePage } from '../../src/pages/unsubscribe.js';
 import { findOptout } from '../../src/store/optouts.js';
+import { whenUnavailable } from '../../src/store/store.js';
 import { systemClock } from '../../src/system/clock.js';
 import { FailingStore, openTestStore, request, secrets } from '../outreach/fixture.js';
 import { assertAccessible } from './axe.js';
@@ -29,7 +30,9 @@ async function answer(method: string, url: URL, accept = ''): Promise<Answer> {
   const header = (name: string): string => (name === 'accept' ? accept : '');
   const given: RouteRequest = { ...request({ input: undefined, query, path: { file } }), header };
   if (url.pathname !== '/unsubscribe') return handlers.file(given);
-  return answerOf(method === 'POST' ? handlers.post : handlers.page, given);
+  const handler = method === 'POST' ? handlers.post : handlers.page;
+  const ask = async (): Promise<Answer> => handler(given);
+  return whenUnavailable(ask(), storeUnavailable);
 }
 
 let browser: Browser;

@@ -1,16 +1,23 @@
 /** Orders in the store: found by id and by place, open and unpaid ones counted and visited, by rail. */
+import {
+  decodeOrder,
+  encodeOrder,
+  type BtcOrder,
+  type CardOrder,
+  type LightningOrder,
+  type OrderRecord,
+} from '../../src/store/order.js';
+import { orderBytes } from '../reference/orderBytes.js';
+import { Dice } from '../checkout/world.js';
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
   changeOrder,
   countUnpaid,
-  decodeOrder,
-  encodeOrder,
   findOrder,
   findOrderAt,
   insertOrder,
   openOrders,
-  type OrderRecord,
 } from '../../src/store/orders.js';
 import { openTestStore } from '../outreach/fixture.js';
 import { commit } from './subject.js';
@@ -18,25 +25,43 @@ import { collect } from './collect.js';
 
 const store = await openTestStore();
 
-function order(id: string, given: Partial<OrderRecord> = {}): OrderRecord {
+const noKey = { key: 'none', keyId: null, keyGeneration: 0, revealedAtMs: null } as const;
+
+function any(id: string) {
   return {
-    ...{ id, rail: 'btc', tier: 'growth', network: 'regtest', sat: 50_000, cents: null, rateCents: null },
-    ...{ termDays: 30, createdAtMs: 1, expiresAtMs: 2, email: null, source: null, segment: null },
-    ...{ campaign: null, eventId: null, place: `place of ${id}`, reference: null, addressIndex: 1 },
-    ...{ confirmationsRequired: 2, status: 'pending', late: false, paid: 0, refunded: 0 },
-    ...{ createdHeight: null, outputs: [], earlier: [] },
-    ...{ key: 'none', keyId: null, keyGeneration: 0, seed: Buffer.alloc(32, 1), revealedAtMs: null },
-    ...{ secretId: 'secret', claimHash: Buffer.alloc(32, 2), claimed: false, open: true, orderedBy: null },
+    ...{ id, tier: 'growth', sat: 50_000n, rateCents: null, termDays: 30, createdAtMs: 1, expiresAtMs: 2 },
+    ...{ email: null, source: null, segment: null, campaign: null, eventId: null, place: `place of ${id}` },
+    ...{ late: false, ...noKey, seed: Buffer.alloc(32, 1), secretId: 'secret' },
+    ...{ claimHash: Buffer.alloc(32, 2), claimed: false, open: true },
+  };
+}
+
+function order(id: string, given: Partial<BtcOrder> = {}): BtcOrder {
+  return {
+    ...{ ...any(id), rail: 'btc', network: 'regtest', addressIndex: 1, confirmationsRequired: 2 },
+    ...{ status: 'pending', createdHeight: null, outputs: [], earlier: [], orderedBy: null },
     ...given,
   };
+}
+
+function overLightning(id: string, given: Partial<LightningOrder> = {}): LightningOrder {
+  const own = { rail: 'lightning', network: 'regtest', status: 'pending', bolt11: 'lnbcrt1' } as const;
+  return { ...any(id), ...own, paidSat: 0n, ...given };
+}
+
+function byCard(id: string, given: Partial<CardOrder> = {}): CardOrder {
+  const own = { rail: 'card', status: 'open', cents: 3_300n, intent: null } as const;
+  return { ...any(id), ...own, paidCents: 0n, refundedCents: 0n, ...given };
 }
 
 async function insert(...orders: readonly OrderRecord[]): Promise<void> {
   for (const each of orders) assert.equal((await commit(store, ...insertOrder(each))).kind, 'done');
 }
 
-async function change(id: string, to: Partial<OrderRecord>): Promise<void> {
-  const changed = await changeOrder(store, id, (from) => Promise.resolve({ to: { ...from, ...to } }));
+async function change(id: string, to: Partial<BtcOrder>): Promise<void> {
+  const changed = await changeOrder(store, id, (from) =>
+    Promise.resolve({ to: { ...from, ...to } as OrderRecord }),
+  );
   assert.equal(changed.kind, 'changed');
 }
 
@@ -62,6 +87,79 @@ test('orders of every format are read, and written by the first that holds them'
   assert.ok(same({ ...plain, orderedBy: null }, plain), 'one whose address was forgotten is as one before');
 });
 
+/** An order of any rail in any state. */
+function randomOrder(dice: Dice): OrderRecord {
+  const orNull = <Value>(value: Value): Value | null => (dice.happens(0.5) ? value : null);
+  const amount = (): bigint => BigInt(dice.pick([0, 1, 50_000, 2_100_000_000_000_000]));
+  const texts = ['', 'a', 'é"\\ \n\u2028', '\ud800', '😀'];
+  const name = (): string => dice.pick(texts);
+  const id = `order-${dice.below(1_000)}`;
+  const common = {
+    ...any(id),
+    ...{ tier: name(), sat: amount(), rateCents: orNull(amount()), termDays: dice.below(99), place: name() },
+    ...{ email: orNull(name()), source: orNull(name()), segment: orNull(name()), campaign: orNull(name()) },
+    ...{ eventId: orNull(name()), late: dice.happens(0.5), keyId: orNull('key_1') },
+    key: dice.pick(['none', 'active', 'suspended', 'revoked'] as const),
+    ...{ keyGeneration: dice.below(3), seed: orNull(Buffer.alloc(32, 7)), claimHash: Buffer.alloc(32, 9) },
+    ...{ revealedAtMs: orNull(7), claimed: dice.happens(0.5), open: dice.happens(0.5) },
+  };
+  const network = dice.pick(['mainnet', 'testnet', 'signet', 'regtest'] as const);
+  switch (dice.below(3)) {
+    case 0: {
+      const outputs = Array.from({ length: dice.below(3) }, (_, vout) => {
+        return { txid: 'ab'.repeat(32), vout, sat: amount(), confirmations: dice.below(9), atMs: orNull(5) };
+      });
+      const statuses = ['pending', 'seen', 'underpaid', 'confirmed', 'expired'] as const;
+      return order(id, {
+        ...{ ...common, network, status: dice.pick(statuses), addressIndex: dice.below(1e6), outputs },
+        ...{ createdHeight: orNull(9), earlier: dice.pick([[], ['a:0', 'b:1']]) },
+        ...{ confirmationsRequired: dice.below(7), orderedBy: orNull(Buffer.alloc(16, 3)) },
+      });
+    }
+    case 1: {
+      const status = dice.pick(['pending', 'settled', 'expired'] as const);
+      return overLightning(id, { ...common, network, status, bolt11: name(), paidSat: amount() });
+    }
+    default: {
+      const statuses = ['open', 'paid', 'revealed', 'expired', 'failed', 'refunded', 'disputed'] as const;
+      const money = { cents: amount(), paidCents: amount(), refundedCents: amount(), intent: orNull(name()) };
+      return byCard(id, { ...common, ...money, status: dice.pick([...statuses, 'revoked'] as const) });
+    }
+  }
+}
+
+test('ten thousand orders have the bytes that they always had, and come back as they were', () => {
+  const dice = new Dice(17);
+  for (let count = 0; count < 10_000; count += 1) {
+    const each = randomOrder(dice);
+    const bytes = Buffer.from(encodeOrder(each));
+    assert.deepEqual(bytes, orderBytes(each));
+    // A lone surrogate has no UTF-8: it is stored as an escape.
+    assert.deepEqual(decodeOrder(bytes), each);
+  }
+});
+
+test('a record that no version wrote is refused', () => {
+  const damaged = (from: OrderRecord, text: string, by: string): Buffer => {
+    const record = Buffer.from(encodeOrder(from)).toString('latin1');
+    assert.ok(record.includes(text), text);
+    return Buffer.from(record.replace(text, by), 'latin1');
+  };
+  for (const [record, reason] of [
+    [damaged(order('a'), '"paid":0', '"paid":1'), /An order record of btc has a paid$/],
+    [damaged(order('a'), '"cents":null', '"cents":1'), /has a cents$/],
+    [damaged(order('a'), '"address_index":1', '"address_index":null'), /has no address index$/],
+    [damaged(order('a'), '"network":"regtest"', '"network":null'), /has no network$/],
+    [damaged(order('a'), '"status":"pending"', '"status":"settled"'), /of btc has the status settled$/],
+    [damaged(overLightning('a'), '"reference":"lnbcrt1"', '"reference":null'), /has no invoice$/],
+    [damaged(overLightning('a'), '"outputs":[]', '"outputs":[["a",0,1,2,null]]'), /has a outputs$/],
+    [damaged(byCard('a'), '"cents":3300', '"cents":null'), /Order a has no price in cents$/],
+    [damaged(byCard('a'), '"address_index":null', '"address_index":0'), /has a addressIndex$/],
+  ] as const) {
+    assert.throws(() => decodeOrder(record), reason);
+  }
+});
+
 describe('orders', () => {
   test('that are paid in part are not paid for, and count until they are, or end', async () => {
     await insert(order('a'), order('b', { status: 'underpaid' }), order('c', { status: 'seen' }));
@@ -81,10 +179,7 @@ describe('orders', () => {
   });
 
   test('of one rail are not those of another, and no more are counted than asked for', async () => {
-    await insert(
-      ...['l1', 'l2', 'l3'].map((id) => order(id, { rail: 'lightning', network: null })),
-      order('k1', { rail: 'card', network: null, status: 'open' }),
-    );
+    await insert(...['l1', 'l2', 'l3'].map((id) => overLightning(id)), byCard('k1'));
     assert.deepEqual(
       [await unpaid('lightning'), await unpaid('lightning', 2), await unpaid('card')],
       [3, 2, 0],
@@ -93,7 +188,7 @@ describe('orders', () => {
   });
 
   test('have an id and a place of their own', async () => {
-    await insert(order('one', { place: 'x' }), order('two', { place: 'x', rail: 'card' }));
+    await insert(order('one', { place: 'x' }), byCard('two', { place: 'x' }));
     for (const taken of [order('one', { place: 'y' }), order('three', { place: 'x' })]) {
       assert.equal((await commit(store, ...insertOrder(taken))).kind, 'conflict');
     }

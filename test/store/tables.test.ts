@@ -1,4 +1,5 @@
 /** The outreach tables: every format ever written still reads; what is erased, trimmed and found. */
+import { decodeOrder, encodeOrder } from '../../src/store/order.js';
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
@@ -17,7 +18,7 @@ import {
   recordOptout,
   optoutsAfter,
 } from '../../src/store/optouts.js';
-import { decodeLedger, decodeOrder, encodeLedger, encodeOrder } from '../../src/store/orders.js';
+import { decodeLedger, encodeLedger } from '../../src/store/orders.js';
 import { removeExpired } from '../../src/store/retention.js';
 import { decodeFingerprints, encodeFingerprints } from '../../src/store/secrets.js';
 import type { Space } from '../../src/store/spaces.js';
@@ -54,6 +55,7 @@ function plain(value: unknown): unknown {
   if (value === undefined) return null;
   return JSON.parse(
     JSON.stringify(value, (_, each: unknown) => {
+      if (typeof each === 'bigint') return Number(each);
       const bytes = (each as { type?: unknown; data?: unknown } | null)?.type === 'Buffer';
       return bytes ? Buffer.from((each as { data: number[] }).data).toString('base64url') : each;
     }),

@@ -1,4 +1,6 @@
 /** One suite for all that tells of the chain: btcd, Esplora's API (answered from btcd), an account of LND. */
+import { takeIndexes } from '../../../src/store/addressIndexes.js';
+import type { BtcOrder, Output, OrderRecord } from '../../../src/store/order.js';
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import type { Server } from 'node:http';
@@ -13,9 +15,9 @@ import type { Chain, Following } from '../../../src/checkout/chain.js';
 import { Esplora } from '../../../src/checkout/esplora.js';
 import { Lnd } from '../../../src/checkout/lnd.js';
 import { LndChain } from '../../../src/checkout/lndChain.js';
-import type { FoundOutput, Output } from '../../../src/checkout/orders.js';
+import type { FoundOutput } from '../../../src/checkout/orders.js';
 import { native } from '../../../src/native/addon.js';
-import { findOrder, takeIndexes, type OrderRecord } from '../../../src/store/orders.js';
+import { findOrder } from '../../../src/store/orders.js';
 import { systemClock } from '../../../src/system/clock.js';
 import { systemRandomness } from '../../../src/system/randomness.js';
 import { temporaryFolder, until } from '../../processes/run.js';
@@ -46,12 +48,12 @@ function depths(outputs: readonly Output[]): Record<number, number> {
 
 const price = 50_000;
 const wish = {
-  ...{ tier: 'growth', sat: price, cents: null, rateCents: null, termDays: 30, email: null },
+  ...{ tier: 'growth', sat: BigInt(price), termDays: 30, email: null },
   ...{ source: null, segment: null, campaign: null, eventId: null },
 };
 const ignore = (): void => undefined;
 
-async function orderOf(rail: Bitcoin): Promise<OrderRecord> {
+async function orderOf(rail: Bitcoin): Promise<BtcOrder> {
   const made = await rail.create(wish);
   if (made.kind !== 'made') assert.fail(inspect(made));
   return made.order;
@@ -256,10 +258,10 @@ describe('the chain', { skip: nodesSkip, timeout: 600_000 }, () => {
           ['confirmed', 'active'],
         );
         // A second store on the account passes that address over.
-        const [other, second] = await shop(chain, mine.addressIndex ?? 0);
+        const [other, second] = await shop(chain, mine.addressIndex);
         const theirs = await orderOf(second);
-        assert.ok((theirs.addressIndex ?? 0) > (mine.addressIndex ?? 0));
-        nextIndex = Math.max(nextIndex, (theirs.addressIndex ?? 0) + 1);
+        assert.ok(theirs.addressIndex > mine.addressIndex);
+        nextIndex = Math.max(nextIndex, theirs.addressIndex + 1);
         await nodes.mine(2);
         assert.notEqual(await second.reconcile(), undefined);
         assert.deepEqual(await keysOf(other, theirs), ['pending', 'none']);

@@ -1,0 +1,49 @@
+/** Card orders as their buyers see them: by the session at the processor. */
+import type { CardPickupResponse } from '../contract/card.js';
+import type { Tier } from '../contract/pricing.js';
+import type { CardOrder } from '../store/order.js';
+import { keyDetail, keyExpiresAt } from './orderView.js';
+import type { Polled } from './poll.js';
+
+/** State of a session for its buyer, and when its key was handed out (ms since 1970), if it was. */
+export interface CardPickup {
+  readonly pickup: CardPickupResponse;
+  readonly revealedAtMs: number | null;
+}
+
+/** State of a session, for its buyer. */
+const shownStatus = {
+  open: 'pending',
+  paid: 'paid',
+  revealed: 'paid',
+  disputed: 'paid',
+  expired: 'expired',
+  failed: 'expired',
+  refunded: 'refunded',
+  revoked: 'refunded',
+} as const;
+
+/** A session that no order is known of (yet). */
+export function unknownSession(session: string): CardPickup {
+  const noKey = { api_key: null, key_status: 'none', key_detail: null, key_expires_at: null } as const;
+  const pickup = { ...noKey, order_id: null, tier: null, session_id: session, status: 'pending' } as const;
+  return { pickup, revealedAtMs: null };
+}
+
+/** The order of a session, as polls answer it. */
+export function viewCard(polled: Polled<CardOrder>): CardPickup {
+  const { order, apiKey, keyStatus } = polled;
+  const isOpen = order.status === 'open';
+  const pickup: CardPickupResponse = {
+    // Until it is paid an order looks like one that does not exist.
+    order_id: isOpen ? null : order.id,
+    session_id: order.place,
+    status: shownStatus[order.status],
+    tier: isOpen ? null : (order.tier as Tier),
+    api_key: apiKey,
+    key_status: keyStatus,
+    key_detail: keyDetail(keyStatus),
+    key_expires_at: keyExpiresAt(polled),
+  };
+  return { pickup, revealedAtMs: order.revealedAtMs };
+}

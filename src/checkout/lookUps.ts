@@ -1,0 +1,58 @@
+/** Looks at open orders: soon after a poll asks, and all of them in rounds. */
+import type { OrderOn, OrderRecord } from '../store/order.js';
+import { findOrder, isOn, openOrders } from '../store/orders.js';
+import { whenUnavailable, type Fence, type Store } from '../store/store.js';
+import type { Clock } from '../system/clock.js';
+import { Recent } from '../system/shared.js';
+import { isDue } from './orders.js';
+
+/** Dependencies of look-ups on a rail. */
+export interface LookUpParts<Name extends OrderRecord['rail']> {
+  readonly store: Store;
+  readonly clock: Pick<Clock, 'wallMs' | 'monotonicMs'>;
+  readonly rail: Name;
+  /** Time for which a look-up stands (ms): any number of polls ask once. */
+  readonly freshMs: number;
+  /** Applies what the network knows of an order; false: the network does not answer. */
+  readonly lookUp: (order: OrderOn<Name>, fence?: Fence) => Promise<boolean>;
+}
+
+/** The look-ups of one process. */
+export class LookUps<Name extends OrderRecord['rail']> {
+  private readonly looked: Recent<boolean>;
+
+  constructor(private readonly parts: LookUpParts<Name>) {
+    this.looked = new Recent(parts.clock, parts.freshMs);
+  }
+
+  /** The order after a look-up, unless that was just done; a network that does not answer changes nothing. */
+  async refresh(order: OrderOn<Name>): Promise<OrderOn<Name>> {
+    if (!order.open) return order;
+    const { store, rail } = this.parts;
+    await this.looked.of(() => this.lookUp(order), order.id);
+    const now = await findOrder(store, order.id);
+    return isOn(now, rail) ? now : order;
+  }
+
+  /** Looks an order up; false: the network or the store does not answer, or the lease has another holder. */
+  lookUp(order: OrderOn<Name>, fence?: Fence): Promise<boolean> {
+    return whenUnavailable(this.parts.lookUp(order, fence), () => false);
+  }
+
+  /** A round over all open orders that are due; resolves as {@link Rail.reconcile} does. */
+  reconcile(fence?: Fence, lastMs?: number): Promise<number | undefined> {
+    return whenUnavailable(this.round(fence, lastMs), () => undefined);
+  }
+
+  private async round(fence?: Fence, lastMs?: number): Promise<number | undefined> {
+    const { store, rail, clock } = this.parts;
+    const nowMs = clock.wallMs();
+    let looked = 0;
+    for await (const order of openOrders(store, rail)) {
+      if (lastMs !== undefined && !isDue(order, lastMs, nowMs)) continue;
+      looked += 1;
+      if (!(await this.lookUp(order, fence))) return undefined;
+    }
+    return looked;
+  }
+}

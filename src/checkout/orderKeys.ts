@@ -1,0 +1,93 @@
+/** Keys of orders: derived from an order's seed under a master secret, and changed as its payment changes. */
+import { deriveKey, hintOfKey, type KeyFormat } from '../access/derive.js';
+import { findKeyById, type KeyRecord } from '../store/keys.js';
+import type { OrderRecord } from '../store/order.js';
+import type { OrderChange } from '../store/orders.js';
+import type { Store } from '../store/store.js';
+import { dayMs } from '../system/clock.js';
+import { secretId, type MasterSecrets } from '../system/masterSecret.js';
+import type { Randomness } from '../system/randomness.js';
+import type { KeyEffect } from './orders.js';
+
+/** What keys are made of. */
+export interface KeyParts {
+  readonly store: Store;
+  readonly randomness: Randomness;
+  readonly secrets: MasterSecrets;
+  readonly keyFormat: KeyFormat;
+}
+
+/** Derives an order's raw key; its seed must be there. */
+export function rawKeyOf(
+  { secrets, keyFormat }: Pick<KeyParts, 'secrets' | 'keyFormat'>,
+  order: OrderRecord,
+): string {
+  const secret = secrets.find((each) => secretId(each) === order.secretId);
+  if (secret === undefined || order.seed === null) throw new Error(`The key of order ${order.id} is erased`);
+  const { id: orderId, keyGeneration: generation, seed } = order;
+  return deriveKey({ secret, orderId, generation, seed }, keyFormat);
+}
+
+/** The record of an order's new key. */
+export function keyRecord(parts: KeyParts, order: OrderRecord, rawKey: string, nowMs: number): KeyRecord {
+  const hash = parts.keyFormat.hashKey(rawKey);
+  if (hash === null) throw new Error('A new key is not of the form of keys');
+  return {
+    hash,
+    id: `key_${parts.randomness(10).toString('hex')}`,
+    tier: order.tier,
+    hint: hintOfKey(rawKey),
+    origin: order.id,
+    issuedAtMs: nowMs,
+    expiresAtMs: order.termDays === 0 ? null : nowMs + order.termDays * dayMs,
+    status: 'active',
+    reason: null,
+    changedAtMs: nowMs,
+  };
+}
+
+/** The key of an order; undefined while it has none. */
+export function keyOf(
+  { store }: Pick<KeyParts, 'store'>,
+  order: OrderRecord,
+): Promise<KeyRecord | undefined> {
+  return findKeyById(store, order.keyId ?? '');
+}
+
+/** The old key, ended as another replaces it. */
+export function endedKey(
+  from: KeyRecord,
+  by: KeyRecord,
+  nowMs: number,
+  proof = '',
+): Required<Pick<OrderChange, 'key'>> {
+  const reason = `replaced by ${by.id}${proof}`;
+  return { key: { from, to: { ...from, status: 'revoked', reason, changedAtMs: nowMs } } };
+}
+
+/** Change of an existing key by an effect; one that the operator revoked stays as it is. */
+function changedKey(key: KeyRecord, effect: KeyEffect, nowMs: number): KeyRecord | undefined {
+  if (key.status === 'revoked') return undefined;
+  const status = { mint: 'active', resume: 'active', suspend: 'suspended', revoke: 'revoked' } as const;
+  const reason = 'reason' in effect ? effect.reason : null;
+  return { ...key, status: status[effect.kind], reason, changedAtMs: nowMs };
+}
+
+/** The part of an order's change that is about its key. */
+export async function keyChange(
+  parts: KeyParts,
+  order: OrderRecord,
+  effect: KeyEffect | undefined,
+  nowMs: number,
+): Promise<{ readonly keyId: string | null; readonly change: Pick<OrderChange, 'mint' | 'key'> }> {
+  const { keyId } = order;
+  if (effect === undefined) return { keyId, change: {} };
+  if (effect.kind === 'mint') {
+    const made = keyRecord(parts, order, rawKeyOf(parts, order), nowMs);
+    return { keyId: made.id, change: { mint: made } };
+  }
+  const found = await keyOf(parts, order);
+  if (found === undefined) throw new Error(`The key of order ${order.id} is not there`);
+  const to = changedKey(found, effect, nowMs);
+  return { keyId, change: to === undefined ? {} : { key: { from: found, to } } };
+}

@@ -1,0 +1,110 @@
+/** Orders and polls of a rail: as functions, which pages call, and as the routes of the API. */
+import { toString as qrCode } from 'qrcode';
+import type { Tiers } from '../access/tiers.js';
+import type { BitcoinOrder, BitcoinOrderCreated } from '../contract/bitcoin.js';
+import type { CardOrderCreated } from '../contract/card.js';
+import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
+import type { LightningOrder, LightningOrderCreated } from '../contract/lightning.js';
+import type { CreateOrderRequest } from '../contract/orders.js';
+import type { PricingResponse } from '../contract/pricing.js';
+import type { Problem } from '../contract/problem.js';
+import type { OrderRecord } from '../store/order.js';
+import { checkoutAnswer, orderNotFound, orderPaid, svgAnswer } from './answers.js';
+import type { OrderWish } from './book.js';
+import { isPaid } from './orderView.js';
+import type { PollRequest } from './rail.js';
+
+/** Whoever orders, as far as a request tells; asked before the order first waits for anything. */
+export type Buyer = Pick<RouteRequest, 'caller' | 'header'>;
+
+/** Why nothing was ordered. */
+export interface Refusal {
+  readonly ok: false;
+  readonly status: 429 | 503;
+  readonly problem: Problem;
+  readonly retryAfterS: number;
+}
+
+/** Outcome of ordering. */
+export type Ordered<Created> = { readonly ok: true; readonly order: Created } | Refusal;
+
+/** Orders on a rail. */
+export interface RailOrders<Created, View> {
+  readonly order: (input: CreateOrderRequest, buyer: Buyer) => Promise<Ordered<Created>>;
+  /** The order at a place, polled; undefined: there is none. */
+  readonly poll: (place: string, request: PollRequest) => Promise<View | undefined>;
+}
+
+/** Prices and orders, for pages that sell. */
+export interface Shop {
+  readonly prices: () => Promise<PricingResponse>;
+  readonly orders: {
+    readonly btc: RailOrders<BitcoinOrderCreated, BitcoinOrder>;
+    readonly lightning: RailOrders<LightningOrderCreated, LightningOrder>;
+    readonly card: Pick<RailOrders<CardOrderCreated, unknown>, 'order'>;
+  };
+}
+
+/** An order is refused as its rail cannot take the money now. */
+export function railUnavailable(reason: string): Refusal {
+  const problem: Problem = { detail: `${reason} Nothing was ordered or charged.`, code: 'rail_unavailable' };
+  return { ok: false, status: 503, problem, retryAfterS: 30 };
+}
+
+/** The wish of a request, with the price of its tier. */
+export function wishOf(input: CreateOrderRequest, tiers: Tiers): OrderWish {
+  return {
+    tier: input.tier,
+    sat: BigInt(tiers[input.tier].price_sat),
+    termDays: tiers.term_days,
+    email: input.email ?? null,
+    source: input.source ?? null,
+    segment: input.segment ?? null,
+    campaign: input.campaign ?? null,
+    eventId: input.event_id ?? null,
+  };
+}
+
+/** A route that makes orders. */
+export function createRoute({ order }: RailOrders<object, unknown>): Handler<CreateOrderRequest> {
+  return async (request) => {
+    const ordered = await order(request.input, request);
+    if (ordered.ok) return checkoutAnswer(200, ordered.order);
+    const answer = checkoutAnswer(ordered.status, ordered.problem);
+    return { ...answer, headers: { ...answer.headers, 'retry-after': String(ordered.retryAfterS) } };
+  };
+}
+
+/** The poll that a request asks for: its claim token comes in a header or in the query. */
+export function pollRequest(request: RouteRequest): PollRequest {
+  return {
+    claim: request.header('x-claim-token') || (request.query['claim'] ?? ''),
+    mayAct: request.mayAct,
+    aborted: () => request.aborted(),
+  };
+}
+
+/** A route that polls orders; `parameter` has their place. */
+export function pollRoute({ poll }: RailOrders<unknown, object>, parameter: string): Handler {
+  return async (request) => {
+    const view = await poll(request.path[parameter] ?? '', pollRequest(request));
+    return view === undefined ? orderNotFound() : checkoutAnswer(200, view);
+  };
+}
+
+/** A QR code as SVG, with the quiet zone of four modules that ISO/IEC 18004 asks for. */
+const qrOptions = { type: 'svg', margin: 4 } as const;
+
+/** A route that draws how to pay an order; `parameter` has its place. */
+export function qrRoute<Order extends OrderRecord>(
+  find: (place: string) => Promise<Order | undefined>,
+  parameter: string,
+  uri: (order: Order) => string,
+): Handler {
+  return async (request): Promise<Answer> => {
+    const found = await find(request.path[parameter] ?? '');
+    if (found === undefined) return orderNotFound();
+    if (isPaid(found)) return orderPaid();
+    return svgAnswer(await qrCode(uri(found), qrOptions));
+  };
+}

@@ -1,0 +1,50 @@
+/** Members that the buyers of every rail see of an order. */
+import type { KeyStatus, Order as OrderAnswer } from '../contract/orders.js';
+import type { Tier } from '../contract/pricing.js';
+import { heldOf, type BtcOrder, type LightningOrder, type OrderRecord } from '../store/order.js';
+import { btcText } from './money.js';
+import type { Polled } from './poll.js';
+
+/** Whether an order's price is covered for good: it asks for no more money. */
+export function isPaid({ status }: OrderRecord): boolean {
+  return status === 'confirmed' || status === 'settled';
+}
+
+/** The sentence that goes with a key's status; null where there is nothing to do. */
+export function keyDetail(status: KeyStatus): string | null {
+  return status === 'claim_required'
+    ? 'The key waits for a poll with the claim token that the order’s creation answered (X-Claim-Token).'
+    : null;
+}
+
+/** End of the key, as answers show it. */
+export function keyExpiresAt({ keyExpiresAtMs }: Polled): string | null {
+  return keyExpiresAtMs === null ? null : new Date(keyExpiresAtMs).toISOString();
+}
+
+/** Members of every order's answer. `path`: of its route, from which its links are made. */
+export function orderView(polled: Polled<BtcOrder | LightningOrder>, path: string): OrderAnswer {
+  const { order, apiKey, keyStatus } = polled;
+  const [received, price] = [heldOf(order), order.sat];
+  return {
+    order_id: order.id,
+    rail: order.rail,
+    tier: order.tier as Tier,
+    status: order.status,
+    network: order.network,
+    btc: btcText(price),
+    sat: Number(price),
+    received_sat: Number(received),
+    missing_sat: Number(received < price ? price - received : 0n),
+    overpaid_sat: Number(received > price ? received - price : 0n),
+    late: order.late,
+    created_at: new Date(order.createdAtMs).toISOString(),
+    expires_at: new Date(order.expiresAtMs).toISOString(),
+    status_url: path,
+    qr_url: `${path}/qr.svg`,
+    api_key: apiKey,
+    key_status: keyStatus,
+    key_detail: keyDetail(keyStatus),
+    key_expires_at: keyExpiresAt(polled),
+  };
+}

@@ -1,0 +1,113 @@
+/** Polls of orders: what they show, and the one of any number of them that is handed the key. */
+import type { KeyStatus } from '../contract/orders.js';
+import type { KeyRecord } from '../store/keys.js';
+import type { OrderRecord } from '../store/order.js';
+import { changeOrder } from '../store/orders.js';
+import { isClaim, type BookParts } from './book.js';
+import { keyOf, rawKeyOf } from './orderKeys.js';
+import { attended, transition } from './orders.js';
+
+/** An order that was just made, as the answer to its maker shows it. */
+export function unpolled<Order extends OrderRecord>(order: Order): Polled<Order> {
+  return { kind: 'polled', order, apiKey: null, keyStatus: 'none', keyExpiresAtMs: null };
+}
+
+/** An order as a poll finds it. */
+export interface Polled<Order extends OrderRecord = OrderRecord> {
+  readonly kind: 'polled';
+  readonly order: Order;
+  /** The raw key, to the one poll that reveals it. */
+  readonly apiKey: string | null;
+  readonly keyStatus: KeyStatus;
+  /** End of the key (ms since 1970); null: there is no key, or it has none. */
+  readonly keyExpiresAtMs: number | null;
+}
+
+/** Rights of a poll. */
+export interface PollWish {
+  /** The claim token that came with it; `''`: none. */
+  readonly claim: string;
+  /** True if the claim token is demanded of every order. */
+  readonly claimRequired: boolean;
+  /** Time that after its key was made a poll without a claim token reveals it (ms); absent: however long. */
+  readonly bareMs?: number;
+  /** True if the request may change something. */
+  readonly mayAct: boolean;
+}
+
+/** Whether the raw key may be handed out to a poll. */
+function reveals(order: OrderRecord, { claim, claimRequired, mayAct }: PollWish): boolean {
+  if (!mayAct || order.key !== 'active' || order.revealedAtMs !== null) return false;
+  return claim === '' ? !order.claimed && !claimRequired : isClaim(order, claim);
+}
+
+/** Whether a poll without a claim token comes too late for a key. */
+function isLate({ clock }: Pick<BookParts, 'clock'>, key: KeyRecord, { claim, bareMs }: PollWish): boolean {
+  return claim === '' && bareMs !== undefined && clock.wallMs() - key.issuedAtMs > bareMs;
+}
+
+/** The status of the key for a poll: it follows its order, or was ended by the operator. */
+function keyStatusOf(
+  parts: Pick<BookParts, 'clock'>,
+  order: OrderRecord,
+  key: KeyRecord | undefined,
+  wish: PollWish,
+): KeyStatus {
+  if (key?.status === 'revoked' || key?.status === 'suspended') return key.status;
+  if (order.revealedAtMs !== null) return 'already_revealed';
+  const isOpen =
+    reveals(order, { ...wish, mayAct: true }) && !(key !== undefined && isLate(parts, key, wish));
+  return order.key === 'active' && !isOpen ? 'claim_required' : 'none';
+}
+
+async function shown<Order extends OrderRecord>(
+  parts: BookParts,
+  order: Order,
+  wish: PollWish,
+): Promise<Polled<Order>> {
+  const key = await keyOf(parts, order);
+  const keyStatus = keyStatusOf(parts, order, key, wish);
+  return { kind: 'polled', order, apiKey: null, keyStatus, keyExpiresAtMs: key?.expiresAtMs ?? null };
+}
+
+/**
+ * Shows an order to a poll and, to one of any number of first polls, hands out its key: the seed is erased on
+ * disk before this resolves, so that nobody can derive the key again.
+ */
+export async function poll<Order extends OrderRecord>(
+  parts: BookParts,
+  order: Order,
+  wish: PollWish,
+): Promise<Polled<Order>> {
+  const claims = wish.mayAct && wish.claim !== '' && !order.claimed && isClaim(order, wish.claim);
+  if (!claims && !reveals(order, wish)) return shown(parts, order, wish);
+  const raw: { key: string | null; expiresAtMs: number | null } = { key: null, expiresAtMs: null };
+  const outcome = await changeOrder(parts.store, order.id, async (record) => {
+    raw.key = null;
+    const claimed = record.claimed || claims;
+    if (reveals(record, wish)) {
+      const key = await keyOf(parts, record);
+      // One that the operator ended is not handed out.
+      if (key?.status === 'active' && !isLate(parts, key, wish)) {
+        raw.key = rawKeyOf(parts, record);
+        raw.expiresAtMs = key.expiresAtMs;
+        return { to: { ...revealed(parts, record), claimed } };
+      }
+    }
+    if (claimed === record.claimed) return undefined;
+    return { to: { ...record, claimed } };
+  });
+  if (outcome.kind === 'absent') throw new Error(`Order ${order.id} is gone`);
+  // No change gives an order another rail.
+  const now = outcome.order as Order;
+  if (raw.key === null) return shown(parts, now, wish);
+  const { key: apiKey, expiresAtMs: keyExpiresAtMs } = raw;
+  return { kind: 'polled', order: now, apiKey, keyStatus: 'revealed_now', keyExpiresAtMs };
+}
+
+/** The record of an order whose key was handed out: its seed is erased. */
+export function revealed({ clock }: BookParts, record: OrderRecord): OrderRecord {
+  const nowMs = Math.floor(clock.wallMs());
+  const { order } = transition(record, { kind: 'reveal' }, nowMs);
+  return { ...attended(order, nowMs), seed: null };
+}

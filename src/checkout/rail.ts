@@ -1,0 +1,107 @@
+/**
+ * A way to pay: what routes, pages and the upkeep know of on-chain, Lightning and card payments. One suite of
+ * tests holds all three to it (test/checkout/railConformance.ts).
+ */
+import type { PaymentPath, Rail as RailName, Tier } from '../contract/pricing.js';
+import type { OrderRecord } from '../store/order.js';
+import type { Fence } from '../store/store.js';
+import type { BookParts, MadeOrder } from './book.js';
+import { poll, type Polled, type PollWish } from './poll.js';
+
+/** Readiness of a rail; the reason is a sentence for buyers. */
+export type Readiness = { readonly ready: true } | { readonly ready: false; readonly reason: string };
+
+/** No order can be made now; a sentence for buyers. */
+export interface RailUnavailable {
+  readonly kind: 'rail unavailable';
+  readonly reason: string;
+}
+
+/** A rail of one process. */
+export interface Rail<Order extends OrderRecord, Wish, Made, View> {
+  /** Readiness to take so many satoshi. It never throws, and answers soon. */
+  check(sat: bigint): Promise<Readiness>;
+  /** Makes an order: on disk before its buyer learns where to pay. */
+  create(wish: Wish): Promise<Made | RailUnavailable>;
+  /** The order after a look at what its network knows of it, where that may have changed it. */
+  refresh(order: Order): Promise<Order>;
+  /**
+   * Looks every open order up, of the expired ones those that are due since a round at `lastMs`. Resolves to
+   * how many; undefined: the store or the network does not answer, or the fence's lease has another holder.
+   */
+  reconcile(fence?: Fence, lastMs?: number): Promise<number | undefined>;
+  /** A polled order as its buyer sees it. */
+  view(polled: Polled<Order>): View;
+}
+
+/** The readiness of a rail that the operator has not set up. */
+export function notConfigured(payments: string): Extract<Readiness, { readonly ready: false }> {
+  return { ready: false, reason: `${payments} are not configured on this server.` };
+}
+
+/** The rail that the operator has not set up (any more): orders that were made before are still shown. */
+export function closedRail<Order extends OrderRecord, View>(
+  payments: string,
+  view: (polled: Polled<Order>) => View,
+): Rail<Order, unknown, MadeOrder<Order>, View> {
+  const closed = notConfigured(payments);
+  return {
+    check: () => Promise.resolve(closed),
+    create: () => Promise.resolve({ kind: 'rail unavailable', reason: closed.reason }),
+    refresh: (order) => Promise.resolve(order),
+    reconcile: () => Promise.resolve(0),
+    view,
+  };
+}
+
+/** A rail whose orders are polled. */
+export interface PolledRail<Order extends OrderRecord, View> {
+  readonly parts: BookParts;
+  readonly rail: Pick<Rail<Order, never, unknown, View>, 'refresh' | 'view'>;
+  /** The order at a place as the store has it; undefined: there is none on this rail. */
+  readonly find: (place: string) => Promise<Order | undefined>;
+  /** Demanded of polls. */
+  readonly demanded: Pick<PollWish, 'claimRequired' | 'bareMs'>;
+}
+
+/** A poll as it comes from a request. */
+export interface PollRequest {
+  /** The claim token; `''`: none. */
+  readonly claim: string;
+  /** True if it may change something. */
+  readonly mayAct: boolean;
+  /** True once nobody waits for its answer any more. */
+  readonly aborted: () => boolean;
+}
+
+/**
+ * An order after a look at its payment, with its key for the first poll after it is paid; undefined: there is
+ * none. A poll that may change nothing looks at nothing either.
+ */
+export async function pollOrder<Order extends OrderRecord, View>(
+  { parts, rail, find, demanded }: PolledRail<Order, View>,
+  place: string,
+  { claim, mayAct, aborted }: PollRequest,
+): Promise<View | undefined> {
+  const found = await find(place);
+  if (found === undefined) return undefined;
+  const order = mayAct ? await rail.refresh(found) : found;
+  // Asked after the look, which may take a while: a key that is revealed to nobody is lost.
+  return rail.view(await poll(parts, order, { ...demanded, claim, mayAct: mayAct && !aborted() }));
+}
+
+/** Every rail's readiness for a tier, or for the cheapest one. */
+export type RailChecks = Readonly<
+  Record<RailName, (tier: Tier | undefined) => Promise<Readiness> | Readiness>
+>;
+
+/** Every rail as answers show it; `tier` undefined asks for the rail as such. */
+export async function paymentPaths(checks: RailChecks, tier: Tier | undefined): Promise<PaymentPath[]> {
+  const rails = Object.entries(checks) as [RailName, RailChecks[RailName]][];
+  return Promise.all(
+    rails.map(async ([rail, check]) => {
+      const readiness = await check(tier);
+      return { rail, ready: readiness.ready, reason: readiness.ready ? null : readiness.reason };
+    }),
+  );
+}

@@ -1,0 +1,74 @@
+/** Keys made again: for a buyer who lost one, and for a store that was restored. */
+import type { KeyRecord } from '../store/keys.js';
+import type { OrderRecord } from '../store/order.js';
+import { changeOrder, type OrderChange } from '../store/orders.js';
+import { isClaim, type BookParts } from './book.js';
+import { keyOf, keyRecord, rawKeyOf, endedKey } from './orderKeys.js';
+import { revealed } from './poll.js';
+
+/**
+ * The change that gives an order the next generation of its key, which nobody has been handed yet as far as
+ * the record knows; a key that was made of it ends. For a store that was restored.
+ */
+export function replaceUnrevealedKey(
+  parts: BookParts,
+  record: OrderRecord,
+  key: KeyRecord | undefined,
+): OrderChange {
+  const next = { ...record, keyGeneration: record.keyGeneration + 1 };
+  if (key === undefined || key.status === 'revoked') return { to: next };
+  const nowMs = Math.floor(parts.clock.wallMs());
+  const made = keyRecord(parts, next, rawKeyOf(parts, next), nowMs);
+  const { status, issuedAtMs, expiresAtMs } = key;
+  const mint = { ...made, status, issuedAtMs, expiresAtMs };
+  return { to: { ...next, keyId: mint.id }, mint, ...endedKey(key, mint, nowMs) };
+}
+
+/** Outcome of making an order's key anew. */
+export type Reissued =
+  | {
+      readonly kind: 'reissued';
+      readonly order: OrderRecord;
+      readonly key: KeyRecord;
+      readonly rawKey: string;
+    }
+  /** There is no such order, or the claim token is not its: it is not told which. */
+  | { readonly kind: 'absent' }
+  /** It has no key that is in use: it is not paid for, or its key was suspended or ended. */
+  | { readonly kind: 'without key'; readonly order: OrderRecord };
+
+/**
+ * Ends the key of an order whose maker lost it, proven by the claim token, and makes another with the same
+ * end in its place, in one unit. The new raw key is told here and nowhere else. Without a claim token
+ * (null) the operator answers for it, which the old key's record says.
+ */
+export async function reissueOrderKey(
+  parts: BookParts,
+  orderId: string,
+  claim: string | null,
+): Promise<Reissued> {
+  const made: { key?: KeyRecord; rawKey?: string } = {};
+  let refusal: Reissued | undefined;
+  const outcome = await changeOrder(parts.store, orderId, async (record) => {
+    refusal = undefined;
+    const found = await keyOf(parts, record);
+    if (claim !== null && !isClaim(record, claim)) refusal = { kind: 'absent' };
+    else if (record.key !== 'active' || found?.status !== 'active') {
+      refusal = { kind: 'without key', order: record };
+    }
+    if (refusal !== undefined || found === undefined) return undefined;
+    const nowMs = Math.floor(parts.clock.wallMs());
+    const next = { ...record, keyGeneration: record.keyGeneration + 1, seed: parts.randomness(32) };
+    made.rawKey = rawKeyOf(parts, next);
+    const { expiresAtMs } = found;
+    made.key = { ...keyRecord(parts, next, made.rawKey, nowMs), expiresAtMs };
+    const proof = claim === null ? ', without a claim token' : '';
+    const to: OrderRecord = { ...revealed(parts, next), keyId: made.key.id, revealedAtMs: nowMs };
+    return { to, mint: made.key, ...endedKey(found, made.key, nowMs, proof) };
+  });
+  if (outcome.kind === 'absent') return outcome;
+  if (refusal !== undefined) return refusal;
+  const { key, rawKey } = made;
+  if (key === undefined || rawKey === undefined) throw new Error('A key was made anew by nothing');
+  return { kind: 'reissued', order: outcome.order, key, rawKey };
+}

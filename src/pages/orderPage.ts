@@ -1,0 +1,150 @@
+/** The page of an order: its live status, how to pay it, and the button that hands out its key, once. */
+import { btcText } from '../checkout/money.js';
+import type { Shop } from '../checkout/orderRoutes.js';
+import { storeProblem } from '../contract/answer.js';
+import type { BitcoinOrder } from '../contract/bitcoin.js';
+import type { Answer, RouteRequest } from '../contract/exchange.js';
+import type { LightningOrder } from '../contract/lightning.js';
+import { whenUnavailable } from '../store/store.js';
+import { amounts, copyButton, grouped, tierTitles } from './amounts.js';
+import { keyShown } from './key.js';
+import { breakable, escapeHtml, type PageMaker } from './page.js';
+
+/** An order as a page shows it. */
+export type OrderView = BitcoinOrder | LightningOrder;
+
+/** The event that an order waits for, in words. */
+function stateOf(order: OrderView): { readonly words: string; readonly look: string } {
+  switch (order.status) {
+    case 'pending':
+      return { words: 'Waiting for your payment.', look: '' };
+    case 'underpaid':
+      return {
+        words: `${grouped(order.missing_sat)} sat are missing: send them to the same address.`,
+        look: 'bad',
+      };
+    case 'seen': {
+      const depth =
+        'confirmations' in order ? `${order.confirmations} of ${order.confirmations_required}` : '';
+      return { words: `Your payment is known. Confirmations: ${depth}.`, look: 'good' };
+    }
+    case 'confirmed':
+    case 'settled':
+      return { words: 'Your payment is settled.', look: 'good' };
+    case 'expired': {
+      const words =
+        order.received_sat > 0
+          ? `This order has ended with ${grouped(order.missing_sat)} sat missing: they still complete it.`
+          : 'This order has ended without a payment. Money that comes late still counts; or order anew.';
+      return { words, look: 'bad' };
+    }
+  }
+}
+
+/** Whether an order still asks for money: one that a part came for is completed after its end, too. */
+function isPayable({ status, received_sat: received }: OrderView): boolean {
+  return status === 'pending' || status === 'underpaid' || (status === 'expired' && received > 0);
+}
+
+/** Payment of the missing part. */
+function payment(order: OrderView): string {
+  const isChain = 'address' in order;
+  const [target, uri, what] = isChain
+    ? [order.address, order.bip21 ?? '', 'address']
+    : [order.bolt11 ?? '', `lightning:${order.bolt11 ?? ''}`, 'invoice'];
+  const btc = btcText(BigInt(order.missing_sat));
+  const ends = new Date(order.expires_at);
+  const until =
+    order.status === 'expired'
+      ? ''
+      : `<p class="note">It can be paid until <time datetime="${order.expires_at}"
+>${ends.toUTCString()}</time><span class="left" data-until="${order.expires_at}"></span>.</p>`;
+  // The query makes a browser that has drawn the code of another amount ask for this one.
+  return `<p><img class="code" src="${order.qr_url}?sat=${order.missing_sat}" alt="QR code of the ${what}"
+width="264" height="264"></p>
+<p><strong>${amounts(btc, order.missing_sat, null)}</strong></p>
+<p class="actions"><a class="button primary" href="${escapeHtml(uri)}">Open in a wallet</a></p>
+<p class="value">${breakable(target)}</p>
+<p class="actions">${copyButton(target, what)} ${copyButton(btc, 'amount')}</p>
+${until}`;
+}
+
+const refused = `<p class="state bad" role="alert">The key was not handed out: the claim token in this page’s
+address does not belong to this order.</p>
+<p>Open the address that you were led to when you ordered. If it is this one, the operator has ended the
+key.</p>`;
+
+/** `action`: where the button leads; undefined after it was pressed. */
+function orderMain(order: OrderView, action: string | undefined): string {
+  const { words, look } = stateOf(order);
+  const state = `<p class="state ${look}" role="status" id="state">${escapeHtml(words)}</p>`;
+  const paid = order.status === 'confirmed' || order.status === 'settled';
+  const button = `<form method="post" action="${escapeHtml(action ?? '')}"><button>Show my key</button></form>
+<p class="note">It is shown once: have a place ready to keep it.</p>`;
+  const key = {
+    none: action === undefined ? refused : button,
+    claim_required: action === undefined ? refused : button,
+    revealed_now: keyShown(order.api_key ?? '', order.tier, order.key_expires_at),
+    already_revealed: `<p>The key was handed out. If you lost it, ask the operator, and give the order’s
+number and the claim token in this page’s address.</p>`,
+    suspended: '<p>The key is suspended until the payment is confirmed again.</p>',
+    revoked: '<p>The key has ended.</p>',
+  }[order.key_status];
+  return `<section class="sheet" id="order" data-paid="${paid}">
+<h1>Your order: ${tierTitles[order.tier]}</h1>
+${state}
+${isPayable(order) ? payment(order) : ''}
+${paid ? key : ''}
+<p class="note">Order <span class="mono">${order.order_id}</span>. Keep this page’s address until you have
+the key: it proves that the order is yours.</p>
+</section>`;
+}
+
+/** No order's claim token: a poll with it looks at the payment, hands out no key and binds nothing. */
+const noClaim = 'none';
+
+/** The page of a rail's orders. */
+interface PageParts {
+  readonly orders: Shop['orders'];
+  readonly page: PageMaker;
+}
+
+const missing = `<section class="sheet"><h1>There is no such order</h1>
+<p>Check the address of this page. Nothing was charged.</p>
+<p><a href="/buy">Buy an API key</a></p></section>`;
+
+function laterPage({ page }: PageParts): Answer {
+  const detail = escapeHtml(storeProblem.detail);
+  const main = `<section class="sheet" id="order"><h1>Your order</h1>
+<p class="state bad" role="status">${detail} Nothing is lost: this page tries again.</p>
+</section>`;
+  return page({ ...live, title: 'Your order', main, refreshSeconds: 5 });
+}
+
+/** Members of pages that follow an order by script. */
+const live = { headed: true, scripts: ['buy.js'], styles: ['buy.css'] } as const;
+
+/** Shows an order. `asks`: for its key. */
+export async function orderPage(parts: PageParts, request: RouteRequest, asks: boolean): Promise<Answer> {
+  const { page, orders } = parts;
+  const rail = request.path['rail'] ?? '';
+  const place = request.path['order'] ?? '';
+  const claim = request.query['claim'] ?? '';
+  const none = { ...page({ title: 'There is no such order', main: missing, headed: true }), status: 404 };
+  if (rail !== 'btc' && rail !== 'lightning') return none;
+  const { mayAct } = request;
+  const poll = { claim: asks ? claim : noClaim, mayAct, aborted: () => request.aborted() };
+  const polled: Promise<OrderView | undefined> = orders[rail].poll(place, poll);
+  const order = await whenUnavailable(polled, () => 'unavailable' as const);
+  if (order === undefined) return none;
+  if (order === 'unavailable') return laterPage(parts);
+  const title = `Your order: ${stateOf(order).words}`;
+  const paid = order.status === 'confirmed' || order.status === 'settled';
+  if (asks && paid && (order.key_status === 'none' || order.key_status === 'claim_required')) {
+    // It stays as it is: a page that asked again would show the button in place of the reason.
+    return page({ title, main: orderMain(order, undefined), headed: true, styles: ['buy.css'] });
+  }
+  const action = `/buy/${rail}/${encodeURIComponent(place)}?claim=${encodeURIComponent(claim)}`;
+  const again = order.api_key === null ? { refreshSeconds: 5 } : {};
+  return page({ ...live, title, main: orderMain(order, action), ...again });
+}

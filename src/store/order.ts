@@ -1,0 +1,332 @@
+/**
+ * An order: what is common to all rails, and each rail's own members. The state that `checkout/orders.ts`
+ * decides over is the record that is stored. On disk every order has the columns of all rails, as it always
+ * had; those of other rails have fixed values.
+ */
+import type { Order as OrderAnswer } from '../contract/orders.js';
+import { campaignColumns } from './campaign.js';
+import {
+  amount,
+  boolean,
+  bytes,
+  choice,
+  integer,
+  orNull,
+  rows,
+  text,
+  widenedTable,
+  type Row,
+  type ValueOf,
+} from './table.js';
+
+/** The Bitcoin networks. */
+export type Network = OrderAnswer['network'];
+
+/** States of an order on each rail. */
+export type BtcStatus = 'pending' | 'seen' | 'underpaid' | 'confirmed' | 'expired';
+export type LightningStatus = 'pending' | 'settled' | 'expired';
+export type CardStatus =
+  'open' | 'paid' | 'revealed' | 'expired' | 'failed' | 'refunded' | 'disputed' | 'revoked';
+
+/** The key of an order: `none` until it is paid for. */
+export type OrderKey = 'none' | 'active' | 'suspended' | 'revoked';
+
+/** Members of orders on every rail. */
+interface AnyOrder {
+  /** 26 characters of base32: 128 random bits. */
+  readonly id: string;
+  readonly tier: string;
+  /** The tier's price in satoshi. */
+  readonly sat: bigint;
+  /** Rate by which cents were reckoned; null: none was. */
+  readonly rateCents: bigint | null;
+  readonly termDays: number;
+  readonly createdAtMs: number;
+  readonly expiresAtMs: number;
+  readonly email: string | null;
+  readonly source: string | null;
+  readonly segment: string | null;
+  readonly campaign: string | null;
+  readonly eventId: string | null;
+  /** Address, payment hash or session id: what its network knows it by. */
+  readonly place: string;
+  /** True if it was paid after its end. */
+  readonly late: boolean;
+  readonly key: OrderKey;
+  /** The key's id; null until it is made. */
+  readonly keyId: string | null;
+  readonly keyGeneration: number;
+  /** Seed of the raw key; null once it was handed out: then nobody can derive it again. */
+  readonly seed: Uint8Array | null;
+  /** When the raw key was handed out; null: it was not. */
+  readonly revealedAtMs: number | null;
+  /** Id of the master secret under which the key is derived. */
+  readonly secretId: string;
+  /** SHA-256 of the claim token. */
+  readonly claimHash: Uint8Array;
+  /** True if a poll carried the claim token: then only such polls reveal the key. */
+  readonly claimed: boolean;
+  /** True if something may still happen to it that only its network can tell: it is looked after. */
+  readonly open: boolean;
+}
+
+/** A payment to an order's address. */
+export interface Output {
+  readonly txid: string;
+  readonly vout: number;
+  readonly sat: bigint;
+  /** 0: not in a block. */
+  readonly confirmations: number;
+  /** When the network had it, as far as the node knows (ms); null: not told. */
+  readonly atMs: number | null;
+}
+
+/** An on-chain order. */
+export interface BtcOrder extends AnyOrder {
+  readonly rail: 'btc';
+  readonly status: BtcStatus;
+  readonly network: Network;
+  /** Index of the address in its account. */
+  readonly addressIndex: number;
+  /** Depth at which an output counts. */
+  readonly confirmationsRequired: number;
+  /** Every output that counts, in the order of txid and vout. */
+  readonly outputs: readonly Output[];
+  /** Height of the chain's last block when the order was made; null: orders of format 1. */
+  readonly createdHeight: number | null;
+  /** Names (txid:vout) of the outputs that came before the order, sorted: they never count. */
+  readonly earlier: readonly string[];
+  /** Keyed hash of the address that ordered it, while it waits for its payment; null: paid, or not known. */
+  readonly orderedBy: Uint8Array | null;
+}
+
+/** A Lightning order. */
+export interface LightningOrder extends AnyOrder {
+  readonly rail: 'lightning';
+  readonly status: LightningStatus;
+  readonly network: Network;
+  /** The invoice. */
+  readonly bolt11: string;
+  readonly paidSat: bigint;
+}
+
+/** A card order. */
+export interface CardOrder extends AnyOrder {
+  readonly rail: 'card';
+  readonly status: CardStatus;
+  /** The price. */
+  readonly cents: bigint;
+  /** The processor's payment intent; null: none yet. */
+  readonly intent: string | null;
+  readonly paidCents: bigint;
+  /** Returned to the buyer so far. */
+  readonly refundedCents: bigint;
+}
+
+/** An order, as it is decided over and as it is stored. */
+export type OrderRecord = BtcOrder | LightningOrder | CardOrder;
+
+/** The order of a rail. */
+export type OrderOn<Rail extends OrderRecord['rail']> = Extract<OrderRecord, { readonly rail: Rail }>;
+
+function outputOf([txid, vout, sat, depth, atMs]: readonly unknown[]): Output {
+  const numbers = [vout, sat, depth].every(Number.isSafeInteger);
+  if (typeof txid !== 'string' || !numbers || !(atMs === null || Number.isSafeInteger(atMs))) {
+    throw new Error('An order record has an output that is none');
+  }
+  const [confirmations, at] = [depth as number, atMs as number | null];
+  return { txid, vout: vout as number, sat: BigInt(sat as number), confirmations, atMs: at };
+}
+
+/** An output as it is stored and listed: txid, vout, satoshi, confirmations, when (ms). */
+export function outputRow({ txid, vout, sat, confirmations, atMs }: Output): Row {
+  return [txid, vout, Number(sat), confirmations, atMs];
+}
+
+function earlierOf([outpoint]: readonly unknown[]): string {
+  if (typeof outpoint === 'string') return outpoint;
+  throw new Error('An order record has an earlier output without a name');
+}
+
+/** Statuses of each rail. */
+const statuses = {
+  btc: ['pending', 'seen', 'underpaid', 'confirmed', 'expired'],
+  lightning: ['pending', 'settled', 'expired'],
+  card: ['open', 'paid', 'revealed', 'expired', 'failed', 'refunded', 'disputed', 'revoked'],
+} as const satisfies { readonly [Rail in OrderRecord['rail']]: readonly OrderOn<Rail>['status'][] };
+
+/** Columns of format 1, for all rails. */
+const columns = {
+  id: text,
+  rail: choice('btc', 'lightning', 'card'),
+  tier: text,
+  network: orNull(choice('mainnet', 'testnet', 'signet', 'regtest')),
+  sat: amount,
+  cents: orNull(amount),
+  rateCents: orNull(amount),
+  termDays: integer,
+  createdAtMs: integer,
+  expiresAtMs: integer,
+  email: orNull(text),
+  ...campaignColumns,
+  eventId: orNull(text),
+  place: text,
+  /** The invoice, or the payment intent. */
+  reference: orNull(text),
+  addressIndex: orNull(integer),
+  confirmationsRequired: integer,
+  status: text,
+  late: boolean,
+  outputs: rows(outputOf, outputRow),
+  /** Received over Lightning (sat) or by card (cents). */
+  paid: amount,
+  refunded: amount,
+  key: choice('none', 'active', 'suspended', 'revoked'),
+  keyId: orNull(text),
+  keyGeneration: integer,
+  seed: orNull(bytes),
+  revealedAtMs: orNull(integer),
+  secretId: text,
+  claimHash: bytes,
+  claimed: boolean,
+  open: boolean,
+} as const;
+
+/** Columns that format 2 adds. */
+const earlierColumns = {
+  createdHeight: orNull(integer),
+  earlier: rows(earlierOf, (outpoint) => [outpoint]),
+} as const;
+
+/** Columns that format 3 adds; the hash has 16 bytes. */
+const addressColumns = { orderedBy: orNull(bytes) } as const;
+
+const orderTable = widenedTable(
+  'order',
+  columns,
+  { members: earlierColumns, without: { createdHeight: null, earlier: [] } },
+  { members: addressColumns, without: { orderedBy: null } },
+);
+
+/** An order in the columns of all rails. */
+type OrderRow = ValueOf<typeof orderTable>;
+
+/** Values of the columns that a rail does not have. */
+const none = {
+  ...{ network: null, cents: null, reference: null, addressIndex: null, confirmationsRequired: 0 },
+  ...{ outputs: [], paid: 0n, refunded: 0n, createdHeight: null, earlier: [], orderedBy: null },
+} as const;
+
+/** Columns of {@link none} that each rail has. */
+const ownColumns: Readonly<Record<OrderRecord['rail'], readonly (keyof typeof none)[]>> = {
+  btc: [
+    ...(['network', 'addressIndex', 'confirmationsRequired', 'outputs'] as const),
+    ...(['createdHeight', 'earlier', 'orderedBy'] as const),
+  ],
+  lightning: ['network', 'reference', 'paid'],
+  card: ['cents', 'reference', 'paid', 'refunded'],
+};
+
+const foreignColumns = Object.fromEntries(
+  Object.entries(ownColumns).map(([rail, own]) => {
+    return [rail, (Object.keys(none) as (keyof typeof none)[]).filter((name) => !own.includes(name))];
+  }),
+) as unknown as typeof ownColumns;
+
+function isNone(row: OrderRow, name: keyof typeof none): boolean {
+  const value = row[name];
+  return Array.isArray(value) ? value.length === 0 : value === none[name];
+}
+
+/** A column's value, which a record of this rail has. @throws Error where it is null */
+function there<Value>(row: OrderRow, name: string, value: Value | null): Value {
+  if (value === null) throw new Error(`Order ${row.id} has no ${name}`);
+  return value;
+}
+
+function statusOf<Rail extends OrderRecord['rail']>(row: OrderRow, rail: Rail): OrderOn<Rail>['status'] {
+  const known: readonly string[] = statuses[rail];
+  if (!known.includes(row.status)) throw new Error(`An order record of ${rail} has the status ${row.status}`);
+  return row.status as OrderOn<Rail>['status'];
+}
+
+/** The order of a row. What no version wrote is an error: written again it would not be the same bytes. */
+function orderOf(row: OrderRow): OrderRecord {
+  const { rail, network, cents, reference, addressIndex, confirmationsRequired, ...others } = row;
+  const { outputs, paid, refunded, createdHeight, earlier, orderedBy, ...any } = others;
+  const foreign = foreignColumns[rail].find((name) => !isNone(row, name));
+  if (foreign !== undefined) throw new Error(`An order record of ${rail} has a ${foreign}`);
+  switch (rail) {
+    case 'btc':
+      return {
+        ...any,
+        ...{ rail, status: statusOf(row, rail), network: there(row, 'network', network) },
+        ...{ addressIndex: there(row, 'address index', addressIndex), confirmationsRequired },
+        ...{ outputs, createdHeight, earlier, orderedBy },
+      };
+    case 'lightning':
+      return {
+        ...any,
+        ...{ rail, status: statusOf(row, rail), network: there(row, 'network', network) },
+        ...{ bolt11: there(row, 'invoice', reference), paidSat: paid },
+      };
+    case 'card':
+      return {
+        ...any,
+        ...{ rail, status: statusOf(row, rail), cents: there(row, 'price in cents', cents) },
+        ...{ intent: reference, paidCents: paid, refundedCents: refunded },
+      };
+  }
+}
+
+function rowOf(order: OrderRecord): OrderRow {
+  switch (order.rail) {
+    case 'btc':
+      return { ...none, ...order };
+    case 'lightning': {
+      const { bolt11: reference, paidSat: paid, ...any } = order;
+      return { ...none, ...any, reference, paid };
+    }
+    case 'card': {
+      const { intent: reference, paidCents: paid, refundedCents: refunded, ...any } = order;
+      return { ...none, ...any, reference, paid, refunded };
+    }
+  }
+}
+
+/** An order's bytes: the same for the same order, whatever version wrote it. */
+export function encodeOrder(order: OrderRecord): Uint8Array {
+  return orderTable.encode(rowOf(order));
+}
+
+/** The order of a record's bytes. @throws Error when they are of no known format, or of no order */
+export function decodeOrder(record: Uint8Array): OrderRecord {
+  return orderOf(orderTable.decode(record));
+}
+
+/** True if an order is, byte for byte, what it was when it was read. */
+export function sameOrder(left: OrderRecord, right: OrderRecord): boolean {
+  return Buffer.compare(encodeOrder(left), encodeOrder(right)) === 0;
+}
+
+/** True if an order waits for its payment, or for the rest of it. */
+export function isUnpaid({ status }: Pick<OrderRecord, 'status'>): boolean {
+  return status === 'pending' || status === 'underpaid';
+}
+
+/** Satoshi that arrived on chain, unconfirmed ones included. */
+export function receivedSat({ outputs }: Pick<BtcOrder, 'outputs'>): bigint {
+  return outputs.reduce((sum, { sat }) => sum + sat, 0n);
+}
+
+/** Money that an order holds: satoshi, or cents by card. */
+export function heldOf(order: OrderRecord): bigint {
+  switch (order.rail) {
+    case 'btc':
+      return receivedSat(order);
+    case 'lightning':
+      return order.paidSat;
+    case 'card':
+      return order.paidCents - order.refundedCents;
+  }
+}
