@@ -5,9 +5,17 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { MadeOrder } from '../../src/checkout/book.js';
+import type { PollRequest, Readiness } from '../../src/checkout/rail.js';
+import type { KeyStatus } from '../../src/contract/orders.js';
 import { native } from '../../src/native/addon.js';
 import type { OrderRecord } from '../../src/store/order.js';
 import type { Shop } from './shop.js';
+
+/** What a poll's answer says of the key. */
+export interface ShownKey {
+  readonly api_key: string | null;
+  readonly key_status: KeyStatus;
+}
 
 /** A rail to test, over a network of its own. */
 export interface RailSubject {
@@ -15,6 +23,12 @@ export interface RailSubject {
   readonly shop: Shop;
   /** Makes an order for the developer tier; a sentence where the rail takes no money now. */
   readonly create: () => Promise<MadeOrder | { readonly refused: string } | 'store unavailable'>;
+  /** Asks the rail whether it can take the money of such an order now. */
+  readonly check: () => Promise<Readiness>;
+  /** Polls an order through `pollOrder`, as routes and pages do. */
+  readonly poll: (order: OrderRecord, request: PollRequest) => Promise<ShownKey | undefined>;
+  /** The same where the operator has taken the rail out of the settings since. */
+  readonly pollClosed: (order: OrderRecord, request: PollRequest) => Promise<ShownKey | undefined>;
   /** What the ledger has of a payment: satoshi or cents. */
   readonly price: number;
   /** The status of an order that is paid. */
@@ -182,11 +196,59 @@ function keysOf(subject: RailSubject): void {
   });
 }
 
+const asking: PollRequest = { claim: '', mayAct: true, aborted: () => false };
+
+function pollsOf(subject: RailSubject): void {
+  test('it says whether it can take money now, and why not', async () => {
+    assert.deepEqual(await subject.check(), { ready: true });
+    subject.setUp(false);
+    const down = await subject.check();
+    subject.setUp(true);
+    assert.ok(!down.ready && /\.$/.test(down.reason));
+    assert.deepEqual(await subject.check(), { ready: true });
+  });
+
+  test('of many polls through the rail one carries the key', async () => {
+    const { order } = await paid(subject);
+    const polls = await Promise.all(Array.from({ length: 20 }, () => subject.poll(order, asking)));
+    assert.equal(polls.filter((each) => each?.api_key !== null).length, 1);
+    assert.equal((await subject.poll(order, asking))?.key_status, 'already_revealed');
+  });
+
+  test('a poll that may not act, or whose sender has gone, takes no key', async () => {
+    const { order } = await paid(subject);
+    for (const more of [{ mayAct: false }, { aborted: () => true }]) {
+      const shown = await subject.poll(order, { ...asking, ...more });
+      assert.deepEqual([shown?.api_key, shown?.key_status], [null, 'none']);
+    }
+    assert.equal((await subject.poll(order, asking))?.key_status, 'revealed_now');
+  });
+
+  test('a sender that goes while the payment is looked at takes no key', async () => {
+    const { order } = await created(subject);
+    subject.pay(order);
+    let gone = false;
+    const polled = subject.poll(order, { ...asking, aborted: () => gone });
+    gone = true;
+    assert.equal((await polled)?.api_key, null);
+    assert.equal(await subject.learn(order), true);
+    assert.equal((await subject.poll(order, asking))?.key_status, 'revealed_now');
+  });
+
+  test('a rail that is not set up any more hands out the keys of what was paid', async () => {
+    const { order } = await paid(subject);
+    assert.equal((await subject.pollClosed(order, asking))?.key_status, 'revealed_now');
+    const unpaid = await created(subject);
+    assert.equal((await subject.pollClosed(unpaid.order, asking))?.key_status, 'none');
+  });
+}
+
 /** Runs the suite. */
 export function railConformance(subject: RailSubject): void {
   describe(`the rail ${subject.name}`, () => {
     ordersOf(subject);
     paymentsOf(subject);
     keysOf(subject);
+    pollsOf(subject);
   });
 }

@@ -7,8 +7,14 @@ import { Lightning } from '../../src/checkout/lightning.js';
 import { Lnd } from '../../src/checkout/lnd.js';
 import { StripeClient } from '../../src/checkout/stripe.js';
 import type { MadeOrder } from '../../src/checkout/book.js';
+import { viewOnChain } from '../../src/checkout/bitcoinView.js';
+import { viewCard } from '../../src/checkout/cardView.js';
+import { viewLightning } from '../../src/checkout/lightningView.js';
+import { closedRail, pollOrder, type Rail } from '../../src/checkout/rail.js';
+import type { OrderOn, OrderRecord } from '../../src/store/order.js';
+import { findOrder } from '../../src/store/orders.js';
 import { LndServer } from './lndServer.js';
-import { railConformance, type RailSubject } from './railConformance.js';
+import { railConformance, type RailSubject, type ShownKey } from './railConformance.js';
 import { account, onRail, pricedWish, Shop, tiers, wish } from './shop.js';
 import { StripeServer } from './stripeServer.js';
 import { Dice, SimulatedChain } from './world.js';
@@ -29,6 +35,24 @@ async function toldOf(
   return { refused: made.reason ?? '' };
 }
 
+/** Polls a rail's orders through `pollOrder`. */
+function polling<Name extends OrderRecord['rail'], View>(
+  { book, aside }: Shop,
+  rail: Name,
+  of: Pick<Rail<OrderOn<Name>, never, unknown, View>, 'refresh' | 'view'>,
+  keyOf: (view: View) => ShownKey,
+): RailSubject['poll'] {
+  const find = async (id: string): Promise<OrderOn<Name>> => onRail(await findOrder(aside.store, id), rail);
+  return async ({ id }, request) => {
+    const view = await pollOrder(
+      { parts: book, rail: of, find, demanded: { claimRequired: false } },
+      id,
+      request,
+    );
+    return view === undefined ? undefined : keyOf(view);
+  };
+}
+
 async function onChain(): Promise<RailSubject> {
   const shop = await Shop.open();
   const simulated = new SimulatedChain(new Dice(5), shop.time);
@@ -39,6 +63,12 @@ async function onChain(): Promise<RailSubject> {
   const rail = new Bitcoin({ ...shop.book, ...parts, chain: { ...chain, network } });
   assert.equal(await rail.begin(), 0);
   return {
+    check() {
+      shop.time.nowMs += later;
+      return rail.check(50_000n);
+    },
+    poll: polling(shop, 'btc', rail, (view) => view),
+    pollClosed: polling(shop, 'btc', closedRail('On-chain payments', viewOnChain), (view) => view),
     ...{ name: 'btc', shop, price: 50_000, paidStatus: 'confirmed' },
     create() {
       shop.time.nowMs += later;
@@ -65,6 +95,12 @@ async function lightning(): Promise<RailSubject> {
   const lnd = new Lnd(node.place, shop.book.clock);
   const rail = new Lightning({ ...shop.book, lnd, network: 'regtest', log: shop.log });
   return {
+    check() {
+      shop.time.nowMs += later;
+      return rail.check(50_000n);
+    },
+    poll: polling(shop, 'lightning', rail, (view) => view),
+    pollClosed: polling(shop, 'lightning', closedRail('Lightning payments', viewLightning), (view) => view),
     ...{ name: 'lightning', shop, price: 50_000, paidStatus: 'settled' },
     create() {
       shop.time.nowMs += later;
@@ -100,6 +136,12 @@ async function card(): Promise<RailSubject> {
     return settled?.kind === 'settled';
   };
   return {
+    check() {
+      shop.time.nowMs += later;
+      return rail.check(50_000n);
+    },
+    poll: polling(shop, 'card', rail, ({ pickup }) => pickup),
+    pollClosed: polling(shop, 'card', closedRail('Card payments', viewCard), ({ pickup }) => pickup),
     ...{ name: 'card', shop, price: 3_300, paidStatus: 'paid' },
     create() {
       shop.time.nowMs += later;
