@@ -50,7 +50,7 @@ export const settings = {
 export interface Configuration extends ValuesOf<typeof settings> {
   /** Absolute path of the folder for everything Fusegate keeps outside the store. */
   readonly dataFolder: string;
-  /** Whether callers without a key are served, and why so. */
+  /** The decision whether callers without a key are served, with its reason. */
   readonly access: AccessChoice;
 }
 

@@ -150,7 +150,7 @@ function useSettingsFile(named: string | undefined): void {
   else if (existsSync(usualSettingsFile)) environment[settingsFileVariable] = resolve(usualSettingsFile);
 }
 
-/** Whether this process may do everything on its machine. */
+/** True if this process may do everything on its machine. */
 const isRoot = process.geteuid?.() === 0;
 
 /** Parts of the commands on the store. */
@@ -261,7 +261,7 @@ function auditParts(cores: number): Omit<AuditCommandParts, 'printError'> {
   };
 }
 
-/** What the program and what it runs on are versions of. */
+/** Versions of the program and of the software that it runs on. */
 function versions(): string[] {
   return [
     `fusegate ${SERVICE_VERSION}`,

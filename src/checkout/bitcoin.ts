@@ -66,7 +66,7 @@ export interface BitcoinWish extends OrderWish {
 /** As many orders of the buyer's address as may be are not paid for. */
 export interface AddressBusy {
   readonly kind: 'address busy';
-  /** How many. */
+  /** Their number. */
   readonly unpaid: number;
   /** When the first of them ends (ms since 1970). */
   readonly untilMs: number;

@@ -21,7 +21,7 @@ import { attended, transition, type KeyEffect, type OrderEvent } from './orders.
 /** Dependencies of the book. */
 export interface BookParts extends KeyParts {
   readonly clock: Pick<Clock, 'wallMs'>;
-  /** What is applied in the background carries this. */
+  /** Carried by events that are applied in the background. */
   readonly fence?: Fence;
 }
 

@@ -1,5 +1,5 @@
 /**
- * What btcd tells of by itself (btcd, JSON-RPC API, Websocket Extension): payments to addresses of a filter,
+ * Notifications of btcd (btcd, JSON-RPC API, Websocket Extension): payments to addresses of a filter,
  * in the mempool and in blocks, and blocks. Only hints are made of it: what is true is looked up.
  */
 import { address as addresses, networks, Transaction } from 'bitcoinjs-lib';

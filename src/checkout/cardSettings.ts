@@ -69,7 +69,7 @@ export const cardSettings = {
       'Without it such sessions are matched by `metadata.tier` and an amount that was in force.',
     parse: parseStripePrices,
   },
-  /** Whether a session that discounts made cheaper or free gives a key. */
+  /** True if a session that discounts made cheaper or free gives a key. */
   stripeAllowDiscounts: {
     name: 'STRIPE_ALLOW_DISCOUNTS',
     type: 'no, yes',

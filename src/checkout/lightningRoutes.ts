@@ -38,7 +38,7 @@ function prefersClaim(prefer: string): boolean {
 const hashForm = /^[0-9a-f]{64}$/;
 
 /**
- * How long after its payment an order's key is handed out to a poll without a claim token (ms): every node on
+ * Time after its payment in which an order's key goes to a poll without a claim token (ms): every node on
  * the route of a payment knows its hash, and need not be faster than the buyer later on.
  */
 const bareMs = 600_000;

@@ -135,7 +135,7 @@ export class LndChain implements Chain {
 
   readonly follow = (hints: ChainHints): Following => {
     const forget = (): void => {
-      // What has not begun will tell of it.
+      // A look-up that has not begun will report it.
       if (this.known?.beganMs !== undefined) this.known = undefined;
     };
     const nameNow = (): string | undefined => {

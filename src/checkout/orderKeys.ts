@@ -9,7 +9,7 @@ import { secretId, type MasterSecrets } from '../system/masterSecret.js';
 import type { Randomness } from '../system/randomness.js';
 import type { KeyEffect } from './orders.js';
 
-/** What keys are made of. */
+/** Parts of keys. */
 export interface KeyParts {
   readonly store: Store;
   readonly randomness: Randomness;

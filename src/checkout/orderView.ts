@@ -5,7 +5,7 @@ import { heldOf, type BtcOrder, type LightningOrder, type OrderRecord } from '..
 import { btcText } from './money.js';
 import type { Polled } from './poll.js';
 
-/** Whether an order's price is covered for good: it asks for no more money. */
+/** True if an order's price is covered for good: it asks for no more money. */
 export function isPaid({ status }: OrderRecord): boolean {
   return status === 'confirmed' || status === 'settled';
 }

@@ -101,8 +101,8 @@ function reveal(order: OrderRecord, nowMs: number): Transition {
 }
 
 /**
- * What a payer is asked for: what is missing of the price. Once nothing is, the price: a payment request asks
- * for more than nothing, and says what the order was for.
+ * The amount that a payer is asked for: the missing part of the price. Once nothing is missing, the price: a
+ * payment request asks for more than nothing, and names the order's price.
  */
 export function amountDueSat(price: bigint, received: bigint): bigint {
   return received < price ? price - received : price;
@@ -189,7 +189,7 @@ function covered(status: BtcStatus): boolean {
   return status === 'seen' || status === 'confirmed';
 }
 
-/** Whether the price was covered only after the end; by the network's times where they are known. */
+/** True if the price was covered only after the end; by the network's times where they are known. */
 function isLate({ outputs, sat: price, expiresAtMs }: BtcOrder, nowMs: number): boolean {
   const earliestFirst = outputs
     .map(({ sat, atMs }) => ({ sat, atMs: Math.min(atMs ?? nowMs, nowMs) }))
@@ -335,7 +335,7 @@ const firstExpiredLookUpMs = 15_000;
 const maxExpiredLookUpMs = 6 * 3_600_000;
 
 /**
- * Whether a round of look-ups at `nowMs` includes an order, after a round at `lastMs`. Orders that still wait
+ * True if a round of look-ups at `nowMs` includes an order, after a round at `lastMs`. Orders that still wait
  * for something are in every round; expired ones ever more rarely, as there are thousands of them and money
  * seldom comes.
  */

@@ -35,13 +35,13 @@ export interface PollWish {
   readonly mayAct: boolean;
 }
 
-/** Whether the raw key may be handed out to a poll. */
+/** True if the raw key may be handed out to a poll. */
 function reveals(order: OrderRecord, { claim, claimRequired, mayAct }: PollWish): boolean {
   if (!mayAct || order.key !== 'active' || order.revealedAtMs !== null) return false;
   return claim === '' ? !order.claimed && !claimRequired : isClaim(order, claim);
 }
 
-/** Whether a poll without a claim token comes too late for a key. */
+/** True if a poll without a claim token comes too late for a key. */
 function isLate({ clock }: Pick<BookParts, 'clock'>, key: KeyRecord, { claim, bareMs }: PollWish): boolean {
   return claim === '' && bareMs !== undefined && clock.wallMs() - key.issuedAtMs > bareMs;
 }

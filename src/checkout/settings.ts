@@ -28,7 +28,7 @@ export const checkoutSettings = {
   ),
   ...nodeSettings,
   ...cardSettings,
-  /** Whether a Lightning order's key is handed out only to those who show its claim token. */
+  /** True if a Lightning order's key is handed out only to those who show its claim token. */
   lightningClaim: {
     name: 'LIGHTNING_CLAIM',
     type: 'optional, required',

@@ -66,7 +66,7 @@ export class StripeClient {
     });
   }
 
-  /** Whether Stripe takes the key. */
+  /** Readiness: Stripe is asked whether it takes the key. */
   async check(): Promise<Readiness> {
     const answer = await this.ask(() => this.sdk.checkout.sessions.list({ limit: 1 }));
     return answer.kind === 'answer'
@@ -144,8 +144,8 @@ function isSwitchedOn(of: unknown): boolean {
 }
 
 /**
- * What a webhook's body says, of whatever shape: `event` is its JSON, undefined where it is none. Undefined
- * as a whole where no secret signed these very bytes within the last 300 s. Nothing is parsed before that.
+ * The content of a webhook's body, of any shape: `event` is its JSON, undefined where it is none. Undefined as
+ * a whole where no secret signed these very bytes within the last 300 s. Nothing is parsed before that.
  */
 export function verifiedEvent(
   body: Buffer,

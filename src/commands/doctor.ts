@@ -255,7 +255,7 @@ function reach({ host, publicUrl, trustedProxies }: Configuration): Finding[] {
   return found;
 }
 
-/** What the server says of its ways to be paid. */
+/** The ways to pay, as the server reports them. */
 async function rails({ get }: DoctorParts, origin: string, isServed: boolean): Promise<Finding[]> {
   if (!isServed) return [];
   const { body } = await get(`${origin}/v1/pricing`);

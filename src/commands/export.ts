@@ -28,7 +28,7 @@ interface ExportedTable {
 const position = { pattern: /^\d{1,15}$/, described: 'a position as the export shows it' };
 const campaignColumns = ['message', 'source', 'segment', 'campaign', 'event_id'];
 
-/** Whether an address opted out; where that cannot be read the export ends: no row goes out unmarked. */
+/** True if an address opted out; where that cannot be read the export ends: no row goes out unmarked. */
 async function optedOut({ store, secrets }: CommandContext, email: string): Promise<boolean> {
   return (await findOptout(store, secrets, email.trim())) !== undefined;
 }

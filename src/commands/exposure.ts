@@ -1,4 +1,4 @@
-/** What of a server's surroundings gives an attacker more than he needs: told at start and by doctor. */
+/** Surroundings of a server that help an attacker: reported at start and by doctor. */
 import type { Configuration } from '../configuration.js';
 import { isLoopback } from '../system/network.js';
 

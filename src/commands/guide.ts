@@ -103,7 +103,7 @@ export function helpArguments(program: Command, args: readonly string[]): readon
   let command: Command = program;
   for (const [at, name] of path.entries()) {
     const found = command.commands.find((each) => each.name() === name);
-    // What is not known is refused as it is without help.
+    // An unknown name is refused as it is without help.
     if (found === undefined) return path.slice(0, at + 1);
     command = found;
   }

@@ -88,7 +88,7 @@ function addStore(program: Command, commands: Commands): void {
     });
 }
 
-/** What the program says of itself: versions, completion, manual. */
+/** The program about itself: versions, completion, manual. */
 function addOwn(program: Command, commands: Commands): void {
   program
     .command('version')

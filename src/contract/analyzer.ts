@@ -1,4 +1,4 @@
-/** How the texts of POST /v1/fuse become terms: languages by Snowball's stemmers, and their stop words. */
+/** Terms of the texts of POST /v1/fuse: languages by Snowball's stemmers, and their stop words. */
 import { type ValidationError, valueError } from './schema/validation.js';
 
 /** Languages that have a stemmer. */
@@ -44,7 +44,7 @@ function isPlain(analyzer: string | FuseAnalyzer): boolean {
   return stemmer == null && !stops && !folds && !normalize;
 }
 
-/** What is wrong with an analyzer that fits its schema. */
+/** The faults of an analyzer that fits its schema. */
 export function analyzerFaults(
   analyzer: string | FuseAnalyzer | undefined,
   tokenizer: string | undefined,

@@ -1,6 +1,6 @@
 /**
- * What passes between http and a handler: plain values, so that no part of Fusegate but `src/http` knows
- * its HTTP server (RFC 9110 terms).
+ * Requests and answers between http and a handler: plain values, so that no part of Fusegate but `src/http`
+ * knows its HTTP server (RFC 9110 terms).
  */
 
 /** One request, after path, method, media type, body limit and (JSON routes) the contract were checked. */
@@ -61,7 +61,7 @@ export type AnswerBody =
       readonly bytes: Uint8Array | string;
       /** Called once, when http needs the bytes no more; until then they stay as they are. */
       readonly release?: () => void;
-      /** Whether the bytes never change: they are sent from where they lie, to however many at once. */
+      /** True if the bytes never change: they are sent from where they lie, to many clients at once. */
       readonly immutable?: true;
       /** Media type with its charset. */
       readonly type: string;

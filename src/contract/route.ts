@@ -3,7 +3,7 @@ import type { Answer } from './exchange.js';
 import type { ProblemCode } from './problem.js';
 import type { DescribedRoute, Example, RouteFailure } from './schema/route.js';
 
-/** How a route writes its failures where they have another form than the others'. */
+/** The form of a route's failures where it differs from that of the other routes. */
 export interface WrittenFailure extends RouteFailure {
   /** A failure of Fusegate's usual form in that of the route. `id`: the request's. */
   readonly write: (answer: Answer, id: string) => Answer;

@@ -34,7 +34,7 @@ const silenceMs = 30_000;
 
 const MOST_REDIRECTS = 5;
 
-/** What a hub says of a file before it redirects: its SHA-256 where it is a large one, and its commit. */
+/** A hub's words about a file before it redirects: its SHA-256 where it is a large one, and its commit. */
 interface Told {
   readonly response: Response;
   readonly linkedEtag: string | null;

@@ -49,7 +49,7 @@ export const modelSettings = {
     meaning: 'How long all vectors of a request may take, waiting included, before it gets 503 (ms).',
     parse: integer(100, 600_000),
   },
-  /** Whether the embedder and its model are loaded at start. */
+  /** True if the embedder and its model are loaded at start. */
   embedPreload: {
     name: 'EMBED_PRELOAD',
     type: 'no, yes',
@@ -67,7 +67,7 @@ export const modelSettings = {
       'model of 384 dimensions. It is taken whole at the first start; 0 keeps none.',
     parse: integer(0, 1_048_576),
   },
-  /** Whether the store keeps computed vectors, too. */
+  /** True if the store keeps computed vectors, too. */
   embedCacheStore: {
     name: 'EMBED_CACHE_STORE',
     type: 'no, yes',

@@ -87,7 +87,7 @@ export declare class FileAudit {
   constructor(path: string, format: string, stack: string)
   /** Looks at the next part of the file by so many threads, while what follows is read. One step at a time. */
   step(threads: number): Promise<FileAuditStep>
-  /** What was found so far; null before the first step. */
+  /** The findings so far; null before the first step. */
   findings(): AuditFindings | null
 }
 
@@ -278,7 +278,7 @@ export interface AuditExample {
   after: string
 }
 
-/** What an audit found. */
+/** The findings of an audit. */
 export interface AuditFindings {
   /** Records looked at. */
   records: number
@@ -292,13 +292,13 @@ export interface AuditFindings {
   sampled: number
   /** Every issue in the order of reports. */
   issues: Array<AuditIssueCount>
-  /** How the text was cut; null for a list of records. */
+  /** The way in which the text was cut; null for a list of records. */
   format?: string
-  /** What parts the fields of a row; null where there are none. */
+  /** The separator of a row's fields; null where there are none. */
   separator?: string
 }
 
-/** How many records show an issue. */
+/** Number of records that show an issue. */
 export interface AuditIssueCount {
   /** The issue's name on the wire. */
   issue: string
@@ -308,7 +308,7 @@ export interface AuditIssueCount {
   examples: Array<AuditExample>
 }
 
-/** What an audit found, or why it could not be made. */
+/** The findings of an audit, or the reason why there are none. */
 export interface AuditOutcome {
   /** Null where there is a fault. */
   findings?: AuditFindings
@@ -622,7 +622,7 @@ export declare function prepareVectors(path: string, method: string): boolean
 
 /** A preview that is there. */
 export interface Preview {
-  /** What was put in. */
+  /** The preview as it was put in. */
   payload: string
   /** When it expires (ms since 1970). */
   expiresAtMs: number

@@ -11,7 +11,7 @@ const byAgreement = {
 
 const unpriced = 'No price is published on this server: it is agreed with its operator.';
 
-/** What the models are, where the operator says nothing of them: no price, and no promise in his name. */
+/** The models where the operator says nothing of them: no price, and no promise in the operator's name. */
 const defaults: Readonly<Record<DeliveryModelId, ModelWords>> = {
   dedicated_byoc: {
     name: 'Dedicated, in your cloud account',

@@ -76,7 +76,7 @@ const modelRules: Readonly<Record<keyof ModelWords, FieldRule>> = {
   price_indicative: text,
 };
 
-/** What is wrong with the fields of an object; each may be left out. */
+/** The faults of an object's fields; each may be left out. */
 function wrongFields(value: Fields, place: string, rules: Readonly<Record<string, FieldRule>>): string[] {
   return Object.entries(value).flatMap(([name, given]) => {
     const rule = Object.hasOwn(rules, name) ? rules[name] : undefined;

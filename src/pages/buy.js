@@ -5,7 +5,7 @@ const watchedForMs = location.pathname === '/card/success' ? 600_000 : 7_200_000
 const began = Date.now();
 let kept = true;
 let refreshing = false;
-/** Whether the key was asked for: its answer, which comes once, must not be given up for another. */
+/** True if the key was asked for: its answer, which comes once, must not be given up for another. */
 let asked = false;
 
 function enhance() {
@@ -43,7 +43,7 @@ function countDown() {
   }
 }
 
-/** Whether what is on the page must stay: a key, or what was there when it was asked for. */
+/** True if the page must stay as it is: it shows a key, or the state in which the key was asked for. */
 const stays = () => asked || document.getElementById('key') !== null;
 
 /** Takes over what the server shows now; one answer at a time, as each may be the one with the key. */

@@ -219,7 +219,7 @@ export function buy(parts: BuyParts): Handler {
       return shopPage(parts, tier, wrong);
     }
     const input: CreateOrderRequest = { tier, email: email === '' || email === undefined ? null : email };
-    // What a browser can send stands in the address or in the form: it has no header fields for the API.
+    // A form and an address are all that a browser sends: there are no header fields for the API.
     const buyer = { caller: () => request.caller(), header: () => '' };
     const ordering: Promise<Outcome> =
       rail === 'card' ? orderByCard(parts, input, buyer) : orderHere(parts, rail, input, { request, buyer });
@@ -228,7 +228,7 @@ export function buy(parts: BuyParts): Handler {
   };
 }
 
-/** What an order leads to, or why there is none. */
+/** The answer to an order, or the reason why there is none. */
 type Outcome =
   { readonly ok: true; readonly answer: Answer } | { readonly ok: false; readonly detail: string };
 

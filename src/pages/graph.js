@@ -78,7 +78,7 @@ function findDots() {
   });
 }
 
-/** Whether a label in this box would hide neither a dot nor another label. */
+/** True if a label in this box would hide neither a dot nor another label. */
 function isFree({ left, top, right, bottom }) {
   const hidden = ({ x, y, size }) => {
     const [aside, above] = [Math.max(left - x, x - right, 0), Math.max(top - y, y - bottom, 0)];

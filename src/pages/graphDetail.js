@@ -24,7 +24,7 @@ function paragraphs(fragment) {
   });
 }
 
-/** What a status means, after its name. */
+/** The meaning of a status, after its name. */
 const statusWords = {
   quarantined: 'quarantined: stored and shown as a stranger’s text, which nobody has reviewed',
   probe: 'probe: left by a monitor, and kept out of exploration',

@@ -41,7 +41,7 @@ function stateOf(order: OrderView): { readonly words: string; readonly look: str
   }
 }
 
-/** Whether an order still asks for money: one that a part came for is completed after its end, too. */
+/** True if an order still asks for money: one that is paid in part can be completed after its end, too. */
 function isPayable({ status, received_sat: received }: OrderView): boolean {
   return status === 'pending' || status === 'underpaid' || (status === 'expired' && received > 0);
 }

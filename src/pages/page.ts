@@ -118,7 +118,7 @@ function loading({ scripts = [], modules = [], styles = [] }: PageParts): string
   ].join('');
 }
 
-/** How to reach the operator, as a link where it is an address. */
+/** The operator's contact, as a link where it is an address. */
 export function contactHtml(contact: string): string {
   const words = escapeHtml(contact);
   if (/^https?:\/\/\S+$/.test(contact)) return `<a href="${words}" rel="noreferrer">${words}</a>`;

@@ -126,7 +126,7 @@ function show(body, { results, warnings = [], dense_source: source }, timing) {
   byId('orders').hidden = false;
 }
 
-/** How long the request took: here, and of that in the server. */
+/** The duration of the request: here, and of that in the server. */
 function timingOf(response, began) {
   const whole = `${(performance.now() - began).toFixed(1)} ms`;
   const server = /dur=([\d.]+)/.exec(response.headers.get('server-timing') ?? '')?.[1];

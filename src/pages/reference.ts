@@ -28,7 +28,7 @@ interface DescribedOperation {
   >;
 }
 
-/** What of a document is shown: `documentOf` made it so. */
+/** The part of a document that is shown, as `documentOf` made it. */
 interface Described {
   readonly info: { readonly title: string; readonly version: string; readonly description: string };
   readonly tags: readonly { readonly name: string; readonly description: string }[];
@@ -58,7 +58,7 @@ export interface Reference {
   readonly operations: readonly Operation[];
 }
 
-/** Whether and how the form of an operation may be sent from its page. */
+/** The way in which an operation's form is sent from its page, if it is. */
 export interface Sending {
   /** Where the operations are served, if not by this server: another origin, which no form can reach. */
   readonly elsewhere: string | null;

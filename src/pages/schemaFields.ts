@@ -79,7 +79,7 @@ function bounds(least: number | undefined, most: number | undefined, unit: strin
   return most === undefined ? [] : [`at most ${grouped(most)}${unit}`];
 }
 
-/** What a value must hold besides its type. */
+/** Bounds of a value besides its type. */
 function limitsHtml(schema: Schema): string {
   const { default: usual = schema['x-default'] } = schema;
   const words = [

@@ -22,7 +22,7 @@ use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 const UNICODE: &str = "17.0.0";
 const CLDR: &str = "48.2.0";
 
-/// What the repair does at a character; the numbers are `Action`'s in `normalize/properties.rs`.
+/// The repair's action at a character; the numbers are `Action`'s in `normalize/properties.rs`.
 mod action {
     pub const MAP: u16 = 1;
     pub const COMPOSE: u16 = 2;
@@ -41,7 +41,7 @@ mod action {
     pub const SLASH: u16 = 15;
 }
 
-/// What a character is, above the action's four bits.
+/// The class of a character, above the action's four bits.
 mod flag {
     pub const WORD: u16 = 1 << 4;
     pub const LETTER: u16 = 1 << 5;
@@ -152,13 +152,13 @@ struct Properties {
 }
 
 impl Properties {
-    /// Whether only the compatibility decomposition changes the character. Accents with a width of their own
+    /// True if only the compatibility decomposition changes the character. Accents with a width of their own
     /// stay: NFKC puts a space before the accent, which cuts a word and puts the accent on its second half.
     fn compatible(c: char) -> bool {
         !LIGATURES_KEPT.contains(&c) && c.nfkd().ne(c.nfd()) && !Self::spacing_accent(c)
     }
 
-    /// Whether a character decomposes into a space with accents.
+    /// True if a character decomposes into a space with accents.
     fn spacing_accent(c: char) -> bool {
         let mut parts = c.nfkd();
         parts.next() == Some(' ')
@@ -408,7 +408,7 @@ const CLASSES: [&str; 14] = [
     "│┌┐┘├┤┬┼═║╒╓╔╕╖╗╘╙╚╛╜╝╞╟╠╡╢╣╤╥╦╧╨╩╪╫╬▀▄█▌▐░▒▓",
 ];
 
-/// What is known of the characters that matter to mojibake.
+/// Facts about the characters that matter to mojibake.
 type Suspects = BTreeMap<char, (u16, u8, [u8; 10])>;
 
 /// Every character that matters to mojibake: its classes, its places in UTF-8 sequences as the encodings from

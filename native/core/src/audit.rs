@@ -152,7 +152,7 @@ impl Findings {
     }
 }
 
-/// What one thread found in a batch; copies are found when the batches are back in order.
+/// The findings of one thread in a batch; copies are found when the batches are back in order.
 struct Part {
     findings: Findings,
     texts: Vec<[u64; 2]>,
@@ -296,7 +296,7 @@ impl<R: Read + Send> TextAudit<R> {
     /// Looks at the next part of the text by so many threads; whether there was one.
     ///
     /// # Errors
-    /// What comes next is not in the text's format.
+    /// The text that comes next is not in the format.
     pub fn step(&mut self, threads: usize) -> Result<bool, Fault> {
         let current = std::mem::take(&mut self.current);
         let (records, audit) = (&mut self.records, &mut self.audit);

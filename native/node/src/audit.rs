@@ -20,7 +20,7 @@ pub struct AuditExample {
     pub after: String,
 }
 
-/// How many records show an issue.
+/// Number of records that show an issue.
 #[napi(object)]
 pub struct AuditIssueCount {
     /// The issue's name on the wire.
@@ -31,7 +31,7 @@ pub struct AuditIssueCount {
     pub examples: Vec<AuditExample>,
 }
 
-/// What an audit found.
+/// The findings of an audit.
 #[napi(object)]
 pub struct AuditFindings {
     /// Records looked at.
@@ -46,13 +46,13 @@ pub struct AuditFindings {
     pub sampled: f64,
     /// Every issue in the order of reports.
     pub issues: Vec<AuditIssueCount>,
-    /// How the text was cut; null for a list of records.
+    /// The way in which the text was cut; null for a list of records.
     pub format: Option<String>,
-    /// What parts the fields of a row; null where there are none.
+    /// The separator of a row's fields; null where there are none.
     pub separator: Option<String>,
 }
 
-/// What an audit found, or why it could not be made.
+/// The findings of an audit, or the reason why there are none.
 #[napi(object)]
 pub struct AuditOutcome {
     /// Null where there is a fault.
@@ -150,7 +150,7 @@ pub struct BodyAuditTask {
 /// Longest text that becomes a JavaScript string (bytes).
 const SHORT_TEXT: usize = 64 << 10;
 
-/// What was found, and the normalized text.
+/// The findings, and the normalized text.
 type Audited = (Findings, Option<(Format, Option<u8>)>, Option<Vec<u8>>);
 
 impl BodyAuditTask {
@@ -299,7 +299,7 @@ impl FileAudit {
         })
     }
 
-    /// What was found so far; null before the first step.
+    /// The findings so far; null before the first step.
     #[napi]
     pub fn findings(&self) -> Option<AuditFindings> {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);

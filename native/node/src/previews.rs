@@ -15,7 +15,7 @@ pub fn create_previews(path: String) -> Result<()> {
 /// A preview that is there.
 #[napi(object)]
 pub struct Preview {
-    /// What was put in.
+    /// The preview as it was put in.
     pub payload: String,
     /// When it expires (ms since 1970).
     pub expires_at_ms: f64,

@@ -32,7 +32,7 @@ export function jsonInvalid({ offset, reason }: JsonRefusal, body: Uint8Array): 
   return validationError('json_invalid', ['body', offset], 'JSON decode error', {}, ctx);
 }
 
-/** What no bytes at all get. */
+/** The error of a body without a byte. */
 export function missingBody(): Checked<never> & { readonly ok: false } {
   return { ok: false, errors: [validationError('missing', ['body'], 'Field required', null)] };
 }

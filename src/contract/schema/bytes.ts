@@ -29,7 +29,7 @@ export interface ListFacts {
   readonly members: readonly MemberFacts[];
 }
 
-/** What the native module makes of a body; see there. */
+/** A body as the native module reads it; see there. */
 export interface BodyReading {
   readonly refusal?: JsonRefusal;
   readonly faults?: string;
@@ -43,7 +43,7 @@ export interface BodyReader {
   readAsync: (body: Buffer, brief: boolean) => Promise<BodyReading>;
 }
 
-/** What the native module does for bodies. */
+/** The native module's functions for bodies. */
 export interface BodyParts {
   readonly checkJson: CheckJson;
   readonly BodyReader: new (shape: string[], closed: boolean) => BodyReader;

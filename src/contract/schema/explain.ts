@@ -179,7 +179,7 @@ function explainObject(walk: Walk, shape: Of<'object'>, value: unknown): void {
   }
 }
 
-/** Whether a value is of a shape's JSON type, so that its errors are told by that shape. */
+/** True if a value is of a shape's JSON type, so that its errors are those of that shape. */
 function isOfKind({ kind }: Shape, value: unknown): boolean {
   if (kind === 'object' || kind === 'map') return isObject(value);
   return kind === 'list' ? Array.isArray(value) : kind === typeof value;

@@ -1,4 +1,4 @@
-/** What is said of each fault of a value, in pydantic v2's words. */
+/** The message of each fault of a value, in pydantic v2's words. */
 import type { Shape } from './shape.js';
 import type { ErrorType } from './validation.js';
 
@@ -65,7 +65,7 @@ function listWords(type: ErrorType, min: number, max: number, actual: number): W
 }
 
 /**
- * What is said of a value that has this fault against its shape. `actual`: a list's length.
+ * The message about a value that has this fault against its shape. `actual`: a list's length.
  *
  * @throws for a fault that values of the shape cannot have
  */

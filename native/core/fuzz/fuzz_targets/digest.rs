@@ -13,7 +13,7 @@ fuzz_target!(|texts: [&str; 6]| {
     let (accepted, _) = fragment.accept();
     let json = accepted.json();
     assert_eq!(json, serde_json::to_string(&naive::members(&accepted)).expect("JSON"));
-    // What was accepted is accepted as it is.
+    // An accepted string is accepted again, unchanged.
     let again = Fragment {
         title: accepted.title.as_str(),
         content: &accepted.content,

@@ -182,7 +182,7 @@ fn charabia(segment: &str, each: &mut impl FnMut(&[u8])) {
     cut(&segment[start..]);
 }
 
-/// What PostgreSQL's parser tells apart, those of its types that the configuration `simple` indexes: runs of
+/// The types of PostgreSQL's parser that the configuration `simple` indexes: runs of
 /// letters, digits and marks; of ASCII, also with full stops and slashes between (hosts, files, numbers).
 fn postgres(text: &str, each: &mut impl FnMut(&[u8])) {
     let is_word = |c: char| {
@@ -257,7 +257,7 @@ fn bert(text: &str, each: &mut impl FnMut(&[u8])) {
     );
 }
 
-/// What a character is to [`segments`].
+/// The class of a character in [`segments`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Class {
     Letter,
@@ -323,7 +323,7 @@ fn joined(last: Class, next: Class, after: Class) -> bool {
         (Letter | Hebrew, MidLetter | MidBoth | Quote) => letter(after),
         (Hebrew, DoubleQuote) => after == Hebrew,
         (Number, MidNumber | MidBoth | Quote) => after == Number,
-        // What stood between is passed: the check before has seen both sides.
+        // The characters between are passed: the check before has seen both sides.
         (MidLetter | MidBoth | Quote, _) if letter(next) => true,
         (DoubleQuote, Hebrew) | (MidNumber | MidBoth | Quote, Number) => true,
         _ => false,
@@ -362,7 +362,7 @@ fn segments(text: &str, mut each: impl FnMut(&str, bool)) {
                 if let Some((start, _, word)) = passed {
                     each(&text[start..at], word);
                 }
-                // What joins two sides joins nothing where it stands first.
+                // A joining character joins nothing where it stands first.
                 Some((at, if is_mid(next) { Class::Other } else { next }, is_word))
             }
         };

@@ -17,7 +17,7 @@ fn is_word(c: char) -> bool {
 struct Touched<'a> {
     text: &'a str,
     spelled: &'a [Spelled],
-    /// What edits have put in, in order.
+    /// The characters that edits have put in, in order.
     ranges: &'a [(usize, usize)],
     /// Where the last word ended, so that none is given twice.
     done: usize,

@@ -110,8 +110,8 @@ fn shape(head: &str, whole: bool, separator: Separator) -> Option<Shape> {
     (shape.rows > 0).then_some(shape)
 }
 
-/// How many fields of a header are short names of their own, and whether the first is. A name begins with a
-/// letter and does not end like a sentence; that of the first column may be empty, as for row numbers.
+/// Number of a header's fields that are short names of their own, and whether the first is one. A name begins
+/// with a letter and does not end like a sentence; that of the first column may be empty, as for row numbers.
 fn names(rows: &Rows) -> (usize, bool) {
     let mut seen: Vec<&[u8]> = Vec::new();
     let mut is_name = |field| {

@@ -152,7 +152,7 @@ fn checked(bytes: &[u8]) -> &str {
     simdutf8::basic::from_utf8(bytes).unwrap_or_default()
 }
 
-/// What the words of a text tell.
+/// Facts about the words of a text.
 #[derive(Debug, Default)]
 struct Words {
     tokens: usize,

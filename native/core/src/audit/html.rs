@@ -1,4 +1,4 @@
-//! What HTML leaves in text: tags of known elements and character references (HTML Living Standard, 13.1).
+//! Remains of HTML in text: tags of known elements and character references (HTML Living Standard, 13.1).
 
 /// Elements whose tags are looked for; a shorter list than HTML's, of what texts are written with.
 const ELEMENTS: [&str; 60] = [

@@ -12,7 +12,7 @@ const SECRET: usize = 20;
 /// Makes a keycap of the digit before it.
 const KEYCAP: char = '\u{20E3}';
 
-/// What the keys of well-known providers begin with and how many more characters they have at least, as the
+/// The beginnings of well-known providers' keys, and the least number of characters that follow, as the
 /// providers and their secret scanners document them.
 const KEYS: [(&str, usize); 34] = [
     ("AKIA", 16),
@@ -71,7 +71,7 @@ pub struct Masked {
     pub label: &'static str,
 }
 
-/// What is to be masked in a text, in order; stretches do not touch.
+/// The stretches to mask in a text, in order; they do not touch.
 #[must_use]
 pub fn find(text: &str) -> Vec<Masked> {
     let mut found = words(text);
@@ -125,7 +125,7 @@ fn first(left: Option<usize>, right: Option<usize>) -> Option<usize> {
     left.into_iter().chain(right).min()
 }
 
-/// What a word is called instead, if it must not be shown.
+/// The name shown in place of a word that must not be shown.
 fn label(word: &str) -> Option<&'static str> {
     let at_sign = |c: char| matches!(c, '@' | '＠' | '﹫');
     if let Some(place) = word.find(at_sign) {
@@ -156,7 +156,7 @@ fn secret_at(word: &str) -> Option<usize> {
             letters += usize::from(plain.is_ascii_alphabetic());
             digits += usize::from(plain.is_ascii_digit());
             let is_secret = count >= SECRET && digits >= 3 && letters >= 3;
-            // What JSON in base64 begins with: a part of a token (RFC 7519).
+            // The beginning of JSON in base64: a part of a token (RFC 7519).
             if is_secret || count >= TOKEN_PART && word[first..].starts_with("eyJ") {
                 return Some(first);
             }

@@ -203,7 +203,7 @@ pub fn agrees(text: &str, fast: &Verdict) -> bool {
 
 /// A text that is read in pieces of so many bytes.
 pub struct Pieces<'a> {
-    /// What is left of it.
+    /// The rest of it.
     pub text: &'a [u8],
     /// Bytes of a piece.
     pub bytes: usize,

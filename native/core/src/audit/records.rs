@@ -125,7 +125,7 @@ impl Batch {
         self.end();
     }
 
-    /// What was added to the text since the last end is a record.
+    /// The text added since the last end is a record.
     fn end(&mut self) {
         self.ends.push(self.text.len());
     }
@@ -200,7 +200,7 @@ enum Array {
 /// A text on its way to being cut.
 pub struct Records<R> {
     source: R,
-    /// What was read; up to `at` it is records already, up to `whole` it is whole characters.
+    /// The bytes read; up to `at` they are records already, up to `whole` they are whole characters.
     held: Vec<u8>,
     at: usize,
     whole: usize,
@@ -218,7 +218,7 @@ impl<R: Read> Records<R> {
     /// Reads the beginning of a text and finds its format, where none is named.
     ///
     /// # Errors
-    /// What stands there cannot be read, or is not in the format that was named.
+    /// The text there cannot be read, or is not in the format that was named.
     pub fn open(source: R, format: Option<Format>) -> Result<Self, Fault> {
         let mut records = Records {
             source,
@@ -285,7 +285,7 @@ impl<R: Read> Records<R> {
     /// without a character count a byte, so that a batch ends.
     ///
     /// # Errors
-    /// What stands there is not in the format.
+    /// The text there is not in the format.
     pub fn fill(&mut self, batch: &mut Batch, bytes: usize) -> Result<(), Fault> {
         loop {
             let before = batch.len();
@@ -429,7 +429,7 @@ impl<R: Read> Records<R> {
         match outcome {
             Ok(done) => Ok(done && self.ended),
             Err(Wrong::Text) => Err(Fault::NotText(self.records + batch.len() as u64 + 1)),
-            // What ends where the text read so far ends may go on.
+            // A record that ends where the text read so far ends may go on.
             Err(Wrong::Json(refusal)) if !self.ended && refusal.offset + LONGEST_TOKEN >= length => Ok(false),
             Err(Wrong::Json(refusal)) => Err(Fault::NotJson(start + refusal.offset as u64)),
             Err(Wrong::Ended) => Ok(true),
