@@ -2,9 +2,7 @@
 import { nextAddressIndex, takeIndexes } from '../../src/store/addressIndexes.js';
 import { poll } from '../../src/checkout/poll.js';
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { test, type TestContext } from 'node:test';
-import { readAccount, type Account } from '../../src/checkout/addresses.js';
 import { apply, makeOrder, newOrderId, type BookParts } from '../../src/checkout/book.js';
 import type { Chain } from '../../src/checkout/chain.js';
 import { recoverOrders, type RecoverParts, type Recovery } from '../../src/checkout/recover.js';
@@ -13,6 +11,7 @@ import { findKey, type KeyRecord } from '../../src/store/keys.js';
 import { findOrder } from '../../src/store/orders.js';
 import { systemClock } from '../../src/system/clock.js';
 import { systemRandomness } from '../../src/system/randomness.js';
+import { account } from './shop.js';
 import { temporaryFolder } from '../processes/run.js';
 import { storeAt } from '../store/open.js';
 
@@ -23,18 +22,6 @@ async function book(context: TestContext): Promise<BookParts> {
   context.after(() => store.close());
   return { store, clock: systemClock, randomness: systemRandomness, secrets, keyFormat: native };
 }
-
-function testAccount(): Account {
-  const { vectors } = JSON.parse(readFileSync('test/vectors/payments/bip84.json', 'utf8')) as {
-    readonly vectors: readonly { readonly network: string; readonly account_public: string }[];
-  };
-  const vector = vectors.find(({ network }) => network === 'mainnet');
-  const read = readAccount(vector?.account_public ?? '', 'mainnet');
-  if ('wrong' in read) assert.fail(read.wrong);
-  return read.account;
-}
-
-const account = testAccount();
 
 /** A chain on which the addresses of some indexes were paid; it fails where `down` says so. */
 function chainWith(paid: ReadonlyMap<number, bigint>, down = false): Chain {

@@ -7,10 +7,8 @@ import { heldOf, type OrderRecord } from '../../src/store/order.js';
 import { nextAddressIndex } from '../../src/store/addressIndexes.js';
 import { poll } from '../../src/checkout/poll.js';
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { readTiers, type Tiers } from '../../src/access/tiers.js';
-import { readAccount, type Account } from '../../src/checkout/addresses.js';
+import { account, tiers } from './shop.js';
 import { Bitcoin } from '../../src/checkout/bitcoin.js';
 import { makeOrder, newOrderId, type BookParts } from '../../src/checkout/book.js';
 import { Card } from '../../src/checkout/card.js';
@@ -37,22 +35,6 @@ const quiet = {
   warn: () => undefined,
   error: () => undefined,
 };
-
-const account = ((): Account => {
-  const { vectors } = JSON.parse(readFileSync('test/vectors/payments/bip84.json', 'utf8')) as {
-    readonly vectors: readonly { readonly network: string; readonly account_public: string }[];
-  };
-  const vector = vectors.find(({ network }) => network === 'mainnet');
-  const read = readAccount(vector?.account_public ?? '', 'mainnet');
-  if ('wrong' in read) assert.fail(read.wrong);
-  return read.account;
-})();
-
-const tiers = ((): Tiers => {
-  const read = readTiers(null, { anonymousRequestsPerMinute: 0, anonymousCharactersPerMonth: 0 });
-  if ('errors' in read) assert.fail(read.errors.join(' '));
-  return read.tiers;
-})();
 
 const about = { tier: 'developer', email: null, source: null, segment: null, campaign: null } as const;
 const wish = { ...about, sat: BigInt(price), termDays: 30, eventId: null } as const;

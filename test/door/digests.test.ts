@@ -5,6 +5,7 @@ import { describe, test } from 'node:test';
 import type { Fragment } from '../../src/contract/fragment.js';
 import { verify, type Readback } from '../../src/door/verify.js';
 import { native } from '../../src/native/addon.js';
+import { digestNames } from './digestNames.js';
 
 type Input = Partial<Record<keyof Fragment, string | null>>;
 
@@ -18,14 +19,6 @@ const vectors = readFileSync('test/vectors/digests.jsonl', 'utf8')
   .trimEnd()
   .split('\n')
   .map((line) => JSON.parse(line) as Vector);
-const names = [
-  'content_sha256',
-  'submission_payload_sha256',
-  'canonical_payload_sha256',
-  'dedupe_key_sha256',
-  'confirmation_binding_sha256',
-  'confirmation_token_sha256',
-] as const;
 const receipt = 'fr_01M7YQ1WE038NKRKAYDXR834J3';
 
 function seal(input: Input): ReturnType<typeof native.sealFragment> {
@@ -56,8 +49,8 @@ describe('digests', () => {
     for (const { id, input, expected } of vectors) {
       const found = seal(input).digests.match(/.{64}/g) ?? [];
       assert.deepEqual(
-        Object.fromEntries(names.map((name, index) => [name, found[index]])),
-        Object.fromEntries(names.map((name) => [name, expected[name]])),
+        Object.fromEntries(digestNames.map((name, index) => [name, found[index]])),
+        Object.fromEntries(digestNames.map((name) => [name, expected[name]])),
         id,
       );
     }
@@ -82,7 +75,7 @@ describe('verification', () => {
   const made = readback({ title: 'Lattice', content: 'It holds.', kind: 'bridge', visitor: 'ada' });
 
   test('names each digest that does not fit', () => {
-    for (const name of [...names, 'content_bytes_sha256']) {
+    for (const name of [...digestNames, 'content_bytes_sha256']) {
       const envelope = { ...made.envelope, [name]: spoilt(made.envelope[name] ?? '') };
       const { verified, fields } = verify({ ...made, envelope });
       assert.equal(verified, false);

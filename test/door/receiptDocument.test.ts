@@ -10,6 +10,7 @@ import { native } from '../../src/native/addon.js';
 import { examples } from '../contract/examples.js';
 import { findPython } from '../peers/python.js';
 import { temporaryFolder } from '../processes/run.js';
+import { digestNames } from './digestNames.js';
 
 interface Example {
   readonly input: Readonly<Record<keyof Fragment, string | null>>;
@@ -43,15 +44,6 @@ function seal(input: Readonly<Record<keyof Fragment, string | null>>, receipt: s
   const [a = '', b = '', c = '', d = '', e = '', f = ''] = texts;
   return native.sealFragment(a, b, c, d, e, f, receipt, receivedAt);
 }
-
-const digestNames = [
-  'content_sha256',
-  'submission_payload_sha256',
-  'canonical_payload_sha256',
-  'dedupe_key_sha256',
-  'confirmation_binding_sha256',
-  'confirmation_token_sha256',
-];
 
 describe('the worked example', () => {
   test('is the vector', () => {

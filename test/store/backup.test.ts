@@ -11,7 +11,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { Manifest } from '../../src/store/backup.js';
 import type { Engine } from '../../src/store/engine.js';
@@ -19,7 +19,7 @@ import { walkOver } from '../../src/store/records.js';
 import { run, runServer, listening, temporaryFolder, type Running } from '../processes/run.js';
 import { checkWorkload } from './invariants.js';
 import { engineAt, newUnitId, storeAt } from './open.js';
-import { PostgresServer, postgresMissing } from './postgresServer.js';
+import { PostgresServer, postgresMissing, suiteServer } from './postgresServer.js';
 import { bytes } from './subject.js';
 import { workloadUnit } from './workload.js';
 
@@ -238,27 +238,23 @@ test('a backup is not restored without its master secret, which is asked for by 
 const skip = postgresMissing();
 
 describe('PostgreSQL', { skip }, () => {
-  let server: PostgresServer;
-  before(async () => {
-    server = await PostgresServer.start();
-  });
-  after(() => server.stop());
+  const server = suiteServer();
 
   test('a snapshot sees one moment, and the engine goes on', async () => {
-    const engine = await engineAt(await server.database());
+    const engine = await engineAt(await server().database());
     await snapshotSeesOneMoment(engine);
     await engine.close();
   });
 
   test('a store in use is backed up and restored to the other engine', async () => {
-    await backUpUnderLoad(await server.database(), lmdb());
-    await backUpUnderLoad(lmdb(), await server.database());
+    await backUpUnderLoad(await server().database(), lmdb());
+    await backUpUnderLoad(lmdb(), await server().database());
   });
 
   test('a server that goes away leaves no backup', async () => {
-    const engine = await engineAt(await seeded(await server.database(), 10));
+    const engine = await engineAt(await seeded(await server().database(), 10));
     const seen = engine.snapshot(async (scan) => {
-      await server.query(
+      await server().query(
         'postgres',
         `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
         WHERE state = 'idle in transaction'`,

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { copyStore } from '../../src/store/copy.js';
 import { recordKey } from '../../src/store/bytes.js';
@@ -15,7 +15,7 @@ import { whenUnavailable } from '../../src/store/store.js';
 import { run, temporaryFolder } from '../processes/run.js';
 import { faultyEngine } from './faultyEngine.js';
 import { engineAt, storeAt, testParts } from './open.js';
-import { PostgresServer, postgresMissing } from './postgresServer.js';
+import { PostgresServer, postgresMissing, suiteServer } from './postgresServer.js';
 import { bytes } from './subject.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
@@ -122,14 +122,10 @@ test('the command refuses what cannot be meant', async () => {
 const skip = postgresMissing();
 
 describe('between LMDB and PostgreSQL', { skip }, () => {
-  let server: PostgresServer;
-  before(async () => {
-    server = await PostgresServer.start();
-  });
-  after(() => server.stop());
+  const server = suiteServer();
 
   test('every record goes there and back', async () => {
-    const [from, middle, back] = [await seed(lmdb()), await server.database(), lmdb()];
+    const [from, middle, back] = [await seed(lmdb()), await server().database(), lmdb()];
     const file = `${temporaryFolder()}/url`;
     writeFileSync(file, `${middle}\n`);
     assert.equal(readFileSync(file, 'utf8').trim(), middle);

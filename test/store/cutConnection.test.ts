@@ -4,12 +4,12 @@
  */
 import assert from 'node:assert/strict';
 import { connect, createServer, type Server, type Socket } from 'node:net';
-import { after, before, describe, test, type TestContext } from 'node:test';
+import { describe, test, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { openStore } from '../../src/store/open.js';
 import { StoreUnavailable, whenUnavailable, type Store } from '../../src/store/store.js';
 import { newUnitId, storeAt, testParts } from './open.js';
-import { PostgresServer, postgresMissing } from './postgresServer.js';
+import { PostgresServer, postgresMissing, suiteServer } from './postgresServer.js';
 import { retried } from './retried.js';
 import { bytes, commit } from './subject.js';
 
@@ -74,17 +74,13 @@ class Proxy {
 const skip = postgresMissing();
 
 describe('PostgreSQL going away', { skip }, () => {
-  let server: PostgresServer;
-  before(async () => {
-    server = await PostgresServer.start();
-  });
-  after(() => server.stop());
+  const server = suiteServer();
 
   async function proxied(context: TestContext): Promise<{ proxy: Proxy; store: Store; direct: Store }> {
-    const url = await server.database();
-    const proxy = new Proxy(server.port);
+    const url = await server().database();
+    const proxy = new Proxy(server().port);
     const port = await proxy.listen();
-    const store = await storeAt(url.replace(`:${server.port}/`, `:${port}/`));
+    const store = await storeAt(url.replace(`:${server().port}/`, `:${port}/`));
     const direct = await storeAt(url);
     context.after(async () => {
       await store.close();
@@ -145,7 +141,7 @@ describe('PostgreSQL going away', { skip }, () => {
     'a server killed under load: what was acknowledged is there exactly once',
     { timeout: 120_000 },
     async () => {
-      const url = await server.database();
+      const url = await server().database();
       const acknowledged = new Map<string, number>();
       for (let round = 0; round < 3; round += 1) {
         const store = await storeAt(url);
@@ -162,8 +158,8 @@ describe('PostgreSQL going away', { skip }, () => {
           }
         });
         await pause(200 + 60 * round);
-        await server.kill();
-        await server.boot();
+        await server().kill();
+        await server().boot();
         await pause(300);
         running = false;
         await Promise.all(writers);
@@ -181,11 +177,11 @@ describe('PostgreSQL going away', { skip }, () => {
   );
 
   test('messages say what is wrong and never carry the password', { timeout: 60_000 }, async () => {
-    const url = await server.database();
+    const url = await server().database();
     const reasonOf = async (changed: string): Promise<string> => {
       const opened = openStore(changed, testParts).then(() => assert.fail('it opened'));
       const reason = await whenUnavailable(opened, ({ message }) => message);
-      assert.ok(!reason.includes(server.password) && !reason.includes('p%3A'), reason);
+      assert.ok(!reason.includes(server().password) && !reason.includes('p%3A'), reason);
       return reason;
     };
     assert.match(
@@ -194,7 +190,7 @@ describe('PostgreSQL going away', { skip }, () => {
     );
     assert.match(await reasonOf(`${url}x`), /database "test_\d+x" does not exist \(3D000\)/);
     assert.match(
-      await reasonOf(url.replace(`:${server.port}/`, ':1/')),
+      await reasonOf(url.replace(`:${server().port}/`, ':1/')),
       /at 127\.0\.0\.1:1 does not answer \(.*ECONNREFUSED/,
     );
     assert.match(await reasonOf(`${url}?sslmode=verify-full`), /does not answer/);
@@ -210,11 +206,11 @@ describe('PostgreSQL going away', { skip }, () => {
   });
 
   test('settings: durable where the server is not by default; refused where nothing would be', async () => {
-    const url = await server.database();
+    const url = await server().database();
     const database = url.slice(url.lastIndexOf('/') + 1);
-    await server.query('postgres', `ALTER DATABASE ${database} SET synchronous_commit TO off`);
+    await server().query('postgres', `ALTER DATABASE ${database} SET synchronous_commit TO off`);
     const store = await storeAt(url);
-    await server.query(
+    await server().query(
       database,
       'CREATE TABLE seen (setting text); ' +
         'CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ' +
@@ -223,20 +219,20 @@ describe('PostgreSQL going away', { skip }, () => {
     );
     const outcome = await commit(store, { kind: 'append', log: 'leads', value: bytes('x') });
     assert.deepEqual(outcome, { kind: 'done', positions: [1] });
-    assert.deepEqual([...(await server.query(database, 'SELECT DISTINCT setting FROM seen'))], [['on']]);
+    assert.deepEqual([...(await server().query(database, 'SELECT DISTINCT setting FROM seen'))], [['on']]);
     await store.close();
     const unsafe = await PostgresServer.start({ fsync: 'off' });
     const refused = openStore(await unsafe.database(), testParts);
     await assert.rejects(refused, { name: 'StoreUnavailable', message: /runs with fsync = off/ });
     await unsafe.stop();
     const late = 'INSERT INTO fusegate_migrations (version) VALUES (99)';
-    await server.query(database, late);
+    await server().query(database, late);
     const message = /in version 99, and this Fusegate knows up to 1/;
     await assert.rejects(openStore(url, testParts), { name: 'StoreUnavailable', message });
   });
 
   test('many that open an empty database at once make its tables once', async () => {
-    const url = await server.database();
+    const url = await server().database();
     const stores = await Promise.all(Array.from({ length: 6 }, () => storeAt(url)));
     assert.equal(await (stores[0] as Store).last('leads'), 0);
     await Promise.all(stores.map((store) => store.close()));

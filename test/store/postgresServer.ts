@@ -1,4 +1,5 @@
 /** A real PostgreSQL server for the tests: a data folder of its own, a free loopback port, fsync on. */
+import { after, before } from 'node:test';
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import {
   chmodSync,
@@ -187,4 +188,17 @@ export class PostgresServer {
   get socketFolder(): string {
     return this.folder;
   }
+}
+
+/** A server for the tests of the suite that calls this, started before them and stopped after them. */
+export function suiteServer(): () => PostgresServer {
+  let server: PostgresServer | undefined;
+  before(async () => {
+    server = await PostgresServer.start();
+  });
+  after(() => server?.stop());
+  return () => {
+    if (server === undefined) throw new Error('The server is asked for before the suite has begun');
+    return server;
+  };
 }
