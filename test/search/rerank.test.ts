@@ -234,7 +234,12 @@ describe('lenience', () => {
       [{ truncation_direction: 'Left' }, ignored('truncation_direction')],
       [{ model: 'rerank-v3.5' }, ['No model rerank-v3.5 is installed here: static-256 made the scores.']],
       [{ model: 'x'.repeat(101) }, ['No model so named is installed here: static-256 made the scores.']],
-      [{ user: 'u', 'a"b': 1, texts: [] }, [unknown('user'), unknown('a"b')]],
+      [{ texts: null, return_text: false, top_k: null, top_n: 2 }, undefined],
+      [{ top_n: 2, top_k: 2 }, undefined],
+      [{ top_n: 1, top_k: 2 }, ignored('top_n')],
+      [{ texts: ['a'] }, ignored('texts')],
+      [{ return_text: true }, ignored('return_text')],
+      [{ user: 'u', 'a"b': 1, texts: [] }, ['texts is not acted on.', unknown('user'), unknown('a"b')]],
       [
         Object.fromEntries(Array.from({ length: 12 }, (_, at) => [`m${at}`, at])),
         [
@@ -251,6 +256,18 @@ describe('lenience', () => {
     ];
     for (const [more, expected] of cases)
       assert.deepEqual(await warnings(more), expected, JSON.stringify(more));
+  });
+
+  test('texts before or after documents of any kind get the answer of text-embeddings-inference', async () => {
+    const plain = await answerOf<object[]>('rerank', { query, texts: documents });
+    for (const other of [null, [], ['other'], 'other', {}]) {
+      const [first, last] = [
+        { query, documents: other, texts: documents },
+        { query, texts: documents, documents: other },
+      ];
+      assert.deepEqual(await answerOf('rerank', first), plain, JSON.stringify(other));
+      assert.deepEqual(await answerOf('rerank', last), plain, JSON.stringify(other));
+    }
   });
 
   test('of a repeated member the last counts', async () => {

@@ -59,15 +59,25 @@ pub const NAMED_UNKNOWN: usize = 10;
 /// Most bytes of a name that is shown.
 pub const NAME_BYTES: usize = 100;
 
-/// Known members that are not acted on.
-pub const IGNORED: [&[u8]; 6] = [
+/// Known members that are not acted on: the first six never, the others where another member stands for them.
+pub const IGNORED: [&[u8]; 11] = [
     b"max_tokens_per_doc",
     b"truncate_prompt_tokens",
     b"max_chunks_per_doc",
     b"rank_fields",
     b"priority",
     b"truncation_direction",
+    b"documents",
+    b"texts",
+    b"top_n",
+    b"return_documents",
+    b"return_text",
 ];
+/// Places in [`IGNORED`] of the list that the answer's shape does not have; then the other members.
+const OTHER_LISTS: usize = 6;
+const OTHER_TOP_N: usize = 8;
+const OTHER_RETURN_DOCUMENTS: usize = 9;
+const OTHER_RETURN_TEXT: usize = 10;
 
 const NAMES: [&[u8]; 17] = [
     b"query",
@@ -217,12 +227,17 @@ pub fn read(body: &[u8], api: Api, id: &str, lists: &mut Lists) -> Result<Asked,
     let mut scanner = Scanner::new(body).map_err(json)?;
     scanner.skip_space();
     let mut has_texts = false;
+    // Whether each list has a value: null is none.
+    let mut lists_given = [false; 2];
     let mut unknown = Vec::new();
     let mut more_unknown = false;
     let members = scanner.members_told(
         &NAMES,
         1,
         |scanner, place| {
+            if let DOCUMENTS | TEXTS = place {
+                lists_given[place - DOCUMENTS] = scanner.peek() != Some(b'n');
+            }
             let skipped = match place {
                 TEXTS if api == Api::Bare => {
                     has_texts = true;
@@ -253,7 +268,14 @@ pub fn read(body: &[u8], api: Api, id: &str, lists: &mut Lists) -> Result<Asked,
         Api::Bare | Api::V1 if met(TOP_K) => Shape::Voyage,
         _ => shape,
     };
-    let list = if shape == Shape::Tei { TEXTS } else { DOCUMENTS };
+    let (list, other) = if shape == Shape::Tei {
+        (TEXTS, DOCUMENTS)
+    } else {
+        (DOCUMENTS, TEXTS)
+    };
+    if lists_given[other - DOCUMENTS] {
+        draft.ignored |= 1 << (OTHER_LISTS + other - DOCUMENTS);
+    }
     match draft.wrong(members, list, lists.docs.is_empty()) {
         Some(wrong) => Err(Refused { shape, wrong }),
         None => Ok(draft.asked(shape, met(TOP_K), id, lists)),
@@ -345,7 +367,8 @@ impl Draft {
                 return Some(Wrong::Missing(EXPECTED[required].0));
             }
         }
-        let unfit = (0..EXPECTED.len()).find(|&place| members.unfit >> place & 1 == 1);
+        let counts = |place: usize| place == list || !matches!(place, DOCUMENTS | TEXTS);
+        let unfit = (0..EXPECTED.len()).find(|&place| members.unfit >> place & 1 == 1 && counts(place));
         if let Some(place) = unfit {
             let (name, expected) = EXPECTED[place];
             let item = (place == list)
@@ -368,25 +391,34 @@ impl Draft {
                 |doc: &Doc| cut.is_some_and(|tokens| (doc.text.end - doc.text.start) as f64 > tokens);
             ignored |= u32::from(lists.docs.iter().any(longer)) << place;
         }
+        let most = if has_top_k && top_k != usize::MAX {
+            top_k
+        } else {
+            top_n
+        };
+        let (returned, other) = if shape == Shape::Tei {
+            (self.return_text, self.return_documents)
+        } else {
+            (self.return_documents, self.return_text)
+        };
+        let other_place = if shape == Shape::Tei {
+            OTHER_RETURN_DOCUMENTS
+        } else {
+            OTHER_RETURN_TEXT
+        };
+        ignored |= u32::from(other) << other_place;
+        ignored |= u32::from(top_n != usize::MAX && top_n != most) << OTHER_TOP_N;
         Asked {
             options: Options {
                 query: self.query,
-                top_k: if has_top_k && top_k != usize::MAX {
-                    top_k
-                } else {
-                    top_n
-                },
+                top_k: most,
                 all_dense: false,
                 embed_model: self.model,
                 ..Options::default()
             },
             shape,
             id: id.to_owned(),
-            return_documents: if shape == Shape::Tei {
-                self.return_text
-            } else {
-                self.return_documents
-            },
+            return_documents: returned,
             raw_scores: self.raw_scores,
             unknown_model: None,
             ignored,
