@@ -23,6 +23,7 @@ interface Guide {
 /** Guides under their headings, by name; those that are not named come last. */
 const shelves: readonly (readonly [heading: string, names: readonly string[]])[] = [
   ['Guides', ['readme', 'fuse', 'normalize', 'audit', 'rerank', 'mcp', 'models', 'http', 'errors']],
+  ['Rerank from', ['elasticsearch', 'opensearch', 'open-webui', 'dify', 'ragflow']],
   ['For operators', ['operating', 'configuration', 'keys', 'checkout', 'outreach', 'store', 'backup']],
   ['Fragments', ['door', 'receipt', 'exploration']],
 ];
@@ -35,6 +36,11 @@ const otherTitles: Readonly<Record<string, string>> = {
   audit: 'Audit records',
   rerank: 'In the place of another reranker',
   mcp: 'Tools for AI systems (MCP)',
+  elasticsearch: 'Elasticsearch',
+  opensearch: 'OpenSearch',
+  'open-webui': 'Open WebUI',
+  dify: 'Dify',
+  ragflow: 'RAGFlow',
 };
 
 /** A place that the search finds. */

@@ -3,6 +3,7 @@
  * statuses, and the requests of programs that cannot be installed here, as those programs send them.
  */
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import type { RerankFailure, RerankResponse, VoyageRerankResponse } from '../../src/contract/rerank.js';
 import { rerankRoutes } from '../../src/contract/rerank.js';
@@ -283,5 +284,59 @@ describe('programs as they send', () => {
       top_n: 3,
     };
     assert.equal((await ask<RerankResponse>('/rerank', infinity)).results[0]?.index, best);
+  });
+});
+
+describe('the pages of programs', () => {
+  const pages = ['elasticsearch', 'opensearch', 'open-webui', 'dify', 'ragflow'];
+  const textOf = (page: string): string => readFileSync(`docs/${page}.md`, 'utf8');
+
+  /** Requests of a page, each with the answer that it shows. */
+  function shown(page: string) {
+    const pattern = /^```http\n(.*?)\n\n(.*?)\n```\n.*?^```json\n(.*?)```/gms;
+    return [...textOf(page).matchAll(pattern)].map(([, lines = '', body = '', answer = '']) => {
+      const [target = '', ...fields] = lines.split('\n');
+      const named = fields.map((field) => field.split(': ') as [string, string]);
+      return { path: target.replace('POST ', ''), fields: Object.fromEntries(named), body, answer };
+    });
+  }
+
+  for (const page of pages) {
+    test(`${page}: each request gets the answer shown`, async () => {
+      const requests = shown(page);
+      assert.equal(requests.length, page === 'dify' ? 4 : page === 'ragflow' ? 2 : 1);
+      for (const { path, fields, body, answer } of requests) {
+        const response = await exchange(port, post(path, body, fields));
+        assert.equal(response.status, 200, response.body.toString());
+        const found = JSON.parse(response.body.toString()) as { id?: string };
+        if (found.id !== undefined) found.id = 'request';
+        assert.deepEqual(found, JSON.parse(answer), `${page} ${path}: ${JSON.stringify(found)}`);
+      }
+    });
+  }
+
+  test('templates filled in as Elasticsearch and OpenSearch do it are the requests shown', () => {
+    const parameters = ['documents', 'query', 'model', 'top_n'];
+    const templates = [
+      ['elasticsearch', /"request": (".*")/, { query: 'query', input: 'documents' }],
+      [
+        'opensearch',
+        /"request_body": (".*")/,
+        Object.fromEntries(parameters.map((name) => [`parameters.${name}`, name])),
+      ],
+    ] as const;
+    for (const [page, pattern, members] of templates) {
+      const [, quoted = ''] = pattern.exec(textOf(page)) ?? [];
+      const [request] = shown(page);
+      assert.ok(request !== undefined);
+      const values = JSON.parse(request.body) as Readonly<Record<string, unknown>>;
+      let filled = JSON.parse(quoted) as string;
+      for (const [name, member] of Object.entries(members)) {
+        const written = JSON.stringify(values[member]);
+        // A template that has the quotes itself takes a string without them.
+        filled = filled.replace(`"\${${name}}"`, written).replace(`\${${name}}`, written);
+      }
+      assert.deepEqual(JSON.parse(filled), values);
+    }
   });
 });
