@@ -1,7 +1,7 @@
 /**
  * Other people's rerank clients for JavaScript, unmodified, against a server, each by its own quick-start.
  *
- * Usage: clients.mjs BASE_URL; prints a line of JSON a client, as clients.py does.
+ * Usage: clients.mjs BASE_URL LIMITED_URL; prints a line of JSON a client, as clients.py does.
  */
 import { createCohere } from '@ai-sdk/cohere';
 import { createVoyage } from '@ai-sdk/voyage';
@@ -9,15 +9,19 @@ import { rerank } from 'ai';
 import { CohereClient, CohereClientV2 } from 'cohere-ai';
 import { readFileSync } from 'node:fs';
 
-const base = process.argv[2];
+const [, , usualBase, limitedBase] = process.argv;
+let base = usualBase;
 const placeholder = 'placeholder';
 const wrongKey = 'fg_wrong';
+/** The client would else wait a minute, twice, where the server says that a month is over. */
+const once = { maxRetries: 0 };
 const query = 'What is the capital of the United States?';
-const documents = [
+const usualDocuments = [
   'Carson City is the capital of Nevada.',
   'The Northern Mariana Islands are a group of islands in the Pacific Ocean.',
   'Washington, D.C. is the capital of the United States.',
 ];
+let documents = usualDocuments;
 
 function versionOf(name) {
   const path = new URL(`node_modules/${name}/package.json`, import.meta.url);
@@ -34,7 +38,7 @@ const clients = {
     'cohere-ai',
     async (token) => {
       const client = new CohereClientV2({ token, environment: base });
-      const { results } = await client.rerank({ model: 'rerank-v3.5', query, documents, topN: 3 });
+      const { results } = await client.rerank({ model: 'rerank-v3.5', query, documents, topN: 3 }, once);
       return results.map(({ index }) => index);
     },
   ],
@@ -43,7 +47,7 @@ const clients = {
     async (token) => {
       const client = new CohereClient({ token, environment: base });
       const asked = { model: 'rerank-v3.5', query, documents, topN: 3, returnDocuments: true };
-      const { results } = await client.rerank(asked);
+      const { results } = await client.rerank(asked, once);
       if (results.some(({ index, document }) => document?.text !== documents[index]))
         throw new Error('documents');
       return results.map(({ index }) => index);
@@ -68,20 +72,30 @@ const clients = {
   ],
 };
 
-/** The error that a call with a wrong key ends in, with its message. */
-async function failure(call) {
+/** The error that a call ends in, with its message. */
+async function failure(call, { key = placeholder, at = usualBase, texts = usualDocuments }) {
+  [base, documents] = [at, texts];
   try {
-    await call(wrongKey);
+    await call(key);
     return null;
   } catch (error) {
-    return { type: error.name === 'Error' ? error.constructor.name : error.name, text: error.message };
+    const type = error.name === 'Error' ? error.constructor.name : error.name;
+    return { type, text: error.message.slice(0, 1000) };
+  } finally {
+    [base, documents] = [usualBase, usualDocuments];
   }
 }
 
 for (const [client, [name, call]] of Object.entries(clients)) {
   let told;
   try {
-    told = { client, version: versionOf(name), order: await call(placeholder), failure: await failure(call) };
+    told = { client, version: versionOf(name), order: await call(placeholder) };
+    told.failures = {
+      key: await failure(call, { key: wrongKey }),
+      many: await failure(call, { texts: Array.from({ length: 1001 }, () => 'a') }),
+      large: await failure(call, { texts: ['a'.repeat(33 << 20)] }),
+      limit: await failure(call, { at: limitedBase }),
+    };
   } catch (error) {
     told = { client, error: `${error.name}: ${error.message}` };
   }

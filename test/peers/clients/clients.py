@@ -1,16 +1,19 @@
 """Other people's rerank clients, unmodified, against a server, each by its own quick-start.
 
-Usage: rerank_clients.py BASE_URL CLIENT...; prints a line of JSON a client: its version, the places of the best
-documents, and the exception that a wrong call ends in.
+Usage: clients.py BASE_URL LIMITED_URL CLIENT...; prints a line of JSON a client: its version, the places of the
+best documents, and the exceptions that calls end in which the server refuses. The server at LIMITED_URL has had
+as many characters as it takes.
 """
 
 import json
 import sys
 from importlib.metadata import version
 
-BASE = sys.argv[1]
+BASE, LIMITED = sys.argv[1:3]
 KEY = "placeholder"
 WRONG_KEY = "fg_wrong"
+# Cohere's client would else wait a minute, twice, where the server says that a month is over.
+OPTIONS = {"max_retries": 0}
 QUERY = "What is the capital of the United States?"
 TEXTS = [
     "Carson City is the capital of Nevada.",
@@ -24,7 +27,9 @@ def cohere_client():
 
     def call(key):
         client = cohere.ClientV2(key, base_url=BASE)
-        answer = client.rerank(model="rerank-v3.5", query=QUERY, documents=TEXTS, top_n=3)
+        answer = client.rerank(
+            model="rerank-v3.5", query=QUERY, documents=TEXTS, top_n=3, request_options=OPTIONS
+        )
         return [result.index for result in answer.results]
 
     return "cohere", call
@@ -36,7 +41,12 @@ def cohere_v1():
     def call(key):
         client = cohere.Client(key, base_url=BASE)
         answer = client.rerank(
-            model="rerank-v3.5", query=QUERY, documents=TEXTS, top_n=3, return_documents=True
+            model="rerank-v3.5",
+            query=QUERY,
+            documents=TEXTS,
+            top_n=3,
+            return_documents=True,
+            request_options=OPTIONS,
         )
         assert all(result.document.text == TEXTS[result.index] for result in answer.results)
         return [result.index for result in answer.results]
@@ -162,17 +172,20 @@ def voyage():
     return "voyageai", call
 
 
-def litellm(model, base):
+def litellm(model):
     import litellm as client
 
     def call(key):
         answer = client.rerank(
-            model=model, query=QUERY, documents=TEXTS, top_n=3, api_base=base, api_key=key, num_retries=0
+            model=model, query=QUERY, documents=TEXTS, top_n=3, api_base=BASE, api_key=key, num_retries=0
         )
         return [result["index"] for result in answer.results]
 
     return "litellm", call
 
+
+# These take no option against trying again: each waits for two minutes before it raises what it got.
+PATIENT = {"langchain-cohere", "llama-index-cohere", "haystack-cohere"}
 
 CLIENTS = {
     "cohere": cohere_client,
@@ -186,29 +199,40 @@ CLIENTS = {
     "haystack-vllm": haystack_vllm,
     "haystack-tei": haystack_tei,
     "voyageai": voyage,
-    "litellm-cohere": lambda: litellm("cohere/rerank-v3.5", BASE),
-    "litellm-jina": lambda: litellm("jina_ai/jina-reranker-v2-base-multilingual", BASE),
-    "litellm-vllm": lambda: litellm("hosted_vllm/reranker", BASE),
+    "litellm-cohere": lambda: litellm("cohere/rerank-v3.5"),
+    "litellm-jina": lambda: litellm("jina_ai/jina-reranker-v2-base-multilingual"),
+    "litellm-vllm": lambda: litellm("hosted_vllm/reranker"),
 }
 
 
-def failure(call):
-    """The exception that a call with a wrong key ends in, with the body that it carries beside its text."""
+def failure(call, key=KEY, base=BASE, texts=TEXTS):
+    """The exception that a call ends in, with the body that it carries beside its text."""
+    global BASE, TEXTS
+    usual = BASE, TEXTS
+    BASE, TEXTS = base, texts
     try:
-        call(WRONG_KEY)
-    except Exception as error:  # noqa: BLE001: which one it is, is what is asked
+        call(key)
+    except Exception as error:  # noqa: BLE001: the test asks which one it is
         kind = f"{type(error).__module__}.{type(error).__qualname__}"
         response = getattr(error, "response", None)
         shown = f"{error} {getattr(response, 'text', '')}"
-        return {"type": kind, "text": shown}
+        return {"type": kind, "text": shown[:1000]}
+    finally:
+        BASE, TEXTS = usual
     return None
 
 
-for name in sys.argv[2:]:
+for name in sys.argv[3:]:
     try:
         distribution, call = CLIENTS[name]()
         told = {"client": name, "version": f"{distribution} {version(distribution)}", "order": call(KEY)}
-        told["failure"] = failure(call)
+        told["failures"] = {
+            "key": failure(call, key=WRONG_KEY),
+            "many": failure(call, texts=["a"] * 1001),
+            "large": failure(call, texts=["a" * (33 << 20)]),
+        }
+        if name not in PATIENT:
+            told["failures"]["limit"] = failure(call, base=LIMITED)
     except Exception as error:  # noqa: BLE001: a client that cannot be run is told, and the others go on
         told = {"client": name, "error": f"{type(error).__name__}: {error}"}
     print(json.dumps(told), flush=True)

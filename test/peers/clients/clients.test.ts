@@ -1,6 +1,7 @@
 /**
  * Other people's rerank clients, unmodified, each by its own quick-start, against a fresh server: with a
- * placeholder for a key it orders documents, and with a wrong key its own exception carries our sentence.
+ * placeholder for a key it orders documents, and where the server refuses a call its own exception carries our
+ * sentence.
  */
 import assert from 'node:assert/strict';
 import { AsyncResource } from 'node:async_hooks';
@@ -13,12 +14,30 @@ import { run, temporaryFolder } from '../../processes/run.js';
 import { projectRoot } from '../python.js';
 import { peersRequired } from '../required.js';
 
+/** Why the server refuses a call, and the sentence that says so. */
+const sentences = {
+  key: /This server knows no such API key\./,
+  many: /1001 documents were sent, and at most 1000 are taken at once\./,
+  large: /The request body is larger than this path takes/,
+  limit: /characters a month/,
+} as const;
+type Refused = keyof typeof sentences;
+
+/** Exceptions by their reason; absent where a client cannot be brought to one, or not in a short time. */
+type Exceptions = Readonly<Partial<Record<Refused, string>>>;
+
+/** The exception that a call ended in. */
+interface Failure {
+  readonly type: string;
+  readonly text: string;
+}
+
 /** What a client came to, as its program prints it. */
 interface Told {
   readonly client: string;
   readonly version?: string;
   readonly order?: readonly number[];
-  readonly failure?: { readonly type: string; readonly text: string } | null;
+  readonly failures?: Readonly<Partial<Record<Refused, Failure | null>>>;
   readonly error?: string;
 }
 
@@ -29,8 +48,8 @@ interface Program {
   /** The file without which it cannot run, and how to get it. */
   readonly needs: string;
   readonly install: string;
-  /** The exception of each client with a wrong key. */
-  readonly clients: Readonly<Record<string, string>>;
+  /** Each client's exceptions where the server refuses. */
+  readonly clients: Readonly<Record<string, Exceptions>>;
 }
 
 const main = fileURLToPath(new URL('../../../src/main.js', import.meta.url));
@@ -50,36 +69,69 @@ function python(name: string, requirements: string, clients: Program['clients'])
   };
 }
 
-const unauthorized = 'cohere.errors.unauthorized_error.UnauthorizedError';
+const cohereErrors = {
+  key: 'cohere.errors.unauthorized_error.UnauthorizedError',
+  many: 'cohere.errors.bad_request_error.BadRequestError',
+  large: 'cohere.core.api_error.ApiError',
+  limit: 'cohere.errors.too_many_requests_error.TooManyRequestsError',
+} as const;
+/** What stands on Cohere's client tries again for two minutes where a month's characters are used up. */
+const overCohere = { key: cohereErrors.key, many: cohereErrors.many, large: cohereErrors.large } as const;
+const always = (name: string) => ({ key: name, many: name, large: name, limit: name });
+const liteLlm = {
+  key: 'litellm.exceptions.AuthenticationError',
+  many: 'litellm.exceptions.BadRequestError',
+  large: 'litellm.exceptions.BadRequestError',
+  limit: 'litellm.exceptions.RateLimitError',
+} as const;
+/** Node's fetch does not read an answer that comes while it still sends, as that to a body too large does. */
+const cohereJs = {
+  key: 'UnauthorizedError',
+  many: 'BadRequestError',
+  limit: 'TooManyRequestsError',
+} as const;
+const vercel = { key: 'AI_APICallError', many: 'AI_APICallError', limit: 'AI_APICallError' } as const;
+
 const programs: readonly Program[] = [
   python('clients', 'requirements.txt', {
-    cohere: unauthorized,
-    'cohere-v1': unauthorized,
-    'langchain-cohere': unauthorized,
-    'llama-index-cohere': unauthorized,
-    'llama-index-jina': 'builtins.RuntimeError',
-    'llama-index-tei': 'builtins.AssertionError',
-    'haystack-cohere': unauthorized,
-    'haystack-jina': 'builtins.RuntimeError',
-    'haystack-vllm': 'builtins.RuntimeError',
-    'haystack-tei': 'builtins.RuntimeError',
-    voyageai: 'voyageai.error.AuthenticationError',
-    'litellm-cohere': 'litellm.exceptions.AuthenticationError',
-    'litellm-jina': 'litellm.exceptions.AuthenticationError',
-    'litellm-vllm': 'litellm.exceptions.AuthenticationError',
+    cohere: cohereErrors,
+    'cohere-v1': cohereErrors,
+    'langchain-cohere': overCohere,
+    'llama-index-cohere': overCohere,
+    'llama-index-jina': always('builtins.RuntimeError'),
+    'llama-index-tei': always('builtins.AssertionError'),
+    // It cuts its documents at 1,000 itself.
+    'haystack-cohere': { key: cohereErrors.key, large: cohereErrors.large },
+    'haystack-jina': always('builtins.RuntimeError'),
+    'haystack-vllm': always('builtins.RuntimeError'),
+    // It sends its documents in batches.
+    'haystack-tei': {
+      key: 'builtins.RuntimeError',
+      large: 'builtins.RuntimeError',
+      limit: 'builtins.RuntimeError',
+    },
+    voyageai: {
+      key: 'voyageai.error.AuthenticationError',
+      many: 'voyageai.error.InvalidRequestError',
+      large: 'voyageai.error.APIError',
+      limit: 'voyageai.error.RateLimitError',
+    },
+    'litellm-cohere': liteLlm,
+    'litellm-jina': liteLlm,
+    'litellm-vllm': { ...liteLlm, large: 'litellm.exceptions.APIError' },
   }),
-  python('cohere7', 'requirements-cohere7.txt', { cohere: unauthorized, 'cohere-v1': unauthorized }),
+  python('cohere7', 'requirements-cohere7.txt', { cohere: cohereErrors, 'cohere-v1': cohereErrors }),
   {
     name: 'JavaScript',
     command: [process.execPath, join(folder, 'clients.mjs')],
     needs: join(folder, 'node_modules/cohere-ai/package.json'),
     install: 'npm install --prefix test/peers/clients',
     clients: {
-      'cohere-ai': 'UnauthorizedError',
-      'cohere-ai-v1': 'UnauthorizedError',
-      'vercel-cohere': 'AI_APICallError',
-      'vercel-voyage': 'AI_APICallError',
-      'vercel-voyage-own-path': 'AI_APICallError',
+      'cohere-ai': cohereJs,
+      'cohere-ai-v1': cohereJs,
+      'vercel-cohere': vercel,
+      'vercel-voyage': vercel,
+      'vercel-voyage-own-path': vercel,
     },
   },
 ];
@@ -88,18 +140,29 @@ const programs: readonly Program[] = [
 const silent = new Set(['llama-index-tei']);
 
 /** Bound to the file, so that the server ends with it and not with the hook that starts it. */
-const launch = AsyncResource.bind(() =>
+const launch = AsyncResource.bind((limits: Readonly<Record<string, string>>) =>
   run(main, ['serve'], {
     ...{ PORT: '0', WORKERS: '1', STORE_URL: `lmdb:${temporaryFolder()}/store` },
-    ANONYMOUS_REQUESTS_PER_MINUTE: '0',
+    ...limits,
   }),
 );
 
+async function started(limits: Readonly<Record<string, string>>): Promise<string> {
+  const [, address = ''] = await launch(limits).prints(/listens on (http:\/\/127\.0\.0\.1:\d+)/);
+  return address;
+}
+
 let base = '';
+/** The address of a server that has had as many characters as it takes. */
+let limited = '';
 before(async () => {
-  const server = launch();
-  const [, address = ''] = await server.prints(/listens on (http:\/\/127\.0\.0\.1:\d+)/);
-  base = address;
+  [base, limited] = await Promise.all([
+    started({ ANONYMOUS_REQUESTS_PER_MINUTE: '0' }),
+    started({ ANONYMOUS_CHARACTERS_PER_MONTH: '1' }),
+  ]);
+  const body = JSON.stringify({ query: 'a', documents: ['b'] });
+  const headers = { 'content-type': 'application/json' };
+  assert.equal((await fetch(`${limited}/v2/rerank`, { method: 'POST', headers, body })).status, 200);
 });
 
 /** What a program prints to standard output; it must end well. */
@@ -119,7 +182,7 @@ async function outputOf(file: string, args: readonly string[]): Promise<string> 
 async function runProgram({ command, clients }: Program): Promise<Told[]> {
   const [file = '', ...args] = command;
   const named = file === process.execPath ? [] : Object.keys(clients);
-  const out = await outputOf(file, [...args, base, ...named]);
+  const out = await outputOf(file, [...args, base, limited, ...named]);
   // LiteLLM prints advice among the lines.
   const lines = out.split('\n').filter((line) => line.startsWith('{"client"'));
   return lines.map((line) => JSON.parse(line) as Told);
@@ -155,7 +218,7 @@ for (const program of programs) {
     before(async () => {
       told = await runProgram(program);
     });
-    for (const [client, exception] of Object.entries(clients)) {
+    for (const [client, exceptions] of Object.entries(clients)) {
       test(`${client} orders documents, and raises its own exception`, (context) => {
         const found = told.find((one) => one.client === client);
         assert.ok(found !== undefined, 'it did not run');
@@ -163,8 +226,12 @@ for (const program of programs) {
         context.diagnostic(found.version ?? '');
         assert.deepEqual([...(found.order ?? [])].sort(), [0, 1, 2], 'every document is there');
         assert.equal(found.order?.[0], 2);
-        assert.equal(found.failure?.type, exception);
-        if (!silent.has(client)) assert.match(found.failure.text, /This server knows no such API key\./);
+        for (const reason of Object.keys(exceptions) as Refused[]) {
+          const failure: Failure | null | undefined = found.failures?.[reason];
+          assert.ok(failure, reason);
+          assert.equal(failure.type, exceptions[reason], reason);
+          if (!silent.has(client)) assert.match(failure.text, sentences[reason]);
+        }
       });
     }
     const [file = ''] = program.command;
