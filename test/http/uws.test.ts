@@ -1,8 +1,10 @@
 /** What uWebSockets.js answers by itself, as docs/http.md says, and how its native build is found. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
 import { describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import { connect as connectTls } from 'node:tls';
 import { loadUws } from '../../src/http/uws.js';
 import { startServer } from './fixture.js';
 import { head, post, RawClient } from './raw.js';
@@ -22,8 +24,25 @@ function withFields(count: number): string {
   return `GET /hello HTTP/1.1\r\nHost: a\r\n${'X: a\r\n'.repeat(count - 1)}\r\n`;
 }
 
+/** The first bytes of a client that takes the port for one with TLS. */
+function clientHello(): Promise<Uint8Array> {
+  return new Promise((resolve) => {
+    const listener = createServer((socket) => {
+      socket.once('data', (hello) => {
+        socket.destroy();
+        listener.close();
+        resolve(hello);
+      });
+    });
+    listener.listen(0, '127.0.0.1', () => {
+      const { port: at } = listener.address() as AddressInfo;
+      connectTls({ port: at, host: '127.0.0.1' }).on('error', () => undefined);
+    });
+  });
+}
+
 /** One message of each row, by the wording of its row. */
-const refused: Readonly<Record<string, [number, string]>> = {
+const refused: Readonly<Record<string, [number, string | Uint8Array]>> = {
   'no `Host`': [400, 'GET /hello HTTP/1.1\r\n\r\n'],
   'a control character in a header field': [400, head('GET', '/hello', { X: 'a\u0001b' })],
   'both `Content-Length` and `Transfer-Encoding`': [
@@ -38,6 +57,7 @@ const refused: Readonly<Record<string, [number, string]>> = {
   'a head over 65,536 bytes': [431, head('GET', '/hello', { X: 'a'.repeat(70_000) })],
   'over 98 header fields, `Host` included': [431, withFields(99)],
   'HTTP/1.0, HTTP/2 without TLS': [505, 'GET /hello HTTP/1.0\r\nHost: a\r\n\r\n'],
+  'a TLS handshake': [505, await clientHello()],
   'a target that does not begin with `/`': [505, 'GET http://localhost/hello HTTP/1.1\r\nHost: a\r\n\r\n'],
 };
 
