@@ -40,8 +40,7 @@ export function filesUnder(folder) {
 }
 
 /** What says nothing to a running server: types, source maps, tests and papers of packages. */
-const unread =
-  /\.(d\.[cm]?ts|map|tsbuildinfo|flow)$|(^|\/)(CHANGELOG|HISTORY)[^/]*$|\/(test|tests|__tests__)\//;
+const unread = /\.([cm]?ts|map|tsbuildinfo|flow)$|(^|\/)(CHANGELOG|HISTORY)[^/]*$|\/(test|tests|__tests__)\//;
 
 /** Copies files of a folder; `wanted` decides by the path in it. */
 function copy(from, to, wanted = () => true) {

@@ -42,11 +42,11 @@ function system(suite, folder) {
   const hooks = ['--setup-hook=mkdir -p "$1/usr/bin" "$1/usr/sbin" "$1/usr/lib" "$1/usr/lib64"'];
   const links = ['bin', 'sbin', 'lib', 'lib64'].map((name) => `--setup-hook=ln -s usr/${name} "$1/${name}"`);
   ran('mmdebstrap', ['--mode=root', ...options, ...hooks, ...links, suite, folder]);
-  for (const name of ['proc', 'dev', 'tmp', 'etc', 'home/user', 'opt']) {
+  for (const name of ['proc', 'dev', 'tmp', 'etc', 'srv/user', 'opt']) {
     mkdirSync(join(folder, name), { recursive: true });
   }
   ran('chmod', ['1777', join(folder, 'tmp')]);
-  ran('chown', ['1000:1000', join(folder, 'home/user')]);
+  ran('chown', ['1000:1000', join(folder, 'srv/user')]);
   for (const command of ['cc', 'gcc', 'c++', 'cargo', 'rustc', 'node', 'python3', 'make']) {
     assert.ok(!existsSync(join(folder, 'usr/bin', command)), `${suite} has ${command}`);
   }
@@ -62,7 +62,7 @@ function networkSettings() {
  * The command line that runs a program inside a folder as its root, in namespaces of its own and as a user who is not
  * root. `writable`: the folders that can be written where the rest cannot.
  */
-function inside(folder, command, { settings = {}, at = '/home/user', writable } = {}) {
+function inside(folder, command, { settings = {}, at = '/srv/user', writable } = {}) {
   const quoted = command.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(' ');
   const shell = [
     `mount --bind '${folder}' '${folder}'`,
@@ -106,7 +106,7 @@ async function asked(address, body) {
 /** Starts a server, asks it, runs commands beside it, stops it; gives the seconds to the first answer. */
 async function tried(folder, command, options) {
   const begun = performance.now();
-  const settings = { PATH: '/usr/bin', HOME: '/home/user', PORT: '0', WORKERS: '1', ...options.settings };
+  const settings = { PATH: '/usr/bin', HOME: '/srv/user', PORT: '0', WORKERS: '1', ...options.settings };
   const [program, args] = inside(folder, [...command, 'serve'], { ...options, settings });
   const server = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] });
   const log = [];
@@ -170,15 +170,15 @@ async function tryPackage(folder, packages, tarball, major) {
     copyFileSync(certificates, join(folder, certificates));
   }
   for (const name of ['resolv.conf', 'hosts']) copyFileSync(`/etc/${name}`, join(folder, 'etc', name));
-  rmSync(join(folder, 'home/user'), { recursive: true });
-  mkdirSync(join(folder, 'home/user'));
-  ran('chown', ['1000:1000', join(folder, 'home/user')]);
-  const settings = { PATH: '/opt/bin:/usr/bin', HOME: '/home/user', ...networkSettings() };
+  rmSync(join(folder, 'srv/user'), { recursive: true });
+  mkdirSync(join(folder, 'srv/user'));
+  ran('chown', ['1000:1000', join(folder, 'srv/user')]);
+  const settings = { PATH: '/opt/bin:/usr/bin', HOME: '/srv/user', ...networkSettings() };
   const npm = ['/opt/bin/node', '/opt/npm/bin/npm-cli.js'];
   const options = ['--no-audit', '--no-fund', '--loglevel=error'];
   runInside(folder, [...npm, 'install', ...options, `/tmp/${tarball}`], { settings });
   const installed = (performance.now() - begun) / 1_000;
-  const command = ['/opt/bin/node', '/home/user/node_modules/.bin/fusegate'];
+  const command = ['/opt/bin/node', '/srv/user/node_modules/.bin/fusegate'];
   const seconds = await tried(folder, command, { settings: { PATH: '/opt/bin:/usr/bin' } });
   rmSync(join(folder, 'tmp/backup'), { recursive: true, force: true });
   return `installed in ${installed.toFixed(1)} s, first answer ${seconds.toFixed(1)} s later, ${megabytes(
