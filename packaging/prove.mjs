@@ -182,7 +182,7 @@ async function tryPackage(folder, packages, tarball, major) {
   const seconds = await tried(folder, command, { settings: { PATH: '/opt/bin:/usr/bin' } });
   rmSync(join(folder, 'tmp/backup'), { recursive: true, force: true });
   return `installed in ${installed.toFixed(1)} s, first answer ${seconds.toFixed(1)} s later, ${megabytes(
-    join(folder, 'home/user/node_modules'),
+    join(folder, 'srv/user/node_modules'),
   )} MB`;
 }
 
@@ -207,7 +207,7 @@ async function tryArchive(folder, archive) {
   assert.ok(size <= mostUnpackedMb, `The archive takes ${size} MB unpacked.`);
   const seconds = await tried(folder, ['/opt/fusegate'], {});
   rmSync(join(folder, 'tmp/backup'), { recursive: true, force: true });
-  rmSync(join(folder, 'home/user/data'), { recursive: true, force: true });
+  rmSync(join(folder, 'srv/user/data'), { recursive: true, force: true });
   return `unpacked in ${unpacked.toFixed(1)} s, first answer ${seconds.toFixed(1)} s later, ${size} MB`;
 }
 
