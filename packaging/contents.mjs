@@ -13,7 +13,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { sourcesDigest, targets } from './targets.mjs';
+import { sourcesDigest } from './targets.mjs';
 
 export const readJson = (path) => JSON.parse(readFileSync(path, 'utf8'));
 export const writeJson = (path, value) => {
@@ -144,6 +144,3 @@ export function prune(folder) {
     if (unread.test(path)) rmSync(join(folder, path));
   }
 }
-
-/** The targets whose modules a release has. */
-export const builtTargets = targets.filter(({ isBuilt }) => isBuilt);

@@ -1,6 +1,6 @@
 /**
- * `npm run package -- FOLDER`: writes what a user installs: the npm package, the packages of the native modules, and the
- * archive with Node inside. With `--all` for every target, else for this machine's.
+ * `npm run package -- FOLDER`: writes what a user installs: the npm package, the package of the native module, and the
+ * archive with Node inside, for this machine's system and processor.
  */
 import {
   chmodSync,
@@ -16,7 +16,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { filesUnder, layModule, layProgram, npmPack, prune, ran, readJson, writeJson } from './contents.mjs';
 import { thirdPartyText } from './parts.mjs';
-import { everyModule, hostModule } from './modules.mjs';
+import { hostModule } from './modules.mjs';
 
 /**
  * Node in the archive: the newest of the line that loads on glibc 2.28 (Node 24 needs a newer one with
@@ -130,16 +130,14 @@ function writeArchive(root, module, scratch, out) {
 
 /** Writes all packages into `out`; gives the files' names. */
 export function pack(root, args) {
-  const given = args.filter((each) => !each.startsWith('--'));
-  const unknown = args.filter((each) => each.startsWith('--') && each !== '--all');
-  if (given.length !== 1 || unknown.length > 0) {
-    throw new Error('Say where to: npm run package -- FOLDER. With --all for every target.');
+  if (args.length !== 1 || args[0].startsWith('-')) {
+    throw new Error('Say where to: npm run package -- FOLDER');
   }
-  const out = resolve(given[0]);
+  const out = resolve(args[0]);
   mkdirSync(out, { recursive: true });
   const scratch = mkdtempSync(join(tmpdir(), 'fusegate-pack-'));
   try {
-    const modules = args.includes('--all') ? everyModule(root) : [hostModule(root, scratch)];
+    const modules = [hostModule(root, scratch)];
     const program = join(scratch, 'program');
     layProgram(root, program, modules);
     writeFileSync(join(program, 'THIRD-PARTY.txt'), thirdPartyText(root));

@@ -47,7 +47,7 @@ export function npmPackages(root) {
 /** Crates that the native module is made of, on any of the targets. */
 function crates(root) {
   const taken = new Map();
-  for (const { rust } of targets.filter(({ isBuilt }) => isBuilt)) {
+  for (const { rust } of targets.filter(({ os }) => os === 'linux')) {
     const options = ['--locked', '--format-version', '1', '--filter-platform', rust];
     const { packages, resolve } = JSON.parse(ran('cargo', ['metadata', ...options], { cwd: root }));
     const nodes = new Map(resolve.nodes.map((node) => [node.id, node]));

@@ -230,7 +230,7 @@ export async function prove(root, args) {
   try {
     const given = args.find((each) => !each.startsWith('--'));
     const out = given === undefined ? join(scratch, 'packages') : resolve(given);
-    const names = given === undefined ? pack(root, [out, ...(isLong ? ['--all'] : [])]) : readdirSync(out);
+    const names = given === undefined ? pack(root, [out]) : readdirSync(out);
     const { version } = readJson(join(root, 'package.json'));
     const tarball = `fusegate-${version}.tgz`;
     const archive = join(

@@ -1,7 +1,6 @@
 /**
- * `npm run release -- VERSION`: sets the version where it is another, and commits that; writes the packages (with
- * `--all` of every target), their parts, checksums and origin into `dist/release/VERSION`. The same commit gives the
- * same bytes.
+ * `npm run release -- VERSION`: sets the version where it is another, and commits that; writes the packages, their
+ * parts, checksums and origin into `dist/release/VERSION`. The same commit gives the same bytes on the same machine.
  */
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -80,7 +79,7 @@ function provenance(root, version, subjects) {
 }
 
 /** Writes a release; gives its folder. `prepare` builds, and writes the generated documents again. */
-export function release(root, [version, ...options], prepare) {
+export function release(root, [version], prepare) {
   if (!/^\d+\.\d+\.\d+(-[0-9a-z.]+)?$/.test(version ?? '')) {
     throw new Error('Say which version: npm run release -- 1.2.3');
   }
@@ -94,7 +93,7 @@ export function release(root, [version, ...options], prepare) {
   const out = join(root, 'dist/release', version);
   rmSync(out, { recursive: true, force: true });
   mkdirSync(out, { recursive: true });
-  pack(root, [out, ...options]);
+  pack(root, [out]);
   writeJson(join(out, 'npm.cdx.json'), npmDocument(root));
   writeJson(join(out, 'cargo.cdx.json'), cargoDocument(root));
   const files = readdirSync(out).sort();

@@ -6,17 +6,16 @@ import { join } from 'node:path';
 /** The glibc whose symbols a prebuilt module may need at most; lmdb's binaries need it as well. */
 export const glibc = '2.34';
 
-/** Each has the name of its package. `isBuilt`: releases have it; the others need a machine of their own. */
+/** Each has the name of its package. A release has the module of the machine that makes it. */
 export const targets = [
-  { name: 'linux-x64', package: '@fusegate/linux-x64-gnu', rust: 'x86_64-unknown-linux-gnu', isBuilt: true },
+  { name: 'linux-x64', package: '@fusegate/linux-x64-gnu', rust: 'x86_64-unknown-linux-gnu' },
   {
     name: 'linux-arm64',
     package: '@fusegate/linux-arm64-gnu',
     rust: 'aarch64-unknown-linux-gnu',
-    isBuilt: true,
   },
-  { name: 'darwin-x64', package: '@fusegate/darwin-x64', rust: 'x86_64-apple-darwin', isBuilt: false },
-  { name: 'darwin-arm64', package: '@fusegate/darwin-arm64', rust: 'aarch64-apple-darwin', isBuilt: false },
+  { name: 'darwin-x64', package: '@fusegate/darwin-x64', rust: 'x86_64-apple-darwin' },
+  { name: 'darwin-arm64', package: '@fusegate/darwin-arm64', rust: 'aarch64-apple-darwin' },
 ].map((target) => {
   const [os, cpu] = target.name.split('-');
   return { ...target, os, cpu };

@@ -20,7 +20,7 @@ function missing(prebuilt: string, reasons: readonly string[]): string {
   const why = reasons.length === 0 ? 'none is installed' : reasons.join('; ');
   return (
     `No native module of Fusegate loads on ${machine}: ${why}. Prebuilt ones are for Linux with glibc ` +
-    `${oldestGlibc} or newer, x64 and arm64 (here ${prebuilt}). Elsewhere build it from a working tree, ` +
+    `${oldestGlibc} or newer (here ${prebuilt}). Elsewhere build it from a working tree, ` +
     'which needs Rust: npm install && npm run build'
   );
 }
