@@ -4,7 +4,7 @@
  * packed for it. Needs root, unshare and mmdebstrap.
  */
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
   copyFileSync,
@@ -29,8 +29,8 @@ const mostImageMb = 250;
 
 /** Systems and the Nodes that the package is installed with on each; the short form takes those marked. */
 const systems = [
-  { suite: 'bookworm', nodes: [20, 22], short: [22] },
-  { suite: 'trixie', nodes: [20, 22, 24], short: [20, 24] },
+  { suite: 'bookworm', nodes: [20, 22], short: [22], unfit: [24] },
+  { suite: 'trixie', nodes: [20, 22, 24], short: [24], unfit: [] },
 ];
 
 const said = (text) => console.log(`== ${text}`);
@@ -153,9 +153,9 @@ async function tried(folder, command, options) {
 
 const megabytes = (folder) => Number(ran('du', ['-s', '--block-size=1000000', folder]).split('\t')[0]);
 
-/** Installs the package with a Node, by npm alone, and tries it. */
-async function tryPackage(folder, packages, tarball, major) {
-  const node = join(packages, `node-${major}`);
+/** Installs the package with a Node, by npm alone; gives the seconds it took. */
+function installPackage(folder, packages, tarball, major) {
+  const node = join(dirname(folder), `node-${major}`);
   if (!existsSync(node)) {
     mkdirSync(node);
     writeNode(node, major);
@@ -177,13 +177,33 @@ async function tryPackage(folder, packages, tarball, major) {
   const npm = ['/opt/bin/node', '/opt/npm/bin/npm-cli.js'];
   const options = ['--no-audit', '--no-fund', '--loglevel=error'];
   runInside(folder, [...npm, 'install', ...options, `/tmp/${tarball}`], { settings });
-  const installed = (performance.now() - begun) / 1_000;
-  const command = ['/opt/bin/node', '/srv/user/node_modules/.bin/fusegate'];
-  const seconds = await tried(folder, command, { settings: { PATH: '/opt/bin:/usr/bin' } });
+  return (performance.now() - begun) / 1_000;
+}
+
+/** The package's command, by the Node that it was installed with. */
+const installedCommand = ['/opt/bin/node', '/srv/user/node_modules/.bin/fusegate'];
+const installedPath = '/opt/bin:/usr/bin';
+
+/** Installs the package and tries it. */
+async function tryPackage(folder, packages, tarball, major) {
+  const installed = installPackage(folder, packages, tarball, major);
+  const seconds = await tried(folder, installedCommand, { settings: { PATH: installedPath } });
   rmSync(join(folder, 'tmp/backup'), { recursive: true, force: true });
-  return `installed in ${installed.toFixed(1)} s, first answer ${seconds.toFixed(1)} s later, ${megabytes(
-    join(folder, 'srv/user/node_modules'),
-  )} MB`;
+  const size = megabytes(join(folder, 'srv/user/node_modules'));
+  return `installed in ${installed.toFixed(1)} s, first answer ${seconds.toFixed(1)} s later, ${size} MB`;
+}
+
+/** Installs the package with a Node that this system's glibc is too old for: the doctor says so, and so does a start. */
+function tryUnfit(folder, packages, tarball, major) {
+  installPackage(folder, packages, tarball, major);
+  const settings = { PATH: installedPath, HOME: '/srv/user', PORT: '0' };
+  for (const command of ['doctor', 'serve']) {
+    const [program, args] = inside(folder, [...installedCommand, command], { settings });
+    const { status, stdout, stderr } = spawnSync(program, args, { encoding: 'utf8', timeout: 60_000 });
+    assert.equal(status, 1, `${command}: ${stdout}${stderr}`);
+    assert.match(stdout + stderr, new RegExp(`No build of uWebSockets.js fits Node ${major}\\..* glibc`));
+  }
+  return 'doctor and start say that its glibc is too old';
 }
 
 /** Node from its package, and the npm of this machine. */
@@ -241,12 +261,15 @@ export async function prove(root, args) {
     assert.ok(packed <= mostArchiveMb, `The archive has ${packed} MB.`);
     said(`the archive has ${packed.toFixed(0)} MB`);
     said(`the image: ${await tryImage(root, scratch, archive)}`);
-    for (const { suite, nodes, short } of systems) {
+    for (const { suite, nodes, short, unfit } of systems) {
       const folder = join(scratch, suite);
       system(suite, folder);
       said(`the archive on ${suite}: ${await tryArchive(folder, archive)}`);
       for (const major of isLong ? nodes : short) {
         said(`the package on ${suite} with Node ${major}: ${await tryPackage(folder, out, tarball, major)}`);
+      }
+      for (const major of unfit) {
+        said(`the package on ${suite} with Node ${major}: ${tryUnfit(folder, out, tarball, major)}`);
       }
     }
   } finally {
