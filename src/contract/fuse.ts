@@ -3,6 +3,17 @@ import typia, { type tags } from 'typia';
 import { analyzerFaults, stemmers, type FuseAnalyzer } from './analyzer.js';
 import { keyHeadersType } from './key.js';
 import { batchDescription, batchProblems, failedLineType } from './lines.js';
+import {
+  boostFunctions,
+  legMissing,
+  legNorms,
+  weightFaults,
+  type BoostExplanation,
+  type FuseBoost,
+  type FuseLeg,
+  type LegExplanation,
+  type NamedNumber,
+} from './legs.js';
 import { keyedProblems, mebibyte, type ResourceRoutes } from './route.js';
 import { post, postLines } from './schema/route.js';
 import type { Integer } from './schema/tags.js';
@@ -32,6 +43,10 @@ export interface FuseDoc {
    * computes those of all docs.
    */
   dense_score?: number | null;
+  /** Scores of this doc for the request's `legs`, by their names. */
+  scores?: { [leg: string]: NamedNumber };
+  /** Numbers of this doc for the request's `boosts`, by their names. */
+  values?: { [name: string]: NamedNumber };
 }
 
 /** Share of each list in the fused score; scaled so that only their ratio counts. Not both may be 0. */
@@ -101,6 +116,13 @@ export interface FuseRequest {
   dense_kind?: (typeof denseKinds)[number];
   /** Results with a lower fused score are left out. */
   min_score?: number;
+  /**
+   * The lists that are fused, by name, up to 16: `bm25`, `dense`, and any whose scores the docs bring in
+   * `scores`; in the place of `weights`. Where `dense` is not among them no dense score is needed.
+   */
+  legs?: { [name: string]: FuseLeg };
+  /** Numbers of docs, up to 16, that raise or lower the fused score: dates, distances, prices. */
+  boosts?: FuseBoost[] & tags.MaxItems<16>;
 }
 
 /** Statistics of the collection that the docs come from. */
@@ -142,7 +164,7 @@ export interface FuseTerm {
   part: number;
 }
 
-/** Parts of a fused score; they sum to it within 1e-12. */
+/** Parts of a fused score; they sum to it within 1e-12, times the factors of `boosts`. */
 export interface FuseExplanation {
   /** BM25 score divided by the list's largest absolute value. */
   bm25_norm: number;
@@ -158,6 +180,10 @@ export interface FuseExplanation {
   dense_rank: number & Integer & tags.Minimum<1>;
   /** The query's terms that the text has; present when the request named an `analyzer` or a `corpus`. */
   terms?: FuseTerm[];
+  /** What each leg brought, by name; present when the request named `legs`. */
+  legs?: { [name: string]: LegExplanation };
+  /** What each boost did; present when the request named `boosts`. */
+  boosts?: BoostExplanation[];
 }
 
 /** One result. */
@@ -182,7 +208,12 @@ export interface RankedDoc {
 export interface FuseWarning {
   /** The situation, one of a closed list. */
   code:
-    'lexical_leg_empty' | 'dense_leg_flat' | 'dense_scores_replaced' | 'dense_leg_blind' | 'truncated_input';
+    | 'lexical_leg_empty'
+    | 'dense_leg_flat'
+    | 'dense_scores_replaced'
+    | 'dense_leg_blind'
+    | 'truncated_input'
+    | 'unknown_field';
   /** Its meaning here, and what to try. */
   message: string;
 }
@@ -195,7 +226,10 @@ export interface FuseResponse {
   method: string;
   /** The tokenizer that was used. */
   tokenizer: string;
-  /** `caller` when every doc had a dense score, else `model:` and the model's id. */
+  /**
+   * `caller` when every doc had a dense score, else `model:` and the model's id; `none` where no leg is
+   * `dense`.
+   */
   dense_source: string;
   /** Results by falling fused score; ties in the order of the docs. */
   results: RankedDoc[];
@@ -252,7 +286,12 @@ function denseFaults(request: FuseRequest): ValidationError[] {
 
 function fuseRules(request: FuseRequest): ValidationError[] {
   const { weights, entity_map: entityMap, analyzer, tokenizer } = request;
-  const errors = [...analyzerFaults(analyzer, tokenizer), ...corpusFaults(request), ...denseFaults(request)];
+  const errors = [
+    ...analyzerFaults(analyzer, tokenizer),
+    ...corpusFaults(request),
+    ...denseFaults(request),
+    ...weightFaults(request),
+  ];
   if (entityMap != null && Object.hasOwn(entityMap, '')) {
     errors.push(valueError(['body', 'entity_map'], 'an empty key matches nothing', entityMap));
   }
@@ -268,6 +307,9 @@ const [requestType, fuseResponseType] = wireTypes(typia.json.schemas<[FuseReques
   stemmer: stemmers,
   on_missing_dense: missingDense,
   dense_kind: denseKinds,
+  normalize: legNorms,
+  missing: legMissing,
+  function: boostFunctions,
 });
 
 /** The body of POST /v1/fuse. */
@@ -277,6 +319,7 @@ export const fuseRequestType = bodyType(requestType, typia.createIs<FuseRequest>
   extensions: [
     ...(['weights', 'rrf_k', 'k1', 'b', 'return_text', 'explain', 'analyzer', 'corpus'] as const),
     ...(['on_missing_dense', 'dense_kind', 'min_score'] as const),
+    ...(['legs', 'boosts'] as const),
   ],
 });
 

@@ -93,6 +93,8 @@ export declare class FileAudit {
 
 /** Outcome of a request in the thread pool. */
 export declare class FuseAttempt {
+  /** Faults of names, as `Fuser.takeFaults` has them. */
+  takeFaults(): string | null
   /** Its outcome. */
   get outcome(): FuseOutcome
   /** Bytes of the answer: written, or needed. */
@@ -118,6 +120,8 @@ export declare class Fuser {
    * docs. `Pending`: `takePending` has the request.
    */
   fuse(body: Uint8Array, out: Uint8Array, facts: Float64Array, mostDocs: number): FuseOutcome
+  /** Faults of names, where the last `fuse` came to `Invalid` for them: a JSON array of `{loc, message}`. */
+  takeFaults(): string | null
   /**
    * Answers a rerank request as `fuse` answers a FuseRequest. `id`: the answer's id, which needs no escape
    * in JSON. `Invalid`: `takeRefusal` says why.

@@ -60,8 +60,9 @@ class FuseHandler {
     }
     if (outcome === outcomes.Pending) return this.pooled.answerPending(request, fuser.takePending(), true);
     if (outcome === outcomes.Invalid) {
-      if (body.length <= loopBytes) return refusalOf({ body, mostDocs, choice }, this.parts);
-      return refusalOffLoop({ body: request.retain(), mostDocs, choice }, this.parts);
+      const names = fuser.takeFaults();
+      if (body.length <= loopBytes) return refusalOf({ body, mostDocs, choice, names }, this.parts);
+      return refusalOffLoop({ body: request.retain(), mostDocs, choice, names }, this.parts);
     }
     return this.refusedEntities(outcome);
   }
@@ -86,7 +87,9 @@ class FuseHandler {
     if (outcome === outcomes.Written) return this.pooled.answer(room, attempt);
     this.pooled.give(room);
     if (outcome === outcomes.Pending) return this.pooled.answerPending(request, attempt.takePending(), false);
-    if (outcome === outcomes.Invalid) return refusalOffLoop({ body, mostDocs, choice }, this.parts);
+    if (outcome === outcomes.Invalid) {
+      return refusalOffLoop({ body, mostDocs, choice, names: attempt.takeFaults() }, this.parts);
+    }
     return this.refusedEntities(outcome);
   }
 

@@ -26,6 +26,8 @@ export interface RefusedRequest {
   readonly choice: ModelChoice;
   /** Most docs that a model is given. */
   readonly mostDocs: number;
+  /** Faults of names that only all docs show, as the native module lists them. */
+  readonly names: string | null;
 }
 
 const noModel: Answer = problemAnswer(
@@ -58,8 +60,9 @@ function tooManyDocs(docs: readonly FuseDoc[], count: number, most: number): Val
 function docsOf({ value, lists }: Brief<FuseRequest>) {
   const { length: count = value.docs.length, members = [] } = lists.find(({ name }) => name === 'docs') ?? {};
   const scores = members.find(({ name }) => name === 'dense_score');
-  const { on_missing_dense: missing = fuseDefaults.on_missing_dense } = value;
-  return { count, scores, needScores: missing === 'embed' && (scores?.items ?? 0) < count };
+  const { on_missing_dense: missing = fuseDefaults.on_missing_dense, legs } = value;
+  const isFused = legs === undefined || Object.hasOwn(legs, 'dense');
+  return { count, scores, needScores: isFused && missing === 'embed' && (scores?.items ?? 0) < count };
 }
 
 /** The first faults of dense scores among the docs that a brief reading has cut. */
@@ -93,10 +96,16 @@ export function unusableEntities(sentence: string): Answer {
   return unprocessable([valueError(['body', 'entity_map'], sentence, undefined)]);
 }
 
+/** Names of legs, boosts and docs that do not fit each other. */
+function nameFaults({ names }: RefusedRequest): ValidationError[] {
+  const faults = JSON.parse(names ?? '[]') as { loc: (string | number)[]; message: string }[];
+  return faults.map(({ loc, message }) => valueError(loc, message, undefined));
+}
+
 function faultsOf(request: RefusedRequest): FindFaults<FuseRequest> {
   return (brief) => {
     const { limits, values } = embedFaults(brief, request);
-    return { limits, values: [...values, ...cutFaults(brief)] };
+    return { limits, values: [...values, ...cutFaults(brief), ...nameFaults(request)] };
   };
 }
 

@@ -116,6 +116,15 @@ test('FuseRequest says types, defaults, allowed values and extensions as the con
       ...extension,
     },
     min_score: { type: 'number', ...extension },
+    legs: {
+      type: 'object',
+      additionalProperties: { $ref: '#/components/schemas/FuseLeg' },
+      ...extension,
+    },
+    boosts: {
+      ...{ type: 'array', items: { $ref: '#/components/schemas/FuseBoost' }, maxItems: 16 },
+      ...extension,
+    },
   });
 });
 

@@ -107,10 +107,31 @@ class NormalizeRequest(Model):
     include_skeleton: bool = False
 
 
+NamedNumber = Annotated[float, Field(ge=-1e300, le=1e300)]
+
+
 class FuseDoc(Model):
     id: str
     text: str
     dense_score: float | None = None
+    scores: dict[str, NamedNumber] = {}
+    values: dict[str, NamedNumber] = {}
+
+
+class FuseLeg(Model):
+    weight: Annotated[float, Field(ge=0)] = 1
+    normalize: Literal["max", "minmax", "zscore", "log1p", "rank", "none"] = "max"
+    missing: Literal["zero", "min"] = "zero"
+
+
+class FuseBoost(Model):
+    value: Annotated[str, Field(min_length=1, max_length=64)]
+    origin: NamedNumber
+    scale: Annotated[float, Field(ge=1e-9, le=1e300)]
+    offset: Annotated[float, Field(ge=0, le=1e300)] = 0
+    decay: Annotated[float, Field(ge=0.001, le=0.999)] = 0.5
+    function: Literal["exp", "gauss", "linear"] = "exp"
+    weight: Annotated[float, Field(ge=0, le=1)] = 1
 
 
 class FuseWeights(Model):
@@ -141,6 +162,8 @@ class FuseRequest(Model):
     on_missing_dense: Literal["embed", "zero", "min", "error"] = "embed"
     dense_kind: Literal["similarity", "distance"] = "similarity"
     min_score: float = 0
+    legs: dict[str, FuseLeg] = {}
+    boosts: Annotated[list[FuseBoost], Field(max_length=16)] = []
     explain: bool = False
 
 

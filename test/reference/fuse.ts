@@ -8,6 +8,17 @@
  * service's to the last bit.
  */
 import { formOf, queryTerms, type ReferenceAnalyzer } from './analyzer.js';
+import {
+  factorOf,
+  filled,
+  inOrder,
+  norms,
+  shares,
+  type LegPart,
+  type Numbers,
+  type ReferenceBoost,
+  type ReferenceLeg,
+} from './legs.js';
 import { logarithm } from './logarithm.js';
 import { foldText, isWordCharacter } from './unicode.js';
 
@@ -26,6 +37,8 @@ export interface ReferenceRequest {
   readonly explain?: boolean | undefined;
   readonly analyzer?: string | ReferenceAnalyzer | undefined;
   readonly corpus?: ReferenceCorpus | undefined;
+  readonly legs?: Readonly<Record<string, ReferenceLeg>> | undefined;
+  readonly boosts?: readonly ReferenceBoost[] | undefined;
 }
 
 /** Statistics of a collection. */
@@ -39,6 +52,8 @@ export interface ReferenceDoc {
   readonly id: string;
   readonly text: string;
   readonly dense_score: number;
+  readonly scores?: Numbers | undefined;
+  readonly values?: Numbers | undefined;
 }
 
 /** A term of the query that a document has. */
@@ -60,6 +75,8 @@ export interface Explanation {
   readonly bm25_rank: number;
   readonly dense_rank: number;
   readonly terms?: readonly ReferenceTerm[];
+  readonly legs?: Readonly<Record<string, LegPart>>;
+  readonly boosts?: readonly { value: string; number: number | null; factor: number }[];
 }
 
 export interface ReferenceResult extends ReferenceDoc {
@@ -71,7 +88,12 @@ export interface ReferenceResult extends ReferenceDoc {
 
 export interface ReferenceWarning {
   readonly code:
-    'lexical_leg_empty' | 'dense_leg_flat' | 'dense_scores_replaced' | 'dense_leg_blind' | 'truncated_input';
+    | 'lexical_leg_empty'
+    | 'dense_leg_flat'
+    | 'dense_scores_replaced'
+    | 'dense_leg_blind'
+    | 'truncated_input'
+    | 'unknown_field';
   readonly message: string;
 }
 
@@ -223,6 +245,68 @@ function explanations(request: ReferenceRequest, lexical: number[], dense: numbe
   });
 }
 
+/** Each leg's share in every doc's score, by its name, in the order of their sum. */
+function legParts(request: ReferenceRequest, lexical: number[], dense: number[]): [string, LegPart[]][] {
+  const { legs = {}, docs, rrf_k: k = 60 } = request;
+  const names = inOrder(Object.keys(legs));
+  const weights = shares(names.map((name) => legs[name] ?? {}));
+  return names.map((name, at) => {
+    const leg = legs[name] ?? {};
+    const sent = docs.map(({ scores = {} }) => (Object.hasOwn(scores, name) ? scores[name] : undefined));
+    const own = new Map([
+      ['bm25', lexical],
+      ['dense', dense],
+    ]);
+    const scores = own.get(name) ?? filled(sent, leg);
+    const places = ranks(scores);
+    const normed = norms(scores, places, leg.normalize ?? 'max');
+    const weight = weights[at] ?? NaN;
+    const parts = scores.map((score, doc) => {
+      const [norm = NaN, rank = NaN] = [normed[doc], places[doc]];
+      const part = request.method === 'rrf' ? (names.length * weight) / (k + rank) : weight * norm;
+      return { score, norm, part, rank };
+    });
+    return [name, parts];
+  });
+}
+
+/** Fused scores and their explanations, with the request's legs and boosts. */
+function fusedBy(request: ReferenceRequest, lexical: number[], dense: number[]) {
+  const { legs, boosts, docs } = request;
+  const usual = explanations(request, lexical, dense);
+  const byLeg = legs === undefined ? undefined : legParts(request, lexical, dense);
+  return docs.map((doc, at) => {
+    const parts = byLeg?.map(([name, found]) => [name, found[at]] as [string, LegPart]);
+    const { bm25_rank, dense_rank, ...norms } = usual[at] as Explanation;
+    const of = (name: string): { norm: number; part: number } =>
+      parts?.find(([other]) => other === name)?.[1] ?? { norm: 0, part: 0 };
+    const own =
+      parts === undefined
+        ? norms
+        : {
+            ...{ bm25_norm: of('bm25').norm, dense_norm: of('dense').norm },
+            ...{ bm25_part: of('bm25').part, dense_part: of('dense').part },
+          };
+    const fused = (parts ?? []).reduce((sum, [, { part }]) => sum + part, 0);
+    const factors = (boosts ?? []).map((boost) => factorOf(boost, doc.values));
+    const told = boosts?.map(({ value }, place) => ({
+      value,
+      number: doc.values?.[value] ?? null,
+      factor: factors[place] ?? NaN,
+    }));
+    return {
+      score:
+        (parts === undefined ? own.bm25_part + own.dense_part : fused) *
+        factors.reduce((product, factor) => product * factor, 1),
+      explanation: {
+        ...{ ...own, bm25_rank, dense_rank },
+        ...(parts === undefined ? {} : { legs: Object.fromEntries(parts) }),
+        ...(told === undefined || told.length === 0 ? {} : { boosts: told }),
+      },
+    };
+  });
+}
+
 /** The blocks of Han, kana and Hangul. */
 const UNSPACED_SCRIPTS = new RegExp(
   '[\\u1100-\\u11ff\\u2e80-\\u2fdf\\u3005-\\u3007\\u3021-\\u3029\\u3038-\\u303b\\u3040-\\u30ff' +
@@ -237,7 +321,8 @@ function matchesNothing(request: ReferenceRequest): boolean {
 
 function warningsOf(request: ReferenceRequest, computed: ReferenceModel | undefined): ReferenceWarning[] {
   const warnings: ReferenceWarning[] = [];
-  if (matchesNothing(request)) {
+  const isFused = (leg: string): boolean => request.legs === undefined || Object.hasOwn(request.legs, leg);
+  if (isFused('bm25') && matchesNothing(request)) {
     const ngramHelps =
       request.tokenizer !== 'ngram' && request.docs.some((doc) => UNSPACED_SCRIPTS.test(doc.text));
     const remedy = ngramHelps
@@ -248,7 +333,8 @@ function warningsOf(request: ReferenceRequest, computed: ReferenceModel | undefi
     warnings.push({ code: 'lexical_leg_empty', message });
   }
   const [first, ...others] = request.docs;
-  if (others.length > 0 && others.every((doc) => doc.dense_score === first?.dense_score)) {
+  const equal = isFused('dense') && others.length > 0;
+  if (equal && others.every((doc) => doc.dense_score === first?.dense_score)) {
     const message = 'All dense scores are equal: they do not change the order.';
     warnings.push({ code: 'dense_leg_flat', message });
   }
@@ -296,8 +382,8 @@ export function fuse(
 ): ReferenceResponse {
   const { query, docs, method = 'maxnorm', tokenizer = 'ws' } = request;
   const dense = docs.map((doc) => doc.dense_score);
-  const explained = explanations(request, lexical, dense);
-  const fused = explained.map((part) => part.bm25_part + part.dense_part);
+  const explained = fusedBy(request, lexical, dense);
+  const fused = explained.map(({ score }) => score);
   const places = ranks(fused);
   const named = request.analyzer !== undefined || request.corpus !== undefined;
   const terms = named ? matchedTerms(request).map((found) => ({ terms: found })) : [];
@@ -308,15 +394,16 @@ export function fuse(
     bm25_score: lexical[at] ?? NaN,
     fused_score: fused[at] ?? NaN,
     rank: places[at] ?? NaN,
-    ...(request.explain === true ? { explain: { ...explained[at], ...terms[at] } } : {}),
+    ...(request.explain === true ? { explain: { ...explained[at]?.explanation, ...terms[at] } } : {}),
   }));
   results.sort((left, right) => left.rank - right.rank);
   const warnings = warningsOf(request, computed);
+  const caller = request.legs === undefined || Object.hasOwn(request.legs, 'dense') ? 'caller' : 'none';
   const answer = {
     query,
     method,
     tokenizer,
-    dense_source: computed === undefined ? 'caller' : `model:${computed.model}`,
+    dense_source: computed === undefined ? caller : `model:${computed.model}`,
     results: results.slice(0, request.top_k ?? docs.length),
     ...(warnings.length > 0 ? { warnings } : {}),
   };

@@ -112,7 +112,7 @@ function writeNumber(value: number, { spaced }: Style, dice: Dice): string {
 }
 
 /** Members whose own members may have any names. */
-const DICTIONARIES = new Set(['entity_map', 'chinese_glosses']);
+const DICTIONARIES = new Set(['entity_map', 'chinese_glosses', 'legs', 'scores', 'values', 'df']);
 
 /** How a member's value is written: enumerated values as names are, and no unknown names among any names. */
 function styleInside(name: string, style: Style): Style {

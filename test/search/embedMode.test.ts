@@ -11,7 +11,14 @@ import type { FuseRequest, FuseResponse } from '../../src/contract/fuse.js';
 import { native } from '../../src/native/addon.js';
 import { LOOP_BODY_LIMIT, fuseHandler } from '../../src/search/fuse.js';
 import { near } from '../reference/agreement.js';
-import { fuse, leastOfOthers, lexicalScores, type ReferenceRequest } from '../reference/fuse.js';
+import {
+  fuse,
+  leastOfOthers,
+  lexicalScores,
+  type ReferenceRequest,
+  type ReferenceResponse,
+} from '../reference/fuse.js';
+import { withUnknown } from '../reference/unknown.js';
 import { sightOf } from '../reference/wordpiece.js';
 import { plainStyle, style, writeBody } from './bodies.js';
 import { answered, noModels, requestWith, staticMode } from './embedding.js';
@@ -73,7 +80,7 @@ function mapped(text: string, entities: Readonly<Record<string, string>>): strin
 }
 
 /** What the oracle makes of the model's scores, which a plain request for nothing else brings. */
-async function expectedAnswer(request: Unscored): Promise<unknown> {
+async function expectedAnswer(request: Unscored): Promise<ReferenceResponse> {
   const { query, entity_map: entities } = request;
   const docs = request.docs.map(({ text }, at) => ({ id: String(at), text }));
   const { body } = await answer(
@@ -124,8 +131,8 @@ test('native = oracle to the last bit, however a request is written', async () =
   const { fuser: without } = noModels();
   await fc.assert(
     fc.asyncProperty(unscored, style, async (request, how) => {
-      const expected = await expectedAnswer(request);
       const body = writeBody(request, how);
+      const expected = withUnknown(await expectedAnswer(request), body);
       assert.equal(without.fuse(body, out, facts, 50), Invalid);
       assert.equal(mode.fuser.fuse(body, out, facts, 50), Written);
       assert.deepEqual(JSON.parse(Buffer.from(out.subarray(0, facts[0])).toString()), expected);

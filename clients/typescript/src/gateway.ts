@@ -1096,6 +1096,15 @@ export interface components {
             path: string;
             max_body_bytes: number;
         };
+        /** @description What a boost did to a result. */
+        BoostExplanation: {
+            /** @description Its name. */
+            value: string;
+            /** @description The doc's number; null where it has none, and the factor is 1. */
+            number: number | null;
+            /** @description What the score was multiplied by. */
+            factor: number;
+        };
         /** @description A card session made here. */
         CardOrderCreated: {
             /** @description Names the order to its operator. */
@@ -1341,6 +1350,26 @@ export interface components {
             /** @description True: query and texts are repaired first, as POST /v1/normalize does with `mode: "repair"`. */
             normalize?: boolean;
         };
+        /** @description A number of docs that raises or lowers their scores: 1 at its best, less the further from it. */
+        FuseBoost: {
+            /** @description Its name in the docs' `values`. */
+            value: string;
+            /** @description The best value. */
+            origin: number;
+            /** @description Distance from the origin, beyond the offset, at which the factor is `decay`. */
+            scale: number;
+            /** @description Distance up to which the factor is 1; 0 where absent. */
+            offset?: number;
+            /** @description The factor at `scale`; 0.5 where absent. */
+            decay?: number;
+            /**
+             * @description The factor's shape; `exp` where absent.
+             * @enum {string}
+             */
+            function?: "exp" | "gauss" | "linear";
+            /** @description Share w of the score that it decides, 1 where absent: score · (1 − w + w · factor). */
+            weight?: number;
+        };
         /** @description Statistics of the collection that the docs come from. */
         FuseCorpus: {
             /** @description Number of its docs. */
@@ -1363,8 +1392,16 @@ export interface components {
              *     computes those of all docs.
              */
             dense_score?: number | null;
+            /** @description Scores of this doc for the request's `legs`, by their names. */
+            scores?: {
+                [key: string]: number;
+            };
+            /** @description Numbers of this doc for the request's `boosts`, by their names. */
+            values?: {
+                [key: string]: number;
+            };
         };
-        /** @description Parts of a fused score; they sum to it within 1e-12. */
+        /** @description Parts of a fused score; they sum to it within 1e-12, times the factors of `boosts`. */
         FuseExplanation: {
             /** @description BM25 score divided by the list's largest absolute value. */
             bm25_norm: number;
@@ -1380,6 +1417,29 @@ export interface components {
             dense_rank: number;
             /** @description The query's terms that the text has; present when the request named an `analyzer` or a `corpus`. */
             terms?: components["schemas"]["FuseTerm"][];
+            /** @description What each leg brought, by name; present when the request named `legs`. */
+            legs?: {
+                [key: string]: components["schemas"]["LegExplanation"];
+            };
+            /** @description What each boost did; present when the request named `boosts`. */
+            boosts?: components["schemas"]["BoostExplanation"][];
+        };
+        /** @description One of the lists that are fused. */
+        FuseLeg: {
+            /** @description Its share in the fused score, 1 where absent; only the ratio to the others counts. */
+            weight?: number;
+            /**
+             * @description How its scores are made comparable: `max` (default) divides by the largest absolute value, `minmax` maps
+             *     the least to 0 and the greatest to 1, `zscore` counts standard deviations from the mean, `log1p` takes
+             *     ln(1 + score) and then `max`, `rank` is the share of docs that rank no higher, `none` leaves them.
+             * @enum {string}
+             */
+            normalize?: "max" | "minmax" | "zscore" | "log1p" | "rank" | "none";
+            /**
+             * @description The score of a doc that sends none: 0 (default), or the least that was sent. Not of `bm25`, `dense`.
+             * @enum {string}
+             */
+            missing?: "zero" | "min";
         };
         /** @description Candidates to re-rank against a query. */
         FuseRequest: {
@@ -1448,6 +1508,15 @@ export interface components {
             dense_kind?: "similarity" | "distance";
             /** @description Results with a lower fused score are left out. */
             min_score?: number;
+            /**
+             * @description The lists that are fused, by name, up to 16: `bm25`, `dense`, and any whose scores the docs bring in
+             *     `scores`; in the place of `weights`. Where `dense` is not among them no dense score is needed.
+             */
+            legs?: {
+                [key: string]: components["schemas"]["FuseLeg"];
+            };
+            /** @description Numbers of docs, up to 16, that raise or lower the fused score: dates, distances, prices. */
+            boosts?: components["schemas"]["FuseBoost"][];
         };
         /** @description The re-ranked candidates. */
         FuseResponse: {
@@ -1457,7 +1526,10 @@ export interface components {
             method: string;
             /** @description The tokenizer that was used. */
             tokenizer: string;
-            /** @description `caller` when every doc had a dense score, else `model:` and the model's id. */
+            /**
+             * @description `caller` when every doc had a dense score, else `model:` and the model's id; `none` where no leg is
+             *     `dense`.
+             */
             dense_source: string;
             /** @description Results by falling fused score; ties in the order of the docs. */
             results: components["schemas"]["RankedDoc"][];
@@ -1485,7 +1557,7 @@ export interface components {
              * @description The situation, one of a closed list.
              * @enum {string}
              */
-            code: "dense_leg_blind" | "dense_leg_flat" | "dense_scores_replaced" | "lexical_leg_empty" | "truncated_input";
+            code: "dense_leg_blind" | "dense_leg_flat" | "dense_scores_replaced" | "lexical_leg_empty" | "truncated_input" | "unknown_field";
             /** @description Its meaning here, and what to try. */
             message: string;
         };
@@ -1523,6 +1595,17 @@ export interface components {
             id: string;
             /** @description RFC 3339 UTC. */
             received_at: string;
+        };
+        /** @description What a leg brought to a result. */
+        LegExplanation: {
+            /** @description The doc's score in the list. */
+            score: number;
+            /** @description The same after `normalize`. */
+            norm: number;
+            /** @description Its part of the fused score. */
+            part: number;
+            /** @description Rank by this score alone, from 1. */
+            rank: number;
         };
         /** @description Amount that Lightning can receive now. */
         LightningCapacityResponse: {
@@ -8044,6 +8127,47 @@ export interface operations {
                      *           "request": "FuseRequest",
                      *           "field": "corpus.average_length",
                      *           "minimum": 0.01
+                     *         },
+                     *         {
+                     *           "request": "FuseRequest",
+                     *           "field": "boosts",
+                     *           "max_items": 16
+                     *         },
+                     *         {
+                     *           "request": "FuseRequest",
+                     *           "field": "boosts[].value",
+                     *           "min_chars": 1,
+                     *           "max_chars": 64
+                     *         },
+                     *         {
+                     *           "request": "FuseRequest",
+                     *           "field": "boosts[].origin",
+                     *           "minimum": -1e+300,
+                     *           "maximum": 1e+300
+                     *         },
+                     *         {
+                     *           "request": "FuseRequest",
+                     *           "field": "boosts[].scale",
+                     *           "minimum": 1e-9,
+                     *           "maximum": 1e+300
+                     *         },
+                     *         {
+                     *           "request": "FuseRequest",
+                     *           "field": "boosts[].offset",
+                     *           "minimum": 0,
+                     *           "maximum": 1e+300
+                     *         },
+                     *         {
+                     *           "request": "FuseRequest",
+                     *           "field": "boosts[].decay",
+                     *           "minimum": 0.001,
+                     *           "maximum": 0.999
+                     *         },
+                     *         {
+                     *           "request": "FuseRequest",
+                     *           "field": "boosts[].weight",
+                     *           "minimum": 0,
+                     *           "maximum": 1
                      *         },
                      *         {
                      *           "request": "NormalizeRequest",

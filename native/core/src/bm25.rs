@@ -5,6 +5,11 @@ pub fn logarithm(value: f64) -> f64 {
     libm::log(value)
 }
 
+/// e to the power of a number, the same on every platform as [`logarithm`].
+pub(crate) fn exponential(value: f64) -> f64 {
+    libm::exp(value)
+}
+
 /// Weight of a term: its count in the query times ln(1 + (N - df + 0.5) / (df +
 /// 0.5)).
 pub(crate) fn term_weight(in_query: u32, in_docs: f64, docs: f64) -> f64 {

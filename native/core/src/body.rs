@@ -4,10 +4,10 @@
 //! The contract's interpreter (`src/contract/schema/explain.ts`) is the oracle: both find the same faults in
 //! the same order.
 
-use std::cmp::Reverse;
-use std::collections::hash_map::{Entry, RandomState};
-use std::collections::{BTreeMap, BinaryHeap, HashMap};
-use std::hash::BuildHasher;
+mod maps;
+
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
 
 use crate::json::{self, Refusal, Scanner, Span};
@@ -584,218 +584,6 @@ impl<'a> Walk<'a> {
             self.scanner.skip_space();
         }
     }
-
-    /// Reads an object of any names whose values have one form.
-    fn map(&mut self, values: &Shape) -> Result<(), Refusal> {
-        let start = self.scanner.position();
-        let mut all_fit = true;
-        let mut kept = 0;
-        let mut brief = Vec::new();
-        let is_numbers = matches!(values.what, What::Number { .. });
-        self.members(|walk, name| {
-            all_fit &= walk.fits(values);
-            // The empty name is the one that a rule knows of.
-            if walk.brief && !is_numbers && (kept < BRIEF_ITEMS || name.start == name.end) {
-                kept += 1;
-                brief.push((name, walk.scanner.position()));
-            }
-        })?;
-        let end = self.scanner.position();
-        let had = self.count;
-        if !all_fit {
-            self.unfit_values(start, values)?;
-        }
-        self.scanner.stand_at(end);
-        if self.count > had {
-            return Ok(());
-        }
-        // Of a repeated name the last value counts, to its reader, too.
-        if !self.brief {
-            self.keep_from(start);
-        } else if is_numbers {
-            self.brief_numbers(start, values)?;
-        } else {
-            self.brief_map(brief)?;
-        }
-        self.scanner.stand_at(end);
-        Ok(())
-    }
-
-    /// True if the next value is one that a map may have; the scanner stays.
-    fn fits(&mut self, values: &Shape) -> bool {
-        let next = self.scanner.peek();
-        match values.what {
-            What::Number { whole, min, max } if matches!(next, Some(b'-' | b'0'..=b'9')) => {
-                let start = self.scanner.position();
-                let value = self.scanner.number();
-                self.scanner.stand_at(start);
-                value.is_ok_and(|value| (!whole || value.fract() == 0.0) && value >= min && value <= max)
-            }
-            What::Number { .. } => false,
-            _ => values.what.begins_with(next),
-        }
-    }
-
-    fn brief_map(&mut self, mut pairs: Vec<(Span, usize)>) -> Result<(), Refusal> {
-        // Of the empty names, of which there may be any number, the last.
-        let last_empty = pairs.iter().rposition(|(name, _)| name.start == name.end);
-        let mut at = 0;
-        pairs.retain(|(name, value)| {
-            at += 1;
-            let fits = self.body.get(*value) == Some(&b'"');
-            fits && (name.start < name.end || last_empty == Some(at - 1))
-        });
-        self.keep(b"{");
-        for (at, (name, value)) in pairs.into_iter().enumerate() {
-            if at > 0 {
-                self.keep(b",");
-            }
-            self.keep_text(name);
-            self.keep(b":");
-            self.scanner.stand_at(value);
-            let value = self.scanner.string()?;
-            self.keep_text(value);
-        }
-        self.keep(b"}");
-        Ok(())
-    }
-
-    /// Writes the greatest numbers of a map: where a rule bounds them, these are the ones that break it.
-    fn brief_numbers(&mut self, start: usize, values: &Shape) -> Result<(), Refusal> {
-        let mut greatest: BinaryHeap<(Reverse<u64>, u64, usize)> = BinaryHeap::new();
-        self.each_last(start, values, |walk, Last { order, name, .. }| {
-            walk.scanner.stand_at(name);
-            walk.scanner.key()?;
-            let value = walk.scanner.number()? + 0.0;
-            // Maps the order of numbers to the order of integers.
-            let bits = value.to_bits();
-            let ascending = if bits >> 63 == 1 { !bits } else { bits | 1 << 63 };
-            greatest.push((Reverse(ascending), order, name));
-            if greatest.len() > BRIEF_ITEMS {
-                greatest.pop();
-            }
-            Ok(())
-        })?;
-        let mut kept: Vec<_> = greatest.into_iter().collect();
-        kept.sort_unstable_by_key(|&(value, order, _)| (order, value));
-        // Names that begin alike are one once they are cut: the greatest value stands for all.
-        let mut written: Vec<(&[u8], Reverse<u64>, usize)> = Vec::new();
-        for (value, _, place) in kept {
-            self.scanner.stand_at(place);
-            let name = self.scanner.string()?;
-            let bytes = &self.body[name.start..name.end];
-            let cut = &bytes[..first_characters(bytes)];
-            match written.iter_mut().find(|(known, ..)| *known == cut) {
-                Some(known) if known.1 <= value => {}
-                Some(known) => *known = (cut, value, place),
-                None => written.push((cut, value, place)),
-            }
-        }
-        self.keep(b"{");
-        for (at, (cut, _, place)) in written.into_iter().enumerate() {
-            self.keep(if at == 0 { b"\"" } else { b",\"" });
-            self.keep(cut);
-            self.keep(b"\":");
-            self.scanner.stand_at(place);
-            self.scanner.key()?;
-            self.value(values)?;
-        }
-        self.keep(b"}");
-        Ok(())
-    }
-
-    /// Notes the values of a map that do not fit: of a repeated name the last counts, and names come in the
-    /// order in which JavaScript has them.
-    fn unfit_values(&mut self, start: usize, values: &Shape) -> Result<(), Refusal> {
-        // The first of all, by the order of names.
-        let mut first: BinaryHeap<(u64, usize)> = BinaryHeap::new();
-        self.each_last(start, values, |_, Last { order, name, unfit }| {
-            if unfit {
-                first.push((order, name));
-                if first.len() > MAX_FAULTS {
-                    first.pop();
-                }
-            }
-            Ok(())
-        })?;
-        for (_, name) in first.into_sorted_vec() {
-            if self.is_full() {
-                break;
-            }
-            self.scanner.stand_at(name);
-            let name = self.scanner.key()?;
-            self.place.push(Step::Name(plain(self.scanner.bytes(name))));
-            self.value(values)?;
-            self.place.pop();
-        }
-        Ok(())
-    }
-
-    /// Hands the last member of each name of the map at `start` to `met`, in no order.
-    fn each_last(
-        &mut self,
-        start: usize,
-        values: &Shape,
-        mut met: impl FnMut(&mut Self, Last) -> Result<(), Refusal>,
-    ) -> Result<(), Refusal> {
-        let seed = RandomState::new();
-        // A name's hash, the place of its quote, and whether its value does not fit: 8 bytes for a member,
-        // of which the shortest has 5 in the body.
-        let mut all: Vec<u64> = Vec::new();
-        let mut text = Vec::new();
-        self.scanner.stand_at(start);
-        self.members(|walk, name| {
-            let unfit = u64::from(!walk.fits(values));
-            text.clear();
-            json::unescape(walk.scanner.bytes(name), &mut text);
-            let hash = seed.hash_one(&text) >> 32;
-            all.push(hash << 32 | ((name.start - 1) as u64) << 1 | unfit);
-        })?;
-        all.sort_unstable();
-        for same_hash in all.chunk_by(|left, right| left >> 32 == right >> 32) {
-            self.each_last_of(same_hash, &mut met)?;
-        }
-        Ok(())
-    }
-
-    /// The same for members whose names have one hash.
-    fn each_last_of(
-        &mut self,
-        same_hash: &[u64],
-        met: &mut impl FnMut(&mut Self, Last) -> Result<(), Refusal>,
-    ) -> Result<(), Refusal> {
-        // Nearly always one name; others share its hash by chance.
-        let mut names: Vec<(Vec<u8>, (usize, usize, bool))> = Vec::new();
-        let mut text = Vec::new();
-        for entry in same_hash {
-            let (at, unfit) = ((entry & 0xFFFF_FFFF) as usize >> 1, entry & 1 == 1);
-            self.scanner.stand_at(at);
-            let name = self.scanner.string()?;
-            text.clear();
-            json::unescape(self.scanner.bytes(name), &mut text);
-            // Sorted by their places: a later one has the later value.
-            match names.iter_mut().find(|(known, _)| *known == text) {
-                Some((_, (_, last, last_unfit))) => (*last, *last_unfit) = (at, unfit),
-                None => names.push((text.clone(), (at, at, unfit))),
-            }
-        }
-        for (name, (begin, last, unfit)) in names {
-            let order = index_of(&name).map_or((1 << 32) + begin as u64, u64::from);
-            let name = last;
-            met(self, Last { order, name, unfit })?;
-        }
-        Ok(())
-    }
-}
-
-/// The last member of a name.
-struct Last {
-    /// Place of its name among those of the map, as JavaScript orders them.
-    order: u64,
-    /// Place of its name's quote in the body.
-    name: usize,
-    /// True if its value does not fit.
-    unfit: bool,
 }
 
 /// Members that an object must not have, as far as they can be listed. JavaScript has names that are indexes
@@ -903,7 +691,7 @@ fn first_characters(text: &[u8]) -> usize {
 }
 
 /// Writes a name as a JSON string, cut where it is long.
-fn write_name(name: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn write_name(name: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
     let text = String::from_utf8_lossy(name);
     match text.char_indices().nth(NAME_CHARACTERS) {

@@ -6,6 +6,8 @@ mod analyze;
 mod answer;
 mod count;
 mod explain;
+mod legs;
+mod notes;
 mod rerank;
 mod score;
 
@@ -22,6 +24,7 @@ use crate::sight::Poor;
 use crate::static_model::Scratch;
 use crate::terms::{Bigrams, Hits, Terms};
 use explain::Pieces;
+use legs::List;
 use score::{Fused, Statistics};
 
 /// Buffers that one thread keeps from request to request, so that a request allocates nothing once they have
@@ -52,6 +55,16 @@ pub struct Workspace {
     scratch: Scratch,
     /// Parts of results that few requests ask for.
     pieces: Pieces,
+    /// Warnings that few requests have, each after a comma.
+    notes: Vec<u8>,
+    /// One of a request's legs.
+    list: List,
+    /// True if BM25 is not fused.
+    bm25_unused: bool,
+    /// True if dense scores are not.
+    dense_unused: bool,
+    /// Why the last request is [`Outcome::Invalid`], where only all its docs show that.
+    faults: Option<Vec<u8>>,
     /// The request behind [`Outcome::Pending`].
     pending: Option<Pending>,
     /// Why the last rerank request is [`Outcome::Invalid`].
@@ -191,6 +204,12 @@ impl Workspace {
         self.unranked.take()
     }
 
+    /// Faults of the last request's names, as a JSON array of `{loc, message}`, where it came to
+    /// [`Outcome::Invalid`] for them.
+    pub fn take_faults(&mut self) -> Option<Vec<u8>> {
+        self.faults.take()
+    }
+
     /// Takes the request behind the last [`Outcome::Pending`].
     pub fn take_pending(&mut self) -> Option<Pending> {
         self.pending.take()
@@ -219,6 +238,7 @@ impl Workspace {
 
     /// Gives memory back that few requests need.
     fn give_back(&mut self) {
+        self.lists.more = None;
         if self.lists.docs.capacity() + self.lists.entities.capacity() > KEPT_DOCS
             || self.matches.capacity() > KEPT_DOCS * 16
             || self.unescaped.capacity()
@@ -229,16 +249,22 @@ impl Workspace {
                 > KEPT_BYTES
         {
             let (pending, unranked) = (self.pending.take(), self.unranked.take());
+            let faults = self.faults.take();
             *self = Workspace {
                 pending,
                 unranked,
+                faults,
                 ..Workspace::default()
             };
         }
     }
 
     fn answer(&mut self, body: &[u8], out: &mut [u8], embedding: Embedding<'_>) -> Result<Outcome, Outcome> {
-        let options = request::read(body, &mut self.lists).map_err(|_| Outcome::Invalid)?;
+        self.faults = None;
+        let Ok(options) = request::read(body, &mut self.lists) else {
+            self.faults = self.lists.more.as_mut().and_then(|more| more.take_faults());
+            return Err(Outcome::Invalid);
+        };
         self.answer_read(body, options, Form::Fuse, out, embedding)
     }
 
@@ -343,12 +369,15 @@ impl Workspace {
         source: &Source,
         out: &mut [u8],
     ) -> Outcome {
-        if let Some(more) = self.lists.more.take() {
+        self.notes.clear();
+        if let Some(mut more) = self.lists.more.take() {
+            self.note_unknown(&mut more.unknown);
             let outcome = self.finish_more(body, options, &more, source, out);
             self.lists.more = Some(more);
             return outcome;
         }
         self.pieces.clear();
+        (self.bm25_unused, self.dense_unused) = (false, false);
         let characters = self.count(body, options);
         self.score(body, options, None);
         self.combine(options);
@@ -382,19 +411,28 @@ impl Workspace {
             (Some(analyzer), Tokenizer::Ws) => self.count_analyzed(body, options.query, analyzer),
             _ => self.count(body, options),
         };
+        (self.bm25_unused, self.dense_unused) = (!more.needs_bm25(), !more.needs_dense());
         self.score(body, options, more.corpus.as_ref());
-        self.combine(options);
-        self.sort();
-        self.shown = self.order.len().min(options.top_k);
-        if let Some(least) = more.min_score {
-            let enough = |&&(_, place): &&(u64, u32)| self.fused[place as usize].score >= least;
-            self.shown = self.order[..self.shown].iter().take_while(enough).count();
+        if more.legs.is_empty() {
+            self.combine(options);
+        } else {
+            self.combine_legs(options, more);
         }
+        if !more.boosts.is_empty() {
+            self.boost(more);
+        }
+        self.sort();
+        if let Some(least) = more.min_score {
+            let enough = |&(_, place): &(u64, u32)| self.fused[place as usize].score >= least;
+            let end = self.order.partition_point(enough);
+            self.order.truncate(end);
+        }
+        self.shown = self.order.len().min(options.top_k);
         self.pieces.clear();
-        if options.explain && more.names_terms() {
+        if options.explain {
             self.explain_more(body, options, more, analyzer.unwrap_or(&plain));
         }
-        let needed = answer::room(options, &self.lists) + self.pieces.len();
+        let needed = answer::room(options, &self.lists) + self.pieces.len() + self.notes.len();
         if needed > out.len() {
             return Outcome::NeedsRoom(needed);
         }

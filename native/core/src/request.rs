@@ -2,10 +2,14 @@
 //! numbers. Every valid one is read, however it is written; what is wrong with an invalid one is for others
 //! to say.
 
+pub mod legs;
 pub mod more;
+pub mod named;
+pub mod unknown;
 
 use crate::json::{Scanner, Span, Unfit};
 use more::More;
+use unknown::{Notes, Place, known_members};
 
 /// How the two lists become one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,7 +123,7 @@ impl Lists {
     }
 }
 
-const NAMES: [&[u8]; 18] = [
+const NAMES: [&[u8]; 20] = [
     b"query",
     b"docs",
     b"method",
@@ -138,11 +142,15 @@ const NAMES: [&[u8]; 18] = [
     b"on_missing_dense",
     b"dense_kind",
     b"min_score",
+    b"legs",
+    b"boosts",
 ];
 /// The bits of `query` and `docs`.
 const REQUIRED: u32 = 0b11;
+/// The bits of `weights` and `legs`, which have weights of their own.
+const WEIGHTED_TWICE: u32 = 1 << 5 | 1 << 18;
 
-const DOC_NAMES: [&[u8]; 3] = [b"id", b"text", b"dense_score"];
+const DOC_NAMES: [&[u8]; 5] = [b"id", b"text", b"dense_score", b"scores", b"values"];
 /// The bits of `id` and `text`.
 const DOC_REQUIRED: u32 = 0b11;
 
@@ -157,42 +165,58 @@ pub fn read(body: &[u8], lists: &mut Lists) -> Result<Options, Unfit> {
     let mut options = Options::default();
     let mut scanner = Scanner::new(body)?;
     scanner.skip_space();
-    let met = scanner.members(&NAMES, 1, |scanner, place| {
-        match NAMES[place] {
-            b"query" => options.query = scanner.string()?,
-            b"docs" => (options.all_dense, options.some_dense) = documents(scanner, &mut lists.docs)?,
-            b"method" => options.method = word(scanner, &METHODS)?,
-            b"tokenizer" => options.tokenizer = word(scanner, &TOKENIZERS)?,
-            b"top_k" => options.top_k = top_k(scanner)?,
-            b"weights" => (options.bm25_weight, options.dense_weight) = weights(scanner)?,
-            b"k1" => options.k1 = number(scanner, 0.0, f64::MAX)?,
-            b"b" => options.b = number(scanner, 0.0, 1.0)?,
-            b"rrf_k" => options.rrf_k = number(scanner, 1.0, 1e6)?,
-            b"return_text" => options.return_text = scanner.boolean()?,
-            b"explain" => options.explain = scanner.boolean()?,
-            b"embed_model" => options.embed_model = Some(scanner.string()?),
-            b"entity_map" => entity_map(scanner, &mut lists.entities)?,
-            name => lists.more().read(scanner, name)?,
-        }
-        Ok(())
-    })?;
+    let notes = Notes::default();
+    let met = known_members(
+        &mut scanner,
+        (&notes, Place::Body),
+        &NAMES,
+        1,
+        |scanner, place| {
+            match NAMES[place] {
+                b"query" => options.query = scanner.string()?,
+                b"docs" => (options.all_dense, options.some_dense) = documents(scanner, lists, &notes)?,
+                b"method" => options.method = word(scanner, &METHODS)?,
+                b"tokenizer" => options.tokenizer = word(scanner, &TOKENIZERS)?,
+                b"top_k" => options.top_k = top_k(scanner)?,
+                b"weights" => (options.bm25_weight, options.dense_weight) = weights(scanner, &notes)?,
+                b"k1" => options.k1 = number(scanner, 0.0, f64::MAX)?,
+                b"b" => options.b = number(scanner, 0.0, 1.0)?,
+                b"rrf_k" => options.rrf_k = number(scanner, 1.0, 1e6)?,
+                b"return_text" => options.return_text = scanner.boolean()?,
+                b"explain" => options.explain = scanner.boolean()?,
+                b"embed_model" => options.embed_model = Some(scanner.string()?),
+                b"entity_map" => entity_map(scanner, &mut lists.entities)?,
+                name => lists.more().read(scanner, name, &notes)?,
+            }
+            Ok(())
+        },
+    )?;
     scanner.end()?;
     let complete = met & REQUIRED == REQUIRED && !lists.docs.is_empty();
-    if !complete {
+    if !complete || met & WEIGHTED_TWICE == WEIGHTED_TWICE {
         return Err(Unfit);
     }
-    if let Some(more) = &lists.more {
+    let unknown = notes.into_inner();
+    if !unknown.is_empty() {
+        lists.more().unknown = unknown;
+    }
+    if let Some(more) = &mut lists.more {
         more.complete(&mut options, &mut lists.docs)?;
     }
     Ok(options)
 }
 
 /// Reads the docs. True if each has a dense score; true if one has.
-fn documents(scanner: &mut Scanner, docs: &mut Vec<Doc>) -> Result<(bool, bool), Unfit> {
+fn documents(scanner: &mut Scanner, lists: &mut Lists, notes: &Notes) -> Result<(bool, bool), Unfit> {
     let (mut all_dense, mut some_dense) = (true, false);
+    let Lists { docs, more, .. } = lists;
     docs.clear();
+    if let Some(more) = more {
+        more.forget_docs();
+    }
+    notes.borrow_mut().forget(Place::Docs);
     scanner.array(|scanner| {
-        let (doc, dense) = document(scanner)?;
+        let (doc, dense) = document(scanner, (more, docs.len()), notes)?;
         all_dense &= dense;
         some_dense |= dense;
         docs.push(doc);
@@ -201,17 +225,24 @@ fn documents(scanner: &mut Scanner, docs: &mut Vec<Doc>) -> Result<(bool, bool),
     Ok((all_dense, some_dense))
 }
 
-/// Reads a doc; whether it has a dense score.
+/// Reads the doc of that place, of which few have more than the usual; whether it has a dense score.
 #[inline]
-fn document(scanner: &mut Scanner) -> Result<(Doc, bool), Unfit> {
+fn document(
+    scanner: &mut Scanner,
+    (more, doc): (&mut Option<Box<More>>, usize),
+    notes: &Notes,
+) -> Result<(Doc, bool), Unfit> {
     let (mut id, mut text, mut dense) = (NOWHERE, NOWHERE, None);
-    let met = scanner.members(&DOC_NAMES, 3, |scanner, place| {
-        match DOC_NAMES[place] {
-            b"id" => id = scanner.string()?,
-            b"text" => text = scanner.string()?,
+    let met = known_members(scanner, (notes, Place::Docs), &DOC_NAMES, 3, |scanner, place| {
+        match place {
+            0 => id = scanner.string()?,
+            1 => text = scanner.string()?,
             // Adding 0 turns -0 into 0, which is what the answer must say.
-            _ if !scanner.null()? => dense = Some(scanner.number()? + 0.0),
-            _ => dense = None,
+            2 if !scanner.null()? => dense = Some(scanner.number()? + 0.0),
+            2 => dense = None,
+            _ => more
+                .get_or_insert_default()
+                .read_of_doc(scanner, DOC_NAMES[place], doc)?,
         }
         Ok(())
     })?;
@@ -266,10 +297,11 @@ fn entity_map(scanner: &mut Scanner, entities: &mut Vec<(Span, Span)>) -> Result
 }
 
 /// Reads both weights, and scales them to a sum of 1.
-fn weights(scanner: &mut Scanner) -> Result<(f64, f64), Unfit> {
+fn weights(scanner: &mut Scanner, notes: &Notes) -> Result<(f64, f64), Unfit> {
     const WEIGHTS: [&[u8]; 2] = [b"bm25", b"dense"];
     let mut weights = [0.0; 2];
-    let met = scanner.members(&WEIGHTS, 2, |scanner, place| {
+    notes.borrow_mut().forget(Place::Weights);
+    let met = known_members(scanner, (notes, Place::Weights), &WEIGHTS, 2, |scanner, place| {
         weights[place] = number(scanner, 0.0, f64::MAX)?;
         Ok(())
     })?;

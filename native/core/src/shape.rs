@@ -41,7 +41,7 @@ pub enum What {
         /// Greatest count of them.
         max: f64,
     },
-    /// An object of any names whose values have one form: strings of any length, or numbers.
+    /// An object of any names whose values have one form: strings of any length, numbers, or objects.
     Map(Box<Shape>),
     /// An object of known members.
     Object(Vec<Member>),

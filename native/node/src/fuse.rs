@@ -131,6 +131,8 @@ pub struct Fuser {
     pending: RefCell<Option<PendingFuse>>,
     /// In a cell for the same reason.
     unranked: RefCell<Option<Unranked>>,
+    /// In a cell for the same reason.
+    faults: RefCell<Option<Vec<u8>>>,
 }
 
 #[napi]
@@ -142,6 +144,7 @@ impl Fuser {
             models: models.inner.clone(),
             pending: RefCell::default(),
             unranked: RefCell::default(),
+            faults: RefCell::default(),
         }
     }
 
@@ -161,8 +164,20 @@ impl Fuser {
             &mut out,
             &mut facts,
             most_docs,
-            |workspace, body, out, embedding| workspace.fuse(body, out, embedding),
+            |workspace, body, out, embedding| {
+                let outcome = workspace.fuse(body, out, embedding);
+                if outcome == Outcome::Invalid {
+                    *self.faults.borrow_mut() = workspace.take_faults();
+                }
+                outcome
+            },
         )
+    }
+
+    /// Faults of names, where the last `fuse` came to `Invalid` for them: a JSON array of `{loc, message}`.
+    #[napi]
+    pub fn take_faults(&self) -> Option<String> {
+        text(self.faults.take())
     }
 
     /// Answers a rerank request as `fuse` answers a FuseRequest. `id`: the answer's id, which needs no escape
@@ -268,6 +283,10 @@ impl Fuser {
     }
 }
 
+fn text(json: Option<Vec<u8>>) -> Option<String> {
+    json.map(|json| String::from_utf8(json).unwrap_or_default())
+}
+
 fn refusal(unranked: Option<Unranked>) -> Result<RerankRefusal> {
     unranked
         .map(RerankRefusal::from)
@@ -280,10 +299,17 @@ pub struct FuseAttempt {
     outcome: Outcome,
     pending: Option<PendingFuse>,
     unranked: Option<Unranked>,
+    faults: Option<Vec<u8>>,
 }
 
 #[napi]
 impl FuseAttempt {
+    /// Faults of names, as `Fuser.takeFaults` has them.
+    #[napi]
+    pub fn take_faults(&mut self) -> Option<String> {
+        text(self.faults.take())
+    }
+
     /// Its outcome.
     #[napi(getter)]
     pub fn outcome(&self) -> FuseOutcome {
@@ -328,7 +354,7 @@ pub struct FuseTask {
 }
 
 impl Task for FuseTask {
-    type Output = (Outcome, Option<Pending>, Option<Unranked>);
+    type Output = (Outcome, Option<Pending>, Option<Unranked>, Option<Vec<u8>>);
     type JsValue = FuseAttempt;
 
     fn compute(&mut self) -> Result<Self::Output> {
@@ -342,11 +368,20 @@ impl Task for FuseTask {
                 None => workspace.fuse(body, &mut self.out, embedding),
                 Some((api, id)) => workspace.rerank(body, *api, id, &mut self.out, embedding),
             };
-            (outcome, workspace.take_pending(), workspace.take_unranked())
+            (
+                outcome,
+                workspace.take_pending(),
+                workspace.take_unranked(),
+                workspace.take_faults(),
+            )
         }))
     }
 
-    fn resolve(&mut self, _: Env, (outcome, pending, unranked): Self::Output) -> Result<Self::JsValue> {
+    fn resolve(
+        &mut self,
+        _: Env,
+        (outcome, pending, unranked, faults): Self::Output,
+    ) -> Result<Self::JsValue> {
         let body = self.body.take().map(Body::Shared);
         let pending = pending
             .zip(body)
@@ -355,6 +390,7 @@ impl Task for FuseTask {
             outcome,
             pending,
             unranked,
+            faults,
         })
     }
 }
@@ -517,6 +553,7 @@ impl Task for AnswerTask {
             outcome,
             pending,
             unranked: None,
+            faults: None,
         })
     }
 }

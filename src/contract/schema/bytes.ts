@@ -95,8 +95,8 @@ function wordsOf(shape: Shape): string[] {
 function mapWords(values: Shape, nullable: string): string[] {
   const isPlain = values.kind === 'string' && values.min === 0 && values.max === Infinity;
   const isNumber = values.kind === 'integer' || values.kind === 'number';
-  if (values.nullable || (!isPlain && !isNumber)) {
-    throw new Error('The values of a map in a body of any size are strings or numbers');
+  if (values.nullable || (!isPlain && !isNumber && values.kind !== 'object')) {
+    throw new Error('The values of a map in a body of any size are strings, numbers or objects');
   }
   return ['map', nullable, ...wordsOf(values)];
 }

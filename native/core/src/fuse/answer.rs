@@ -47,9 +47,10 @@ pub(super) fn room(options: &Options, lists: &Lists) -> usize {
 impl Workspace {
     /// Two findings: no doc matched a term, and the dense scores of all docs are equal.
     pub(super) fn warnings(&self) -> (bool, bool) {
-        let lexical_empty = self.matches.is_empty();
+        let lexical_empty = self.matches.is_empty() && !self.bm25_unused;
         let first = self.lists.docs[0].dense;
-        let dense_flat = self.lists.docs.len() > 1 && self.lists.docs.iter().all(|doc| doc.dense == first);
+        let several = self.lists.docs.len() > 1 && !self.dense_unused;
+        let dense_flat = several && self.lists.docs.iter().all(|doc| doc.dense == first);
         (lexical_empty, dense_flat)
     }
 
@@ -67,6 +68,7 @@ impl Workspace {
             Tokenizer::Ngram => b"ngram\",\"dense_source\":\"",
         });
         match &source.model {
+            None if self.dense_unused => writer.raw(b"none"),
             None => writer.raw(b"caller"),
             Some(model) => {
                 writer.raw(b"model:");
@@ -136,6 +138,9 @@ impl Workspace {
         }
         if source.truncated {
             warn(TRUNCATED);
+        }
+        if let Some(notes) = self.notes.get(1..) {
+            warn(notes);
         }
         if separator == b"," {
             writer.raw(b"]");

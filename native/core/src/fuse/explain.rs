@@ -62,15 +62,18 @@ impl Workspace {
     /// Makes the pieces of the results in their order.
     pub(super) fn explain_more(&mut self, body: &[u8], options: &Options, more: &More, analyzer: &Analyzer) {
         let mut pieces = std::mem::take(&mut self.pieces);
+        let fused = !more.legs.is_empty() || !more.boosts.is_empty();
+        let mut by_legs = vec![Vec::new(); if fused { self.shown } else { 0 }];
+        self.explain_legs(options, more, &mut by_legs);
         for rank in 0..self.shown {
             let place = self.order[rank].1 as usize;
-            self.explain_terms(
-                body,
-                options,
-                (analyzer, more.corpus.is_some()),
-                place,
-                &mut pieces,
-            );
+            if more.names_terms() {
+                let statistics = (analyzer, more.corpus.is_some());
+                self.explain_terms(body, options, statistics, place, &mut pieces);
+            }
+            if let Some(piece) = by_legs.get(rank) {
+                pieces.raw(piece);
+            }
             pieces.end();
         }
         self.pieces = pieces;

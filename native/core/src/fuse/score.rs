@@ -117,12 +117,7 @@ impl Workspace {
         let normalized = |score: f64, largest: f64| if largest == 0.0 { 0.0 } else { score / largest };
         let ranked = options.method == Method::Rrf || options.explain;
         if ranked {
-            ranks(self.bm25.iter().copied(), &mut self.order, &mut self.bm25_ranks);
-            ranks(
-                self.lists.docs.iter().map(|doc| doc.dense),
-                &mut self.order,
-                &mut self.dense_ranks,
-            );
+            self.rank_usual();
         }
         self.fused.clear();
         for (place, (doc, &bm25)) in self.lists.docs.iter().zip(&self.bm25).enumerate() {
@@ -149,6 +144,16 @@ impl Workspace {
         }
     }
 
+    /// Ranks by BM25 and by dense score.
+    pub(super) fn rank_usual(&mut self) {
+        ranks(self.bm25.iter().copied(), &mut self.order, &mut self.bm25_ranks);
+        ranks(
+            self.lists.docs.iter().map(|doc| doc.dense),
+            &mut self.order,
+            &mut self.dense_ranks,
+        );
+    }
+
     pub(super) fn sort(&mut self) {
         sort_descending(self.fused.iter().map(|fused| fused.score), &mut self.order);
     }
@@ -168,7 +173,7 @@ fn sort_descending(scores: impl Iterator<Item = f64>, order: &mut Vec<(u64, u32)
 }
 
 /// Ranks from 1 by descending score, ties by place.
-fn ranks(scores: impl Iterator<Item = f64>, order: &mut Vec<(u64, u32)>, ranks: &mut Vec<u32>) {
+pub(super) fn ranks(scores: impl Iterator<Item = f64>, order: &mut Vec<(u64, u32)>, ranks: &mut Vec<u32>) {
     sort_descending(scores, order);
     ranks.clear();
     ranks.resize(order.len(), 0);

@@ -3,6 +3,9 @@
 
 use std::collections::HashSet;
 
+use super::legs::{self, Boost, Faults, Leg, Source};
+use super::named::Named;
+use super::unknown::{Notes, Place, Unknown, known_members};
 use super::{Doc, Options, Tokenizer, number, word};
 use crate::analyzer::{Analyzer, Forms, LANGUAGES, STOP_LISTS, StopWords, stop_list};
 use crate::json::{Scanner, Span, Unfit, unescape};
@@ -21,6 +24,17 @@ pub struct More {
     pub dense_kind: DenseKind,
     /// Least fused score of a result.
     pub min_score: Option<f64>,
+    /// The lists that are fused; none: BM25 and the dense one by their weights.
+    pub legs: Vec<Leg>,
+    /// Numbers that docs bring for legs.
+    pub scores: Named,
+    /// Numbers that raise or lower scores.
+    pub boosts: Vec<Boost>,
+    /// Numbers that docs bring for boosts.
+    pub values: Named,
+    /// Members that nobody knows.
+    pub unknown: Unknown,
+    faults: Faults,
 }
 
 /// The score of a doc that came without a dense score.
@@ -75,19 +89,56 @@ const KINDS: [(&[u8], DenseKind); 2] = [
 impl More {
     /// Reads the value of one of its members.
     #[cold]
-    pub(super) fn read(&mut self, scanner: &mut Scanner, name: &[u8]) -> Result<(), Unfit> {
+    pub(super) fn read(&mut self, scanner: &mut Scanner, name: &[u8], notes: &Notes) -> Result<(), Unfit> {
         match name {
-            b"analyzer" => self.analyzer = Some(analyzer(scanner)?),
+            b"analyzer" => self.analyzer = Some(analyzer(scanner, notes)?),
             b"corpus" => self.corpus = Some(corpus(scanner)?),
             b"on_missing_dense" => self.on_missing_dense = word(scanner, &MISSING)?,
             b"dense_kind" => self.dense_kind = word(scanner, &KINDS)?,
+            b"legs" => self.legs = legs::read_legs(scanner, notes)?,
+            b"boosts" => self.boosts = legs::read_boosts(scanner, notes)?,
             _ => self.min_score = Some(number(scanner, f64::MIN, f64::MAX)?),
         }
         Ok(())
     }
 
+    /// Reads the value of a member of the doc of that place.
+    #[cold]
+    pub(super) fn read_of_doc(
+        &mut self,
+        scanner: &mut Scanner,
+        name: &[u8],
+        doc: usize,
+    ) -> Result<(), Unfit> {
+        match name {
+            b"scores" => self.scores.read(scanner, doc),
+            _ => self.values.read(scanner, doc),
+        }
+    }
+
+    /// Forgets what docs brought.
+    pub(super) fn forget_docs(&mut self) {
+        self.scores.clear();
+        self.values.clear();
+    }
+
+    /// Faults of names that only all docs show, as a JSON array of `{loc, message}`.
+    pub(crate) fn take_faults(&mut self) -> Option<Vec<u8>> {
+        self.faults.take()
+    }
+
+    /// True if dense scores are fused.
+    pub(crate) fn needs_dense(&self) -> bool {
+        self.legs.is_empty() || self.legs.iter().any(|leg| leg.source == Source::Dense)
+    }
+
+    /// True if BM25 is fused.
+    pub(crate) fn needs_bm25(&self) -> bool {
+        self.legs.is_empty() || self.legs.iter().any(|leg| leg.source == Source::Bm25)
+    }
+
     /// Gives docs the dense scores that no model makes, once all is read.
-    pub(super) fn complete(&self, options: &mut Options, docs: &mut [Doc]) -> Result<(), Unfit> {
+    pub(super) fn complete(&mut self, options: &mut Options, docs: &mut [Doc]) -> Result<(), Unfit> {
         let plain = self.analyzer.as_ref().is_none_or(Analyzer::is_plain);
         if !plain && options.tokenizer != Tokenizer::Ws {
             return Err(Unfit);
@@ -100,7 +151,9 @@ impl More {
             docs.iter_mut()
                 .for_each(|doc| doc.dense = 1.0 / (1.0 + doc.dense));
         }
-        if options.all_dense || self.on_missing_dense == OnMissing::Embed {
+        self.look_up()?;
+        let embeds = self.on_missing_dense == OnMissing::Embed && self.needs_dense();
+        if options.all_dense || embeds {
             return Ok(());
         }
         let least = match self.on_missing_dense {
@@ -115,6 +168,20 @@ impl More {
         }
         options.all_dense = true;
         Ok(())
+    }
+
+    /// Finds the numbers of legs and boosts among those that docs bring.
+    fn look_up(&mut self) -> Result<(), Unfit> {
+        legs::look_up(
+            (&mut self.legs, &self.scores),
+            (&mut self.boosts, &self.values),
+            &mut self.faults,
+        );
+        if self.faults.is_empty() {
+            Ok(())
+        } else {
+            Err(Unfit)
+        }
     }
 
     /// True if explanations name terms.
@@ -171,8 +238,9 @@ fn corpus(scanner: &mut Scanner) -> Result<Corpus, Unfit> {
 }
 
 /// Reads `analyzer`: `plain`, a language's name for its usual set, or the settings one by one.
-pub(super) fn analyzer(scanner: &mut Scanner) -> Result<Analyzer, Unfit> {
+pub(super) fn analyzer(scanner: &mut Scanner, notes: &Notes) -> Result<Analyzer, Unfit> {
     let mut analyzer = Analyzer::default();
+    notes.borrow_mut().forget(Place::Analyzer);
     if scanner.peek() == Some(b'"') {
         let name = scanner.string()?;
         if scanner.place(name, &[b"plain"]).is_none() {
@@ -192,7 +260,7 @@ pub(super) fn analyzer(scanner: &mut Scanner) -> Result<Analyzer, Unfit> {
         stop_words,
         normalize,
     } = &mut analyzer;
-    scanner.members(&NAMES, 2, |scanner, place| {
+    known_members(scanner, (notes, Place::Analyzer), &NAMES, 2, |scanner, place| {
         match NAMES[place] {
             b"stemmer" if scanner.null()? => *stemmer = None,
             b"stemmer" => *stemmer = Some(word(scanner, &LANGUAGES)?),

@@ -1,0 +1,282 @@
+//! Any number of lists fused, and boosts: each list's scores made comparable and summed by their weights,
+//! then raised or lowered by numbers of the docs.
+
+use super::Workspace;
+use super::score::{Fused, ranks};
+use crate::bm25::{exponential, logarithm};
+use crate::json::write_text;
+use crate::request::legs::{Boost, Decay, Leg, Missing, Normalize, Source};
+use crate::request::more::More;
+use crate::request::named::Number;
+use crate::request::{Method, Options};
+
+/// One list over all docs.
+#[derive(Debug, Default)]
+pub(super) struct List {
+    scores: Vec<f64>,
+    norms: Vec<f64>,
+    ranks: Vec<u32>,
+}
+
+/// One list's share in the explanation of a doc.
+struct Part {
+    score: f64,
+    norm: f64,
+    part: f64,
+    rank: u32,
+}
+
+/// A doc's numbers among those of all docs.
+fn numbers_of(numbers: &[Number], doc: usize) -> &[Number] {
+    let start = numbers.partition_point(|number| (number.doc as usize) < doc);
+    let rest = &numbers[start..];
+    &rest[..rest.partition_point(|number| number.doc as usize == doc)]
+}
+
+/// A doc's value of that name.
+fn value_of(numbers: &[Number], name: u32) -> Option<f64> {
+    let found = numbers.iter().find(|number| number.name == name);
+    found.map(|number| number.value + 0.0)
+}
+
+impl Boost {
+    /// Part of a score that stays, of 1, for a doc's value; all where the doc has none.
+    fn factor(&self, value: Option<f64>) -> f64 {
+        let Some(value) = value else { return 1.0 };
+        let distance = ((value - self.origin).abs() - self.offset).max(0.0);
+        let ratio = distance / self.scale;
+        let kept = match self.function {
+            Decay::Exp => exponential(logarithm_of_decay(self.decay) * ratio),
+            Decay::Gauss => exponential(logarithm_of_decay(self.decay) * (ratio * ratio)),
+            Decay::Linear => (1.0 - (1.0 - self.decay) * ratio).max(0.0),
+        };
+        1.0 - self.weight + self.weight * kept
+    }
+}
+
+/// ln(decay), by the logarithm of a number from 1 on.
+fn logarithm_of_decay(decay: f64) -> f64 {
+    -logarithm(1.0 / decay)
+}
+
+/// Makes a list's scores comparable. `ranks` are read for [`Normalize::Rank`] alone.
+fn normalize(how: Normalize, scores: &[f64], ranks: &[u32], norms: &mut Vec<f64>) {
+    norms.clear();
+    let count = scores.len() as f64;
+    let largest = scores.iter().fold(0.0, |most: f64, score| most.max(score.abs()));
+    if how == Normalize::Rank {
+        norms.extend(ranks.iter().map(|&rank| (count - f64::from(rank) + 1.0) / count));
+        return;
+    }
+    if largest == 0.0 {
+        norms.resize(scores.len(), 0.0);
+        return;
+    }
+    match how {
+        Normalize::None | Normalize::Rank => norms.extend_from_slice(scores),
+        Normalize::Max => norms.extend(scores.iter().map(|score| score / largest)),
+        Normalize::Log1p => {
+            let most = logarithm(1.0 + largest);
+            norms.extend(
+                scores
+                    .iter()
+                    .map(|score| logarithm(1.0 + score.abs()).copysign(*score) / most),
+            );
+        }
+        Normalize::MinMax | Normalize::ZScore => {
+            // Scaled first, so that no difference overflows.
+            norms.extend(scores.iter().map(|score| score / largest));
+            let least = norms.iter().fold(1.0, |least: f64, norm| least.min(*norm));
+            let most = norms.iter().fold(-1.0, |most: f64, norm| most.max(*norm));
+            if how == Normalize::MinMax {
+                spread(norms, least, most);
+            } else {
+                standardize(norms, least == most);
+            }
+        }
+    }
+}
+
+/// Maps the least to 0 and the most to 1; where they are one, all to 1, or to 0 where it is not positive.
+fn spread(norms: &mut [f64], least: f64, most: f64) {
+    for norm in norms {
+        *norm = if least < most {
+            (*norm - least) / (most - least)
+        } else if most > 0.0 {
+            1.0
+        } else {
+            0.0
+        };
+    }
+}
+
+/// Maps each to its standard deviations from the mean; equal ones to 0.
+fn standardize(norms: &mut [f64], equal: bool) {
+    let count = norms.len() as f64;
+    let mean = norms.iter().sum::<f64>() / count;
+    let squares = norms.iter().map(|norm| (norm - mean) * (norm - mean));
+    let deviation = (squares.sum::<f64>() / count).sqrt();
+    for norm in norms {
+        *norm = if equal || deviation == 0.0 {
+            0.0
+        } else {
+            (*norm - mean) / deviation
+        };
+    }
+}
+
+impl Workspace {
+    /// Sets the scores and norms of a leg; its ranks where `ranked` or its norms need them.
+    fn list(&mut self, leg: &Leg, more: &More, ranked: bool) {
+        let mut list = std::mem::take(&mut self.list);
+        let docs = &self.lists.docs;
+        list.scores.clear();
+        match leg.source {
+            Source::Bm25 => list.scores.extend_from_slice(&self.bm25),
+            Source::Dense => list.scores.extend(docs.iter().map(|doc| doc.dense)),
+            Source::Sent(name) => {
+                let sent = || more.scores.numbers().iter().filter(|number| number.name == name);
+                let missing = match leg.missing {
+                    Missing::Zero => 0.0,
+                    Missing::Min => sent().map(|number| number.value).reduce(f64::min).unwrap_or(0.0),
+                };
+                list.scores.resize(docs.len(), missing);
+                for number in sent() {
+                    list.scores[number.doc as usize] = number.value;
+                }
+            }
+        }
+        if ranked || leg.normalize == Normalize::Rank {
+            ranks(list.scores.iter().copied(), &mut self.order, &mut list.ranks);
+        }
+        normalize(leg.normalize, &list.scores, &list.ranks, &mut list.norms);
+        self.list = list;
+    }
+
+    /// A doc's part in what a leg that is [listed](Self::list) brings.
+    fn part(&self, leg: &Leg, legs: usize, options: &Options, doc: usize) -> f64 {
+        match options.method {
+            Method::MaxNorm => leg.weight * self.list.norms[doc],
+            Method::Rrf => {
+                let rank = f64::from(self.list.ranks[doc]);
+                legs as f64 * leg.weight / (options.rrf_k + rank)
+            }
+        }
+    }
+
+    /// As [`Workspace::combine`], for the legs of a request.
+    pub(super) fn combine_legs(&mut self, options: &Options, more: &More) {
+        self.fused.clear();
+        self.fused.resize(self.lists.docs.len(), Fused::default());
+        let ranked = options.method == Method::Rrf;
+        for leg in &more.legs {
+            self.list(leg, more, ranked);
+            for doc in 0..self.fused.len() {
+                let part = self.part(leg, more.legs.len(), options, doc);
+                let norm = self.list.norms[doc];
+                let fused = &mut self.fused[doc];
+                match leg.source {
+                    Source::Bm25 => (fused.bm25_norm, fused.bm25_part) = (norm, part),
+                    Source::Dense => (fused.dense_norm, fused.dense_part) = (norm, part),
+                    Source::Sent(_) => {}
+                }
+                fused.score += part;
+            }
+        }
+        if options.explain {
+            self.rank_usual();
+        }
+    }
+
+    /// Multiplies scores by the factors of boosts.
+    pub(super) fn boost(&mut self, more: &More) {
+        let mut numbers = more.values.numbers();
+        for (doc, fused) in self.fused.iter_mut().enumerate() {
+            let end = numbers
+                .iter()
+                .take_while(|number| number.doc as usize == doc)
+                .count();
+            let (own, rest) = numbers.split_at(end);
+            numbers = rest;
+            fused.score *= factor(&more.boosts, own);
+        }
+    }
+
+    /// Explains the results by their legs and boosts: adds a piece to each, by place in the order.
+    pub(super) fn explain_legs(&mut self, options: &Options, more: &More, pieces: &mut [Vec<u8>]) {
+        let mut before: &[u8] = b",\"legs\":{";
+        for leg in &more.legs {
+            self.list_again(leg, more);
+            for (rank, piece) in pieces.iter_mut().enumerate() {
+                let doc = self.order[rank].1 as usize;
+                let part = Part {
+                    score: self.list.scores[doc],
+                    norm: self.list.norms[doc],
+                    part: self.part(leg, more.legs.len(), options, doc),
+                    rank: self.list.ranks[doc],
+                };
+                piece.extend_from_slice(before);
+                write_part(&leg.name, &part, piece);
+            }
+            before = b",";
+        }
+        if !more.legs.is_empty() {
+            pieces.iter_mut().for_each(|piece| piece.push(b'}'));
+        }
+        if more.boosts.is_empty() {
+            return;
+        }
+        for (rank, piece) in pieces.iter_mut().enumerate() {
+            let own = numbers_of(more.values.numbers(), self.order[rank].1 as usize);
+            write_boosts(&more.boosts, own, piece);
+        }
+    }
+
+    /// Lists a leg with its ranks and leaves the order of the results as it is.
+    fn list_again(&mut self, leg: &Leg, more: &More) {
+        let order = std::mem::take(&mut self.order);
+        self.list(leg, more, true);
+        self.order = order;
+    }
+}
+
+/// Product of the factors of boosts.
+fn factor(boosts: &[Boost], own: &[Number]) -> f64 {
+    let factors = boosts
+        .iter()
+        .map(|boost| boost.factor(value_of(own, boost.value)));
+    factors.fold(1.0, |product, factor| product * factor)
+}
+
+fn number(before: &[u8], value: f64, out: &mut Vec<u8>) {
+    out.extend_from_slice(before);
+    out.extend_from_slice(ryu_js::Buffer::new().format_finite(value).as_bytes());
+}
+
+fn write_part(name: &[u8], part: &Part, out: &mut Vec<u8>) {
+    out.push(b'"');
+    write_text(name, out);
+    number(b"\":{\"score\":", part.score, out);
+    number(b",\"norm\":", part.norm, out);
+    number(b",\"part\":", part.part, out);
+    number(b",\"rank\":", f64::from(part.rank), out);
+    out.push(b'}');
+}
+
+fn write_boosts(boosts: &[Boost], own: &[Number], out: &mut Vec<u8>) {
+    let mut before: &[u8] = b",\"boosts\":[";
+    for boost in boosts {
+        let value = value_of(own, boost.value);
+        out.extend_from_slice(before);
+        out.extend_from_slice(b"{\"value\":\"");
+        write_text(&boost.name, out);
+        match value {
+            Some(value) => number(b"\",\"number\":", value, out),
+            None => out.extend_from_slice(b"\",\"number\":null"),
+        }
+        number(b",\"factor\":", boost.factor(value), out);
+        out.push(b'}');
+        before = b",";
+    }
+    out.push(b']');
+}

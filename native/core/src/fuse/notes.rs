@@ -1,0 +1,27 @@
+//! Warnings of which few requests have one: they are written before the answer, so that their length is known.
+
+use std::io::Write;
+
+use super::Workspace;
+use crate::json::write_text;
+use crate::request::unknown::Unknown;
+
+impl Workspace {
+    /// Writes a warning for each unknown member that is named.
+    pub(super) fn note_unknown(&mut self, unknown: &mut Unknown) {
+        for stranger in unknown.named() {
+            let owner = stranger.place.text();
+            let mut message = Vec::new();
+            // Writing to memory does not fail.
+            let _ = write!(message, "\"{}\" is no member of {owner}", stranger.name);
+            let _ = match stranger.meant {
+                Some(meant) => write!(message, " and was ignored: is it \"{meant}\"?"),
+                None => write!(message, " and was ignored."),
+            };
+            self.notes
+                .extend_from_slice(b",{\"code\":\"unknown_field\",\"message\":\"");
+            write_text(&message, &mut self.notes);
+            self.notes.extend_from_slice(b"\"}");
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Members that nobody knows: they are ignored, and named in the answer's warnings.
+
+use std::cell::RefCell;
+
+use crate::json::{Scanner, Span, Unfit, unescape};
+
+/// Unknown members that are named.
+const NAMED: usize = 10;
+/// Most bytes of a name that is compared, or shown whole.
+const NAME_BYTES: usize = 64;
+
+/// Objects whose members are known, in the order in which their unknown ones are named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// The body.
+    Body,
+    /// A doc.
+    Docs,
+    /// `weights`
+    Weights,
+    /// `analyzer`
+    Analyzer,
+    /// One of `legs`.
+    Legs,
+    /// One of `boosts`.
+    Boosts,
+    /// `collapse`
+    Collapse,
+    /// `diversify`
+    Diversify,
+    /// `highlight`
+    Highlight,
+}
+
+impl Place {
+    /// Its name in a sentence.
+    pub fn text(self) -> &'static str {
+        match self {
+            Place::Body => "the request",
+            Place::Docs => "a doc",
+            Place::Weights => "weights",
+            Place::Analyzer => "analyzer",
+            Place::Legs => "a leg",
+            Place::Boosts => "a boost",
+            Place::Collapse => "collapse",
+            Place::Diversify => "diversify",
+            Place::Highlight => "highlight",
+        }
+    }
+}
+
+/// An unknown member.
+#[derive(Debug)]
+pub struct Stranger {
+    /// Its owner.
+    pub place: Place,
+    /// Which of the legs that is.
+    owner: usize,
+    /// Its name; the beginning of a long one, and `…`.
+    pub name: String,
+    /// The nearest of the names that its owner may have, where one is near.
+    pub meant: Option<&'static str>,
+}
+
+/// The unknown members of a request, as they are met.
+#[derive(Debug, Default)]
+pub struct Unknown {
+    met: Vec<Stranger>,
+    owner: usize,
+}
+
+/// Noted from within the reading of objects in objects.
+pub(crate) type Notes = RefCell<Unknown>;
+
+/// Reads an object as [`Scanner::members`] does, and notes its unknown members.
+#[inline]
+pub(crate) fn known_members<const COUNT: usize>(
+    scanner: &mut Scanner,
+    (notes, place): (&Notes, Place),
+    names: &'static [&'static [u8]; COUNT],
+    inside: usize,
+    value: impl FnMut(&mut Scanner, usize) -> Result<(), Unfit>,
+) -> Result<u32, Unfit> {
+    let members = scanner.members_told(names, inside, value, |scanner, span| {
+        notes.borrow_mut().note(scanner, span, place, names);
+    })?;
+    if members.unfit == 0 {
+        Ok(members.met)
+    } else {
+        Err(Unfit)
+    }
+}
+
+impl Unknown {
+    /// True if there is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.met.is_empty()
+    }
+
+    /// Forgets those of a place whose value is read anew.
+    pub(crate) fn forget(&mut self, place: Place) {
+        self.met.retain(|stranger| stranger.place != place);
+    }
+
+    /// Goes on to the leg of that number, which may be read anew; 0: to what has no number.
+    pub(crate) fn go_to_leg(&mut self, number: usize) {
+        self.owner = number;
+        self.met
+            .retain(|stranger| (stranger.place, stranger.owner) != (Place::Legs, number));
+    }
+
+    #[cold]
+    fn note(&mut self, scanner: &Scanner, span: Span, place: Place, known: &'static [&'static [u8]]) {
+        let bytes = scanner.bytes(span);
+        let owner = self.owner;
+        let is_owned = |stranger: &&Stranger| (stranger.place, stranger.owner) == (place, owner);
+        let of_place = self.met.iter().filter(is_owned);
+        if of_place.clone().count() == NAMED {
+            return;
+        }
+        let is_met = |stranger: &Stranger| stranger.name.as_bytes() == bytes;
+        if !span.escaped && of_place.clone().any(is_met) {
+            return;
+        }
+        // No character has more bytes in the body than an escaped pair.
+        let cut = bytes.get(..12 * NAME_BYTES).unwrap_or(bytes);
+        let whole = cut.len() == bytes.len();
+        let mut text = Vec::new();
+        if whole {
+            unescape(bytes, &mut text);
+        }
+        let name = if whole && text.len() <= NAME_BYTES {
+            String::from_utf8_lossy(&text).into_owned()
+        } else {
+            "…".to_owned()
+        };
+        if of_place.clone().any(|stranger| stranger.name == name) {
+            return;
+        }
+        let meant = nearest(name.as_bytes(), known);
+        self.met.push(Stranger {
+            place,
+            owner,
+            name,
+            meant,
+        });
+    }
+
+    /// Those that are named, each name once.
+    pub(crate) fn named(&mut self) -> impl Iterator<Item = &Stranger> {
+        self.met.sort_by_key(|stranger| (stranger.place, stranger.owner));
+        let first = |at: usize| self.met[..at].iter().all(|other| other.name != self.met[at].name);
+        (0..self.met.len())
+            .filter(move |&at| first(at))
+            .take(NAMED)
+            .map(|at| &self.met[at])
+    }
+}
+
+/// A name without its case, `_` and `-`.
+fn plain(name: &[u8]) -> Vec<u8> {
+    let kept = name.iter().filter(|byte| !b"_-".contains(byte));
+    kept.map(u8::to_ascii_lowercase).collect()
+}
+
+/// The known name of the fewest changes, the first of equal ones; none where half of it would change.
+fn nearest(name: &[u8], known: &[&'static [u8]]) -> Option<&'static str> {
+    let name = plain(name);
+    let near = |known: &&'static [u8]| {
+        let other = plain(known);
+        let changes = changes(&name, &other);
+        (2 * changes < name.len().max(other.len())).then_some((changes, *known))
+    };
+    let found = known.iter().filter_map(near).min_by_key(|&(changes, _)| changes);
+    found.and_then(|(_, known)| std::str::from_utf8(known).ok())
+}
+
+/// Levenshtein's distance: bytes to put in, take out or change.
+fn changes(one: &[u8], other: &[u8]) -> usize {
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (at, left) in one.iter().enumerate() {
+        let mut before = row[0];
+        row[0] = at + 1;
+        for (to, right) in other.iter().enumerate() {
+            let changed = before + usize::from(left != right);
+            before = row[to + 1];
+            row[to + 1] = changed.min(before + 1).min(row[to] + 1);
+        }
+    }
+    row[other.len()]
+}
