@@ -65,7 +65,7 @@ async function onChain(): Promise<RailSubject> {
   return {
     check() {
       shop.time.nowMs += later;
-      return rail.check(50_000n);
+      return rail.check();
     },
     poll: polling(shop, 'btc', rail, (view) => view),
     pollClosed: polling(shop, 'btc', closedRail('On-chain payments', viewOnChain), (view) => view),
@@ -138,7 +138,7 @@ async function card(): Promise<RailSubject> {
   return {
     check() {
       shop.time.nowMs += later;
-      return rail.check(50_000n);
+      return rail.check();
     },
     poll: polling(shop, 'card', rail, ({ pickup }) => pickup),
     pollClosed: polling(shop, 'card', closedRail('Card payments', viewCard), ({ pickup }) => pickup),
