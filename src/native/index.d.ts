@@ -529,6 +529,39 @@ export interface ListFacts {
  */
 export declare function lockFile(path: string, text: string): string | null
 
+/**
+ * Adds leaves to a log of `size` leaves: entries of 32 bytes, one behind the other. `edge`: the last tile of
+ * each level, from the leaves up, empty where it is full. Returns every tile that changed, as it is now.
+ * @throws where the edge does not fit the size
+ */
+export declare function logGrow(size: number, edge: Array<Buffer>, entries: Uint8Array): Array<LogTile>
+
+/**
+ * The hashes of a proof, one behind the other, out of the tiles that {@link logProofTiles} names, in that
+ * order. Null where there is no such proof, or a tile is missing or too short.
+ */
+export declare function logProof(kind: string, at: number, size: number, tiles: Array<Buffer>): Buffer | null
+
+/**
+ * The tiles that a proof is made of. `kind`: `root` of `size` leaves; `inclusion` of leaf `at`;
+ * `consistency` of the first `at` leaves. Null where there is no such proof.
+ */
+export declare function logProofTiles(kind: string, at: number, size: number): Array<LogTilePlace> | null
+
+/** Place of a tile of the log, and its first hashes. */
+export interface LogTile {
+  level: number
+  index: number
+  /** One hash behind the other. */
+  hashes: Buffer
+}
+
+/** Place of a tile of the log. */
+export interface LogTilePlace {
+  level: number
+  index: number
+}
+
 /** Texts that were looked up in the cache of embeddings by this process. */
 export interface Lookups {
   /** Found. */

@@ -38,6 +38,7 @@ mod stop_words;
 pub mod subwords;
 pub mod terms;
 pub mod tokenize;
+pub mod tree;
 pub mod unicode;
 mod unicode_tables;
 pub mod vectors;

@@ -12,6 +12,7 @@ mod normalize;
 mod previews;
 mod shards;
 mod subwords;
+mod tree;
 mod vectors;
 
 use fusegate_core::{json, unicode};
