@@ -40,6 +40,7 @@ import {
   type Commands,
   type ServeOptions,
 } from './commands/program.js';
+import { addLog } from './commands/log.js';
 import { addReceipts } from './commands/receipts.js';
 import {
   serve,
@@ -60,7 +61,7 @@ import {
   openSession,
   tryModel,
 } from './compose/models.js';
-import { getPage, buildServer } from './compose/server.js';
+import { getBytes, getPage, buildServer } from './compose/server.js';
 import { openExistingStore } from './compose/stores.js';
 import type { Configuration } from './configuration.js';
 import { exploringMethod, exploringModel } from './door/embedding.js';
@@ -329,6 +330,7 @@ export function commands(): Commands {
           progressTo: process.stderr,
         }),
       (program) => addReceipts(program, { ...parts, readLines, getPage }),
+      (program) => addLog(program, { ...parts, tree: native, getBytes, progressTo: process.stderr }),
       (program) => addAudit(program, { ...parts, ...auditParts(parts.machine.cores) }),
       (program) => addFuse(program, { ...parts, ...native, ...fuseParts }),
       (program) => addNormalize(program, { ...parts, ...normalizeParts(parts.machine.cores) }),

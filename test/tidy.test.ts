@@ -14,7 +14,7 @@ const steps: readonly (readonly string[])[] = [
   ['system', 'contract', 'native'],
   ['store'],
   ['models'],
-  ['search', 'text', 'access'],
+  ['search', 'text', 'access', 'log'],
   ['checkout', 'outreach', 'door'],
   ['info', 'mcp', 'pages'],
   ['http'],

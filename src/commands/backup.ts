@@ -8,13 +8,14 @@ import type { Progress } from '../store/copy.js';
 import type { Engine } from '../store/engine.js';
 import { createStore } from '../store/groupCommit.js';
 import { missingStore, openEngine, parseStoreUrl, storeName, type StoreLocation } from '../store/open.js';
+import { findSigned, writeSigned } from '../store/receiptLog.js';
 import { fingerprintsKey, secretsFor } from '../store/secrets.js';
 import { unitIds } from '../store/unitId.js';
 import { readConfiguration, type Configuration } from '../configuration.js';
 import type { Log } from '../system/log.js';
 import { progressOn } from './progress.js';
 import type { CommandContext, CommandParts } from './withStore.js';
-import { whenUnavailable } from '../store/store.js';
+import { whenUnavailable, type Store } from '../store/store.js';
 
 /** Dependencies of the commands. */
 export interface BackupParts extends CommandParts {
@@ -113,9 +114,10 @@ async function fill(
   const [first, ...others] = found.secrets;
   let told: Told = { done: [], lost: [] };
   const restored = await restoreBackup(folder, manifest, engine, progress, async () => {
+    const store = createStore(engine, unitIds(parts.clock, parts.randomness));
+    await markRestored(store);
     // Without a secret there never was an order.
     if (first === undefined) return undefined;
-    const store = createStore(engine, unitIds(parts.clock, parts.randomness));
     const context = { ...parts, store, secrets: [first, ...others] as const, configuration };
     const outcome = await bringUpToDate(context, Date.parse(manifest.made_at), progress);
     if ('wrong' in outcome) return outcome.wrong;
@@ -125,6 +127,13 @@ async function fill(
   if (restored.kind === 'copied') return told;
   const left = restored.kind === 'failed' ? ' The store is unfinished, and no server will use it.' : '';
   return { wrong: `${restored.reason}${left}` };
+}
+
+/** Has the log of receipts wait for the operator: it may have grown after the backup. */
+async function markRestored(store: Store): Promise<void> {
+  const found = await findSigned(store);
+  if (found === undefined) return;
+  await store.commit([writeSigned(found.record, { ...found.signed, restored: true })]);
 }
 
 /** Brings the orders of a restored store up to date with their nodes. */

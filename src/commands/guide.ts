@@ -9,7 +9,7 @@ export const groups: Readonly<Record<string, readonly string[]>> = {
   'Embedding models:': ['models'],
   'Better requests:': ['tune', 'calibrate'],
   'Mail, leads and links:': ['leads', 'interests', 'optouts', 'optout', 'clicks', 'click', 'forget'],
-  'Fragments and receipts:': ['receipts', 'fragments'],
+  'Fragments and receipts:': ['receipts', 'fragments', 'log'],
   'The store:': ['backup', 'restore', 'store'],
   'This program:': ['version', 'completion', 'man'],
 };
@@ -51,6 +51,8 @@ export const examples: Readonly<Record<string, string>> = {
   'receipts verify': 'fusegate receipts verify receipt.json',
   'fragments hide': 'fusegate fragments hide RECEIPT --reason "asked for by its author"',
   'fragments show': 'fusegate fragments show RECEIPT --reason "the author agreed"',
+  'log audit': 'fusegate log audit https://fuse.example.com --since checkpoint.txt',
+  'log resolve': 'fusegate log resolve --continue',
   backup: 'fusegate backup /var/backups/fusegate',
   restore: 'fusegate restore /var/backups/fusegate',
   'store copy': 'fusegate store copy lmdb:./data/store file:./postgres-url',

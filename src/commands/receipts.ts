@@ -4,6 +4,8 @@ import { isLegacyId, readLegacy, type LegacyReceipt } from '../door/legacy.js';
 import { isReceiptId } from '../door/receiptId.js';
 import { receiptBody } from '../door/receipt.js';
 import { verifyAnswer, type VerifiedAnswer } from '../door/verifyAnswer.js';
+import { parseVerifierKey } from '../log/note.js';
+import { verifyProof } from '../log/proof.js';
 import { recordsAfter } from '../store/entries.js';
 import { findLegacyReceipt, keepLegacyReceipts } from '../store/legacyReceipts.js';
 import { keepNotice } from '../store/notices.js';
@@ -23,6 +25,11 @@ type Ended = Promise<number | { readonly wrong: string }>;
 
 interface Json {
   readonly json?: boolean;
+}
+
+interface VerifyOptions extends Json {
+  readonly offline?: string;
+  readonly vkey?: string;
 }
 
 function counted(count: number, noun: string): string {
@@ -177,6 +184,42 @@ async function verifyPlace(parts: ReceiptsParts, place: string, { json }: Json):
   return counts.failed === 0 ? 0 : 1;
 }
 
+async function textOf(parts: ReceiptsParts, path: string): Promise<string> {
+  let text = '';
+  for await (const line of parts.readLines(path)) text += `${line}\n`;
+  return text;
+}
+
+/** The seal of a receipt that verifies, in a file or at a URL; a sentence part where it does not. */
+async function sealOf(parts: ReceiptsParts, place: string): Promise<Buffer | { readonly wrong: string }> {
+  const text = /^https?:\/\//.test(place) ? await parts.getPage(place) : await textOf(parts, place);
+  const outcome = readAnswer(text);
+  if ('wrong' in outcome) return outcome;
+  // Of a withheld fragment the envelope is there, and its seal is the leaf.
+  const { verified, envelope } = outcome.verification;
+  if (envelope !== true || !(verified || outcome.withheld)) return { wrong: 'does not verify' };
+  const seal = (JSON.parse(text) as { readonly stored_envelope_sha256?: unknown }).stored_envelope_sha256;
+  return Buffer.from(typeof seal === 'string' ? seal : '', 'hex');
+}
+
+/** Verifies a receipt and the proof that it is in a log, both in files. */
+async function verifyOffline(parts: ReceiptsParts, place: string, proof: string, vkey: string): Ended {
+  const key = parseVerifierKey(vkey);
+  if (key === undefined) return { wrong: `${printable(vkey)} is no verifier key of an Ed25519 log.` };
+  try {
+    const seal = await sealOf(parts, place);
+    if ('wrong' in seal) return { wrong: `The receipt of ${place} ${seal.wrong}.` };
+    const outcome = verifyProof(await textOf(parts, proof), seal, key);
+    if ('wrong' in outcome) return { wrong: `The proof ${proof} ${outcome.wrong}.` };
+    const { index, checkpoint } = outcome;
+    const leaf = `leaf ${index} of ${checkpoint.size}`;
+    await parts.write(`${place}: verified, ${leaf} in the log ${printable(checkpoint.origin)}\n`);
+    return 0;
+  } catch (error) {
+    return { wrong: `The receipt or its proof cannot be read (${reasonOf(error)}).` };
+  }
+}
+
 interface Reason {
   readonly reason: string;
 }
@@ -219,8 +262,19 @@ export function addReceipts(program: Command, parts: ReceiptsParts): void {
   );
   add(receipts, 'verify <place>', 'recompute all of a receipt in a file (- is standard input) or at a URL')
     .option('--json', 'print JSON, one object a receipt')
-    .action(async (place: string, options: Json) => {
-      const ended = await verifyPlace(parts, place, options);
+    .option('--offline <proof>', 'the file of its proof (GET /receipt/{id}/proof), verified without a server')
+    .option('--vkey <key>', 'verifier key of the log, with --offline')
+    .action(async (place: string, options: VerifyOptions) => {
+      const { offline, vkey } = options;
+      if ((offline === undefined) !== (vkey === undefined)) {
+        parts.printError('--offline and --vkey go together.');
+        process.exitCode = 1;
+        return;
+      }
+      const ended =
+        offline === undefined || vkey === undefined
+          ? await verifyPlace(parts, place, options)
+          : await verifyOffline(parts, place, offline, vkey);
       if (typeof ended !== 'number') parts.printError(ended.wrong);
       process.exitCode = typeof ended === 'number' ? ended : 1;
     });

@@ -26,6 +26,10 @@ import { describedGateway, openapi } from '../info/openapi.js';
 import { privacy } from '../info/privacy.js';
 import { dataFolderCheck, nativeModuleCheck, ready, storeCheck } from '../info/ready.js';
 import { SERVICE_VERSION, version } from '../info/version.js';
+import { openKey } from '../log/keyFile.js';
+import { originOf } from '../log/origin.js';
+import { startPublishing, type Publishing } from '../log/publishing.js';
+import { seenFile } from '../log/seen.js';
 import { mcpHandler } from '../mcp/mcp.js';
 import { toolRoutes, type AdmitTool } from '../mcp/tools.js';
 import type { Embedder } from '../models/embedder.js';
@@ -111,11 +115,21 @@ const auditThreads = 2;
 /** Time that a source of rates has for its answer (ms). */
 const rateMs = 3_000;
 
+/** Time that a server has for a file (ms). */
+const fileMs = 30_000;
+
 /** Gets a page; rejects where its status is not 200 or it takes too long. */
 export async function getPage(url: string): Promise<string> {
   const response = await fetch(url, { signal: AbortSignal.timeout(rateMs), redirect: 'error' });
   if (response.status !== 200) throw new Error(`status ${response.status}`);
   return response.text();
+}
+
+/** Gets the bytes of a file; rejects where its status is not 200 or it takes too long. */
+export async function getBytes(url: string): Promise<Buffer> {
+  const response = await fetch(url, { signal: AbortSignal.timeout(fileMs), redirect: 'error' });
+  if (response.status !== 200) throw new Error(`status ${response.status} of ${url}`);
+  return Buffer.from(await response.arrayBuffer());
 }
 
 /** Follows the fragments of the store, so that they can be explored. */
@@ -157,7 +171,27 @@ function door(
     previews,
     address: { publicUrl: address, trustedProxies, serve },
     explore,
+    tree: native,
   });
+}
+
+/** Signs the log of receipts, where the door is served and the log's key can be had. */
+function publishing(
+  configuration: Configuration,
+  { store }: OpenedStore,
+  log: Log,
+  holder: string,
+): Publishing | undefined {
+  const { dataFolder, serve } = configuration;
+  if (!serve.includes('door')) return undefined;
+  const opened = openKey(dataFolder, systemRandomness);
+  if ('refused' in opened) {
+    log.warn({ reason: opened.refused }, 'no checkpoint of the log of receipts is signed');
+    return undefined;
+  }
+  const seen = seenFile(dataFolder, String(process.pid));
+  const origin = originOf(configuration);
+  return startPublishing({ store, tree: native, ...opened, origin, seen, clock: systemClock, log, holder });
 }
 
 /** The links of the gateway's pages: to what this address serves. */
@@ -321,6 +355,7 @@ export async function buildServer(
   const keyChanges = new KeyChanges(opened.store, systemClock, access);
   const holder = `${hostname()} ${process.pid}`;
   const upkeep = { ...opened, clock: systemClock, log, holder };
+  const signing = publishing(configuration, opened, log, holder);
   const sweep = startSweep({ ...upkeep, removeExpired: expiry(configuration, opened) });
   const checkout = startCheckout({
     ...upkeep,
@@ -354,7 +389,14 @@ export async function buildServer(
       const drained = await server.drain(timeoutMs);
       keyChanges.stop();
       reserve.stop();
-      const parts = [sweep.stop(), checkout.stop(), explorer.stop(), clicks.close(), access.close()];
+      const parts = [
+        sweep.stop(),
+        signing?.stop(),
+        checkout.stop(),
+        explorer.stop(),
+        clicks.close(),
+        access.close(),
+      ];
       const last = Promise.all([...parts, stored.settled()]).then(() => opened.store.close());
       await Promise.race([last, systemClock.sleep(lastFlushMs)]);
       return drained;

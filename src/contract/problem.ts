@@ -28,6 +28,9 @@ export type ProblemCode =
   | 'bad_signature'
   | 'webhook_not_configured'
   | 'receipt_not_found'
+  | 'receipt_not_logged'
+  | 'tile_not_found'
+  | 'log_not_ready'
   | 'preview_not_found'
   | 'token_mismatch'
   | 'idempotency_conflict';

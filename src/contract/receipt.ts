@@ -26,6 +26,16 @@ export interface ReceiptPath {
   id: string;
 }
 
+/** Place of a receipt in the public log of receipts. */
+export interface ReceiptLog {
+  /** The log's name, the first line of its checkpoints; null before the first. */
+  origin: string | null;
+  /** Number of the receipt's leaf, from 0 on; null for an older receipt that is not added yet. */
+  index: number | null;
+  /** Time of the first signed checkpoint that has the leaf (RFC 3339 UTC); null while none has. */
+  included_at: string | null;
+}
+
 /** A stored receipt with all that is needed to recompute it. */
 export interface ReceiptResponse {
   receipt: string;
@@ -44,6 +54,8 @@ export interface ReceiptResponse {
   envelope: { readonly [field: string]: string } | null;
   /** The six canonical strings; null when withheld. */
   fragment: Fragment | null;
+  /** Its place in the public log of receipts; null for a legacy receipt, which is not in it. */
+  log: ReceiptLog | null;
   /** Why the content is withheld; present only then. */
   withheld?: string;
 }
@@ -77,6 +89,7 @@ const receiptResponse: ReceiptResponse = {
     ...digests,
   },
   fragment,
+  log: { origin: 'fuse.example.com', index: 1_041, included_at: '2026-11-21T09:30:00.412Z' },
 };
 
 /** GET /receipt/{id}. */

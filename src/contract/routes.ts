@@ -18,6 +18,7 @@ import { leaderboardRoutes } from './leaderboard.js';
 import { leadRoutes } from './leads.js';
 import { lightningRoutes } from './lightning.js';
 import { limitsRoutes } from './limits.js';
+import { logRoutes } from './log.js';
 import { mcpRoutes } from './mcp.js';
 import { nearRoutes } from './near.js';
 import { normalizeRoutes } from './normalize.js';
@@ -50,6 +51,7 @@ export const routes = {
   ...dreamRoutes,
   ...harvestRoutes,
   ...receiptRoutes,
+  ...logRoutes,
   ...nearRoutes,
   ...walkRoutes,
   ...graphRoutes,

@@ -1,5 +1,7 @@
 /** The handlers of the fragment door's routes (contract, part B), bound to their parts. */
 import type { Handlers, RouteOf } from '../contract/routes.js';
+import { logHandlers } from '../log/handlers.js';
+import type { TreeParts } from '../log/tree.js';
 import { confirm, confirmState } from './confirm.js';
 import { dream } from './dream.js';
 import type { ExploreParts } from './explore.js';
@@ -19,6 +21,8 @@ export interface DoorParts extends HarvestParts {
   readonly previews: Previews;
   readonly address: DoorAddress;
   readonly explore: ExploreParts;
+  /** The native module's part in the log of receipts. */
+  readonly tree: TreeParts;
 }
 
 /** The handler of each of the door's routes. */
@@ -30,6 +34,7 @@ export function doorHandlers(parts: DoorParts): Pick<Handlers, RouteOf<'door'>> 
     dreamConfirm: confirm(parts),
     harvest: harvest(parts),
     receipt: receipt(parts),
+    ...logHandlers(parts),
     near: near(parts.explore),
     walk: walk(parts.explore),
     graph: graph(parts.explore),

@@ -122,5 +122,6 @@ export function legacyBody({ receipt, status, fragment, contentSha256 }: LegacyR
     cryptographic_verification: verifyLegacy(fragment, contentSha256),
     envelope: null,
     fragment,
+    log: null,
   };
 }

@@ -2,15 +2,16 @@
 import { jsonAnswer, problemAnswer } from '../contract/answer.js';
 import type { Answer, Handler } from '../contract/exchange.js';
 import { canonicalization, hashScope } from '../contract/fragment.js';
-import type { ReceiptResponse } from '../contract/receipt.js';
+import type { ReceiptLog, ReceiptResponse } from '../contract/receipt.js';
 import { findFragment } from '../store/fragments.js';
 import { findLegacyReceipt } from '../store/legacyReceipts.js';
 import { findWithheld } from '../store/notices.js';
+import { findLeaf, findSigned, includedAtMs } from '../store/receiptLog.js';
 import type { Store } from '../store/store.js';
 import { digestsOf, identityOf, storedStatus } from './answers.js';
 import { isLegacyId, legacyBody, readLegacy } from './legacy.js';
 import { isReceiptId } from './receiptId.js';
-import { receiptOf, type Receipt } from './submit.js';
+import { receiptOf, timeText, type Receipt } from './submit.js';
 
 const notFound = problemAnswer(
   404,
@@ -18,7 +19,18 @@ const notFound = problemAnswer(
   'No receipt has this id. Ids are fr_ and 26 characters, as POST /dream answered them.',
 );
 
-function sealedBody(receipt: Receipt): ReceiptResponse {
+/** Where a receipt stands in the log of receipts. */
+async function logOf(store: Store, id: string): Promise<ReceiptLog> {
+  const [found, leaf] = await Promise.all([findSigned(store), findLeaf(store, id)]);
+  const atMs = leaf === undefined ? undefined : await includedAtMs(store, leaf);
+  return {
+    origin: found?.signed.origin ?? null,
+    index: leaf ?? null,
+    included_at: atMs === undefined ? null : timeText(atMs),
+  };
+}
+
+function sealedBody(receipt: Receipt, log: ReceiptLog): ReceiptResponse {
   const digests = digestsOf(receipt);
   return {
     receipt: receipt.stored.receipt,
@@ -34,6 +46,7 @@ function sealedBody(receipt: Receipt): ReceiptResponse {
     cryptographic_verification: receipt.verification,
     envelope: receipt.envelope,
     fragment: receipt.stored.fragment,
+    log,
   };
 }
 
@@ -42,7 +55,7 @@ async function findBody(store: Store, id: string): Promise<ReceiptResponse | und
   if (isReceiptId(id)) {
     const found = await findFragment(store, id);
     if (found === undefined) return undefined;
-    return sealedBody(receiptOf(id, found));
+    return sealedBody(receiptOf(id, found), await logOf(store, id));
   }
   if (!isLegacyId(id)) return undefined;
   const found = await findLegacyReceipt(store, id);

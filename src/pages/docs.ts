@@ -25,7 +25,7 @@ const shelves: readonly (readonly [heading: string, names: readonly string[]])[]
   ['Guides', ['readme', 'fuse', 'normalize', 'audit', 'rerank', 'mcp', 'models', 'http', 'errors']],
   ['Rerank from', ['elasticsearch', 'opensearch', 'open-webui', 'dify', 'ragflow']],
   ['For operators', ['operating', 'configuration', 'keys', 'checkout', 'outreach', 'store', 'backup']],
-  ['Fragments', ['door', 'receipt', 'exploration']],
+  ['Fragments', ['door', 'receipt', 'log', 'exploration']],
 ];
 
 /** Titles of guides whose own headings name a route or the product. */

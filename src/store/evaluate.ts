@@ -103,12 +103,13 @@ function apply(operation: Operation, index: number, view: View, positions: numbe
   }
 }
 
-function append({ log, value }: Operation & { kind: 'append' }, view: View): number {
+function append({ log, value, place }: Operation & { kind: 'append' }, view: View): number {
   const key = headKey(log);
   const head = view.read(key);
   const position = head === undefined ? 1 : decodeCount(head) + 1;
   view.write(key, encodeCount(position));
   view.write(logKey(log, position), value);
+  if (place !== undefined) view.write(recordKey(place.space, place.key), encodeCount(position));
   return position;
 }
 

@@ -57,14 +57,36 @@ export const { encode: encodeBinding, decode: decodeBinding } = bindingTable;
 
 const receiptTable = table('fragment receipt', { receipt: text });
 
-/** Bytes that name a receipt: in the index of duplicates and in the log. */
+/** Bytes that name a receipt: in the index of duplicates, and in the log up to version 0.4. */
 export function encodeReceipt(receipt: string): Uint8Array {
   return receiptTable.encode({ receipt });
 }
 
+/** Format of the log's entries that have the seal, which is the leaf in the log of receipts. */
+const leafFormat = 2;
+const leafTable = table('fragment receipt', { receipt: text, seal: bytes }, leafFormat);
+
+/** An entry of the log of fragments. */
+export interface LoggedReceipt {
+  readonly receipt: string;
+  /** Seal of its envelope (32 bytes); undefined in entries up to version 0.4: the fragment has it. */
+  readonly seal: Uint8Array | undefined;
+}
+
+/** Bytes of a log entry. */
+export function encodeLogged(receipt: string, seal: Uint8Array): Uint8Array {
+  return leafTable.encode({ receipt, seal });
+}
+
+/** The log entry of some bytes. */
+export function decodeLogged(record: Uint8Array): LoggedReceipt {
+  if (record[0] === leafFormat) return leafTable.decode(record);
+  return { ...receiptTable.decode(record), seal: undefined };
+}
+
 /** The receipt that bytes name. */
 export function decodeReceipt(record: Uint8Array): string {
-  return receiptTable.decode(record).receipt;
+  return decodeLogged(record).receipt;
 }
 
 /** Key of duplicates: probes are compared with probes alone. */
@@ -104,7 +126,12 @@ export function insertFragment(stored: StoredFragment, duplicate: DuplicateKey):
       key: Buffer.from(stored.receipt),
       value: encodeFragment(stored),
     },
-    { kind: 'append', log: 'fragments', value: receipt },
+    {
+      kind: 'append',
+      log: 'fragments',
+      value: encodeLogged(stored.receipt, Buffer.from(stored.seal, 'hex')),
+      place: { space: 'leafPlaces', key: Buffer.from(stored.receipt) },
+    },
   ];
 }
 

@@ -48,6 +48,12 @@ export const spaces = {
   fragmentNotices: 51,
   /** Receipts of the first hash contract, as they were imported. Key: the receipt's id. */
   legacyReceipts: 52,
+  /** Positions of fragments in their log: their places in the log of receipts. Key: the receipt's id. */
+  leafPlaces: 53,
+  /** Tiles of the log of receipts. Key: level, 64-bit number in the level. */
+  logTiles: 54,
+  /** Checkpoints of the log of receipts. Key: how many leaves each has (64 bits). */
+  logCheckpoints: 55,
 } as const;
 
 /** Name of a space of records. */

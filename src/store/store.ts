@@ -84,8 +84,16 @@ export type Operation =
     }
   /** Writes a record whatever it held. */
   | { readonly kind: 'put'; readonly space: Space; readonly key: Uint8Array; readonly value: Uint8Array }
-  /** Appends to a log; the outcome tells the position. */
-  | { readonly kind: 'append'; readonly log: Log; readonly value: Uint8Array }
+  /**
+   * Appends to a log; the outcome tells the position. `place`: a record that gets the position too, as a
+   * count of 8 bytes, whatever it held.
+   */
+  | {
+      readonly kind: 'append';
+      readonly log: Log;
+      readonly value: Uint8Array;
+      readonly place?: { readonly space: Space; readonly key: Uint8Array };
+    }
   /**
    * Replaces a log entry's value, so that it can be erased; undefined removes it. Its position stays used.
    */

@@ -150,13 +150,17 @@ function unknownFormat(kind: string, record: Uint8Array): Error {
   return new Error(`A ${kind} record of format ${record[0] ?? 0}, which this version does not know`);
 }
 
-/** A table whose records have one format. `kind` names them in errors. */
-export function table<Members extends Columns>(kind: string, members: Members): Table<RecordOf<Members>> {
+/** A table whose records have one format, of the given number. `kind` names them in errors. */
+export function table<Members extends Columns>(
+  kind: string,
+  members: Members,
+  number = 1,
+): Table<RecordOf<Members>> {
   const format = formatOf(kind, members);
   return {
-    encode: (value) => bytesOf(1, format.write(value)),
+    encode: (value) => bytesOf(number, format.write(value)),
     decode(record) {
-      if (record[0] !== 1) throw unknownFormat(kind, record);
+      if (record[0] !== number) throw unknownFormat(kind, record);
       const value = { ...format.empty };
       format.read(jsonOf(record), value);
       return value as RecordOf<Members>;

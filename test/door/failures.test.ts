@@ -206,6 +206,25 @@ test('what is not there and what contradicts', async () => {
   assert.equal((await door.get('/walk', { from: receipt })).status, 404);
 });
 
+test('the log before its first checkpoint, without what is asked, and without a store', async () => {
+  const { body } = await door.post('/dream', { title: 'logged', content: 'later' });
+  const proof = `/receipt/${String(body['receipt'])}/proof`;
+  for (const path of ['/checkpoint', '/log/vkey', proof]) {
+    const answer = await door.get(path);
+    assert.deepEqual([answer.status, answer.body['code']], [503, 'log_not_ready'], path);
+    assert.equal(answer.headers.get('retry-after'), '1');
+  }
+  const tiles = ['/tile/0/000', '/tile/0/000.p/1', '/tile/0/x001/000.p/1', '/tile/0/x001/x000/000.p/1'];
+  const other = '/receipt/fr_01M7YQ1WE038NKRKAYDXR834J3/proof';
+  for (const path of [...tiles, other]) assert.equal((await door.get(path)).status, 404, path);
+  failing.failure = 'not written';
+  for (const path of ['/checkpoint', '/log/vkey', ...tiles, proof]) {
+    const answer = await door.get(path);
+    assert.deepEqual([answer.status, answer.body['code']], [503, 'store_unavailable'], path);
+  }
+  failing.failure = undefined;
+});
+
 after(() => {
   const documented = routeList
     .filter(({ part }) => part === 'door')

@@ -123,13 +123,21 @@ export interface DoorClient {
   ) => Promise<DoorAnswer<Body>>;
 }
 
+/** The template of the route that a path is of, itself where it has none. */
+function templateOf(path: string): string {
+  const fits = (template: string): boolean =>
+    new RegExp(`^${template.replace(/\{\w+\}/g, '[^/]+')}$`).test(path);
+  const templates = routeList.map((route) => route.path);
+  return templates.find((template) => template === path) ?? templates.find(fits) ?? path;
+}
+
 /** A client of the door at a port. */
 export function doorClient(port: number): DoorClient {
   const sent = new Map<string, Set<string>>();
   const read = <Body>(method: string, path: string, response: RawResponse): DoorAnswer<Body> => {
     const body = JSON.parse(response.body.toString()) as { code?: string };
     if (body.code !== undefined) {
-      const key = `${method} ${path.startsWith('/receipt/') ? '/receipt/{id}' : path} ${response.status}`;
+      const key = `${method} ${templateOf(path)} ${response.status}`;
       sent.set(key, (sent.get(key) ?? new Set()).add(body.code));
     }
     return { status: response.status, headers: response.headers, body: body as Body };
@@ -162,6 +170,7 @@ export async function startDoor({ store, routeLimits, limits, ...rest }: DoorOpt
     previews: createPreviews(new native.Previews(rest.previewsFile ?? previewsFile()), clock),
     address: { publicUrl: null, trustedProxies: [] },
     explore,
+    tree: native,
   });
   const pages = { pageFile: pageFile(), graph: graphForAll(explore, handlers.graph) };
   const none = { submissions: 0, markers: 0, previews: 0, explorations: 0, pages: 0 };

@@ -80,6 +80,10 @@ export class ReferenceStore {
       const entries = logs.get(operation.log) ?? [];
       logs.set(operation.log, [...entries, hex(operation.value)]);
       positions.push(entries.length + 1);
+      if (operation.place !== undefined) {
+        const { space, key } = operation.place;
+        records.set(`${space}/${hex(key)}`, (entries.length + 1).toString(16).padStart(16, '0'));
+      }
       return undefined;
     }
     if (operation.kind === 'amend') {

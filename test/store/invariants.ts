@@ -1,5 +1,6 @@
 /** What must hold of the records that `workload.ts` writes, whatever happened to the process or the disk. */
 import assert from 'node:assert/strict';
+import { decodeCount } from '../../src/store/bytes.js';
 import type { Store } from '../../src/store/store.js';
 
 function nameIn(value: Uint8Array): string {
@@ -26,6 +27,12 @@ export async function checkWorkload(store: Store, acknowledged: readonly string[
     const record = byName.get(nameIn(value));
     assert.ok(record !== undefined && Buffer.compare(record, value) === 0, 'no record torn');
   }
+  const places = await store.scan('leafPlaces', { limit: 1e6 });
+  assert.deepEqual(
+    places.map(({ key, value }) => [Buffer.from(key).toString(), decodeCount(value)]).sort(),
+    entries.map(({ position, value }) => [nameIn(value), position]).sort(),
+    'every entry has its place, and there is no other',
+  );
   const present = new Set(logged);
   assert.deepEqual(
     acknowledged.filter((name) => !present.has(name)),

@@ -25,7 +25,12 @@ type Step =
       readonly stale: boolean;
       readonly to: string | undefined;
     }
-  | { readonly kind: 'append'; readonly log: Log; readonly value: string }
+  | {
+      readonly kind: 'append';
+      readonly log: Log;
+      readonly value: string;
+      readonly place: string | undefined;
+    }
   | {
       readonly kind: 'amend';
       readonly log: Log;
@@ -45,7 +50,7 @@ const stale = fc.nat(4).map((number) => number === 0);
 const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ kind: fc.constantFrom('put' as const, 'insert' as const), space, key, value }),
   fc.record({ kind: fc.constant('replace' as const), space, key, stale, to }),
-  fc.record({ kind: fc.constant('append' as const), log, value }),
+  fc.record({ kind: fc.constant('append' as const), log, value, place: fc.option(key, { nil: undefined }) }),
   fc.record({ kind: fc.constant('amend' as const), log, back: fc.nat(3), stale, to }),
   fc.record({ kind: fc.constant('fence' as const), token: fc.constantFrom(7, 7, 7, 6) }),
 );
@@ -78,8 +83,11 @@ class Pair {
       case 'put':
       case 'insert':
         return { kind: one.kind, space: one.space, key: bytes(one.key), value: bytes(one.value) };
-      case 'append':
-        return { kind: 'append', log: one.log, value: bytes(one.value) };
+      case 'append': {
+        const place =
+          one.place === undefined ? {} : { place: { space: 'keys', key: bytes(one.place) } as const };
+        return { kind: 'append', log: one.log, value: bytes(one.value), ...place };
+      }
       case 'fence':
         return { kind: 'fence', lease: 'model', token: one.token };
       case 'replace': {

@@ -5,13 +5,16 @@ import { test } from 'node:test';
 import {
   decodeBinding,
   decodeFragment,
+  decodeLogged,
   decodeReceipt,
   encodeBinding,
   encodeFragment,
+  encodeLogged,
   encodeReceipt,
 } from '../../src/store/fragments.js';
 import { decodeLegacyReceipt, encodeLegacyReceipt } from '../../src/store/legacyReceipts.js';
 import { decodeNotice, encodeNotice } from '../../src/store/notices.js';
+import { decodePast, decodeSigned, encodePast, encodeSigned } from '../../src/store/receiptLog.js';
 import { decodeLease, encodeLease } from '../../src/store/leaseRecord.js';
 
 interface Kept {
@@ -44,6 +47,34 @@ const kinds = [
     name: 'fragmentReceipt',
     decode: decodeReceipt,
     rewrite: (bytes: Uint8Array) => encodeReceipt(decodeReceipt(bytes)),
+  },
+  {
+    name: 'loggedReceipt',
+    decode: (bytes: Uint8Array) => {
+      const { receipt, seal } = decodeLogged(bytes);
+      return { receipt, seal: seal === undefined ? null : Buffer.from(seal).toString('hex') };
+    },
+    rewrite: (bytes: Uint8Array) => {
+      const { receipt, seal } = decodeLogged(bytes);
+      return encodeLogged(receipt, seal ?? Buffer.alloc(0));
+    },
+  },
+  {
+    name: 'signedCheckpoint',
+    decode: (bytes: Uint8Array) => {
+      const { publicKey, root, ...signed } = decodeSigned(bytes);
+      const [key, hash] = [publicKey, root].map((each) => Buffer.from(each).toString('hex'));
+      return { ...signed, publicKey: key, root: hash };
+    },
+    rewrite: (bytes: Uint8Array) => encodeSigned(decodeSigned(bytes)),
+  },
+  {
+    name: 'pastCheckpoint',
+    decode: (bytes: Uint8Array) => {
+      const { root, atMs } = decodePast(bytes);
+      return { root: Buffer.from(root).toString('hex'), atMs };
+    },
+    rewrite: (bytes: Uint8Array) => encodePast(decodePast(bytes)),
   },
   {
     name: 'fragmentNotice',

@@ -5,7 +5,7 @@ import { whenUnavailable } from '../../src/store/store.js';
 import { systemClock } from '../../src/system/clock.js';
 import { newUnitId, storeAt } from './open.js';
 
-/** What {@link checkWorkload} finds of one unit: a record and a log entry, both or neither. */
+/** What {@link checkWorkload} finds of one unit: a record, a log entry and its place, all or none. */
 export function workloadUnit(id: Uint8Array, name: string): Unit {
   // From one byte to several pages, so that values lie in leaves and in pages of their own.
   const value = Buffer.from(`${name} `.padEnd(16 * (1 + (Number.parseInt(name, 36) % 600)), '.'));
@@ -13,7 +13,7 @@ export function workloadUnit(id: Uint8Array, name: string): Unit {
     id,
     operations: [
       { kind: 'insert', space: 'keysById', key: Buffer.from(name), value },
-      { kind: 'append', log: 'leads', value },
+      { kind: 'append', log: 'leads', value, place: { space: 'leafPlaces', key: Buffer.from(name) } },
     ],
   };
 }

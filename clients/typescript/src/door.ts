@@ -108,6 +108,86 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/checkpoint": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The newest signed checkpoint of the log of receipts
+         * @description A signed note with the log’s name, its number of leaves and its root (C2SP tlog-checkpoint).
+         */
+        get: operations["logCheckpoint"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/tile/{level}/{n1}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * A tile of the log of receipts
+         * @description Up to 256 hashes of the tree (levels 0 to 5), or of its entries (`entries`), as C2SP tlog-tiles has them: `/tile/0/004`, `/tile/0/x001/234` beyond number 999, `/tile/0/004.p/17` for the first 17. A tile never changes.
+         */
+        get: operations["logTile"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/log/vkey": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The verifier key of the log of receipts
+         * @description One line of text, by which checkpoints are verified (C2SP signed-note). Keep a copy.
+         */
+        get: operations["logVkey"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/receipt/{id}/proof": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The proof that a receipt is in the log
+         * @description The path from the receipt’s leaf to the root of the newest checkpoint, and that checkpoint (C2SP tlog-proof). It is verified without this server: `fusegate receipts verify --offline`.
+         */
+        get: operations["receiptProof"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/graph/near": {
         parameters: {
             query?: never;
@@ -626,7 +706,16 @@ export interface components {
             /** @description The fault and its remedy, as a sentence. */
             detail: string;
             /** @enum {string} */
-            code: "body_timeout" | "body_too_large" | "idempotency_conflict" | "overloaded" | "preview_not_found" | "rate_limited" | "receipt_not_found" | "storage_reserved" | "store_unavailable" | "token_mismatch" | "unsupported_encoding";
+            code: "body_timeout" | "body_too_large" | "idempotency_conflict" | "log_not_ready" | "overloaded" | "preview_not_found" | "rate_limited" | "receipt_not_found" | "receipt_not_logged" | "storage_reserved" | "store_unavailable" | "tile_not_found" | "token_mismatch" | "unsupported_encoding";
+        };
+        /** @description Place of a receipt in the public log of receipts. */
+        ReceiptLog: {
+            /** @description The log's name, the first line of its checkpoints; null before the first. */
+            origin: string | null;
+            /** @description Number of the receipt's leaf, from 0 on; null for an older receipt that is not added yet. */
+            index: number | null;
+            /** @description Time of the first signed checkpoint that has the leaf (RFC 3339 UTC); null while none has. */
+            included_at: string | null;
         };
         /** @description A stored receipt with all that is needed to recompute it. */
         ReceiptResponse: {
@@ -652,6 +741,8 @@ export interface components {
             } | null;
             /** @description The six canonical strings; null when withheld. */
             fragment: components["schemas"]["Fragment"] | null;
+            /** @description Its place in the public log of receipts; null for a legacy receipt, which is not in it. */
+            log: components["schemas"]["ReceiptLog"] | null;
             /** @description Why the content is withheld; present only then. */
             withheld?: string;
         };
@@ -1475,6 +1566,11 @@ export interface operations {
                      *         "test": "Remove one strut of a model and measure how far it sags under the same load.",
                      *         "kind": "BRIDGE",
                      *         "visitor": "Ada"
+                     *       },
+                     *       "log": {
+                     *         "origin": "fuse.example.com",
+                     *         "index": 1041,
+                     *         "included_at": "2026-11-21T09:30:00.412Z"
                      *       }
                      *     }
                      */
@@ -1502,6 +1598,191 @@ export interface operations {
                 };
             };
             /** @description It cannot be served now. Codes: `store_unavailable`. */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    logCheckpoint: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The checkpoint. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain; charset=utf-8": string;
+                };
+            };
+            /** @description It cannot be served now. Codes: `log_not_ready`, `store_unavailable`. */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    logTile: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description `0` to `5`, or `entries`. */
+                level: string;
+                /** @description The tile's number in three digits, such as `004`. */
+                n1: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The tile. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description It is the one whose `ETag` came in `If-None-Match`. */
+            304: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description There is no such thing, or it is not told that there is. Codes: `tile_not_found`. */
+            404: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request does not fit; each error says where and why. */
+            422: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description It cannot be served now. Codes: `store_unavailable`. */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    logVkey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The key. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain; charset=utf-8": string;
+                };
+            };
+            /** @description It cannot be served now. Codes: `log_not_ready`, `store_unavailable`. */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    receiptProof: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The proof. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain; charset=utf-8": string;
+                };
+            };
+            /** @description There is no such thing, or it is not told that there is. Codes: `receipt_not_logged`. */
+            404: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request does not fit; each error says where and why. */
+            422: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description It cannot be served now. Codes: `log_not_ready`, `store_unavailable`. */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];

@@ -1,0 +1,107 @@
+/** `fusegate log audit|resolve`: the public log of receipts, from outside and for its operator. */
+import { readFileSync } from 'node:fs';
+import type { Command } from 'commander';
+import { auditLog, type AuditParts } from '../log/audit.js';
+import { retireKey } from '../log/keyFile.js';
+import { parseVerifierKey } from '../log/note.js';
+import { seenFile } from '../log/seen.js';
+import { findSigned, writeSigned } from '../store/receiptLog.js';
+import { reasonOf } from '../system/reason.js';
+import { progressOn } from './progress.js';
+import { withStore, type CommandContext, type CommandParts } from './withStore.js';
+
+/** Dependencies of the commands besides the store. */
+export interface LogCommandParts extends CommandParts {
+  readonly tree: AuditParts['tree'];
+  /** The bytes of an answer with status 200. @throws Error with the reason */
+  readonly getBytes: (url: string) => Promise<Buffer>;
+  readonly progressTo: NodeJS.WriteStream;
+}
+
+type Ended = Promise<number | { readonly wrong: string }>;
+
+interface AuditOptions {
+  readonly vkey?: string;
+  readonly since?: string;
+}
+
+async function audit(parts: LogCommandParts, place: string, { vkey, since }: AuditOptions): Ended {
+  const display = progressOn(parts.progressTo, 'receipts');
+  try {
+    const base = place.replace(/\/*$/, '/');
+    const fetch = (path: string): Promise<Buffer> => parts.getBytes(base + path);
+    const key = parseVerifierKey(vkey ?? (await fetch('log/vkey')).toString());
+    if (key === undefined) return { wrong: 'That is no verifier key of an Ed25519 log.' };
+    const progress = (leaves: number, of: number): void => display.progress('audit', leaves, of);
+    const kept = since === undefined ? undefined : readFileSync(since, 'utf8');
+    const outcome = await auditLog({ tree: parts.tree, fetch, progress }, key, kept);
+    display.end();
+    if ('wrong' in outcome) return outcome;
+    const { origin, size, root } = outcome.checkpoint;
+    const trust =
+      vkey === undefined ? ' The key came from the server itself: keep it for the next audit.' : '';
+    const encoded = Buffer.from(root).toString('base64');
+    await parts.write(`${origin}: ${size} receipts, root ${encoded}. All hashes fit.${trust}\n`);
+    return 0;
+  } catch (error) {
+    return { wrong: `The log cannot be read (${reasonOf(error)}).` };
+  } finally {
+    display.end();
+  }
+}
+
+interface ResolveOptions {
+  readonly continue: boolean;
+  readonly newKey: boolean;
+}
+
+async function resolve(parts: LogCommandParts, context: CommandContext, options: ResolveOptions): Ended {
+  if (options.continue === options.newKey) return { wrong: 'Say either --continue or --new-key.' };
+  const { store, configuration } = context;
+  const found = await findSigned(store);
+  if (found === undefined) return { wrong: 'The log of this store has no checkpoint yet.' };
+  const { signed, record } = found;
+  if (options.continue && !signed.restored) {
+    return { wrong: 'Nothing is to be said: the store was not restored since its last checkpoint.' };
+  }
+  // Without a public key any key may sign next; the root and the size still bind it.
+  const publicKey = options.newKey ? new Uint8Array() : signed.publicKey;
+  const outcome = await store.commit([writeSigned(record, { ...signed, publicKey, restored: false })]);
+  if (outcome.kind !== 'done') return { wrong: 'A checkpoint was signed meanwhile. Run it again.' };
+  if (options.newKey) {
+    retireKey(configuration.dataFolder, String(Math.floor(parts.clock.wallMs())));
+    seenFile(configuration.dataFolder, String(process.pid)).remove();
+  }
+  await parts.write(
+    options.newKey
+      ? 'The old key was put aside. At its next start the server makes a key and signs with it: tell ' +
+          'whoever checks this log its new verifier key (GET /log/vkey).\n'
+      : 'Checkpoints are signed again, from the one that the store has.\n',
+  );
+  return 0;
+}
+
+/** Adds the commands to the program. */
+export function addLog(program: Command, parts: LogCommandParts): void {
+  const log = program.command('log').description('audit a log of receipts, and decide about your own');
+  log
+    .command('audit <url>')
+    .description('read a whole log, compute all its hashes anew and compare them')
+    .option('--vkey <key>', 'verifier key of the log; the server is asked where it is left out')
+    .option('--since <file>', 'a checkpoint that was kept, with which the log must still begin')
+    .allowExcessArguments(false)
+    .action(async (url: string, options: AuditOptions) => {
+      const ended = await audit(parts, url, options);
+      if (typeof ended !== 'number') parts.printError(ended.wrong);
+      process.exitCode = typeof ended === 'number' ? ended : 1;
+    });
+  log
+    .command('resolve')
+    .description('say how the log goes on after the store was restored or went back')
+    .option('--continue', 'nothing was signed after the state that the store has', false)
+    .option('--new-key', 'something may have been: begin anew under another key', false)
+    .allowExcessArguments(false)
+    .action(async (options: ResolveOptions) => {
+      process.exitCode = await withStore(parts, (context) => resolve(parts, context, options));
+    });
+}

@@ -1,0 +1,126 @@
+/** The routes of the log of receipts: checkpoint, tiles, verifier key, a receipt's proof (docs/log.md). */
+import { createHash } from 'node:crypto';
+import { problemAnswer } from '../contract/answer.js';
+import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
+import { bytesType, type LogRoute } from '../contract/log.js';
+import { plainText } from '../contract/route.js';
+import type { Handlers } from '../contract/routes.js';
+import { findLeaf, findSigned, readLeaves, type SignedCheckpoint } from '../store/receiptLog.js';
+import type { Store } from '../store/store.js';
+import { verifierText } from './note.js';
+import { proofText } from './proof.js';
+import { parseTilePath, type TilePath } from './tilePath.js';
+import { hashBytes, proofOf, storedTiles, tileWidth, widthOf, type TreeParts } from './tree.js';
+
+/** Dependencies of the routes. */
+export interface LogParts {
+  readonly store: Store;
+  readonly tree: TreeParts;
+}
+
+const notReady: Answer = {
+  ...problemAnswer(503, 'log_not_ready', 'The log has no checkpoint for this yet. Try again in a second.'),
+  headers: { 'retry-after': '1', 'cache-control': 'no-store' },
+};
+
+const noTile = problemAnswer(
+  404,
+  'tile_not_found',
+  'The log has no such tile. Tiles are those of the sizes that GET /checkpoint answers.',
+);
+
+const notLogged = problemAnswer(
+  404,
+  'receipt_not_logged',
+  'No receipt of the log has this id. Receipts of the first hash contract are not in it.',
+);
+
+async function signedOf(store: Store): Promise<SignedCheckpoint | undefined> {
+  const signed = (await findSigned(store))?.signed;
+  // Without a key it waits for the operator's new one.
+  return signed === undefined || signed.publicKey.byteLength === 0 ? undefined : signed;
+}
+
+function text(body: string, caching: string): Answer {
+  const headers = { 'cache-control': caching };
+  return { status: 200, body: { bytes: body, type: plainText }, headers, charge: 0 };
+}
+
+function checkpoint({ store }: LogParts): Handler {
+  return async () => {
+    const signed = await signedOf(store);
+    return signed === undefined ? notReady : text(signed.note, 'no-cache');
+  };
+}
+
+function vkey({ store }: LogParts): Handler {
+  return async () => {
+    const signed = await signedOf(store);
+    if (signed === undefined) return notReady;
+    const { origin: name, publicKey } = signed;
+    return text(`${verifierText({ name, publicKey })}\n`, 'no-cache');
+  };
+}
+
+/** Entries with their lengths before them; undefined where the log has fewer. */
+async function bundle(store: Store, { index, width }: TilePath): Promise<Buffer | undefined> {
+  const leaves = await readLeaves(store, index * tileWidth, width);
+  if (leaves.length < width) return undefined;
+  const length = Buffer.of(hashBytes >> 8, hashBytes & 255);
+  return Buffer.concat(leaves.flatMap(({ seal }) => [length, seal]));
+}
+
+/** The bytes of a tile that was published; undefined where there is none. */
+async function tileBytes(store: Store, path: TilePath): Promise<Buffer | undefined> {
+  const size = (await signedOf(store))?.size ?? 0;
+  const { level, index, width } = path;
+  if (widthOf(size, level === 'entries' ? 0 : level, index) < width) return undefined;
+  if (level === 'entries') return bundle(store, path);
+  const hashes = await storedTiles(store)(level, index);
+  return hashes.byteLength < width * hashBytes ? undefined : hashes.subarray(0, width * hashBytes);
+}
+
+/** A tile never changes, neither a full one nor one of a width. */
+function tileAnswer(bytes: Buffer, request: RouteRequest): Answer {
+  const etag = `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`;
+  const headers = { 'cache-control': 'public, max-age=31536000, immutable', etag };
+  const known = request.header('if-none-match').split(/\s*,\s*/);
+  const isKnown = known.includes(etag) || known.includes(`W/${etag}`) || known.includes('*');
+  if (isKnown) return { status: 304, body: { bytes: '', type: '' }, headers, charge: 0 };
+  return { status: 200, body: { bytes, type: bytesType }, headers, charge: 0 };
+}
+
+function tile({ store }: LogParts): Handler {
+  return async (request) => {
+    const { level = '', n1 = '', n2, n3, n4 } = request.path;
+    const segments = [level, n1, n2, n3, n4].filter((segment) => segment !== undefined);
+    const path = parseTilePath(segments);
+    const bytes = path === undefined ? undefined : await tileBytes(store, path);
+    return bytes === undefined ? noTile : tileAnswer(bytes, request);
+  };
+}
+
+function receiptProof({ store, tree }: LogParts): Handler {
+  return async ({ path }) => {
+    const index = await findLeaf(store, path['id'] ?? '');
+    if (index === undefined) return notLogged;
+    const signed = await signedOf(store);
+    if (signed === undefined || index >= signed.size) return notReady;
+    const hashes = await proofOf(tree, 'inclusion', index, signed.size, storedTiles(store));
+    if (hashes === undefined) throw new Error(`The log has no proof of leaf ${index}: a tile is missing`);
+    return text(proofText(index, hashes, signed.note), 'no-cache');
+  };
+}
+
+/** The handler of each route of the log. */
+export function logHandlers(parts: LogParts): Pick<Handlers, LogRoute> {
+  return {
+    logCheckpoint: checkpoint(parts),
+    logTile: tile(parts),
+    logTile2: tile(parts),
+    logTile3: tile(parts),
+    logTile4: tile(parts),
+    logVkey: vkey(parts),
+    receiptProof: receiptProof(parts),
+  };
+}

@@ -1,0 +1,84 @@
+/**
+ * The log's key, in a file beside the master secret: made once, readable by its owner alone, never in the
+ * store. Who has it can sign as this log.
+ */
+import { linkSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { Randomness } from '../system/randomness.js';
+import { reasonOf } from '../system/reason.js';
+import { makeFolder, syncPath } from '../system/sync.js';
+import { logKey, seedBytes, type LogKey } from './note.js';
+
+/** A key, or the sentence that says why there is none. */
+export type KeyResult = { readonly key: LogKey } | { readonly refused: string };
+
+/** The file of a data folder that has the log's key. */
+export function keyPath(dataFolder: string): string {
+  return join(dataFolder, 'log-key');
+}
+
+function isCode(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code;
+}
+
+/** The file's key; undefined where there is no file. */
+function readKey(path: string): KeyResult | undefined {
+  let text: string;
+  try {
+    if ((statSync(path).mode & 0o077) !== 0) {
+      return { refused: `The log's key ${path} can be read by others. Run: chmod 600 ${path}` };
+    }
+    text = readFileSync(path, 'utf8').trim();
+  } catch (error) {
+    if (isCode(error, 'ENOENT')) return undefined;
+    throw error;
+  }
+  // The process that made it may not have synced its name yet.
+  syncPath(dirname(path));
+  const seed = Buffer.from(text, 'hex');
+  if (seed.byteLength === seedBytes && seed.toString('hex') === text) return { key: logKey(seed) };
+  return { refused: `The log's key ${path} is damaged. Restore it from your copy.` };
+}
+
+/** Makes the file, unless another process was first; nobody reads half a key. */
+function makeKey(path: string, randomness: Randomness): void {
+  makeFolder(dirname(path), 0o700);
+  const draft = `${path}-${randomness(8).toString('hex')}`;
+  writeFileSync(draft, `${randomness(seedBytes).toString('hex')}\n`, {
+    mode: 0o600,
+    flag: 'wx',
+    flush: true,
+  });
+  try {
+    linkSync(draft, path);
+  } catch (error) {
+    if (!isCode(error, 'EEXIST')) throw error;
+  } finally {
+    rmSync(draft);
+  }
+  syncPath(dirname(path));
+}
+
+/** Reads a data folder's key and makes the first; processes that do so at once get the same. */
+export function openKey(dataFolder: string, randomness: Randomness): KeyResult {
+  const path = keyPath(dataFolder);
+  try {
+    const found = readKey(path);
+    if (found !== undefined) return found;
+    makeKey(path, randomness);
+    return readKey(path) ?? { refused: `The log's key ${path} was there and is gone. Start again.` };
+  } catch (error) {
+    return { refused: `The log's key ${path} cannot be read or made (${reasonOf(error)}).` };
+  }
+}
+
+/** Puts a data folder's key aside under the name of its file and `suffix`, so that another is made. */
+export function retireKey(dataFolder: string, suffix: string): void {
+  const path = keyPath(dataFolder);
+  try {
+    renameSync(path, `${path}.${suffix}`);
+  } catch (error) {
+    if (!isCode(error, 'ENOENT')) throw error;
+  }
+  syncPath(dirname(path));
+}

@@ -1,0 +1,81 @@
+/** Proofs that a leaf is in the log: made of tiles, and verified alone (C2SP tlog-proof, RFC 6962). */
+import { createHash } from 'node:crypto';
+import { fromBase64, openCheckpoint, type Checkpoint, type VerifierKey } from './note.js';
+import { hashBytes } from './tree.js';
+
+const head = 'c2sp.org/tlog-proof@v1';
+
+/** A proof as text. `hashes`: those of the path, 32 bytes each, the leaf's sibling first. */
+export function proofText(index: number, hashes: Buffer, note: string): string {
+  const lines = [head, `index ${index}`];
+  for (let at = 0; at < hashes.byteLength; at += hashBytes) {
+    lines.push(hashes.toString('base64', at, at + hashBytes));
+  }
+  return `${lines.join('\n')}\n\n${note}`;
+}
+
+const sha256 = (...parts: readonly Uint8Array[]): Buffer => {
+  const hash = createHash('sha256');
+  for (const part of parts) hash.update(part);
+  return hash.digest();
+};
+
+/** Hash of a leaf with an entry. */
+export function leafHash(entry: Uint8Array): Buffer {
+  return sha256(Buffer.of(0), entry);
+}
+
+/**
+ * The root that a path leads to from a leaf (RFC 9162, 2.1.3.2); undefined where the path has another length
+ * than one of that leaf in a tree of that size.
+ */
+export function rootByPath(
+  leaf: Uint8Array,
+  index: number,
+  size: number,
+  path: readonly Uint8Array[],
+): Buffer | undefined {
+  let [node, last] = [BigInt(index), BigInt(size) - 1n];
+  if (node > last) return undefined;
+  let root: Buffer = Buffer.from(leaf);
+  for (const hash of path) {
+    if (last === 0n) return undefined;
+    if (node % 2n === 1n || node === last) {
+      root = sha256(Buffer.of(1), hash, root);
+      while (node % 2n === 0n && node !== 0n) [node, last] = [node >> 1n, last >> 1n];
+    } else root = sha256(Buffer.of(1), root, hash);
+    [node, last] = [node >> 1n, last >> 1n];
+  }
+  return last === 0n ? root : undefined;
+}
+
+/** A verified proof. */
+export interface Proven {
+  readonly index: number;
+  readonly checkpoint: Checkpoint;
+}
+
+/** Verifies a proof that an entry is in the log of a key; `wrong` is a sentence part. */
+export function verifyProof(
+  proof: string,
+  entry: Uint8Array,
+  key: VerifierKey,
+): Proven | { readonly wrong: string } {
+  const end = proof.indexOf('\n\n');
+  const [first, ...lines] = proof.slice(0, Math.max(0, end)).split('\n');
+  if (first !== head) return { wrong: `is no ${head}` };
+  // `extra` is not authenticated and means nothing here.
+  if (lines[0]?.startsWith('extra ') === true) lines.shift();
+  const [, number] = /^index (0|[1-9][0-9]{0,15})$/.exec(lines.shift() ?? '') ?? [];
+  if (number === undefined) return { wrong: 'has no index' };
+  const path = lines.map(fromBase64).filter((hash) => hash?.byteLength === hashBytes) as Buffer[];
+  if (path.length !== lines.length) return { wrong: 'has a line that is no hash' };
+  const checkpoint = openCheckpoint(proof.slice(end + 2), key);
+  if ('wrong' in checkpoint) return { wrong: `has a checkpoint that ${checkpoint.wrong}` };
+  const index = Number(number);
+  const root = rootByPath(leafHash(entry), index, checkpoint.size, path);
+  if (root === undefined || Buffer.compare(root, checkpoint.root) !== 0) {
+    return { wrong: 'does not lead from this receipt to the root of its checkpoint' };
+  }
+  return { index, checkpoint };
+}

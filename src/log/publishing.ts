@@ -1,0 +1,122 @@
+/**
+ * Publishes checkpoints: whichever process holds the lease `receipt log` looks once a second for new leaves
+ * and signs. A process whose machine may not sign takes no lease, so that another can.
+ */
+import { keepLease, type LeaseKeeper } from '../store/leases.js';
+import { findSigned } from '../store/receiptLog.js';
+import { whenUnavailable } from '../store/store.js';
+import type { Clock, Timer } from '../system/clock.js';
+import type { Log } from '../system/log.js';
+import { oneAtATime } from '../system/shared.js';
+import { keyRefusal, signRound, type Round, type SignerParts } from './signer.js';
+
+/** Dependencies of publishing. */
+export interface PublishingParts extends SignerParts {
+  readonly clock: Clock;
+  readonly log: Pick<Log, 'info' | 'warn'>;
+  /** This process' name among those that share the store. */
+  readonly holder: string;
+}
+
+/** Publishing, until it is stopped. */
+export interface Publishing {
+  readonly stop: () => Promise<void>;
+}
+
+/** Pause between two looks at the store (ms): a leaf is under a checkpoint within a second. */
+const lookMs = 500;
+
+/** Time that the lease lasts without a renewal (ms). */
+const leaseMs = 6_000;
+
+/** Interval at which a long round says how far it is (ms). */
+const progressMs = 2_000;
+
+/** Pause after a refusal (ms): only the operator changes what it is for. */
+const restMs = 10_000;
+
+const lease = 'receipt log';
+
+class Publisher implements Publishing {
+  private readonly timer: Timer;
+  private readonly looks = oneAtATime(() => this.look());
+  private keeper: LeaseKeeper | undefined;
+  private stopped = false;
+  private restsUntilMs = -Infinity;
+  /** The reason that was told last, so that it is told once. */
+  private told: string | undefined;
+
+  constructor(private readonly parts: PublishingParts) {
+    this.timer = parts.clock.every(lookMs, () => void this.looks.run());
+    void this.looks.run();
+  }
+
+  async stop(): Promise<void> {
+    this.stopped = true;
+    this.timer.stop();
+    await this.looks.settled();
+    await this.keeper?.stop();
+  }
+
+  private async look(): Promise<void> {
+    try {
+      await whenUnavailable(this.advance(), () => undefined);
+    } catch (error) {
+      await this.refuse(String(error));
+    }
+  }
+
+  private async advance(): Promise<void> {
+    const { parts } = this;
+    if (parts.clock.monotonicMs() < this.restsUntilMs) return;
+    const signed = (await findSigned(parts.store))?.signed;
+    const refusal = keyRefusal(signed, parts.key);
+    if (refusal !== undefined) return this.refuse(refusal);
+    const token = this.keeper?.token();
+    if (token !== undefined) return this.sign(token);
+    // Another machine signs: what it signed is noted here too, so that a store that goes back is told by it.
+    const seen = parts.seen.read();
+    const isNewer = seen === undefined || (!('wrong' in seen) && seen.size < (signed?.size ?? 0));
+    if (signed !== undefined && !signed.restored && isNewer) parts.seen.write(signed);
+    if (this.stopped) return;
+    this.keeper ??= keepLease(parts, {
+      name: lease,
+      holder: parts.holder,
+      durationMs: leaseMs,
+      onHeld: () => void this.looks.run(),
+      onLost: () => undefined,
+    });
+  }
+
+  /** Signs until nothing is left. */
+  private async sign(token: number): Promise<void> {
+    const { parts } = this;
+    let toldMs = parts.clock.monotonicMs();
+    for (;;) {
+      const round: Round = await signRound(parts, { lease, token });
+      if (round.kind === 'refused') return this.refuse(round.reason);
+      this.told = undefined;
+      if (round.kind !== 'signed' || !round.more || this.stopped) return;
+      if (parts.clock.monotonicMs() - toldMs < progressMs) continue;
+      toldMs = parts.clock.monotonicMs();
+      const of = await parts.store.last('fragments');
+      parts.log.info({ signed: round.size, of }, 'adding receipts to the log of receipts');
+    }
+  }
+
+  /** Tells why nothing is signed, once for as long as it is the same, and leaves the lease to others. */
+  private async refuse(reason: string): Promise<void> {
+    const { keeper } = this;
+    this.keeper = undefined;
+    this.restsUntilMs = this.parts.clock.monotonicMs() + restMs;
+    await keeper?.stop();
+    if (reason === this.told) return;
+    this.told = reason;
+    this.parts.log.warn({ reason }, 'no checkpoint of the log of receipts is signed');
+  }
+}
+
+/** Begins to publish checkpoints. */
+export function startPublishing(parts: PublishingParts): Publishing {
+  return new Publisher(parts);
+}

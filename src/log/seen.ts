@@ -1,0 +1,56 @@
+/**
+ * The newest checkpoint that this machine signed or saw, in a file outside the store: a store that went back
+ * (restored from an older copy) is told by it. It is written before a checkpoint is published, so that a
+ * crash leaves a file that is ahead of the store by leaves that the store has, never behind.
+ */
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { syncPath } from '../system/sync.js';
+
+/** A state of the log. */
+export interface Seen {
+  readonly size: number;
+  readonly root: Uint8Array;
+}
+
+/** The file's state; `wrong`: it cannot be understood. */
+export type SeenResult = Seen | undefined | { readonly wrong: string };
+
+/** The file, with what is done to it. */
+export interface SeenFile {
+  readonly read: () => SeenResult;
+  /** Replaces the state; durable when it returns. */
+  readonly write: (seen: Seen) => void;
+  readonly remove: () => void;
+}
+
+const form = /^(0|[1-9][0-9]{0,15}) ([0-9a-f]{64})\n$/;
+
+/** The file of a data folder. `own`: a name that no other process has. */
+export function seenFile(dataFolder: string, own: string): SeenFile {
+  const path = join(dataFolder, 'log-seen');
+  return {
+    read() {
+      let text: string;
+      try {
+        text = readFileSync(path, 'utf8');
+      } catch (error) {
+        if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+        throw error;
+      }
+      const [, size, root] = form.exec(text) ?? [];
+      if (size === undefined || root === undefined) return { wrong: `${path} is damaged` };
+      return { size: Number(size), root: Buffer.from(root, 'hex') };
+    },
+    write({ size, root }) {
+      const draft = `${path}-${own}`;
+      writeFileSync(draft, `${size} ${Buffer.from(root).toString('hex')}\n`, { mode: 0o600, flush: true });
+      renameSync(draft, path);
+      syncPath(dirname(path));
+    },
+    remove() {
+      rmSync(path, { force: true });
+      syncPath(dirname(path));
+    },
+  };
+}

@@ -1,0 +1,177 @@
+/**
+ * Signs checkpoints of the log of receipts (docs/log.md). A round brings the tiles up to the leaves and signs
+ * one checkpoint over them, in this order: the store is read, the machine's file notes what will be signed,
+ * one unit under the lease's fence writes tiles and checkpoint. A crash between two of these leaves a file
+ * that names leaves which the store has, and the next round signs just that size again. A checkpoint is
+ * never signed that the last one in the store, or the newest in the file, could contradict.
+ */
+import {
+  findSigned,
+  keepCheckpoint,
+  placeLeaf,
+  readLeaves,
+  writeSigned,
+  writeTile,
+  type Leaf,
+  type SignedCheckpoint,
+  type StoredTile,
+} from '../store/receiptLog.js';
+import type { Fence, Store } from '../store/store.js';
+import type { Clock } from '../system/clock.js';
+import { signCheckpoint, verifierText, type LogKey } from './note.js';
+import type { Seen, SeenFile } from './seen.js';
+import { edgeOf, laidOver, rootOf, storedTiles, type FindTile, type TreeParts } from './tree.js';
+
+/** Leaves that a checkpoint adds at most; further ones come with the next. */
+const roundLeaves = 4_096;
+
+/** Dependencies of signing. */
+export interface SignerParts {
+  readonly store: Store;
+  readonly clock: Pick<Clock, 'wallMs'>;
+  readonly tree: TreeParts;
+  readonly key: LogKey;
+  readonly origin: string;
+  readonly seen: SeenFile;
+}
+
+/** Outcome of a round. */
+export type Round =
+  /** `more`: leaves are left that the next round adds. */
+  | { readonly kind: 'signed'; readonly size: number; readonly more: boolean }
+  | { readonly kind: 'nothing new' }
+  /** Another process signed meanwhile, or has the lease. */
+  | { readonly kind: 'overtaken' }
+  /** Signing could contradict what was signed before; the reason is a sentence for the operator. */
+  | { readonly kind: 'refused'; readonly reason: string };
+
+const same = (left: Uint8Array, right: Uint8Array): boolean => Buffer.compare(left, right) === 0;
+
+const decide =
+  'Restore a store that has it, or begin anew under another key: fusegate log resolve --new-key.';
+
+/** Why a key may not go on from a signed checkpoint, if so. */
+export function keyRefusal(
+  signed: SignedCheckpoint | undefined,
+  { publicKey }: Pick<LogKey, 'publicKey'>,
+): string | undefined {
+  // No key: the operator said that the log goes on under another (fusegate log resolve --new-key).
+  const isFree = signed === undefined || signed.publicKey.byteLength === 0;
+  if (isFree || same(signed.publicKey, publicKey)) return undefined;
+  const theirs = verifierText({ name: signed.origin, publicKey: signed.publicKey });
+  return (
+    `The log of this store is signed by another key, ${theirs}. Put the file log-key of that machine into ` +
+    'the data folder here, or begin anew under another key: fusegate log resolve --new-key.'
+  );
+}
+
+/** A tree that is about to be signed. */
+interface Grown {
+  readonly size: number;
+  readonly leaves: readonly Leaf[];
+  readonly tiles: readonly StoredTile[];
+  readonly root: Buffer;
+  readonly find: FindTile;
+}
+
+async function grow({ store, tree }: SignerParts, from: number, target: number): Promise<Grown | undefined> {
+  const below = storedTiles(store);
+  const edge = await edgeOf(from, below);
+  if (edge === undefined) return undefined;
+  const leaves: Leaf[] = [];
+  while (from + leaves.length < target) {
+    const start = from + leaves.length;
+    const page = await readLeaves(store, start, Math.min(roundLeaves, target - start));
+    if (page.length === 0) return undefined;
+    leaves.push(...page);
+  }
+  const tiles = tree.logGrow(from, edge, Buffer.concat(leaves.map(({ seal }) => seal)));
+  const find = laidOver(tiles, below);
+  const root = await rootOf(tree, target, find);
+  return root === undefined ? undefined : { size: target, leaves, tiles, root, find };
+}
+
+/** The size to sign next; undefined: nothing new. */
+function targetOf(
+  signed: SignedCheckpoint | undefined,
+  seen: Seen | undefined,
+  last: number,
+  origin: string,
+): number | undefined {
+  const from = signed?.size ?? 0;
+  // What was noted and perhaps signed before a crash is signed again, neither less nor more.
+  if (seen !== undefined && seen.size > from) return seen.size;
+  const target = Math.min(last, from + roundLeaves);
+  const isKeyless = signed?.publicKey.byteLength === 0;
+  return target > from || signed?.origin !== origin || isKeyless ? target : undefined;
+}
+
+/** Why the tree contradicts what was signed before, if so. */
+async function contradiction(
+  { tree }: SignerParts,
+  grown: Grown,
+  earlier: readonly (Seen | undefined)[],
+): Promise<string | undefined> {
+  for (const known of earlier) {
+    if (known === undefined) continue;
+    const root = await rootOf(tree, known.size, grown.find);
+    if (root === undefined || !same(root, known.root)) {
+      return `The store's log is not the one whose checkpoint of ${known.size} leaves was signed. ${decide}`;
+    }
+  }
+  return undefined;
+}
+
+async function publish(
+  { store, clock, key, origin, seen }: SignerParts,
+  fence: Fence,
+  from: Uint8Array | undefined,
+  { size, leaves, tiles, root }: Grown,
+): Promise<boolean> {
+  seen.write({ size, root });
+  const atMs = Math.floor(clock.wallMs());
+  const note = signCheckpoint({ origin, size, root }, key);
+  const signed = { origin, publicKey: key.publicKey, size, root, note, atMs, restored: false };
+  const first = size - leaves.length;
+  const outcome = await store.commit([
+    { kind: 'fence', ...fence },
+    writeSigned(from, signed),
+    ...tiles.map(writeTile),
+    ...leaves.flatMap(({ receipt, placed }, at) => (placed ? [] : [placeLeaf(receipt, first + at)])),
+    // A checkpoint without new leaves (another name, another key) does not change when they were included.
+    ...(leaves.length > 0 ? [keepCheckpoint(size, { root, atMs })] : []),
+  ]);
+  return outcome.kind === 'done';
+}
+
+/** Signs the next checkpoint under a lease. @throws StoreUnavailable */
+export async function signRound(parts: SignerParts, fence: Fence): Promise<Round> {
+  const { store, key, origin } = parts;
+  const found = await findSigned(store);
+  const signed = found?.signed;
+  const reason = keyRefusal(signed, key) ?? restoredRefusal(signed);
+  if (reason !== undefined) return { kind: 'refused', reason };
+  const seen = parts.seen.read();
+  if (seen !== undefined && 'wrong' in seen) return { kind: 'refused', reason: `${seen.wrong}. ${decide}` };
+  const last = await store.last('fragments');
+  const target = targetOf(signed, seen, last, origin);
+  if (target === undefined) return { kind: 'nothing new' };
+  if (target > last) {
+    const gone = `This machine knows a signed checkpoint of ${target} leaves; the store has ${last}.`;
+    return { kind: 'refused', reason: `${gone} It went back. ${decide}` };
+  }
+  const grown = await grow(parts, signed?.size ?? 0, target);
+  if (grown === undefined) return { kind: 'refused', reason: `Tiles of the log are missing. ${decide}` };
+  const against = await contradiction(parts, grown, [signed, seen]);
+  if (against !== undefined) return { kind: 'refused', reason: against };
+  if (!(await publish(parts, fence, found?.record, grown))) return { kind: 'overtaken' };
+  return { kind: 'signed', size: grown.size, more: grown.size < last };
+}
+
+function restoredRefusal(signed: SignedCheckpoint | undefined): string | undefined {
+  if (signed?.restored !== true) return undefined;
+  return (
+    'The store was restored from a backup: checkpoints may have been signed since. Say which state counts: ' +
+    'fusegate log resolve --continue where none was, --new-key where one was.'
+  );
+}

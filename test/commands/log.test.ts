@@ -1,0 +1,116 @@
+/** The log of receipts of a running server: signed, proven offline, audited, and after a restore. */
+import assert from 'node:assert/strict';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import type { ReceiptResponse } from '../../src/contract/receipt.js';
+import { exchange, head, post } from '../http/raw.js';
+import { run, temporaryFolder, until, type Running } from '../processes/run.js';
+
+const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
+const json = { 'Content-Type': 'application/json' };
+
+/** A server on a data folder. */
+async function serve(folder: string): Promise<{ readonly server: Running; readonly port: number }> {
+  const server = run(main, ['serve'], { STORE_URL: `lmdb:${folder}/store`, PORT: '0', WORKERS: '2' });
+  const [, port] = await server.prints(/listens on http:\/\/127\.0\.0\.1:(\d+)/);
+  return { server, port: Number(port) };
+}
+
+async function fusegate(
+  folder: string,
+  ...args: readonly string[]
+): Promise<{ code: number | null; said: string }> {
+  const command = run(main, args, { STORE_URL: `lmdb:${folder}/store` });
+  const { code } = await command.ended();
+  return { code, said: command.output };
+}
+
+async function text(port: number, path: string): Promise<string> {
+  const answer = await exchange(port, head('GET', path));
+  return answer.status === 200 ? answer.body.toString() : '';
+}
+
+/** Submits a fragment and waits until a checkpoint has it. */
+async function logged(port: number, title: string): Promise<ReceiptResponse> {
+  const body = JSON.stringify({ title, content: `${title}, told` });
+  const answer = await exchange(port, post('/dream', body, json));
+  const { receipt } = JSON.parse(answer.body.toString()) as { receipt: string };
+  const read = async (): Promise<ReceiptResponse> =>
+    JSON.parse(await text(port, `/receipt/${receipt}`)) as ReceiptResponse;
+  await until(async () => (await read()).log?.included_at !== null);
+  return read();
+}
+
+test('a running server logs receipts, which are proven offline and audited', async () => {
+  const folder = temporaryFolder();
+  const { server, port } = await serve(folder);
+  await logged(port, 'Truss');
+  const receipt = await logged(port, 'Arch');
+  assert.equal(receipt.log?.index, 1);
+  assert.equal(statSync(join(folder, 'log-key')).mode & 0o777, 0o600);
+  const [vkey, proof] = await Promise.all([
+    text(port, '/log/vkey'),
+    text(port, `/receipt/${receipt.receipt}/proof`),
+  ]);
+  const [receiptFile, proofFile, kept] = ['receipt', 'proof', 'kept'].map((name) => join(folder, name));
+  assert.ok(receiptFile !== undefined && proofFile !== undefined && kept !== undefined);
+  writeFileSync(receiptFile, JSON.stringify(receipt));
+  writeFileSync(proofFile, proof);
+  writeFileSync(kept, await text(port, '/checkpoint'));
+  const offline = ['receipts', 'verify', receiptFile, '--offline', proofFile, '--vkey'] as const;
+  const good = await fusegate(folder, ...offline, vkey.trim());
+  assert.deepEqual(
+    [good.code, /verified, leaf 1 of 2 in the log fusegate\.invalid/.test(good.said)],
+    [0, true],
+  );
+  writeFileSync(proofFile, proof.replace('index 1', 'index 0'));
+  const bad = await fusegate(folder, ...offline, vkey.trim());
+  assert.deepEqual([bad.code, /does not lead from this receipt to the root/.test(bad.said)], [1, true]);
+  await logged(port, 'Dome');
+  const url = `http://127.0.0.1:${port}`;
+  const audited = await fusegate(folder, 'log', 'audit', url, '--vkey', vkey.trim(), '--since', kept);
+  assert.equal(audited.code, 0, audited.said);
+  assert.match(audited.said, /fusegate\.invalid: 3 receipts, root .* All hashes fit\.\n/);
+  writeFileSync(kept, readFileSync(kept, 'utf8').replace('\n2\n', '\n1\n'));
+  assert.equal((await fusegate(folder, 'log', 'audit', url, '--since', kept)).code, 1);
+  const needless = await fusegate(folder, 'log', 'resolve', '--continue');
+  assert.deepEqual([needless.code, /was not restored/.test(needless.said)], [1, true]);
+  server.child.kill('SIGTERM');
+  await server.ended();
+});
+
+test('after a restore nothing is signed until the operator says which state counts', async () => {
+  const [folder, other] = [temporaryFolder(), temporaryFolder()];
+  const first = await serve(folder);
+  await logged(first.port, 'Truss');
+  const saved = join(other, 'backup');
+  assert.equal((await fusegate(folder, 'backup', saved)).code, 0);
+  const vkey = await text(first.port, '/log/vkey');
+  first.server.child.kill('SIGTERM');
+  await first.server.ended();
+  for (const name of ['master-secret', 'log-key']) {
+    writeFileSync(join(other, name), readFileSync(join(folder, name)), { mode: 0o600 });
+  }
+  assert.equal((await fusegate(other, 'restore', saved)).code, 0);
+  const waiting = await serve(other);
+  await waiting.server.prints(/restored from a backup/);
+  const before = await text(waiting.port, '/checkpoint');
+  waiting.server.child.kill('SIGTERM');
+  await waiting.server.ended();
+  assert.equal((await fusegate(other, 'log', 'resolve')).code, 1);
+  assert.equal((await fusegate(other, 'log', 'resolve', '--continue')).code, 0);
+  const again = await serve(other);
+  await logged(again.port, 'Arch');
+  assert.notEqual(await text(again.port, '/checkpoint'), before);
+  assert.equal(await text(again.port, '/log/vkey'), vkey);
+  again.server.child.kill('SIGTERM');
+  await again.server.ended();
+  assert.equal((await fusegate(other, 'log', 'resolve', '--new-key')).code, 0);
+  const anew = await serve(other);
+  await logged(anew.port, 'Dome');
+  assert.notEqual(await text(anew.port, '/log/vkey'), vkey);
+  anew.server.child.kill('SIGTERM');
+  await anew.server.ended();
+});

@@ -1,0 +1,191 @@
+/** Signing: never a contradiction, whatever crashes, goes back, or believes to hold the lease. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { openCheckpoint } from '../../src/log/note.js';
+import { signRound } from '../../src/log/signer.js';
+import { findLeaf, findSigned, includedAtMs, writeSigned } from '../../src/store/receiptLog.js';
+import { naiveRoot } from '../reference/tree.js';
+import { fence, idOf, keyOf, MemoryFile, World } from './world.js';
+
+test('checkpoints have the root of all leaves, and places and times are noted', async () => {
+  const world = new World();
+  assert.deepEqual(await world.round(), { kind: 'signed', size: 0, more: false });
+  assert.deepEqual(await world.round(), { kind: 'nothing new' });
+  for (const count of [1, 2, 252, 1, 1, 300]) {
+    await world.add(count);
+    assert.deepEqual(await world.round(), { kind: 'signed', size: world.leaves.length, more: false });
+    const signed = await world.signed();
+    assert.ok(signed !== undefined);
+    assert.deepEqual(Buffer.from(signed.root), naiveRoot(world.leaves));
+    const opened = openCheckpoint(signed.note, { name: 'log.example', publicKey: keyOf(1).publicKey });
+    assert.ok('size' in opened);
+    assert.equal(opened.size, world.leaves.length);
+  }
+  assert.equal(await findLeaf(world.store.seen, idOf(256)), 256);
+  assert.equal(await includedAtMs(world.store.seen, 556), 1_000);
+  assert.equal(await includedAtMs(world.store.seen, 557), undefined);
+});
+
+test('receipts of earlier versions are added in the order of their log, and get their places', async () => {
+  const world = new World();
+  await world.add(300, '', true);
+  assert.equal(await findLeaf(world.store.seen, idOf(7)), undefined);
+  await world.add(5);
+  await world.round();
+  const signed = await world.signed();
+  assert.deepEqual(Buffer.from(signed?.root ?? []), naiveRoot(world.leaves));
+  for (const number of [0, 7, 299, 300, 304]) {
+    assert.equal(await findLeaf(world.store.seen, idOf(number)), number);
+  }
+});
+
+test('a store that went back is refused, until it has all again', async () => {
+  const world = new World();
+  await world.add(3);
+  await world.round();
+  const backup = world.store.length;
+  await world.add(4);
+  await world.round();
+  const whole = world.store.length;
+  const kept = world.file.state;
+  const { leaves } = world;
+  assert.equal(whole - backup, 5);
+  world.store.restore(backup);
+  const fewer = await world.round();
+  assert.ok(fewer.kind === 'refused');
+  assert.match(fewer.reason, /knows a signed checkpoint of 7 leaves; the store has 3/);
+  // Other receipts came meanwhile: as many, and more.
+  leaves.length = 3;
+  await world.add(9, 'other');
+  const other = await world.round();
+  assert.ok(other.kind === 'refused');
+  assert.match(other.reason, /not the one whose checkpoint of 7 leaves was signed/);
+  assert.deepEqual(world.file.state, kept, 'what was seen stays noted');
+});
+
+test('a restored store waits for the operator', async () => {
+  const world = new World();
+  await world.add(1);
+  await world.round();
+  const found = await findSigned(world.store.seen);
+  assert.ok(found !== undefined);
+  await world.store.commit([writeSigned(found.record, { ...found.signed, restored: true })]);
+  await world.add(1);
+  const refused = await world.round();
+  assert.ok(refused.kind === 'refused');
+  assert.match(refused.reason, /restored from a backup/);
+});
+
+test('another key is refused', async () => {
+  const world = new World();
+  await world.add(1);
+  await world.round();
+  const parts = world.partsOf(new MemoryFile(), keyOf(2));
+  const refused = await signRound(parts, fence);
+  assert.ok(refused.kind === 'refused');
+  assert.match(refused.reason, /signed by another key, log\.example\+/);
+});
+
+test('of two that believe to hold the lease one signs', async () => {
+  const world = new World();
+  const other = new MemoryFile();
+  await world.add(2);
+  await world.round();
+  await world.add(2);
+  assert.deepEqual(await world.round(other, 6), { kind: 'overtaken' }, 'an older fencing number');
+  await world.add(1);
+  // The other signs between this one's reads and its unit.
+  world.store.before = async () => {
+    assert.equal((await world.round(other)).kind, 'signed');
+  };
+  assert.deepEqual(await world.round(), { kind: 'overtaken' });
+  // The other signed what it had noted before it lost its lease; this one goes on from there.
+  assert.deepEqual(await world.round(), { kind: 'signed', size: 5, more: false });
+  assert.deepEqual(Buffer.from((await world.signed())?.root ?? []), naiveRoot(world.leaves));
+});
+
+type Step =
+  | { readonly kind: 'add'; readonly count: number }
+  | { readonly kind: 'sign'; readonly machine: 0 | 1; readonly crash: Crash }
+  | { readonly kind: 'back'; readonly share: number };
+type Crash = 'none' | 'before file' | 'after file' | 'before store' | 'after store';
+
+const crash = fc.constantFrom<Crash>(
+  'none',
+  'none',
+  'before file',
+  'after file',
+  'before store',
+  'after store',
+);
+const machine = fc.constantFrom<0 | 1>(0, 1);
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc.record({ kind: fc.constant('add' as const), count: fc.integer({ min: 1, max: 9 }) }),
+  },
+  { weight: 6, arbitrary: fc.record({ kind: fc.constant('sign' as const), machine, crash }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      kind: fc.constant('back' as const),
+      share: fc.double({ min: 0, max: 1, noNaN: true }),
+    }),
+  },
+);
+
+/** Runs one step; a crash ends it with an error, as a process ends. */
+async function take(
+  world: World,
+  files: readonly MemoryFile[],
+  each: Step & { kind: 'sign' },
+): Promise<void> {
+  const file = files[each.machine] ?? world.file;
+  const state = (at: string): 'not written' | 'written' | undefined =>
+    each.crash === `before ${at}` ? 'not written' : each.crash === `after ${at}` ? 'written' : undefined;
+  file.fault = state('file');
+  world.store.fault = state('store');
+  try {
+    await world.round(file);
+  } catch (error) {
+    assert.match(String(error), /crash/);
+  }
+  file.fault = undefined;
+  world.store.fault = undefined;
+}
+
+test('whatever crashes between two steps, no two signed checkpoints contradict each other', async () => {
+  const property = fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 30 }), async (steps) => {
+    const world = new World();
+    const files = [world.file, new MemoryFile()];
+    /** The leaves of every checkpoint that was ever published, however it ended. */
+    const published: { readonly size: number; readonly root: Buffer; readonly leaves: readonly Buffer[] }[] =
+      [];
+    let branch = 0;
+    for (const each of steps) {
+      if (each.kind === 'add') await world.add(each.count, String(branch));
+      else if (each.kind === 'back') {
+        world.store.restore(Math.floor(world.store.length * each.share));
+        world.leaves.length = await world.store.seen.last('fragments');
+        branch += 1;
+      } else {
+        await take(world, files, each);
+        const signed = await world.signed();
+        if (signed === undefined) continue;
+        const root = Buffer.from(signed.root);
+        published.push({ size: signed.size, root, leaves: world.leaves.slice(0, signed.size) });
+        // Every machine sees a published checkpoint within a second.
+        for (const file of files)
+          if ((file.state?.size ?? -1) < signed.size) file.write({ size: signed.size, root });
+      }
+    }
+    for (const { root, leaves } of published) assert.deepEqual(root, naiveRoot(leaves));
+    const longest = published.reduce<readonly Buffer[]>(
+      (most, { leaves }) => (leaves.length > most.length ? leaves : most),
+      [],
+    );
+    for (const { leaves } of published) assert.deepEqual(leaves, longest.slice(0, leaves.length));
+  });
+  await fc.assert(property, { numRuns: 150 });
+});
