@@ -19,7 +19,7 @@ import { walkOver } from '../../src/store/records.js';
 import { run, runServer, listening, temporaryFolder, type Running } from '../processes/run.js';
 import { checkWorkload } from './invariants.js';
 import { engineAt, newUnitId, storeAt } from './open.js';
-import { PostgresServer, postgresMissing, suiteServer } from './postgresServer.js';
+import { postgresMissing, suiteServer } from './postgresServer.js';
 import { bytes } from './subject.js';
 import { workloadUnit } from './workload.js';
 

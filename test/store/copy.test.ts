@@ -15,7 +15,7 @@ import { whenUnavailable } from '../../src/store/store.js';
 import { run, temporaryFolder } from '../processes/run.js';
 import { faultyEngine } from './faultyEngine.js';
 import { engineAt, storeAt, testParts } from './open.js';
-import { PostgresServer, postgresMissing, suiteServer } from './postgresServer.js';
+import { postgresMissing, suiteServer } from './postgresServer.js';
 import { bytes } from './subject.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
