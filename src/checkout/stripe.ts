@@ -144,8 +144,8 @@ function isSwitchedOn(of: unknown): boolean {
 }
 
 /**
- * The content of a webhook's body, of any shape: `event` is its JSON, undefined where it is none. Undefined as
- * a whole where no secret signed these very bytes within the last 300 s. Nothing is parsed before that.
+ * The content of a webhook's body, of any shape: `event` is its JSON, undefined where it is none. Nothing is
+ * parsed, and all of it is undefined, where no secret signed these very bytes within the last 300 s.
  */
 export function verifiedEvent(
   body: Buffer,
