@@ -51,7 +51,7 @@ import {
 } from './commands/serve.js';
 import { storeCopy } from './commands/storeCopy.js';
 import { readLines, terminal, writeOutput } from './commands/terminal.js';
-import { prepareFolder } from './compose/folder.js';
+import { MappedFiles } from './compose/folder.js';
 import {
   notInstalled,
   wrongModelName,
@@ -124,6 +124,7 @@ async function serveInProcesses(order: ServeOrder): Promise<ServeOutcome> {
   }
   const method = exploringMethod(models);
   if (method === undefined) return { kind: 'refused', reason: exploringMissing };
+  const files = new MappedFiles({ configuration, models, method, log });
   return runParent({
     ...order,
     models,
@@ -136,7 +137,8 @@ async function serveInProcesses(order: ServeOrder): Promise<ServeOutcome> {
     embedderArguments: [embedderCommand],
     clock: systemClock,
     lockFile: native.lockFile,
-    prepareFolder: () => prepareFolder({ configuration, models, method, log }),
+    prepareFolder: () => files.prepare(),
+    repairFolder: (thorough) => files.repair(thorough),
     drainMs,
   });
 }

@@ -96,6 +96,8 @@ test('defaults', () => {
       pollsPerMinute: 120,
       pagesPerMinute: 600,
       cardEventsPerMinute: 6000,
+      storedKbPerMinute: 384,
+      doorMaxGb: 20,
       maxConnections: 8192,
       diskReserveMb: null,
       doorPort: null,
@@ -166,6 +168,8 @@ const everyVariable = {
   POLLS_PER_MINUTE: '9',
   PAGES_PER_MINUTE: '0',
   CARD_EVENTS_PER_MINUTE: '0',
+  STORED_KB_PER_MINUTE: '0',
+  DOOR_MAX_GB: '3',
   MAX_CONNECTIONS: '99',
   DISK_RESERVE: '500',
   DOOR_PORT: '8081',
@@ -237,6 +241,8 @@ test('every value is read', () => {
     pollsPerMinute: 9,
     pagesPerMinute: 0,
     cardEventsPerMinute: 0,
+    storedKbPerMinute: 0,
+    doorMaxGb: 3,
     maxConnections: 99,
     diskReserveMb: 500,
     ...{ doorPort: 8081, publicDoorUrl: 'https://door.example' },
@@ -635,7 +641,7 @@ test('names that are nearly ours are named, others are not', () => {
       'MAX_CONNECTIONS, STORE_URL, STORE_URL_FILE, MASTER_SECRET, MASTER_SECRET_FILE, DISK_RESERVE, ' +
       'PUBLIC_URL, PUBLIC_DOOR_URL, CLICK_HOSTS, CLICKS_RETENTION_DAYS, LEADS_RETENTION_DAYS, ' +
       'OPERATOR_FILE, METRICS_PORT, LOG_LEVEL, ' +
-      'ACCESS, TRUSTED_PROXIES, TIERS_FILE, ANONYMOUS_REQUESTS_PER_MINUTE, ANONYMOUS_CHARACTERS_PER_MONTH, ' +
+      'ACCESS, TRUSTED_PROXIES, STORED_KB_PER_MINUTE, TIERS_FILE, ANONYMOUS_REQUESTS_PER_MINUTE, ANONYMOUS_CHARACTERS_PER_MONTH, ' +
       'LEADS_PER_MINUTE, CLICKS_PER_MINUTE, AUDITS_PER_MINUTE, ' +
       'MODELS_DIR, EMBED_MODEL, EMBED_THREADS, EMBED_QUEUE, EMBED_DEADLINE_MS, EMBED_PRELOAD, ' +
       'EMBED_CACHE_MB, EMBED_CACHE_STORE, RATE_SOURCE, CHECKOUT_REQUESTS_PER_MINUTE, ' +
@@ -645,7 +651,7 @@ test('names that are nearly ours are named, others are not', () => {
       'LND_MACAROON_HEX_FILE, LND_MACAROON_PATH, STRIPE_SECRET_KEY, STRIPE_SECRET_KEY_FILE, ' +
       'STRIPE_WEBHOOK_SECRET, STRIPE_WEBHOOK_SECRET_FILE, STRIPE_PRICES, STRIPE_ALLOW_DISCOUNTS, ' +
       'STRIPE_API_BASE, LIGHTNING_CLAIM, ' +
-      'DOOR_SUBMISSIONS_PER_MINUTE, PREVIEWS_PER_MINUTE, HARVEST_MARKERS_PER_MINUTE, ' +
+      'DOOR_SUBMISSIONS_PER_MINUTE, DOOR_MAX_GB, PREVIEWS_PER_MINUTE, HARVEST_MARKERS_PER_MINUTE, ' +
       'EXPLORATIONS_PER_MINUTE, PAGES_PER_MINUTE.',
     'TRUSTED_PROXY is not read; did you mean TRUSTED_PROXIES?',
     'PROT is not read; did you mean PORT?',

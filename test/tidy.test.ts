@@ -59,7 +59,7 @@ const entryPoints = [
   /Thread\.ts$/,
   /\.test\.ts$/,
   /^bench\/main\.ts$/,
-  /^test\/attack\/main\.ts$/,
+  /^test\/attack\/(main|nodes)\.ts$/,
   /^test\/processes\/(program|keyMaker)\.ts$/,
   /^test\/mutants\/run\.ts$/,
   /^test\/store\/(peer|workload|bareLmdb|promise)\.ts$/,

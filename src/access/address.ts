@@ -93,12 +93,33 @@ function forwardedAddress(head: Head, peer: Uint8Array, trusted: readonly Networ
   return Buffer.compare(first, second) === 0 ? first : peer;
 }
 
-/** Finds a client's address; `proxies` are the trusted addresses and networks, checked before. */
-export function clientAddress(proxies: readonly string[]): ClientAddress {
+/** What an operator is told where a proxy is not trusted. */
+export const untrustedProxy =
+  'Requests with X-Forwarded-For come from an address that TRUSTED_PROXIES does not name, so all clients ' +
+  'behind it share its limits. If it is your proxy, name it there.';
+
+/** Of so many requests one is looked at for a proxy that is not trusted: a proxy sends with each. */
+const lookedAtOf = 64;
+
+/**
+ * Finds a client's address; `proxies` are the trusted addresses and networks, checked before. `onUntrusted`
+ * is told of a peer that is none of them and yet sends `X-Forwarded-For`; not of every one.
+ */
+export function clientAddress(
+  proxies: readonly string[],
+  onUntrusted?: (peer: Uint8Array) => void,
+): ClientAddress {
   const trusted = proxies.flatMap((text) => parseNetwork(text) ?? []);
+  let untrusted = 0;
   return (head) => {
     const peer = unmapped(head.peer());
-    if (!trusted.some((network) => contains(network, peer))) return countedAddress(peer);
+    if (!trusted.some((network) => contains(network, peer))) {
+      if (untrusted === 0 && onUntrusted !== undefined && head.field('x-forwarded-for') !== '') {
+        onUntrusted(peer);
+      }
+      untrusted = (untrusted + 1) % lookedAtOf;
+      return countedAddress(peer);
+    }
     return countedAddress(forwardedAddress(head, peer, trusted));
   };
 }

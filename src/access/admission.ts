@@ -10,7 +10,7 @@ import type { Access as NativeAccess } from '../native/index.js';
 import { dayMs, type Clock, type Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 import { single, type Metric } from '../system/metrics.js';
-import { clientAddress, type ClientAddress, type Head } from './address.js';
+import { clientAddress, untrustedProxy, type ClientAddress, type Head } from './address.js';
 import { Keyring, type KeySource, type KnownKey, type UsageSource } from './keyring.js';
 import { noRateLimit, rateLimit, rateLimitPolicy } from './rateLimit.js';
 import type { AccessMode } from './mode.js';
@@ -32,6 +32,7 @@ import {
   suspendedKey,
 } from './refusals.js';
 import { sentKey } from './sentKey.js';
+import { storingLimit } from './storing.js';
 import type { Tiers } from './tiers.js';
 import { UsageFlush, usageFlushMs } from './usage.js';
 
@@ -59,6 +60,10 @@ export interface Access {
    * charged counts; a request is refused while that has no room for one.
    */
   readonly limited: (limit: RouteLimit, head: Head, counts?: RouteLimit) => Admission;
+  /** Takes room for bytes out of what an address's network may have stored; the answer that refuses it. */
+  readonly store: (address: Uint8Array, bytes: number) => Answer | undefined;
+  /** Sentences for the operator about how requests come in. */
+  readonly warnings: () => readonly string[];
   /** The record of the key with this SHA-256 changed; called within a second of the change. */
   readonly changed: (hash: Uint8Array) => void;
   /** Any key's record may have changed. */
@@ -81,6 +86,8 @@ export interface AccessParts {
   readonly mode?: AccessMode;
   /** Requests a minute and address of the routes that have such a limit; 0: none. */
   readonly routeLimits: Readonly<Record<RouteLimit, number>>;
+  /** What a /24 or a /48 may send to be stored (kB a minute); 0, or not given: any amount. */
+  readonly storedKbPerMinute?: number;
   readonly trustedProxies: readonly string[];
   readonly keys: KeySource;
   /** Without one usage lasts as long as the server runs. */
@@ -136,6 +143,7 @@ class ProcessAccess implements Access {
   private readonly needsKey: boolean;
   private readonly refusals: ReturnType<typeof keyRefusals>;
   private readonly byRoute: Readonly<Record<RouteLimit, Limited>>;
+  private seesProxy = false;
   private uncounted = 0;
   private crowded = 0;
 
@@ -143,7 +151,11 @@ class ProcessAccess implements Access {
     const { tiers, native, clock, usage, log, routeLimits, mode = 'metered' } = parts;
     this.needsKey = mode === 'keys';
     this.refusals = keyRefusals(mode);
-    this.addressOf = clientAddress(parts.trustedProxies);
+    this.store = storingLimit(parts, () => (this.crowded += 1));
+    this.addressOf = clientAddress(parts.trustedProxies, (peer) => {
+      if (!this.seesProxy) parts.log.warn({ peer: Buffer.from(peer).toString('hex') }, untrustedProxy);
+      this.seesProxy = true;
+    });
     this.byTier = tierNames.map((name) => limitedAs(tiers[name], `a key of tier ${name}`, liftTier));
     const lifts = [liftAnonymous('minute'), liftAnonymous('month')] as const;
     this.anonymous = limitedAs(tiers.anonymous, 'an address without a key', ...lifts);
@@ -207,6 +219,9 @@ class ProcessAccess implements Access {
       native.spend(kinds[counts], address, perMinute, count - 1, clock.machineMicros());
     return { ...first, charge };
   };
+
+  readonly store: Access['store'];
+  readonly warnings = (): readonly string[] => (this.seesProxy ? [untrustedProxy] : []);
 
   readonly changed = (hash: Uint8Array): void => this.keyring.changed(hash);
   readonly allChanged = (): void => this.keyring.allChanged();

@@ -34,4 +34,5 @@ export const kinds = {
   polls: 11,
   pages: 12,
   cardEvents: 13,
+  stored: 14,
 } as const;

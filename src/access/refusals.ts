@@ -131,6 +131,16 @@ export function overMinute(perMinute: number, who: string, retrySeconds: number,
   );
 }
 
+/** A network has sent as much to be stored as it may for now. */
+export function overStored(kbPerMinute: number, retrySeconds: number): Answer {
+  return rateLimited(
+    `This network has sent more to be stored than ${kbPerMinute} kB a minute. Try again in ` +
+      `${inSeconds(retrySeconds)}. The operator of this server lifts this limit with ` +
+      'STORED_KB_PER_MINUTE=0 fusegate serve.',
+    retrySeconds,
+  );
+}
+
 /** Over the requests that a network of the address has together. */
 export function overNetwork(retrySeconds: number, lift = ''): Answer {
   return rateLimited(

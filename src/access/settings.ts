@@ -3,6 +3,7 @@ import { accessModes, type AccessMode } from './mode.js';
 import { parseNetwork, type Network } from '../system/network.js';
 import type { Parsed, Settings } from '../system/settings.js';
 import {
+  integer,
   integerOrNull,
   mostCharactersPerMonth,
   mostRequestsPerMinute,
@@ -54,6 +55,17 @@ export const accessSettings = {
       'Proxies whose `X-Forwarded-For` or `Forwarded` tells the client’s address, as in ' +
       '`10.0.0.0/8,2001:db8::/32`. Of all others these fields are not read.',
     parse: parseProxies,
+  },
+  /** What a /24 or a /48 may send to be stored without a key (kB a minute); 0: any amount. */
+  storedKbPerMinute: {
+    name: 'STORED_KB_PER_MINUTE',
+    type: 'whole number of kB, 0 to 64000',
+    fallback: '384',
+    meaning:
+      'What a /24 or a /48 may send a minute to be stored without a key, in leads, orders, fragments and ' +
+      'clicks: a record counts as 2 kB and twice its body. Beyond, requests get 429 and clicks are ' +
+      'followed and counted, but not stored; 0 is no limit.',
+    parse: integer(0, 64_000),
   },
   /** Absolute path of the file of tiers; null: the one that ships. */
   tiersFile: {

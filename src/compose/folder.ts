@@ -1,5 +1,9 @@
-/** The files that Fusegate keeps in the data folder, and how they are made before the workers start. */
-import { rmSync } from 'node:fs';
+/**
+ * The mapped files that Fusegate keeps in the data folder: how they are made before the workers start, made
+ * again where one was damaged while they ran, and done without where one cannot be used.
+ */
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Configuration } from '../configuration.js';
 import type { InstalledModel } from '../models/embedder.js';
@@ -28,17 +32,148 @@ interface FolderParts {
   readonly log: Log;
 }
 
-/** Makes what the workers need in the data folder, which is locked. @throws Error when it cannot. */
-export function prepareFolder({ configuration, models, method, log }: FolderParts): void {
-  const { dataFolder, embedCacheMb, serve } = configuration;
-  native.createLimits(limitsFile(dataFolder), systemRandomness(16));
-  native.createPreviews(previewsFile(dataFolder));
-  if (!native.prepareVectors(vectorsFile(dataFolder), method)) {
-    log.info({ method }, 'fragments get new vectors: those of the file were made in another way');
+/** One mapped file. */
+interface MappedFile {
+  readonly path: string;
+  /** Makes it where it is missing, of another form or cut. @throws Error when it cannot */
+  readonly make: () => void;
+  /** @throws Error where nobody can use it */
+  readonly open: () => unknown;
+}
+
+/** The mapped files of the data folder, in the parent, which makes them. */
+export class MappedFiles {
+  private readonly files: readonly MappedFile[];
+  /** Inode and length of each file when it was looked at last: it never becomes shorter by our own hand. */
+  private readonly seen = new Map<string, { readonly ino: number; readonly size: number }>();
+
+  constructor(private readonly parts: FolderParts) {
+    const { configuration, models, method, log } = parts;
+    const { dataFolder, embedCacheMb, serve } = configuration;
+    const limits = limitsFile(dataFolder);
+    const previews = previewsFile(dataFolder);
+    const vectors = vectorsFile(dataFolder);
+    const embeddings = embeddingsFile(dataFolder);
+    const dimensions = models.filter(({ kind }) => kind === 'onnx').map(({ dimension }) => dimension);
+    const dimension = Math.max(1, ...dimensions);
+    this.files = [
+      {
+        path: limits,
+        make: () => native.createLimits(limits, systemRandomness(16)),
+        open: () => new native.Access(limits, []),
+      },
+      {
+        path: previews,
+        make: () => native.createPreviews(previews),
+        open: () => new native.Previews(previews),
+      },
+      {
+        path: vectors,
+        make: () => makeVectors(vectors, method, log),
+        open: () => openVectors(vectors, method),
+      },
+      ...(serve.includes('fuse')
+        ? [
+            {
+              path: embeddings,
+              make: () => prepareEmbeddings(embeddings, embedCacheMb, dimension, log),
+              open: () => undefined,
+            },
+          ]
+        : []),
+    ];
   }
-  if (!serve.includes('fuse')) return;
-  const dimensions = models.filter(({ kind }) => kind === 'onnx').map(({ dimension }) => dimension);
-  prepareEmbeddings(embeddingsFile(dataFolder), embedCacheMb, Math.max(1, ...dimensions), log);
+
+  /** Makes what the workers need, in the folder that is locked. @throws Error when it cannot. */
+  prepare(): void {
+    for (const { path, make } of this.files) {
+      make();
+      this.note(path);
+    }
+  }
+
+  /**
+   * Makes those again that were damaged since: cut, removed, or of another form. A page behind the end of a
+   * cut file kills whoever reads it, and a worker that began with that file would end alike. Workers that
+   * still map the former file end once, too, when they come to such a page. `thorough`: each is opened, which
+   * takes descriptors until memory is tidied up; else their lengths are looked at.
+   */
+  repair(thorough: boolean): void {
+    for (const file of this.files) {
+      if (!this.isDamaged(file, thorough)) continue;
+      const { path, make } = file;
+      try {
+        make();
+        this.parts.log.error({ file: path }, 'a mapped file was damaged, and is made again');
+      } catch (error) {
+        const reason = reasonOf(error);
+        this.parts.log.error({ file: path, reason }, 'a mapped file was damaged, and cannot be made again');
+      }
+    }
+    for (const { path } of this.files) this.note(path);
+  }
+
+  private isDamaged({ path, open }: MappedFile, thorough: boolean): boolean {
+    const before = this.seen.get(path);
+    // One that could not be made, or is not wanted.
+    if (before === undefined) return false;
+    const now = statSync(path, { throwIfNoEntry: false });
+    if (now === undefined || (now.ino === before.ino && now.size < before.size)) return true;
+    if (!thorough) return false;
+    try {
+      open();
+      return false;
+    } catch {
+      return true;
+    }
+  }
+
+  private note(path: string): void {
+    const now = statSync(path, { throwIfNoEntry: false });
+    if (now !== undefined) this.seen.set(path, { ino: now.ino, size: now.size });
+  }
+}
+
+/** @throws Error where the file is shorter than what it says that it holds */
+function openVectors(path: string, method: string): void {
+  const vectors = new native.Vectors(path, method);
+  vectors.count(vectors.state().position);
+}
+
+/** Keeps the file of vectors where it can be used; else there is a new one, which all who map it turn to. */
+function makeVectors(path: string, method: string, log: Log): void {
+  if (!native.prepareVectors(path, method)) {
+    log.info({ method }, 'fragments get new vectors: those of the file were made in another way');
+    return;
+  }
+  try {
+    openVectors(path, method);
+  } catch {
+    new native.Vectors(path, method).reset();
+  }
+}
+
+/**
+ * What a worker does with a mapped file; where that cannot be used, with one of its own, which nobody else
+ * has and which ends with it: its limits then hold for this worker alone, its previews are known to no other.
+ * @throws Error where it can have none of its own either.
+ */
+export function withFile<Opened>(
+  file: string,
+  make: (path: string) => unknown,
+  open: (path: string) => Opened,
+  log: Pick<Log, 'error'>,
+): Opened {
+  try {
+    return open(file);
+  } catch (error) {
+    log.error({ file, reason: reasonOf(error) }, 'a file cannot be used: this worker goes on with its own');
+  }
+  const folder = mkdtempSync(join(tmpdir(), 'fusegate-worker-'));
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+  const own = join(folder, 'file');
+  make(own);
+  return open(own);
 }
 
 /** Makes the cache of embeddings, or leaves none behind: without one texts are computed each time. */

@@ -18,6 +18,7 @@ import { graph } from '../door/graph.js';
 import { doorHandlers } from '../door/handlers.js';
 import { describedDoor } from '../door/openapi.js';
 import { createPreviews } from '../door/previews.js';
+import { followTotal } from '../door/total.js';
 import { admission, servedRoutes, type PipelineParts } from '../http/pipeline.js';
 import { createServer, workerLimits, type Server } from '../http/server.js';
 import { banner, health } from '../info/banner.js';
@@ -59,15 +60,17 @@ import { keylessEmbedDocs, openEmbedMode, type EmbedMode } from '../search/embed
 import { fuseHandler } from '../search/fuse.js';
 import { rerankHandlers, rerankInfo } from '../search/rerank.js';
 import { storedData } from '../store/retention.js';
+import type { Store } from '../store/store.js';
 import { startSweep } from '../store/sweep.js';
 import { systemClock } from '../system/clock.js';
 import { DiskReserve } from '../system/diskReserve.js';
 import { createLog, type Log } from '../system/log.js';
 import { derive } from '../system/masterSecret.js';
 import { systemRandomness } from '../system/randomness.js';
+import { reasonOf } from '../system/reason.js';
 import { auditOffLoop } from '../text/auditOffLoop.js';
 import { normalizeHandler } from '../text/normalize.js';
-import { limitsFile, previewsFile, vectorsFile, embeddingsFile } from './folder.js';
+import { limitsFile, previewsFile, vectorsFile, embeddingsFile, withFile } from './folder.js';
 import { openStoreAndSecrets, expiry } from './stores.js';
 
 /** Requests a minute and address of the routes that have such a limit. */
@@ -96,11 +99,17 @@ function usageOf({ store, secrets }: OpenedStore): UsageSource {
 
 function buildAccess(configuration: Configuration, tiers: Tiers, opened: OpenedStore, log: Log): Access {
   return createAccess({
-    native: new native.Access(limitsFile(configuration.dataFolder), keyTiers(tiers)),
+    native: withFile(
+      limitsFile(configuration.dataFolder),
+      (path) => native.createLimits(path, systemRandomness(16)),
+      (path) => new native.Access(path, keyTiers(tiers)),
+      log,
+    ),
     hashKey: native.hashKey,
     tiers,
     mode: configuration.access.mode,
     routeLimits: routeLimits(configuration),
+    storedKbPerMinute: configuration.storedKbPerMinute,
     trustedProxies: configuration.trustedProxies,
     keys: storedKeys(opened.store),
     usage: usageOf(opened),
@@ -139,11 +148,16 @@ function exploration(
   embedding: TextEmbedding,
   log: Log,
 ): ExplorationProcess {
-  const file = vectorsFile(dataFolder);
+  const { file, vectors } = withFile(
+    vectorsFile(dataFolder),
+    (path) => native.prepareVectors(path, embedding.method),
+    (path) => ({ file: path, vectors: new native.Vectors(path, embedding.method) }),
+    log,
+  );
   return startExploration({
     store,
     vectorsFile: file,
-    vectors: new native.Vectors(file, embedding.method),
+    vectors,
     textEmbedding: embedding,
     visitorId: native.visitorId,
     isServed: serve.includes('explore'),
@@ -159,9 +173,16 @@ function door(
   configuration: Configuration,
   opened: OpenedStore,
   { explore }: ExplorationProcess,
+  log: Log,
 ): ReturnType<typeof doorHandlers> {
   const { dataFolder, doorPort, publicUrl, publicDoorUrl, trustedProxies, serve } = configuration;
-  const previews = createPreviews(new native.Previews(previewsFile(dataFolder)), systemClock);
+  const kept = withFile(
+    previewsFile(dataFolder),
+    native.createPreviews,
+    (path) => new native.Previews(path),
+    log,
+  );
+  const previews = createPreviews(kept, systemClock);
   const address = publicDoorUrl ?? (doorPort === null ? publicUrl : null);
   return doorHandlers({
     ...opened,
@@ -214,10 +235,17 @@ function referencePages(
 }
 
 /** The models as POST /v1/fuse has them. */
-function embedModeOf({ embedModel, dataFolder }: Configuration, embedder: Embedder): EmbedMode {
+function embedModeOf({ embedModel, dataFolder }: Configuration, embedder: Embedder, log: Log): EmbedMode {
   const fallback = defaultModel(embedder.models, embedModel)?.id;
   const file = embeddingsFile(dataFolder);
-  return openEmbedMode({ ...native, embedder, fallback, cacheFile: existsSync(file) ? file : null });
+  const open = (cacheFile: string | null): EmbedMode =>
+    openEmbedMode({ ...native, embedder, fallback, cacheFile });
+  try {
+    return open(existsSync(file) ? file : null);
+  } catch (error) {
+    log.error({ file, reason: reasonOf(error) }, 'a file cannot be used: computed vectors are not kept');
+    return open(null);
+  }
 }
 
 /** The limits of this installation. */
@@ -311,9 +339,9 @@ function handlers(
       ...configuration,
       secrets,
       clock: systemClock,
-      record: (each) => clicks.record(each),
+      record: (each, address) => clicks.record(each, address),
     }),
-    ...door(configuration, opened, explorer),
+    ...door(configuration, opened, explorer, log),
     graph: graphForAll(explorer.explore, graph(explorer.explore), doorPage),
     banner: homeForAll(offered, banner, page),
     health,
@@ -329,10 +357,20 @@ function handlers(
 /** Time that the store may take with what is left for it, before the process ends without it (ms). */
 const lastFlushMs = 3_000;
 
-/** Reserve on the disk that holds the data folder. */
-function diskReserve({ dataFolder, diskReserveMb }: Configuration, log: Log): DiskReserve {
+/** Room on the disk: for what strangers send, and for fragments. */
+function storageRoom({ dataFolder, diskReserveMb, doorMaxGb }: Configuration, store: Store, log: Log) {
+  const any = { clock: systemClock, log };
   const bytes = diskReserveMb === null ? null : diskReserveMb * 1_000_000;
-  return new DiskReserve({ folder: dataFolder, bytes, clock: systemClock, log });
+  const reserve = new DiskReserve({ ...any, folder: dataFolder, bytes });
+  const fragments = followTotal({ ...any, store, mostBytes: doorMaxGb * 1_000_000_000 });
+  return {
+    isStorageReserved: reserve.isReserved,
+    isDoorFull: fragments.isFull,
+    stop() {
+      reserve.stop();
+      fragments.stop();
+    },
+  };
 }
 
 /** @throws Error with the sentence that says why a worker cannot serve */
@@ -344,14 +382,10 @@ export async function buildServer(
   const log = createLog(configuration.logLevel);
   const opened = await openStoreAndSecrets(configuration, log, systemRandomness);
   if ('refused' in opened) throw new Error(opened.refused);
-  const reserve = diskReserve(configuration, log);
-  const clicks = new ClickLog({
-    ...opened,
-    clock: systemClock,
-    log,
-    isStorageReserved: reserve.isReserved,
-  });
+  const room = storageRoom(configuration, opened.store, log);
   const access = buildAccess(configuration, tiers, opened, log);
+  const mayStore = (address: Uint8Array, bytes: number) => access.store(address, bytes) === undefined;
+  const clicks = new ClickLog({ ...opened, ...room, clock: systemClock, log, mayStore });
   const keyChanges = new KeyChanges(opened.store, systemClock, access);
   const holder = `${hostname()} ${process.pid}`;
   const upkeep = { ...opened, clock: systemClock, log, holder };
@@ -362,13 +396,15 @@ export async function buildServer(
     ...{ configuration, tiers, getPage, randomness: systemRandomness, keyFormat: native },
     isServed: configuration.serve.includes('checkout'),
   });
+  const warnings = async () => [...(await checkout.warnings()), ...access.warnings()];
+  const warned = { ...checkout, warnings };
   const stored = storedEmbedder(embedder, { ...opened, clock: systemClock, log });
-  const embedMode = embedModeOf(configuration, configuration.embedCacheStore ? stored : embedder);
+  const embedMode = embedModeOf(configuration, configuration.embedCacheStore ? stored : embedder, log);
   const explorer = exploration(configuration, opened, textEmbedding(embedder.models, embedMode.dense), log);
   const page = pageMaker(configuration.operator, linksOf(configuration));
-  const rest = handlers(configuration, tiers, opened, clicks, checkout, explorer, embedMode, page, log);
+  const rest = handlers(configuration, tiers, opened, clicks, warned, explorer, embedMode, page, log);
   const bound = { ...rest, usage: usageHandler(tiers, opened, access) };
-  const pipeline = { ...native, access, isStorageReserved: reserve.isReserved, page };
+  const pipeline = { ...native, access, ...room, page };
   const all = { ...bound, mcp: toolsHandler(configuration, bound, pipeline) };
   const isMoved = configuration.doorPort !== null;
   const server = createServer({
@@ -388,7 +424,7 @@ export async function buildServer(
     async drain(timeoutMs) {
       const drained = await server.drain(timeoutMs);
       keyChanges.stop();
-      reserve.stop();
+      room.stop();
       const parts = [
         sweep.stop(),
         signing?.stop(),

@@ -3,6 +3,8 @@ import type { OpenedStore } from '../commands/withStore.js';
 import type { Configuration } from '../configuration.js';
 import { removeEmbeddings } from '../models/storedEmbeddings.js';
 import { missingStore, openStore, parseStoreUrl } from '../store/open.js';
+import { countFragments } from '../store/fragments.js';
+import { eraseUnpaidOrders } from '../store/orders.js';
 import { removeRates } from '../store/rates.js';
 import { removeExpired } from '../store/retention.js';
 import { openSecrets } from '../store/secrets.js';
@@ -46,19 +48,27 @@ export async function openExistingStore(
   return openStoreAndSecrets(configuration, createLog('silent'), undefined);
 }
 
+/** Days after which what buyers wrote is erased from orders that nobody paid for. */
+const unpaidOrderDays = 90;
+
 /** Past rates are kept as long as a card session may end after it was made, and some days. */
 const keptRatesDays = 8;
 
-/** Removes what is older than it is kept; the usage of past months, which is all read for it, once a day. */
+/**
+ * Removes what is older than it is kept; past months' usage and unpaid orders, which are all read for it,
+ * once a day.
+ */
 export function expiry(configuration: Configuration, { store }: OpenedStore): SweepParts['removeExpired'] {
   let usageMs = -Infinity;
   return async () => {
     const nowMs = systemClock.wallMs();
     await removeRates(store, nowMs - keptRatesDays * dayMs);
     await removeEmbeddings(store, nowMs);
+    await countFragments(store);
     const expired = await removeExpired(store, configuration, nowMs);
     if (systemClock.monotonicMs() - usageMs < dayMs) return expired;
     usageMs = systemClock.monotonicMs();
-    return expired + (await removeOldUsage(store, nowMs));
+    const erased = await eraseUnpaidOrders(store, nowMs - unpaidOrderDays * dayMs);
+    return expired + erased + (await removeOldUsage(store, nowMs));
   };
 }

@@ -288,7 +288,7 @@ export const mcpRoutes = {
     headers: ['ratelimit', 'ratelimit-policy'],
     reads: [
       ...['origin', 'mcp-protocol-version', 'mcp-method', 'mcp-name'],
-      ...['x-forwarded-for', 'forwarded'],
+      ...['x-forwarded-for', 'forwarded', 'content-length'],
     ],
     cors: false,
     acts: false,

@@ -1,6 +1,6 @@
 /** Settings of the fragment door. */
 import type { Settings } from '../system/settings.js';
-import { perMinute } from '../system/settingValues.js';
+import { integer, perMinute } from '../system/settingValues.js';
 
 /** Fragments that an address may send, and explorations. */
 export const doorSettings = {
@@ -11,6 +11,16 @@ export const doorSettings = {
     'Fragments, confirmations and harvests a minute that an address may send; a harvest counts once; 0 ' +
       'is no limit.',
   ),
+  /** Most bytes of all fragments (GB); 0: any number. */
+  doorMaxGb: {
+    name: 'DOOR_MAX_GB',
+    type: 'whole number of GB, 0 to 1000000',
+    fallback: '20',
+    meaning:
+      'What all fragments together may take of the disk. Beyond, fragments are 503 `storage_reserved` and ' +
+      'receipts are still read and verified; 0 is no limit.',
+    parse: integer(0, 1_000_000),
+  },
   /** Previews of fragments a minute, by address; 0: no limit. */
   previewsPerMinute: perMinute(
     'PREVIEWS_PER_MINUTE',

@@ -60,6 +60,18 @@ export const storageReserved = failure(
   { 'retry-after': '60' },
 );
 
+/** 503: the fragments take as much of the disk as they may. */
+export const doorFull = failure(
+  503,
+  {
+    detail:
+      'This server stores no more fragments: they take as much of its disk as its operator gives them ' +
+      '(DOOR_MAX_GB). Receipts are still read and verified.',
+    code: 'storage_reserved',
+  },
+  { 'retry-after': '3600' },
+);
+
 /** 405 for a path that takes these methods; `docs`: path of the reference. */
 export function methodNotAllowed(methods: readonly string[], docs?: string): Answer {
   const named =

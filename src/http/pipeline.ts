@@ -18,7 +18,7 @@ import type { ValidationError } from '../contract/schema/validation.js';
 import type { WireType } from '../contract/schema/wireType.js';
 import { unnamedPage, type PageMaker } from '../pages/page.js';
 import { refusalPage } from '../pages/refusal.js';
-import { storageReserved } from './failures.js';
+import { doorFull, storageReserved } from './failures.js';
 import { parseQuery } from './parameters.js';
 import type { CheckResult, RequestChecks, ServedRoute } from './routes.js';
 
@@ -75,23 +75,62 @@ function readInput(
 /** Checks of other parts that the pipeline runs before a handler. */
 export interface PipelineParts extends BodyParts {
   /** Access and limits. */
-  readonly access: Pick<Access, 'keyed' | 'limited'>;
+  readonly access: Pick<Access, 'keyed' | 'limited' | 'store'>;
   /** True if so little of the disk is left that nothing of strangers is stored. */
   readonly isStorageReserved?: () => boolean;
+  /** True if the fragments take as much of the disk as they may. */
+  readonly isDoorFull?: () => boolean;
   /** Makes the pages that people get for a refusal. */
   readonly page?: PageMaker;
 }
 
+/** Bytes on the disk that a byte of a body comes to, which is stored as it came and as it was sealed. */
+const storedTimes = 2;
+
+/** Bytes on the disk that a record comes to besides: digests, indexes, its part of pages. */
+const recordBytes = 2_048;
+
+/** Most bytes that a body counts for whose length is not said before it is there: a long harvest's. */
+const unsaidBytes = 512 * 1024;
+
+/** Length that a request's body counts for; a chunked one's is the most that its route takes. */
+function countedLength(head: Head, { body }: ContractRoute): number {
+  const length = head.field('content-length');
+  if (length !== '') return Number(length) || 0;
+  return body.kind === 'none' ? 0 : Math.min(unsaidBytes, body.limit);
+}
+
+/** Counts what a request sends to be stored, of which its network may send so much. */
+function storing(
+  admission: Admission,
+  head: Head,
+  route: ContractRoute,
+  access: Pick<Access, 'store'>,
+): Admission {
+  const { address = new Uint8Array(0), charge } = admission;
+  const length = countedLength(head, route);
+  const refusal = access.store(address, storedTimes * length + recordBytes);
+  if (refusal !== undefined) return { ...admission, refusal };
+  return {
+    ...admission,
+    charge(count) {
+      charge(count);
+      if (count > 1) access.store(address, (count - 1) * recordBytes);
+    },
+  };
+}
+
 /** The check of a request's sender; undefined on a route that anyone may call at any rate. */
 export function admission(route: ContractRoute, parts: PipelineParts): ServedRoute['admit'] {
-  const { access, limit, counts, answers, storesFromStrangers = false } = route;
+  const { access, limit, counts, answers, part, storesFromStrangers = false } = route;
   if (access === 'key') return parts.access.keyed;
   if (limit === undefined) return undefined;
   const admit = (head: Head): Admission => {
     const admission = parts.access.limited(limit, head, counts);
-    const reserved =
-      storesFromStrangers && admission.refusal === undefined && parts.isStorageReserved?.() === true;
-    return reserved ? { ...admission, refusal: storageReserved } : admission;
+    if (!storesFromStrangers || admission.refusal !== undefined) return admission;
+    if (parts.isStorageReserved?.() === true) return { ...admission, refusal: storageReserved };
+    if (part === 'door' && parts.isDoorFull?.() === true) return { ...admission, refusal: doorFull };
+    return storing(admission, head, route, parts.access);
   };
   // A route that declares this answer itself is called by people, and declares a page.
   if (answers[429] === undefined) return admit;

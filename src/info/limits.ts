@@ -58,17 +58,24 @@ export interface FurtherLimits {
   readonly unpaidOrdersPerAddress: number;
   readonly embedQueue: number;
   readonly embedDeadlineMs: number;
+  readonly storedKbPerMinute: number;
 }
 
 /** The limits of what waits in this installation; 0: none. */
 export function waitingLimits(settings: FurtherLimits): RateLimit[] {
   const { maxUnpaidOrders, unpaidOrdersPerAddress, embedQueue, embedDeadlineMs } = settings;
+  const { storedKbPerMinute } = settings;
   const waiting = 'on-chain orders that wait for their payment';
   return [
     { name: 'unpaid_orders', limit: maxUnpaidOrders, unit: waiting },
     { name: 'unpaid_orders_per_address', limit: unpaidOrdersPerAddress, unit: `${waiting}, of one address` },
     { name: 'embed_queue', limit: embedQueue, unit: 'texts that wait for a model' },
     { name: 'embed_deadline', limit: embedDeadlineMs, unit: 'milliseconds that a request waits for a model' },
+    {
+      name: 'stored_by_network',
+      limit: storedKbPerMinute,
+      unit: 'kB a minute that a /24 or a /48 may send to be stored',
+    },
     { name: 'preview_life', limit: previewMs / 1_000, unit: 'seconds that the preview of a fragment lives' },
   ];
 }

@@ -12,8 +12,8 @@ import { verifyClick } from './tokens.js';
 export interface ClickParts extends TrustedPlaces {
   readonly secrets: MasterSecrets;
   readonly clock: Pick<Clock, 'wallMs'>;
-  /** Takes a click for the log and returns at once. */
-  readonly record: (click: Click) => void;
+  /** Takes a click of an address for the log and returns at once. */
+  readonly record: (click: Click, address: Uint8Array) => void;
 }
 
 /** Characters of a token and of a destination that the log keeps. */
@@ -35,13 +35,14 @@ export function click(parts: ClickParts): Handler {
     const valid = verifyClick(parts.secrets, token, given);
     const location = locationOf(given, valid, parts);
     if (!request.head) {
-      parts.record({
+      const click = {
         atMs: Math.floor(parts.clock.wallMs()),
         token: token.slice(0, keptToken),
         destination: location.slice(0, keptDestination),
         valid,
         bot: isProgram(request),
-      });
+      };
+      parts.record(click, request.caller());
     }
     return redirect(location);
   };

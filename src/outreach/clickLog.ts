@@ -28,6 +28,8 @@ export interface ClickLogParts {
   readonly log: Pick<Log, 'error' | 'info'>;
   /** True if so little of the disk is left that clicks are counted alone. */
   readonly isStorageReserved?: () => boolean;
+  /** Takes room for bytes out of what the network of an address may have stored; false: none is left. */
+  readonly mayStore?: (address: Uint8Array, bytes: number) => boolean;
   /** Characters that may wait; {@link waitingCharacters} when not given. */
   readonly limit?: number;
 }
@@ -54,13 +56,17 @@ export class ClickLog {
 
   constructor(private readonly parts: ClickLogParts) {}
 
-  /** Takes a click; returns at once. One whose token was not made here is counted, and not stored. */
-  record(click: Click): void {
+  /**
+   * Takes a click of an address; returns at once. One whose token was not made here is counted, and not
+   * stored, and so are those beyond what the address's network may have stored.
+   */
+  record(click: Click, address: Uint8Array = new Uint8Array(0)): void {
     if (!click.valid) {
       this.invalid += 1;
       return;
     }
-    if (this.parts.isStorageReserved?.() === true) {
+    const { isStorageReserved, mayStore } = this.parts;
+    if (isStorageReserved?.() === true || mayStore?.(address, sizeOf(click)) === false) {
       this.unstored += 1;
       return;
     }
@@ -104,7 +110,7 @@ export class ClickLog {
       single(
         'counter',
         'fusegate_clicks_unstored_total',
-        'Clicks that were not stored because the disk was nearly full.',
+        'Clicks that were not stored: the disk was nearly full, or their network stores too much.',
         this.unstored,
       ),
     ];

@@ -26,6 +26,8 @@ export interface PoolParts {
   readonly doorPort: number | undefined;
   readonly clock: Clock;
   readonly log: Log;
+  /** Makes damaged files of the data folder again: `thorough` before a worker is replaced, and else often. */
+  readonly repairFolder: (thorough: boolean) => void;
 }
 
 /** One worker process as the parent sees it. */
@@ -45,6 +47,9 @@ export interface Collected {
   readonly missing: number;
 }
 
+/** Interval at which the parent looks for damaged files of the data folder (ms). */
+const repairMs = 5_000;
+
 /** The workers of one parent. */
 export class WorkerPool {
   /** Workers started in the place of crashed ones. */
@@ -60,6 +65,7 @@ export class WorkerPool {
   private settleStart: ((refused: string | undefined) => void) | undefined;
   private settleStop: (() => void) | undefined;
   private readonly metricsWaits = new Map<number, (worker: Worker) => void>();
+  private repairs: Timer | undefined;
 
   constructor(private readonly parts: PoolParts) {}
 
@@ -70,6 +76,7 @@ export class WorkerPool {
 
   /** Starts all workers; undefined when all listen, else the sentence that says why one does not. */
   start(): Promise<string | undefined> {
+    this.repairs = this.parts.clock.every(repairMs, () => this.parts.repairFolder(false));
     return new Promise((resolve) => {
       this.settleStart = resolve;
       for (let count = 0; count < this.parts.configuration.workers; count += 1) this.startOne();
@@ -82,6 +89,7 @@ export class WorkerPool {
    */
   async stop(timeoutMs: number): Promise<boolean> {
     this.stopping = true;
+    this.repairs?.stop();
     for (const timer of this.waiting) timer.stop();
     for (const worker of this.workers) this.tell(worker, { kind: 'drain', timeoutMs });
     let killed = false;
@@ -100,6 +108,7 @@ export class WorkerPool {
   /** Ends every worker at once. */
   kill(): void {
     this.stopping = true;
+    this.repairs?.stop();
     for (const worker of this.workers) worker.child.kill('SIGKILL');
   }
 
@@ -202,6 +211,7 @@ export class WorkerPool {
     const timer = clock.after(delayMs, () => {
       this.waiting.delete(timer);
       this.restarts += 1;
+      this.parts.repairFolder(true);
       this.startOne();
     });
     this.waiting.add(timer);

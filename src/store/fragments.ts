@@ -4,9 +4,9 @@
  */
 import { createHash } from 'node:crypto';
 import type { Fragment } from '../contract/fragment.js';
-import { findRecord } from './entries.js';
+import { entriesAfter, findRecord, writeOver } from './entries.js';
 import type { Operation, Store } from './store.js';
-import { bytes, table, text, type ValueOf } from './table.js';
+import { bytes, integer, table, text, type ValueOf } from './table.js';
 
 /** A fragment as it is stored. */
 export interface StoredFragment {
@@ -148,4 +148,47 @@ export function findDuplicate(store: Store, duplicate: DuplicateKey): Promise<st
 /** The fragment of a receipt's id, which must have the form of one. */
 export function findFragment(store: Store, receipt: string): Promise<StoredFragment | undefined> {
   return findRecord(store, 'fragments', Buffer.from(receipt), decodeFragment);
+}
+
+const totalTable = table('total of the fragments', {
+  /** The last position of the log that is counted. */
+  position: integer,
+  bytes: integer,
+});
+
+/** A total's bytes and back. */
+export const { encode: encodeTotal, decode: decodeTotal } = totalTable;
+
+const totalKey = Buffer.from('bytes of fragments');
+
+/** Bytes that a fragment takes besides its record: its keys, its entry in the log, its vector. */
+const besidesBytes = 700;
+
+/** Fragments that one call counts: the rest is counted by the next. */
+const mostCounted = 20_000;
+
+/** Bytes that the fragments took when they were counted last. */
+export async function fragmentBytes(store: Pick<Store, 'get'>): Promise<number> {
+  return (await findRecord(store, 'state', totalKey, decodeTotal))?.bytes ?? 0;
+}
+
+/**
+ * Counts the fragments that came since the last time into the total. Where two do so at once, one of them
+ * changes nothing. Resolves to how many were counted.
+ */
+export async function countFragments(store: Store, most = mostCounted): Promise<number> {
+  const found = await store.get('state', totalKey);
+  const before = found === undefined ? { position: 0, bytes: 0 } : decodeTotal(found);
+  const total = { ...before };
+  let counted = 0;
+  for await (const { position, value } of entriesAfter(store, 'fragments', before.position)) {
+    const record = await store.get('fragments', Buffer.from(decodeReceipt(value)));
+    total.bytes += (record?.byteLength ?? 0) + besidesBytes;
+    total.position = position;
+    counted += 1;
+    if (counted === most) break;
+  }
+  if (counted === 0) return 0;
+  const outcome = await store.commit([writeOver('state', totalKey, found, encodeTotal(total))]);
+  return outcome.kind === 'done' ? counted : 0;
 }

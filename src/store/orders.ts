@@ -220,3 +220,43 @@ export async function forgetOrderEmails(store: Store, same: (email: string) => b
   }
   return found.length;
 }
+
+/** What a buyer wrote into an order, erased. */
+const unwritten = { email: null, source: null, segment: null, campaign: null, eventId: null } as const;
+
+/** True if anything came for an order on its rail. */
+function wasPaid(order: OrderRecord): boolean {
+  switch (order.rail) {
+    case 'btc':
+      return order.outputs.length > 0;
+    case 'lightning':
+      return order.paidSat > 0n;
+    case 'card':
+      return order.paidCents > 0n || order.refundedCents > 0n;
+  }
+}
+
+/** True if nothing was ever paid for an order, and nothing can be any more without its own network's word. */
+function neverPaid(order: OrderRecord): boolean {
+  return !order.open && order.key === 'none' && order.keyId === null && !wasPaid(order);
+}
+
+/**
+ * Takes what buyers wrote out of the orders that nobody paid for and that were made before `beforeMs`: an
+ * order costs nothing, and may carry some kilobytes. What is left is a line, by which a late payment still
+ * finds its order. Resolves to how many there were.
+ */
+export async function eraseUnpaidOrders(store: Store, beforeMs: number): Promise<number> {
+  const found: string[] = [];
+  for await (const order of allOrders(store)) {
+    const isWritten = Object.keys(unwritten).some((name) => order[name as keyof typeof unwritten] !== null);
+    if (isWritten && order.createdAtMs < beforeMs && neverPaid(order)) found.push(order.id);
+  }
+  for (const id of found) {
+    // Asked again with what the order has become: a payment may come at any moment.
+    await changeOrder(store, id, (order) =>
+      Promise.resolve(neverPaid(order) ? { to: { ...order, ...unwritten } } : undefined),
+    );
+  }
+  return found.length;
+}

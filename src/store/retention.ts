@@ -54,7 +54,9 @@ const withoutSetting: readonly StoredData[] = [
       'ids and kinds of the card processor’s events; as long as an on-chain order waits for its payment, a ' +
       'keyed hash of the address that ordered it.',
     why: 'To give a key to who paid, once, and to account for the money.',
-    retention: 'For good; the email address until it is forgotten on request.',
+    retention:
+      'For good; the email address until it is forgotten on request. Of orders that nobody paid for, what ' +
+      'was sent is erased after 90 days.',
     where: 'Tables orders, orderEvents and ledger of the store.',
   },
   {

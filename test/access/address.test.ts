@@ -102,3 +102,16 @@ test('a proxy that says nothing counts itself, as do those it does not name', ()
   assert.deepEqual(from(proxy, {}), proxy);
   assert.deepEqual(from([], {}), []);
 });
+
+test('a proxy that is not trusted but says for whom it asks is told of', () => {
+  const told: number[][] = [];
+  const find = clientAddress(['10.0.0.0/8'], (peer) => told.push([...peer]));
+  find(headFrom([192, 0, 2, 1]));
+  for (let count = 0; count < 64; count += 1) {
+    const fields = { 'x-forwarded-for': '203.0.113.9' };
+    assert.deepEqual([...find(headFrom([192, 0, 2, 7], fields))], [192, 0, 2, 7]);
+  }
+  assert.deepEqual(told, [[192, 0, 2, 7]]);
+  find(headFrom([10, 0, 0, 1], { 'x-forwarded-for': '203.0.113.9' }));
+  assert.equal(told.length, 1, 'a trusted one is not');
+});

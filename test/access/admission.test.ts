@@ -5,6 +5,7 @@ import type { Access, Admission } from '../../src/access/admission.js';
 import type { Problem } from '../../src/contract/problem.js';
 import { native } from '../../src/native/addon.js';
 import { systemClock } from '../../src/system/clock.js';
+import { createLog } from '../../src/system/log.js';
 import { systemRandomness } from '../../src/system/randomness.js';
 import {
   headFrom,
@@ -266,6 +267,19 @@ describe('requests a minute', () => {
   });
 });
 
+test('an operator is told once of a proxy that is not trusted', () => {
+  const lines: string[] = [];
+  const log = { ...createLog('silent'), warn: (_: unknown, text: string) => lines.push(text) };
+  const access = testAccess({ log: log as unknown as ReturnType<typeof createLog> });
+  assert.deepEqual(access.warnings(), []);
+  for (let count = 0; count < 200; count += 1) {
+    access.limited('pages', headFrom(peer, { 'x-forwarded-for': '203.0.113.9' }));
+  }
+  assert.equal(lines.length, 1);
+  assert.match(lines[0] ?? '', /TRUSTED_PROXIES/);
+  assert.deepEqual(access.warnings(), lines);
+});
+
 describe('addresses', () => {
   test('an IPv6 /64 is one caller, an IPv4-mapped address its IPv4', async () => {
     const tiers = { ...shippedTiers(), anonymous: { requests_per_minute: 1, characters_per_month: 0 } };
@@ -350,6 +364,29 @@ describe('addresses', () => {
       fields.policy,
       'what the first limit refuses takes nothing from the second',
     );
+  });
+
+  test('what a network sends to be stored is bounded in bytes, whatever address of it sends', () => {
+    const clock = new SetClock();
+    const access = testAccess({ clock, storedKbPerMinute: 64 });
+    const statusOf = (address: readonly number[], bytes: number) =>
+      access.store(Uint8Array.from(address), bytes)?.status ?? 200;
+    // 64 kB are 1,000 units of 64 bytes.
+    for (let last = 0; last < 100; last += 1) assert.equal(statusOf([192, 0, 2, last], 640), 200);
+    assert.equal(statusOf([192, 0, 2, 200], 1), 429);
+    assert.equal(statusOf([192, 0, 3, 1], 1), 200, 'another network');
+    clock.pass(30_000);
+    // Half of a minute's bytes are there; one request may take more, and what comes next waits for it.
+    assert.equal(statusOf([192, 0, 2, 1], 96_000), 200);
+    clock.pass(59_000);
+    assert.equal(statusOf([192, 0, 2, 2], 1), 429);
+    clock.pass(2_000);
+    assert.equal(statusOf([192, 0, 2, 2], 1), 200);
+    const of48 = (subnet: number) => [32, 1, 13, 184, 0, 7, subnet, 1];
+    for (let subnet = 0; subnet < 100; subnet += 1) assert.equal(statusOf(of48(subnet), 640), 200);
+    assert.equal(statusOf(of48(200), 1), 429);
+    const unlimited = testAccess({ clock, storedKbPerMinute: 0 });
+    assert.equal(unlimited.store(Uint8Array.from(peer), 1e9), undefined);
   });
 
   test('HEAD counts a tenth', () => {

@@ -34,6 +34,7 @@ export interface DoorOptions {
   /** The exploration that answers; one of its own where absent. */
   readonly exploration?: ExplorationProcess;
   readonly isStorageReserved?: () => boolean;
+  readonly isDoorFull?: () => boolean;
 }
 
 /** What a test may set of an exploration. */
@@ -179,6 +180,7 @@ export async function startDoor({ store, routeLimits, limits, ...rest }: DoorOpt
     ...native,
     access,
     isStorageReserved: rest.isStorageReserved ?? (() => false),
+    isDoorFull: rest.isDoorFull ?? (() => false),
   };
   const routes = routeList
     .filter((route) => route.part === 'door' || route.everywhere === true)

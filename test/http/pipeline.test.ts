@@ -96,6 +96,41 @@ test('while little of the disk is left, what strangers send is not stored, all e
   for (const [id, { method, path }] of stored) assert.notEqual((await status(method, path))[0], 503, id);
 });
 
+test('what strangers send to be stored counts by its bytes, and a harvest by its markers', async () => {
+  const limited = testAccess({ storedKbPerMinute: 64 });
+  const parts = { ...native, access: limited };
+  const store = (markers: number) =>
+    startServer({
+      routes: [
+        servedRoute({ ...routes.harvest, id: 'harvest' }, () => answerOf(markers), parts),
+        servedRoute({ ...routes.leads, id: 'leads' }, () => answerOf(0), parts),
+      ],
+    });
+  const answerOf = (charge: number): Answer => ({ status: 200, body: { json: {} }, charge });
+  const send = async (to: { port: number }, path: string, body: unknown): Promise<[number, string]> => {
+    const sent = post(path, JSON.stringify(body), { 'Content-Type': 'application/json' });
+    const { status, body: got } = await exchange(to.port, sent);
+    return [status, got.toString()];
+  };
+  const server = await store(40);
+  assert.equal((await send(server, '/harvest', { text: 'forty markers' }))[0], 200);
+  // 40 records of 2 kB are more than 64 kB: nothing else is stored for now, on whichever route.
+  const [status, refusal] = await send(server, '/v1/leads', { email: 'a@example.com' });
+  assert.equal(status, 429);
+  assert.match(refusal, /"code":"rate_limited"/);
+  assert.match(refusal, /STORED_KB_PER_MINUTE/);
+  const other = testAccess({ storedKbPerMinute: 64 });
+  const chunked = await startServer({
+    routes: [servedRoute({ ...routes.leads, id: 'leads' }, () => answerOf(0), { ...native, access: other })],
+  });
+  const fields = { 'Content-Type': 'application/json', 'Transfer-Encoding': 'chunked' };
+  const lead = '{"email":"a@example.com"}';
+  const bytes = `${head('POST', '/v1/leads', fields)}${lead.length.toString(16)}\r\n${lead}\r\n0\r\n\r\n`;
+  assert.equal((await exchange(chunked.port, bytes)).status, 200);
+  // A chunked body may be as long as the path takes, which is more than 64 kB.
+  assert.equal((await exchange(chunked.port, bytes)).status, 429);
+});
+
 const json = { 'Content-Type': 'application/json' };
 const quote = '{"tier":"growth","currency":"btc"}';
 

@@ -146,7 +146,8 @@ test('limits follow the route table and the types', async () => {
 });
 
 test('limits have what may wait, and for how long, as it is set', () => {
-  const set = { maxUnpaidOrders: 0, unpaidOrdersPerAddress: 10, embedQueue: 5, embedDeadlineMs: 700 };
+  const orders = { maxUnpaidOrders: 0, unpaidOrdersPerAddress: 10 };
+  const set = { ...orders, embedQueue: 5, embedDeadlineMs: 700, storedKbPerMinute: 384 };
   assert.deepEqual(
     waitingLimits(set).map(({ name, limit }) => [name, limit]),
     [
@@ -154,6 +155,7 @@ test('limits have what may wait, and for how long, as it is set', () => {
       ['unpaid_orders_per_address', 10],
       ['embed_queue', 5],
       ['embed_deadline', 700],
+      ['stored_by_network', 384],
       ['preview_life', 1_800],
     ],
   );

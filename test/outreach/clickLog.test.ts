@@ -71,6 +71,24 @@ test('a click whose token was not made here is counted, and takes no room', asyn
   );
 });
 
+test('clicks beyond what their network may have stored are counted alone', async () => {
+  const failing = new FailingStore(await openTestStore());
+  const { clock } = manualClock();
+  let left = 1_000;
+  const mayStore = (address: Uint8Array, bytes: number): boolean => {
+    assert.deepEqual([...address], [192, 0, 2, 1]);
+    left -= bytes;
+    return left >= 0;
+  };
+  const log = new ClickLog({ store: failing.seen, clock, log: recordingLog([]), mayStore });
+  for (let count = 0; count < 100; count += 1) log.record(click(count), Uint8Array.of(192, 0, 2, 1));
+  assert.ok(await log.flush());
+  const { times } = await stored(failing.seen);
+  assert.ok(times.length > 0 && times.length < 100, `${times.length} stored`);
+  const unstored = log.metrics().find(({ name }) => name === 'fusegate_clicks_unstored_total');
+  assert.equal(unstored?.values[0]?.value, 100 - times.length);
+});
+
 test('while little of the disk is left clicks are counted alone', async () => {
   let reserved = true;
   const { log, metric, failing } = await setUp(undefined, () => reserved);

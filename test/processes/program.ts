@@ -67,6 +67,7 @@ async function parent(program: string): Promise<void> {
     tiers: openTiers(),
     lockFile: native.lockFile,
     prepareFolder: () => undefined,
+    repairFolder: () => undefined,
     onListening: ({ port, metricsPort }) => console.log(`listening ${port} ${metricsPort}`),
     drainMs: Number(process.env['TEST_DRAIN_MS'] ?? 1_000),
   });

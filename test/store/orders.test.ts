@@ -14,6 +14,7 @@ import { describe, test } from 'node:test';
 import {
   changeOrder,
   countUnpaid,
+  eraseUnpaidOrders,
   findOrder,
   findOrderAt,
   insertOrder,
@@ -71,6 +72,34 @@ const unpaid = async (rail: OrderRecord['rail'], most = 99): Promise<number> =>
 async function open(rail: OrderRecord['rail']): Promise<string[]> {
   return (await collect(openOrders(store, rail))).map(({ id }) => id);
 }
+
+test('what buyers wrote is erased from orders that nobody paid for', async () => {
+  const own = await openTestStore();
+  const written = { email: 'a@example.com', source: 's', segment: 'g', campaign: 'c', eventId: 'e' };
+  const output = { txid: 'ab'.repeat(32), vout: 0, sat: 1n, confirmations: 1, atMs: null };
+  const ended = { ...written, open: false, createdAtMs: 10 };
+  const orders: readonly OrderRecord[] = [
+    order('old', { ...ended, status: 'expired' }),
+    overLightning('old invoice', { ...ended, status: 'expired' }),
+    byCard('old session', { ...ended, status: 'expired' }),
+    order('young', { ...ended, status: 'expired', createdAtMs: 1_000 }),
+    order('open', { ...ended, open: true }),
+    order('keyed', { ...ended, key: 'active', keyId: 'key_1' }),
+    order('short', { ...ended, status: 'expired', outputs: [output] }),
+    overLightning('settled', { ...ended, status: 'settled', paidSat: 5n }),
+    byCard('paid', { ...ended, status: 'paid', paidCents: 5n }),
+    byCard('refunded', { ...ended, status: 'refunded', refundedCents: 5n }),
+  ];
+  for (const each of orders) assert.equal((await commit(own, ...insertOrder(each))).kind, 'done');
+  assert.equal(await eraseUnpaidOrders(own, 500), 3);
+  for (const each of orders) {
+    const gone = { email: null, source: null, segment: null, campaign: null, eventId: null };
+    const expected = each.id.startsWith('old') ? { ...each, ...gone } : each;
+    const found = await findOrder(own, each.id);
+    assert.deepEqual(found && decodeOrder(encodeOrder(found)), decodeOrder(encodeOrder(expected)), each.id);
+  }
+  assert.equal(await eraseUnpaidOrders(own, 500), 0, 'once');
+});
 
 test('orders of every format are read, and written by the first that holds them', () => {
   const orderedBy = Buffer.alloc(16, 7);
