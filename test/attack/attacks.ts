@@ -1,7 +1,12 @@
-/** Attacks that one holder of a few addresses can play, each with the figure that it is judged by. */
+/**
+ * Attacks that one holder of a few addresses, of a /24 or of a /48 can play, each with the figures that it is
+ * judged by. Each round sends as much as one core makes of it in a few seconds.
+ */
 import { setTimeout as pause } from 'node:timers/promises';
+import { native } from '../../src/native/addon.js';
+import { systemRandomness } from '../../src/system/randomness.js';
 import { head, post, type RawClient } from '../http/raw.js';
-import { ask, cpuOf, diskOf, openFrom, openIdle, statuses, type World } from './world.js';
+import { ask, cpuOf, openFrom, openIdle, statuses, type World } from './world.js';
 
 /** What an attack came to. */
 export interface Outcome {
@@ -37,12 +42,9 @@ async function manyAddresses({ port }: World): Promise<Outcome[]> {
 }
 
 /** Links that nobody made, with long destinations. */
-async function madeUpClicks({ port, data }: World): Promise<Outcome[]> {
-  const before = diskOf(data);
+async function madeUpClicks({ port }: World): Promise<Outcome[]> {
   const seen = await statuses(port, '127.10.0.1', head('GET', `/c/x.y?d=/${'a'.repeat(2_000)}`), 3_000);
-  await pause(300);
-  const passed = { what: 'clicks followed of 3,000', figure: seen.get(302) ?? 0, bound: 1_200 };
-  return [passed, { what: 'bytes on disk', figure: diskOf(data) - before, bound: MiB }];
+  return [{ what: 'clicks followed of 3,000', figure: seen.get(302) ?? 0, bound: 1_200 }];
 }
 
 /** A webhook that is not configured. */
@@ -178,6 +180,157 @@ async function largeAudit({ port, server }: World): Promise<Outcome[]> {
   ];
 }
 
+/** Sends requests over so many connections at once, each from an address of its own; statuses in sum. */
+async function flood(
+  { port }: World,
+  lanes: number,
+  each: number,
+  request: (lane: number, at: number) => { readonly from: string; readonly bytes: string | Uint8Array },
+): Promise<Map<number, number>> {
+  const sum = new Map<number, number>();
+  const lane = async (number: number): Promise<void> => {
+    let client: RawClient | undefined;
+    for (let at = 0; at < each; at += 1) {
+      const { from, bytes } = request(number, at);
+      try {
+        client ??= await openFrom(port, from);
+        const answer = await client.send(bytes).response();
+        sum.set(answer.status, (sum.get(answer.status) ?? 0) + 1);
+        if (answer.headers.get('connection') !== 'close') continue;
+      } catch {
+        sum.set(0, (sum.get(0) ?? 0) + 1);
+      }
+      client?.destroy();
+      client = undefined;
+    }
+    client?.destroy();
+  };
+  await Promise.all(Array.from({ length: lanes }, (_, number) => lane(number)));
+  return sum;
+}
+
+/** Requests that were answered with 500: a fault of ours. */
+function faults(seen: ReadonlyMap<number, number>): Outcome {
+  return { what: 'answers of 500', figure: seen.get(500) ?? 0, bound: 0 };
+}
+
+let serial = 0;
+
+/** A fragment of a size that nobody sent before. */
+function fragment(characters: number): string {
+  serial += 1;
+  const content = `${serial} ${'\u{1F6B2}'.repeat(characters)}`;
+  return JSON.stringify({ title: `t${serial}`, content, mechanism: content.slice(0, characters) });
+}
+
+/** A /24 sends fragments and harvests, to fill the disk. */
+async function fragments(world: World): Promise<Outcome[]> {
+  const seen = await flood(world, 16, 60, (lane, at) => {
+    const from = `127.22.0.${1 + lane}`;
+    if (at % 20 !== 0) return { from, bytes: post('/dream', fragment(450), json) };
+    const markers = Array.from({ length: 200 }, () => `<<SHARD>>${fragment(1)}<</SHARD>>`);
+    return { from, bytes: post('/harvest', JSON.stringify({ text: markers.join('') }), json) };
+  });
+  return [faults(seen)];
+}
+
+/** A /24 orders on every rail and pays for nothing; its orders carry as much as fits. */
+async function orders(world: World): Promise<Outcome[]> {
+  const body = JSON.stringify({ tier: 'developer', email: `${'a'.repeat(15_000)}@example.com` });
+  const seen = await flood(world, 12, 25, (lane, at) => ({
+    from: `127.23.0.${1 + lane * 20 + (at % 20)}`,
+    bytes: post(`/v1/checkout/${['btc', 'lightning', 'card'][at % 3] ?? 'btc'}`, body, json),
+  }));
+  return [faults(seen)];
+}
+
+/** A /24 follows a link that the operator made, again and again. */
+async function goodClicks(world: World): Promise<Outcome[]> {
+  const agent = { 'User-Agent': 'Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0' };
+  const bytes = head('GET', world.link, agent);
+  const seen = await flood(world, 16, 250, (lane) => ({ from: `127.24.0.${1 + lane}`, bytes }));
+  return [faults(seen)];
+}
+
+/** Keys that nobody has, well-formed, to be looked up in the store. */
+async function unknownKeys(world: World): Promise<Outcome[]> {
+  const seen = await flood(world, 16, 150, () => {
+    const fields = { ...json, 'X-API-Key': native.writeKey(systemRandomness(32)) };
+    const body = '{"query":"a","docs":[{"id":"1","text":"a"}]}';
+    return { from: '127.25.0.1', bytes: post('/v1/fuse', body, fields) };
+  });
+  return [faults(seen)];
+}
+
+/** Routes that answer anybody at once, as fast as they answer: pages, prices, quotes. */
+async function cheapReads(world: World): Promise<Outcome[]> {
+  const asks = [
+    head('GET', '/'),
+    head('GET', '/docs'),
+    head('GET', '/v1/pricing'),
+    head('GET', '/ready'),
+    head('GET', '/health'),
+    post('/v1/checkout/quote', `{"tier":"growth","z":[${'0,'.repeat(7_000)}0]}`, json),
+    head('GET', '/v1/checkout/btc/btc_0123456789abcdefghijk'),
+  ];
+  const seen = await flood(world, 16, 200, (lane, at) => ({
+    from: `127.26.0.${1 + lane}`,
+    bytes: asks[at % asks.length] ?? '',
+  }));
+  return [faults(seen)];
+}
+
+/** Exploring, answered in full, as fast as it is answered. */
+async function exploring(world: World): Promise<Outcome[]> {
+  const targets = ['/graph?limit=1000', '/walk?steps=100', '/graph/near?text=red%20bike', '/graph/overview'];
+  const seen = await flood(world, 12, 40, (lane, at) => ({
+    from: `127.27.0.${1 + lane}`,
+    bytes: head('GET', targets[at % targets.length] ?? '/graph'),
+  }));
+  return [faults(seen)];
+}
+
+/** The largest bodies of normalize and harvest, several at once, of what costs them most. */
+async function largeTexts(world: World): Promise<Outcome[]> {
+  const text = 'Ã©ﬁ \u{1F600}'.repeat(120_000);
+  const bodies = [
+    post('/v1/normalize', JSON.stringify({ text: text.slice(0, 500_000) }), json),
+    post('/harvest', `{"text":"a","z":[${'0,'.repeat(900_000)}0]}`, json),
+    post('/harvest', JSON.stringify({ text: '<<SHARD>>'.repeat(10_000) }), json),
+  ];
+  const seen = await flood(world, 6, 9, (lane, at) => ({
+    from: `127.28.0.${1 + lane}`,
+    bytes: bodies[at % bodies.length] ?? '',
+  }));
+  return [faults(seen)];
+}
+
+/** A /48: thousands of /64, each with everything that may be stored and everything that is counted. */
+async function wideNetwork(world: World): Promise<Outcome[]> {
+  const seen = await flood(world, 16, 150, (lane, at) => {
+    serial += 1;
+    const from64 = `2001:db8:7:${(serial % 60_000).toString(16)}::1`;
+    const fields = { ...json, 'X-Forwarded-For': from64 };
+    const kinds = [
+      () => post('/dream', fragment(450), fields),
+      () => post('/v1/leads', JSON.stringify({ email: `a${serial}@example.com`, message: 'm' }), fields),
+      () => post('/v1/fuse', '{"query":"a","docs":[{"id":"1","text":"a"}]}', fields),
+      () => post('/v1/checkout/btc', '{"tier":"developer"}', fields),
+      () => head('GET', world.link, fields),
+    ];
+    return { from: `127.99.0.${1 + lane}`, bytes: kinds[at % kinds.length]?.() ?? '' };
+  });
+  return [faults(seen)];
+}
+
+/** The customer's own kind of request, as fast as it is answered: what sharing the processor costs him. */
+export async function validLoad(world: World): Promise<void> {
+  const fields = { ...json, 'X-API-Key': world.key };
+  const docs = Array.from({ length: 20 }, (_, at) => ({ id: `d${at}`, text: `a red bike, ${at}` }));
+  const bytes = post('/v1/fuse', JSON.stringify({ query: 'red bike', docs }), fields);
+  await flood(world, 16, 150, (lane) => ({ from: `127.29.0.${1 + lane}`, bytes }));
+}
+
 /** Every attack, in the order in which they are played. */
 export const attacks: readonly Attack[] = [
   { name: 'many addresses', play: manyAddresses },
@@ -191,4 +344,12 @@ export const attacks: readonly Attack[] = [
   { name: 'large audit', play: largeAudit },
   { name: 'slow bodies', play: slowBodies },
   { name: 'slow readers', play: slowReaders },
+  { name: 'fragments', play: fragments },
+  { name: 'orders', play: orders },
+  { name: 'good links', play: goodClicks },
+  { name: 'unknown keys', play: unknownKeys },
+  { name: 'cheap reads', play: cheapReads },
+  { name: 'exploring', play: exploring },
+  { name: 'large texts', play: largeTexts },
+  { name: 'a /48', play: wideNetwork },
 ];

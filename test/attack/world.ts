@@ -7,10 +7,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import type { ReadyResponse } from '../../src/contract/info.js';
-import { head, post, RawClient, type RawResponse } from '../http/raw.js';
+import { RawClient, type RawResponse } from '../http/raw.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
+const nodes = fileURLToPath(new URL('nodes.js', import.meta.url));
 
 /** A program that runs, and what it prints. */
 export class Program {
@@ -55,25 +55,46 @@ export interface World {
   readonly port: number;
   readonly data: string;
   readonly key: string;
+  /** The path of a counted link that the operator made, with its query. */
+  readonly link: string;
   readonly stop: () => Promise<void>;
 }
 
-/** Starts a server with its defaults on a free port, and issues a key. */
-export async function startWorld(): Promise<World> {
+/** A proxy of these addresses says whom it asks for, so that an attacker may have a /48. */
+export const proxies = '127.99.0.0/16';
+
+/** Starts a server with its defaults on a free port, which sells on every rail; makes a key and a link. */
+export async function startWorld(more: Readonly<Record<string, string>> = {}): Promise<World> {
   const data = mkdtempSync(join(tmpdir(), 'fusegate-attack-'));
+  const env = { PATH: process.env['PATH'] ?? '' };
+  const rails = new Program(
+    spawn(process.execPath, [nodes, data], { env, stdio: ['ignore', 'pipe', 'pipe'] }),
+  );
+  const [, settings = ''] = await rails.prints(/^nodes (.*)$/m);
   // The defaults of a server that sells keys: an open one does not limit fuse and normalize.
-  const environment = { PORT: '0', STORE_URL: `lmdb:${data}/store`, ACCESS: 'metered' };
+  const environment = {
+    PORT: '0',
+    STORE_URL: `lmdb:${data}/store`,
+    PUBLIC_URL: 'https://fuse.example',
+    TRUSTED_PROXIES: proxies,
+    ...(JSON.parse(settings) as Record<string, string>),
+    ...more,
+  };
   const server = Program.start(['serve'], environment);
   const [, port] = await server.prints(/listens on http:\/\/[^:]+:(\d+)/);
-  const made = Program.start(['keys', 'create', '--tier', 'growth'], environment);
+  const made = Program.start(['keys', 'create', '--tier', 'enterprise'], environment);
   const [key] = await made.prints(/fg_[\w-]{49}/);
   await made.ended();
+  const linked = Program.start(['click', 'link', `https://example.com/${'offer/'.repeat(10)}`], environment);
+  const [, link = ''] = await linked.prints(/https:\/\/fuse\.example(\/c\/\S+)/);
+  await linked.ended();
   const stop = async (): Promise<void> => {
     server.child.kill('SIGTERM');
     await server.ended();
+    rails.child.kill('SIGKILL');
     rmSync(data, { recursive: true, force: true });
   };
-  return { server, port: Number(port), data, key, stop };
+  return { server, port: Number(port), data, key, link, stop };
 }
 
 /** A connection from an address of this machine (all of 127.0.0.0/8 is). */
@@ -153,85 +174,4 @@ export function diskOf(folder: string): number {
     const path = join(folder, entry.name);
     return sum + (entry.isDirectory() ? diskOf(path) : statSync(path).blocks * 512);
   }, 0);
-}
-
-/** What was seen of the server while it was attacked. */
-export interface Seen {
-  /** The customer's requests, and how many of them were not answered with 200. */
-  asked: number;
-  refused: number;
-  /** How long they took (ms), in the order in which they came. */
-  readonly tookMs: number[];
-  /** Looks at /ready, and how many of them said that it is not. */
-  readies: number;
-  notReady: number;
-  /** The longest that /ready took (ms). */
-  readyMs: number;
-  /** Most memory of all processes (bytes). */
-  memory: number;
-}
-
-const customersBody = JSON.stringify({
-  query: 'red bike',
-  docs: Array.from({ length: 20 }, (_, at) => ({
-    id: `d${at}`,
-    text: `a red bike, ${at}`,
-    dense_score: at / 20,
-  })),
-});
-
-/** Looks every so often until told to end; what it looks at goes on meanwhile. */
-function every(periodMs: number, look: () => Promise<void>): () => Promise<void> {
-  const end = new AbortController();
-  const running = (async () => {
-    while (!end.signal.aborted) {
-      await look();
-      await pause(periodMs);
-    }
-  })();
-  return () => {
-    end.abort();
-    return running;
-  };
-}
-
-/** The customer's traffic, /ready and memory, watched until told to end. */
-export function watch({ port, key, server }: World): {
-  readonly seen: Seen;
-  readonly end: () => Promise<void>;
-} {
-  const seen: Seen = { asked: 0, refused: 0, tookMs: [], readies: 0, notReady: 0, readyMs: 0, memory: 0 };
-  const fields = { 'X-API-Key': key, 'Content-Type': 'application/json' };
-  const ends = [
-    every(50, async () => {
-      const begunMs = performance.now();
-      const answer = await ask(port, '127.200.0.1', post('/v1/fuse', customersBody, fields)).catch(
-        () => undefined,
-      );
-      seen.asked += 1;
-      if (answer?.status !== 200) {
-        seen.refused += 1;
-        console.error(
-          `customer: ${answer === undefined ? 'no answer' : `${answer.status} ${answer.body.toString()}`}`,
-        );
-      }
-      seen.tookMs.push(performance.now() - begunMs);
-    }),
-    every(200, async () => {
-      const begunMs = performance.now();
-      const answer = await ask(port, '127.201.0.1', head('GET', '/ready')).catch(() => undefined);
-      seen.readies += 1;
-      const isReady = answer !== undefined && (JSON.parse(answer.body.toString()) as ReadyResponse).ready;
-      seen.notReady += isReady ? 0 : 1;
-      seen.readyMs = Math.max(seen.readyMs, performance.now() - begunMs);
-    }),
-    every(100, () => {
-      seen.memory = Math.max(seen.memory, memoryOf(server.pid));
-      return Promise.resolve();
-    }),
-  ];
-  const end = async (): Promise<void> => {
-    await Promise.all(ends.map((each) => each()));
-  };
-  return { seen, end };
 }
