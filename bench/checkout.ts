@@ -99,7 +99,6 @@ const settings = {
     LOG_LEVEL: 'error',
     RATE_SOURCE: 'fixed:60000',
     CHECKOUT_REQUESTS_PER_MINUTE: '0',
-    STORED_KB_PER_MINUTE: '0',
     POLLS_PER_MINUTE: '0',
     PAGES_PER_MINUTE: '0',
     CARD_EVENTS_PER_MINUTE: '0',

@@ -105,7 +105,6 @@ async function serve(folder: string, { connections, seconds }: DoorOptions): Pro
     STORE_URL: `lmdb:${storeFolder}`,
     LOG_LEVEL: 'error',
     DOOR_SUBMISSIONS_PER_MINUTE: '0',
-    STORED_KB_PER_MINUTE: '0',
     EXPLORATIONS_PER_MINUTE: '0',
     PAGES_PER_MINUTE: '0',
   });

@@ -16,7 +16,6 @@ export async function startFusegate(environment: Record<string, string> = {}): P
     env: (port) => ({
       ...{ PORT: String(port), HOST: '127.0.0.1', WORKERS: '1', STORE_URL: `lmdb:${join(data, 'store')}` },
       ...{ ANONYMOUS_REQUESTS_PER_MINUTE: '0', ANONYMOUS_CHARACTERS_PER_MONTH: '0', LEADS_PER_MINUTE: '0' },
-      STORED_KB_PER_MINUTE: '0',
       ...{
         PAGES_PER_MINUTE: '0',
         POLLS_PER_MINUTE: '0',

@@ -60,8 +60,11 @@ export interface Access {
    * charged counts; a request is refused while that has no room for one.
    */
   readonly limited: (limit: RouteLimit, head: Head, counts?: RouteLimit) => Admission;
-  /** Takes room for bytes out of what an address's network may have stored; the answer that refuses it. */
-  readonly store: (address: Uint8Array, bytes: number) => Answer | undefined;
+  /**
+   * Takes room for bytes out of what an address's network may have stored; the answer that refuses it. Where
+   * `limit` is switched off, nothing else bounds what it bounds.
+   */
+  readonly store: (limit: RouteLimit, address: Uint8Array, bytes: number) => Answer | undefined;
   /** Sentences for the operator about how requests come in. */
   readonly warnings: () => readonly string[];
   /** The record of the key with this SHA-256 changed; called within a second of the change. */
@@ -151,7 +154,8 @@ class ProcessAccess implements Access {
     const { tiers, native, clock, usage, log, routeLimits, mode = 'metered' } = parts;
     this.needsKey = mode === 'keys';
     this.refusals = keyRefusals(mode);
-    this.store = storingLimit(parts, () => (this.crowded += 1));
+    const store = storingLimit(parts, () => (this.crowded += 1));
+    this.store = (limit, ...what) => (routeLimits[limit] === 0 ? undefined : store(...what));
     this.addressOf = clientAddress(parts.trustedProxies, (peer) => {
       if (!this.seesProxy) parts.log.warn({ peer: Buffer.from(peer).toString('hex') }, untrustedProxy);
       this.seesProxy = true;

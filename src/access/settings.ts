@@ -64,7 +64,7 @@ export const accessSettings = {
     meaning:
       'What a /24 or a /48 may send a minute to be stored without a key, in leads, orders, fragments and ' +
       'clicks: a record counts as 2 kB and twice its body. Beyond, requests get 429 and clicks are ' +
-      'followed and counted, but not stored; 0 is no limit.',
+      'followed and counted, but not stored; 0 is no limit. A route whose own limit is 0 has none of this.',
     parse: integer(0, 64_000),
   },
   /** Absolute path of the file of tiers; null: the one that ships. */

@@ -384,7 +384,7 @@ export async function buildServer(
   if ('refused' in opened) throw new Error(opened.refused);
   const room = storageRoom(configuration, opened.store, log);
   const access = buildAccess(configuration, tiers, opened, log);
-  const mayStore = (address: Uint8Array, bytes: number) => access.store(address, bytes) === undefined;
+  const mayStore = (...what: [Uint8Array, number]) => access.store('clicks', ...what) === undefined;
   const clicks = new ClickLog({ ...opened, ...room, clock: systemClock, log, mayStore });
   const keyChanges = new KeyChanges(opened.store, systemClock, access);
   const holder = `${hostname()} ${process.pid}`;

@@ -105,17 +105,17 @@ function storing(
   admission: Admission,
   head: Head,
   route: ContractRoute,
-  access: Pick<Access, 'store'>,
+  store: (address: Uint8Array, bytes: number) => Answer | undefined,
 ): Admission {
   const { address = new Uint8Array(0), charge } = admission;
   const length = countedLength(head, route);
-  const refusal = access.store(address, storedTimes * length + recordBytes);
+  const refusal = store(address, storedTimes * length + recordBytes);
   if (refusal !== undefined) return { ...admission, refusal };
   return {
     ...admission,
     charge(count) {
       charge(count);
-      if (count > 1) access.store(address, (count - 1) * recordBytes);
+      if (count > 1) store(address, (count - 1) * recordBytes);
     },
   };
 }
@@ -130,7 +130,7 @@ export function admission(route: ContractRoute, parts: PipelineParts): ServedRou
     if (!storesFromStrangers || admission.refusal !== undefined) return admission;
     if (parts.isStorageReserved?.() === true) return { ...admission, refusal: storageReserved };
     if (part === 'door' && parts.isDoorFull?.() === true) return { ...admission, refusal: doorFull };
-    return storing(admission, head, route, parts.access);
+    return storing(admission, head, route, (...what) => parts.access.store(limit, ...what));
   };
   // A route that declares this answer itself is called by people, and declares a page.
   if (answers[429] === undefined) return admit;

@@ -368,9 +368,9 @@ describe('addresses', () => {
 
   test('what a network sends to be stored is bounded in bytes, whatever address of it sends', () => {
     const clock = new SetClock();
-    const access = testAccess({ clock, storedKbPerMinute: 64 });
+    const access = testAccess({ clock, storedKbPerMinute: 64, routeLimits: { leads: 10, checkout: 0 } });
     const statusOf = (address: readonly number[], bytes: number) =>
-      access.store(Uint8Array.from(address), bytes)?.status ?? 200;
+      access.store('leads', Uint8Array.from(address), bytes)?.status ?? 200;
     // 64 kB are 1,000 units of 64 bytes.
     for (let last = 0; last < 100; last += 1) assert.equal(statusOf([192, 0, 2, last], 640), 200);
     assert.equal(statusOf([192, 0, 2, 200], 1), 429);
@@ -385,8 +385,9 @@ describe('addresses', () => {
     const of48 = (subnet: number) => [32, 1, 13, 184, 0, 7, subnet, 1];
     for (let subnet = 0; subnet < 100; subnet += 1) assert.equal(statusOf(of48(subnet), 640), 200);
     assert.equal(statusOf(of48(200), 1), 429);
-    const unlimited = testAccess({ clock, storedKbPerMinute: 0 });
-    assert.equal(unlimited.store(Uint8Array.from(peer), 1e9), undefined);
+    assert.equal(access.store('checkout', Uint8Array.from([192, 0, 2, 2]), 1e9), undefined, 'switched off');
+    const unlimited = testAccess({ clock, storedKbPerMinute: 0, routeLimits: { leads: 10 } });
+    assert.equal(unlimited.store('leads', Uint8Array.from(peer), 1e9), undefined);
   });
 
   test('HEAD counts a tenth', () => {

@@ -90,7 +90,6 @@ describe('card', () => {
     ...{ STORE_URL: `lmdb:${data}/store`, PORT: '0', WORKERS: '2', RATE_SOURCE: 'fixed:60000' },
     ...{ STRIPE_SECRET_KEY: 'sk_test_of_the_tests', STRIPE_WEBHOOK_SECRET: `${secret},${older}` },
     CHECKOUT_REQUESTS_PER_MINUTE: '0',
-    STORED_KB_PER_MINUTE: '0',
     POLLS_PER_MINUTE: '0',
     PAGES_PER_MINUTE: '0',
     CARD_EVENTS_PER_MINUTE: '0',

@@ -18,7 +18,6 @@ const data = temporaryFolder();
 const open = {
   STORE_URL: `lmdb:${join(data, 'store')}`,
   DOOR_SUBMISSIONS_PER_MINUTE: '0',
-  STORED_KB_PER_MINUTE: '0',
   EXPLORATIONS_PER_MINUTE: '0',
   PAGES_PER_MINUTE: '0',
   PREVIEWS_PER_MINUTE: '0',

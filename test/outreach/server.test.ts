@@ -20,7 +20,6 @@ const environment = {
   PUBLIC_URL: 'https://fuse.example',
   CLICK_HOSTS: 'good.example',
   LEADS_PER_MINUTE: '0',
-  STORED_KB_PER_MINUTE: '0',
   CLICKS_PER_MINUTE: '0',
 };
 

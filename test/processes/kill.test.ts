@@ -102,7 +102,7 @@ function processesOf({ pid }: Running): number[] {
   return [pid, ...workers];
 }
 
-const doorOpen = { DOOR_SUBMISSIONS_PER_MINUTE: '0', STORED_KB_PER_MINUTE: '0' };
+const doorOpen = { DOOR_SUBMISSIONS_PER_MINUTE: '0' };
 
 /** How the server is started. */
 interface Installation {

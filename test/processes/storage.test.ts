@@ -24,7 +24,6 @@ function environmentOf(data: string): Record<string, string> {
     STORE_URL: `lmdb:${data}/store`,
     PUBLIC_URL: 'https://fuse.example',
     LEADS_PER_MINUTE: '0',
-    STORED_KB_PER_MINUTE: '0',
     EMBED_CACHE_MB: '1',
     LOG_LEVEL: 'fatal',
   };

@@ -50,7 +50,6 @@ describe('Bitcoin', { skip: nodesSkip, timeout: 900_000 }, () => {
       PORT: '0',
       WORKERS: '2',
       CHECKOUT_REQUESTS_PER_MINUTE: '0',
-      STORED_KB_PER_MINUTE: '0',
       UNPAID_ORDERS_PER_ADDRESS: '0',
       POLLS_PER_MINUTE: '0',
       PAGES_PER_MINUTE: '0',

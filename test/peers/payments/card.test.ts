@@ -37,7 +37,6 @@ describe('card', { skip: nodesSkip, timeout: 300_000 }, () => {
       ...{
         PUBLIC_URL: 'https://fuse.example',
         CHECKOUT_REQUESTS_PER_MINUTE: '0',
-        STORED_KB_PER_MINUTE: '0',
         POLLS_PER_MINUTE: '0',
         PAGES_PER_MINUTE: '0',
         CARD_EVENTS_PER_MINUTE: '0',

@@ -33,7 +33,6 @@ describe('Lightning', { skip: nodesSkip, timeout: 900_000 }, () => {
       PORT: '0',
       WORKERS: '2',
       CHECKOUT_REQUESTS_PER_MINUTE: '0',
-      STORED_KB_PER_MINUTE: '0',
       POLLS_PER_MINUTE: '0',
       PAGES_PER_MINUTE: '0',
       CARD_EVENTS_PER_MINUTE: '0',
