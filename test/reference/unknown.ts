@@ -51,7 +51,7 @@ function strangers(owner: unknown, place: string): { name: string; place: string
 /** The warnings of a request as it was sent. */
 function unknownFields(request: Readonly<Record<string, unknown>>): ReferenceWarning[] {
   const each = (owners: unknown, place: string) =>
-    Object.values((owners ?? {}) as object).flatMap((owner) => strangers(owner, place));
+    Object.values((owners ?? {})).flatMap((owner) => strangers(owner, place));
   const all = [
     ...strangers(request, 'the request'),
     ...each(request['docs'], 'a doc'),
