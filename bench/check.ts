@@ -3,7 +3,8 @@
  * variant and token rule.
  */
 import { assertAgrees, near } from '../test/reference/agreement.js';
-import { bm25, fuse, lexicalScores } from '../test/reference/fuse.js';
+import { bm25 } from '../test/reference/bm25.js';
+import { fuse, lexicalScores } from '../test/reference/fuse.js';
 import type { ReferenceRequest, ReferenceResponse, ReferenceResult } from '../test/reference/fuse.js';
 import { foldText } from '../test/reference/unicode.js';
 

@@ -49,7 +49,6 @@ const MOST_FILE_LINES = { typescript: 450, rust: 600 } as const;
 
 /** Files that are longer, each with its own bound: they only get shorter. */
 const longFiles: Readonly<Record<string, number>> = {
-  'native/core/src/body.rs': 960,
   'native/core/src/json.rs': 640,
 };
 

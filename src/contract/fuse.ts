@@ -14,6 +14,15 @@ import {
   type LegExplanation,
   type NamedNumber,
 } from './legs.js';
+import {
+  collapseBy,
+  type DiversifyExplanation,
+  type FuseCollapse,
+  type FuseDiversify,
+  type FuseHighlight,
+  type FuseWarning,
+  type TextFragment,
+} from './results.js';
 import { keyedProblems, mebibyte, type ResourceRoutes } from './route.js';
 import { post, postLines } from './schema/route.js';
 import type { Integer } from './schema/tags.js';
@@ -47,6 +56,8 @@ export interface FuseDoc {
   scores?: { [leg: string]: NamedNumber };
   /** Numbers of this doc for the request's `boosts`, by their names. */
   values?: { [name: string]: NamedNumber };
+  /** Docs of one group count as one, where `collapse` says so. */
+  group?: string;
 }
 
 /** Share of each list in the fused score; scaled so that only their ratio counts. Not both may be 0. */
@@ -123,6 +134,12 @@ export interface FuseRequest {
   legs?: { [name: string]: FuseLeg };
   /** Numbers of docs, up to 16, that raise or lower the fused score: dates, distances, prices. */
   boosts?: FuseBoost[] & tags.MaxItems<16>;
+  /** Docs that count as one: the best of them stay. */
+  collapse?: FuseCollapse;
+  /** Results that are less like those before them. */
+  diversify?: FuseDiversify;
+  /** Each result tells where its text has the query's terms, in code points. */
+  highlight?: FuseHighlight;
 }
 
 /** Statistics of the collection that the docs come from. */
@@ -184,6 +201,8 @@ export interface FuseExplanation {
   legs?: { [name: string]: LegExplanation };
   /** What each boost did; present when the request named `boosts`. */
   boosts?: BoostExplanation[];
+  /** How the result was chosen; present where the request set `diversify`, on those that it chose. */
+  diversify?: DiversifyExplanation;
 }
 
 /** One result. */
@@ -202,20 +221,11 @@ export interface RankedDoc {
   rank: number & Integer & tags.Minimum<1>;
   /** Present when the request set `explain`. */
   explain?: FuseExplanation;
-}
-
-/** Something about the input that makes the ranking weaker than it looks. */
-export interface FuseWarning {
-  /** The situation, one of a closed list. */
-  code:
-    | 'lexical_leg_empty'
-    | 'dense_leg_flat'
-    | 'dense_scores_replaced'
-    | 'dense_leg_blind'
-    | 'truncated_input'
-    | 'unknown_field';
-  /** Its meaning here, and what to try. */
-  message: string;
+  /**
+   * Parts of the text with the query's terms, in its order; the beginning where it has none. Present when the
+   * request set `highlight`.
+   */
+  highlights?: TextFragment[];
 }
 
 /** The re-ranked candidates. */
@@ -231,7 +241,7 @@ export interface FuseResponse {
    * `dense`.
    */
   dense_source: string;
-  /** Results by falling fused score; ties in the order of the docs. */
+  /** Results by falling fused score, unless `diversify` chose; ties in the order of the docs. */
   results: RankedDoc[];
   /** Present only when there is one. */
   warnings?: FuseWarning[];
@@ -310,6 +320,7 @@ const [requestType, fuseResponseType] = wireTypes(typia.json.schemas<[FuseReques
   normalize: legNorms,
   missing: legMissing,
   function: boostFunctions,
+  by: collapseBy,
 });
 
 /** The body of POST /v1/fuse. */
@@ -319,7 +330,7 @@ export const fuseRequestType = bodyType(requestType, typia.createIs<FuseRequest>
   extensions: [
     ...(['weights', 'rrf_k', 'k1', 'b', 'return_text', 'explain', 'analyzer', 'corpus'] as const),
     ...(['on_missing_dense', 'dense_kind', 'min_score'] as const),
-    ...(['legs', 'boosts'] as const),
+    ...(['legs', 'boosts', 'collapse', 'diversify', 'highlight'] as const),
   ],
 });
 

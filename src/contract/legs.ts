@@ -1,4 +1,4 @@
-/** `legs` and `boosts` of POST /v1/fuse: the lists that are fused, and numbers of docs that raise or lower. */
+/** `legs` and `boosts` of POST /v1/fuse: the lists that are fused, numbers of docs that raise or lower. */
 import type { tags } from 'typia';
 import { codePoints } from './schema/explain.js';
 import type { Integer, MaxCodePoints, MinCodePoints } from './schema/tags.js';
@@ -116,7 +116,7 @@ function legFaults({ legs, weights }: Weighted): ValidationError[] {
   return errors;
 }
 
-/** Faults of legs and boosts that fit their schemas. Names that no doc has are the native module's to find. */
+/** Faults of legs and boosts that fit their schemas. The native module finds names that no doc has. */
 export function weightFaults(request: Weighted): ValidationError[] {
   const errors = legFaults(request);
   const values = (request.boosts ?? []).map(({ value }) => value);

@@ -38,7 +38,8 @@ function number(integer: boolean, min: number, max: number): Sides {
   const fits = (value: number) => value >= min && value <= max && (!integer || Number.isInteger(value));
   const wrong = values.filter((value) => !fits(value));
   const fitting = fc.constantFrom(...values.filter(fits));
-  const inside = fc.integer({ min: Math.ceil(Math.max(min, -1e6)), max: Math.floor(Math.min(max, 1e6)) });
+  const [least, most] = [Math.ceil(Math.max(min, -1e6)), Math.floor(Math.min(max, 1e6))];
+  const inside = least <= most ? fc.integer({ min: least, max: most }) : fc.double({ min, max, noNaN: true });
   const both = fc.oneof(fitting, inside);
   return wrong.length === 0 ? { fitting: both } : { fitting: both, breaking: fc.constantFrom(...wrong) };
 }

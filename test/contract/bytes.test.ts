@@ -199,6 +199,7 @@ test('a brief reading cuts what is long, and counts what it cuts', () => {
         { name: 'id', items: 500 },
         { name: 'text', items: 500 },
         { name: 'dense_score', items: 1, firstWithout: 0, least: 1, leastAt: 3 },
+        ...['scores', 'values', 'group'].map((name) => ({ name, items: 0, firstWithout: 0 })),
       ],
     },
   ]);

@@ -125,6 +125,9 @@ test('FuseRequest says types, defaults, allowed values and extensions as the con
       ...{ type: 'array', items: { $ref: '#/components/schemas/FuseBoost' }, maxItems: 16 },
       ...extension,
     },
+    collapse: { $ref: '#/components/schemas/FuseCollapse', ...extension },
+    diversify: { $ref: '#/components/schemas/FuseDiversify', ...extension },
+    highlight: { $ref: '#/components/schemas/FuseHighlight', ...extension },
   });
 });
 

@@ -115,9 +115,10 @@ describe('the model that ships', () => {
       const { warnings = [] } = body(await send({ ...request, docs }));
       assert.deepEqual(
         warnings.map(({ code }) => code),
-        ['truncated_input'],
+        ['truncated_input', 'text_truncated'],
         round,
       );
+      assert.match(warnings[1]?.message ?? '', /the text of docs\.0\.$/);
     }
   });
 

@@ -116,6 +116,7 @@ class FuseDoc(Model):
     dense_score: float | None = None
     scores: dict[str, NamedNumber] = {}
     values: dict[str, NamedNumber] = {}
+    group: str = ""
 
 
 class FuseLeg(Model):
@@ -145,6 +146,22 @@ class FuseCorpus(Model):
     df: dict[str, Annotated[Int, Field(ge=0)]]
 
 
+class FuseCollapse(Model):
+    by: Literal["text", "group"]
+    keep: Annotated[Int, Field(ge=1, le=1_000_000)] = 1
+
+
+class FuseDiversify(Model):
+    diversity: Annotated[float, Field(ge=0, le=1)]
+    by: Literal["terms"] = "terms"
+    candidates: Annotated[Int, Field(ge=1, le=500)] = 500
+
+
+class FuseHighlight(Model):
+    chars: Annotated[Int, Field(ge=20, le=2000)] = 160
+    fragments: Annotated[Int, Field(ge=1, le=10)] = 1
+
+
 class FuseRequest(Model):
     query: str
     docs: Annotated[list[FuseDoc], Field(min_length=1)]
@@ -164,6 +181,9 @@ class FuseRequest(Model):
     min_score: float = 0
     legs: dict[str, FuseLeg] = {}
     boosts: Annotated[list[FuseBoost], Field(max_length=16)] = []
+    collapse: FuseCollapse = None
+    diversify: FuseDiversify = None
+    highlight: FuseHighlight = None
     explain: bool = False
 
 

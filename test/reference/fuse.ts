@@ -7,19 +7,28 @@
  * BM25 part plus the dense part, each part weight * (score / largest absolute score). So an answer is the
  * service's to the last bit.
  */
+import { termParts, type ReferenceCorpus } from './bm25.js';
 import { formOf, queryTerms, type ReferenceAnalyzer } from './analyzer.js';
 import {
   factorOf,
-  filled,
-  inOrder,
-  norms,
-  shares,
+  legParts,
   type LegPart,
   type Numbers,
   type ReferenceBoost,
   type ReferenceLeg,
 } from './legs.js';
-import { logarithm } from './logarithm.js';
+import {
+  collapsed,
+  diversified,
+  fragmentsOf,
+  placedRuns,
+  type Choice,
+  type Fragment,
+  type Match,
+  type ReferenceCollapse,
+  type ReferenceDiversify,
+  type ReferenceHighlight,
+} from './results.js';
 import { foldText, isWordCharacter } from './unicode.js';
 
 /** A request whose documents all have a dense score. */
@@ -39,13 +48,10 @@ export interface ReferenceRequest {
   readonly corpus?: ReferenceCorpus | undefined;
   readonly legs?: Readonly<Record<string, ReferenceLeg>> | undefined;
   readonly boosts?: readonly ReferenceBoost[] | undefined;
-}
-
-/** Statistics of a collection. */
-export interface ReferenceCorpus {
-  readonly docs: number;
-  readonly average_length: number;
-  readonly df: Readonly<Record<string, number>>;
+  readonly min_score?: number | undefined;
+  readonly collapse?: ReferenceCollapse | undefined;
+  readonly diversify?: ReferenceDiversify | undefined;
+  readonly highlight?: ReferenceHighlight | undefined;
 }
 
 export interface ReferenceDoc {
@@ -54,6 +60,7 @@ export interface ReferenceDoc {
   readonly dense_score: number;
   readonly scores?: Numbers | undefined;
   readonly values?: Numbers | undefined;
+  readonly group?: string | undefined;
 }
 
 /** A term of the query that a document has. */
@@ -77,6 +84,7 @@ export interface Explanation {
   readonly terms?: readonly ReferenceTerm[];
   readonly legs?: Readonly<Record<string, LegPart>>;
   readonly boosts?: readonly { value: string; number: number | null; factor: number }[];
+  readonly diversify?: Choice;
 }
 
 export interface ReferenceResult extends ReferenceDoc {
@@ -84,6 +92,7 @@ export interface ReferenceResult extends ReferenceDoc {
   readonly fused_score: number;
   readonly rank: number;
   readonly explain?: Explanation;
+  readonly highlights?: readonly Fragment[];
 }
 
 export interface ReferenceWarning {
@@ -145,47 +154,6 @@ export function tokenize(text: string, tokenizer: 'ws' | 'ngram'): string[] {
   );
 }
 
-function occurrences(term: string, tokens: readonly string[]): number {
-  return tokens.filter((token) => token === term).length;
-}
-
-/** The statistics of these documents alone. */
-function ownStatistics(terms: readonly string[], docs: readonly string[][]): ReferenceCorpus {
-  const holding = (term: string): number => docs.filter((tokens) => tokens.includes(term)).length;
-  return {
-    docs: docs.length,
-    average_length: docs.reduce((sum, tokens) => sum + tokens.length, 0) / docs.length,
-    df: Object.fromEntries(terms.map((term) => [term, holding(term)])),
-  };
-}
-
-/** What each of the query's terms brings to every document. */
-function termParts(
-  query: readonly string[],
-  docs: readonly string[][],
-  { k1, b, corpus }: { k1: number; b: number; corpus?: ReferenceCorpus | undefined },
-) {
-  const statistics = corpus ?? ownStatistics(query, docs);
-  const averageLength = statistics.average_length;
-  const terms = Array.from(new Set(query), (term) => {
-    const df = Object.hasOwn(statistics.df, term) ? (statistics.df[term] ?? 0) : 0;
-    const idf = logarithm(1 + (statistics.docs - df + 0.5) / (df + 0.5));
-    return { term, df, idf, weight: occurrences(term, query) * idf };
-  });
-  return docs.map((tokens) =>
-    terms.flatMap(({ term, df, idf, weight }) => {
-      const tf = occurrences(term, tokens);
-      const tfPart = tf / (tf + k1 * (1 - b + (b * tokens.length) / averageLength));
-      return tf === 0 ? [] : [{ term, tf, df, idf, part: weight * tfPart }];
-    }),
-  );
-}
-
-/** BM25 score of every document against the query, over these documents alone. */
-export function bm25(query: readonly string[], docs: readonly string[][], k1: number, b: number): number[] {
-  return termParts(query, docs, { k1, b }).map((terms) => terms.reduce((sum, { part }) => sum + part, 0));
-}
-
 /** An analyzer by its settings. */
 function settingsOf(analyzer: ReferenceRequest['analyzer'] = 'plain'): ReferenceAnalyzer {
   if (typeof analyzer !== 'string') return analyzer;
@@ -245,28 +213,63 @@ function explanations(request: ReferenceRequest, lexical: number[], dense: numbe
   });
 }
 
-/** Each leg's share in every doc's score, by its name, in the order of their sum. */
-function legParts(request: ReferenceRequest, lexical: number[], dense: number[]): [string, LegPart[]][] {
-  const { legs = {}, docs, rrf_k: k = 60 } = request;
-  const names = inOrder(Object.keys(legs));
-  const weights = shares(names.map((name) => legs[name] ?? {}));
-  return names.map((name, at) => {
-    const leg = legs[name] ?? {};
-    const sent = docs.map(({ scores = {} }) => (Object.hasOwn(scores, name) ? scores[name] : undefined));
-    const own = new Map([
-      ['bm25', lexical],
-      ['dense', dense],
-    ]);
-    const scores = own.get(name) ?? filled(sent, leg);
-    const places = ranks(scores);
-    const normed = norms(scores, places, leg.normalize ?? 'max');
-    const weight = weights[at] ?? NaN;
-    const parts = scores.map((score, doc) => {
-      const [norm = NaN, rank = NaN] = [normed[doc], places[doc]];
-      const part = request.method === 'rrf' ? (names.length * weight) / (k + rank) : weight * norm;
-      return { score, norm, part, rank };
-    });
-    return [name, parts];
+/** The terms of a text, each with its place in code points. */
+function placedTerms(request: ReferenceRequest, text: string): Match[] {
+  const analyzer = settingsOf(request.analyzer);
+  return placedRuns(text).flatMap((run) => {
+    const [first, last] = [run[0]?.at ?? 0, (run.at(-1)?.at ?? 0) + 1];
+    const whole = run.map(({ character }) => character);
+    if (request.tokenizer !== 'ngram') {
+      return [{ start: first, end: last, term: formOf(analyzer, whole.join('')) }];
+    }
+    if (run.length === 1) return [{ start: first, end: last, term: whole.join('') }];
+    return run.slice(1).map(({ character, at }, before) => ({
+      ...{ start: run[before]?.at ?? 0, end: at + 1 },
+      term: `${whole[before] ?? ''}${character}`,
+    }));
+  });
+}
+
+/** The places of a text that have terms of the query. */
+function matchesIn(request: ReferenceRequest, text: string): Match[] {
+  const { query, tokenizer = 'ws' } = request;
+  const terms = new Set(queryTerms(settingsOf(request.analyzer), tokenize(query, tokenizer)));
+  return placedTerms(request, text).filter(({ term }) => terms.has(term));
+}
+
+/** The results of scored docs: those that stay, in their order. */
+function listed(request: ReferenceRequest, results: readonly ReferenceResult[]): ReferenceResult[] {
+  const { min_score: least = -Infinity, collapse, diversify, highlight, docs } = request;
+  const { top_k: topK } = request;
+  const textOf = ({ place }: { place: number }): string => docs[place]?.text ?? '';
+  let kept = results
+    .map((result, place) => ({ result, place }))
+    .filter(({ result }) => result.fused_score >= least)
+    .sort((one, other) => one.result.rank - other.result.rank);
+  if (collapse !== undefined) {
+    kept = collapsed(kept, collapse, (one) => ({ text: textOf(one), group: docs[one.place]?.group }));
+  }
+  let choices: Choice[] = [];
+  if (diversify !== undefined) {
+    const terms = kept.map((one) => new Set(placedTerms(request, textOf(one)).map(({ term }) => term)));
+    const scores = kept.map(({ result }) => result.fused_score);
+    const chosen = diversified(scores, terms, diversify, topK ?? Infinity);
+    choices = chosen.choices;
+    kept = chosen.order.flatMap((at) => kept[at] ?? []);
+  }
+  return kept.slice(0, topK ?? kept.length).map(({ result, place }, at) => {
+    const choice = choices[at];
+    const { explain, ...rest } = result;
+    const text = docs[place]?.text ?? '';
+    return {
+      ...{ ...rest, rank: at + 1 },
+      ...(explain === undefined
+        ? {}
+        : { explain: choice === undefined ? explain : { ...explain, diversify: choice } }),
+      ...(highlight === undefined
+        ? {}
+        : { highlights: fragmentsOf(text, matchesIn(request, text), highlight) }),
+    };
   });
 }
 
@@ -274,7 +277,7 @@ function legParts(request: ReferenceRequest, lexical: number[], dense: number[])
 function fusedBy(request: ReferenceRequest, lexical: number[], dense: number[]) {
   const { legs, boosts, docs } = request;
   const usual = explanations(request, lexical, dense);
-  const byLeg = legs === undefined ? undefined : legParts(request, lexical, dense);
+  const byLeg = legs === undefined ? undefined : legParts(request, [lexical, dense], ranks);
   return docs.map((doc, at) => {
     const parts = byLeg?.map(([name, found]) => [name, found[at]] as [string, LegPart]);
     const { bm25_rank, dense_rank, ...norms } = usual[at] as Explanation;
@@ -387,16 +390,17 @@ export function fuse(
   const places = ranks(fused);
   const named = request.analyzer !== undefined || request.corpus !== undefined;
   const terms = named ? matchedTerms(request).map((found) => ({ terms: found })) : [];
-  const results = docs.map((doc, at) => ({
+  const results = docs.map((doc, at): ReferenceResult => ({
     id: doc.id,
     text: request.return_text === false ? '' : doc.text,
     dense_score: doc.dense_score,
     bm25_score: lexical[at] ?? NaN,
     fused_score: fused[at] ?? NaN,
     rank: places[at] ?? NaN,
-    ...(request.explain === true ? { explain: { ...explained[at]?.explanation, ...terms[at] } } : {}),
+    ...(request.explain === true
+      ? { explain: { ...(explained[at]?.explanation as Explanation), ...terms[at] } }
+      : {}),
   }));
-  results.sort((left, right) => left.rank - right.rank);
   const warnings = warningsOf(request, computed);
   const caller = request.legs === undefined || Object.hasOwn(request.legs, 'dense') ? 'caller' : 'none';
   const answer = {
@@ -404,7 +408,7 @@ export function fuse(
     method,
     tokenizer,
     dense_source: computed === undefined ? caller : `model:${computed.model}`,
-    results: results.slice(0, request.top_k ?? docs.length),
+    results: listed(request, results),
     ...(warnings.length > 0 ? { warnings } : {}),
   };
   // Through text, as the service's numbers go: ECMAScript's Number::toString, -0 as 0.

@@ -34,8 +34,16 @@ export interface LegPart {
   readonly rank: number;
 }
 
+/** A request, as far as legs go. */
+interface Weighted {
+  readonly docs: readonly { readonly scores?: Numbers | undefined }[];
+  readonly legs?: Readonly<Record<string, ReferenceLeg>> | undefined;
+  readonly method?: string | undefined;
+  readonly rrf_k?: number | undefined;
+}
+
 /** The legs in the order in which they are summed. */
-export function inOrder(names: readonly string[]): string[] {
+function inOrder(names: readonly string[]): string[] {
   const usual = ['bm25', 'dense'];
   const order = (name: string): number => (usual.includes(name) ? usual.indexOf(name) : usual.length);
   const bytes = (one: string, other: string): number => Buffer.compare(Buffer.from(one), Buffer.from(other));
@@ -43,7 +51,7 @@ export function inOrder(names: readonly string[]): string[] {
 }
 
 /** Weights of the legs in order, of which the sum is 1. */
-export function shares(legs: readonly ReferenceLeg[]): number[] {
+function shares(legs: readonly ReferenceLeg[]): number[] {
   const weights = legs.map(({ weight = 1 }) => weight);
   const larger = Math.max(...weights);
   const sum = weights.reduce((total, weight) => total + weight / larger, 0);
@@ -51,17 +59,14 @@ export function shares(legs: readonly ReferenceLeg[]): number[] {
 }
 
 /** A list of which a doc may have no score. */
-export function filled(
-  scores: readonly (number | undefined)[],
-  { missing = 'zero' }: ReferenceLeg,
-): number[] {
+function filled(scores: readonly (number | undefined)[], { missing = 'zero' }: ReferenceLeg): number[] {
   const sent = scores.filter((score) => score !== undefined);
   const other = missing === 'min' ? Math.min(...sent) : 0;
   return scores.map((score) => score ?? other);
 }
 
 /** Scores made comparable. */
-export function norms(scores: readonly number[], ranks: readonly number[], how: string): number[] {
+function norms(scores: readonly number[], ranks: readonly number[], how: string): number[] {
   const count = scores.length;
   const largest = Math.max(...scores.map(Math.abs));
   if (how === 'rank') return ranks.map((rank) => (count - rank + 1) / count);
@@ -69,6 +74,8 @@ export function norms(scores: readonly number[], ranks: readonly number[], how: 
   const scaled = scores.map((score) => score / largest);
   const [least, most] = [Math.min(...scaled), Math.max(...scaled)];
   if (how === 'max') return scaled;
+  // Too small for a logarithm of 1 and more.
+  if (how === 'log1p' && 1 + largest === 1) return scaled;
   if (how === 'log1p') {
     const part = (score: number): number => logarithm(1 + Math.abs(score)) * (score < 0 ? -1 : 1);
     return scores.map((score) => part(score) / logarithm(1 + largest));
@@ -99,4 +106,33 @@ export function factorOf(boost: ReferenceBoost, values: Numbers = {}): number {
     linear: () => Math.max(0, 1 - (1 - decay) * ratio),
   };
   return 1 - weight + weight * kept[shape]();
+}
+
+/** Each leg's share in every doc's score, by its name, in the order of their sum. */
+export function legParts(
+  request: Weighted,
+  [lexical, dense]: readonly [number[], number[]],
+  ranks: (scores: readonly number[]) => number[],
+): [string, LegPart[]][] {
+  const { legs = {}, docs, rrf_k: k = 60 } = request;
+  const names = inOrder(Object.keys(legs));
+  const weights = shares(names.map((name) => legs[name] ?? {}));
+  return names.map((name, at) => {
+    const leg = legs[name] ?? {};
+    const sent = docs.map(({ scores = {} }) => (Object.hasOwn(scores, name) ? scores[name] : undefined));
+    const own = new Map([
+      ['bm25', lexical],
+      ['dense', dense],
+    ]);
+    const scores = own.get(name) ?? filled(sent, leg);
+    const places = ranks(scores);
+    const normed = norms(scores, places, leg.normalize ?? 'max');
+    const weight = weights[at] ?? NaN;
+    const parts = scores.map((score, doc) => {
+      const [norm = NaN, rank = NaN] = [normed[doc], places[doc]];
+      const part = request.method === 'rrf' ? (names.length * weight) / (k + rank) : weight * norm;
+      return { score, norm, part, rank };
+    });
+    return [name, parts];
+  });
 }

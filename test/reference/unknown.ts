@@ -5,12 +5,15 @@ const known: Readonly<Record<string, readonly string[]>> = {
   'the request': [
     ...['query', 'docs', 'method', 'tokenizer', 'top_k', 'weights', 'k1', 'b', 'rrf_k', 'return_text'],
     ...['explain', 'embed_model', 'entity_map', 'analyzer', 'corpus', 'on_missing_dense', 'dense_kind'],
-    ...['min_score', 'legs', 'boosts'],
+    ...['min_score', 'legs', 'boosts', 'collapse', 'diversify', 'highlight'],
   ],
-  'a doc': ['id', 'text', 'dense_score', 'scores', 'values'],
+  'a doc': ['id', 'text', 'dense_score', 'scores', 'values', 'group'],
   weights: ['bm25', 'dense'],
   analyzer: ['stemmer', 'stopwords', 'fold_accents', 'normalize'],
   'a leg': ['weight', 'normalize', 'missing'],
+  collapse: ['by', 'keep'],
+  diversify: ['diversity', 'by', 'candidates'],
+  highlight: ['chars', 'fragments'],
   'a boost': ['value', 'origin', 'scale', 'offset', 'decay', 'function', 'weight'],
 };
 
@@ -51,7 +54,9 @@ function strangers(owner: unknown, place: string): { name: string; place: string
 /** The warnings of a request as it was sent. */
 function unknownFields(request: Readonly<Record<string, unknown>>): ReferenceWarning[] {
   const each = (owners: unknown, place: string) =>
-    Object.values((owners ?? {})).flatMap((owner) => strangers(owner, place));
+    Object.values((owners ?? {}) as Readonly<Record<string, unknown>>).flatMap((owner) =>
+      strangers(owner, place),
+    );
   const all = [
     ...strangers(request, 'the request'),
     ...each(request['docs'], 'a doc'),
@@ -59,6 +64,9 @@ function unknownFields(request: Readonly<Record<string, unknown>>): ReferenceWar
     ...strangers(request['analyzer'], 'analyzer'),
     ...each(request['legs'], 'a leg'),
     ...each(request['boosts'], 'a boost'),
+    ...strangers(request['collapse'], 'collapse'),
+    ...strangers(request['diversify'], 'diversify'),
+    ...strangers(request['highlight'], 'highlight'),
   ];
   const first = all.filter(({ name }, at) => all.findIndex((other) => other.name === name) === at);
   return first.slice(0, 10).map(({ name, place }) => {

@@ -121,8 +121,9 @@ test('legs and boosts rank as the oracle does, to the last bit, and explanations
       const bytes = writeBody(made, how);
       const { status, body } = await answerTo(bytes);
       assert.equal(status, 200, JSON.stringify(body));
+      const { results } = body as FuseResponse;
       assert.deepEqual(body, withUnknown(fuse(made), bytes));
-      for (const { fused_score: score, explain } of (body as FuseResponse).results) {
+      for (const { fused_score: score, explain } of results) {
         if (explain === undefined) continue;
         const parts = Object.values(explain.legs ?? {}).map(({ part }) => part);
         const factors = (explain.boosts ?? []).map(({ factor }) => factor);

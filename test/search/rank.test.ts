@@ -107,8 +107,9 @@ test('an analyzer ranks as the oracle does, to the last bit, and its terms add u
     fc.asyncProperty(requests, style, async (request, how) => {
       const { status, body } = await answerTo(request, { ...how, extra: 0 });
       assert.equal(status, 200);
+      const { results } = body as FuseResponse;
       assert.deepEqual(body, fuse(JSON.parse(JSON.stringify(request)) as ReferenceRequest));
-      for (const { bm25_score: score, explain } of (body as FuseResponse).results) {
+      for (const { bm25_score: score, explain } of results) {
         const parts = (explain?.terms ?? []).map(({ part }) => part);
         if (explain !== undefined)
           assert.ok(Math.abs(parts.reduce((sum, part) => sum + part, 0) - score) < 1e-12);

@@ -1258,6 +1258,15 @@ export interface components {
         DeliveryModelsResponse: {
             models: components["schemas"]["DeliveryModel"][];
         };
+        /** @description How `diversify` chose a result: score = (1 − diversity) · relevance − diversity · similarity. */
+        DiversifyExplanation: {
+            /** @description Fused score divided by the largest absolute one of the candidates. */
+            relevance: number;
+            /** @description Greatest likeness to a result before it. */
+            similarity: number;
+            /** @description The score by which it was chosen. */
+            score: number;
+        };
         /** @description The answer to a line that could not be answered. */
         FailedLine: {
             error: components["schemas"]["LineError"];
@@ -1370,6 +1379,16 @@ export interface components {
             /** @description Share w of the score that it decides, 1 where absent: score · (1 − w + w · factor). */
             weight?: number;
         };
+        /** @description Docs that count as one, of which the best stay. */
+        FuseCollapse: {
+            /**
+             * @description `text`: those of one text, after NFKC and case folding; `group`: those of one `group`.
+             * @enum {string}
+             */
+            by: "text" | "group";
+            /** @description Number of them that stay; 1 where absent. */
+            keep?: number;
+        };
         /** @description Statistics of the collection that the docs come from. */
         FuseCorpus: {
             /** @description Number of its docs. */
@@ -1380,6 +1399,18 @@ export interface components {
             df: {
                 [key: string]: number;
             };
+        };
+        /** @description Results that are less like those before them: maximal marginal relevance. */
+        FuseDiversify: {
+            /** @description Share of the likeness, against that of the score; 0: off. */
+            diversity: number;
+            /**
+             * @description Likeness of two texts: `terms`, the share of their terms that they have in common.
+             * @constant
+             */
+            by?: "terms";
+            /** @description The best docs, among which the next result is chosen; 3 times `top_k` where absent, 500 at most. */
+            candidates?: number;
         };
         /** @description One candidate. */
         FuseDoc: {
@@ -1400,6 +1431,8 @@ export interface components {
             values?: {
                 [key: string]: number;
             };
+            /** @description Docs of one group count as one, where `collapse` says so. */
+            group?: string;
         };
         /** @description Parts of a fused score; they sum to it within 1e-12, times the factors of `boosts`. */
         FuseExplanation: {
@@ -1423,6 +1456,15 @@ export interface components {
             };
             /** @description What each boost did; present when the request named `boosts`. */
             boosts?: components["schemas"]["BoostExplanation"][];
+            /** @description How the result was chosen; present where the request set `diversify`, on those that it chose. */
+            diversify?: components["schemas"]["DiversifyExplanation"];
+        };
+        /** @description Parts of the results' texts around the query's terms. */
+        FuseHighlight: {
+            /** @description Most code points of a fragment; 160 where absent. */
+            chars?: number;
+            /** @description Most fragments of a text; 1 where absent. */
+            fragments?: number;
         };
         /** @description One of the lists that are fused. */
         FuseLeg: {
@@ -1517,6 +1559,12 @@ export interface components {
             };
             /** @description Numbers of docs, up to 16, that raise or lower the fused score: dates, distances, prices. */
             boosts?: components["schemas"]["FuseBoost"][];
+            /** @description Docs that count as one: the best of them stay. */
+            collapse?: components["schemas"]["FuseCollapse"];
+            /** @description Results that are less like those before them. */
+            diversify?: components["schemas"]["FuseDiversify"];
+            /** @description Each result tells where its text has the query's terms, in code points. */
+            highlight?: components["schemas"]["FuseHighlight"];
         };
         /** @description The re-ranked candidates. */
         FuseResponse: {
@@ -1531,7 +1579,7 @@ export interface components {
              *     `dense`.
              */
             dense_source: string;
-            /** @description Results by falling fused score; ties in the order of the docs. */
+            /** @description Results by falling fused score, unless `diversify` chose; ties in the order of the docs. */
             results: components["schemas"]["RankedDoc"][];
             /** @description Present only when there is one. */
             warnings?: components["schemas"]["FuseWarning"][];
@@ -1557,7 +1605,7 @@ export interface components {
              * @description The situation, one of a closed list.
              * @enum {string}
              */
-            code: "dense_leg_blind" | "dense_leg_flat" | "dense_scores_replaced" | "lexical_leg_empty" | "truncated_input" | "unknown_field";
+            code: "dense_leg_blind" | "dense_leg_flat" | "dense_scores_replaced" | "lexical_leg_empty" | "text_truncated" | "truncated_input" | "unknown_field";
             /** @description Its meaning here, and what to try. */
             message: string;
         };
@@ -1909,6 +1957,11 @@ export interface components {
             rank: number;
             /** @description Present when the request set `explain`. */
             explain?: components["schemas"]["FuseExplanation"];
+            /**
+             * @description Parts of the text with the query's terms, in its order; the beginning where it has none. Present when the
+             *     request set `highlight`.
+             */
+            highlights?: components["schemas"]["TextFragment"][];
         };
         /** @description A limit by time or number. */
         RateLimit: {
@@ -2090,6 +2143,15 @@ export interface components {
             retention: string;
             /** @description Where it lies. */
             where: string;
+        };
+        /** @description A part of a text. */
+        TextFragment: {
+            /** @description Its first code point, from 0. */
+            start: number;
+            /** @description The one after its last. */
+            end: number;
+            /** @description The places of the query's terms in it, as first code point and the one after the last, of the text. */
+            matches: number[][];
         };
         /** @description Limits of a tier's key; 0: no limit. */
         TierLimits: {
@@ -8168,6 +8230,36 @@ export interface operations {
                      *           "field": "boosts[].weight",
                      *           "minimum": 0,
                      *           "maximum": 1
+                     *         },
+                     *         {
+                     *           "request": "FuseRequest",
+                     *           "field": "collapse.keep",
+                     *           "minimum": 1,
+                     *           "maximum": 1000000
+                     *         },
+                     *         {
+                     *           "request": "FuseRequest",
+                     *           "field": "diversify.diversity",
+                     *           "minimum": 0,
+                     *           "maximum": 1
+                     *         },
+                     *         {
+                     *           "request": "FuseRequest",
+                     *           "field": "diversify.candidates",
+                     *           "minimum": 1,
+                     *           "maximum": 500
+                     *         },
+                     *         {
+                     *           "request": "FuseRequest",
+                     *           "field": "highlight.chars",
+                     *           "minimum": 20,
+                     *           "maximum": 2000
+                     *         },
+                     *         {
+                     *           "request": "FuseRequest",
+                     *           "field": "highlight.fragments",
+                     *           "minimum": 1,
+                     *           "maximum": 10
                      *         },
                      *         {
                      *           "request": "NormalizeRequest",

@@ -4,7 +4,7 @@
 //! The filter is the shuffle lookup of packed multi-substring search (as in Hyperscan's Teddy).
 
 use crate::simd::{Level, Path};
-use crate::terms::{Hits, Terms};
+use crate::terms::{Hits, Terms, Use};
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -48,7 +48,9 @@ fn portable_count(bytes: &[u8], start: usize, end: usize, terms: &Terms, hits: &
         }
         let stop = run_end(bytes, at, end);
         tokens += 1;
-        if leaves_ascii {
+        if hits.met.purpose != Use::Count {
+            terms.meet_ascii(bytes, at..stop, hits);
+        } else if leaves_ascii {
             terms.count_ascii(bytes, at, stop - at, hits);
         } else {
             terms.count_ascii_form(bytes, at, stop - at, hits);
@@ -132,7 +134,9 @@ impl Batch {
             let (start, end) = (first[number] as usize, last[number] as usize);
             terms.count_ascii(text, start, end - start, hits);
         };
-        if terms.short.usable() {
+        if hits.met.purpose != Use::Count {
+            terms.meet_all(text, (first, last), hits);
+        } else if terms.short.usable() {
             let found = terms.short.count(text, (first, last), hits, &mut longer.list);
             longer.list[..found]
                 .iter()

@@ -5,13 +5,14 @@
 //! the same order.
 
 mod maps;
+mod names;
 
-use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
 
 use crate::json::{self, Refusal, Scanner, Span};
 use crate::shape::{Member, Shape, What};
+pub(crate) use names::write_name;
+use names::{Extras, Stranger, index_of, meant, plain};
 
 /// Most faults that are listed.
 pub const MAX_FAULTS: usize = 100;
@@ -19,9 +20,6 @@ pub const MAX_FAULTS: usize = 100;
 /// Longest JSON, as it stands in the body, that a fault repeats (bytes). What is repeated to the client has
 /// at most 256 bytes, every one of which may be written as an escape of 6.
 const INPUT_BYTES: usize = 2048;
-
-/// Characters of a name that a fault's place repeats.
-const NAME_CHARACTERS: usize = 256;
 
 /// Members of an object among which a misspelt one is looked for.
 const HINT_MEMBERS: usize = 50;
@@ -586,98 +584,6 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Members that an object must not have, as far as they can be listed. JavaScript has names that are indexes
-/// first, by their value, then the others in the order in which they first came.
-#[derive(Default)]
-struct Extras {
-    indexes: BTreeMap<u32, usize>,
-    names: HashMap<Vec<u8>, (usize, usize)>,
-}
-
-impl Extras {
-    fn add(&mut self, name: Vec<u8>, at: usize) {
-        if let Some(index) = index_of(&name) {
-            self.indexes.insert(index, at);
-            if self.indexes.len() > MAX_FAULTS {
-                self.indexes.pop_last();
-            }
-            return;
-        }
-        let order = self.names.len();
-        match self.names.entry(name) {
-            Entry::Occupied(mut entry) => entry.get_mut().1 = at,
-            Entry::Vacant(entry) if order < MAX_FAULTS => {
-                entry.insert((order, at));
-            }
-            Entry::Vacant(_) => {}
-        }
-    }
-
-    fn in_order(self) -> impl Iterator<Item = (Vec<u8>, usize)> {
-        let mut names: Vec<_> = self.names.into_iter().collect();
-        names.sort_unstable_by_key(|(_, (order, _))| *order);
-        let indexes = self.indexes.into_iter();
-        let indexes = indexes.map(|(index, at)| (index.to_string().into_bytes(), at));
-        indexes.chain(names.into_iter().map(|(name, (_, at))| (name, at)))
-    }
-}
-
-/// A name that is an index to JavaScript (ECMAScript, array index).
-fn index_of(name: &[u8]) -> Option<u32> {
-    let text = std::str::from_utf8(name).ok()?;
-    let index: u32 = text.parse().ok()?;
-    (index < u32::MAX && index.to_string() == text).then_some(index)
-}
-
-fn plain(name: &[u8]) -> Vec<u8> {
-    let mut text = Vec::new();
-    json::unescape(name, &mut text);
-    text
-}
-
-/// An unknown member: its name, and the first byte of its value.
-type Stranger = (Vec<u8>, Option<u8>);
-
-/// The member that was probably meant for a missing one: the only stranger of nearly its name, else the only
-/// one of its kind.
-fn meant<'a>(strangers: &'a [Stranger], missing: &Member) -> Option<&'a [u8]> {
-    let wanted = near_name(missing.name.as_bytes());
-    let only = |fits: &dyn Fn(&Stranger) -> bool| {
-        let mut found = strangers.iter().filter(|stranger| fits(stranger));
-        (found.next(), found.next().is_some())
-    };
-    let found = match only(&|(name, _)| near_name(name) == wanted) {
-        (None, _) => only(&|(_, first)| may_be(*first, &missing.shape)),
-        named => named,
-    };
-    match found {
-        (Some((name, _)), false) => Some(name),
-        _ => None,
-    }
-}
-
-/// A name without its case, `_`, `-` and the s of a plural.
-fn near_name(name: &[u8]) -> Vec<u8> {
-    let mut near: Vec<u8> = name
-        .iter()
-        .filter(|byte| !b"_-".contains(byte))
-        .map(u8::to_ascii_lowercase)
-        .collect();
-    if near.last() == Some(&b's') {
-        near.pop();
-    }
-    near
-}
-
-/// True if a value that begins with `first` is of the JSON type that a shape takes.
-fn may_be(first: Option<u8>, shape: &Shape) -> bool {
-    match &shape.what {
-        What::Word(_) | What::OneOf(_) => first == Some(b'"'),
-        What::Number { .. } => matches!(first, Some(b'-' | b'0'..=b'9')),
-        what => what.begins_with(first),
-    }
-}
-
 /// Bytes of the first characters of a checked string, up to [`BRIEF_CHARACTERS`]: whole escapes, whole pairs.
 fn first_characters(text: &[u8]) -> usize {
     let mut at = 0;
@@ -688,18 +594,4 @@ fn first_characters(text: &[u8]) -> usize {
         at += json::character_length(&text[at..]);
     }
     at
-}
-
-/// Writes a name as a JSON string, cut where it is long.
-pub(crate) fn write_name(name: &[u8], out: &mut Vec<u8>) {
-    out.push(b'"');
-    let text = String::from_utf8_lossy(name);
-    match text.char_indices().nth(NAME_CHARACTERS) {
-        Some((cut, _)) => {
-            json::write_text(&text.as_bytes()[..cut], out);
-            out.extend_from_slice("…".as_bytes());
-        }
-        None => json::write_text(name, out),
-    }
-    out.push(b'"');
 }

@@ -156,6 +156,8 @@ struct Found {
     places: Vec<usize>,
     known: HashMap<Key, usize>,
     keys: Vec<Key>,
+    /// True for each that the model read only the beginning of.
+    cut: Vec<bool>,
     /// One behind the other; zeros for those that are missing.
     vectors: Vec<f32>,
     missing: Vec<Missing>,
@@ -243,11 +245,13 @@ impl Gathered {
             return;
         }
         found.keys.push(key);
+        found.cut.push(false);
         found.vectors.resize((next + 1) * dimension, 0.0);
         let vector = &mut found.vectors[next * dimension..];
         match models.cache.as_ref().and_then(|cache| cache.get(&key, vector)) {
             Some(truncated) => {
                 models.hits.fetch_add(1, Relaxed);
+                found.cut[next] = truncated;
                 self.truncated |= truncated;
             }
             None => {
@@ -294,6 +298,7 @@ impl Gathered {
         for ((&place, vector), &cut) in places.iter().zip(vectors.chunks(dimension)).zip(truncated) {
             let at = found.missing[place].at;
             found.vectors[at * dimension..][..dimension].copy_from_slice(vector);
+            found.cut[at] = cut;
             self.truncated |= cut;
             if let Some(cache) = &self.models.cache {
                 cache.put(&found.keys[at], vector, cut);
@@ -313,6 +318,18 @@ impl Gathered {
     /// True if the model read only the beginning of a text.
     pub fn truncated(&self) -> bool {
         self.truncated
+    }
+
+    /// The first doc of which the model read only the beginning, and the number of all those.
+    pub fn truncated_docs(&self) -> Option<(usize, usize)> {
+        let (true, Leg::Computed(found)) = (self.truncated, &self.leg) else {
+            return None;
+        };
+        let (_, docs) = found.places.split_first()?;
+        let is_cut = |&(_, &at): &(usize, &usize)| found.cut[at];
+        let mut cut = docs.iter().enumerate().filter(is_cut);
+        let (first, _) = cut.next()?;
+        Some((first, 1 + cut.count()))
     }
 
     /// The docs' scores in order, once nothing is missing, and what of the texts the model does not know. A
@@ -463,8 +480,10 @@ mod tests {
         assert_eq!(models.lookups(), (0, 3));
         let again = gather(&models, "a", &["c", "b"]);
         assert!(again.missing().next().is_none() && again.truncated());
+        assert_eq!(again.truncated_docs(), Some((1, 1)));
         assert_eq!(again.scores().0, [scores[1], scores[0]]);
         assert!(!gather(&models, "a", &["c"]).truncated());
+        assert_eq!(gather(&models, "b", &["c"]).truncated_docs(), None);
         assert_eq!(models.lookups(), (5, 3));
         std::fs::remove_file(path).expect("the file");
     }

@@ -4,8 +4,11 @@
 
 mod analyze;
 mod answer;
+mod collapse;
 mod count;
+mod diversify;
 mod explain;
+mod highlight;
 mod legs;
 mod notes;
 mod rerank;
@@ -23,6 +26,7 @@ use crate::rerank::{Api, Asked, Refused as Unranked, Wrong};
 use crate::sight::Poor;
 use crate::static_model::Scratch;
 use crate::terms::{Bigrams, Hits, Terms};
+use diversify::Choice;
 use explain::Pieces;
 use legs::List;
 use score::{Fused, Statistics};
@@ -55,10 +59,16 @@ pub struct Workspace {
     scratch: Scratch,
     /// Parts of results that few requests ask for.
     pieces: Pieces,
+    /// The parts beside explanations.
+    highlights: Pieces,
+    /// How results were chosen, where they are diversified.
+    choices: Vec<Choice>,
     /// Warnings that few requests have, each after a comma.
     notes: Vec<u8>,
     /// One of a request's legs.
     list: List,
+    /// The first doc whose text a model read only the beginning of, and the number of all those.
+    cut: Option<(usize, usize)>,
     /// True if BM25 is not fused.
     bm25_unused: bool,
     /// True if dense scores are not.
@@ -246,6 +256,9 @@ impl Workspace {
                 + self.terms.room()
                 + self.bigrams.room()
                 + self.pieces.room()
+                + self.highlights.room()
+                + self.notes.capacity()
+                + self.hits.met.room()
                 > KEPT_BYTES
         {
             let (pending, unranked) = (self.pending.take(), self.unranked.take());
@@ -352,6 +365,7 @@ impl Workspace {
         for (doc, score) in self.lists.docs.iter_mut().zip(scores) {
             doc.dense = score;
         }
+        self.cut = gathered.truncated_docs();
         Source {
             model: Some(gathered.model().id().to_owned()),
             truncated: gathered.truncated(),
@@ -370,6 +384,9 @@ impl Workspace {
         out: &mut [u8],
     ) -> Outcome {
         self.notes.clear();
+        if let (Some(_), Some((first, count))) = (&source.model, self.cut) {
+            self.note_truncated(first, count);
+        }
         if let Some(mut more) = self.lists.more.take() {
             self.note_unknown(&mut more.unknown);
             let outcome = self.finish_more(body, options, &more, source, out);
@@ -377,6 +394,7 @@ impl Workspace {
             return outcome;
         }
         self.pieces.clear();
+        self.highlights.clear();
         (self.bm25_unused, self.dense_unused) = (false, false);
         let characters = self.count(body, options);
         self.score(body, options, None);
@@ -427,12 +445,24 @@ impl Workspace {
             let end = self.order.partition_point(enough);
             self.order.truncate(end);
         }
+        self.choices.clear();
+        if let Some(collapse) = more.collapse {
+            self.collapse(body, more, collapse);
+        }
+        if let Some(diversify) = more.diversify {
+            self.diversify(body, options, (analyzer.unwrap_or(&plain), diversify));
+        }
         self.shown = self.order.len().min(options.top_k);
         self.pieces.clear();
+        self.highlights.clear();
+        if let Some(highlight) = more.highlight {
+            self.highlight(body, options, highlight);
+        }
         if options.explain {
             self.explain_more(body, options, more, analyzer.unwrap_or(&plain));
         }
-        let needed = answer::room(options, &self.lists) + self.pieces.len() + self.notes.len();
+        let needed =
+            answer::room(options, &self.lists) + self.pieces.len() + self.highlights.len() + self.notes.len();
         if needed > out.len() {
             return Outcome::NeedsRoom(needed);
         }

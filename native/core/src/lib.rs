@@ -5,6 +5,7 @@ pub mod access;
 pub mod analyzer;
 mod ascii;
 pub mod audit;
+mod bits;
 pub mod bm25;
 pub mod body;
 pub mod canonical;

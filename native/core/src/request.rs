@@ -5,6 +5,7 @@
 pub mod legs;
 pub mod more;
 pub mod named;
+pub mod results;
 pub mod unknown;
 
 use crate::json::{Scanner, Span, Unfit};
@@ -123,7 +124,7 @@ impl Lists {
     }
 }
 
-const NAMES: [&[u8]; 20] = [
+const NAMES: [&[u8]; 23] = [
     b"query",
     b"docs",
     b"method",
@@ -144,13 +145,16 @@ const NAMES: [&[u8]; 20] = [
     b"min_score",
     b"legs",
     b"boosts",
+    b"collapse",
+    b"diversify",
+    b"highlight",
 ];
 /// The bits of `query` and `docs`.
 const REQUIRED: u32 = 0b11;
 /// The bits of `weights` and `legs`, which have weights of their own.
 const WEIGHTED_TWICE: u32 = 1 << 5 | 1 << 18;
 
-const DOC_NAMES: [&[u8]; 5] = [b"id", b"text", b"dense_score", b"scores", b"values"];
+const DOC_NAMES: [&[u8]; 6] = [b"id", b"text", b"dense_score", b"scores", b"values", b"group"];
 /// The bits of `id` and `text`.
 const DOC_REQUIRED: u32 = 0b11;
 

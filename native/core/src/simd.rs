@@ -105,6 +105,7 @@ mod tests {
     fn what_is_compiled_for_a_level_is_what_the_level_asks_for() {
         let sources = [
             include_str!("scan.rs"),
+            include_str!("bits.rs"),
             include_str!("ascii/avx2.rs"),
             include_str!("ascii/avx512.rs"),
             include_str!("nearest.rs"),

@@ -1,8 +1,10 @@
 //! The query's terms and how often each occurs in a text: what BM25 needs to know, with no token ever stored.
 
 mod bigrams;
+mod distinct;
 mod filter;
 mod memo;
+mod met;
 mod short_terms;
 
 use std::hash::{BuildHasher, RandomState};
@@ -10,8 +12,10 @@ use std::hash::{BuildHasher, RandomState};
 use crate::analyzer::{Forms, LONGEST_STEMMED};
 use crate::ascii::Batch;
 pub use bigrams::Bigrams;
+pub(crate) use distinct::Distinct;
 pub(crate) use filter::Filter;
 use memo::{Memo, Remembered};
+pub(crate) use met::{Located, Met, Use};
 use short_terms::ShortTerms;
 
 /// Two words and a length that tell terms of up to 16 bytes apart, and longer ones nearly so.
@@ -112,6 +116,8 @@ pub struct Hits {
     pub(crate) batch: Option<Box<Batch>>,
     /// Forms of tokens that were met before.
     memo: Memo,
+    /// What is met where tokens are not counted.
+    pub(crate) met: Met,
 }
 
 /// A token's form, before it is looked up among the terms.

@@ -141,6 +141,72 @@ pub(crate) fn count_ws_forms(text: &[u8], token: &mut Vec<u8>, terms: &Terms, hi
     count_ws_by(text, token, terms, hits, Terms::count_form)
 }
 
+/// Collects the terms of all `ws` tokens of `text` in [`Hits::met`].
+pub(crate) fn collect_ws(text: &[u8], token: &mut Vec<u8>, terms: &Terms, hits: &mut Hits) {
+    count_ws_by(text, token, terms, hits, Terms::collect);
+}
+
+/// True if a character stands in a token.
+pub(crate) fn is_in_token(character: char) -> bool {
+    kind(character as u32) != Kind::Separator
+}
+
+/// Calls `each` with every `ws` token of `text`, folded, and its places in code points: its first one and the
+/// one after its last. `token` is room for one token.
+pub(crate) fn ws_places(text: &str, token: &mut Vec<u8>, mut each: impl FnMut(&[u8], u32, u32)) {
+    // Where the run began that is read: bytes, code points.
+    let mut open: Option<(usize, u32)> = None;
+    let mut count = 0;
+    let mut end = |open: Option<(usize, u32)>, at: usize, count: u32| {
+        if let Some((start, first)) = open {
+            // Folding makes no separator, so that a run is one token.
+            ws(&text.as_bytes()[start..at], token, |token| {
+                each(token, first, count)
+            });
+        }
+    };
+    for (at, character) in text.char_indices() {
+        if is_in_token(character) {
+            open.get_or_insert((at, count));
+        } else {
+            end(open.take(), at, count);
+        }
+        count += 1;
+    }
+    end(open, text.len(), count);
+}
+
+/// Calls `each` with the key of every `ngram` token of `text` and its places as [`ws_places`] does: those of
+/// the characters that it came of.
+pub(crate) fn ngram_places(text: &str, mut each: impl FnMut(u64, u32, u32)) {
+    let mut last: Option<(u32, u32)> = None;
+    let mut alone = false;
+    let end = |alone: bool, last: Option<(u32, u32)>, each: &mut dyn FnMut(u64, u32, u32)| {
+        if let (true, Some((code, at))) = (alone, last) {
+            each(Bigrams::single(code), at, at + 1);
+        }
+    };
+    for (at, character) in text.chars().enumerate() {
+        let (at, code) = (at as u32, character as u32);
+        let mut extend = |code: u32| {
+            alone = last.is_none();
+            if let Some((before, place)) = last {
+                each(Bigrams::pair(before, code), place, at + 1);
+            }
+            last = Some((code, at));
+        };
+        match kind(code) {
+            Kind::Word => extend(code),
+            Kind::Folded => parts(code).for_each(|part| extend(part as u32)),
+            Kind::Separator => {
+                end(alone, last.take(), &mut each);
+                alone = false;
+            }
+        }
+    }
+    end(alone, last, &mut each);
+}
+
 /// Counts by a way to count one token.
 #[inline]
 fn count_ws_by(

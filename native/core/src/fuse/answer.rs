@@ -30,6 +30,7 @@ pub(super) fn room(options: &Options, lists: &Lists) -> usize {
     const NUMBER: usize = 25;
     const RESULT: usize = 80 + 3 * NUMBER + 10;
     const EXPLAIN: usize = 110 + 4 * NUMBER + 20;
+    const NOTE: usize = 256;
     const REST: usize = 1536 + MODEL_ID_BYTES;
     let each = RESULT + if options.explain { EXPLAIN } else { 0 };
     let strings = |doc: &Doc| {
@@ -41,7 +42,7 @@ pub(super) fn room(options: &Options, lists: &Lists) -> usize {
         doc.id.end - doc.id.start + text
     };
     let query = options.query.end - options.query.start;
-    REST + query + lists.docs.len() * each + lists.docs.iter().map(strings).sum::<usize>()
+    REST + NOTE + query + lists.docs.len() * each + lists.docs.iter().map(strings).sum::<usize>()
 }
 
 impl Workspace {
@@ -92,6 +93,7 @@ impl Workspace {
             if options.explain {
                 self.write_explain(place, self.pieces.get(rank), &mut writer);
             }
+            writer.raw(self.highlights.get(rank));
             writer.raw(b"}");
         }
         writer.raw(b"]");

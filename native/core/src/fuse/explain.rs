@@ -44,16 +44,31 @@ impl Pieces {
         &self.bytes[start..end]
     }
 
-    fn raw(&mut self, bytes: &[u8]) {
+    pub(super) fn raw(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
 
-    fn number(&mut self, before: &[u8], value: f64) {
+    pub(super) fn number(&mut self, before: &[u8], value: f64) {
         self.raw(before);
         self.raw(ryu_js::Buffer::new().format_finite(value).as_bytes());
     }
 
-    fn end(&mut self) {
+    /// The same for a whole number.
+    pub(super) fn whole(&mut self, before: &[u8], value: u32) {
+        let (mut digits, mut at, mut rest) = ([0_u8; 10], 10, value);
+        loop {
+            at -= 1;
+            digits[at] = b'0' + (rest % 10) as u8;
+            rest /= 10;
+            if rest == 0 {
+                break;
+            }
+        }
+        self.raw(before);
+        self.raw(&digits[at..]);
+    }
+
+    pub(super) fn end(&mut self) {
         self.ends.push(self.bytes.len());
     }
 }
@@ -73,6 +88,12 @@ impl Workspace {
             }
             if let Some(piece) = by_legs.get(rank) {
                 pieces.raw(piece);
+            }
+            if let Some(choice) = self.choices.get(rank) {
+                pieces.number(b",\"diversify\":{\"relevance\":", choice.relevance);
+                pieces.number(b",\"similarity\":", choice.likeness);
+                pieces.number(b",\"score\":", choice.score);
+                pieces.raw(b"}");
             }
             pieces.end();
         }

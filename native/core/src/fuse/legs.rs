@@ -74,6 +74,8 @@ fn normalize(how: Normalize, scores: &[f64], ranks: &[u32], norms: &mut Vec<f64>
     }
     match how {
         Normalize::None | Normalize::Rank => norms.extend_from_slice(scores),
+        // Where 1 + the largest is 1, the logarithm tells them no longer apart.
+        Normalize::Log1p if 1.0 + largest == 1.0 => norms.extend(scores.iter().map(|score| score / largest)),
         Normalize::Max => norms.extend(scores.iter().map(|score| score / largest)),
         Normalize::Log1p => {
             let most = logarithm(1.0 + largest);

@@ -1,4 +1,4 @@
-//! Warnings of which few requests have one: they are written before the answer, so that their length is known.
+//! Warnings that few requests have, written before the answer, so that their length is known.
 
 use std::io::Write;
 
@@ -7,6 +7,21 @@ use crate::json::write_text;
 use crate::request::unknown::Unknown;
 
 impl Workspace {
+    /// Writes the warning of docs that a model read only the beginning of.
+    pub(super) fn note_truncated(&mut self, first: usize, count: usize) {
+        let others = match count {
+            1 => String::new(),
+            2 => ", and of one more".to_owned(),
+            more => format!(", and of {} more", more - 1),
+        };
+        // Writing to memory does not fail.
+        let _ = write!(
+            self.notes,
+            ",{{\"code\":\"text_truncated\",\"message\":\"\
+             The model read only the beginning of the text of docs.{first}{others}.\"}}"
+        );
+    }
+
     /// Writes a warning for each unknown member that is named.
     pub(super) fn note_unknown(&mut self, unknown: &mut Unknown) {
         for stranger in unknown.named() {

@@ -262,7 +262,7 @@ const MOST_FAULTS: usize = 100;
 
 impl Faults {
     /// Adds one. `place`: its steps as JSON, of which a name of the body's is the last.
-    fn add(&mut self, place: &str, name: Option<&[u8]>, message: &str) {
+    pub(super) fn add(&mut self, place: &str, name: Option<&[u8]>, message: &str) {
         if self.count == MOST_FAULTS {
             return;
         }

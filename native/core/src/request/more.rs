@@ -5,6 +5,7 @@ use std::collections::HashSet;
 
 use super::legs::{self, Boost, Faults, Leg, Source};
 use super::named::Named;
+use super::results::{self, Collapse, CollapseBy, Diversify, Highlight};
 use super::unknown::{Notes, Place, Unknown, known_members};
 use super::{Doc, Options, Tokenizer, number, word};
 use crate::analyzer::{Analyzer, Forms, LANGUAGES, STOP_LISTS, StopWords, stop_list};
@@ -32,6 +33,14 @@ pub struct More {
     pub boosts: Vec<Boost>,
     /// Numbers that docs bring for boosts.
     pub values: Named,
+    /// Docs that count as one.
+    pub collapse: Option<Collapse>,
+    /// Results unlike those before them.
+    pub diversify: Option<Diversify>,
+    /// Parts of texts around the query's terms.
+    pub highlight: Option<Highlight>,
+    /// Docs that have a group, by their places.
+    groups: Vec<(u32, Span)>,
     /// Members that nobody knows.
     pub unknown: Unknown,
     faults: Faults,
@@ -97,6 +106,9 @@ impl More {
             b"dense_kind" => self.dense_kind = word(scanner, &KINDS)?,
             b"legs" => self.legs = legs::read_legs(scanner, notes)?,
             b"boosts" => self.boosts = legs::read_boosts(scanner, notes)?,
+            b"collapse" => self.collapse = Some(results::read_collapse(scanner, notes)?),
+            b"diversify" => self.diversify = Some(results::read_diversify(scanner, notes)?),
+            b"highlight" => self.highlight = Some(results::read_highlight(scanner, notes)?),
             _ => self.min_score = Some(number(scanner, f64::MIN, f64::MAX)?),
         }
         Ok(())
@@ -112,14 +124,27 @@ impl More {
     ) -> Result<(), Unfit> {
         match name {
             b"scores" => self.scores.read(scanner, doc),
-            _ => self.values.read(scanner, doc),
+            b"values" => self.values.read(scanner, doc),
+            _ => {
+                let doc = doc as u32;
+                self.groups.pop_if(|(known, _)| *known == doc);
+                self.groups.push((doc, scanner.string()?));
+                Ok(())
+            }
         }
+    }
+
+    /// Place of a doc's group in the body.
+    pub(crate) fn group(&self, doc: u32) -> Option<Span> {
+        let found = self.groups.binary_search_by_key(&doc, |&(known, _)| known);
+        found.ok().map(|at| self.groups[at].1)
     }
 
     /// Forgets what docs brought.
     pub(super) fn forget_docs(&mut self) {
         self.scores.clear();
         self.values.clear();
+        self.groups.clear();
     }
 
     /// Faults of names that only all docs show, as a JSON array of `{loc, message}`.
@@ -177,6 +202,12 @@ impl More {
             (&mut self.boosts, &self.values),
             &mut self.faults,
         );
+        let by_group = self
+            .collapse
+            .is_some_and(|collapse| collapse.by == CollapseBy::Group);
+        if by_group && self.groups.is_empty() {
+            self.faults.add("\"collapse\",\"by\"", None, "no doc has a group");
+        }
         if self.faults.is_empty() {
             Ok(())
         } else {

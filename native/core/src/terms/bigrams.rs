@@ -57,6 +57,11 @@ impl Bigrams {
             (first, Some(second), None) => Bigrams::pair(first, second),
             _ => return None,
         };
+        self.find_key(key)
+    }
+
+    /// Place of a bigram by its key.
+    pub(crate) fn find_key(&self, key: u64) -> Option<u32> {
         let term = self.slots[self.slot(key, self.hash(key))].1;
         (term != EMPTY).then_some(term)
     }

@@ -1,0 +1,40 @@
+//! Fewer results of one kind: docs that count as one, and results unlike those before them.
+
+use std::collections::HashMap;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+
+use super::{Workspace, with_str, with_text};
+use crate::fold::fold;
+use crate::nfkc::nfkc;
+use crate::request::more::More;
+use crate::request::results::{Collapse, CollapseBy};
+
+impl Workspace {
+    /// Leaves the best docs of those that count as one. Texts and groups are told apart by their hashes: two
+    /// have one by chance once in 2^64 times the square of their number.
+    pub(super) fn collapse(&mut self, body: &[u8], more: &More, collapse: Collapse) {
+        let seed = RandomState::new();
+        let mut kept: HashMap<u64, usize> = HashMap::new();
+        let mut order = std::mem::take(&mut self.order);
+        order.retain(|&(_, doc)| {
+            let key = match collapse.by {
+                CollapseBy::Text => {
+                    let text = self.lists.docs[doc as usize].text;
+                    let hash = |text: &str| seed.hash_one(fold(&nfkc(text)));
+                    Some(with_str(body, text, &mut self.unescaped, hash))
+                }
+                CollapseBy::Group => more.group(doc).map(|group| {
+                    with_text(body, group, &mut self.unescaped, |text, range, _| {
+                        seed.hash_one(&text[range])
+                    })
+                }),
+            };
+            let Some(key) = key else { return true };
+            let count = kept.entry(key).or_default();
+            *count += 1;
+            *count <= collapse.keep
+        });
+        self.order = order;
+    }
+}

@@ -1,0 +1,119 @@
+//! `collapse`, `diversify` and `highlight`: settings of the list of results.
+
+use super::unknown::{Notes, Place, known_members};
+use super::{number, word};
+use crate::json::{Scanner, Unfit};
+
+/// Bounds of numbers; the contract says the same.
+const MOST_KEPT: f64 = 1e6;
+const MOST_CANDIDATES: f64 = 500.0;
+const CHARACTERS: (f64, f64) = (20.0, 2000.0);
+const MOST_FRAGMENTS: f64 = 10.0;
+
+/// Docs that count as one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CollapseBy {
+    /// Those of one text, after NFKC and case folding.
+    Text,
+    /// Those of one `group`.
+    Group,
+}
+
+/// Docs that count as one, and how many of them stay.
+#[derive(Debug, Clone, Copy)]
+pub struct Collapse {
+    /// Which docs.
+    pub by: CollapseBy,
+    /// Number of them that stay, the best.
+    pub keep: usize,
+}
+
+/// Results that are less like those before them (maximal marginal relevance).
+#[derive(Debug, Clone, Copy)]
+pub struct Diversify {
+    /// Share of the likeness; 0: off.
+    pub diversity: f64,
+    /// Docs among which the next is chosen; nothing: 3 times `top_k`.
+    pub candidates: Option<usize>,
+}
+
+/// Most docs among which the next is chosen.
+pub const CANDIDATES: usize = MOST_CANDIDATES as usize;
+
+/// Parts of texts around the query's terms.
+#[derive(Debug, Clone, Copy)]
+pub struct Highlight {
+    /// Most code points of each.
+    pub characters: usize,
+    /// Most of them.
+    pub fragments: usize,
+}
+
+fn whole(scanner: &mut Scanner, least: f64, most: f64) -> Result<usize, Unfit> {
+    let value = number(scanner, least, most)?;
+    if value.fract() == 0.0 {
+        Ok(value as usize)
+    } else {
+        Err(Unfit)
+    }
+}
+
+/// Reads `collapse`.
+pub(super) fn read_collapse(scanner: &mut Scanner, notes: &Notes) -> Result<Collapse, Unfit> {
+    const NAMES: [&[u8]; 2] = [b"by", b"keep"];
+    const WORDS: [(&[u8], CollapseBy); 2] = [(b"text", CollapseBy::Text), (b"group", CollapseBy::Group)];
+    let (mut by, mut keep) = (CollapseBy::Text, 1);
+    notes.borrow_mut().forget(Place::Collapse);
+    let met = known_members(scanner, (notes, Place::Collapse), &NAMES, 2, |scanner, place| {
+        match place {
+            0 => by = word(scanner, &WORDS)?,
+            _ => keep = whole(scanner, 1.0, MOST_KEPT)?,
+        }
+        Ok(())
+    })?;
+    if met & 1 == 0 {
+        return Err(Unfit);
+    }
+    Ok(Collapse { by, keep })
+}
+
+/// Reads `diversify`.
+pub(super) fn read_diversify(scanner: &mut Scanner, notes: &Notes) -> Result<Diversify, Unfit> {
+    const NAMES: [&[u8]; 3] = [b"diversity", b"by", b"candidates"];
+    const WORDS: [(&[u8], ()); 1] = [(b"terms", ())];
+    let (mut diversity, mut candidates) = (0.0, None);
+    notes.borrow_mut().forget(Place::Diversify);
+    let met = known_members(scanner, (notes, Place::Diversify), &NAMES, 2, |scanner, place| {
+        match place {
+            0 => diversity = number(scanner, 0.0, 1.0)?,
+            1 => word(scanner, &WORDS)?,
+            _ => candidates = Some(whole(scanner, 1.0, MOST_CANDIDATES)?),
+        }
+        Ok(())
+    })?;
+    if met & 1 == 0 {
+        return Err(Unfit);
+    }
+    Ok(Diversify {
+        diversity,
+        candidates,
+    })
+}
+
+/// Reads `highlight`.
+pub(super) fn read_highlight(scanner: &mut Scanner, notes: &Notes) -> Result<Highlight, Unfit> {
+    const NAMES: [&[u8]; 2] = [b"chars", b"fragments"];
+    let (mut characters, mut fragments) = (160, 1);
+    notes.borrow_mut().forget(Place::Highlight);
+    known_members(scanner, (notes, Place::Highlight), &NAMES, 2, |scanner, place| {
+        match place {
+            0 => characters = whole(scanner, CHARACTERS.0, CHARACTERS.1)?,
+            _ => fragments = whole(scanner, 1.0, MOST_FRAGMENTS)?,
+        }
+        Ok(())
+    })?;
+    Ok(Highlight {
+        characters,
+        fragments,
+    })
+}
