@@ -96,10 +96,7 @@ test('defaults', () => {
       pollsPerMinute: 120,
       pagesPerMinute: 600,
       cardEventsPerMinute: 6000,
-      storedKbPerMinute: 384,
-      doorMaxGb: 20,
-      maxConnections: 8192,
-      diskReserveMb: null,
+      ...{ storedKbPerMinute: 384, doorMaxGb: 20, maxConnections: 8192, diskReserveMb: null },
       doorPort: null,
       publicDoorUrl: null,
     },
@@ -241,10 +238,7 @@ test('every value is read', () => {
     pollsPerMinute: 9,
     pagesPerMinute: 0,
     cardEventsPerMinute: 0,
-    storedKbPerMinute: 0,
-    doorMaxGb: 3,
-    maxConnections: 99,
-    diskReserveMb: 500,
+    ...{ storedKbPerMinute: 0, doorMaxGb: 3, maxConnections: 99, diskReserveMb: 500 },
     ...{ doorPort: 8081, publicDoorUrl: 'https://door.example' },
   });
 });

@@ -80,7 +80,7 @@ export interface Access {
 
 /** Parts of access. */
 export interface AccessParts {
-  /** The process's table of keys and the machine's limits, its tiers in the order of {@link keyTiers}. */
+  /** The process's table of keys and the machine's limits, its tiers in the order of `keyTiers`. */
   readonly native: NativeAccess;
   /** SHA-256 of a key's characters; null for what is no key. */
   readonly hashKey: (key: string) => Buffer | null;
@@ -97,14 +97,6 @@ export interface AccessParts {
   readonly usage?: UsageSource;
   readonly clock: Clock;
   readonly log: Log;
-}
-
-/** Limits of each tier's keys, by the tier's index in the native table. */
-export function keyTiers(tiers: Tiers): { requestsPerMinute: number; charactersPerMonth: number }[] {
-  return tierNames.map((name) => ({
-    requestsPerMinute: tiers[name].requests_per_minute,
-    charactersPerMonth: tiers[name].characters_per_month,
-  }));
 }
 
 /** Unknown keys that an address may send in a minute; a key that turns out known does not count. */

@@ -122,3 +122,11 @@ export function readTiers(file: string | null, given: AnonymousLimits): TiersRes
   };
   return { tiers: { ...tiers, anonymous } };
 }
+
+/** Limits of each tier's keys, by the tier's index in the native table. */
+export function keyTiers(tiers: Tiers): { requestsPerMinute: number; charactersPerMonth: number }[] {
+  return tierNames.map((name) => ({
+    requestsPerMinute: tiers[name].requests_per_minute,
+    charactersPerMonth: tiers[name].characters_per_month,
+  }));
+}

@@ -210,22 +210,7 @@ export function startCheckout(parts: CheckoutParts): Checkout {
   const onChainRoutes = { ...parts, bitcoin };
   const kept = parts.isServed === false ? [] : keepRails(parts, opened.rails);
   return {
-    handlers: {
-      pricing: pricing(prices),
-      quote: quote(prices),
-      createBitcoinOrder: createBitcoinOrder(onChainRoutes),
-      bitcoinOrder: bitcoinOrder(onChainRoutes),
-      bitcoinQr: bitcoinQr(onChainRoutes),
-      createLightningOrder: createLightningOrder(routes),
-      lightningCapacity: lightningCapacity(routes),
-      lightningOrder: lightningOrder(routes),
-      lightningQr: lightningQr(routes),
-      createCardOrder: createCardOrder(cardRoutes),
-      cardStatus: cardStatus(cardRoutes),
-      cardWebhook: cardWebhook(cardRoutes),
-      cardWebhookStatus: cardWebhookStatus(cardRoutes),
-      cardOrder: cardOrder(cardRoutes),
-    },
+    handlers: handlersOf(prices, onChainRoutes, routes, cardRoutes),
     shop: {
       prices: () => pricesOf(prices),
       orders: {
@@ -247,6 +232,31 @@ export function startCheckout(parts: CheckoutParts): Checkout {
       await Promise.all(kept.map((stop) => stop()));
       opened.close();
     },
+  };
+}
+
+/** The handlers of the checkout, each with what its rail needs. */
+function handlersOf(
+  prices: Parameters<typeof pricing>[0],
+  onChain: Parameters<typeof createBitcoinOrder>[0],
+  lightning: LightningRoutesParts,
+  card: Parameters<typeof createCardOrder>[0],
+): Checkout['handlers'] {
+  return {
+    pricing: pricing(prices),
+    quote: quote(prices),
+    createBitcoinOrder: createBitcoinOrder(onChain),
+    bitcoinOrder: bitcoinOrder(onChain),
+    bitcoinQr: bitcoinQr(onChain),
+    createLightningOrder: createLightningOrder(lightning),
+    lightningCapacity: lightningCapacity(lightning),
+    lightningOrder: lightningOrder(lightning),
+    lightningQr: lightningQr(lightning),
+    createCardOrder: createCardOrder(card),
+    cardStatus: cardStatus(card),
+    cardWebhook: cardWebhook(card),
+    cardWebhookStatus: cardWebhookStatus(card),
+    cardOrder: cardOrder(card),
   };
 }
 

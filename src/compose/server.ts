@@ -2,11 +2,11 @@
 import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
 import type { Head } from '../access/address.js';
-import { createAccess, keyTiers, type Access } from '../access/admission.js';
+import { createAccess, type Access } from '../access/admission.js';
 import type { UsageSource } from '../access/keyring.js';
 import { keyUsage } from '../access/keyUsage.js';
 import { KeyChanges, storedKeys, storedUsage } from '../access/stored.js';
-import type { Tiers } from '../access/tiers.js';
+import { keyTiers, type Tiers } from '../access/tiers.js';
 import { startCheckout, type Checkout } from '../checkout/checkout.js';
 import type { OpenedStore } from '../commands/withStore.js';
 import type { Configuration } from '../configuration.js';
@@ -423,17 +423,10 @@ export async function buildServer(
     metrics: () => [server, clicks, access, explorer, embedMode, stored].flatMap((part) => part.metrics()),
     async drain(timeoutMs) {
       const drained = await server.drain(timeoutMs);
-      keyChanges.stop();
-      room.stop();
-      const parts = [
-        sweep.stop(),
-        signing?.stop(),
-        checkout.stop(),
-        explorer.stop(),
-        clicks.close(),
-        access.close(),
-      ];
-      const last = Promise.all([...parts, stored.settled()]).then(() => opened.store.close());
+      for (const each of [keyChanges, room]) each.stop();
+      const stopped = [sweep.stop(), signing?.stop(), checkout.stop(), explorer.stop()];
+      const parts = [...stopped, clicks.close(), access.close(), stored.settled()];
+      const last = Promise.all(parts).then(() => opened.store.close());
       await Promise.race([last, systemClock.sleep(lastFlushMs)]);
       return drained;
     },

@@ -77,6 +77,31 @@ const lineRates = [
   { name: 'normalizeBatch.line', limit: 2_097_152, unit: 'bytes of a line of POST /v1/normalize/batch' },
 ];
 
+/** The limited members of a fuse request. */
+const fuseFields = [
+  'docs',
+  'top_k',
+  'weights.bm25',
+  'weights.dense',
+  'rrf_k',
+  'k1',
+  'b',
+  'corpus.docs',
+  'corpus.average_length',
+  'boosts',
+  'boosts[].value',
+  'boosts[].origin',
+  'boosts[].scale',
+  'boosts[].offset',
+  'boosts[].decay',
+  'boosts[].weight',
+  'collapse.keep',
+  'diversify.diversity',
+  'diversify.candidates',
+  'highlight.chars',
+  'highlight.fragments',
+];
+
 test('limits follow the route table and the types', async () => {
   const rates = rateLimits(shippedTiers(), {
     audits: 6,
@@ -128,17 +153,7 @@ test('limits follow the route table and the types', async () => {
   );
   assert.deepEqual(
     body.fields.filter(({ request }) => request === 'FuseRequest').map(({ field }) => field),
-    [
-      'docs',
-      'top_k',
-      'weights.bm25',
-      'weights.dense',
-      'rrf_k',
-      'k1',
-      'b',
-      'corpus.docs',
-      'corpus.average_length',
-    ],
+    fuseFields,
   );
   assert.deepEqual(body.rates, [...rates, ...lineRates]);
   assert.equal(body.access.mode, 'metered');

@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { routes } from '../../src/contract/routes.js';
 import { RawClient, type RawResponse } from '../http/raw.js';
@@ -142,6 +143,16 @@ async function request(port: number, lines: readonly string[]): Promise<RawRespo
   return response;
 }
 
+/** The answer to a request, asked again where it is 503 and says when; not if that is what is wanted. */
+async function answer(port: number, lines: readonly string[], wants503: boolean): Promise<RawResponse> {
+  for (;;) {
+    const response = await request(port, lines);
+    const seconds = response.headers.get('retry-after');
+    if (wants503 || response.status !== 503 || seconds === undefined) return response;
+    await sleep(Number(seconds) * 1_000);
+  }
+}
+
 /** Requests that the scripts made, by method and path. */
 const asked = new Set<string>();
 
@@ -165,7 +176,7 @@ for (const name of names) {
       try {
         if (kind === '>') {
           asked.add(/^\S+ [^?]+/.exec(lines[0] ?? '')?.[0] ?? '');
-          compareResponse(await request(Number(port), lines), expected, variables);
+          compareResponse(await answer(Number(port), lines, expected[0] === '503'), expected, variables);
         } else {
           const command = run(main, (lines[0] ?? '').split(' '), environment);
           const { code } = await command.ended();

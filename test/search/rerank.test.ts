@@ -258,7 +258,7 @@ describe('lenience', () => {
       assert.deepEqual(await warnings(more), expected, JSON.stringify(more));
   });
 
-  test('texts before or after documents of any kind get the answer of text-embeddings-inference', async () => {
+  test('texts before or after any documents get the answer of text-embeddings-inference', async () => {
     const plain = await answerOf<object[]>('rerank', { query, texts: documents });
     for (const other of [null, [], ['other'], 'other', {}]) {
       const [first, last] = [

@@ -484,7 +484,7 @@ mod tests {
         assert_eq!(again.scores().0, [scores[1], scores[0]]);
         assert!(!gather(&models, "a", &["c"]).truncated());
         assert_eq!(gather(&models, "b", &["c"]).truncated_docs(), None);
-        assert_eq!(models.lookups(), (5, 3));
+        assert_eq!(models.lookups(), (6, 4));
         std::fs::remove_file(path).expect("the file");
     }
 
