@@ -425,8 +425,8 @@ export async function buildServer(
       const drained = await server.drain(timeoutMs);
       for (const each of [keyChanges, room]) each.stop();
       const stopped = [sweep.stop(), signing?.stop(), checkout.stop(), explorer.stop()];
-      const parts = [...stopped, clicks.close(), access.close(), stored.settled()];
-      const last = Promise.all(parts).then(() => opened.store.close());
+      const parts = [...stopped, clicks.close(), access.close()];
+      const last = Promise.all([...parts, stored.settled()]).then(() => opened.store.close());
       await Promise.race([last, systemClock.sleep(lastFlushMs)]);
       return drained;
     },
