@@ -263,9 +263,17 @@ describe('Bitcoin', { skip: nodesSkip, timeout: 900_000 }, () => {
 
   test('a wallet’s gap limit is warned of, and every address can be looked up again', async () => {
     const warned = async (): Promise<readonly string[]> => {
-      const answer = bodyOf(await exchange(port, head('GET', '/ready'))) as ReadyResponse;
-      assert.equal(answer.ready, true);
-      return answer.warnings;
+      for (;;) {
+        const { body } = await exchange(port, head('GET', '/ready'));
+        const { ready, checks, warnings } = JSON.parse(body.toString()) as ReadyResponse;
+        if (ready) return warnings;
+        // On a busy machine a check may take longer than /ready waits for it; nothing else may be wrong.
+        assert.ok(
+          checks.every((check) => check.ok || check.code === 'no_answer'),
+          body.toString(),
+        );
+        await pause(100);
+      }
     };
     assert.match((await warned())[0] ?? '', /^More than 15 on-chain addresses in a row were not paid to/);
     const doctor = run(main, ['doctor'], environment({ PORT: String(port), MAX_UNPAID_ORDERS: '0' }));
