@@ -353,9 +353,9 @@ describe('the chain', { skip: nodesSkip, timeout: 600_000 }, () => {
         following.watch([address]);
         // A node takes the address in silence, and tells nothing of a payment that was faster.
         const hinted = () => told.addresses.includes(address);
-        for (let payments = 0; payments < 10 && !hinted(); payments += 1) {
+        for (let payments = 0; payments < 12 && !hinted(); payments += 1) {
           await nodes.payAddress(address, 9_000);
-          await until(hinted, 2_000).catch(() => undefined);
+          await until(hinted, 5_000).catch(() => undefined);
         }
         assert.ok(hinted());
         await until(async () => (depths(await look(address))[0] ?? 0) >= 9_000, 20_000);
