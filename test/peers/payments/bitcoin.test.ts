@@ -82,6 +82,9 @@ describe('Bitcoin', { skip: nodesSkip, timeout: 900_000 }, () => {
   before(async () => {
     nodes = await PaymentNodes.start();
     await start();
+    // A fresh store first searches the account for earlier payments.
+    const priced = async () => (await exchange(port, head('GET', '/v1/pricing'))).body.toString();
+    await until(async () => /"rail":"btc","ready":true/.test(await priced()), 60_000);
   });
   after(() => nodes.stop());
 
