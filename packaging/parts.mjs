@@ -79,22 +79,26 @@ function document(root, name, components) {
   };
 }
 
+/** A package or a crate in a document; `content`: its digest in hexadecimal, undefined where there is none. */
+function component(reference, { name, version, license }, alg, content) {
+  return {
+    type: 'library',
+    'bom-ref': reference,
+    name,
+    version,
+    purl: reference,
+    ...licensed(license),
+    ...(content === undefined ? {} : { hashes: [{ alg, content }] }),
+  };
+}
+
 /** The packages of npm that a server runs. */
 export function npmDocument(root) {
   const components = [...npmPackages(root).values()].map(({ name, version, license, integrity }) => {
     const reference = `pkg:npm/${name.replace('@', '%40')}@${version}`;
     const content =
       integrity === undefined ? undefined : Buffer.from(integrity.split('-')[1], 'base64').toString('hex');
-    const hashes = content === undefined ? {} : { hashes: [{ alg: 'SHA-512', content }] };
-    return {
-      type: 'library',
-      'bom-ref': reference,
-      name,
-      version,
-      purl: reference,
-      ...licensed(license),
-      ...hashes,
-    };
+    return component(reference, { name, version, license }, 'SHA-512', content);
   });
   const unique = new Map(components.map((each) => [each['bom-ref'], each]));
   return document(root, 'fusegate', [...unique.values()]);
@@ -111,16 +115,7 @@ export function cargoDocument(root) {
     const { name, version, license } = each;
     const reference = `pkg:cargo/${name}@${version}`;
     const content = checksum(each);
-    const hashes = content === undefined ? {} : { hashes: [{ alg: 'SHA-256', content }] };
-    return {
-      type: 'library',
-      'bom-ref': reference,
-      name,
-      version,
-      purl: reference,
-      ...licensed(license),
-      ...hashes,
-    };
+    return component(reference, { name, version, license }, 'SHA-256', content);
   });
   return document(root, 'fusegate-native', components);
 }

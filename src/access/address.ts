@@ -93,7 +93,7 @@ function forwardedAddress(head: Head, peer: Uint8Array, trusted: readonly Networ
   return Buffer.compare(first, second) === 0 ? first : peer;
 }
 
-/** What an operator is told where a proxy is not trusted. */
+/** The warning to the operator about a proxy that is not trusted. */
 export const untrustedProxy =
   'Requests with X-Forwarded-For come from an address that TRUSTED_PROXIES does not name, so all clients ' +
   'behind it share its limits. If it is your proxy, name it there.';
@@ -103,7 +103,7 @@ const lookedAtOf = 64;
 
 /**
  * Finds a client's address; `proxies` are the trusted addresses and networks, checked before. `onUntrusted`
- * is told of a peer that is none of them and yet sends `X-Forwarded-For`; not of every one.
+ * gets the address of a peer that sends `X-Forwarded-For` and is not trusted. One request in 64 is looked at.
  */
 export function clientAddress(
   proxies: readonly string[],

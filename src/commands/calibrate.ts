@@ -1,13 +1,18 @@
 /** `fusegate calibrate`: the `min_score` that keeps nearly all relevant candidates of a judged collection. */
 import { basename, resolve } from 'node:path';
-import { Option, type Command } from 'commander';
-import { stemmers } from '../contract/analyzer.js';
-import { tokenizers } from '../contract/fuse.js';
+import type { Command } from 'commander';
 import type { InstalledModel } from '../models/embedder.js';
 import { calibrated, judgedScores, type Calibrated, type JudgedScores } from '../search/calibrate.js';
 import { reasonOf } from '../system/reason.js';
 import { readCollection } from './collection.js';
-import { count, withModel, type EvaluateParts, type RankingOptions } from './evaluate.js';
+import {
+  analyzerOption,
+  count,
+  rankingOptions,
+  withModel,
+  type EvaluateParts,
+  type RankingOptions,
+} from './evaluate.js';
 
 /** Settings by the options. */
 export interface CalibrateOptions extends RankingOptions {
@@ -84,19 +89,12 @@ export function addCalibrate(
   program: Command,
   run: (model: string | undefined, folder: string, options: CalibrateOptions) => Promise<void>,
 ): void {
-  program
+  const command = program
     .command('calibrate <dataset>')
     .description('find the min_score that keeps 95 % of the relevant candidates of a judged collection')
-    .addHelpText('after', '\nDataset: a folder as fusegate models evaluate takes it.')
-    .option('--model <id>', 'an installed model; without it the one of requests that name none')
-    .option('--qrels <file>', 'file of the judgements in the folder', 'qrels.tsv')
-    .option('--candidates <count>', 'docs of a request: the best by BM25', count(1), 100)
-    .addOption(new Option('--tokenizer <name>', 'of BM25').choices(tokenizers).default('ws'))
-    .addOption(
-      new Option('--analyzer <name>', 'of BM25: plain, or a language')
-        .choices(['plain', ...stemmers])
-        .default('plain'),
-    )
+    .addHelpText('after', '\nDataset: a folder as fusegate models evaluate takes it.');
+  rankingOptions(command)
+    .addOption(analyzerOption())
     .option('--threads <count>', 'threads that make a text’s vector', count(1), 1)
     .option('--json', 'print JSON')
     .allowExcessArguments(false)

@@ -155,28 +155,37 @@ export function count(least: number): (text: string) => number {
   };
 }
 
+/** Adds the options for the requests that are made of a collection. */
+export function rankingOptions(command: Command): Command {
+  return command
+    .option('--model <id>', 'an installed model; without it the one of requests that name none')
+    .option('--qrels <file>', 'file of the judgements in the folder', 'qrels.tsv')
+    .option('--candidates <count>', 'docs of a request: the best by BM25', count(1), 100)
+    .addOption(new Option('--tokenizer <name>', 'of BM25').choices(tokenizers).default('ws'));
+}
+
+/** The option that names BM25's analyzer. */
+export function analyzerOption(): Option {
+  return new Option('--analyzer <name>', 'of BM25: plain, or a language')
+    .choices(['plain', ...stemmers])
+    .default('plain');
+}
+
 /** Adds the command to those of `fusegate models`. `run`: finds the model by its id, and runs. */
 export function addEvaluate(
   models: Command,
   run: (model: string | undefined, folder: string, options: EvaluateOptions) => Promise<void>,
 ): void {
-  models
+  const command = models
     .command('evaluate <dataset>')
     .description('rank a test collection: nDCG@10, MRR@10 and recall@100 of BM25, the model, and both fused')
     .addHelpText(
       'after',
       '\nDataset: a folder with docs.jsonl (or docs.jsonl.gz) and queries.jsonl, an object with id and text' +
         '\na line, and qrels.tsv: query, doc and grade a line.',
-    )
-    .option('--model <id>', 'an installed model; without it the one of requests that name none')
-    .option('--qrels <file>', 'file of the judgements in the folder', 'qrels.tsv')
-    .option('--candidates <count>', 'docs of a request: the best by BM25', count(1), 100)
-    .addOption(new Option('--tokenizer <name>', 'of BM25').choices(tokenizers).default('ws'))
-    .addOption(
-      new Option('--analyzer <name>', 'of BM25: plain, or a language')
-        .choices(['plain', ...stemmers])
-        .default('plain'),
-    )
+    );
+  rankingOptions(command)
+    .addOption(analyzerOption())
     .option('--corpus <docs>', 'statistics for BM25: of a sample of so many docs', count(1))
     .option('--threads <count>', 'threads that make a text’s vector', count(1), 1)
     .option('--json', 'print JSON')

@@ -2,13 +2,13 @@
 import { basename, resolve } from 'node:path';
 import { Option, type Command } from 'commander';
 import { stemmers } from '../contract/analyzer.js';
-import { tokenizers, type FuseRequest } from '../contract/fuse.js';
+import type { FuseRequest } from '../contract/fuse.js';
 import type { InstalledModel } from '../models/embedder.js';
 import type { Interval } from '../search/measures.js';
 import { chosen, folds, gridOf, tryGrid, usualSetting, type Setting, type Tuned } from '../search/tune.js';
 import { reasonOf } from '../system/reason.js';
 import { readCollection } from './collection.js';
-import { count, withModel, type EvaluateParts, type RankingOptions } from './evaluate.js';
+import { count, rankingOptions, withModel, type EvaluateParts, type RankingOptions } from './evaluate.js';
 
 /** Settings by the options. */
 export interface TuneOptions extends Omit<RankingOptions, 'analyzer'> {
@@ -114,14 +114,11 @@ export function addTune(
   program: Command,
   run: (model: string | undefined, folder: string, options: TuneOptions) => Promise<void>,
 ): void {
-  program
+  const command = program
     .command('tune <dataset>')
     .description('choose weights, fusion, k1, b and analyzer by a judged collection, and say what they gain')
-    .addHelpText('after', '\nDataset: a folder as fusegate models evaluate takes it.')
-    .option('--model <id>', 'an installed model; without it the one of requests that name none')
-    .option('--qrels <file>', 'file of the judgements in the folder', 'qrels.tsv')
-    .option('--candidates <count>', 'docs of a request: the best by BM25', count(1), 100)
-    .addOption(new Option('--tokenizer <name>', 'of BM25').choices(tokenizers).default('ws'))
+    .addHelpText('after', '\nDataset: a folder as fusegate models evaluate takes it.');
+  rankingOptions(command)
     .addOption(new Option('--language <name>', 'an analyzer to try beside plain').choices(stemmers))
     .option('--threads <count>', 'threads that make a text’s vector', count(1), 1)
     .option('--json', 'print JSON')

@@ -18,6 +18,7 @@ import { staticMode } from '../search/embedding.js';
 import { fuseVectors } from '../vectors/fuse.js';
 import { startServer, type TestServer } from './fixture.js';
 import { exchange, head, post, RawClient } from './raw.js';
+import { until } from '../processes/run.js';
 import { route, text } from './routes.js';
 
 const lineLimit = 1_000;
@@ -136,10 +137,6 @@ function gauge({ server }: TestServer, name: string): number {
   return server.metrics().find((metric) => metric.name === name)?.values[0]?.value ?? Number.NaN;
 }
 
-async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await new Promise((resolve) => setTimeout(resolve, 1));
-}
-
 describe('a request of lines', async () => {
   const server = await startServer({ routes, limits: { sweepMs: 20 } });
   const { port } = server;
@@ -200,7 +197,7 @@ describe('a request of lines', async () => {
   test('answers while its body comes; after a chunked one nothing is read on its connection', async () => {
     const client = await RawClient.open(port);
     client.send(head('POST', '/lines', { 'Transfer-Encoding': 'chunked' }) + '4\r\none\n\r\n');
-    await until(() => client.received.includes('<one>'));
+    await until(() => client.received.includes('<one>'), 30_000);
     client.send('3\r\ntwo\r\n0\r\n\r\n');
     const { headers, body } = await client.response();
     assert.equal(body.toString(), '<one>\n<two>\n');
@@ -231,18 +228,18 @@ describe('a request of lines', async () => {
     });
     socket.pause();
     socket.write(post('/many', 'line\n'.repeat(lines)));
-    await until(() => gauge(server, 'fusegate_http_answer_bytes') > 0);
+    await until(() => gauge(server, 'fusegate_http_answer_bytes') > 0, 30_000);
     for (let at = 0; at < 5; at += 1) await exchange(port, post('/lines', 'another'));
     assert.ok(gauge(server, 'fusegate_http_answer_bytes') < 1 << 20);
     socket.resume();
-    await until(() => received.end === '0\r\n\r\n');
+    await until(() => received.end === '0\r\n\r\n', 30_000);
     assert.ok(received.bytes > lines * 200_001);
     socket.pause();
     socket.write(post('/many', 'line\n'.repeat(lines)));
-    await until(() => gauge(server, 'fusegate_http_answer_bytes') > 0);
+    await until(() => gauge(server, 'fusegate_http_answer_bytes') > 0, 30_000);
     socket.destroy();
-    await until(() => gauge(server, 'fusegate_http_answer_bytes') === 0);
-    await until(() => gauge(server, 'fusegate_http_body_bytes') === 0);
+    await until(() => gauge(server, 'fusegate_http_answer_bytes') === 0, 30_000);
+    await until(() => gauge(server, 'fusegate_http_body_bytes') === 0, 30_000);
   });
 
   test('is not read on while a line waits for its answer', async () => {
@@ -250,17 +247,17 @@ describe('a request of lines', async () => {
     const flood = Buffer.alloc(900 << 10, `${'x'.repeat(899)}\n`);
     client.send(head('POST', '/gate', { 'Content-Length': String(64 * flood.length) }));
     for (let at = 0; at < 64; at += 1) client.send(flood);
-    await until(() => open !== undefined && client.socket.writableLength > 0);
+    await until(() => open !== undefined && client.socket.writableLength > 0, 30_000);
     for (let at = 0; at < 5; at += 1) await exchange(port, post('/lines', 'another'));
     assert.ok(gauge(server, 'fusegate_http_body_bytes') < 4 << 20);
     open?.();
-    await until(() => client.received.includes('opened'));
+    await until(() => client.received.includes('opened'), 30_000);
     client.destroy();
     // Who is not read from is found gone when the next answers are written.
     await until(() => {
       open?.();
       return gauge(server, 'fusegate_http_body_bytes') === 0;
-    });
+    }, 30_000);
   });
 
   test('that stops coming is 408, as a line where there were others', async () => {

@@ -6,34 +6,11 @@ import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import type { FuseResponse } from '../../src/contract/fuse.js';
-import type { HTTPValidationError } from '../../src/contract/schema/validation.js';
-import { native } from '../../src/native/addon.js';
-import { LOOP_BODY_LIMIT, fuseHandler } from '../../src/search/fuse.js';
+import { LOOP_BODY_LIMIT } from '../../src/search/fuse.js';
 import { fuse, type ReferenceRequest } from '../reference/fuse.js';
 import { withUnknown } from '../reference/unknown.js';
-import { answered, requestWith, staticMode } from './embedding.js';
-import { plainStyle, style, writeBody } from './bodies.js';
-
-const handler = fuseHandler({ ...native, embedMode: staticMode() });
-
-async function answerTo(body: Uint8Array): Promise<{ status: number; body: unknown }> {
-  const answer = await handler(requestWith(body));
-  return { status: answer.status, body: answered(answer) };
-}
-
-async function asked(request: object): Promise<FuseResponse> {
-  const { status, body } = await answerTo(writeBody(request, plainStyle));
-  assert.equal(status, 200, JSON.stringify(body));
-  return body as FuseResponse;
-}
-
-/** A request's places of errors, with what is said. */
-async function refused(request: object): Promise<string[]> {
-  const { status, body } = await answerTo(writeBody(request, plainStyle));
-  assert.equal(status, 422, JSON.stringify(body));
-  const { detail = [] } = body as HTTPValidationError;
-  return detail.map(({ loc, msg }) => `${loc.slice(1).join('.')}: ${msg}`);
-}
+import { answerTo, asked, refused } from './asked.js';
+import { style, writeBody } from './bodies.js';
 
 const words = [
   'fox',

@@ -227,7 +227,7 @@ pub fn read(body: &[u8], api: Api, id: &str, lists: &mut Lists) -> Result<Asked,
     let mut scanner = Scanner::new(body).map_err(json)?;
     scanner.skip_space();
     let mut has_texts = false;
-    // Whether each list has a value: null is none.
+    // True for each list that has a value; null counts as no value.
     let mut lists_given = [false; 2];
     let mut unknown = Vec::new();
     let mut more_unknown = false;

@@ -38,7 +38,7 @@ pub struct SubwordTokenizer {
     largest_id: u32,
     /// Token of what is not in the vocabulary.
     unknown: Option<u32>,
-    /// What may stand before a text, and the number of its known tokens.
+    /// The prefixes that a text may have, each with the number of its known tokens.
     prefixes: Vec<(String, usize)>,
 }
 

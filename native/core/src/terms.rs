@@ -116,7 +116,7 @@ pub struct Hits {
     pub(crate) batch: Option<Box<Batch>>,
     /// Forms of tokens that were met before.
     memo: Memo,
-    /// What is met where tokens are not counted.
+    /// The terms of a text whose tokens are located or collected, not counted.
     pub(crate) met: Met,
 }
 

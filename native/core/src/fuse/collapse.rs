@@ -11,8 +11,8 @@ use crate::request::more::More;
 use crate::request::results::{Collapse, CollapseBy};
 
 impl Workspace {
-    /// Leaves the best docs of those that count as one. Texts and groups are told apart by their hashes: two
-    /// have one by chance once in 2^64 times the square of their number.
+    /// Keeps the best docs of each text or group. Texts and groups are compared by 64-bit hashes: among n of
+    /// them, two share a hash by chance about once in 2^64 / n^2 requests.
     pub(super) fn collapse(&mut self, body: &[u8], more: &More, collapse: Collapse) {
         let seed = RandomState::new();
         let mut kept: HashMap<u64, usize> = HashMap::new();

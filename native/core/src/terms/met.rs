@@ -26,7 +26,7 @@ pub(crate) struct Located {
     pub(crate) term: u32,
 }
 
-/// What was met in one text.
+/// The terms of one text, as their use wants them: hashes or places.
 #[derive(Debug, Default)]
 pub(crate) struct Met {
     pub(crate) purpose: Use,

@@ -1,0 +1,31 @@
+/** Requests to POST /v1/fuse with the model that ships, answered or refused. */
+import assert from 'node:assert/strict';
+import type { FuseResponse } from '../../src/contract/fuse.js';
+import type { HTTPValidationError } from '../../src/contract/schema/validation.js';
+import { native } from '../../src/native/addon.js';
+import { fuseHandler } from '../../src/search/fuse.js';
+import { plainStyle, writeBody } from './bodies.js';
+import { answered, requestWith, staticMode } from './embedding.js';
+
+const handler = fuseHandler({ ...native, embedMode: staticMode() });
+
+/** The answer to the bytes of a body. */
+export async function answerTo(body: Uint8Array): Promise<{ status: number; body: unknown }> {
+  const answer = await handler(requestWith(body));
+  return { status: answer.status, body: answered(answer) };
+}
+
+/** The answer to a request that is right. */
+export async function asked(request: object): Promise<FuseResponse> {
+  const { status, body } = await answerTo(writeBody(request, plainStyle));
+  assert.equal(status, 200, JSON.stringify(body));
+  return body as FuseResponse;
+}
+
+/** The errors of a request that is wrong: each one's place, and its sentence. */
+export async function refused(request: object): Promise<string[]> {
+  const { status, body } = await answerTo(writeBody(request, plainStyle));
+  assert.equal(status, 422, JSON.stringify(body));
+  const { detail = [] } = body as HTTPValidationError;
+  return detail.map(({ loc, msg }) => `${loc.slice(1).join('.')}: ${msg}`);
+}
