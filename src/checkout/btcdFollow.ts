@@ -85,7 +85,10 @@ export class BtcdFollower implements Following {
     this.connect();
   }
 
-  /** Adds addresses to the filter. A connection that is made anew begins without any. */
+  /**
+   * Adds addresses to the filter. A connection that is made anew begins without any; nothing ever empties
+   * a filter, because btcd answers a connection's requests beside each other, in any order.
+   */
   watch(found: readonly string[]): void {
     for (let at = 0; at < found.length; at += together) {
       this.send('loadtxfilter', [false, found.slice(at, at + together), []]);
@@ -112,7 +115,6 @@ export class BtcdFollower implements Following {
     socket.on('open', () => {
       this.connected = true;
       this.send('notifyblocks', []);
-      this.send('loadtxfilter', [true, [], []]);
       this.parts.hints.onConnected();
     });
     socket.on('message', (data: Buffer) => this.heard(data));
