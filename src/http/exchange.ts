@@ -12,8 +12,11 @@ import { waitForClient, type UnsentAnswer } from './unsent.js';
 /** Tells the client that the connection ends with the answer. */
 export const closeLine = '\r\nconnection: close';
 
-/** An unread body up to this size is read and dropped, so that the connection lives; a larger one ends it. */
-const droppableBytes = 65_536;
+/**
+ * An unread body up to this size is read and dropped, and the connection lives; a larger one ends it. A
+ * client that is still sending when its connection ends loses the answer more often than not.
+ */
+const droppableBytes = 16_777_216;
 
 /** From this size on an answer waits for the client in our memory, not in a copy inside the server's. */
 const largeAnswerBytes = 131_072;
@@ -93,8 +96,8 @@ export class Exchange extends Reception implements RouteRequest {
       this.write(unavailable ? storeUnavailable() : internalError, false);
   }
 
-  /** Answers before the body was read; a body too large ends the connection. */
-  protected override refuse(answer: Answer, close = answer.status === 413): void {
+  /** Answers before the body was read. */
+  protected override refuse(answer: Answer, close = false): void {
     this.stopReceiving();
     this.write(answer, close || this.declared < 0 || this.declared > droppableBytes);
   }

@@ -107,14 +107,28 @@ describe('a body over its limit', () => {
   const tooLarge = /^\{"detail":"[^"]*1000 bytes[^"]*","code":"body_too_large"\}$/;
 
   test('is 413 by its Content-Length, before a byte of it came', async () => {
-    for (const length of ['1001', '2147483648', '999999999999999999']) {
+    for (const length of ['1001', '16777217', '2147483648', '999999999999999999']) {
       const client = await RawClient.open(port);
       const response = await client.send(head('POST', '/small', { 'Content-Length': length })).response();
-      assert.deepEqual([response.status, response.headers.get('connection')], [413, 'close'], length);
+      const end = length === '1001' ? undefined : 'close';
+      assert.deepEqual([response.status, response.headers.get('connection')], [413, end], length);
       assert.match(response.body.toString(), tooLarge);
-      await client.end();
+      if (end === undefined) client.destroy();
+      else await client.end();
     }
     assert.equal((await exchange(port, post('/small', 'x'.repeat(1000)))).body.toString(), '1000');
+  });
+
+  test('reaches a client that has sent all of it, which may go on', async () => {
+    for (const path of ['/small', '/nowhere']) {
+      const client = await RawClient.open(port);
+      for (let turn = 0; turn < 5; turn += 1) {
+        const { status } = await client.send(post(path, 'x'.repeat(12_000_000))).response();
+        assert.equal(status, path === '/small' ? 413 : 404);
+      }
+      assert.equal((await client.send(post('/small', 'x')).response()).body.toString(), '1');
+      client.destroy();
+    }
   });
 
   test('is 413 in chunked coding as soon as it is too long', async () => {
