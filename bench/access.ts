@@ -85,7 +85,7 @@ function build(folder: string): Subject {
     const key = native.writeKey(systemRandomness(32));
     const hash = native.hashKey(key);
     if (hash === null) throw new Error('a written key is none');
-    const times = { issuedAtMs: systemClock.wallMs(), expiresAtMs: null };
+    const times = { issuedAtMs: systemClock.wallMs(), expiresAtMs: null, countedAs: null };
     records.set(hash.toString('hex'), { hash, id: key, tier, ...times, status: 'active' });
     return key;
   };

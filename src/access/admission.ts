@@ -34,7 +34,7 @@ import {
 import { sentKey } from './sentKey.js';
 import { storingLimit } from './storing.js';
 import type { Tiers } from './tiers.js';
-import { UsageFlush, usageFlushMs } from './usage.js';
+import { UsageFlush, usageFlushMs, type UsageDelta } from './usage.js';
 
 /** Decision about one request. */
 export interface Admission {
@@ -181,8 +181,8 @@ class ProcessAccess implements Access {
       native.raiseUsage(subject, monthStartMs, total, clock.machineMicros());
     const ledger = {
       takeCharged: () => native.takeCharged(),
-      owe: (subject: Uint8Array, monthStartMs: number, characters: number) =>
-        native.owe(subject, monthStartMs, characters),
+      owe: ({ subject, days, ...month }: UsageDelta) =>
+        native.owe({ ...month, subject: Buffer.from(subject), days: [...days] }),
       raise,
     };
     this.usageFlush = usage === undefined ? undefined : new UsageFlush(usage, ledger, log);
@@ -275,9 +275,17 @@ class ProcessAccess implements Access {
     if (outcome > outcomes.overMonth || limited === undefined)
       return this.refused(this.refusals.invalid, addressOf());
     const monthStartMs = this.fact(facts.monthStart);
-    return this.decided(outcome, limited, (characters) =>
-      native.chargeKey(key, monthStartMs, characters, clock.machineMicros()),
-    );
+    return this.decided(outcome, limited, (characters) => this.chargeKey(key, monthStartMs, characters));
+  }
+
+  /** Charges the holder of a key, whose record may have to be read again where it changed meanwhile. */
+  private chargeKey(key: string, monthStartMs: number, characters: number): void {
+    const { native, clock } = this.parts;
+    const charge = (): boolean =>
+      native.chargeKey(key, monthStartMs, characters, clock.machineMicros(), clock.wallMs());
+    if (charge()) return;
+    const hash = this.parts.hashKey(key);
+    if (hash !== null) void this.keyring.lookUp(hash).then(charge, nothing);
   }
 
   /**
@@ -310,8 +318,9 @@ class ProcessAccess implements Access {
   private know(key: KnownKey): void {
     const tier = tierNames.findIndex((name) => name === key.tier);
     if (tier < 0) throw new Error(`Key ${key.id} has a tier that is not sold`);
-    const { hash, issuedAtMs, expiresAtMs } = key;
-    this.parts.native.knowKey(hash, tier, issuedAtMs, expiresAtMs, statuses.indexOf(key.status));
+    const { hash, countedAs, issuedAtMs, expiresAtMs } = key;
+    const status = statuses.indexOf(key.status);
+    this.parts.native.knowKey(hash, countedAs ?? hash, tier, issuedAtMs, expiresAtMs, status);
   }
 
   private admitAnonymous(address: Uint8Array): Admission | Promise<Admission> {
@@ -343,16 +352,16 @@ class ProcessAccess implements Access {
     monthStartMs: number,
     address: Uint8Array,
   ): Admission | Promise<Admission> {
-    const hash = this.parts.hashKey(key);
-    if (hash === null) return this.refused(this.refusals.invalid, address);
     const again = (): Admission | Promise<Admission> => this.admitKey(key, () => address);
-    return this.loadUsage(Buffer.concat([Uint8Array.of(0), hash]), monthStartMs, again);
+    const subject = this.parts.native.usageSubject(key);
+    return subject === null ? again() : this.loadUsage(subject, monthStartMs, again);
   }
 
   private loadAddressUsage(address: Uint8Array): Admission | Promise<Admission> {
     const subject = Buffer.concat([Uint8Array.of(kinds.anonymous), address]);
-    const again = (): Admission =>
-      this.decideAnonymous(this.askLoadedAddress(kinds.anonymous, address, this.anonymous), address);
+    const ask = (): number =>
+      this.askForAddress(kinds.anonymous, address, this.anonymous, false, 'admitLoaded');
+    const again = (): Admission => this.decideAnonymous(ask(), address);
     return this.loadUsage(subject, this.parts.clock.wallMs(), again);
   }
 
@@ -377,29 +386,21 @@ class ProcessAccess implements Access {
     });
   }
 
-  private askForAddress(kind: number, address: Uint8Array, { limits }: Limited, isHead = false): number {
+  /** `admitLoaded` asks again once usage is loaded: the networks of the address have counted the request. */
+  private askForAddress(
+    kind: number,
+    address: Uint8Array,
+    { limits }: Limited,
+    isHead = false,
+    ask: 'admitAddress' | 'admitLoaded' = 'admitAddress',
+  ): number {
     const { native, clock } = this.parts;
-    return native.admitAddress(
+    return native[ask](
       kind,
       address,
       limits.requests_per_minute,
       limits.characters_per_month,
       isHead,
-      clock.machineMicros(),
-      clock.wallMs(),
-      this.told,
-    );
-  }
-
-  /** Asks again once the usage is loaded: the networks of the address have counted the request already. */
-  private askLoadedAddress(kind: number, address: Uint8Array, { limits }: Limited): number {
-    const { native, clock } = this.parts;
-    return native.admitLoaded(
-      kind,
-      address,
-      limits.requests_per_minute,
-      limits.characters_per_month,
-      false,
       clock.machineMicros(),
       clock.wallMs(),
       this.told,

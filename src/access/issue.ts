@@ -1,5 +1,13 @@
 /** Keys that the operator makes, ends and makes anew (contract, Authentication: only a hash is kept). */
-import { changeKey, findKeyById, insertKey, type KeyChange, type KeyRecord } from '../store/keys.js';
+import {
+  changeKey,
+  findKeyById,
+  insertKey,
+  overlapping,
+  unlinked,
+  type KeyChange,
+  type KeyRecord,
+} from '../store/keys.js';
 import { findOrder } from '../store/orders.js';
 import type { Store } from '../store/store.js';
 import { dayMs, type Clock } from '../system/clock.js';
@@ -33,7 +41,7 @@ export interface IssuedKey {
 }
 
 /** A new key that is not yet stored. */
-function newKey(parts: IssueParts, { tier, termDays, origin }: KeyWish): IssuedKey {
+export function newKey(parts: IssueParts, { tier, termDays, origin }: KeyWish): IssuedKey {
   const issuedAtMs = parts.clock.wallMs();
   const id = `key_${parts.randomness(10).toString('hex')}`;
   // The seed is never written: the key is revealed in the moment it is made.
@@ -52,6 +60,7 @@ function newKey(parts: IssueParts, { tier, termDays, origin }: KeyWish): IssuedK
     status: 'active',
     reason: null,
     changedAtMs: issuedAtMs,
+    ...unlinked,
   };
   return { kind: 'issued', key, rawKey };
 }
@@ -64,12 +73,16 @@ export async function issueKey(parts: IssueParts, wish: KeyWish): Promise<Issued
   throw new Error(`A new key was ${outcome.kind}`);
 }
 
-/** Ends a key for good. */
-export function revokeKey(
-  { store, clock }: Pick<IssueParts, 'store' | 'clock'>,
+/** Ends a key for good, and the one that it replaced where that still works. */
+export async function revokeKey(
+  parts: Pick<IssueParts, 'store' | 'clock'>,
   id: string,
   reason: string,
 ): Promise<KeyChange> {
+  const { store, clock } = parts;
+  const key = await findKeyById(store, id);
+  const before = key === undefined ? undefined : await overlapping(store, key, clock.wallMs());
+  if (before !== undefined) await revokeKey(parts, before.id, reason);
   return changeKey(store, id, (key) => {
     if (key.status === 'revoked') return undefined;
     return { to: { ...key, status: 'revoked', reason, changedAtMs: clock.wallMs() } };
@@ -81,10 +94,12 @@ export type Reissue =
   | IssuedKey
   | Exclude<KeyChange, { kind: 'changed' }>
   /** It belongs to an order, which must go on deciding about it: a refund ends the key that is in use. */
-  | { readonly kind: 'sold'; readonly orderId: string };
+  | { readonly kind: 'sold'; readonly orderId: string }
+  /** Its holder replaced it by another, which can be made anew. */
+  | { readonly kind: 'replaced'; readonly by: string };
 
-/** The order that a key was sold by, if any; undefined where there is no such key, too. */
-async function orderOf(store: Store, id: string): Promise<string | undefined> {
+/** The id of the order that a key was sold by, if any; undefined where there is no such key, too. */
+export async function orderOf(store: Store, id: string): Promise<string | undefined> {
   const key = await findKeyById(store, id);
   if (key === undefined) return undefined;
   const order = await findOrder(store, key.origin);
@@ -95,6 +110,12 @@ async function orderOf(store: Store, id: string): Promise<string | undefined> {
 export async function reissueKey(parts: IssueParts, id: string): Promise<Reissue> {
   const order = await orderOf(parts.store, id);
   if (typeof order === 'string') return { kind: 'sold', orderId: order };
+  const old = await findKeyById(parts.store, id);
+  if (typeof old?.replacedBy === 'string' && old.status === 'active') {
+    return { kind: 'replaced', by: old.replacedBy };
+  }
+  const before = old === undefined ? undefined : await overlapping(parts.store, old, parts.clock.wallMs());
+  if (before !== undefined) await revokeKey(parts, before.id, `${id} was made anew`);
   let issued: IssuedKey | undefined;
   const change = await changeKey(parts.store, id, (key) => {
     if (key.status !== 'active') return undefined;

@@ -1,22 +1,26 @@
 /** `GET /v1/usage`: the holder of a key reads its limits, and what of them is used. */
 import { jsonAnswer, storeUnavailable } from '../contract/answer.js';
-import type { Handler, RouteRequest } from '../contract/exchange.js';
-import { tiers as tierNames } from '../contract/pricing.js';
-import type { UsageResponse } from '../contract/usage.js';
-import type { Clock } from '../system/clock.js';
+import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
+import { tiers as tierNames, type Tier } from '../contract/pricing.js';
+import { usageDays, type UsageResponse } from '../contract/usage.js';
+import { dayMs, type Clock } from '../system/clock.js';
 import type { Head } from './address.js';
 import { monthMs, type Access } from './admission.js';
-import type { KeySource, KnownKey, UsageSource } from './keyring.js';
+import type { KeySource, KnownKey, MonthUsage, UsageSource } from './keyring.js';
 import { usageNeedsKey } from './refusals.js';
 import { sentKey } from './sentKey.js';
 import type { Tiers } from './tiers.js';
 
-/** Parts of the handler. */
-export interface KeyUsageParts {
+/** Parts that find the holder of a key. */
+export interface HolderParts {
   readonly access: Pick<Access, 'keyed'>;
   readonly keys: KeySource;
-  readonly usage: Pick<UsageSource, 'load'>;
   readonly hashKey: (key: string) => Buffer | null;
+}
+
+/** Parts of the handler. */
+export interface KeyUsageParts extends HolderParts {
+  readonly usage: Pick<UsageSource, 'load'>;
   readonly tiers: Tiers;
   readonly clock: Pick<Clock, 'wallMs'>;
 }
@@ -34,48 +38,67 @@ function monthStartOf({ issuedAtMs }: KnownKey, nowMs: number): number {
   return issuedAtMs + Math.max(0, Math.floor((nowMs - issuedAtMs) / monthMs)) * monthMs;
 }
 
-function answerOf(
-  key: KnownKey,
-  used: number,
-  left: number | undefined,
-  { tiers, clock }: KeyUsageParts,
-): UsageResponse {
-  const tier = tierNames.find((name) => name === key.tier);
-  if (tier === undefined) throw new Error(`Key ${key.id} has a tier that is not sold`);
-  const { requests_per_minute: perMinute, characters_per_month: perMonth } = tiers[tier];
-  const resetsAtMs = monthStartOf(key, clock.wallMs()) + monthMs;
-  return {
-    tier,
-    issued_at: new Date(key.issuedAtMs).toISOString(),
-    expires_at: key.expiresAtMs === null ? null : new Date(key.expiresAtMs).toISOString(),
-    requests: { limit: perMinute, window_s: 60, remaining: left ?? null },
-    characters: {
-      limit: perMonth,
-      used,
-      remaining: perMonth === 0 ? null : Math.max(0, perMonth - used),
-      resets_at: new Date(resetsAtMs).toISOString(),
-    },
-  };
+/** A key that works, whose holder asks, or the answer that refuses the question. */
+export type Holder =
+  | {
+      readonly kind: 'holder';
+      readonly key: KnownKey;
+      readonly tier: Tier;
+      /** Requests left of the minute; undefined where it has no limit. */
+      readonly remaining: number | undefined;
+    }
+  | { readonly kind: 'refused'; readonly answer: Answer };
+
+/** The key that a request carries. One whose limits are used up is served, as these routes are about them. */
+export async function holder(parts: HolderParts, request: RouteRequest): Promise<Holder> {
+  const { access, keys, hashKey } = parts;
+  const head = headOf(request);
+  const key = sentKey(head);
+  const refused = (answer: Answer): Holder => ({ kind: 'refused', answer });
+  if (key === '') return refused(usageNeedsKey);
+  const { refusal, remaining } = await access.keyed(head);
+  if (refusal !== undefined && refusal.status !== 429) return refused(refusal);
+  const hash = typeof key === 'string' ? hashKey(key) : null;
+  const known = hash === null ? undefined : await keys.find(hash);
+  if (known === 'unavailable') return refused(storeUnavailable());
+  // An address that has tried too many unknown keys.
+  if (hash === null || known === undefined) return refused(refusal ?? usageNeedsKey);
+  const tier = tierNames.find((name) => name === known.tier);
+  if (tier === undefined) throw new Error(`Key ${known.id} has a tier that is not sold`);
+  return { kind: 'holder', key: known, tier, remaining };
+}
+
+function daysOf({ days }: Pick<MonthUsage, 'days'>): UsageResponse['days'] {
+  return days.slice(-usageDays).map(({ day, ...counts }) => {
+    return { date: new Date(day * dayMs).toISOString().slice(0, 10), ...counts };
+  });
 }
 
 /** Answers with the usage of the key that a request carries. */
 export function keyUsage(parts: KeyUsageParts): Handler {
-  const { access, keys, usage, hashKey, clock } = parts;
+  const { usage, clock, tiers } = parts;
   return async (request) => {
-    const head = headOf(request);
-    const key = sentKey(head);
-    if (key === '') return usageNeedsKey;
-    const { refusal, remaining } = await access.keyed(head);
-    // One whose limit is used up is told so by its figures.
-    if (refusal !== undefined && refusal.status !== 429) return refusal;
-    const hash = typeof key === 'string' ? hashKey(key) : null;
-    const known = hash === null ? undefined : await keys.find(hash);
-    if (known === 'unavailable') return storeUnavailable();
-    // An address that has tried too many unknown keys.
-    if (hash === null || known === undefined) return refusal ?? usageNeedsKey;
-    const kept = await usage.load(Buffer.concat([Uint8Array.of(0), hash]));
+    const found = await holder(parts, request);
+    if (found.kind === 'refused') return found.answer;
+    const { key, tier, remaining } = found;
+    const kept = await usage.load(Buffer.concat([Uint8Array.of(0), key.countedAs ?? key.hash]));
     if (kept === 'unavailable') return storeUnavailable();
-    const isPresent = kept?.monthStartMs === monthStartOf(known, clock.wallMs());
-    return jsonAnswer(200, answerOf(known, isPresent ? kept.characters : 0, remaining, parts));
+    const monthStartMs = monthStartOf(key, clock.wallMs());
+    const used = kept?.monthStartMs === monthStartMs ? kept.characters : 0;
+    const { requests_per_minute: perMinute, characters_per_month: perMonth } = tiers[tier];
+    const response: UsageResponse = {
+      tier,
+      issued_at: new Date(key.issuedAtMs).toISOString(),
+      expires_at: key.expiresAtMs === null ? null : new Date(key.expiresAtMs).toISOString(),
+      requests: { limit: perMinute, window_s: 60, remaining: remaining ?? null },
+      characters: {
+        limit: perMonth,
+        used,
+        remaining: perMonth === 0 ? null : Math.max(0, perMonth - used),
+        resets_at: new Date(monthStartMs + monthMs).toISOString(),
+      },
+      days: kept === undefined ? [] : daysOf(kept),
+    };
+    return jsonAnswer(200, response);
   };
 }

@@ -12,6 +12,8 @@ export interface KnownKey {
   /** When it ends (ms since 1970); null: never. */
   readonly expiresAtMs: number | null;
   readonly status: 'active' | 'suspended' | 'revoked';
+  /** SHA-256 of the key whose limits and usage it shares; null: it has its own. */
+  readonly countedAs: Uint8Array | null;
 }
 
 /** The records of all keys. */
@@ -20,11 +22,24 @@ export interface KeySource {
   find(hash: Uint8Array): Promise<KnownKey | undefined | 'unavailable'>;
 }
 
-/** Usage of one month. */
+/** Use on one day (UTC). */
+export interface DayUse {
+  /** Days since 1970. */
+  readonly day: number;
+  /** Requests that were let pass. */
+  readonly requests: number;
+  readonly characters: number;
+  /** Requests that a limit refused. */
+  readonly refused: number;
+}
+
+/** Usage of one month, and of days. */
 export interface MonthUsage {
   /** When the month began (ms since 1970). */
   readonly monthStartMs: number;
   readonly characters: number;
+  /** Of keys alone, the oldest first. */
+  readonly days: readonly DayUse[];
 }
 
 /**
@@ -34,8 +49,8 @@ export interface MonthUsage {
 export interface UsageSource {
   /** The latest month that is kept. */
   load(subject: Uint8Array): Promise<MonthUsage | undefined | 'unavailable'>;
-  /** Adds characters to a month and resolves, once they are kept, to the month's total. */
-  add(subject: Uint8Array, monthStartMs: number, characters: number): Promise<number | 'unavailable'>;
+  /** Adds usage to a month and to days, and resolves, once it is kept, to the month's characters. */
+  add(subject: Uint8Array, usage: MonthUsage): Promise<number | 'unavailable'>;
 }
 
 /** A look-up under way. */

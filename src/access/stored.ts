@@ -19,8 +19,8 @@ export function storedKeys(store: Store): KeySource {
 export function storedUsage(store: Store, digest: (subject: Uint8Array) => Uint8Array): UsageSource {
   return {
     load: (subject) => whenUnavailable(findUsage(store, digest(subject)), () => 'unavailable'),
-    add(subject, monthStartMs, characters) {
-      const total = addUsage(store, digest(subject), { monthStartMs, characters });
+    add(subject, more) {
+      const total = addUsage(store, digest(subject), more);
       return whenUnavailable(
         total.then((usage) => usage.characters),
         () => 'unavailable',

@@ -1,14 +1,19 @@
 /** Characters that this process has charged, on their way to where usage outlives the server. */
 import type { Log } from '../system/log.js';
-import type { UsageSource } from './keyring.js';
+import type { MonthUsage, UsageSource } from './keyring.js';
 
 /** Interval at which charges are handed over (ms): they are durable within 10 s. */
 export const usageFlushMs = 5_000;
 
-/** Charges that wait, and the shared counts that totals correct. */
+/** Usage of a subject that is not yet kept. */
+export interface UsageDelta extends MonthUsage {
+  readonly subject: Uint8Array;
+}
+
+/** Usage that waits, and the shared counts that totals correct. */
 export interface UsageLedger {
-  readonly takeCharged: () => { subject: Uint8Array; monthStartMs: number; characters: number }[];
-  readonly owe: (subject: Uint8Array, monthStartMs: number, characters: number) => void;
+  readonly takeCharged: () => readonly UsageDelta[];
+  readonly owe: (delta: UsageDelta) => void;
   /** Tells the total of a month, which other machines may have added to. */
   readonly raise: (subject: Uint8Array, monthStartMs: number, total: number) => void;
 }
@@ -35,10 +40,10 @@ export class UsageFlush {
   private async handOver(): Promise<void> {
     const charges = this.ledger.takeCharged();
     const kept = await Promise.all(
-      charges.map(async ({ subject, monthStartMs, characters }) => {
-        const total = await this.add(subject, monthStartMs, characters);
-        if (total === 'unavailable') this.ledger.owe(subject, monthStartMs, characters);
-        else this.ledger.raise(subject, monthStartMs, total);
+      charges.map(async (delta) => {
+        const total = await this.add(delta);
+        if (total === 'unavailable') this.ledger.owe(delta);
+        else this.ledger.raise(delta.subject, delta.monthStartMs, total);
         return total !== 'unavailable';
       }),
     );
@@ -47,13 +52,9 @@ export class UsageFlush {
   }
 
   /** A source that throws is broken; its charges wait all the same. */
-  private async add(
-    subject: Uint8Array,
-    monthStartMs: number,
-    characters: number,
-  ): Promise<number | 'unavailable'> {
+  private async add({ subject, ...usage }: UsageDelta): Promise<number | 'unavailable'> {
     try {
-      return await this.source.add(subject, monthStartMs, characters);
+      return await this.source.add(subject, usage);
     } catch (error) {
       this.log.error({ err: error }, 'usage could not be kept');
       return 'unavailable';

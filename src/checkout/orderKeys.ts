@@ -1,6 +1,6 @@
 /** Keys of orders: derived from an order's seed under a master secret, and changed as its payment changes. */
 import { deriveKey, hintOfKey, type KeyFormat } from '../access/derive.js';
-import { findKeyById, type KeyRecord } from '../store/keys.js';
+import { findKeyById, overlapping, unlinked, type KeyRecord, type KeyStep } from '../store/keys.js';
 import type { OrderRecord } from '../store/order.js';
 import type { OrderChange } from '../store/orders.js';
 import type { Store } from '../store/store.js';
@@ -43,6 +43,7 @@ export function keyRecord(parts: KeyParts, order: OrderRecord, rawKey: string, n
     status: 'active',
     reason: null,
     changedAtMs: nowMs,
+    ...unlinked,
   };
 }
 
@@ -54,15 +55,24 @@ export function keyOf(
   return findKeyById(store, order.keyId ?? '');
 }
 
-/** The old key, ended as another replaces it. */
-export function endedKey(
-  from: KeyRecord,
+/** The old key, ended as another replaces it, with the one that it had replaced and that still works. */
+export async function endedKeys(
+  { store }: Pick<KeyParts, 'store'>,
+  key: KeyRecord,
   by: KeyRecord,
   nowMs: number,
   proof = '',
-): Required<Pick<OrderChange, 'key'>> {
+): Promise<readonly KeyStep[]> {
   const reason = `replaced by ${by.id}${proof}`;
-  return { key: { from, to: { ...from, status: 'revoked', reason, changedAtMs: nowMs } } };
+  return (await inUse(store, key, nowMs)).map((from) => {
+    return { from, to: { ...from, status: 'revoked', reason, changedAtMs: nowMs } };
+  });
+}
+
+/** A key, and the one that it replaced while that still works. */
+async function inUse(store: Store, key: KeyRecord, nowMs: number): Promise<readonly KeyRecord[]> {
+  const other = await overlapping(store, key, nowMs);
+  return other === undefined ? [key] : [key, other];
 }
 
 /** Change of an existing key by an effect; one that the operator revoked stays as it is. */
@@ -79,7 +89,7 @@ export async function keyChange(
   order: OrderRecord,
   effect: KeyEffect | undefined,
   nowMs: number,
-): Promise<{ readonly keyId: string | null; readonly change: Pick<OrderChange, 'mint' | 'key'> }> {
+): Promise<{ readonly keyId: string | null; readonly change: Pick<OrderChange, 'mint' | 'keys'> }> {
   const { keyId } = order;
   if (effect === undefined) return { keyId, change: {} };
   if (effect.kind === 'mint') {
@@ -88,6 +98,9 @@ export async function keyChange(
   }
   const found = await keyOf(parts, order);
   if (found === undefined) throw new Error(`The key of order ${order.id} is not there`);
-  const to = changedKey(found, effect, nowMs);
-  return { keyId, change: to === undefined ? {} : { key: { from: found, to } } };
+  const keys = (await inUse(parts.store, found, nowMs)).flatMap((from) => {
+    const to = changedKey(from, effect, nowMs);
+    return to === undefined ? [] : [{ from, to }];
+  });
+  return { keyId, change: { keys } };
 }

@@ -3,25 +3,25 @@ import type { KeyRecord } from '../store/keys.js';
 import type { OrderRecord } from '../store/order.js';
 import { changeOrder, type OrderChange } from '../store/orders.js';
 import { isClaim, type BookParts } from './book.js';
-import { keyOf, keyRecord, rawKeyOf, endedKey } from './orderKeys.js';
+import { keyOf, keyRecord, rawKeyOf, endedKeys } from './orderKeys.js';
 import { revealed } from './poll.js';
 
 /**
  * The change that gives an order the next generation of its key, which nobody has been handed yet as far as
  * the record knows; a key that was made of it ends. For a store that was restored.
  */
-export function replaceUnrevealedKey(
+export async function replaceUnrevealedKey(
   parts: BookParts,
   record: OrderRecord,
   key: KeyRecord | undefined,
-): OrderChange {
+): Promise<OrderChange> {
   const next = { ...record, keyGeneration: record.keyGeneration + 1 };
   if (key === undefined || key.status === 'revoked') return { to: next };
   const nowMs = Math.floor(parts.clock.wallMs());
   const made = keyRecord(parts, next, rawKeyOf(parts, next), nowMs);
   const { status, issuedAtMs, expiresAtMs } = key;
   const mint = { ...made, status, issuedAtMs, expiresAtMs };
-  return { to: { ...next, keyId: mint.id }, mint, ...endedKey(key, mint, nowMs) };
+  return { to: { ...next, keyId: mint.id }, mint, keys: await endedKeys(parts, key, mint, nowMs) };
 }
 
 /** Outcome of making an order's key anew. */
@@ -64,7 +64,7 @@ export async function reissueOrderKey(
     made.key = { ...keyRecord(parts, next, made.rawKey, nowMs), expiresAtMs };
     const proof = claim === null ? ', without a claim token' : '';
     const to: OrderRecord = { ...revealed(parts, next), keyId: made.key.id, revealedAtMs: nowMs };
-    return { to, mint: made.key, ...endedKey(found, made.key, nowMs, proof) };
+    return { to, mint: made.key, keys: await endedKeys(parts, found, made.key, nowMs, proof) };
   });
   if (outcome.kind === 'absent') return outcome;
   if (refusal !== undefined) return refusal;

@@ -54,6 +54,8 @@ function shown(key: KeyRecord, nowMs: number): Readonly<Record<string, string | 
     expires_at: key.expiresAtMs === null ? null : time(key.expiresAtMs),
     changed_at: time(key.changedAtMs),
     reason: key.reason,
+    replaces: key.replaces,
+    replaced_by: key.replacedBy,
     sha256: Buffer.from(key.hash).toString('hex'),
   };
 }
@@ -160,6 +162,12 @@ async function reissue(parts: KeysParts, context: CommandContext, id: string, { 
   if (outcome.kind === 'unchanged') {
     const { status } = outcome.key;
     return { wrong: `Key ${id} is ${status} and is not made anew. Make another: fusegate keys create` };
+  }
+  if (outcome.kind === 'replaced') {
+    const { by } = outcome;
+    return {
+      wrong: `Key ${id} was replaced by its holder. Make its successor anew: fusegate keys reissue ${by}`,
+    };
   }
   if (outcome.kind === 'sold') {
     const { orderId } = outcome;

@@ -5,6 +5,7 @@ import type { Head } from '../access/address.js';
 import { createAccess, type Access } from '../access/admission.js';
 import type { UsageSource } from '../access/keyring.js';
 import { keyUsage } from '../access/keyUsage.js';
+import { rotateKeys } from '../access/rotate.js';
 import { KeyChanges, storedKeys, storedUsage } from '../access/stored.js';
 import { keyTiers, type Tiers } from '../access/tiers.js';
 import { startCheckout, type Checkout } from '../checkout/checkout.js';
@@ -288,10 +289,16 @@ function toolsHandler(
   return mcpHandler({ ...native, handlers: bound, admit, serve, publicUrl, version: SERVICE_VERSION });
 }
 
-/** The handler of a key holder's question. */
-function usageHandler(tiers: Tiers, opened: OpenedStore, access: Access): Handlers['usage'] {
-  const stored = { keys: storedKeys(opened.store), usage: usageOf(opened) };
-  return keyUsage({ ...stored, access, tiers, hashKey: native.hashKey, clock: systemClock });
+/** The handlers of a key holder's requests about the key. */
+function holderHandlers(tiers: Tiers, opened: OpenedStore, access: Access, log: Log) {
+  const holder = { access, keys: storedKeys(opened.store), hashKey: native.hashKey };
+  const { store, secrets } = opened;
+  const making = { store, secret: secrets[0], randomness: systemRandomness, format: native };
+  const issue = { ...making, clock: systemClock };
+  return {
+    usage: keyUsage({ ...holder, usage: usageOf(opened), tiers, clock: systemClock }),
+    rotateKey: rotateKeys({ ...holder, issue, log }),
+  };
 }
 
 /** Every other route's handler but that of the tools, bound to its parts. */
@@ -305,7 +312,7 @@ function handlers(
   embedMode: EmbedMode,
   page: PageMaker,
   log: Log,
-): Omit<Handlers, 'mcp' | 'usage'> {
+): Omit<Handlers, 'mcp' | 'usage' | 'rotateKey'> {
   const { store, secrets } = opened;
   const keylessDocs = keylessEmbedDocs(configuration.access.mode);
   const storing = { ...opened, clock: systemClock };
@@ -403,7 +410,7 @@ export async function buildServer(
   const explorer = exploration(configuration, opened, textEmbedding(embedder.models, embedMode.dense), log);
   const page = pageMaker(configuration.operator, linksOf(configuration));
   const rest = handlers(configuration, tiers, opened, clicks, warned, explorer, embedMode, page, log);
-  const bound = { ...rest, usage: usageHandler(tiers, opened, access) };
+  const bound = { ...rest, ...holderHandlers(tiers, opened, access, log) };
   const pipeline = { ...native, access, ...room, page };
   const all = { ...bound, mcp: toolsHandler(configuration, bound, pipeline) };
   const isMoved = configuration.doorPort !== null;

@@ -7,6 +7,7 @@ export type ProblemCode =
   | 'key_expired'
   | 'key_revoked'
   | 'key_suspended'
+  | 'key_replaced'
   | 'invalid_request'
   | 'no_documents'
   | 'rate_limited'

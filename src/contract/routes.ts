@@ -29,6 +29,7 @@ import { receiptRoutes } from './receipt.js';
 import { rerankRoutes } from './rerank.js';
 import type { ResourceRoute, ResourceRoutes } from './route.js';
 import type { BodyType } from './schema/wireType.js';
+import { rotateRoutes } from './rotate.js';
 import { usageRoutes } from './usage.js';
 import { walkRoutes } from './walk.js';
 
@@ -61,6 +62,7 @@ export const routes = {
   ...infoRoutes,
   ...limitsRoutes,
   ...usageRoutes,
+  ...rotateRoutes,
   ...descriptionRoutes,
   ...pageRoutes,
 } as const satisfies ResourceRoutes;

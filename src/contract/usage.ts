@@ -34,15 +34,32 @@ export interface CharacterUsage {
   resets_at: string;
 }
 
+/** Usage on one day. */
+export interface DayUsage {
+  /** UTC. */
+  date: string & tags.Format<'date'>;
+  /** Requests that were let pass. */
+  requests: number & Integer & tags.Minimum<0>;
+  /** Characters charged for them. */
+  characters: number & Integer & tags.Minimum<0>;
+  /** Requests that a limit refused. */
+  refused: number & Integer & tags.Minimum<0>;
+}
+
+/** Days that usage is shown of. */
+export const usageDays = 30;
+
 /** Usage of a key. */
 export interface UsageResponse {
   tier: Tier;
-  /** RFC 3339 UTC. */
+  /** RFC 3339 UTC; of a key that replaced another, the time of the first of them. */
   issued_at: string;
   /** End of the key (RFC 3339 UTC); null: it has none. */
   expires_at: string | null;
   requests: RequestUsage;
   characters: CharacterUsage;
+  /** The last 30 days on which the key was used, the oldest first; the last 10 seconds may be missing. */
+  days: DayUsage[] & tags.MaxItems<30>;
 }
 
 const [headersType, usageResponseType] = wireTypes(typia.json.schemas<[UsageHeaders, UsageResponse]>(), {
@@ -61,6 +78,10 @@ const usage: UsageResponse = {
     remaining: 581_769_883,
     resets_at: '2026-12-21T09:30:00.000Z',
   },
+  days: [
+    { date: '2026-11-21', requests: 40_112, characters: 412_000_019, refused: 0 },
+    { date: '2026-11-22', requests: 610, characters: 6_230_098, refused: 3 },
+  ],
 };
 
 /** GET /v1/usage. */
@@ -70,7 +91,8 @@ export const usageRoutes = {
     path: '/v1/usage',
     summary: 'Limits of a key, and what of them is used',
     description:
-      'For the holder of a key, also when its characters are used up. The question counts as one request ' +
+      'For the holder of a key, also when its characters are used up. Keys that replaced each other share ' +
+      'their usage. The question counts as one request ' +
       'of the key.',
     parameters: { header: usageHeadersType },
     reads: ['authorization'],

@@ -31,24 +31,29 @@ export declare class Access {
   /** Undoes one `admitAddress`: the request turned out not to count. */
   giveBack(kind: number, address: Uint8Array, requestsPerMinute: number): void
   /**
-   * Takes in a key's record. `status`: 0 active, 1 suspended, 2 revoked. Throws on a tier or status that
-   * is not there.
+   * Takes in a key's record. `countedAs`: hash of the key whose limits and usage it shares, its own for
+   * most. `status`: 0 active, 1 suspended, 2 revoked. Throws on a tier or status that is not there.
    */
-  knowKey(hash: Uint8Array, tier: number, issuedAtMs: number, expiresAtMs: number | undefined | null, status: number): void
+  knowKey(hash: Uint8Array, countedAs: Uint8Array, tier: number, issuedAtMs: number, expiresAtMs: number | undefined | null, status: number): void
   /** Forgets a key: its record is looked up again. */
   forgetKey(hash: Uint8Array): void
   /** Forgets every key. */
   forgetKeys(): void
+  /** The subject of a key's usage; null where the process does not know the key. */
+  usageSubject(key: string): Buffer | null
   /** Tells the usage that the store holds: `characters` in the month that began at `monthStartMs`. */
   loadUsage(subject: Uint8Array, monthStartMs: number, characters: number, micros: number): void
-  /** Charges the holder of a key. */
-  chargeKey(key: string, monthStartMs: number, characters: number, micros: number): void
+  /**
+   * Charges the holder of a key; false where the process does not know the key (any more): then nothing is
+   * charged.
+   */
+  chargeKey(key: string, monthStartMs: number, characters: number, micros: number, nowMs: number): boolean
   /** Charges an address under the limit `kind`. */
   chargeAddress(kind: number, address: Uint8Array, monthStartMs: number, count: number, micros: number): void
   /** Takes the charges of this process since the last call, for the store. */
   takeCharged(): Array<UsageDelta>
   /** Takes back what the store did not keep; it comes again with the next `takeCharged`. */
-  owe(subject: Uint8Array, monthStartMs: number, characters: number): void
+  owe(delta: UsageDelta): void
   /** Tells the total that the store now holds for a month, which other machines may have added to. */
   raiseUsage(subject: Uint8Array, monthStartMs: number, total: number, micros: number): void
 }
@@ -377,6 +382,18 @@ export declare function createLimits(path: string, seed: Uint8Array): void
 
 /** Makes the file of the previews at `path` anew, with nothing in it. Throws when it cannot be written. */
 export declare function createPreviews(path: string): void
+
+/** Use of a key on one day (UTC). */
+export interface DayUse {
+  /** Days since 1970. */
+  day: number
+  /** Requests that were let pass. */
+  requests: number
+  /** Characters charged for them. */
+  characters: number
+  /** Requests that a limit refused. */
+  refused: number
+}
 
 /** A model that is installed. */
 export interface DenseModel {
@@ -748,14 +765,16 @@ export interface TierLimit {
 /** Version of the Unicode tables. */
 export declare function unicodeVersion(): string
 
-/** Characters charged and not yet kept. */
+/** Usage that was counted and is not yet kept. */
 export interface UsageDelta {
   /** The kind of limit (one byte, 0: keys), then the key's SHA-256 or the address. */
   subject: Buffer
-  /** When their month began (ms since 1970). */
+  /** When its month began (ms since 1970). */
   monthStartMs: number
-  /** Their number. */
+  /** Characters of the month. */
   characters: number
+  /** What is counted by day, each day once: of keys alone. */
+  days: Array<DayUse>
 }
 
 /** Position of the file in the log. */

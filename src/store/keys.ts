@@ -1,9 +1,9 @@
 /** API keys in the store: only the SHA-256 of a key, never the key (contract, Authentication). */
 import { findRecord, recordsAfter } from './entries.js';
 import type { Operation, Outcome, Store } from './store.js';
-import { bytes, choice, integer, orNull, table, text, type ValueOf } from './table.js';
+import { bytes, choice, integer, orNull, text, widenedTable, type ValueOf } from './table.js';
 
-const keyTable = table('key', {
+const members = {
   /** SHA-256 of the raw key (32 bytes). */
   hash: bytes,
   /** Name for people and commands; it opens nothing. */
@@ -21,7 +21,25 @@ const keyTable = table('key', {
   /** Why it is suspended or revoked; null while active. */
   reason: orNull(text),
   changedAtMs: integer,
-});
+};
+
+/** Members of keys that one replaced by another, while the old one still worked. */
+const replaced = {
+  members: {
+    /** SHA-256 of the first of these keys, under which the limits and the usage of all of them count. */
+    countedAs: orNull(bytes),
+    /** Id of the key that this one replaced. */
+    replaces: orNull(text),
+    /** Id of the key that replaced this one. */
+    replacedBy: orNull(text),
+  },
+  without: { countedAs: null, replaces: null, replacedBy: null },
+};
+
+const keyTable = widenedTable('key', members, replaced);
+
+/** Links of a key that replaces none and is replaced by none. */
+export const unlinked = replaced.without;
 
 /** A key as it is stored. */
 export type KeyRecord = ValueOf<typeof keyTable>;
@@ -83,6 +101,23 @@ export type KeyChange =
 export type ChangeKey = (
   key: KeyRecord,
 ) => { readonly to: KeyRecord; readonly also?: readonly Operation[] } | undefined;
+
+/** A key's record before and after a change. */
+export interface KeyStep {
+  readonly from: KeyRecord;
+  readonly to: KeyRecord;
+}
+
+/** The key that `key` replaced, while it still works beside it. */
+export async function overlapping(
+  store: Store,
+  { replaces }: KeyRecord,
+  nowMs: number,
+): Promise<KeyRecord | undefined> {
+  const found = replaces === null ? undefined : await findKeyById(store, replaces);
+  if (found === undefined || found.status === 'revoked') return undefined;
+  return found.expiresAtMs !== null && found.expiresAtMs <= nowMs ? undefined : found;
+}
 
 /** Changes the key of an id by compare-and-set, again when another changed it meanwhile. */
 export async function changeKey(store: Store, id: string, change: ChangeKey): Promise<KeyChange> {

@@ -1,6 +1,6 @@
 /** Orders in the store: one record each, found by id and by what the payer's network calls it. */
 import { findRecord, recordsAfter, recordsUnder } from './entries.js';
-import { insertKey, replaceKey, type KeyRecord } from './keys.js';
+import { insertKey, replaceKey, type KeyRecord, type KeyStep } from './keys.js';
 import { decodeOrder, encodeOrder, isUnpaid, type OrderOn, type OrderRecord } from './order.js';
 import { StoreUnavailable, type Fence, type Operation, type Store } from './store.js';
 import { choice, integer, table, text, type ValueOf } from './table.js';
@@ -154,7 +154,7 @@ export const { encode: encodeLedger, decode: decodeLedger } = ledgerTable;
 export interface OrderChange {
   readonly to: OrderRecord;
   readonly mint?: KeyRecord;
-  readonly key?: { readonly from: KeyRecord; readonly to: KeyRecord };
+  readonly keys?: readonly KeyStep[];
   readonly ledger?: LedgerEntry;
   /** Operations of the caller's own, such as the id of what happened. */
   readonly also?: readonly Operation[];
@@ -162,13 +162,13 @@ export interface OrderChange {
 
 /** The operations that change an order from what it is; they conflict when it is no longer that. */
 function replaceOrder(from: OrderRecord, change: OrderChange): Operation[] {
-  const { to, mint, key, ledger, also = [] } = change;
+  const { to, mint, keys = [], ledger, also = [] } = change;
   const id = orderKey(from.id);
   return [
     { kind: 'replace', space: 'orders', key: id, from: encodeOrder(from), to: encodeOrder(to) },
     ...markOperations(marksOf(from), marksOf(to), id),
     ...(mint === undefined ? [] : insertKey(mint)),
-    ...(key === undefined ? [] : replaceKey(key.from, key.to)),
+    ...keys.flatMap((key) => replaceKey(key.from, key.to)),
     ...(ledger === undefined
       ? []
       : [{ kind: 'append', log: 'ledger', value: encodeLedger(ledger) } as const]),

@@ -178,17 +178,29 @@ export interface Widening<Added extends Columns> {
  * A table to whose records formats 2 and 3 add members. A record is written in the first format that holds
  * it, so that the same record has the same bytes, whichever version wrote it.
  */
+export function widenedTable<Members extends Columns, Second extends Columns>(
+  kind: string,
+  members: Members,
+  second: Widening<Second>,
+): Table<RecordOf<Members> & RecordOf<Second>>;
 export function widenedTable<Members extends Columns, Second extends Columns, Third extends Columns>(
   kind: string,
   members: Members,
-  ...widenings: readonly [Widening<Second>, Widening<Third>]
+  second: Widening<Second>,
+  third: Widening<Third>,
+): Table<RecordOf<Members> & RecordOf<Second> & RecordOf<Third>>;
+export function widenedTable<Members extends Columns, Second extends Columns, Third extends Columns>(
+  kind: string,
+  members: Members,
+  ...widenings: readonly [Widening<Second>, Widening<Third>?]
 ): Table<RecordOf<Members> & RecordOf<Second> & RecordOf<Third>> {
   const first = formatOf(kind, members);
-  const later = widenings.map((added) => {
+  const later = widenings.flatMap((added: Widening<Columns> | undefined) => {
+    if (added === undefined) return [];
     const format = formatOf(kind, added.members);
-    return { format, absent: format.write(added.without) };
+    return [{ format, absent: format.write(added.without) }];
   });
-  const empty = { ...first.empty, ...widenings[0].without, ...widenings[1].without };
+  const empty = { ...first.empty, ...widenings[0].without, ...widenings[1]?.without };
   return {
     encode(value) {
       const written = [first.write(value)];

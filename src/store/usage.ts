@@ -2,17 +2,64 @@
 import { dayMs } from '../system/clock.js';
 import { findRecord, recordsAfter, writeOver } from './entries.js';
 import type { Store } from './store.js';
-import { integer, table, type ValueOf } from './table.js';
+import { integer, rows, widenedTable, type ValueOf } from './table.js';
 
-const usageTable = table('usage', {
+/** Use on one day (UTC). */
+export interface DayUse {
+  /** Days since 1970. */
+  readonly day: number;
+  /** Requests that were let pass. */
+  readonly requests: number;
+  /** Code points charged for them. */
+  readonly characters: number;
+  /** Requests that a limit refused. */
+  readonly refused: number;
+}
+
+function dayOf([day, requests, characters, refused]: readonly unknown[]): DayUse {
+  const numbers = { day, requests, characters, refused };
+  if (!Object.values(numbers).every(Number.isSafeInteger))
+    throw new Error('A day of usage is not of integers');
+  return numbers as DayUse;
+}
+
+const month = {
   /** When its month began (wall time, ms). */
   monthStartMs: integer,
   /** Code points since. */
   characters: integer,
-});
+};
+
+const byDay = {
+  members: {
+    /** The last days with any use, the oldest first. */
+    days: rows(dayOf, ({ day, requests, characters, refused }) => [day, requests, characters, refused]),
+  },
+  without: { days: [] },
+};
+
+const usageTable = widenedTable('usage', month, byDay);
 
 /** Usage of a subject. */
 export type Usage = ValueOf<typeof usageTable>;
+
+/** Days of use that are kept. */
+const keptDays = 30;
+
+/** The last days of both, those of the same day added up. */
+function addedDays(before: readonly DayUse[], more: readonly DayUse[]): readonly DayUse[] {
+  const days = new Map(before.map((each) => [each.day, each]));
+  for (const { day, requests, characters, refused } of more) {
+    const found = days.get(day) ?? { requests: 0, characters: 0, refused: 0 };
+    days.set(day, {
+      day,
+      requests: found.requests + requests,
+      characters: found.characters + characters,
+      refused: found.refused + refused,
+    });
+  }
+  return [...days.values()].sort((left, right) => left.day - right.day).slice(-keptDays);
+}
 
 /** Stored usage of a subject (a digest; no address in the clear). */
 export function findUsage(store: Store, subject: Uint8Array): Promise<Usage | undefined> {
@@ -21,19 +68,21 @@ export function findUsage(store: Store, subject: Uint8Array): Promise<Usage | un
 
 /**
  * Adds to what a subject has used in the month that began at `monthStartMs` and returns the month's total. A
- * later month begins at what is added; what comes late for an earlier month no longer counts.
+ * later month begins at what is added; what comes late for an earlier month counts for its days alone.
  */
 export async function addUsage(
   store: Store,
   subject: Uint8Array,
-  { monthStartMs, characters }: Usage,
+  { monthStartMs, characters, days }: Usage,
 ): Promise<Usage> {
   for (;;) {
     const from = await store.get('usage', subject);
     const before = from === undefined ? undefined : usageTable.decode(from);
-    if (before !== undefined && before.monthStartMs > monthStartMs) return before;
+    const isLate = before !== undefined && before.monthStartMs > monthStartMs;
+    if (isLate && days.length === 0) return before;
     const carried = before?.monthStartMs === monthStartMs ? before.characters : 0;
-    const total = { monthStartMs, characters: carried + characters };
+    const ofMonth = isLate ? before : { monthStartMs, characters: carried + characters };
+    const total = { ...ofMonth, days: addedDays(before?.days ?? [], days) };
     const outcome = await store.commit([writeOver('usage', subject, from, usageTable.encode(total))]);
     if (outcome.kind === 'done') return total;
   }

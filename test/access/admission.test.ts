@@ -478,7 +478,9 @@ describe('characters a month', () => {
     await charged(access, key, 60);
     await access.flush();
     const subject = Buffer.concat([Uint8Array.of(0), hash]).toString('hex');
-    assert.deepEqual(usage.months.get(subject), { monthStartMs: clock.wallMs(), characters: 60 });
+    const day = Math.floor(clock.wallMs() / 86_400_000);
+    const days = [{ day, requests: 1, characters: 60, refused: 0 }];
+    assert.deepEqual(usage.months.get(subject), { monthStartMs: clock.wallMs(), characters: 60, days });
     await charged(access, key, 39);
     await access.close();
     assert.equal(usage.months.get(subject)?.characters, 99);

@@ -54,7 +54,8 @@ export class MemoryKeys implements KeySource {
     const hash = native.hashKey(key);
     if (hash === null) throw new Error('a written key is none');
     const record = { id: 'key_1', tier: 'developer', issuedAtMs: 1_800_000_000_000, expiresAtMs: null };
-    this.records.set(hash.toString('hex'), { ...record, status: 'active', hash, ...given });
+    const added = { status: 'active', hash, countedAs: null, ...given } as const;
+    this.records.set(hash.toString('hex'), { ...record, ...added });
     return { key, hash };
   }
 
@@ -84,12 +85,13 @@ export class MemoryUsage implements UsageSource {
     return Promise.resolve(this.available ? kept : 'unavailable');
   }
 
-  add(subject: Uint8Array, monthStartMs: number, characters: number): Promise<number | 'unavailable'> {
+  add(subject: Uint8Array, { monthStartMs, characters, days }: MonthUsage): Promise<number | 'unavailable'> {
     if (!this.available) return Promise.resolve('unavailable');
     const name = Buffer.from(subject).toString('hex');
     const kept = this.months.get(name);
     const before = kept?.monthStartMs === monthStartMs ? kept.characters : 0;
-    this.months.set(name, { monthStartMs, characters: before + characters });
+    const all = [...(kept?.days ?? []), ...days];
+    this.months.set(name, { monthStartMs, characters: before + characters, days: all });
     return Promise.resolve(before + characters);
   }
 }

@@ -10,7 +10,7 @@ import { MemoryKeys, MemoryUsage, SetClock, shippedTiers, testAccess } from './f
 
 const day = 86_400_000;
 const issuedAtMs = 1_800_000_000_000;
-const month = { monthStartMs: issuedAtMs, characters: 20 };
+const month = { monthStartMs: issuedAtMs, characters: 20, days: [] };
 
 /** A name of a key's usage, as it is kept. */
 const subjectOf = (hash: Buffer): string => Buffer.concat([Uint8Array.of(0), hash]).toString('hex');
@@ -52,10 +52,23 @@ describe('usage', () => {
       ...{ tier: 'developer', issued_at: '2027-01-15T08:00:00.000Z', expires_at: '2027-02-14T08:00:00.000Z' },
       requests: { limit: 3, window_s: 60, remaining: 2 },
       characters: { limit: 100, used: 20, remaining: 80, resets_at: '2027-02-14T08:00:00.000Z' },
+      days: [],
     });
     // As a bearer, and counted as a request.
     const again = told(await ask({ authorization: `Bearer ${key}` }));
     assert.deepEqual([again.requests.remaining, again.characters.used], [1, 20]);
+  });
+
+  test('is told by day, and shared by the keys that replaced each other', async () => {
+    const { keys, usage, ask } = server();
+    const first = keys.issue();
+    const second = keys.issue({ id: 'key_2', countedAs: first.hash });
+    const counts = { requests: 3, characters: 20, refused: 1 };
+    usage.months.set(subjectOf(first.hash), { ...month, days: [{ day: 20_000, ...counts }] });
+    for (const { key } of [first, second]) {
+      const { days, characters } = told(await ask({ 'x-api-key': key }));
+      assert.deepEqual([days, characters.used], [[{ date: '2024-10-04', ...counts }], 20]);
+    }
   });
 
   test('is told where the requests or the characters are used up', async () => {

@@ -4,12 +4,13 @@ import { describe, test } from 'node:test';
 import { KeyChanges, storedKeys, storedUsage } from '../../src/access/stored.js';
 import type { Store } from '../../src/store/store.js';
 import type { Clock } from '../../src/system/clock.js';
-import { insertKey, type KeyRecord } from '../../src/store/keys.js';
+import { insertKey, type KeyRecord, unlinked } from '../../src/store/keys.js';
 import { FailingStore, openTestStore } from '../outreach/fixture.js';
 import { commit } from '../store/subject.js';
 
 const key: KeyRecord = {
   ...{ hash: Buffer.alloc(32, 7), id: 'key_7', tier: 'growth', hint: '', origin: '', issuedAtMs: 1 },
+  ...unlinked,
   ...{ expiresAtMs: null, status: 'active', reason: null, changedAtMs: 1 },
 };
 
@@ -196,12 +197,12 @@ test('usage lies under a digest of its subject, and a store that does not answer
   const usage = storedUsage(failing.seen, digest);
   const subject = Buffer.from('192.0.2.1');
   assert.equal(await usage.load(subject), undefined);
-  assert.equal(await usage.add(subject, 10, 3), 3);
-  assert.equal(await usage.add(subject, 10, 4), 7);
-  assert.deepEqual(await usage.load(subject), { monthStartMs: 10, characters: 7 });
+  assert.equal(await usage.add(subject, { monthStartMs: 10, characters: 3, days: [] }), 3);
+  assert.equal(await usage.add(subject, { monthStartMs: 10, characters: 4, days: [] }), 7);
+  assert.deepEqual(await usage.load(subject), { monthStartMs: 10, characters: 7, days: [] });
   const kept = await store.get('usage', Buffer.from('digest of 192.0.2.1'));
   assert.ok(kept !== undefined);
   failing.failure = 'not written';
   assert.equal(await usage.load(subject), 'unavailable');
-  assert.equal(await usage.add(subject, 10, 1), 'unavailable');
+  assert.equal(await usage.add(subject, { monthStartMs: 10, characters: 1, days: [] }), 'unavailable');
 });

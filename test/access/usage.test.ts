@@ -2,28 +2,25 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { UsageSource } from '../../src/access/keyring.js';
-import { UsageFlush } from '../../src/access/usage.js';
+import { UsageFlush, type UsageDelta } from '../../src/access/usage.js';
 import type { Log } from '../../src/system/log.js';
 import { createLog } from '../../src/system/log.js';
 
-interface Charge {
-  readonly subject: Uint8Array;
-  readonly monthStartMs: number;
-  readonly characters: number;
-}
-
-const charge = (name: string, characters: number): Charge => {
-  return { subject: Buffer.from(name), monthStartMs: 10, characters };
+const charge = (name: string, characters: number): UsageDelta => {
+  return { subject: Buffer.from(name), monthStartMs: 10, characters, days: [] };
 };
 
 /** A process's charges, and what was told and logged of them. */
 function flushing(add: UsageSource['add']) {
-  const charges: Charge[] = [];
+  const charges: UsageDelta[] = [];
   const said: string[] = [];
   const say = (what: string) => (subject: Uint8Array, monthStartMs: number, count: number) => {
     said.push(`${what} ${Buffer.from(subject).toString()} ${monthStartMs} ${count}`);
   };
-  const ledger = { takeCharged: () => charges.splice(0), owe: say('owe'), raise: say('raise') };
+  const owe = ({ subject, monthStartMs, characters }: UsageDelta): void => {
+    say('owe')(subject, monthStartMs, characters);
+  };
+  const ledger = { takeCharged: () => charges.splice(0), owe, raise: say('raise') };
   const log: Log = {
     ...createLog('silent'),
     warn: (fields) => void said.push(`warn ${JSON.stringify(fields)}`),
@@ -34,7 +31,7 @@ function flushing(add: UsageSource['add']) {
 }
 
 test('what the store keeps is told as its total, and nothing waits or is logged', async () => {
-  const { flush, charges, said } = flushing((_, __, characters) => Promise.resolve(100 + characters));
+  const { flush, charges, said } = flushing((_, { characters }) => Promise.resolve(100 + characters));
   charges.push(charge('a', 1), charge('b', 2));
   await flush.flush();
   assert.deepEqual(said.splice(0), ['raise a 10 101', 'raise b 10 102']);
@@ -65,7 +62,7 @@ test('what the store cannot keep waits, alone, also where the store breaks', asy
 test('a flush begins when the one before has ended, and ends when all it took is kept', async () => {
   const ends: (() => void)[] = [];
   const { flush, charges, said } = flushing(
-    (_, __, characters) =>
+    (_, { characters }) =>
       new Promise((resolve) => {
         ends.push(() => resolve(characters));
       }),

@@ -80,7 +80,7 @@ describe('a key', () => {
     const first = await keyOf(order);
     shop.time.nowMs += day;
     const outcome = await changeOrder(shop.book.store, order.id, (record) =>
-      Promise.resolve(replaceUnrevealedKey(shop.book, record, first)),
+      replaceUnrevealedKey(shop.book, record, first),
     );
     assert.equal(outcome.kind, 'changed');
     const { keyId, keyGeneration } = await shop.stored(order.id);
@@ -107,9 +107,9 @@ test('a key that the operator ended before a restore is not replaced', async () 
   await revokeKey({ ...shop.book, clock: shop.time.clock }, id, 'misuse');
   const record = await shop.stored(order.id);
   const next = { ...record, keyGeneration: 1 };
-  assert.deepEqual(replaceUnrevealedKey(shop.book, record, await keyOf(order)), { to: next });
+  assert.deepEqual(await replaceUnrevealedKey(shop.book, record, await keyOf(order)), { to: next });
   // Nor is one that was not made yet; only what it will be derived from is another.
-  assert.deepEqual(replaceUnrevealedKey(shop.book, record, undefined), { to: next });
+  assert.deepEqual(await replaceUnrevealedKey(shop.book, record, undefined), { to: next });
 });
 
 describe('a key that cannot be made', () => {
@@ -124,7 +124,7 @@ describe('a key that cannot be made', () => {
     await shop.polled(order.id);
     const shown = await shop.stored(order.id);
     const key = await keyOf(order);
-    assert.throws(() => replaceUnrevealedKey(shop.book, shown, key), /is erased$/);
+    await assert.rejects(replaceUnrevealedKey(shop.book, shown, key), /is erased$/);
   });
 
   test('is not looked for in vain: an order whose key is not there is an error', async () => {

@@ -7,7 +7,7 @@ import { appendClicks, decodeClicks, encodeClicks, clicksAfter, type Click } fro
 import { eraseEntries, entriesAfter } from '../../src/store/entries.js';
 import { holdEvent, insertCardEvent } from '../../src/store/cardEvents.js';
 import { appendInterest, decodeInterest, encodeInterest } from '../../src/store/interests.js';
-import { insertKey } from '../../src/store/keys.js';
+import { insertKey, unlinked } from '../../src/store/keys.js';
 import { appendLead, decodeLead, encodeLead, leadsAfter, type Lead } from '../../src/store/leads.js';
 import {
   decodeOptout,
@@ -99,11 +99,11 @@ describe('kept records', () => {
     const hash = Buffer.alloc(32, 255);
     const card = { id: 'evt_1', type: 't', about: 'cs_1', result: 'ignored', reason: null, atMs: 3 };
     await store.commit([
-      ...insertKey({ ...state, ...members, hash }),
+      ...insertKey({ ...state, ...members, ...unlinked, hash }),
       insertCardEvent(card),
       holdEvent('pi_1', 'evt_2', '{"a":1}'),
     ]);
-    await addUsage(store, hash, { monthStartMs: 4, characters: 5 });
+    await addUsage(store, hash, { monthStartMs: 4, characters: 5, days: [] });
     const written = async (space: Space): Promise<string> => {
       const [record] = await store.scan(space, { limit: 1 });
       return Buffer.from(record?.value ?? []).toString('latin1');

@@ -1,7 +1,7 @@
 /** Usage in the store: months follow each other, and what comes late for an earlier one does not count. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { addUsage, findUsage, removeOldUsage } from '../../src/store/usage.js';
+import { addUsage, findUsage, removeOldUsage, type DayUse } from '../../src/store/usage.js';
 import { StoreUnavailable, type Store } from '../../src/store/store.js';
 import { FailingStore, openTestStore } from '../outreach/fixture.js';
 import { bytes } from './subject.js';
@@ -16,7 +16,7 @@ function subject() {
   const key = bytes(`subject ${(subjects += 1)}`);
   return {
     add: (monthStartMs: number, characters: number, on: Store = store) =>
-      addUsage(on, key, { monthStartMs, characters }),
+      addUsage(on, key, { monthStartMs, characters, days: [] }),
     find: async (on: Store = store) => await findUsage(on, key),
     key,
   };
@@ -26,23 +26,27 @@ describe('characters of a month', () => {
   test('are added up', async () => {
     const { add, find } = subject();
     assert.equal(await find(), undefined);
-    assert.deepEqual(await add(10, 3), { monthStartMs: 10, characters: 3 });
-    assert.deepEqual(await add(10, 4), { monthStartMs: 10, characters: 7 });
-    assert.deepEqual(await find(), { monthStartMs: 10, characters: 7 });
+    assert.deepEqual(await add(10, 3), { monthStartMs: 10, characters: 3, days: [] });
+    assert.deepEqual(await add(10, 4), { monthStartMs: 10, characters: 7, days: [] });
+    assert.deepEqual(await find(), { monthStartMs: 10, characters: 7, days: [] });
   });
 
   test('begin at nothing in a later month', async () => {
     const { add, find } = subject();
     await add(10, 3);
-    assert.deepEqual(await add(11, 4), { monthStartMs: 11, characters: 4 });
-    assert.deepEqual(await find(), { monthStartMs: 11, characters: 4 });
+    assert.deepEqual(await add(11, 4), { monthStartMs: 11, characters: 4, days: [] });
+    assert.deepEqual(await find(), { monthStartMs: 11, characters: 4, days: [] });
   });
 
   test('no longer count once a later month has begun', async () => {
     const { add, find } = subject();
     await add(11, 4);
-    assert.deepEqual(await add(10, 3), { monthStartMs: 11, characters: 4 }, 'the total of the later month');
-    assert.deepEqual(await find(), { monthStartMs: 11, characters: 4 });
+    assert.deepEqual(
+      await add(10, 3),
+      { monthStartMs: 11, characters: 4, days: [] },
+      'the total of the later month',
+    );
+    assert.deepEqual(await find(), { monthStartMs: 11, characters: 4, days: [] });
   });
 
   test('that many add at once are all counted, and each is told a total that was reached', async () => {
@@ -80,11 +84,42 @@ describe('characters of a month', () => {
   });
 });
 
+describe('days', () => {
+  const use = (day: number, count = 1): DayUse => {
+    return { day, requests: count, characters: 10 * count, refused: 2 * count };
+  };
+
+  test('are added up each, in order, and the last thirty with any use are kept', async () => {
+    const { key, find } = subject();
+    const add = (...days: readonly DayUse[]) =>
+      addUsage(store, key, { monthStartMs: 10, characters: 0, days });
+    await add(use(5), use(3));
+    assert.deepEqual((await find())?.days, [use(3), use(5)]);
+    await add(use(5, 2));
+    assert.deepEqual((await find())?.days, [use(3), use(5, 3)]);
+    for (let day = 6; day < 36; day += 1) await add(use(day));
+    const kept = (await find())?.days.map(({ day }) => day);
+    assert.deepEqual(
+      kept,
+      Array.from({ length: 30 }, (_, index) => index + 6),
+    );
+  });
+
+  test('go on from month to month, also what comes late for an earlier one', async () => {
+    const { key, find } = subject();
+    await addUsage(store, key, { monthStartMs: 11, characters: 4, days: [use(8)] });
+    const total = await addUsage(store, key, { monthStartMs: 10, characters: 3, days: [use(7)] });
+    assert.deepEqual(total, { monthStartMs: 11, characters: 4, days: [use(7), use(8)] });
+    await addUsage(store, key, { monthStartMs: 12, characters: 1, days: [use(9)] });
+    assert.deepEqual(await find(), { monthStartMs: 12, characters: 1, days: [use(7), use(8), use(9)] });
+  });
+});
+
 test('a month is removed sixty days after its begin, to the millisecond', async () => {
   const old = await openTestStore();
   const months = [0, 1, 2, 60 * day];
   for (const monthStartMs of months) {
-    await addUsage(old, bytes(`${monthStartMs}`), { monthStartMs, characters: 1 });
+    await addUsage(old, bytes(`${monthStartMs}`), { monthStartMs, characters: 1, days: [] });
   }
   assert.deepEqual(await removeOldUsage(old, 60 * day - 1), 0);
   assert.deepEqual(await removeOldUsage(old, 60 * day + 1), 2);

@@ -845,11 +845,31 @@ export interface paths {
         };
         /**
          * Limits of a key, and what of them is used
-         * @description For the holder of a key, also when its characters are used up. The question counts as one request of the key.
+         * @description For the holder of a key, also when its characters are used up. Keys that replaced each other share their usage. The question counts as one request of the key.
          */
         get: operations["usage"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/keys/rotate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Replace a key by a new one
+         * @description For the holder of a key, also when its limits are used up. The new key has the tier, the end, the limits and the usage of the old one, and its order, if it was sold. Both work until the overlap ends. At most two work at a time: a third ends the first at once. A key can be replaced once, and one that replaced another after a minute.
+         */
+        post: operations["rotateKey"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1204,6 +1224,20 @@ export interface components {
             unicode: string;
             /** @description CLDR version. */
             cldr: string;
+        };
+        /** @description Usage on one day. */
+        DayUsage: {
+            /**
+             * Format: date
+             * @description UTC.
+             */
+            date: string;
+            /** @description Requests that were let pass. */
+            requests: number;
+            /** @description Characters charged for them. */
+            characters: number;
+            /** @description Requests that a limit refused. */
+            refused: number;
         };
         /** @description Interest in a delivery model; a human replies. */
         DeliveryInterestRequest: {
@@ -1914,7 +1948,7 @@ export interface components {
             /** @description The fault and its remedy, as a sentence. */
             detail: string;
             /** @enum {string} */
-            code: "answer_too_large" | "bad_signature" | "body_timeout" | "body_too_large" | "embed_failed" | "embed_timeout" | "invalid_api_key" | "invalid_request" | "key_expired" | "key_required" | "key_revoked" | "key_suspended" | "no_documents" | "no_model" | "order_not_found" | "order_paid" | "overloaded" | "queue_full" | "rail_busy" | "rail_unavailable" | "rate_limited" | "storage_reserved" | "store_unavailable" | "unsupported_encoding" | "webhook_not_configured";
+            code: "answer_too_large" | "bad_signature" | "body_timeout" | "body_too_large" | "embed_failed" | "embed_timeout" | "invalid_api_key" | "invalid_request" | "key_expired" | "key_replaced" | "key_required" | "key_revoked" | "key_suspended" | "no_documents" | "no_model" | "order_not_found" | "order_paid" | "overloaded" | "queue_full" | "rail_busy" | "rail_unavailable" | "rate_limited" | "storage_reserved" | "store_unavailable" | "unsupported_encoding" | "webhook_not_configured";
         };
         /** @description The price asked for. */
         QuoteRequest: {
@@ -2126,6 +2160,22 @@ export interface components {
         RerankerType: {
             reranker: components["schemas"]["RerankerLabels"];
         };
+        /** @description How long the old key works beside the new one. */
+        RotateKeyRequest: {
+            /** @description Seconds for which the old key still works, at most 7 days; 0: it ends at once. */
+            overlap_s?: number;
+        };
+        /** @description The new key. */
+        RotateKeyResponse: {
+            /** @description The new key, shown this once. */
+            api_key: string;
+            /** @enum {string} */
+            tier: "developer" | "growth" | "enterprise";
+            /** @description End of the new key, which was that of the old one (RFC 3339 UTC); null: it has none. */
+            expires_at: string | null;
+            /** @description From this time on the old key is refused (RFC 3339 UTC). */
+            old_key_ends_at: string;
+        };
         /** @description Effect of one search engine's default analyzer on one issue. */
         StackConsequence: {
             issue: string;
@@ -2180,12 +2230,14 @@ export interface components {
         UsageResponse: {
             /** @enum {string} */
             tier: "developer" | "growth" | "enterprise";
-            /** @description RFC 3339 UTC. */
+            /** @description RFC 3339 UTC; of a key that replaced another, the time of the first of them. */
             issued_at: string;
             /** @description End of the key (RFC 3339 UTC); null: it has none. */
             expires_at: string | null;
             requests: components["schemas"]["RequestUsage"];
             characters: components["schemas"]["CharacterUsage"];
+            /** @description The last 30 days on which the key was used, the oldest first; the last 10 seconds may be missing. */
+            days: components["schemas"]["DayUsage"][];
         };
         /** @description One error. */
         ValidationError: {
@@ -8139,6 +8191,12 @@ export interface operations {
                      *           "method": "POST",
                      *           "path": "/harvest",
                      *           "max_body_bytes": 2097152
+                     *         },
+                     *         {
+                     *           "route": "rotateKey",
+                     *           "method": "POST",
+                     *           "path": "/v1/keys/rotate",
+                     *           "max_body_bytes": 4096
                      *         }
                      *       ],
                      *       "fields": [
@@ -8601,6 +8659,12 @@ export interface operations {
                      *           "request": "FragmentsQuery",
                      *           "field": "visitor",
                      *           "max_chars": 100
+                     *         },
+                     *         {
+                     *           "request": "RotateKeyRequest",
+                     *           "field": "overlap_s",
+                     *           "minimum": 0,
+                     *           "maximum": 604800
                      *         }
                      *       ],
                      *       "rates": [
@@ -8671,7 +8735,21 @@ export interface operations {
                      *         "used": 418230117,
                      *         "remaining": 581769883,
                      *         "resets_at": "2026-12-21T09:30:00.000Z"
-                     *       }
+                     *       },
+                     *       "days": [
+                     *         {
+                     *           "date": "2026-11-21",
+                     *           "requests": 40112,
+                     *           "characters": 412000019,
+                     *           "refused": 0
+                     *         },
+                     *         {
+                     *           "date": "2026-11-22",
+                     *           "requests": 610,
+                     *           "characters": 6230098,
+                     *           "refused": 3
+                     *         }
+                     *       ]
                      *     }
                      */
                     "application/json": components["schemas"]["UsageResponse"];
@@ -8713,6 +8791,150 @@ export interface operations {
                 };
             };
             /** @description It cannot be served now. Codes: `store_unavailable`. */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    "retry-after": components["headers"]["retry-after"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    rotateKey: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The API key; or send it in `Authorization`, as a bearer token. */
+                "X-API-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "overlap_s": 604800
+                 *     }
+                 */
+                "application/json": components["schemas"]["RotateKeyRequest"];
+            };
+        };
+        responses: {
+            /** @description The new key is on disk; it is shown this once. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "api_key": "fg_YSBuZXcga2V5IHRoYXQgb3BlbnMgbm8gc2VydmVyISE3HXJwF",
+                     *       "tier": "growth",
+                     *       "expires_at": "2026-12-21T09:30:00.000Z",
+                     *       "old_key_ends_at": "2026-11-28T09:30:00.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RotateKeyResponse"];
+                };
+            };
+            /** @description The API key is not accepted. Codes: `key_required`, `invalid_api_key`, `key_expired`, `key_revoked`, `key_suspended`. */
+            401: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body did not arrive in time. Codes: `body_timeout`. */
+            408: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It contradicts what is there. Codes: `key_replaced`. */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is longer than its limit. Codes: `body_too_large`. */
+            413: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is compressed; send it as it is. Codes: `unsupported_encoding`. */
+            415: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request does not fit; each error says where and why. */
+            422: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "detail": []
+                     *     }
+                     */
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description Too many requests, or too many characters this month; `Retry-After` says when to try again. Codes: `rate_limited`. */
+            429: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    "retry-after": components["headers"]["retry-after"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It cannot be served now. Codes: `overloaded`, `store_unavailable`. */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];

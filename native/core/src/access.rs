@@ -1,11 +1,13 @@
-//! Admission of a key or an address by its tier and its limits, decided in one step; and the characters that
-//! one process has charged and not yet handed to the store.
+//! Admission of a key or an address by its tier and its limits, decided in one step; and what one process has
+//! counted and not yet handed to the store.
 
 use std::collections::HashMap;
 use std::mem;
 
 use crate::keys::{self, Hash, Known, Record, Status};
 use crate::limits::{KEYS, Limit, Limits, MONTH_MS, Now, Standing, Subject, Verdict, Weight};
+
+const DAY_MS: u64 = 86_400_000;
 
 /// Decision about one request. The binding returns these numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,15 +92,60 @@ impl Decision {
 /// Subject of a month's characters: the kind (0: keys), then the key's hash or the address.
 pub type UsageSubject = Vec<u8>;
 
-/// Characters charged and not yet kept.
+/// Use of a key on one day (UTC).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DayUse {
+    /// Days since 1970.
+    pub day: u32,
+    /// Requests that were let pass.
+    pub requests: u64,
+    /// Characters charged for them.
+    pub characters: u64,
+    /// Requests that a limit refused.
+    pub refused: u64,
+}
+
+impl DayUse {
+    fn add(&mut self, other: &Self) {
+        self.requests += other.requests;
+        self.characters += other.characters;
+        self.refused += other.refused;
+    }
+}
+
+/// Usage that was counted and is not yet kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delta {
     /// Whose.
     pub subject: UsageSubject,
-    /// When their month began (ms since 1970).
+    /// When its month began (ms since 1970).
     pub month_start_ms: u64,
-    /// Their number.
+    /// Characters of the month.
     pub characters: u64,
+    /// What is counted by day, each day once: of keys alone.
+    pub days: Vec<DayUse>,
+}
+
+/// Usage of one subject in one month, as it is gathered.
+#[derive(Default)]
+struct Gathered {
+    characters: u64,
+    days: Vec<DayUse>,
+}
+
+impl Gathered {
+    /// The entry of a day. There is one for the present day and, around midnight, one for the day before.
+    fn day(&mut self, day: u32) -> &mut DayUse {
+        let found = self.days.iter().position(|each| each.day == day);
+        let at = found.unwrap_or_else(|| {
+            self.days.push(DayUse {
+                day,
+                ..DayUse::default()
+            });
+            self.days.len() - 1
+        });
+        &mut self.days[at]
+    }
 }
 
 /// Keys, tiers and limits as one process has them.
@@ -106,7 +153,7 @@ pub struct Access {
     limits: Limits,
     tiers: Vec<Limit>,
     known: Known,
-    charged: HashMap<(UsageSubject, u64), u64>,
+    gathered: HashMap<(UsageSubject, u64), Gathered>,
 }
 
 impl Access {
@@ -116,7 +163,7 @@ impl Access {
             limits,
             tiers,
             known: Known::default(),
-            charged: HashMap::new(),
+            gathered: HashMap::new(),
         }
     }
 
@@ -140,7 +187,7 @@ impl Access {
     }
 
     /// Decides about a request with a key and counts it.
-    pub fn admit_key(&self, key: &[u8], now: Now) -> Decision {
+    pub fn admit_key(&mut self, key: &[u8], now: Now) -> Decision {
         let Some(hash) = keys::hash(key) else {
             return Decision::without_limits(Outcome::Malformed);
         };
@@ -150,10 +197,29 @@ impl Access {
         if let Some(refused) = refused(&record, now.wall_ms) {
             return Decision::without_limits(refused);
         }
-        let subject = self.limits.subject(KEYS, &hash);
+        let subject = self.limits.subject(KEYS, &record.counted_as);
         let standing = self.limits.admit(subject, self.tiers[record.tier], now);
         let months = now.wall_ms.saturating_sub(record.issued_at_ms) / MONTH_MS;
-        Decision::of(standing, record.tier, record.issued_at_ms + months * MONTH_MS)
+        let decision = Decision::of(standing, record.tier, record.issued_at_ms + months * MONTH_MS);
+        self.count_request(&record, &decision, now.wall_ms);
+        decision
+    }
+
+    /// Counts a decided request for the day's figures.
+    fn count_request(&mut self, record: &Record, decision: &Decision, wall_ms: u64) {
+        let (requests, refused) = match decision.outcome {
+            Outcome::Admitted | Outcome::Uncounted => (1, 0),
+            Outcome::OverMinute | Outcome::OverMonth => (0, 1),
+            _ => return,
+        };
+        let subject = usage_subject(KEYS, &record.counted_as);
+        let gathered = self
+            .gathered
+            .entry((subject, decision.month_start_ms))
+            .or_default();
+        let day = gathered.day(day_of(wall_ms));
+        day.requests += requests;
+        day.refused += refused;
     }
 
     /// Decides about a request of an address under the limit `kind`, which is not 0, and counts it.
@@ -196,40 +262,63 @@ impl Access {
         }
     }
 
-    /// Charges the holder of a key.
-    pub fn charge_key(&mut self, key: &[u8], month_start_ms: u64, characters: u64, nanos: u64) {
-        if let Some(hash) = keys::hash(key) {
-            self.charge(usage_subject(KEYS, &hash), month_start_ms, characters, nanos);
-        }
+    /// The subject of a key's usage; nothing where the process does not know the key.
+    pub fn usage_subject(&self, key: &[u8]) -> Option<UsageSubject> {
+        let record = self.known.get(&keys::hash(key)?)?;
+        Some(usage_subject(KEYS, &record.counted_as))
+    }
+
+    /// Charges the holder of a key; false where the process does not know the key (any more): then nothing is
+    /// charged.
+    pub fn charge_key(&mut self, key: &[u8], month_start_ms: u64, characters: u64, now: Now) -> bool {
+        let Some(record) = keys::hash(key).and_then(|hash| self.known.get(&hash)) else {
+            return false;
+        };
+        let subject = usage_subject(KEYS, &record.counted_as);
+        self.charge_limit(&subject, month_start_ms, characters, now.nanos);
+        let gathered = self.gathered.entry((subject, month_start_ms)).or_default();
+        gathered.characters += characters;
+        gathered.day(day_of(now.wall_ms)).characters += characters;
+        true
     }
 
     /// Charges an address under the limit `kind`.
     pub fn charge_address(&mut self, kind: u8, address: &[u8], month_start_ms: u64, count: u64, nanos: u64) {
-        self.charge(usage_subject(kind, address), month_start_ms, count, nanos);
+        let subject = usage_subject(kind, address);
+        self.charge_limit(&subject, month_start_ms, count, nanos);
+        let gathered = self.gathered.entry((subject, month_start_ms)).or_default();
+        gathered.characters += count;
     }
 
-    fn charge(&mut self, subject: UsageSubject, month_start_ms: u64, characters: u64, nanos: u64) {
-        if let Some(limited) = self.limited(&subject) {
+    fn charge_limit(&self, subject: &[u8], month_start_ms: u64, characters: u64, nanos: u64) {
+        if let Some(limited) = self.limited(subject) {
             self.limits.charge(limited, month_start_ms, characters, nanos);
         }
-        self.owe(subject, month_start_ms, characters);
     }
 
-    /// Keeps characters for the next [`Access::take_charged`]; the limits know them already.
-    pub fn owe(&mut self, subject: UsageSubject, month_start_ms: u64, characters: u64) {
-        *self.charged.entry((subject, month_start_ms)).or_default() += characters;
+    /// Keeps usage for the next [`Access::take_charged`]; the limits know it already.
+    pub fn owe(&mut self, delta: Delta) {
+        let gathered = self
+            .gathered
+            .entry((delta.subject, delta.month_start_ms))
+            .or_default();
+        gathered.characters += delta.characters;
+        for each in &delta.days {
+            gathered.day(each.day).add(each);
+        }
     }
 
-    /// Takes the charges of this process since the last call, for the store.
+    /// Takes the usage of this process since the last call, for the store.
     pub fn take_charged(&mut self) -> Vec<Delta> {
-        let charged = mem::take(&mut self.charged);
-        let deltas = charged
-            .into_iter()
-            .map(|((subject, month_start_ms), characters)| Delta {
+        let gathered = mem::take(&mut self.gathered);
+        let deltas = gathered.into_iter().map(
+            |((subject, month_start_ms), Gathered { characters, days })| Delta {
                 subject,
                 month_start_ms,
                 characters,
-            });
+                days,
+            },
+        );
         deltas.collect()
     }
 
@@ -248,6 +337,10 @@ impl Access {
 
 fn usage_subject(kind: u8, bytes: &[u8]) -> UsageSubject {
     [&[kind], bytes].concat()
+}
+
+fn day_of(wall_ms: u64) -> u32 {
+    u32::try_from(wall_ms / DAY_MS).unwrap_or(u32::MAX)
 }
 
 /// Why a key that is known may not be used.

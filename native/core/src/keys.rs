@@ -65,6 +65,9 @@ pub enum Status {
 pub struct Record {
     /// Index of its tier.
     pub tier: usize,
+    /// The key whose limits and usage it shares: its own hash, or that of the first of the keys that its
+    /// holder replaced one by the other.
+    pub counted_as: Hash,
     /// Months are counted from here (ms since 1970).
     pub issued_at_ms: u64,
     /// When it ends (ms since 1970); never when there is none.
@@ -73,7 +76,7 @@ pub struct Record {
     pub status: Status,
 }
 
-/// Keys known at most (about 30 MB); when there are more the table begins anew.
+/// Keys known at most (about 40 MB); when there are more the table begins anew.
 const MOST_KNOWN: usize = 1 << 18;
 
 /// The keys that one process knows.
@@ -154,6 +157,7 @@ mod tests {
     fn records_are_told_apart() {
         let record = |tier| Record {
             tier,
+            counted_as: [9; 32],
             issued_at_ms: 1,
             expires_at_ms: None,
             status: Status::Active,

@@ -39,15 +39,30 @@ pub struct TierLimit {
     pub characters_per_month: f64,
 }
 
-/// Characters charged and not yet kept.
+/// Use of a key on one day (UTC).
+#[napi(object)]
+pub struct DayUse {
+    /// Days since 1970.
+    pub day: u32,
+    /// Requests that were let pass.
+    pub requests: f64,
+    /// Characters charged for them.
+    pub characters: f64,
+    /// Requests that a limit refused.
+    pub refused: f64,
+}
+
+/// Usage that was counted and is not yet kept.
 #[napi(object)]
 pub struct UsageDelta {
     /// The kind of limit (one byte, 0: keys), then the key's SHA-256 or the address.
     pub subject: Buffer,
-    /// When their month began (ms since 1970).
+    /// When its month began (ms since 1970).
     pub month_start_ms: f64,
-    /// Their number.
+    /// Characters of the month.
     pub characters: f64,
+    /// What is counted by day, each day once: of keys alone.
+    pub days: Vec<DayUse>,
 }
 
 /// Keys and limits of one process; the limits are shared by all that open the same file.
@@ -80,7 +95,7 @@ impl Access {
 
     /// Decides about a request with a key and counts it.
     #[napi]
-    pub fn admit_key(&self, key: String, micros: f64, now_ms: f64, facts: Float64ArraySlice<'_>) -> u32 {
+    pub fn admit_key(&mut self, key: String, micros: f64, now_ms: f64, facts: Float64ArraySlice<'_>) -> u32 {
         told(self.inner.admit_key(key.as_bytes(), now(micros, now_ms)), facts)
     }
 
@@ -151,12 +166,13 @@ impl Access {
         self.inner.give_back(kind, address, requests_per_minute);
     }
 
-    /// Takes in a key's record. `status`: 0 active, 1 suspended, 2 revoked. Throws on a tier or status that
-    /// is not there.
+    /// Takes in a key's record. `countedAs`: hash of the key whose limits and usage it shares, its own for
+    /// most. `status`: 0 active, 1 suspended, 2 revoked. Throws on a tier or status that is not there.
     #[napi]
     pub fn know_key(
         &mut self,
         hash: &[u8],
+        counted_as: &[u8],
         tier: u32,
         issued_at_ms: f64,
         expires_at_ms: Option<f64>,
@@ -170,6 +186,7 @@ impl Access {
         };
         let record = Record {
             tier: tier as usize,
+            counted_as: hash_of(counted_as)?,
             issued_at_ms: issued_at_ms as u64,
             expires_at_ms: expires_at_ms.map(|at_ms| at_ms as u64),
             status,
@@ -191,6 +208,12 @@ impl Access {
         self.inner.forget_all();
     }
 
+    /// The subject of a key's usage; null where the process does not know the key.
+    #[napi]
+    pub fn usage_subject(&self, key: String) -> Option<Buffer> {
+        self.inner.usage_subject(key.as_bytes()).map(Buffer::from)
+    }
+
     /// Tells the usage that the store holds: `characters` in the month that began at `monthStartMs`.
     #[napi]
     pub fn load_usage(&self, subject: &[u8], month_start_ms: f64, characters: f64, micros: f64) {
@@ -198,11 +221,19 @@ impl Access {
         self.inner.load(subject, month, count, moment);
     }
 
-    /// Charges the holder of a key.
+    /// Charges the holder of a key; false where the process does not know the key (any more): then nothing is
+    /// charged.
     #[napi]
-    pub fn charge_key(&mut self, key: String, month_start_ms: f64, characters: f64, micros: f64) {
-        let (month, count, moment) = (month_start_ms as u64, characters as u64, nanos(micros));
-        self.inner.charge_key(key.as_bytes(), month, count, moment);
+    pub fn charge_key(
+        &mut self,
+        key: String,
+        month_start_ms: f64,
+        characters: f64,
+        micros: f64,
+        now_ms: f64,
+    ) -> bool {
+        let (month, count, moment) = (month_start_ms as u64, characters as u64, now(micros, now_ms));
+        self.inner.charge_key(key.as_bytes(), month, count, moment)
     }
 
     /// Charges an address under the limit `kind`.
@@ -220,9 +251,13 @@ impl Access {
 
     /// Takes back what the store did not keep; it comes again with the next `takeCharged`.
     #[napi]
-    pub fn owe(&mut self, subject: &[u8], month_start_ms: f64, characters: f64) {
-        self.inner
-            .owe(subject.to_vec(), month_start_ms as u64, characters as u64);
+    pub fn owe(&mut self, delta: UsageDelta) {
+        self.inner.owe(Delta {
+            subject: delta.subject.to_vec(),
+            month_start_ms: delta.month_start_ms as u64,
+            characters: delta.characters as u64,
+            days: delta.days.iter().map(day_of).collect(),
+        });
     }
 
     /// Tells the total that the store now holds for a month, which other machines may have added to.
@@ -238,6 +273,25 @@ fn delta(delta: Delta) -> UsageDelta {
         subject: delta.subject.into(),
         month_start_ms: delta.month_start_ms as f64,
         characters: delta.characters as f64,
+        days: delta.days.iter().map(told_day).collect(),
+    }
+}
+
+fn told_day(of: &access::DayUse) -> DayUse {
+    DayUse {
+        day: of.day,
+        requests: of.requests as f64,
+        characters: of.characters as f64,
+        refused: of.refused as f64,
+    }
+}
+
+fn day_of(told: &DayUse) -> access::DayUse {
+    access::DayUse {
+        day: told.day,
+        requests: told.requests as u64,
+        characters: told.characters as u64,
+        refused: told.refused as u64,
     }
 }
 

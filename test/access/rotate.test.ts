@@ -1,0 +1,236 @@
+/** Keys that their holders replace: one goes on where the other ends, in every figure and for every order. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { Access } from '../../src/access/admission.js';
+import { issueKey, reissueKey, revokeKey, type IssuedKey, type IssueParts } from '../../src/access/issue.js';
+import { rotateKey, type Rotation } from '../../src/access/rotate.js';
+import { storedKeys } from '../../src/access/stored.js';
+import type { OrderEvent } from '../../src/checkout/orders.js';
+import { native } from '../../src/native/addon.js';
+import { changeKey, findKeyById, type KeyRecord } from '../../src/store/keys.js';
+import { StoreUnavailable, type Store } from '../../src/store/store.js';
+import { systemRandomness } from '../../src/system/randomness.js';
+import { Shop } from '../checkout/shop.js';
+import { FailingStore, openTestStore, secrets } from '../outreach/fixture.js';
+import { MemoryUsage, SetClock, shippedTiers, testAccess } from './fixture.js';
+
+const hour = 3_600_000;
+const day = 24 * hour;
+const store = await openTestStore();
+const clock = new SetClock();
+
+function partsOn(on: Store): IssueParts {
+  return { store: on, clock, randomness: systemRandomness, secret: secrets[0], format: native };
+}
+
+const parts = partsOn(store);
+
+function issue(termDays = 30): Promise<IssuedKey> {
+  return issueKey(parts, { tier: 'growth', termDays, origin: 'for Ada' });
+}
+
+type Rotated = Extract<Rotation, { kind: 'issued' }>;
+
+async function rotate({ key }: IssuedKey, overlapMs = day, on = parts): Promise<Rotated> {
+  const outcome = await rotateKey(on, key.hash, overlapMs);
+  assert.ok(outcome.kind === 'issued', outcome.kind);
+  return outcome;
+}
+
+async function stored({ key }: IssuedKey): Promise<KeyRecord> {
+  const found = await findKeyById(store, key.id);
+  assert.ok(found !== undefined);
+  return found;
+}
+
+/** The answer to a request of a key, whose record is read anew: its status, and its code where refused. */
+async function asked(access: Access, { rawKey }: IssuedKey, characters = 0): Promise<string> {
+  access.allChanged();
+  const field = (name: string): string => (name === 'x-api-key' ? rawKey : '');
+  const peer = (): Uint8Array => Uint8Array.of(192, 0, 2, 7);
+  const admission = await access.keyed({ field, allOf: field, peer, isHead: () => false });
+  if (admission.refusal === undefined) {
+    admission.charge(characters);
+    return 'passes';
+  }
+  const { status, body } = admission.refusal;
+  const text = 'json' in body ? JSON.stringify(body.json) : Buffer.from(body.bytes).toString();
+  return `${status} ${(JSON.parse(text) as { code: string }).code}`;
+}
+
+/** Access over the store, where a key has so many requests a minute and characters a month. */
+function accessOf(perMinute: number, perMonth: number) {
+  const tiers = shippedTiers();
+  const limits = { requests_per_minute: perMinute, characters_per_month: perMonth };
+  const usage = new MemoryUsage();
+  const growth = { ...tiers.growth, ...limits };
+  const access = testAccess({ keys: storedKeys(store), usage, clock, tiers: { ...tiers, growth } });
+  return { access, usage };
+}
+
+describe('the new key', () => {
+  test('has the tier, the end, the origin and the months of the old one', async () => {
+    const old = await issue();
+    clock.pass(day);
+    const made = await rotate(old);
+    const { tier, expiresAtMs, origin, issuedAtMs, status } = await stored(made);
+    assert.deepEqual(
+      [tier, expiresAtMs, origin, issuedAtMs, status],
+      ['growth', old.key.expiresAtMs, 'for Ada', old.key.issuedAtMs, 'active'],
+    );
+    assert.notEqual(made.rawKey, old.rawKey);
+    assert.deepEqual(Buffer.from(native.hashKey(made.rawKey) ?? []), Buffer.from(made.key.hash));
+  });
+
+  test('works beside the old one until the overlap is over, to the millisecond', async () => {
+    const { access } = accessOf(600, 0);
+    const old = await issue(0);
+    const made = await rotate(old, hour);
+    assert.equal(made.oldEndsAtMs, clock.wallMs() + hour);
+    clock.pass(hour - 1);
+    assert.deepEqual([await asked(access, old), await asked(access, made)], ['passes', 'passes']);
+    clock.pass(1);
+    assert.deepEqual([await asked(access, old), await asked(access, made)], ['401 key_expired', 'passes']);
+  });
+
+  test('works alone where no overlap is asked for, and the old one never outlives its own end', async () => {
+    const { access } = accessOf(600, 0);
+    const old = await issue();
+    const made = await rotate(old, 0);
+    assert.deepEqual([await asked(access, old), await asked(access, made)], ['401 key_revoked', 'passes']);
+    const short = await issue(1);
+    clock.pass(23 * hour);
+    assert.equal((await rotate(short, 7 * day)).oldEndsAtMs, short.key.expiresAtMs);
+  });
+
+  test('shares the requests of a minute and the characters of a month with all before it', async () => {
+    const { access, usage } = accessOf(4, 100);
+    const first = await issue();
+    assert.equal(await asked(access, first, 60), 'passes');
+    const second = await rotate(first);
+    assert.equal(await asked(access, second, 39), 'passes');
+    clock.pass(60_000);
+    const third = await rotate(second);
+    assert.equal(await asked(access, third, 1), 'passes');
+    assert.equal(await asked(access, third), '429 rate_limited', 'the month is used up');
+    await access.close();
+    const [subject, kept] = [...usage.months][0] ?? [];
+    assert.equal(usage.months.size, 1);
+    assert.equal(subject, `00${Buffer.from(first.key.hash).toString('hex')}`);
+    assert.equal(kept?.characters, 100);
+    const { days } = kept;
+    const sum = (of: 'requests' | 'refused'): number => days.reduce((all, each) => all + each[of], 0);
+    assert.deepEqual([sum('requests'), sum('refused')], [3, 1]);
+    const { access: other } = accessOf(2, 0);
+    assert.deepEqual(
+      [await asked(other, second), await asked(other, third), await asked(other, second)],
+      ['passes', 'passes', '429 rate_limited'],
+    );
+  });
+
+  test('is charged for a request that began before its record changed', async () => {
+    const { access, usage } = accessOf(600, 100);
+    const first = await issue();
+    const second = await rotate(first);
+    const field = (name: string): string => (name === 'x-api-key' ? second.rawKey : '');
+    const head = { field, allOf: field, peer: () => Uint8Array.of(192, 0, 2, 7), isHead: () => false };
+    const admission = await access.keyed(head);
+    access.changed(second.key.hash);
+    admission.charge(17);
+    await access.keyed(head);
+    await access.flush();
+    assert.equal(usage.months.get(`00${Buffer.from(first.key.hash).toString('hex')}`)?.characters, 17);
+  });
+});
+
+describe('a key is replaced', () => {
+  test('once: a third ends the first at once, and no sooner than a minute after the second', async () => {
+    const first = await issue();
+    const second = await rotate(first, 7 * day);
+    assert.deepEqual(await rotateKey(parts, first.key.hash, day), { kind: 'replaced', by: second.key.id });
+    clock.pass(59_001);
+    assert.deepEqual(await rotateKey(parts, second.key.hash, day), { kind: 'young', retrySeconds: 1 });
+    clock.pass(999);
+    const third = await rotate(second, day);
+    const { status, reason } = await stored(first);
+    assert.deepEqual([status, reason], ['revoked', `replaced by ${third.key.id}`]);
+    assert.equal((await stored(second)).status, 'active');
+  });
+
+  test('while it works', async () => {
+    const [revoked, suspended, over] = [await issue(), await issue(), await issue(1)];
+    await revokeKey(parts, revoked.key.id, 'leaked');
+    await changeKey(store, suspended.key.id, (key) => ({ to: { ...key, status: 'suspended' } }));
+    clock.pass(day);
+    for (const { key } of [revoked, suspended, over]) {
+      assert.deepEqual(await rotateKey(parts, key.hash, day), { kind: 'ended' });
+    }
+    assert.deepEqual(await rotateKey(parts, Buffer.alloc(32, 3), day), { kind: 'ended' });
+  });
+
+  test('by one key, however many ask at once', async () => {
+    const old = await issue();
+    const outcomes = await Promise.all(Array.from({ length: 20 }, () => rotateKey(parts, old.key.hash, day)));
+    const made = outcomes.filter(({ kind }) => kind === 'issued');
+    assert.equal(made.length, 1);
+    assert.equal(outcomes.filter(({ kind }) => kind === 'replaced').length, 19);
+  });
+
+  test('wholly or not at all where the store fails', async () => {
+    const failing = new FailingStore(store);
+    const on = partsOn(failing.seen);
+    for (const failure of ['not written', 'written'] as const) {
+      const old = await issue();
+      failing.failure = failure;
+      failing.failReads = false;
+      await assert.rejects(rotateKey(on, old.key.hash, hour), StoreUnavailable);
+      failing.failure = undefined;
+      const { replacedBy, expiresAtMs } = await stored(old);
+      const by = replacedBy === null ? undefined : await findKeyById(store, replacedBy);
+      assert.equal(by?.replaces, failure === 'written' ? old.key.id : undefined);
+      assert.equal(expiresAtMs, failure === 'written' ? clock.wallMs() + hour : old.key.expiresAtMs);
+    }
+  });
+});
+
+describe('both keys end', () => {
+  test('where the operator ends the new one or makes it anew, which the old one cannot be', async () => {
+    for (const end of [
+      (id: string) => revokeKey(parts, id, 'misuse'),
+      (id: string) => reissueKey(parts, id),
+    ]) {
+      const old = await issue();
+      const made = await rotate(old);
+      assert.deepEqual(await reissueKey(parts, old.key.id), { kind: 'replaced', by: made.key.id });
+      await end(made.key.id);
+      assert.deepEqual([(await stored(old)).status, (await stored(made)).status], ['revoked', 'revoked']);
+    }
+  });
+
+  test('with the payment of the order that sold them, and come back with it', async () => {
+    const shop = await Shop.open();
+    const { order } = await shop.make('card');
+    const events: Readonly<Record<string, OrderEvent>> = {
+      paid: { kind: 'card paid', cents: 3_300n },
+      disputed: { kind: 'card disputed' },
+      won: { kind: 'card dispute won' },
+      refunded: { kind: 'card refunded', totalCents: 3_300n },
+    };
+    const happens = async (name: string): Promise<readonly string[]> => {
+      const event = events[name];
+      assert.ok(event !== undefined);
+      await shop.happened(order.id, event);
+      return (await shop.keys(order.id)).map(({ status }) => status);
+    };
+    await happens('paid');
+    const { apiKey } = await shop.polled(order.id);
+    const on = { ...partsOn(shop.book.store), clock: shop.time.clock };
+    const outcome = await rotateKey(on, native.hashKey(apiKey ?? '') ?? Buffer.alloc(0), 7 * day);
+    assert.ok(outcome.kind === 'issued');
+    const { keyId, seed } = await shop.stored(order.id);
+    assert.deepEqual([keyId, seed], [outcome.key.id, null]);
+    assert.deepEqual(await happens('disputed'), ['suspended', 'suspended']);
+    assert.deepEqual(await happens('won'), ['active', 'active']);
+    assert.deepEqual(await happens('refunded'), ['revoked', 'revoked']);
+  });
+});
