@@ -8,16 +8,21 @@
  * over. After a COMMIT whose answer was lost that is safe because a unit's id is read and written inside
  * it: either the second try finds it, or the first can no longer commit beside the second
  * (serializability).
+ *
+ * Reads and writes have a circuit breaker each: a server that is being replaced, or whose disk is full, often
+ * answers the one and not the other.
  */
 import type { Clock, Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 import type { Randomness } from '../system/randomness.js';
+import { Breaker, type BreakerTimes, type Probed } from './breaker.js';
 import { textOf } from './bytes.js';
 import type { Engine, KeyRange, ReadRecord, Scan, Write } from './engine.js';
 import { serverName, type PostgresAddress } from './postgresAddress.js';
-import { failureOf, type Failure } from './postgresFailure.js';
+import { failureOf, isOfServer, type Failure } from './postgresFailure.js';
 import { migrate } from './postgresSchema.js';
 import { openSession, type Row, type ServerSettings, type Session } from './postgresSession.js';
+import { Slot } from './postgresSlot.js';
 import { StoreUnavailable, type Entry } from './store.js';
 
 /** Times of the engine (ms). */
@@ -28,9 +33,19 @@ export interface PostgresTimes {
   readonly connect: number;
   /** Time that the server lets a transaction wait for our next message: what we hold is free after it. */
   readonly idle: number;
+  /** Times of the breakers: a server that is back serves again within a second. */
+  readonly breaker: BreakerTimes;
 }
 
-const usualTimes: PostgresTimes = { deadline: 5_000, connect: 3_000, idle: 3_000 };
+const usualTimes: PostgresTimes = {
+  deadline: 5_000,
+  connect: 3_000,
+  idle: 3_000,
+  breaker: { silence: 1_000, doubt: 1_000, probe: 500, pause: 150 },
+};
+
+/** Time that a refused call takes (ms): a caller that asks again at once leaves others their turn. */
+const refusalMs = 1;
 
 /** Connections for reads outside transactions, so that a long scan does not hold up every look-up. */
 const readers = 2;
@@ -68,66 +83,44 @@ export async function openPostgres(parts: PostgresParts): Promise<Engine> {
   }
 }
 
-/** One place for a connection: opened at first use, and anew after it was lost. */
-class Slot {
-  private opening: Promise<Session> | undefined;
-
-  constructor(private readonly open: () => Promise<Session>) {}
-
-  async take(): Promise<Session> {
-    const opening = (this.opening ??= this.begin());
-    const session = await opening;
-    if (!session.lost()) return session;
-    if (this.opening === opening) this.opening = undefined;
-    return this.take();
-  }
-
-  async end(): Promise<void> {
-    const session = await this.opening?.catch(() => undefined);
-    await session?.end();
-  }
-
-  private begin(): Promise<Session> {
-    const opening = this.open();
-    opening.catch(() => {
-      if (this.opening === opening) this.opening = undefined;
-    });
-    return opening;
-  }
+/** Calls that need the same of the server: connections that they share, and the breaker of all of them. */
+interface Lane {
+  readonly slots: readonly Slot[];
+  readonly breaker: Breaker;
 }
 
 class PostgresEngine implements Engine {
-  private readonly writer: Slot;
-  private readonly readers: readonly Slot[];
+  private readonly writing: Lane;
+  private readonly reading: Lane;
   private readonly times: PostgresTimes;
   private turn = 0;
   private answers = true;
 
   constructor(private readonly parts: PostgresParts) {
-    const { address, clock, times = usualTimes } = parts;
-    const slot = (): Slot => new Slot(() => openSession(address, clock, times.connect));
-    this.times = times;
-    this.writer = slot();
-    this.readers = Array.from({ length: readers }, slot);
+    this.times = parts.times ?? usualTimes;
+    this.writing = this.lane(1, (session) => this.probeWriting(session));
+    this.reading = this.lane(readers, async (session) => {
+      await session.run('SELECT key FROM fusegate_records LIMIT 1');
+    });
   }
 
-  /** Brings the schema up to date. */
+  /** Brings the schema up to date. A start has the whole time of a call for it. */
   async prepare(): Promise<void> {
-    const result = await this.attempts(this.writer, (session) =>
-      migrate(session, 'BEGIN ISOLATION LEVEL SERIALIZABLE'),
-    );
+    const slot = this.slotOf(this.writing);
+    const begin = 'BEGIN ISOLATION LEVEL SERIALIZABLE';
+    const result = await this.tries(slot, undefined, (session) => migrate(session, begin));
     if (result !== undefined) throw this.unavailable(result.tooNew);
   }
 
   async get(key: Uint8Array): Promise<Uint8Array | undefined> {
-    return this.attempts(this.reader(), async (session) => {
+    return this.attempts(this.reading, async (session) => {
       const { rows } = await session.run(`SELECT value FROM fusegate_records WHERE key = ${literal(key)}`);
       return rows[0] === undefined ? undefined : bytesOf(rows[0], 0);
     });
   }
 
   async scan(range: KeyRange): Promise<readonly Entry[]> {
-    return this.attempts(this.reader(), (session) => entriesOf(session, range));
+    return this.attempts(this.reading, (session) => entriesOf(session, range));
   }
 
   /**
@@ -155,7 +148,7 @@ class PostgresEngine implements Engine {
   }
 
   count(): Promise<number> {
-    return this.attempts(this.reader(), async (session) => {
+    return this.attempts(this.reading, async (session) => {
       const { rows } = await session.run('SELECT count(*) FROM fusegate_records');
       return Number(rows[0]?.[0]);
     });
@@ -167,7 +160,7 @@ class PostgresEngine implements Engine {
   ): Promise<void> {
     let thrown: { readonly error: unknown } | undefined;
     const wanted = keys();
-    await this.attempts(this.writer, async (session) => {
+    await this.attempts(this.writing, async (session) => {
       const read = await this.beginReading(session, wanted);
       let writes: readonly Write[];
       try {
@@ -186,7 +179,7 @@ class PostgresEngine implements Engine {
     const statement =
       'DELETE FROM fusegate_records WHERE key IN (SELECT key FROM fusegate_records ' +
       `WHERE ${within(range)} ORDER BY key LIMIT ${range.limit})`;
-    return this.attempts(this.writer, async (session) => {
+    return this.attempts(this.writing, async (session) => {
       const { count, command } = await session.run(`${this.begin(session)}; ${statement}; COMMIT`);
       assertCommitted(command);
       return count;
@@ -194,12 +187,64 @@ class PostgresEngine implements Engine {
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.writer, ...this.readers].map((slot) => slot.end()));
+    const lanes = [this.writing, this.reading];
+    for (const { breaker } of lanes) breaker.stop();
+    await Promise.all(lanes.flatMap(({ slots }) => slots.map((slot) => slot.end())));
   }
 
-  private reader(): Slot {
-    this.turn = (this.turn + 1) % this.readers.length;
-    return this.readers[this.turn] ?? this.writer;
+  /** A lane with so many connections. `probe`: does what its calls need of the server. */
+  private lane(connections: number, probe: (session: Session) => Promise<void>): Lane {
+    const { address, clock } = this.parts;
+    const open = (): Promise<Session> => openSession(address, clock, this.times.connect);
+    const slots = Array.from({ length: connections }, () => new Slot(open));
+    const breaker = new Breaker({
+      probe: (timeoutMs) => this.probed(timeoutMs, probe),
+      longestProbe: this.times.connect,
+      onOpen: () => {
+        this.tell(false, breaker.refusal ?? '');
+        for (const slot of slots) slot.drop();
+      },
+      onEnd: () => this.tellWhenAllAnswer(),
+      times: this.times.breaker,
+      clock,
+    });
+    return { slots, breaker };
+  }
+
+  /** Looks for the server on a connection of its own. */
+  private async probed(timeoutMs: number, probe: (session: Session) => Promise<void>): Promise<Probed> {
+    const { address, clock } = this.parts;
+    let session: Session | undefined;
+    let timer: Timer | undefined;
+    try {
+      session = await openSession(address, clock, timeoutMs);
+      timer = clock.after(timeoutMs, session.drop);
+      await probe(session);
+      return { kind: 'works' };
+    } catch (error) {
+      const { kind, reason } = failureOf(error);
+      if (kind === 'conflict') return { kind: 'works' };
+      return { kind: isOfServer(error) ? 'refused' : 'silent', reason };
+    } finally {
+      timer?.stop();
+      session?.end().catch(() => undefined);
+    }
+  }
+
+  /** Writes a record and removes it in one transaction: a disk that is full, and a standby, refuse it. */
+  private async probeWriting(session: Session): Promise<void> {
+    const key = literal(Buffer.concat([Buffer.of(0), this.parts.randomness(16)]));
+    const insert = `INSERT INTO fusegate_records (key, value) VALUES (${key}, '')`;
+    const remove = `DELETE FROM fusegate_records WHERE key = ${key}`;
+    const { command } = await session.run(`${this.begin(session)}; ${insert}; ${remove}; COMMIT`);
+    assertCommitted(command);
+  }
+
+  private slotOf({ slots }: Lane): Slot {
+    this.turn = (this.turn + 1) % slots.length;
+    const slot = slots[this.turn];
+    if (slot === undefined) throw new Error('A lane without a connection');
+    return slot;
   }
 
   /**
@@ -234,22 +279,38 @@ class PostgresEngine implements Engine {
     return (key) => found.get(textOf(key));
   }
 
-  /** Tries a step until it succeeds, cannot succeed, or its time is over. */
-  private async attempts<Value>(slot: Slot, step: (session: Session) => Promise<Value>): Promise<Value> {
+  /** Tries a step while the server answers; while it is away it fails at once. */
+  private async attempts<Value>(lane: Lane, step: (session: Session) => Promise<Value>): Promise<Value> {
+    const { refusal } = lane.breaker;
+    if (refusal === undefined) return this.tries(this.slotOf(lane), lane.breaker, step);
+    await this.parts.clock.sleep(refusalMs);
+    throw this.unavailable(refusal);
+  }
+
+  /** Tries a step until it succeeds, cannot succeed, its time is over, or the server is known to be away. */
+  private async tries<Value>(
+    slot: Slot,
+    breaker: Breaker | undefined,
+    step: (session: Session) => Promise<Value>,
+  ): Promise<Value> {
     const { clock, randomness } = this.parts;
     const endMs = clock.monotonicMs() + this.times.deadline;
     for (let attempt = 0; ; attempt += 1) {
+      const silence = clock.after(this.times.breaker.silence, () => breaker?.waiting());
       const result = await this.attempt(slot, endMs, step);
-      if (result.kind === 'done') {
-        this.tell(true, '');
-        return result.value;
-      }
-      if (result.kind !== 'conflict') this.tell(false, result.reason);
+      silence.stop();
+      if (result.kind === 'outage') breaker?.failed(result.reason);
+      else breaker?.answered();
+      if (result.kind === 'outage' || result.kind === 'final') this.tell(false, result.reason);
+      else this.tellWhenAllAnswer();
+      if (result.kind === 'done') return result.value;
       const [most, jitter] = [pauseOf(result, attempt), (randomness(1)[0] ?? 0) / 255];
       const pauseMs = most * (0.5 + jitter / 2);
       const late = clock.monotonicMs() + pauseMs >= endMs;
-      if (result.kind === 'final' || late) throw this.unavailable(result.reason);
+      const isAway = (): boolean => breaker?.refusal !== undefined;
+      if (result.kind === 'final' || late || isAway()) throw this.unavailable(result.reason);
       await clock.sleep(pauseMs);
+      if (isAway()) throw this.unavailable(result.reason);
     }
   }
 
@@ -278,6 +339,10 @@ class PostgresEngine implements Engine {
     } finally {
       timer?.stop();
     }
+  }
+
+  private tellWhenAllAnswer(): void {
+    if (this.writing.breaker.answers && this.reading.breaker.answers) this.tell(true, '');
   }
 
   /** Logs when the server stops answering and when it does again. */

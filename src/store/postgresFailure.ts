@@ -39,6 +39,11 @@ export function failureOf(error: unknown): Failure {
   return { kind: 'outage', reason: `does not answer (${sentenceOf(error)})` };
 }
 
+/** True if the server itself sent the error, so that it answers. */
+export function isOfServer(error: unknown): boolean {
+  return error instanceof postgres.PostgresError;
+}
+
 function sentenceOf(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(sentenceOf).join('; ');
   return reasonOf(error);

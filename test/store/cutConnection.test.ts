@@ -133,7 +133,7 @@ describe('PostgreSQL going away', { skip }, () => {
     assert.equal(await direct.last('leads'), 1);
     await commit(direct, { kind: 'append', log: 'leads', value: bytes('y') });
     proxy.cuts = [];
-    assert.deepEqual(await store.commit(unit.operations, unit.id), { kind: 'done', positions: [1] });
+    assert.deepEqual(await retried(store, unit), { kind: 'done', positions: [1] });
     assert.equal(await direct.last('leads'), 2);
   });
 

@@ -1,0 +1,174 @@
+/** The circuit breaker by itself, with a clock set by hand. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { Breaker, type Probed } from '../../src/store/breaker.js';
+
+/** Time that passes when it is told to; what is due runs in the order of its time. */
+class HandClock {
+  private nowMs = 0;
+  private due: { readonly atMs: number; readonly action: () => void }[] = [];
+
+  readonly after = (delayMs: number, action: () => void) => {
+    const one = { atMs: this.nowMs + delayMs, action };
+    this.due.push(one);
+    return { stop: () => (this.due = this.due.filter((other) => other !== one)) };
+  };
+
+  readonly sleep = (delayMs: number): Promise<void> =>
+    new Promise((resolve) => {
+      this.after(delayMs, resolve);
+    });
+
+  async pass(ms: number): Promise<void> {
+    const endMs = this.nowMs + ms;
+    for (;;) {
+      await new Promise(setImmediate);
+      const next = this.due.toSorted((a, b) => a.atMs - b.atMs)[0];
+      if (next === undefined || next.atMs > endMs) break;
+      this.due = this.due.filter((other) => other !== next);
+      this.nowMs = next.atMs;
+      next.action();
+    }
+    this.nowMs = endMs;
+  }
+}
+
+interface Probe {
+  readonly timeoutMs: number;
+  readonly end: (probed: Probed) => void;
+}
+
+/** A breaker, its probes, and what it told. */
+function subject() {
+  const clock = new HandClock();
+  const probes: Probe[] = [];
+  const told: string[] = [];
+  const breaker = new Breaker({
+    probe: (timeoutMs) =>
+      new Promise((end) => {
+        probes.push({ timeoutMs, end });
+      }),
+    longestProbe: 3_000,
+    onOpen: () => told.push('open'),
+    onEnd: () => told.push('end'),
+    times: { silence: 1_000, doubt: 1_000, probe: 500, pause: 150 },
+    clock,
+  });
+  return { clock, probes, told, breaker };
+}
+
+const silent: Probed = { kind: 'silent', reason: 'is silent' };
+const refused: Probed = { kind: 'refused', reason: 'says no' };
+const works: Probed = { kind: 'works' };
+
+describe('a breaker', () => {
+  test('lets calls be tried for a while after a failure, and none after it', async () => {
+    const { clock, breaker, told } = subject();
+    breaker.failed('is gone');
+    await clock.pass(999);
+    assert.deepEqual([breaker.refusal, breaker.answers, told], [undefined, false, []]);
+    await clock.pass(1);
+    assert.deepEqual([breaker.refusal, told], ['is gone', ['open']]);
+  });
+
+  test('stays closed where a call has its answer before that', async () => {
+    const { clock, breaker, told } = subject();
+    breaker.failed('is gone');
+    await clock.pass(900);
+    breaker.answered();
+    assert.deepEqual([breaker.answers, told], [true, ['end']]);
+    await clock.pass(5_000);
+    assert.deepEqual([breaker.refusal, told], [undefined, ['end']]);
+    breaker.failed('is gone again');
+    await clock.pass(1_000);
+    assert.equal(breaker.refusal, 'is gone again');
+  });
+
+  test('has one probe at a time, and one beside it that takes longer', async () => {
+    const { clock, breaker, probes } = subject();
+    breaker.failed('is gone');
+    await clock.pass(0);
+    const limits = (): number[] => probes.map(({ timeoutMs }) => timeoutMs);
+    assert.deepEqual(limits(), [3_000]);
+    await clock.pass(649);
+    assert.deepEqual(limits(), [3_000]);
+    await clock.pass(1);
+    assert.deepEqual(limits(), [3_000, 500]);
+    probes[1]?.end(silent);
+    await clock.pass(149);
+    assert.deepEqual(limits(), [3_000, 500]);
+    await clock.pass(1);
+    assert.deepEqual(limits(), [3_000, 500, 500]);
+    probes[0]?.end(silent);
+    probes[2]?.end(silent);
+    await clock.pass(150);
+    assert.deepEqual(limits(), [3_000, 500, 500, 3_000]);
+    assert.equal(breaker.refusal, undefined);
+    await clock.pass(500);
+    assert.equal(breaker.refusal, 'is silent');
+  });
+
+  test('is closed by a probe that works, and by no call of before', async () => {
+    const { clock, breaker, probes, told } = subject();
+    breaker.failed('is gone');
+    await clock.pass(1_000);
+    breaker.answered();
+    assert.equal(breaker.refusal, 'is gone');
+    probes[1]?.end(refused);
+    await clock.pass(150);
+    assert.equal(breaker.refusal, 'says no');
+    probes[2]?.end(works);
+    await clock.pass(0);
+    assert.deepEqual([breaker.refusal, breaker.answers, told], [undefined, true, ['open', 'end']]);
+    const before = probes.length;
+    probes[0]?.end(silent);
+    await clock.pass(5_000);
+    assert.deepEqual([breaker.answers, probes.length], [true, before]);
+  });
+
+  test('closed by the probe that took longer', async () => {
+    const { clock, breaker, probes } = subject();
+    breaker.failed('is slow');
+    await clock.pass(2_000);
+    assert.equal(breaker.refusal, 'is slow');
+    probes[0]?.end(works);
+    await clock.pass(0);
+    assert.equal(breaker.refusal, undefined);
+  });
+
+  test('takes a refusal for an answer where calls have only been waiting', async () => {
+    const waiting = subject();
+    waiting.breaker.waiting();
+    await waiting.clock.pass(0);
+    waiting.probes[0]?.end(refused);
+    await waiting.clock.pass(2_000);
+    assert.equal(waiting.breaker.refusal, undefined);
+    const failing = subject();
+    failing.breaker.waiting();
+    failing.breaker.failed('is gone');
+    await failing.clock.pass(0);
+    failing.probes[0]?.end(refused);
+    await failing.clock.pass(2_000);
+    assert.equal(failing.breaker.refusal, 'says no');
+  });
+
+  test('opens where calls only wait and no probe has an answer', async () => {
+    const { clock, breaker, told } = subject();
+    breaker.waiting();
+    await clock.pass(1_000);
+    assert.deepEqual([breaker.refusal, told], ['does not answer (no answer in time)', ['open']]);
+  });
+
+  test('probes nothing and tells nothing after its end', async () => {
+    const { clock, breaker, probes, told } = subject();
+    breaker.failed('is gone');
+    await clock.pass(500);
+    const before = probes.length;
+    breaker.stop();
+    await clock.pass(5_000);
+    breaker.failed('is gone');
+    probes[0]?.end(works);
+    await clock.pass(5_000);
+    assert.deepEqual([probes.length, told], [before, []]);
+  });
+});
