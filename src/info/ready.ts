@@ -74,7 +74,7 @@ export interface ReadyParts {
 /** For how long an outcome is reported again (ms): a look costs a synced write. */
 const freshMs = 1_000;
 
-/** Time that a request waits for the look that is under way (ms). */
+/** Time from the begin of a look that requests wait for it (ms). */
 const answerMs = 250;
 
 /** For how long the last outcome stands in for a look that takes its time (ms): a busy disk is no failure. */
@@ -93,6 +93,7 @@ interface Look {
 class Looks {
   private last: Look | undefined;
   private current: Promise<Look> | undefined;
+  private currentMs = 0;
   private failing = '';
 
   constructor(private readonly parts: ReadyParts) {}
@@ -101,8 +102,13 @@ class Looks {
   async outcome(): Promise<ReadyResponse> {
     const { clock, checks } = this.parts;
     if (this.last !== undefined && clock.monotonicMs() - this.last.atMs < freshMs) return this.last.body;
-    this.current ??= this.look();
-    const look = (await this.within(this.current)) ?? this.last;
+    if (this.current === undefined) {
+      this.currentMs = clock.monotonicMs();
+      this.current = this.look();
+    }
+    const leftMs = this.currentMs + answerMs - clock.monotonicMs();
+    // Once a look has taken that long, nobody waits for it any more.
+    const look = (leftMs > 0 ? await this.within(this.current, leftMs) : undefined) ?? this.last;
     if (look !== undefined && clock.monotonicMs() - look.atMs < patienceMs) return look.body;
     const failure = { code: 'no_answer', reason: 'The check has not come to an end.' };
     return bodyOf(
@@ -111,9 +117,9 @@ class Looks {
     );
   }
 
-  private within(look: Promise<Look>): Promise<Look | undefined> {
+  private within(look: Promise<Look>, timeMs: number): Promise<Look | undefined> {
     return new Promise((resolve, reject) => {
-      const timer = this.parts.clock.after(answerMs, () => resolve(undefined));
+      const timer = this.parts.clock.after(timeMs, () => resolve(undefined));
       look.then(resolve, reject).finally(() => timer.stop());
     });
   }

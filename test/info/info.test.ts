@@ -270,10 +270,12 @@ test('a store that does not answer holds no answer up', async () => {
   let nowMs = 0;
   let answering = true;
   const waits: (() => void)[] = [];
+  let waited = 0;
   const clock = {
     monotonicMs: () => nowMs,
     after: (delayMs: number, action: () => void) => {
       assert.ok(delayMs < 300);
+      waited += 1;
       waits.push(action);
       return { stop: () => void waits.splice(waits.indexOf(action), 1) };
     },
@@ -299,4 +301,5 @@ test('a store that does not answer holds no answer up', async () => {
   assert.deepEqual([checks[0]?.ok, checks[0]?.code], [false, 'no_answer']);
   await asked(503);
   assert.equal(probes, 2, 'the look under way is the only one');
+  assert.equal(waited, 2, 'who asks later does not wait for a look that takes its time');
 });
