@@ -96,7 +96,8 @@ test('defaults', () => {
       pollsPerMinute: 120,
       pagesPerMinute: 600,
       cardEventsPerMinute: 6000,
-      ...{ storedKbPerMinute: 384, doorMaxGb: 20, maxConnections: 8192, diskReserveMb: null },
+      ...{ keyGraceMinutes: 15, storedKbPerMinute: 384, doorMaxGb: 20, maxConnections: 8192 },
+      diskReserveMb: null,
       doorPort: null,
       publicDoorUrl: null,
     },
@@ -166,6 +167,7 @@ const everyVariable = {
   PAGES_PER_MINUTE: '0',
   CARD_EVENTS_PER_MINUTE: '0',
   STORED_KB_PER_MINUTE: '0',
+  KEY_GRACE: '60',
   DOOR_MAX_GB: '3',
   MAX_CONNECTIONS: '99',
   DISK_RESERVE: '500',
@@ -238,7 +240,7 @@ test('every value is read', () => {
     pollsPerMinute: 9,
     pagesPerMinute: 0,
     cardEventsPerMinute: 0,
-    ...{ storedKbPerMinute: 0, doorMaxGb: 3, maxConnections: 99, diskReserveMb: 500 },
+    ...{ keyGraceMinutes: 60, storedKbPerMinute: 0, doorMaxGb: 3, maxConnections: 99, diskReserveMb: 500 },
     ...{ doorPort: 8081, publicDoorUrl: 'https://door.example' },
   });
 });
@@ -635,7 +637,8 @@ test('names that are nearly ours are named, others are not', () => {
       'MAX_CONNECTIONS, STORE_URL, STORE_URL_FILE, MASTER_SECRET, MASTER_SECRET_FILE, DISK_RESERVE, ' +
       'PUBLIC_URL, PUBLIC_DOOR_URL, CLICK_HOSTS, CLICKS_RETENTION_DAYS, LEADS_RETENTION_DAYS, ' +
       'OPERATOR_FILE, METRICS_PORT, LOG_LEVEL, ' +
-      'ACCESS, TRUSTED_PROXIES, STORED_KB_PER_MINUTE, TIERS_FILE, ANONYMOUS_REQUESTS_PER_MINUTE, ' +
+      'ACCESS, TRUSTED_PROXIES, STORED_KB_PER_MINUTE, KEY_GRACE, TIERS_FILE, ' +
+      'ANONYMOUS_REQUESTS_PER_MINUTE, ' +
       'ANONYMOUS_CHARACTERS_PER_MONTH, ' +
       'LEADS_PER_MINUTE, CLICKS_PER_MINUTE, AUDITS_PER_MINUTE, ' +
       'MODELS_DIR, EMBED_MODEL, EMBED_THREADS, EMBED_QUEUE, EMBED_DEADLINE_MS, EMBED_PRELOAD, ' +

@@ -67,6 +67,16 @@ export const accessSettings = {
       'followed and counted, but not stored; 0 is no limit. A route whose own limit is 0 has none of this.',
     parse: integer(0, 64_000),
   },
+  /** Time that keys which are known are served for while the store does not answer (minutes). */
+  keyGraceMinutes: {
+    name: 'KEY_GRACE',
+    type: 'whole number of minutes, 0 to 1440',
+    fallback: '15',
+    meaning:
+      'How long keys that a worker knows are served after the store last answered. Then they are 503 ' +
+      '`store_unavailable` until it answers: a key may have been revoked meanwhile. See [keys.md](keys.md).',
+    parse: integer(0, 1_440),
+  },
   /** Absolute path of the file of tiers; null: the one that ships. */
   tiersFile: {
     name: 'TIERS_FILE',

@@ -3,6 +3,7 @@ import { findKey } from '../store/keys.js';
 import { whenUnavailable, type Store } from '../store/store.js';
 import { addUsage, findUsage } from '../store/usage.js';
 import type { Clock, Timer } from '../system/clock.js';
+import type { Log } from '../system/log.js';
 import type { KeySource, UsageSource } from './keyring.js';
 
 /** The keys of the store. */
@@ -41,21 +42,42 @@ export interface KeyWatcher {
   readonly allChanged: () => void;
 }
 
-/** Tells of every change of a key from now on, until stopped. */
+/** Time in which a change of a key is known everywhere while the store answers (ms). */
+const knownMs = 1_000;
+
+/** Parts of {@link KeyChanges}. */
+export interface KeyChangesParts {
+  readonly store: Pick<Store, 'last' | 'read'>;
+  readonly clock: Pick<Clock, 'every' | 'monotonicMs'>;
+  readonly watcher: KeyWatcher;
+  /** Time that keys which are known are served for while the store does not answer (ms). */
+  readonly graceMs: number;
+  readonly log: Pick<Log, 'warn' | 'info'>;
+}
+
+/**
+ * Tells of every change of a key from now on, until stopped. Once the store has not answered for `graceMs`,
+ * any key counts as changed at every look: a key may have been revoked elsewhere, and is served again only
+ * when its record could be read.
+ */
 export class KeyChanges {
   private timer: Timer | undefined;
   private seen: number | undefined;
   private looking = false;
+  /** When the last look began that the store answered. */
+  private answeredMs: number;
+  private expired = false;
 
-  constructor(
-    private readonly store: Store,
-    private readonly clock: Pick<Clock, 'every'>,
-    private readonly watcher: KeyWatcher,
-  ) {}
+  constructor(private readonly parts: KeyChangesParts) {
+    this.answeredMs = parts.clock.monotonicMs();
+  }
 
-  /** Begins to look. Keys that were read before the first look has ended are read anew. */
+  /** Begins to look. Keys that were read before the first look has ended are read again. */
   start(): void {
-    this.timer = this.clock.every(lookMs, () => void this.look());
+    this.timer = this.parts.clock.every(lookMs, () => {
+      this.expire();
+      void this.look();
+    });
     void this.look();
   }
 
@@ -63,31 +85,49 @@ export class KeyChanges {
     this.timer?.stop();
   }
 
+  private expire(): void {
+    const { clock, watcher, graceMs, log } = this.parts;
+    if (clock.monotonicMs() - this.answeredMs <= graceMs + knownMs) return;
+    watcher.allChanged();
+    if (!this.expired) log.warn({ graceMs }, 'the store has been away for KEY_GRACE: keys are refused');
+    this.expired = true;
+  }
+
   /** Looks once; a look that the store does not answer is made up for by the next. */
   private async look(): Promise<void> {
     if (this.looking) return;
     this.looking = true;
+    const beganMs = this.parts.clock.monotonicMs();
     try {
       const { seen } = this;
       const looked = seen === undefined ? this.begin() : this.goOn(seen);
-      await whenUnavailable(looked, () => undefined);
+      await whenUnavailable(
+        looked.then(() => this.answered(beganMs)),
+        () => undefined,
+      );
     } finally {
       this.looking = false;
     }
   }
 
+  private answered(beganMs: number): void {
+    this.answeredMs = beganMs;
+    if (this.expired) this.parts.log.info({}, 'the store answers: keys are served again');
+    this.expired = false;
+  }
+
   private async begin(): Promise<void> {
-    const last = await this.store.last('keyChanges');
+    const last = await this.parts.store.last('keyChanges');
     this.seen = last;
-    this.watcher.allChanged();
+    this.parts.watcher.allChanged();
   }
 
   private async goOn(seen: number): Promise<void> {
-    const page = await this.store.read('keyChanges', { after: seen, limit: pageEntries });
+    const page = await this.parts.store.read('keyChanges', { after: seen, limit: pageEntries });
     // The rest would be told a page a look, later than within a second.
     if (page.length === pageEntries) return this.begin();
     for (const { value, position } of page) {
-      this.watcher.changed(value);
+      this.parts.watcher.changed(value);
       this.seen = position;
     }
   }

@@ -393,7 +393,8 @@ export async function buildServer(
   const access = buildAccess(configuration, tiers, opened, log);
   const mayStore = (...what: [Uint8Array, number]) => access.store('clicks', ...what) === undefined;
   const clicks = new ClickLog({ ...opened, ...room, clock: systemClock, log, mayStore });
-  const keyChanges = new KeyChanges(opened.store, systemClock, access);
+  const graceMs = configuration.keyGraceMinutes * 60_000;
+  const keyChanges = new KeyChanges({ ...opened, clock: systemClock, watcher: access, graceMs, log });
   const holder = `${hostname()} ${process.pid}`;
   const upkeep = { ...opened, clock: systemClock, log, holder };
   const signing = publishing(configuration, opened, log, holder);

@@ -18,7 +18,10 @@ const key: KeyRecord = {
 class Watch {
   readonly told: string[] = [];
   readonly periods: number[] = [];
+  readonly logged: string[] = [];
   stopped = false;
+  /** The monotonic time. */
+  nowMs = 0;
   readonly changes: KeyChanges;
   private period: () => void = () => undefined;
   private readonly failing: FailingStore;
@@ -47,14 +50,19 @@ class Watch {
       last: (log) => read(() => this.failing.seen.last(log)),
       read: (log, range) => read(() => this.failing.seen.read(log, range)),
     };
-    this.changes = new KeyChanges(
-      seen,
-      { every },
-      {
+    this.changes = new KeyChanges({
+      store: seen,
+      clock: { every, monotonicMs: () => this.nowMs },
+      watcher: {
         changed: (hash) => this.told.push(Buffer.from(hash).toString()),
         allChanged: () => this.told.push('all'),
       },
-    );
+      graceMs: 900_000,
+      log: {
+        warn: (_, message) => this.logged.push(message),
+        info: (_, message) => this.logged.push(message),
+      },
+    });
   }
 
   fail(failure: FailingStore['failure']): void {
@@ -170,6 +178,46 @@ describe('changes of keys', () => {
     assert.deepEqual(watch.told.splice(0), ['a']);
     await watch.change('b');
     assert.deepEqual(await watch.look(), ['b']);
+  });
+
+  test('are taken for granted once the store has not answered for the grace and a second', async () => {
+    const watch = await watching();
+    watch.told.splice(0);
+    watch.nowMs = 5_000;
+    assert.deepEqual(await watch.look(), []);
+    watch.fail('not written');
+    // The last answer was to the look of five seconds.
+    watch.nowMs = 906_000;
+    assert.deepEqual([await watch.look(), watch.logged], [[], []]);
+    watch.nowMs = 906_001;
+    assert.deepEqual(await watch.look(), ['all']);
+    // A key that could be read meanwhile is read again.
+    watch.nowMs = 906_250;
+    assert.deepEqual(await watch.look(), ['all']);
+    await watch.change('a');
+    watch.fail(undefined);
+    assert.deepEqual(await watch.look(), ['all', 'a']);
+    assert.deepEqual(await watch.look(), []);
+    assert.deepEqual(watch.logged, [
+      'the store has been away for KEY_GRACE: keys are refused',
+      'the store answers: keys are served again',
+    ]);
+  });
+
+  test('are taken for granted also while a look has no end', async () => {
+    const watch = await watching();
+    watch.told.splice(0);
+    const release = watch.hold();
+    watch.tick();
+    watch.nowMs = 902_000;
+    watch.tick();
+    assert.deepEqual(watch.told, ['all']);
+    release();
+    await watch.done();
+    watch.told.splice(0);
+    // The answer is as old as its question.
+    assert.deepEqual(await watch.look(), ['all']);
+    assert.deepEqual(await watch.look(), []);
   });
 
   test('are no longer looked for after the end', async () => {
