@@ -61,6 +61,7 @@ import { keylessEmbedDocs, openEmbedMode, type EmbedMode } from '../search/embed
 import { fuseHandler } from '../search/fuse.js';
 import { rerankHandlers, rerankInfo } from '../search/rerank.js';
 import { storedData } from '../store/retention.js';
+import { isShared } from '../store/settings.js';
 import type { Store } from '../store/store.js';
 import { startSweep } from '../store/sweep.js';
 import { systemClock } from '../system/clock.js';
@@ -183,7 +184,8 @@ function door(
     (path) => new native.Previews(path),
     log,
   );
-  const previews = createPreviews(kept, systemClock);
+  const shared = isShared(configuration) ? { shared: opened.store } : {};
+  const previews = createPreviews({ native: kept, ...shared, clock: systemClock });
   const address = publicDoorUrl ?? (doorPort === null ? publicUrl : null);
   return doorHandlers({
     ...opened,
@@ -354,7 +356,7 @@ function handlers(
     health,
     ready: ready({ checks, warn: checkout.warnings, clock: systemClock, log }),
     version: version({ native: native.version(), unicode: native.unicodeVersion() }),
-    privacy: privacy(storedData(configuration)),
+    privacy: privacy(storedData({ ...configuration, isStoreShared: isShared(configuration) })),
     limits: limitsInForce(configuration, tiers),
     ...referencePages(configuration, page),
     pageFile: pageFile(),

@@ -5,6 +5,7 @@ import { removeEmbeddings } from '../models/storedEmbeddings.js';
 import { missingStore, openStore, parseStoreUrl } from '../store/open.js';
 import { countFragments } from '../store/fragments.js';
 import { eraseUnpaidOrders } from '../store/orders.js';
+import { removePreviews } from '../store/previews.js';
 import { removeRates } from '../store/rates.js';
 import { removeExpired } from '../store/retention.js';
 import { openSecrets } from '../store/secrets.js';
@@ -64,6 +65,7 @@ export function expiry(configuration: Configuration, { store }: OpenedStore): Sw
     const nowMs = systemClock.wallMs();
     await removeRates(store, nowMs - keptRatesDays * dayMs);
     await removeEmbeddings(store, nowMs);
+    await removePreviews(store, nowMs);
     await countFragments(store);
     const expired = await removeExpired(store, configuration, nowMs);
     if (systemClock.monotonicMs() - usageMs < dayMs) return expired;

@@ -84,7 +84,7 @@ async function confirmWith(
 async function confirmByToken(parts: ConfirmParts, input: DreamConfirmRequest): Promise<Answer> {
   const earlier = await replay(parts.store, keyOf(input.confirm));
   if (earlier === undefined) {
-    const waiting = parts.previews.find(input.confirm);
+    const waiting = await parts.previews.find(input.confirm);
     return waiting === undefined ? notFound : confirmWith(parts, waiting.fragment, input);
   }
   if ('kind' in earlier) return storeUnavailable();
@@ -126,6 +126,6 @@ export function confirmState({ store, previews }: Pick<ConfirmParts, 'store' | '
     if (fault !== undefined) return unprocessable([fault]);
     const found = await findBinding(store, keyOf(token));
     if (found !== undefined) return state('completed', found.receipt);
-    return state(previews.find(token) === undefined ? 'unknown' : 'previewed');
+    return state((await previews.find(token)) === undefined ? 'unknown' : 'previewed');
   };
 }

@@ -1,7 +1,7 @@
 /** `GET /dream_get` (contract, fragment door): what a submission would store. Nothing is stored. */
 import { jsonAnswer, unprocessable } from '../contract/answer.js';
 import { emptyFields, type DreamPreviewResponse } from '../contract/dream.js';
-import type { Handler } from '../contract/exchange.js';
+import type { Answer, Handler } from '../contract/exchange.js';
 import type { Fragment } from '../contract/fragment.js';
 import { warningField } from './answers.js';
 import type { Previews } from './previews.js';
@@ -50,7 +50,10 @@ export function preview({ sealFragment, previews }: PreviewParts): Handler {
     const { title, content, mechanism, test, kind, visitor } = query;
     const accepted = accept(sealFragment, { title, content, mechanism, test, kind, visitor });
     const token = accepted.digests.confirmation_binding_sha256;
-    const expiresAtMs = head ? 0 : previews.keep(token, accepted.fragment);
-    return { ...jsonAnswer(200, body(accepted, expiresAtMs, kind)), headers: noStore };
+    const answer = (expiresAtMs: number): Answer => {
+      return { ...jsonAnswer(200, body(accepted, expiresAtMs, kind)), headers: noStore };
+    };
+    const kept = head ? 0 : previews.keep(token, accepted.fragment);
+    return typeof kept === 'number' ? answer(kept) : kept.then(answer);
   };
 }

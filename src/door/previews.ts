@@ -1,11 +1,22 @@
-/** Previews that wait for their confirmation, shared by the workers of a machine; they may be lost. */
+/**
+ * Previews that wait for their confirmation, shared by the workers of a machine, and by all machines where
+ * they share the store. They may be lost.
+ */
 import type { Fragment } from '../contract/fragment.js';
 import type { Previews as NativePreviews } from '../native/index.js';
+import { findPreview, storePreview } from '../store/previews.js';
+import { whenUnavailable, type Store } from '../store/store.js';
 import type { Clock } from '../system/clock.js';
 import { canonicalJson } from './verify.js';
 
 /** Lifetime of a preview (ms). */
 export const previewMs = 30 * 60_000;
+
+/**
+ * Bytes that a worker writes to a shared store in the life of a preview, at most: previews beyond wait on
+ * this machine alone. As many as the machine's own file holds.
+ */
+export const sharedBytes = 16 * 1024 * 1024;
 
 /** A preview that is there. */
 export interface Preview {
@@ -13,27 +24,65 @@ export interface Preview {
   readonly expiresAtMs: number;
 }
 
-/** The previews of this machine. */
+/** The previews that wait. */
 export interface Previews {
-  /** Keeps accepted strings under their confirmation token; returns when they expire (wall time, ms). */
-  readonly keep: (token: string, fragment: Fragment) => number;
-  /** The preview of a token; undefined when there is none any more. */
-  readonly find: (token: string) => Preview | undefined;
+  /**
+   * Keeps accepted strings under their confirmation token; returns when they expire (wall time, ms): a
+   * promise where other machines have to know of them, which resolves once they do.
+   */
+  readonly keep: (token: string, fragment: Fragment) => number | Promise<number>;
+  /**
+   * The preview of a token; undefined when none waits.
+   * @throws StoreUnavailable where another machine may have it and the store does not answer
+   */
+  readonly find: (token: string) => Promise<Preview | undefined>;
 }
 
-/** Previews in the native module's file. */
-export function createPreviews(native: NativePreviews, clock: Pick<Clock, 'wallMs'>): Previews {
+/** Parts of previews. */
+export interface PreviewsParts {
+  /** The machine's file of them. */
+  readonly native: NativePreviews;
+  /** The store that other machines share; absent where this machine is alone. */
+  readonly shared?: Store;
+  readonly clock: Pick<Clock, 'wallMs'>;
+}
+
+/** Previews in the native module's file, and in the store where it is shared. */
+export function createPreviews({ native, shared, clock }: PreviewsParts): Previews {
+  const now = (): number => Math.floor(clock.wallMs());
+  const room = roomOf(clock);
   return {
     keep(token, fragment) {
-      const expiresAtMs = Math.floor(clock.wallMs()) + previewMs;
+      const expiresAtMs = now() + previewMs;
+      const bytes = Buffer.from(token, 'hex');
+      const payload = canonicalJson({ ...fragment });
       // One that cannot be kept is one that was lost: its confirmation brings the fields again.
-      native.put(Buffer.from(token, 'hex'), canonicalJson({ ...fragment }), expiresAtMs);
-      return expiresAtMs;
+      native.put(bytes, payload, expiresAtMs);
+      if (shared === undefined || !room(Buffer.byteLength(payload))) return expiresAtMs;
+      const stored = storePreview(shared, bytes, { fragment: payload, expiresAtMs });
+      return whenUnavailable(stored, () => undefined).then(() => expiresAtMs);
     },
-    find(token) {
-      const found = native.get(Buffer.from(token, 'hex'), Math.floor(clock.wallMs()));
-      if (found === null) return undefined;
-      return { fragment: JSON.parse(found.payload) as Fragment, expiresAtMs: found.expiresAtMs };
+    async find(token) {
+      const bytes = Buffer.from(token, 'hex');
+      const here = native.get(bytes, now());
+      if (here !== null) return previewOf(here.payload, here.expiresAtMs);
+      const there = shared === undefined ? undefined : await findPreview(shared, bytes, now());
+      return there === undefined ? undefined : previewOf(there.fragment, there.expiresAtMs);
     },
+  };
+}
+
+function previewOf(payload: string, expiresAtMs: number): Preview {
+  return { fragment: JSON.parse(payload) as Fragment, expiresAtMs };
+}
+
+/** Takes bytes out of {@link sharedBytes}, which are there again a preview's life later; false: too many. */
+function roomOf(clock: Pick<Clock, 'wallMs'>): (bytes: number) => boolean {
+  let [beganMs, used] = [-Infinity, 0];
+  return (bytes) => {
+    const nowMs = clock.wallMs();
+    if (Math.abs(nowMs - beganMs) >= previewMs) [beganMs, used] = [nowMs, 0];
+    used += bytes;
+    return used <= sharedBytes;
   };
 }

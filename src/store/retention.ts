@@ -45,8 +45,20 @@ function forDays(days: number, otherwise: string): string {
     : `${days} ${days === 1 ? 'day' : 'days'}, or until it is forgotten on request.`;
 }
 
-/** Data with a fixed retention. */
-const withoutSetting: readonly StoredData[] = [
+/** Previews, which machines that share a store keep in it. */
+function previews(isStoreShared: boolean): StoredData {
+  return {
+    what: 'Previews of fragments: their six fields as accepted.',
+    why: 'So that a preview can be confirmed by its token.',
+    retention: isStoreShared
+      ? 'Found for 30 minutes; in the store for about an hour more.'
+      : '30 minutes at the longest; none survives a restart.',
+    where: `File previews of the data folder${isStoreShared ? ', and table previews of the store' : ''}.`,
+  };
+}
+
+/** Data with a fixed retention, listed before previews. */
+const beforePreviews: readonly StoredData[] = [
   {
     what:
       'Orders: tier, price, times, state, email, source, segment, campaign and event id as they were ' +
@@ -75,12 +87,10 @@ const withoutSetting: readonly StoredData[] = [
     retention: 'As long as the fragments.',
     where: 'Files of the data folder whose names begin with vectors.',
   },
-  {
-    what: 'Previews of fragments: their six fields as accepted.',
-    why: 'So that a preview can be confirmed by its token.',
-    retention: '30 minutes at the longest; none survives a restart.',
-    where: 'File previews of the data folder.',
-  },
+];
+
+/** Data with a fixed retention, listed after previews. */
+const afterPreviews: readonly StoredData[] = [
   {
     what:
       'API keys: SHA-256 of the key, its beginning and end (11 characters), id, tier, what it was made ' +
@@ -112,12 +122,16 @@ function embeddings(inStore: boolean): StoredData {
   };
 }
 
-/** Contents of the tables about people, for GET /privacy. `embedCacheStore`: the store keeps vectors, too. */
+/**
+ * Contents of the tables about people, for GET /privacy. `embedCacheStore`: the store keeps vectors, too;
+ * `isStoreShared`: and previews.
+ */
 export function storedData({
   clicksRetentionDays,
   leadsRetentionDays,
   embedCacheStore,
-}: Retention & { readonly embedCacheStore: boolean }): StoredData[] {
+  isStoreShared = false,
+}: Retention & { readonly embedCacheStore: boolean; readonly isStoreShared?: boolean }): StoredData[] {
   const asked = 'Until it is forgotten on request.';
   return [
     {
@@ -149,6 +163,8 @@ export function storedData({
       where: 'Table clicks of the store.',
     },
     embeddings(embedCacheStore),
-    ...withoutSetting,
+    ...beforePreviews,
+    previews(isStoreShared),
+    ...afterPreviews,
   ];
 }

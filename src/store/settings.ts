@@ -74,6 +74,11 @@ export function dataFolderOf(storeUrl: string): string {
   return storeUrl.startsWith('lmdb:') ? dirname(storeUrl.slice('lmdb:'.length)) : resolve('data');
 }
 
+/** True if several machines may share the store. */
+export function isShared({ storeUrl }: Pick<StoreValues, 'storeUrl'>): boolean {
+  return !storeUrl.startsWith('lmdb:');
+}
+
 /** Contradictions between them: machines that share a store need the same secret. */
 export function missingSecret({ storeUrl, masterSecrets }: Partial<StoreValues>): string[] {
   if (storeUrl === undefined || storeUrl.startsWith('lmdb:') || masterSecrets?.length !== 0) return [];

@@ -54,6 +54,8 @@ export const spaces = {
   logTiles: 54,
   /** Checkpoints of the log of receipts. Key: how many leaves each has (64 bits). */
   logCheckpoints: 55,
+  /** Previews of fragments on a shared store. Key: period of the end (32 bits), token (32 bytes). */
+  previews: 56,
 } as const;
 
 /** Name of a space of records. */

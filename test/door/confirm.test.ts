@@ -7,9 +7,13 @@ import type {
   DreamPreviewResponse,
   DreamResponse,
 } from '../../src/contract/dream.js';
-import { previewMs } from '../../src/door/previews.js';
+import type { ReceiptResponse } from '../../src/contract/receipt.js';
+import { createPreviews, previewMs, sharedBytes } from '../../src/door/previews.js';
+import { native as addon } from '../../src/native/addon.js';
+import { removePreviews } from '../../src/store/previews.js';
+import type { Store } from '../../src/store/store.js';
 import { exchange, head } from '../http/raw.js';
-import { openTestStore } from '../outreach/fixture.js';
+import { FailingStore, openTestStore } from '../outreach/fixture.js';
 import { placesOf, previewsFile, startDoor, type DoorAnswer, type DoorClient } from './fixture.js';
 
 const store = await openTestStore();
@@ -208,6 +212,80 @@ describe('a confirmation', () => {
     assert.equal((await stateOf(confirm)).state, 'unknown');
     assert.equal((await confirmed({ confirm })).status, 404);
     assert.equal((await confirmed({ confirm, ...fields })).status, 200);
+  });
+});
+
+describe('machines that share the store', () => {
+  const node = (shared: Store = store): Promise<DoorClient> =>
+    startDoor({ store: shared, isStoreShared: true, wallMs: () => nowMs });
+
+  test('confirm the previews of each other, once', async () => {
+    const [one, two] = [await node(), await node()];
+    const fields = { ...fresh(), kind: 'critique', visitor: 'Ada' };
+    const before = await fragments();
+    const { confirm } = (await one.get<DreamPreviewResponse>('/dream_get', fields)).body;
+    assert.equal(await fragments(), before);
+    assert.equal((await stateOf(confirm, two)).state, 'previewed');
+    const answers = await Promise.all(
+      Array.from({ length: 100 }, (_, index) => confirmed({ confirm }, index % 2 === 0 ? one : two)),
+    );
+    assert.deepEqual(
+      [answers.filter(({ body }) => body.status === 'quarantined').length, await fragments()],
+      [1, before + 1],
+    );
+    assert.equal(new Set(answers.map(({ body }) => body.receipt)).size, 1);
+    const { fragment } = (await two.get<ReceiptResponse>(`/receipt/${answers[0]?.body.receipt}`)).body;
+    assert.deepEqual([fragment?.title, fragment?.kind, fragment?.visitor], [fields.title, 'CRITIQUE', 'Ada']);
+    for (const client of [one, two]) assert.equal((await stateOf(confirm, client)).state, 'completed');
+  });
+
+  test('forget them after half an hour, in whichever half hour they were made', async () => {
+    const [one, two] = [await node(), await node()];
+    for (const offsetMs of [0, previewMs / 2, previewMs - 1]) {
+      nowMs = Math.ceil(nowMs / previewMs) * previewMs + offsetMs;
+      const { confirm } = (await one.get<DreamPreviewResponse>('/dream_get', fresh())).body;
+      nowMs += previewMs - 1;
+      assert.equal((await stateOf(confirm, two)).state, 'previewed');
+      await removePreviews(store, nowMs);
+      assert.equal((await stateOf(confirm, two)).state, 'previewed');
+      nowMs += 1;
+      assert.equal((await stateOf(confirm, two)).state, 'unknown');
+      assert.equal((await confirmed({ confirm }, two)).status, 404);
+    }
+    assert.ok((await store.scan('previews', { limit: 99 })).length > 0);
+    await removePreviews(store, nowMs + 2 * previewMs);
+    assert.deepEqual(await store.scan('previews', { limit: 99 }), []);
+  });
+
+  test('preview while the store is away, each for itself', async () => {
+    const failing = new FailingStore(store);
+    const [one, two] = [await node(failing.seen), await node(failing.seen)];
+    failing.failure = 'not written';
+    const preview = await one.get<DreamPreviewResponse>('/dream_get', fresh());
+    assert.equal(preview.status, 200);
+    const { confirm } = preview.body;
+    const away = await confirmed({ confirm }, two);
+    assert.deepEqual([away.status, away.headers.get('retry-after')], [503, '1']);
+    failing.failure = undefined;
+    assert.equal((await confirmed({ confirm }, two)).status, 404);
+    assert.equal((await confirmed({ confirm }, one)).status, 200);
+  });
+
+  test('keep a bounded number of bytes of them in the store, and the others for themselves', async () => {
+    const shared = await openTestStore();
+    const native = new addon.Previews(previewsFile());
+    const previews = createPreviews({ native, shared, clock: { wallMs: () => nowMs } });
+    const content = 'x'.repeat(2_000);
+    const fragment = { title: 't', content, mechanism: content, test: '', kind: '', visitor: '' };
+    const token = (index: number): string => index.toString(16).padStart(64, '0');
+    const stored = Array.from({ length: 4_500 }, async (_, index) => previews.keep(token(index), fragment));
+    const expiresAtMs = await Promise.all(stored);
+    assert.deepEqual(new Set(expiresAtMs), new Set([nowMs + previewMs]));
+    const count = (await shared.scan('previews', { limit: 10_000 })).length;
+    assert.ok(count > 4_000 && count * 4_000 <= sharedBytes, `${count} previews`);
+    nowMs += previewMs;
+    await previews.keep(token(0), fragment);
+    assert.equal((await shared.scan('previews', { limit: 10_000 })).length, count + 1);
   });
 });
 

@@ -31,6 +31,8 @@ export interface DoorOptions {
   readonly wallMs?: () => number;
   /** The file of the previews, so that several servers share it. */
   readonly previewsFile?: string;
+  /** Whether previews are kept in the store, too, for other machines. */
+  readonly isStoreShared?: boolean;
   /** The exploration that answers; one of its own where absent. */
   readonly exploration?: ExplorationProcess;
   readonly isStorageReserved?: () => boolean;
@@ -168,7 +170,11 @@ export async function startDoor({ store, routeLimits, limits, ...rest }: DoorOpt
     clock,
     sealFragment: native.sealFragment,
     findShards: native.findShards,
-    previews: createPreviews(new native.Previews(rest.previewsFile ?? previewsFile()), clock),
+    previews: createPreviews({
+      native: new native.Previews(rest.previewsFile ?? previewsFile()),
+      ...(rest.isStoreShared === true ? { shared: store } : {}),
+      clock,
+    }),
     address: { publicUrl: null, trustedProxies: [] },
     explore,
     tree: native,
