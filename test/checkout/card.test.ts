@@ -18,7 +18,8 @@ import { allKeys, type KeyRecord } from '../../src/store/keys.js';
 import { keepRate } from '../../src/store/rates.js';
 import { systemRandomness } from '../../src/system/randomness.js';
 import { exchange, head, post, type RawResponse } from '../http/raw.js';
-import { run, temporaryFolder, until, type Running } from '../processes/run.js';
+import { run, temporaryFolder, type Running } from '../processes/run.js';
+import { until } from '../until.js';
 import { storeAt } from '../store/open.js';
 import { collect } from '../store/collect.js';
 

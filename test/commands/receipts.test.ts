@@ -8,7 +8,8 @@ import { before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { ReceiptResponse } from '../../src/contract/receipt.js';
 import { exchange, head, post } from '../http/raw.js';
-import { run, temporaryFolder, until, type Running } from '../processes/run.js';
+import { run, temporaryFolder, type Running } from '../processes/run.js';
+import { until } from '../until.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const folder = temporaryFolder();

@@ -5,10 +5,10 @@ import { test } from 'node:test';
 import { loadHnsw, readState } from '../../src/door/nearestIndex.js';
 import type { ExplorationProcess } from '../../src/door/exploration.js';
 import type { NearResponse } from '../../src/contract/near.js';
-import { systemClock } from '../../src/system/clock.js';
 import { openTestStore } from '../outreach/fixture.js';
 import { fill, receiptOf } from './fill.js';
 import { embedding, explored, startDoor, startTestExploration, vectorsFile } from './fixture.js';
+import { until } from '../until.js';
 
 const words = [
   'lattice',
@@ -22,13 +22,6 @@ const words = [
   'bread',
   'star',
 ];
-
-async function until(holds: () => boolean): Promise<void> {
-  for (let round = 0; !holds(); round += 1) {
-    if (round > 1_000) throw new Error('it never comes to that');
-    await systemClock.sleep(20);
-  }
-}
 
 test('of two processes one writes, and both have what is written', async () => {
   const store = await openTestStore();

@@ -18,7 +18,7 @@ import { staticMode } from '../search/embedding.js';
 import { fuseVectors } from '../vectors/fuse.js';
 import { startServer, type TestServer } from './fixture.js';
 import { exchange, head, post, RawClient } from './raw.js';
-import { until } from '../processes/run.js';
+import { until } from '../until.js';
 import { route, text } from './routes.js';
 
 const lineLimit = 1_000;

@@ -18,9 +18,9 @@ import {
   shippedFolder,
   shippedModel,
   startEmbedder,
-  until,
   type TestEmbedder,
 } from './fixture.js';
+import { until } from '../until.js';
 
 const never = new AbortController().signal;
 

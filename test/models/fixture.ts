@@ -3,7 +3,6 @@ import { createHash } from 'node:crypto';
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after } from 'node:test';
-import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Embedder, InstalledModel } from '../../src/models/embedder.js';
 import { readModelFolder, type ModelManifest } from '../../src/models/modelFolder.js';
@@ -137,13 +136,4 @@ export function startEmbedder(
     },
   });
   return { models, embed: remote.embed, process: running, log };
-}
-
-/** Waits until a condition holds. */
-export async function until(condition: () => boolean, timeoutMs = 30_000): Promise<void> {
-  const end = performance.now() + timeoutMs;
-  while (!condition()) {
-    if (performance.now() > end) throw new Error(`not within ${timeoutMs} ms: ${condition.toString()}`);
-    await pause(5);
-  }
 }

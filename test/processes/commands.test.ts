@@ -8,7 +8,8 @@ import { fileURLToPath } from 'node:url';
 import type { LimitsResponse } from '../../src/contract/limits.js';
 import { exchange, head, post } from '../http/raw.js';
 import { closedPort } from './ports.js';
-import { run, temporaryFolder, until, type Running } from './run.js';
+import { run, temporaryFolder, type Running } from './run.js';
+import { until } from '../until.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 

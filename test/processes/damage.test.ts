@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { exchange, head, post } from '../http/raw.js';
-import { run, temporaryFolder, until } from './run.js';
+import { run, temporaryFolder } from './run.js';
+import { until } from '../until.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const json = { 'Content-Type': 'application/json' };

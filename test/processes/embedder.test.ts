@@ -4,7 +4,8 @@ import { execFileSync } from 'node:child_process';
 import { constants, getPriority } from 'node:os';
 import { describe, test } from 'node:test';
 import { exchange, head } from '../http/raw.js';
-import { listening, lives, runServer, until, type Running } from './run.js';
+import { listening, lives, runServer, type Running } from './run.js';
+import { until } from '../until.js';
 import { freePort } from './ports.js';
 
 async function embed(port: number, texts: number): Promise<string> {

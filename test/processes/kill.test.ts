@@ -21,7 +21,8 @@ import { exchange, post } from '../http/raw.js';
 import { forLength } from '../length.js';
 import { storeAt } from '../store/open.js';
 import { PostgresServer, postgresMissing } from '../store/postgresServer.js';
-import { run, temporaryFolder, until, type Running } from './run.js';
+import { run, temporaryFolder, type Running } from './run.js';
+import { until } from '../until.js';
 import { collect } from '../store/collect.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));

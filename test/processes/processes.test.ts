@@ -6,7 +6,8 @@ import { describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { restartDelayMs } from '../../src/processes/restartDelay.js';
 import { exchange, head, RawClient } from '../http/raw.js';
-import { listening, lives, runServer, runServerWithin, temporaryFolder, until } from './run.js';
+import { listening, lives, runServer, runServerWithin, temporaryFolder } from './run.js';
+import { until } from '../until.js';
 
 async function workerPid(port: number): Promise<number> {
   return Number((await exchange(port, head('GET', '/pid'))).body.toString());

@@ -112,12 +112,3 @@ export function lives(pid: number): boolean {
     return false;
   }
 }
-
-/** Waits until a condition holds; fails after `timeoutMs`. */
-export async function until(condition: () => boolean | Promise<boolean>, timeoutMs = 5_000): Promise<void> {
-  const end = performance.now() + timeoutMs;
-  while (!(await condition())) {
-    if (performance.now() > end) throw new Error(`not within ${timeoutMs} ms: ${condition.toString()}`);
-    await pause(10);
-  }
-}

@@ -11,7 +11,8 @@ import { exchange, head, post, type RawResponse } from '../http/raw.js';
 import { buildWithoutSync } from '../store/noSync.js';
 import { skipWithout } from '../store/tools.js';
 import { bytesOf, fileEvents, readTrace, targetOf, traceArguments, type Call } from '../store/trace.js';
-import { Running, run, temporaryFolder, until } from './run.js';
+import { Running, run, temporaryFolder } from './run.js';
+import { until } from '../until.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const json = { 'Content-Type': 'application/json' };

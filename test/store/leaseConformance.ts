@@ -15,7 +15,7 @@ import type { Store } from '../../src/store/store.js';
 import { sweepUnits, startSweep } from '../../src/store/sweep.js';
 import { firstUnitIdOf } from '../../src/store/unitId.js';
 import { systemClock } from '../../src/system/clock.js';
-import { until } from '../processes/run.js';
+import { until } from '../until.js';
 import { testParts } from './open.js';
 import { bytes, commit, opened, type Subject } from './subject.js';
 

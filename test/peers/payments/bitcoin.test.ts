@@ -14,7 +14,8 @@ import { readAccount } from '../../../src/checkout/addresses.js';
 import { allOrders } from '../../../src/store/orders.js';
 import { storeAt } from '../../store/open.js';
 import { exchange, head, post, type RawResponse } from '../../http/raw.js';
-import { run, temporaryFolder, until, type Running } from '../../processes/run.js';
+import { run, temporaryFolder, type Running } from '../../processes/run.js';
+import { until } from '../../until.js';
 import { nodesSkip, PaymentNodes } from './nodes.js';
 import { collect } from '../../store/collect.js';
 

@@ -6,7 +6,8 @@ import { fileURLToPath } from 'node:url';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { exchange, post } from '../../http/raw.js';
 import { launch as launchBrowser, skipBrowser } from '../../pages/browser.js';
-import { run, temporaryFolder, until, type Running } from '../../processes/run.js';
+import { run, temporaryFolder, type Running } from '../../processes/run.js';
+import { until } from '../../until.js';
 import { nodesSkip, PaymentNodes } from './nodes.js';
 
 const main = fileURLToPath(new URL('../../../src/main.js', import.meta.url));

@@ -14,7 +14,8 @@ import type {
 import { exchange, head, post, type RawResponse } from '../../http/raw.js';
 import { findOrderAt } from '../../../src/store/orders.js';
 import { storeAt } from '../../store/open.js';
-import { run, temporaryFolder, until, type Running } from '../../processes/run.js';
+import { run, temporaryFolder, type Running } from '../../processes/run.js';
+import { until } from '../../until.js';
 import { nodesSkip, PaymentNodes } from './nodes.js';
 
 const main = fileURLToPath(new URL('../../../src/main.js', import.meta.url));
