@@ -6,6 +6,8 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { keyPath, openKey } from '../../src/log/keyFile.js';
+import { seenFile } from '../../src/log/seen.js';
 import { readModels } from '../../src/models/modelFolder.js';
 import { checkBackup, readManifest } from '../../src/store/backup.js';
 import { systemRandomness } from '../../src/system/randomness.js';
@@ -167,6 +169,59 @@ const model: Durable = {
   },
 };
 
+/** The public key of a data folder's log; undefined: there is none yet. */
+async function findLogKey(data: string): Promise<string | undefined> {
+  if (!existsSync(keyPath(data))) return undefined;
+  const opened = await Promise.resolve(openKey(data, systemRandomness));
+  assert.ok('key' in opened, 'nobody finds half a key');
+  return Buffer.from(opened.key.publicKey).toString('hex');
+}
+
+const logKey: Durable = {
+  args: (root) => ['log key', placeOf(root)],
+  find: (root) => findLogKey(placeOf(root)),
+};
+
+/** The process that made it was stopped before it synced the name. */
+const logKeyRead: Durable = {
+  prepare: (root) => openKey(root, systemRandomness),
+  namesSynced: false,
+  args: (root) => ['log key', root],
+  find: findLogKey,
+};
+
+/** It is there under one of its two names. */
+const logKeyRetired: Durable = {
+  prepare: (root) => openKey(root, systemRandomness),
+  args: (root) => ['retire key', root],
+  find(root) {
+    const [used, retired] = [existsSync(keyPath(root)), existsSync(`${keyPath(root)}.retired`)];
+    assert.ok(used !== retired, 'no key is lost');
+    return Promise.resolve(retired ? 'retired' : undefined);
+  },
+};
+
+/** The checkpoint that a data folder knows: that of 3 leaves, which was noted before, or another. */
+async function findSeen(data: string): Promise<string | undefined> {
+  const found = await Promise.resolve(seenFile(data, 'own').read());
+  assert.ok(found === undefined || 'size' in found, 'nobody finds half a checkpoint');
+  return found?.size === 3 ? undefined : String(found?.size ?? 'forgotten');
+}
+
+const noteThree = (root: string): void => seenFile(root, 'own').write({ size: 3, root: Buffer.alloc(32, 9) });
+
+const checkpoint: Durable = {
+  prepare: noteThree,
+  args: (root) => ['seen', root, '1234567890'],
+  find: findSeen,
+};
+
+const checkpointForgotten: Durable = {
+  prepare: noteThree,
+  args: (root) => ['forget', root],
+  find: findSeen,
+};
+
 const durable = {
   'a backup that was made is whole': backup,
   'a backup that was made in a folder that was there is whole': backupInto,
@@ -175,6 +230,11 @@ const durable = {
   'a master secret that was made is the one that is found': made,
   'a master secret that was read is found again': read,
   'a model that was installed is whole': model,
+  'a key of the log that was made is the one that is found': logKey,
+  'a key of the log that was read is found again': logKeyRead,
+  'a key of the log that was retired is in use no more, and not lost': logKeyRetired,
+  'a checkpoint that was noted is known': checkpoint,
+  'a checkpoint that was forgotten is not known': checkpointForgotten,
 };
 
 describe('after a power cut', { skip }, () => {

@@ -1,5 +1,7 @@
 /** A process that makes one thing durable and says on its standard output when it is. */
 import { writeSync } from 'node:fs';
+import { openKey, retireKey } from '../../src/log/keyFile.js';
+import { seenFile } from '../../src/log/seen.js';
 import { installModel } from '../../src/models/install.js';
 import { takeDataFolder } from '../../src/processes/folder.js';
 import { makeBackup } from '../../src/store/backup.js';
@@ -49,6 +51,28 @@ async function store(folder: string): Promise<void> {
   await opened.close();
 }
 
+/** Opens the log's key: the first is made. */
+function logKey(folder: string): void {
+  const opened = openKey(folder, systemRandomness);
+  if ('key' in opened) promise(Buffer.from(opened.key.publicKey).toString('hex'));
+}
+
+function retire(folder: string): void {
+  retireKey(folder, 'retired');
+  promise('retired');
+}
+
+/** Notes a checkpoint of so many leaves. */
+function seen(folder: string, size: string): void {
+  seenFile(folder, 'own').write({ size: Number(size), root: Buffer.alloc(32, 1) });
+  promise(size);
+}
+
+function forget(folder: string): void {
+  seenFile(folder, 'own').remove();
+  promise('forgotten');
+}
+
 const jobs: Readonly<Record<string, (from: string, to: string) => unknown>> = {
   backup,
   model,
@@ -62,6 +86,7 @@ const jobs: Readonly<Record<string, (from: string, to: string) => unknown>> = {
       ) ?? 'taken',
     ),
   'make secret': (folder) => secret(makeSecretFile(folder, systemRandomness)),
+  ...{ 'log key': logKey, 'retire key': retire, seen, forget },
   'read secret': (folder) => secret(readSecretFile(folder)),
 };
 
