@@ -19,7 +19,6 @@ import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
 import { limitsGiven } from './access/mode.js';
 import { readTiers } from './access/tiers.js';
-import { readAccount } from './checkout/addresses.js';
 import { addressSentence } from './checkout/freshAddresses.js';
 import { addAudit, type AuditCommandParts } from './commands/audit.js';
 import { addBackup } from './commands/backup.js';
@@ -61,7 +60,7 @@ import {
   openSession,
   tryModel,
 } from './compose/models.js';
-import { getBytes, getPage, buildServer } from './compose/server.js';
+import { getBytes, getPage } from './compose/pages.js';
 import { openExistingStore } from './compose/stores.js';
 import type { Configuration } from './configuration.js';
 import { exploringMethod, exploringModel } from './door/embedding.js';
@@ -76,7 +75,7 @@ import { takeDataFolder } from './processes/folder.js';
 import { runParent } from './processes/parent.js';
 import { runWorker } from './processes/worker.js';
 import type { Store } from './store/store.js';
-import { systemClock } from './system/clock.js';
+import { systemClock, type Clock } from './system/clock.js';
 import { createLog } from './system/log.js';
 import { systemRandomness } from './system/randomness.js';
 import { settingsFileVariable, usualSettingsFile } from './system/settingsFile.js';
@@ -87,20 +86,23 @@ const drainMs = 10_000;
 /** Time that the doctor waits for the server's answer (ms). */
 const askMs = 5_000;
 
-/** Faults of the key that addresses are derived from. */
-function wrongAccount({ btcXpub, btcNetwork }: Partial<Configuration>): string[] {
+/** Faults of the key that addresses are derived from, whose arithmetic is loaded where there is one. */
+async function wrongAccount({ btcXpub, btcNetwork }: Partial<Configuration>): Promise<string[]> {
   if (btcXpub === undefined || btcXpub === null || btcNetwork === undefined) return [];
+  const { readAccount } = await import('./checkout/addresses.js');
   const read = readAccount(btcXpub, btcNetwork);
   return 'wrong' in read ? [`BTC_XPUB ${read.wrong}.`] : [];
 }
 
 /** Where the addresses of the configured account stand in a store. */
-function addressSentenceOf(
+async function addressSentenceOf(
   { btcXpub, btcNetwork }: Configuration,
   store: Store,
-): Promise<string> | undefined {
-  const read = btcXpub === null ? undefined : readAccount(btcXpub, btcNetwork);
-  return read !== undefined && 'account' in read ? addressSentence(store, read.account) : undefined;
+): Promise<string | undefined> {
+  if (btcXpub === null) return undefined;
+  const { readAccount } = await import('./checkout/addresses.js');
+  const read = readAccount(btcXpub, btcNetwork);
+  return 'account' in read ? addressSentence(store, read.account) : undefined;
 }
 
 /** Why a server does not start whose files are not whole. */
@@ -143,11 +145,25 @@ async function serveInProcesses(order: ServeOrder): Promise<ServeOutcome> {
   });
 }
 
-/** The environment of the commands, to which the command line may add the file of settings. */
-const environment: Record<string, string | undefined> = { ...process.env };
+/** The process that commands run in: its terminal, its environment, its time. */
+export interface Surroundings extends ReturnType<typeof terminal> {
+  /** The command line may add the file of settings. */
+  readonly environment: Record<string, string | undefined>;
+  readonly clock: Clock;
+  readonly progressTo: NodeJS.WriteStream;
+}
+
+function thisProcess(): Surroundings {
+  return {
+    ...terminal(),
+    environment: { ...process.env },
+    clock: systemClock,
+    progressTo: process.stderr,
+  };
+}
 
 /** Names the file of settings: that of the command line, of the environment, or of the working directory. */
-function useSettingsFile(named: string | undefined): void {
+function useSettingsFile({ environment }: Surroundings, named: string | undefined): void {
   const path = named ?? environment[settingsFileVariable] ?? '';
   if (path !== '') environment[settingsFileVariable] = resolve(path);
   else if (existsSync(usualSettingsFile)) environment[settingsFileVariable] = resolve(usualSettingsFile);
@@ -157,12 +173,10 @@ function useSettingsFile(named: string | undefined): void {
 const isRoot = process.geteuid?.() === 0;
 
 /** Parts of the commands on the store. */
-function commandParts(): KeysParts & Pick<ServeParts, 'readTiers'> {
+function commandParts(around: Surroundings): Surroundings & KeysParts & Pick<ServeParts, 'readTiers'> {
   return {
-    ...terminal(),
-    environment,
+    ...around,
     machine: { platform: process.platform, cores: availableParallelism() },
-    clock: systemClock,
     randomness: systemRandomness,
     openStore: openExistingStore,
     keyFormat: native,
@@ -276,14 +290,14 @@ function versions(): string[] {
 
 /** Serves as the command line says, which wins over the environment. */
 function serveAs({ port, open }: ServeOptions, parts: ReturnType<typeof commandParts>): Promise<number> {
-  if (port !== undefined) environment['PORT'] = port;
+  if (port !== undefined) parts.environment['PORT'] = port;
   return serve({
-    environment,
+    environment: parts.environment,
     machine: parts.machine,
     isRoot,
     version: SERVICE_VERSION,
     readTiers: parts.readTiers,
-    wrongSettings: async (partial) => [...wrongAccount(partial), ...(await wrongModelName(partial))],
+    wrongSettings: async (partial) => [...(await wrongAccount(partial)), ...(await wrongModelName(partial))],
     run: serveInProcesses,
     print: (line) => console.log(line),
     printError: (line) => console.error(line),
@@ -292,14 +306,14 @@ function serveAs({ port, open }: ServeOptions, parts: ReturnType<typeof commandP
 }
 
 /** Every command, bound to what it is made of. */
-export function commands(): Commands {
-  const parts = commandParts();
+export function commands(around = thisProcess()): Commands {
+  const parts = commandParts(around);
   const more = { version: SERVICE_VERSION, log: createLog('silent') };
   return {
     version: SERVICE_VERSION,
     versions,
-    write: writeOutput,
-    useSettingsFile,
+    write: around.write,
+    useSettingsFile: (path) => useSettingsFile(around, path),
     serve: (options) => serveAs(options, parts),
     storeCopy: (from, to) =>
       storeCopy(from, to, {
@@ -311,14 +325,19 @@ export function commands(): Commands {
         print: (line) => console.log(line),
         printError: (line) => console.error(line),
       }),
-    work: () => runWorker(buildServer, native.readBytesPerToken()),
+    // Nothing but a worker loads what a server is made of.
+    work: () =>
+      runWorker(
+        async (...given) => (await import('./compose/server.js')).buildServer(...given),
+        native.readBytesPerToken(),
+      ),
     embed: () => runEmbedder({ openSession, clock: systemClock }),
     add: [
       ...[addKeys, addExports, addOptout, addClick, addForget].map(
         (add) => (program: Command) => add(program, parts),
       ),
-      (program) => addBackup(program, { ...parts, ...more, lockFolder, progressTo: process.stderr }),
-      (program) => addOrders(program, { ...parts, progressTo: process.stderr }),
+      (program) => addBackup(program, { ...parts, ...more, lockFolder }),
+      (program) => addOrders(program, parts),
       (program) => addDoctor(program, { ...parts, ...more, ...doctorParts, findModels, tryModel }),
       (program) =>
         addModels(program, {
@@ -329,10 +348,9 @@ export function commands(): Commands {
           lockFile: native.lockFile,
           tryModel,
           evaluation: { ...native, openSession, writeFile: (path, text) => writeFileSync(path, text) },
-          progressTo: process.stderr,
         }),
       (program) => addReceipts(program, { ...parts, readLines, getPage }),
-      (program) => addLog(program, { ...parts, tree: native, getBytes, progressTo: process.stderr }),
+      (program) => addLog(program, { ...parts, tree: native, getBytes }),
       (program) => addAudit(program, { ...parts, ...auditParts(parts.machine.cores) }),
       (program) => addFuse(program, { ...parts, ...native, ...fuseParts }),
       (program) => addNormalize(program, { ...parts, ...normalizeParts(parts.machine.cores) }),

@@ -60,7 +60,8 @@ const entryPoints = [
   /^bench\/main\.ts$/,
   /^test\/attack\/(main|nodes)\.ts$/,
   /^test\/processes\/(program|keyMaker)\.ts$/,
-  /^test\/mutants\/run\.ts$/,
+  /^test\/mutants\/(run|worker|hooks)\.ts$/,
+  /^test\/commands\/hurried\.ts$/,
   /^test\/store\/(peer|workload|bareLmdb|promise)\.ts$/,
   /^(bench|test)\/peers\//,
   // Rewrite the generated documents, and the oracle's table.

@@ -1,8 +1,6 @@
 /** `fusegate backup DIR` and `fusegate restore DIR` (docs/backup.md). */
 import type { Command } from 'commander';
 import type { KeyFormat } from '../access/derive.js';
-import { openRails } from '../checkout/checkout.js';
-import { recoverOrders } from '../checkout/recover.js';
 import { checkBackup, makeBackup, readManifest, restoreBackup, type Manifest } from '../store/backup.js';
 import type { Progress } from '../store/copy.js';
 import type { Engine } from '../store/engine.js';
@@ -142,6 +140,8 @@ async function bringUpToDate(
   madeAtMs: number,
   progress: Progress,
 ): Promise<Told | { readonly wrong: string }> {
+  const { openRails } = await import('../checkout/checkout.js');
+  const { recoverOrders } = await import('../checkout/recover.js');
   const opened = openRails(parts);
   if ('wrong' in opened) return opened;
   try {

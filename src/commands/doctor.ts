@@ -46,9 +46,9 @@ export interface DoctorParts extends CommandParts {
   readonly log: Pick<Log, 'error' | 'warn' | 'info'>;
   readonly readTiers: (configuration: Configuration) => TiersResult;
   /** Faults of the key that addresses are derived from, a sentence each. */
-  readonly wrongAccount: (partial: Partial<Configuration>) => readonly string[];
+  readonly wrongAccount: (partial: Partial<Configuration>) => Promise<readonly string[]>;
   /** Where the addresses of on-chain orders stand, a sentence; undefined: the rail is not configured. */
-  readonly addressSentence: (configuration: Configuration, store: Store) => Promise<string> | undefined;
+  readonly addressSentence: (configuration: Configuration, store: Store) => Promise<string | undefined>;
   /** Reads every model that is installed or ships. @throws Error where a folder cannot be listed */
   readonly findModels: (configuration: Configuration) => Promise<FoundModels>;
   /** Loads a model and tries it out; the sentence that says what is wrong with it. */
@@ -187,10 +187,11 @@ async function addresses(
   engine: Engine,
 ): Promise<Finding[]> {
   const store = createStore(engine, unitIds(parts.clock, parts.randomness));
-  const sentence = parts.addressSentence(configuration, store);
-  if (sentence === undefined) return [];
-  const said = sentence.then((text) => finding('ok', 'addresses', text));
-  return [await whenUnavailable(said, unanswered('addresses'))];
+  const said = parts
+    .addressSentence(configuration, store)
+    .then((text) => (text === undefined ? undefined : finding('ok', 'addresses', text)));
+  const found = await whenUnavailable(said, unanswered('addresses'));
+  return found === undefined ? [] : [found];
 }
 
 /** Writes a record, which is synced, and takes its time. */
@@ -313,7 +314,7 @@ async function examine(parts: DoctorParts): Promise<Finding[]> {
   const read = readConfiguration(parts.environment, parts.machine);
   const warnings = read.warnings.map((text) => finding('note', 'settings', text));
   const partial = 'errors' in read ? read.partial : read.configuration;
-  const wrong = [...('errors' in read ? read.errors : []), ...parts.wrongAccount(partial)];
+  const wrong = [...('errors' in read ? read.errors : []), ...(await parts.wrongAccount(partial))];
   const errors = wrong.map((text) => finding('problem', 'settings', text));
   if ('errors' in read) return [...program(parts), ...warnings, ...errors];
   const { configuration } = read;

@@ -1,7 +1,6 @@
 /** `fusegate orders …`: the operator's view of what was ordered and paid. */
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { btcText } from '../checkout/money.js';
-import { openRails } from '../checkout/checkout.js';
 import {
   heldOf,
   outputRow,
@@ -10,7 +9,6 @@ import {
   type LightningStatus,
   type OrderRecord,
 } from '../store/order.js';
-import { rescan } from '../checkout/scan.js';
 import { decodeLedger, findOrderNamed, allOrders } from '../store/orders.js';
 import { allCardEvents } from '../store/cardEvents.js';
 import { entriesAfter } from '../store/entries.js';
@@ -167,7 +165,11 @@ async function mismatches(parts: OrdersParts, { store }: CommandContext, { json 
   return 0;
 }
 
+/** The rails, which are loaded for commands that ask their nodes. */
+const loadRails = (): Promise<typeof import('../checkout/checkout.js')> => import('../checkout/checkout.js');
+
 async function reconcile(parts: OrdersParts, context: CommandContext): Ended {
+  const { openRails } = await loadRails();
   const opened = openRails({ ...parts, ...context, log: createLog('silent') });
   if ('wrong' in opened) return opened;
   try {
@@ -188,6 +190,7 @@ interface RescanOptions {
 }
 
 async function rescanAll(parts: OrdersParts, context: CommandContext, { from }: RescanOptions): Ended {
+  const [{ openRails }, { rescan }] = await Promise.all([loadRails(), import('../checkout/scan.js')]);
   const opened = openRails({ ...parts, ...context, log: createLog('silent') });
   if ('wrong' in opened) return opened;
   const { chain } = opened.nodes;

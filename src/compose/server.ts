@@ -73,6 +73,7 @@ import { reasonOf } from '../system/reason.js';
 import { auditOffLoop } from '../text/auditOffLoop.js';
 import { normalizeHandler } from '../text/normalize.js';
 import { limitsFile, previewsFile, vectorsFile, embeddingsFile, withFile } from './folder.js';
+import { getPage } from './pages.js';
 import { openStoreAndSecrets, expiry } from './stores.js';
 
 /** Requests a minute and address of the routes that have such a limit. */
@@ -122,26 +123,6 @@ function buildAccess(configuration: Configuration, tiers: Tiers, opened: OpenedS
 
 /** Threads of one audit in a worker: an audit is free, and must not keep other requests waiting. */
 const auditThreads = 2;
-
-/** Time that a source of rates has for its answer (ms). */
-const rateMs = 3_000;
-
-/** Time that a server has for a file (ms). */
-const fileMs = 30_000;
-
-/** Gets a page; rejects where its status is not 200 or it takes too long. */
-export async function getPage(url: string): Promise<string> {
-  const response = await fetch(url, { signal: AbortSignal.timeout(rateMs), redirect: 'error' });
-  if (response.status !== 200) throw new Error(`status ${response.status}`);
-  return response.text();
-}
-
-/** Gets the bytes of a file; rejects where its status is not 200 or it takes too long. */
-export async function getBytes(url: string): Promise<Buffer> {
-  const response = await fetch(url, { signal: AbortSignal.timeout(fileMs), redirect: 'error' });
-  if (response.status !== 200) throw new Error(`status ${response.status} of ${url}`);
-  return Buffer.from(await response.arrayBuffer());
-}
 
 /** Follows the fragments of the store, so that they can be explored. */
 function exploration(

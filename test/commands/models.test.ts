@@ -6,12 +6,15 @@ import { dirname, join } from 'node:path';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { InstalledModel } from '../../src/models/embedder.js';
+import { systemClock } from '../../src/system/clock.js';
 import { copiedModel, shippedFolder } from '../models/fixture.js';
 import { closedPort } from '../processes/ports.js';
 import { run, temporaryFolder } from '../processes/run.js';
+import { here, type Ended } from './here.js';
 import { startHub, type Hub } from './hub.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
+const hurried = fileURLToPath(new URL('hurried.js', import.meta.url));
 
 const onnx = readFileSync(join(shippedFolder, 'model.onnx'));
 const tokenizer = readFileSync(join(shippedFolder, 'tokenizer.json'));
@@ -32,20 +35,39 @@ const nobodyThere = `http://127.0.0.1:${await closedPort()}`;
 class Operator {
   readonly folder = temporaryFolder();
   readonly models = join(this.folder, 'models');
+  /** Pauses between two attempts (ms): nobody waits for them here. */
+  readonly pausesMs: number[] = [];
 
   constructor(private readonly hub?: Hub) {}
 
-  async fusegate(
-    ...args: readonly string[]
-  ): Promise<{ readonly code: number | null; readonly output: string }> {
-    const environment = {
+  private environment(): Record<string, string> {
+    return {
       STORE_URL: `lmdb:${this.folder}/store`,
       MODELS_DIR: this.models,
       HF_ENDPOINT: this.hub?.address ?? nobodyThere,
     };
-    const command = run(main, ['models', ...args], environment);
+  }
+
+  private async run(file: string, args: readonly string[]): Promise<Ended> {
+    const command = run(file, ['models', ...args], this.environment());
     const { code } = await command.ended();
     return { code, output: command.output };
+  }
+
+  /** Runs `fusegate models …`, the program. */
+  program(...args: readonly string[]): Promise<Ended> {
+    return this.run(main, args);
+  }
+
+  /** The same without pauses: what it locked is free when it has ended. */
+  elsewhere(...args: readonly string[]): Promise<Ended> {
+    return this.run(hurried, args);
+  }
+
+  /** The command in this process, where loading everything and pauses take no time. */
+  fusegate(...args: readonly string[]): Promise<Ended> {
+    const sleep = (ms: number): Promise<void> => Promise.resolve(void this.pausesMs.push(ms));
+    return here(['models', ...args], this.environment(), { ...systemClock, sleep });
   }
 
   /** Names in the folder of models. */
@@ -65,7 +87,7 @@ describe('models add', () => {
   test('installs from the hub, of one commit, and lists, verifies and removes it', async () => {
     const hub = await startHub(files);
     const operator = new Operator(hub);
-    const added = await operator.fusegate('add', 'acme/tiny', '--license', 'MIT');
+    const added = await operator.program('add', 'acme/tiny', '--license', 'MIT');
     assert.equal(added.code, 0, added.output);
     assert.match(added.output, /model\.onnx: \d+ of 23 MB/);
     assert.match(added.output, /Installed tiny \(23\.4 MB\) in .*has it after a restart/s);
@@ -91,7 +113,7 @@ describe('models add', () => {
       'tokenizer.json',
     ]);
 
-    const list = await operator.fusegate('list');
+    const list = await operator.program('list');
     assert.match(list.output, /^ {2}tiny +onnx +384 +256 +23\.4 MB {2}MIT\n\* all-MiniLM-L6-v2/m);
     assert.match(list.output, /^ {2}model +kind +dimension +tokens +size +licence\n/);
     assert.match(list.output, /^ {2}static-256 +static +256 +all +8\.0 MB/m);
@@ -109,7 +131,7 @@ describe('models add', () => {
       ['acme/tiny', 'sentence-transformers/all-MiniLM-L6-v2', null],
     );
 
-    const fine = await operator.fusegate('verify');
+    const fine = await operator.program('verify');
     assert.match(fine.output, /^ok {5}tiny: .*\nok {5}all-MiniLM-L6-v2: /);
     assert.equal(fine.code, 0);
     truncateSync(join(operator.models, 'tiny', 'model.onnx'), 99);
@@ -151,7 +173,7 @@ describe('models add', () => {
     const cut = { file: 'onnx/model.onnx', afterBytes: 3_000_000, times: 99 };
     const hub = await startHub(files, { cut });
     const operator = new Operator(hub);
-    const failed = await operator.fusegate('add', 'acme/tiny');
+    const failed = await operator.elsewhere('add', 'acme/tiny');
     assert.equal(failed.code, 1);
     assert.match(failed.output, /model\.onnx could not be read to its end .*\nNothing was installed\.\n$/s);
     assert.deepEqual(operator.left(), ['.adding-tiny']);
@@ -169,7 +191,7 @@ describe('models add', () => {
     assert.deepEqual(readFileSync(join(operator.models, 'tiny', 'model.onnx')), onnx);
 
     cut.times = 99;
-    assert.equal((await operator.fusegate('add', 'acme/tiny', '--id', 'next')).code, 1);
+    assert.equal((await operator.elsewhere('add', 'acme/tiny', '--id', 'next')).code, 1);
     cut.times = 0;
     hub.commit = 'decaf';
     const after = hub.asked.length;
@@ -198,7 +220,9 @@ describe('models add', () => {
 
   test('tries again when the server is busy, and says what it answers', async () => {
     const busy = await startHub(files, { status: { file: 'tokenizer.json', status: 503, times: 2 } });
-    assert.equal((await new Operator(busy).fusegate('add', 'acme/tiny')).code, 0);
+    const patient = new Operator(busy);
+    assert.equal((await patient.fusegate('add', 'acme/tiny')).code, 0);
+    assert.deepEqual(patient.pausesMs, [500, 1_000]);
     const denied = await startHub(files, { status: { file: 'tokenizer.json', status: 403, times: 9 } });
     const refused = await new Operator(denied).fusegate('add', 'acme/tiny');
     assert.match(refused.output, /tokenizer\.json answers with status 403\.\nNothing was installed/);
@@ -206,6 +230,7 @@ describe('models add', () => {
     const operator = new Operator();
     const nobody = await operator.fusegate('add', 'acme/tiny');
     assert.match(nobody.output, /could not be read to its end \(.*ECONNREFUSED/);
+    assert.deepEqual(operator.pausesMs, [500, 1_000, 2_000, 4_000]);
     const closed = await operator.fusegate('add', `${nobodyThere}/x`, '--id', 'closed');
     assert.match(closed.output, /ECONNREFUSED.*\nNothing was installed\.\n$/s);
     assert.deepEqual(operator.left(), []);

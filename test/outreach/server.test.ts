@@ -6,6 +6,7 @@ import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { here, type Ended } from '../commands/here.js';
 import { exchange, head, post, RawClient, type RawResponse } from '../http/raw.js';
 import { run, temporaryFolder, type Running } from '../processes/run.js';
 import { evilDestinations } from '../vectors/destinations.js';
@@ -43,12 +44,15 @@ async function killAll(): Promise<void> {
   ({ server, port } = await start());
 }
 
-/** Runs a command and gives its exit code and output. */
-async function command(...args: readonly string[]): Promise<{ code: number | null; output: string }> {
+/** Runs a command of the program and gives its exit code and output. */
+async function program(...args: readonly string[]): Promise<Ended> {
   const running = run(main, args, environment);
   const { code } = await running.ended();
   return { code, output: running.output };
 }
+
+/** The same beside the servers, in this process. */
+const command = (...args: readonly string[]): Promise<Ended> => here(args, environment);
 
 async function exported(table: string, ...options: readonly string[]): Promise<Record<string, unknown>[]> {
   const { code, output } = await command(table, 'export', '--format', 'jsonl', ...options);
@@ -171,7 +175,7 @@ describe('opt-out', () => {
       const response = await exchange(port, post(path, body, fields));
       assert.deepEqual([response.status, bodyOf(response)], [200, { ok: true, unsubscribed: true }]);
     }
-    const check = await command('optout', 'check', 'ada+news@example.com');
+    const check = await program('optout', 'check', 'ada+news@example.com');
     assert.equal(check.code, 0);
     assert.match(check.output, /^opted out since 20\d\d-/);
     assert.match((await exchange(port, head('GET', path))).body.toString(), /You are unsubscribed/);
@@ -318,7 +322,7 @@ describe('exports', () => {
     const position = Number(last?.['position']);
     assert.deepEqual(await exported('leads', '--after', String(position - 1)), [last]);
     assert.deepEqual(await exported('leads', '--after', String(position)), []);
-    const { output } = await command('leads', 'export', '--format', 'csv', '--after', String(position - 1));
+    const { output } = await program('leads', 'export', '--format', 'csv', '--after', String(position - 1));
     const [header, ...rest] = output.split('\r\n');
     const named = 'position,id,received_at,email,opted_out,tier,message,source,segment,campaign,event_id';
     assert.equal(header, named);
@@ -375,7 +379,7 @@ test('forget erases what came with an address and leaves its opt-out', async () 
   await exchange(port, post(await linkOf('optout', 'link', email), ''));
   const asked = await command('forget', 'FORGET.ME@example.com');
   assert.deepEqual([asked.code, asked.output], [1, 'Nobody can be asked here: add --yes to erase.\n']);
-  const done = await command('forget', 'FORGET.ME@example.com', '--yes');
+  const done = await program('forget', 'FORGET.ME@example.com', '--yes');
   const kept = '; the opt-out stays, as a keyed hash of the address';
   assert.deepEqual([done.code, done.output], [0, `Erased 2 leads and 1 interest${kept}.\n`]);
   const again = await command('forget', email, '--yes');

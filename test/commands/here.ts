@@ -1,0 +1,60 @@
+/**
+ * Runs commands of `fusegate` in the tests' process, where everything is loaded already: as the program does,
+ * but for the process, its environment and its time.
+ */
+import { Writable } from 'node:stream';
+import { CommanderError } from 'commander';
+import { commandsUnder, helpArguments } from '../../src/commands/guide.js';
+import { buildProgram } from '../../src/commands/program.js';
+import { commands } from '../../src/main.js';
+import { systemClock, type Clock } from '../../src/system/clock.js';
+
+/** Outcome of a command. */
+export interface Ended {
+  readonly code: number | string | null | undefined;
+  /** What it printed, wherever to. */
+  readonly output: string;
+}
+
+/** No colours, whatever runs the tests. */
+const plain = { getOutHasColors: () => false, getErrHasColors: () => false };
+
+/** A stream that nobody watches. */
+function streamTo(tell: (text: string) => void): NodeJS.WriteStream {
+  const write = (chunk: Buffer, _: string, done: () => void): void => {
+    tell(chunk.toString());
+    done();
+  };
+  return new Writable({ write }) as unknown as NodeJS.WriteStream;
+}
+
+/** Runs `fusegate` with these arguments to its end; `serve` and its processes are the program's alone. */
+export async function here(
+  args: readonly string[],
+  environment: Readonly<Record<string, string>>,
+  clock: Clock = systemClock,
+): Promise<Ended> {
+  let output = '';
+  const tell = (text: string): void => void (output += text);
+  const around = {
+    environment: { PATH: process.env['PATH'], ...environment },
+    write: (text: string | Uint8Array): Promise<void> => {
+      tell(Buffer.from(text).toString());
+      return Promise.resolve();
+    },
+    printError: (line: string) => tell(`${line}\n`),
+    ...{ showProgress: undefined, ask: undefined, clock, progressTo: streamTo(tell) },
+  };
+  const program = buildProgram(commands(around));
+  const all = [program, ...program.commands, ...commandsUnder(program).map(({ command }) => command)];
+  for (const each of all) each.configureOutput({ writeOut: tell, writeErr: tell, ...plain });
+  try {
+    await program.parseAsync(helpArguments(program, args) ?? args, { from: 'user' });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    return { code: error.exitCode === 0 ? 0 : 2, output };
+  }
+  const { exitCode } = process;
+  process.exitCode = undefined;
+  return { code: exitCode ?? 0, output };
+}
