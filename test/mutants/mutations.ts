@@ -108,6 +108,22 @@ function ofStatement(node: ts.Statement, at: (node: ts.Node, text: string) => Mu
   return does || leaves || ends ? [at(node, ';')] : [];
 }
 
+/** A number beside it; of a large one, which is seldom met exactly, twice as much. */
+function otherNumber(value: number): number {
+  return value < 1_000 ? value + 1 : value * 2;
+}
+
+/** Two calls, one after the other, in the other order. */
+function ofBlock(node: ts.Block, at: (node: ts.Node, text: string) => Mutation): Mutation[] {
+  const acts = (each: ts.Statement | undefined): each is ts.ExpressionStatement =>
+    each !== undefined && ts.isExpressionStatement(each) && !ts.isStringLiteral(each.expression);
+  return node.statements.flatMap((first, index) => {
+    const second = node.statements[index + 1];
+    if (!acts(first) || !acts(second)) return [];
+    return [{ ...at(first, `${second.getText()} ${first.getText()}`), to: second.end }];
+  });
+}
+
 function ofNode(node: ts.Node, at: (node: ts.Node, text: string) => Mutation): Mutation[] {
   if (ts.isBinaryExpression(node)) return ofBinary(node, at);
   if (ts.isCallExpression(node)) return ofCall(node, at);
@@ -117,7 +133,9 @@ function ofNode(node: ts.Node, at: (node: ts.Node, text: string) => Mutation): M
   }
   if (node.kind === Kind.TrueKeyword) return [at(node, 'false')];
   if (node.kind === Kind.FalseKeyword) return [at(node, 'true')];
-  if (ts.isNumericLiteral(node)) return [at(node, String(Number(node.text) + 1))];
+  if (ts.isNumericLiteral(node)) return [at(node, String(otherNumber(Number(node.text))))];
+  if (ts.isBigIntLiteral(node)) return [at(node, `${BigInt(node.text.slice(0, -1)) + 1n}n`)];
+  if (ts.isBlock(node)) return ofBlock(node, at);
   if (ts.isStringLiteral(node)) return isProse(node.text) || isName(node) ? [] : [at(node, "'mutated'")];
   return [...ofCondition(node, at), ...(ts.isStatement(node) ? ofStatement(node, at) : [])];
 }

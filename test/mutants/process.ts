@@ -1,0 +1,72 @@
+/** The runner's end of a worker (`worker.ts`): asks it, ends it when it takes too long, starts another. */
+import { fork, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import type { Answer, Asked } from './worker.js';
+
+/** Runs of test files after which a process is replaced: what is loaded again stays in its memory. */
+const mostRuns = 60;
+
+/** What came of a question; `late`: nothing in time. */
+export type Outcome = Answer | { readonly kind: 'late' };
+
+export class TestProcess {
+  private child: ChildProcess | undefined;
+  private runs = 0;
+
+  constructor(
+    private readonly box: string,
+    private readonly fresh: readonly string[],
+  ) {}
+
+  /** Asks, in a process that has begun. A process that is late, or unsure, is not asked again. */
+  async ask(asked: Asked, timeoutMs: number): Promise<Outcome> {
+    if (this.runs >= mostRuns) this.end();
+    this.child ??= await this.start();
+    this.runs += 1;
+    const outcome = await this.exchange(this.child, asked, timeoutMs);
+    if (outcome.kind === 'late' || outcome.kind === 'unsure') this.end();
+    return outcome;
+  }
+
+  /** Ends the process and all that its tests started. */
+  end(): void {
+    const { child } = this;
+    this.child = undefined;
+    this.runs = 0;
+    try {
+      if (child?.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+    } catch {
+      // It has ended with all that it started.
+    }
+  }
+
+  private async start(): Promise<ChildProcess> {
+    const child = fork(join(this.box, 'dist/test/mutants/worker.js'), {
+      cwd: this.box,
+      detached: true,
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    });
+    await this.exchange(child, { kind: 'begin', fresh: this.fresh }, 60_000);
+    return child;
+  }
+
+  private async exchange(child: ChildProcess, asked: Asked, timeoutMs: number): Promise<Outcome> {
+    const stop = new AbortController();
+    const timer = setTimeout(() => stop.abort(), timeoutMs);
+    child.send(asked);
+    try {
+      const { signal } = stop;
+      const answered = once(child, 'message', { signal }) as Promise<[Answer]>;
+      const ended = once(child, 'exit', { signal }).then((): [Answer] => [{ kind: 'unsure' }]);
+      ended.catch(() => undefined);
+      const [answer] = await Promise.race([answered, ended]);
+      return answer;
+    } catch {
+      return { kind: 'late' };
+    } finally {
+      clearTimeout(timer);
+      stop.abort();
+    }
+  }
+}
