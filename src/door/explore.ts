@@ -1,4 +1,5 @@
 /** Parts that the exploration routes share: the state they answer from, cards of fragments, turns of work. */
+import { setImmediate } from 'node:timers/promises';
 import { problemAnswer } from '../contract/answer.js';
 import type { Answer, RouteRequest } from '../contract/exchange.js';
 import type { Embedding, Exploration, FragmentCard, FragmentNode } from '../contract/exploration.js';
@@ -6,6 +7,7 @@ import { type ValidationError, valueError } from '../contract/schema/validation.
 import type { Vectors } from '../native/index.js';
 import type { Store } from '../store/store.js';
 import type { Randomness } from '../system/randomness.js';
+import { jsonInSlices } from '../system/slices.js';
 import type { HiddenFragments } from './hiddenFragments.js';
 import type { Candidates } from './nearestIndex.js';
 import { publicFragment } from './publicFragment.js';
@@ -107,17 +109,34 @@ export function rounded(similarity: number): number {
   return Math.round(similarity * 1e6) / 1e6;
 }
 
+/** Cards that are read in one turn of the event loop: about a millisecond of an embedded store. */
+const turnCards = 40;
+
 /** Cards of receipts by their ids, in their order; those that the store does not have are left out. */
 export async function cardsOf(
   store: Store,
   receipts: readonly string[],
 ): Promise<ReadonlyMap<string, FragmentCard>> {
-  const read = await Promise.all(receipts.map((receipt) => publicFragment(store, receipt)));
+  const reading: Promise<FragmentCard | undefined>[] = [];
+  for (const [at, receipt] of receipts.entries()) {
+    if (at > 0 && at % turnCards === 0) await setImmediate();
+    // Settled, so that one that fails while others are not asked for yet is no failure of the process.
+    const card = publicFragment(store, receipt);
+    card.catch(() => undefined);
+    reading.push(card);
+  }
   const cards = new Map<string, FragmentCard>();
-  for (const each of read) {
+  for (const each of await Promise.all(reading)) {
     if (each !== undefined) cards.set(each.receipt, each);
   }
   return cards;
+}
+
+/** An answer with long lists: it is written a piece at a time, as it may have megabytes. */
+export async function longAnswer(body: object): Promise<Answer> {
+  const bytes = await jsonInSlices(body);
+  // Nobody else has the bytes: http sends from them.
+  return { status: 200, body: { bytes, type: 'application/json', release: () => undefined }, charge: 0 };
 }
 
 /** A card without its content. */

@@ -1,5 +1,5 @@
 /** `GET /graph` as data and `GET /graph/fragments` (contract, Exploration), page by page. */
-import { jsonAnswer, unprocessable } from '../contract/answer.js';
+import { unprocessable } from '../contract/answer.js';
 import type { Handler, RouteRequest } from '../contract/exchange.js';
 import { kinds } from '../contract/exploration.js';
 import {
@@ -15,6 +15,7 @@ import {
   cursorAt,
   exploringTooMuch,
   frame,
+  longAnswer,
   nodeOf,
   numberOf,
   readPage,
@@ -73,7 +74,7 @@ export function graph(parts: ExploreParts): Handler {
     if ('loc' in start) return unprocessable([start]);
     const limit = numberOf(query['limit'], graphDefaults.limit);
     const page = await graphPage(parts, start, limit, signal);
-    return page === 'busy' ? exploringTooMuch : jsonAnswer(200, page);
+    return page === 'busy' ? exploringTooMuch : longAnswer(page);
   };
 }
 
@@ -160,6 +161,6 @@ export function graphFragments(parts: ExploreParts): Handler {
       fragments: [...cards.values()],
       next_cursor: after === undefined ? null : cursorAt({ asOf, from: after.index }),
     };
-    return jsonAnswer(200, body);
+    return longAnswer(body);
   };
 }

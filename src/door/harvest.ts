@@ -6,6 +6,7 @@ import type { HarvestItem, HarvestRequest, HarvestResponse } from '../contract/h
 import { checkBody } from '../contract/schema/validate.js';
 import type { ValidationError } from '../contract/schema/validation.js';
 import type { ShardMarker } from '../native/index.js';
+import { inSlice } from '../system/slices.js';
 import { digestsOf, statusOf, warningField } from './answers.js';
 import { submit, type GivenFragment, type Received, type SubmitParts } from './submit.js';
 
@@ -66,7 +67,7 @@ async function harvestOne(
   index: number,
   mind: string | null | undefined,
 ): Promise<HarvestItem> {
-  const fields = fieldsOf(marker, mind);
+  const fields = await inSlice(() => fieldsOf(marker, mind));
   if ('error' in fields) return rejected(index, marker, fields.error);
   const { submitted, accepted } = await submit(parts, fields, undefined);
   if (submitted.kind === 'conflict') throw new Error('A submission without a key met a conflict of keys');

@@ -15,6 +15,7 @@ import {
 } from '../store/fragments.js';
 import type { Operation, Store } from '../store/store.js';
 import type { Clock } from '../system/clock.js';
+import { inSlice } from '../system/slices.js';
 import { receiptId } from './receiptId.js';
 import { verify } from './verify.js';
 
@@ -126,7 +127,8 @@ export function receiptOf(receipt: string, stored: StoredFragment): Receipt {
 async function readBack(store: Store, receipt: string): Promise<Receipt> {
   const found = await findFragment(store, receipt);
   if (found === undefined) throw new Error(`The store names receipt ${receipt}, which is not there`);
-  return receiptOf(receipt, found);
+  // Those that one transaction stored come back at once.
+  return inSlice(() => receiptOf(receipt, found));
 }
 
 /** A submission on its way. */
@@ -207,7 +209,7 @@ export async function submit(
 ): Promise<{ readonly accepted: Accepted; readonly submitted: Submitted }> {
   const unitId = store.newUnitId();
   const receipt = receiptId(unitId);
-  const sealed = seal(sealFragment, given, receipt, timeText(clock.wallMs()));
+  const sealed = await inSlice(() => seal(sealFragment, given, receipt, timeText(clock.wallMs())));
   const own = accepted(sealed);
   const stored = { receipt, fragment: own.fragment, envelope: sealed.envelope, seal: sealed.seal };
   for (;;) {

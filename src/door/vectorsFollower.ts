@@ -8,6 +8,7 @@ import { decodeReceipt, findFragment } from '../store/fragments.js';
 import { whenUnavailable, type LogEntry, type Store } from '../store/store.js';
 import type { Clock, Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
+import { inSlice } from '../system/slices.js';
 
 /** The file as its writer uses it. */
 export interface WrittenVectors {
@@ -96,10 +97,12 @@ async function step({ store, vectors, embedText, log }: FollowerParts): Promise<
   for (const [index, { position, value }] of page.entries()) {
     const each = found[index];
     if (each === undefined || each.entry === 'unavailable') return false;
-    if (each.entry === 'fragment' && !vectors.append({ ...each.fragment, vector: embedText(each.text) })) {
-      log.warn({ position }, 'a fragment is left out of exploration: its id is too long');
-    }
-    vectors.see(position, decodeReceipt(value));
+    await inSlice(() => {
+      if (each.entry === 'fragment' && !vectors.append({ ...each.fragment, vector: embedText(each.text) })) {
+        log.warn({ position }, 'a fragment is left out of exploration: its id is too long');
+      }
+      vectors.see(position, decodeReceipt(value));
+    });
   }
   return page.length === stepEntries;
 }

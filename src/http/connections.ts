@@ -9,6 +9,7 @@ import { unmapped } from '../system/network.js';
 import type { Log } from '../system/log.js';
 import { single, type Metric } from '../system/metrics.js';
 import { oneAtATime } from '../system/shared.js';
+import { inSlice } from '../system/slices.js';
 import type { HttpResponse, TemplatedApp } from './uws.js';
 
 /** Bounds of connections. */
@@ -26,6 +27,9 @@ const addressShare = 8;
 
 /** Descriptors that connections leave to files, the store and other parts. */
 const otherDescriptors = 256;
+
+/** Characters of a kernel's table that are read at once, some 400 of its lines. */
+const pieceCharacters = 64 * 1024;
 
 /** Connections in the kernel's state ESTABLISHED, as its table writes it. */
 const established = '01';
@@ -49,15 +53,40 @@ export function affordable(most: number, descriptors: number): number {
 
 /** The remote addresses of a kernel table's connections to a local port, as limits count them. */
 export function connectedTo(port: number, table: string): Map<string, number> {
+  const remotes = new Map<string, number>();
+  const local = `:${port.toString(16).toUpperCase().padStart(4, '0')} `;
+  for (let at = 0; at < table.length; at = endOfLine(table, at)) {
+    // `  12: 0100007F:1F90 0200007F:C350 01 …`
+    const remote = table.indexOf(local, at) + local.length;
+    if (remote < local.length) break;
+    at = table.lastIndexOf('\n', remote) + 1;
+    const isLocal = table.indexOf(':', table.indexOf(': ', at) + 1) === remote - local.length;
+    const end = table.indexOf(':', remote);
+    // The state follows the remote port.
+    if (!isLocal || !table.startsWith(established, end + 6)) continue;
+    const address = table.slice(remote, end);
+    remotes.set(address, (remotes.get(address) ?? 0) + 1);
+  }
   const counts = new Map<string, number>();
-  const local = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
-  for (const line of table.split('\n')) {
-    const [, localAddress = '', remote = '', state] = line.trim().split(/ +/, 4);
-    if (state !== established || !localAddress.endsWith(local)) continue;
-    const name = nameOf(wordsToBytes(remote.slice(0, remote.indexOf(':'))));
-    counts.set(name, (counts.get(name) ?? 0) + 1);
+  for (const [address, count] of remotes) {
+    const name = nameOf(wordsToBytes(address));
+    counts.set(name, (counts.get(name) ?? 0) + count);
   }
   return counts;
+}
+
+function endOfLine(table: string, from: number): number {
+  const end = table.indexOf('\n', from);
+  return end < 0 ? table.length : end + 1;
+}
+
+/** A table in pieces of whole lines, each read in well under a millisecond. */
+function* piecesOf(table: string): Generator<string, void> {
+  for (let at = 0; at < table.length;) {
+    const end = endOfLine(table, at + pieceCharacters);
+    yield table.slice(at, end);
+    at = end;
+  }
 }
 
 /** An address as the kernel writes it: words of four bytes, each in the machine's order (little-endian). */
@@ -153,9 +182,11 @@ export class Connections {
     const counts = new Map<string, number>();
     for (const file of ['/proc/net/tcp', '/proc/net/tcp6']) {
       const table = await readFile(file, 'latin1').catch(() => '');
-      for (const port of this.ports) {
-        for (const [name, count] of connectedTo(port, table)) {
-          counts.set(name, (counts.get(name) ?? 0) + count);
+      for (const piece of piecesOf(table)) {
+        for (const port of this.ports) {
+          for (const [name, count] of await inSlice(() => connectedTo(port, piece))) {
+            counts.set(name, (counts.get(name) ?? 0) + count);
+          }
         }
       }
     }

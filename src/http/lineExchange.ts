@@ -9,6 +9,7 @@ import type { Answer, RouteRequest } from '../contract/exchange.js';
 import { ndjson } from '../contract/schema/body.js';
 import { StoreUnavailable } from '../store/store.js';
 import type { Timer } from '../system/clock.js';
+import { inSlice } from '../system/slices.js';
 import { AnswerLines } from './answerLines.js';
 import { bodyOf, lengthOf } from './answer.js';
 import { closeLine, Exchange } from './exchange.js';
@@ -168,9 +169,20 @@ export class LineExchange extends Exchange implements PacedSender {
     return this.admitted && !this.busy && !this.answers.waiting;
   }
 
-  /** Answers the lines that are there, until one of them, the client or the event loop must be waited for. */
+  /**
+   * Answers the lines that are there, until one of them, the client or the event loop must be waited for. The
+   * requests of lines take turns: any number of them together leaves the loop to others as one does.
+   */
   private work(): void {
     if (!this.isFree() || this.isAnswered() || this.aborted()) return;
+    this.busy = true;
+    void inSlice(() => {
+      this.busy = false;
+      if (!this.isAnswered() && !this.aborted()) this.workNow();
+    });
+  }
+
+  private workNow(): void {
     this.unpause();
     this.response.cork(() => this.answerLines());
     if (this.aborted()) return;

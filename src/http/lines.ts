@@ -81,6 +81,7 @@ export class Lines {
 
   private nextOfAny(): Uint8Array | MissingLine | undefined {
     for (let piece = this.pieces[0]; piece !== undefined; piece = this.pieces[0]) {
+      if (this.begun === 0 && this.missing === undefined && this.skipBlank(piece)) continue;
       const { bytes } = piece;
       const end = bytes.indexOf(lineFeed);
       if (end < 0) {
@@ -95,6 +96,19 @@ export class Lines {
     }
     if (!this.ended || (this.begun === 0 && this.missing === undefined)) return undefined;
     return this.finished();
+  }
+
+  /** Drops the blank lines that a piece begins with, in one pass: a body may be made of nothing else. */
+  private skipBlank(piece: Piece): boolean {
+    const { bytes } = piece;
+    let at = 0;
+    for (; ; this.count += 1) {
+      if (bytes[at] === lineFeed) at += 1;
+      else if (bytes[at] === carriageReturn && bytes[at + 1] === lineFeed) at += 2;
+      else break;
+    }
+    if (at > 0) this.drop(piece, at);
+    return at > 0;
   }
 
   /** The line that had begun, which is whole now. */

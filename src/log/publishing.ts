@@ -77,7 +77,7 @@ class Publisher implements Publishing {
     // Another machine signs: what it signed is noted here too, so that a store that goes back is told by it.
     const seen = parts.seen.read();
     const isNewer = seen === undefined || (!('wrong' in seen) && seen.size < (signed?.size ?? 0));
-    if (signed !== undefined && !signed.restored && isNewer) parts.seen.write(signed);
+    if (signed !== undefined && !signed.restored && isNewer) await parts.seen.write(signed);
     if (this.stopped) return;
     this.keeper ??= keepLease(parts, {
       name: lease,

@@ -3,9 +3,10 @@
  * (restored from an older copy) is told by it. It is written before a checkpoint is published, so that a
  * crash leaves a file that is ahead of the store by leaves that the store has, never behind.
  */
-import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
+import { rename, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { syncPath } from '../system/sync.js';
+import { syncPath, syncPathLater } from '../system/sync.js';
 
 /** A state of the log. */
 export interface Seen {
@@ -19,8 +20,8 @@ export type SeenResult = Seen | undefined | { readonly wrong: string };
 /** The file, with what is done to it. */
 export interface SeenFile {
   readonly read: () => SeenResult;
-  /** Replaces the state; durable when it returns. */
-  readonly write: (seen: Seen) => void;
+  /** Replaces the state; durable when it resolves. Writes of one process come one after the other. */
+  readonly write: (seen: Seen) => Promise<void>;
   readonly remove: () => void;
 }
 
@@ -42,11 +43,12 @@ export function seenFile(dataFolder: string, own: string): SeenFile {
       if (size === undefined || root === undefined) return { wrong: `${path} is damaged` };
       return { size: Number(size), root: Buffer.from(root, 'hex') };
     },
-    write({ size, root }) {
+    // Off the event loop: a busy disk takes long to sync, and receipts have this done twice a second.
+    async write({ size, root }) {
       const draft = `${path}-${own}`;
-      writeFileSync(draft, `${size} ${Buffer.from(root).toString('hex')}\n`, { mode: 0o600, flush: true });
-      renameSync(draft, path);
-      syncPath(dirname(path));
+      await writeFile(draft, `${size} ${Buffer.from(root).toString('hex')}\n`, { mode: 0o600, flush: true });
+      await rename(draft, path);
+      await syncPathLater(dirname(path));
     },
     remove() {
       rmSync(path, { force: true });

@@ -128,7 +128,7 @@ async function publish(
   from: Uint8Array | undefined,
   { size, leaves, tiles, root }: Grown,
 ): Promise<boolean> {
-  seen.write({ size, root });
+  await seen.write({ size, root });
   const atMs = Math.floor(clock.wallMs());
   const note = signCheckpoint({ origin, size, root }, key);
   const signed = { origin, publicKey: key.publicKey, size, root, note, atMs, restored: false };

@@ -1,5 +1,6 @@
 /** Makes what a path names durable (fsync, POSIX): a file's bytes, or the names in a folder. */
 import { closeSync, fsyncSync, mkdirSync, openSync } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 
 /** Syncs a file or a folder. @throws Error when it cannot be opened or synced. */
@@ -9,6 +10,16 @@ export function syncPath(path: string): void {
     fsyncSync(handle);
   } finally {
     closeSync(handle);
+  }
+}
+
+/** The same off the event loop. It rejects where it cannot. */
+export async function syncPathLater(path: string): Promise<void> {
+  const handle = await open(path, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
   }
 }
 

@@ -77,6 +77,22 @@ describe('lines of a body', () => {
     }
   });
 
+  test('that are blank are dropped together: a body of nothing else makes no others wait', () => {
+    const memory = new MemoryBudget(1 << 20);
+    const cut = new Lines({ memory, pool: new BufferPool(1 << 20) }, 16, () => 'a');
+    const blank = 4 << 20;
+    cut.push(Buffer.concat([Buffer.alloc(blank, '\n'), Buffer.from('\r\n\r\nx\n\n\r')]));
+    // A piece that were cut line by line would make as many views of it.
+    const { heapUsed } = process.memoryUsage();
+    assert.equal(Buffer.from(cut.next() as Uint8Array).toString(), 'x');
+    assert.ok(process.memoryUsage().heapUsed - heapUsed < 1 << 20);
+    assert.equal(cut.count, blank + 3);
+    cut.end();
+    assert.equal(cut.next(), undefined);
+    assert.equal(cut.count, blank + 5);
+    cut.release();
+  });
+
   test('are refused where there is no memory, and those behind them are there', () => {
     const memory = new MemoryBudget(100);
     const cut = new Lines({ memory, pool: new BufferPool(0) }, 80, () => undefined);

@@ -177,7 +177,7 @@ test('whatever crashes between two steps, no two signed checkpoints contradict e
         published.push({ size: signed.size, root, leaves: world.leaves.slice(0, signed.size) });
         // Every machine sees a published checkpoint within a second.
         for (const file of files)
-          if ((file.state?.size ?? -1) < signed.size) file.write({ size: signed.size, root });
+          if ((file.state?.size ?? -1) < signed.size) await file.write({ size: signed.size, root });
       }
     }
     for (const { root, leaves } of published) assert.deepEqual(root, naiveRoot(leaves));

@@ -87,12 +87,12 @@ export class MemoryFile implements SeenFile {
   state: Seen | undefined;
   fault: 'not written' | 'written' | undefined;
   readonly read = (): Seen | undefined => this.state;
-  readonly write = (seen: Seen): void => {
+  readonly write = (seen: Seen): Promise<void> => {
     const { fault } = this;
     this.fault = undefined;
-    if (fault === 'not written') throw new Error('crash');
+    if (fault === 'not written') return Promise.reject(new Error('crash'));
     this.state = { size: seen.size, root: Buffer.from(seen.root) };
-    if (fault === 'written') throw new Error('crash');
+    return fault === 'written' ? Promise.reject(new Error('crash')) : Promise.resolve();
   };
   readonly remove = (): void => {
     this.state = undefined;
