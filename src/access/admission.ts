@@ -14,7 +14,7 @@ import { clientAddress, untrustedProxy, type ClientAddress, type Head } from './
 import { Keyring, type KeySource, type KnownKey, type UsageSource } from './keyring.js';
 import { noRateLimit, rateLimit, rateLimitPolicy } from './rateLimit.js';
 import type { AccessMode } from './mode.js';
-import { facts, kinds, outcomes } from './nativeDecision.js';
+import { facts, isFirst, kinds, outcomes } from './nativeDecision.js';
 import {
   keyRefusals,
   keyRequired,
@@ -65,6 +65,8 @@ export interface Access {
    * `limit` is switched off, nothing else bounds what it bounds.
    */
   readonly store: (limit: RouteLimit, address: Uint8Array, bytes: number) => Answer | undefined;
+  /** True once in `everyMs` for an order, whichever process asks: a poll then has its payment looked up. */
+  readonly mayLookUp: (orderId: string, everyMs: number) => boolean;
   /** Sentences for the operator about how requests come in. */
   readonly warnings: () => readonly string[];
   /** The record of the key with this SHA-256 changed; called within a second of the change. */
@@ -196,6 +198,8 @@ class ProcessAccess implements Access {
     if (key.length !== keyLength) return this.refused(this.refusals.invalid, this.addressOf(head));
     return this.admitKey(key, () => this.addressOf(head));
   };
+
+  readonly mayLookUp: Access['mayLookUp'] = (id, ms) => isFirst(this.parts, kinds.orderLooks, id, ms);
 
   readonly limited = (limit: RouteLimit, head: Head, counts?: RouteLimit): Admission => {
     if (counts === undefined) return this.byAddress(limit, head);

@@ -1,4 +1,6 @@
 /** Names of the numbers in which the native module decides about a request (native/node/src/access.rs). */
+import type { Access } from '../native/index.js';
+import type { Clock } from '../system/clock.js';
 
 /** Decisions, by the native module's numbers. */
 export const outcomes = {
@@ -19,7 +21,7 @@ export const outcomes = {
 /** Places of the facts that a decision sets: see the module's declaration. */
 export const facts = { remaining: 0, full: 1, retry: 2, tier: 3, monthStart: 4, count: 5 } as const;
 
-/** The kinds of limit that an address has, besides kind 0, the keys. */
+/** The kinds of limit besides kind 0, the keys: all but the last are an address's. */
 export const kinds = {
   anonymous: 1,
   unknownKeys: 2,
@@ -35,4 +37,18 @@ export const kinds = {
   pages: 12,
   cardEvents: 13,
   stored: 14,
+  orderLooks: 15,
 } as const;
+
+/** True once in `everyMs` for a subject of a kind, whichever process of the machine asks. */
+export function isFirst(
+  {
+    native,
+    clock,
+  }: { readonly native: Pick<Access, 'firstIn'>; readonly clock: Pick<Clock, 'machineMicros'> },
+  kind: number,
+  subject: string,
+  everyMs: number,
+): boolean {
+  return native.firstIn(kind, Buffer.from(subject), everyMs, clock.machineMicros());
+}

@@ -13,7 +13,7 @@ import { draftOrder, newOrderId, type BookParts, type MadeOrder, type OrderWish 
 import type { Chain } from './chain.js';
 import { beginAccount, freshIndexes, maxPassedOver } from './freshAddresses.js';
 import { lookUpOrder } from './lookUp.js';
-import { LookUps } from './lookUps.js';
+import { LookUps, type MayLook } from './lookUps.js';
 import type { Polled } from './poll.js';
 import type { Rail, RailUnavailable, Readiness } from './rail.js';
 import { Watcher } from './watcher.js';
@@ -25,7 +25,7 @@ const orderMs = 3_600_000;
 const knownMs = 3_000;
 
 /** Time that an address's look-up is told again (ms): any number of polls ask once. */
-const lookedMs = 500;
+const lookedMs = 1_000;
 
 /** The same where the node tells of payments by itself: polls only make up for a watcher that is gone. */
 const followedMs = 5_000;
@@ -46,6 +46,8 @@ const tooManyUnpaid = 'Too many on-chain orders wait for their payment.';
 /** Parts of the rail. */
 export interface BitcoinParts extends BookParts {
   readonly clock: Clock;
+  /** See {@link LookUps}. */
+  readonly mayLook?: MayLook;
   readonly account: Account;
   readonly chain: Chain;
   /** Depth at which an output counts. */

@@ -35,6 +35,7 @@ import {
 } from './lightningRoutes.js';
 import { Lnd } from './lnd.js';
 import { LndChain } from './lndChain.js';
+import type { MayLook } from './lookUps.js';
 import type { BitcoinChain, NodeValues } from './nodeSettings.js';
 import type { Shop } from './orderRoutes.js';
 import { pricesOf, pricing, quote } from './pricing.js';
@@ -55,6 +56,8 @@ export interface CheckoutParts extends BookParts {
   readonly holder: string;
   /** Gets a page of a source of rates; rejects when there is none in time. */
   readonly getPage: (url: string) => Promise<string>;
+  /** See {@link RailsParts}. */
+  readonly mayLook?: MayLook;
   /** False: the checkout is not served, and nothing is watched or looked up. */
   readonly isServed?: boolean;
 }
@@ -115,6 +118,8 @@ function chainOf(chain: BitcoinChain, account: Account, lnd: Lnd | undefined, cl
 /** Parts of the rails. */
 export type RailsParts = BookParts & {
   readonly configuration: NodeValues;
+  /** Decides whether a poll looks its order up; absent: this process is alone. */
+  readonly mayLook?: MayLook;
   readonly clock: Clock;
   readonly log: Pick<Log, 'warn' | 'error' | 'info' | 'debug'>;
 };

@@ -10,7 +10,7 @@ import { Recent } from '../system/shared.js';
 import { apply, makeOrder, newOrderId, type BookParts, type MadeOrder, type OrderWish } from './book.js';
 import { viewLightning } from './lightningView.js';
 import type { Lnd, LndFailure, NodeInfo } from './lnd.js';
-import { LookUps } from './lookUps.js';
+import { LookUps, type MayLook } from './lookUps.js';
 import type { Polled } from './poll.js';
 import type { Rail, RailUnavailable, Readiness } from './rail.js';
 
@@ -29,11 +29,13 @@ const invoiceS = 900;
 const knownMs = 3_000;
 
 /** Time that an invoice's look-up is told again (ms): any number of polls ask once. */
-const lookedMs = 500;
+const lookedMs = 1_000;
 
 /** Parts of the rail. */
 export interface LightningParts extends BookParts {
   readonly clock: Clock;
+  /** See {@link LookUps}. */
+  readonly mayLook?: MayLook;
   readonly lnd: Lnd;
   readonly network: Network;
   readonly log: Pick<Log, 'warn' | 'error'>;

@@ -6,6 +6,9 @@ import type { Clock } from '../system/clock.js';
 import { Recent } from '../system/shared.js';
 import { isDue } from './orders.js';
 
+/** Decides whether an order is looked up for a poll: true once in `everyMs` for it. */
+export type MayLook = (orderId: string, everyMs: number) => boolean;
+
 /** Dependencies of look-ups on a rail. */
 export interface LookUpParts<Name extends OrderRecord['rail']> {
   readonly store: Store;
@@ -13,6 +16,8 @@ export interface LookUpParts<Name extends OrderRecord['rail']> {
   readonly rail: Name;
   /** Time for which a look-up stands (ms): any number of polls ask once. */
   readonly freshMs: number;
+  /** True once in so many ms for an order, whichever process asks; absent: this process is alone. */
+  readonly mayLook?: MayLook;
   /** Applies what the network knows of an order; false: the network does not answer. */
   readonly lookUp: (order: OrderOn<Name>, fence?: Fence) => Promise<boolean>;
 }
@@ -25,11 +30,17 @@ export class LookUps<Name extends OrderRecord['rail']> {
     this.looked = new Recent(parts.clock, parts.freshMs);
   }
 
-  /** The order after a look-up, unless that was just done; a network that does not answer changes nothing. */
+  /**
+   * The order after a look-up, unless that was just done, by this process or another; a network that does not
+   * answer changes nothing.
+   */
   async refresh(order: OrderOn<Name>): Promise<OrderOn<Name>> {
     if (!order.open) return order;
-    const { store, rail } = this.parts;
-    await this.looked.of(() => this.lookUp(order), order.id);
+    const { store, rail, freshMs, mayLook } = this.parts;
+    const standing = this.looked.standing(order.id);
+    if (standing !== undefined) await standing;
+    else if (mayLook === undefined || mayLook(order.id, freshMs))
+      await this.looked.of(() => this.lookUp(order), order.id);
     const now = await findOrder(store, order.id);
     return isOn(now, rail) ? now : order;
   }

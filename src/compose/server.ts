@@ -385,6 +385,7 @@ export async function buildServer(
   const checkout = startCheckout({
     ...upkeep,
     ...{ configuration, tiers, getPage, randomness: systemRandomness, keyFormat: native },
+    mayLook: access.mayLookUp,
     isServed: configuration.serve.includes('checkout'),
   });
   const warnings = async () => [...(await checkout.warnings()), ...access.warnings()];

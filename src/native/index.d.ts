@@ -30,6 +30,8 @@ export declare class Access {
   spend(kind: number, address: Uint8Array, requestsPerMinute: number, count: number, micros: number): void
   /** Undoes one `admitAddress`: the request turned out not to count. */
   giveBack(kind: number, address: Uint8Array, requestsPerMinute: number): void
+  /** True once in `everyMs` for a subject of the kind, over every process of the machine. */
+  firstIn(kind: number, subject: Uint8Array, everyMs: number, micros: number): boolean
   /**
    * Takes in a key's record. `countedAs`: hash of the key whose limits and usage it shares, its own for
    * most. `status`: 0 active, 1 suspended, 2 revoked. Throws on a tier or status that is not there.

@@ -31,11 +31,18 @@ export class Recent<Value> {
     private readonly freshMs: number,
   ) {}
 
+  /** The answer that stands for a subject; undefined: none does. */
+  standing(subject = ''): Promise<Value> | undefined {
+    const last = this.answers.get(subject);
+    const isFresh = last !== undefined && this.clock.monotonicMs() - last.atMs < this.freshMs;
+    return isFresh ? last.answer : undefined;
+  }
+
   /** The answer that stands for a subject, or the one that `ask` gives. */
   of(ask: () => Promise<Value>, subject = ''): Promise<Value> {
+    const standing = this.standing(subject);
+    if (standing !== undefined) return standing;
     const nowMs = this.clock.monotonicMs();
-    const last = this.answers.get(subject);
-    if (last !== undefined && nowMs - last.atMs < this.freshMs) return last.answer;
     for (const [each, { atMs }] of this.answers) {
       if (nowMs - atMs < this.freshMs) break;
       this.answers.delete(each);

@@ -23,6 +23,7 @@ import type {
 import type { Problem } from '../../src/contract/problem.js';
 import { acquireLease, releaseLease } from '../../src/store/leases.js';
 import { openOrders } from '../../src/store/orders.js';
+import { limitsFile, SetClock, testAccess } from '../access/fixture.js';
 import { request } from '../outreach/fixture.js';
 import { channel, LndServer } from './lndServer.js';
 import { call, jsonOf, pricedWish, Shop, tiers, wish, columnsOf, onRail } from './shop.js';
@@ -321,13 +322,13 @@ describe('looking orders up', () => {
     assert.equal((await shop.stored(order.id)).status, 'settled');
   });
 
-  test('polls at once ask LND once, polls after half a second again', async () => {
+  test('polls at once ask LND once, polls after a second again', async () => {
     const [order, other] = [await ordered(), await ordered()];
     const lightning = rail();
     const asked = (): number => node.count(`/v1/invoice/${order.place}`);
     await Promise.all(Array.from({ length: 50 }, () => lightning.refresh(order)));
     assert.equal(asked(), 1);
-    later(499);
+    later(999);
     await lightning.refresh(order);
     assert.equal(asked(), 1);
     await lightning.refresh(other);
@@ -336,6 +337,36 @@ describe('looking orders up', () => {
     await Promise.all([lightning.refresh(order), lightning.refresh(order)]);
     assert.equal(asked(), 2);
     assert.equal((await shop.stored(order.id)).status, 'settled', 'both wait for the answer');
+  });
+
+  test('an order is looked up once a second over all processes', async () => {
+    const clock = new SetClock(shop.time.nowMs);
+    const file = limitsFile();
+    const processes = Array.from({ length: 4 }, () => {
+      return rail({ mayLook: testAccess({ file, clock }).mayLookUp });
+    });
+    const [order, other] = [await ordered(), await ordered()];
+    const asked = ({ place }: LightningRecord): number => node.count(`/v1/invoice/${place}`);
+    const poll = (): Promise<unknown> => Promise.all(processes.map((each) => each.refresh(order)));
+    await poll();
+    assert.equal(asked(order), 1);
+    await processes[0]?.refresh(other);
+    assert.equal(asked(other), 1, 'each order has a second of its own');
+    for (const ms of [500, 499]) {
+      later(ms);
+      clock.pass(ms);
+      await poll();
+      assert.equal(asked(order), 1);
+    }
+    later(1);
+    clock.pass(1);
+    node.settle(order.place);
+    await poll();
+    assert.equal(asked(order), 2);
+    assert.equal((await shop.stored(order.id)).status, 'settled');
+    // A poll that looks nothing up shows what another one's has found.
+    const [, , , last] = processes;
+    assert.equal((await last?.refresh(order))?.status, 'settled');
   });
 
   test('what the node says of itself is asked every three seconds at most', async () => {

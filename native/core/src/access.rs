@@ -255,6 +255,12 @@ impl Access {
         self.limits.give_back_address(&address, per_minute, Weight::Whole);
     }
 
+    /// True once in `every` (ns) for a subject of the kind, over every process of the machine.
+    pub fn first_in(&self, kind: u8, subject: &[u8], every: u64, nanos: u64) -> bool {
+        self.limits
+            .first_in(self.limits.subject(kind, subject), every, nanos)
+    }
+
     /// Tells the usage that the store holds for a subject.
     pub fn load(&self, subject: &[u8], month_start_ms: u64, characters: u64, nanos: u64) {
         if let Some(subject) = self.limited(subject) {

@@ -186,6 +186,19 @@ impl Limits {
         }
     }
 
+    /// True once in `every` (ns) for `subject`, whichever process asks; always true while every slot of its
+    /// group is busy.
+    pub fn first_in(&self, subject: Subject, every: u64, nanos: u64) -> bool {
+        loop {
+            let Some(slot) = self.find(subject).or_else(|| self.claim(subject, nanos)) else {
+                return true;
+            };
+            if let Some(taking) = slot.take(subject.tag, every, every, nanos) {
+                return taking.wait_nanos == 0;
+            }
+        }
+    }
+
     /// Undoes one [`Limits::admit`]: the request turned out not to count.
     pub fn give_back(&self, subject: Subject, per_minute: u32) {
         self.give_back_counted(subject, per_minute, Weight::Whole);
@@ -269,6 +282,11 @@ fn interval(per_minute: u32) -> u64 {
     60_000_000_000 / u64::from(per_minute.clamp(1, MOST_PER_MINUTE))
 }
 
+/// All that a bucket holds (ns).
+fn depth(per_minute: u32) -> u64 {
+    interval(per_minute) * u64::from(per_minute)
+}
+
 /// The time that one request takes out of a bucket (ns).
 fn cost(per_minute: u32, weight: Weight) -> u64 {
     match weight {
@@ -301,7 +319,12 @@ fn admit_in(slot: &Slot, tag: u64, limit: Limit, weight: Weight, now: Now) -> Op
         slot.touch(now.nanos);
         (Verdict::Admitted, Taking::default())
     } else {
-        let taking = slot.take(tag, limit.per_minute, cost(limit.per_minute, weight), now.nanos)?;
+        let taking = slot.take(
+            tag,
+            depth(limit.per_minute),
+            cost(limit.per_minute, weight),
+            now.nanos,
+        )?;
         let passed = taking.wait_nanos == 0;
         (
             if passed {

@@ -166,6 +166,13 @@ impl Access {
         self.inner.give_back(kind, address, requests_per_minute);
     }
 
+    /// True once in `everyMs` for a subject of the kind, over every process of the machine.
+    #[napi]
+    pub fn first_in(&self, kind: u8, subject: &[u8], every_ms: f64, micros: f64) -> bool {
+        let nanos = now(micros, 0.0).nanos;
+        self.inner.first_in(kind, subject, (every_ms * 1e6) as u64, nanos)
+    }
+
     /// Takes in a key's record. `countedAs`: hash of the key whose limits and usage it shares, its own for
     /// most. `status`: 0 active, 1 suspended, 2 revoked. Throws on a tier or status that is not there.
     #[napi]

@@ -2,7 +2,7 @@
 //! bounded by the network's bucket, whoever holds many networks by the one bucket of all newcomers.
 
 use super::slot::Taking;
-use super::{Limit, Limits, MOST_PER_MINUTE, Now, Standing, Subject, Verdict, Weight, cost};
+use super::{Limit, Limits, MOST_PER_MINUTE, Now, Standing, Subject, Verdict, Weight, cost, depth};
 
 /// The area of the networks' slots.
 const NETWORKS: usize = 2;
@@ -193,7 +193,7 @@ impl Limits {
         let per_minute = wide(limit.per_minute, WIDE_TIMES);
         // No subject claims this slot: its owner is 0 for good.
         let crowd = self.mapped.crowd(kind);
-        let taking = crowd.take(0, per_minute, cost(per_minute, weight), now.nanos);
+        let taking = crowd.take(0, depth(per_minute), cost(per_minute, weight), now.nanos);
         let taking = taking.unwrap_or(Taking {
             used_nanos: 0,
             wait_nanos: 1,

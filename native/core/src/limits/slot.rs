@@ -6,7 +6,7 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::SeqCst;
 
-use super::{IDLE_NANOS, interval};
+use super::IDLE_NANOS;
 
 const CHARACTER_BITS: u32 = 40;
 const MONTH_BITS: u32 = 12;
@@ -73,10 +73,9 @@ impl Slot {
         self.belongs_to(0)
     }
 
-    /// Takes `cost` (ns) from the owner's bucket; nothing when the slot has changed hands. A slot that no
-    /// subject may claim is the owner's of tag 0.
-    pub fn take(&self, tag: u64, per_minute: u32, cost: u64, nanos: u64) -> Option<Taking> {
-        let depth = interval(per_minute) * u64::from(per_minute);
+    /// Takes `cost` (ns) from the owner's bucket, which holds `depth`; nothing when the slot has changed
+    /// hands. A slot that no subject may claim is the owner's of tag 0.
+    pub fn take(&self, tag: u64, depth: u64, cost: u64, nanos: u64) -> Option<Taking> {
         loop {
             let full_at = self.bucket.load(SeqCst);
             if !self.belongs_to(tag) {

@@ -67,6 +67,22 @@ fn a_bucket_holds_a_minute_and_refills_evenly() {
 }
 
 #[test]
+fn one_asker_of_a_subject_is_the_first_in_its_time() {
+    let scratch = Scratch::new("first");
+    let other = Limits::open(&scratch.path).expect("the same file");
+    let subject = scratch.limits.subject(15, b"an order");
+    let first = |limits: &Limits, nanos| limits.first_in(subject, SECOND, later(nanos).nanos);
+    assert!(first(&scratch.limits, 0));
+    assert!(!first(&other, 0));
+    assert!(!first(&other, SECOND - 1));
+    assert!(first(&other, SECOND));
+    assert!(!first(&scratch.limits, 2 * SECOND - 1));
+    assert!(first(&scratch.limits, 10 * SECOND));
+    let another = scratch.limits.subject(15, b"another order");
+    assert!(other.first_in(another, SECOND, later(0).nanos));
+}
+
+#[test]
 fn what_is_given_back_may_be_used_again() {
     let Scratch { ref limits, .. } = Scratch::new("back");
     let subject = limits.subject(KEYS, b"a");
