@@ -13,6 +13,7 @@ import type { EmbedOptions } from './embed.js';
 import type { DoorOptions } from './door.js';
 import { benchFuse } from './fuse.js';
 import type { FuseOptions } from './fuse.js';
+import { benchIdle, type IdleOptions } from './idle.js';
 import { benchLarge } from './large.js';
 import type { LargeOptions } from './large.js';
 import { benchLeads } from './leads.js';
@@ -73,12 +74,21 @@ program
   });
 program
   .command('census')
-  .description('the worst body of every route that takes JSON, found by search')
-  .option('--bodies <n>', 'bodies tried for each route', whole, 200)
+  .description('the worst request of every route, found by search')
+  .option('--bodies <n>', 'bodies tried for each route', whole, 60)
+  .option('--only <name>', 'routes whose name has this; nothing is recorded', '')
   .option('--json', 'print one JSON document instead of text', false)
   .option('--no-record', 'write nothing to bench/record')
   .action(async (options: CensusOptions) => {
     process.exitCode = await benchCensus(options);
+  });
+program
+  .command('idle')
+  .description('memory of connections that do nothing, and requests beside them')
+  .option('--json', 'print one JSON document instead of text', false)
+  .option('--no-record', 'write nothing to bench/record')
+  .action(async (options: IdleOptions) => {
+    process.exitCode = await benchIdle(options);
   });
 program
   .command('soak')

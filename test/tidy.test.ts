@@ -58,7 +58,7 @@ const entryPoints = [
   /Thread\.ts$/,
   /\.test\.ts$/,
   /^bench\/main\.ts$/,
-  /^test\/attack\/(main|nodes)\.ts$/,
+  /^test\/attack\/(main|nodes|opener)\.ts$/,
   /^test\/processes\/(program|keyMaker)\.ts$/,
   /^test\/mutants\/(run|worker|hooks)\.ts$/,
   /^test\/commands\/hurried\.ts$/,

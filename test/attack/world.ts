@@ -143,7 +143,7 @@ export async function ask(port: number, from: string, request: string | Uint8Arr
 }
 
 /** Processes of the server: the parent and all below it. */
-function processesOf(pid: number): number[] {
+export function processesOf(pid: number): number[] {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
   return [
     pid,
