@@ -13,6 +13,7 @@ import {
   servedSettings,
   workerSettings,
 } from './http/settings.js';
+import { receiptLogSettings } from './log/settings.js';
 import { modelSettings } from './models/settings.js';
 import { leadSettings, outreachSettings } from './outreach/settings.js';
 import { pageSettings } from './pages/settings.js';
@@ -43,6 +44,7 @@ export const settings = {
   ...modelSettings,
   ...checkoutSettings,
   ...doorSettings,
+  ...receiptLogSettings,
   ...pageSettings,
 } as const satisfies Settings;
 

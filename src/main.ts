@@ -215,6 +215,17 @@ const fuseParts: Pick<FuseCommandParts, 'readBytes' | 'findModels' | 'openSessio
   columns: () => (process.stdout.isTTY ? process.stdout.columns : undefined),
 };
 
+/** Dependencies of `fusegate log` besides the store. */
+const logParts = {
+  tree: native,
+  getBytes,
+  lockFile: native.lockFile,
+  told: () =>
+    new Promise<void>((done) => {
+      for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(signal, () => done());
+    }),
+};
+
 /** Dependencies of `fusegate normalize`. */
 function normalizeParts(cores: number): Omit<NormalizeCommandParts, 'printError'> {
   return {
@@ -350,7 +361,7 @@ export function commands(around = thisProcess()): Commands {
           evaluation: { ...native, openSession, writeFile: (path, text) => writeFileSync(path, text) },
         }),
       (program) => addReceipts(program, { ...parts, readLines, getPage }),
-      (program) => addLog(program, { ...parts, tree: native, getBytes }),
+      (program) => addLog(program, { ...parts, ...logParts }),
       (program) => addAudit(program, { ...parts, ...auditParts(parts.machine.cores) }),
       (program) => addFuse(program, { ...parts, ...native, ...fuseParts }),
       (program) => addNormalize(program, { ...parts, ...normalizeParts(parts.machine.cores) }),

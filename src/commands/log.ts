@@ -1,17 +1,19 @@
-/** `fusegate log audit|resolve`: the public log of receipts, from outside and for its operator. */
+/** `fusegate log audit|resolve|witness`: the public log of receipts, from outside and for its operator. */
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { auditLog, type AuditParts } from '../log/audit.js';
 import { retireKey } from '../log/keyFile.js';
-import { parseVerifierKey } from '../log/note.js';
+import { parseVerifierKey, type VerifierKey } from '../log/note.js';
 import { seenFile } from '../log/seen.js';
 import { findSigned, writeSigned } from '../store/receiptLog.js';
 import { reasonOf } from '../system/reason.js';
+import { notCosigned, readTrust, type Trust, type TrustOptions } from './logTrust.js';
+import { addLogWitness, type WitnessCommandParts } from './logWitness.js';
 import { progressOn } from './progress.js';
 import { withStore, type CommandContext, type CommandParts } from './withStore.js';
 
 /** Dependencies of the commands besides the store. */
-export interface LogCommandParts extends CommandParts {
+export interface LogCommandParts extends CommandParts, WitnessCommandParts {
   readonly tree: AuditParts['tree'];
   /** The bytes of an answer with status 200. @throws Error with the reason */
   readonly getBytes: (url: string) => Promise<Buffer>;
@@ -20,28 +22,41 @@ export interface LogCommandParts extends CommandParts {
 
 type Ended = Promise<number | { readonly wrong: string }>;
 
-interface AuditOptions {
-  readonly vkey?: string;
+interface AuditOptions extends TrustOptions {
   readonly since?: string;
 }
 
-async function audit(parts: LogCommandParts, place: string, { vkey, since }: AuditOptions): Ended {
+/** The key of the trusted ones that the log's name is of; the first where none is. */
+async function keyOf({ keys }: Trust, fetch: AuditParts['fetch']): Promise<VerifierKey | undefined> {
+  if (keys.length < 2) return keys[0];
+  const [origin] = (await fetch('checkpoint')).toString().split('\n');
+  return keys.find(({ name }) => name === origin) ?? keys[0];
+}
+
+async function audit(parts: LogCommandParts, place: string, options: AuditOptions): Ended {
   const display = progressOn(parts.progressTo, 'receipts');
+  const trust = readTrust(options);
+  if ('wrong' in trust) return trust;
+  const { since } = options;
   try {
     const base = place.replace(/\/*$/, '/');
     const fetch = (path: string): Promise<Buffer> => parts.getBytes(base + path);
-    const key = parseVerifierKey(vkey ?? (await fetch('log/vkey')).toString());
+    const served = trust.keys.length > 0 ? undefined : (await fetch('log/vkey')).toString();
+    const key = served === undefined ? await keyOf(trust, fetch) : parseVerifierKey(served);
     if (key === undefined) return { wrong: 'That is no verifier key of an Ed25519 log.' };
     const progress = (leaves: number, of: number): void => display.progress('audit', leaves, of);
     const kept = since === undefined ? undefined : readFileSync(since, 'utf8');
     const outcome = await auditLog({ tree: parts.tree, fetch, progress }, key, kept);
     display.end();
     if ('wrong' in outcome) return outcome;
+    const lacking = notCosigned(trust, outcome.note);
+    if (lacking !== undefined) return { wrong: `The log's checkpoint ${lacking}.` };
     const { origin, size, root } = outcome.checkpoint;
-    const trust =
-      vkey === undefined ? ' The key came from the server itself: keep it for the next audit.' : '';
+    const own =
+      served === undefined ? '' : ' The key came from the server itself: keep it for the next audit.';
+    const cosigned = trust.policy === undefined ? '' : ' It is cosigned as the policy wants.';
     const encoded = Buffer.from(root).toString('base64');
-    await parts.write(`${origin}: ${size} receipts, root ${encoded}. All hashes fit.${trust}\n`);
+    await parts.write(`${origin}: ${size} receipts, root ${encoded}. All hashes fit.${cosigned}${own}\n`);
     return 0;
   } catch (error) {
     return { wrong: `The log cannot be read (${reasonOf(error)}).` };
@@ -83,11 +98,14 @@ async function resolve(parts: LogCommandParts, context: CommandContext, options:
 
 /** Adds the commands to the program. */
 export function addLog(program: Command, parts: LogCommandParts): void {
-  const log = program.command('log').description('audit a log of receipts, and decide about your own');
+  const log = program
+    .command('log')
+    .description('audit a log of receipts, decide about your own, and be a witness of others');
   log
     .command('audit <url>')
     .description('read a whole log, compute all its hashes anew and compare them')
     .option('--vkey <key>', 'verifier key of the log; the server is asked where it is left out')
+    .option('--policy <file>', 'policy with keys of logs and the witnesses that must have cosigned')
     .option('--since <file>', 'a checkpoint that was kept, with which the log must still begin')
     .allowExcessArguments(false)
     .action(async (url: string, options: AuditOptions) => {
@@ -95,6 +113,7 @@ export function addLog(program: Command, parts: LogCommandParts): void {
       if (typeof ended !== 'number') parts.printError(ended.wrong);
       process.exitCode = typeof ended === 'number' ? ended : 1;
     });
+  addLogWitness(log, parts);
   log
     .command('resolve')
     .description('say how the log goes on after the store was restored or went back')

@@ -4,12 +4,12 @@ import { isLegacyId, readLegacy, type LegacyReceipt } from '../door/legacy.js';
 import { isReceiptId } from '../door/receiptId.js';
 import { receiptBody } from '../door/receipt.js';
 import { verifyAnswer, type VerifiedAnswer } from '../door/verifyAnswer.js';
-import { parseVerifierKey } from '../log/note.js';
 import { verifyProof } from '../log/proof.js';
 import { recordsAfter } from '../store/entries.js';
 import { findLegacyReceipt, keepLegacyReceipts } from '../store/legacyReceipts.js';
 import { keepNotice } from '../store/notices.js';
 import { reasonOf } from '../system/reason.js';
+import { notCosigned, readTrust, type Trust, type TrustOptions } from './logTrust.js';
 import { printable } from './printable.js';
 import { withStore, type CommandContext, type CommandParts } from './withStore.js';
 
@@ -27,9 +27,8 @@ interface Json {
   readonly json?: boolean;
 }
 
-interface VerifyOptions extends Json {
+interface VerifyOptions extends Json, TrustOptions {
   readonly offline?: string;
-  readonly vkey?: string;
 }
 
 function counted(count: number, noun: string): string {
@@ -203,21 +202,31 @@ async function sealOf(parts: ReceiptsParts, place: string): Promise<Buffer | { r
 }
 
 /** Verifies a receipt and the proof that it is in a log, both in files. */
-async function verifyOffline(parts: ReceiptsParts, place: string, proof: string, vkey: string): Ended {
-  const key = parseVerifierKey(vkey);
-  if (key === undefined) return { wrong: `${printable(vkey)} is no verifier key of an Ed25519 log.` };
+async function verifyOffline(parts: ReceiptsParts, place: string, proof: string, trust: Trust): Ended {
   try {
     const seal = await sealOf(parts, place);
     if ('wrong' in seal) return { wrong: `The receipt of ${place} ${seal.wrong}.` };
-    const outcome = verifyProof(await textOf(parts, proof), seal, key);
+    const text = await textOf(parts, proof);
+    const tried = trust.keys.map((key) => verifyProof(text, seal, key));
+    const outcome = tried.find((each) => 'index' in each) ??
+      tried[0] ?? { wrong: 'is of no log of the policy' };
     if ('wrong' in outcome) return { wrong: `The proof ${proof} ${outcome.wrong}.` };
     const { index, checkpoint } = outcome;
+    const lacking = notCosigned(trust, text.slice(text.indexOf('\n\n') + 2));
+    if (lacking !== undefined) return { wrong: `The proof ${proof} has a checkpoint that ${lacking}.` };
     const leaf = `leaf ${index} of ${checkpoint.size}`;
-    await parts.write(`${place}: verified, ${leaf} in the log ${printable(checkpoint.origin)}\n`);
+    const cosigned = trust.policy === undefined ? '' : ', cosigned as the policy wants';
+    await parts.write(`${place}: verified, ${leaf} in the log ${printable(checkpoint.origin)}${cosigned}\n`);
     return 0;
   } catch (error) {
     return { wrong: `The receipt or its proof cannot be read (${reasonOf(error)}).` };
   }
+}
+
+/** Reads whom to trust, and verifies offline. */
+function verifyWith(parts: ReceiptsParts, place: string, proof: string, options: VerifyOptions): Ended {
+  const trust = readTrust(options);
+  return 'wrong' in trust ? Promise.resolve(trust) : verifyOffline(parts, place, proof, trust);
 }
 
 interface Reason {
@@ -264,17 +273,21 @@ export function addReceipts(program: Command, parts: ReceiptsParts): void {
     .option('--json', 'print JSON, one object a receipt')
     .option('--offline <proof>', 'the file of its proof (GET /receipt/{id}/proof), verified without a server')
     .option('--vkey <key>', 'verifier key of the log, with --offline')
+    .option(
+      '--policy <file>',
+      'policy with keys of logs and the witnesses that must have cosigned, with --offline',
+    )
     .action(async (place: string, options: VerifyOptions) => {
-      const { offline, vkey } = options;
-      if ((offline === undefined) !== (vkey === undefined)) {
-        parts.printError('--offline and --vkey go together.');
+      const { offline, vkey, policy } = options;
+      if ((offline === undefined) !== (vkey === undefined && policy === undefined)) {
+        parts.printError('--offline goes with --vkey or --policy, and they with it.');
         process.exitCode = 1;
         return;
       }
       const ended =
-        offline === undefined || vkey === undefined
+        offline === undefined
           ? await verifyPlace(parts, place, options)
-          : await verifyOffline(parts, place, offline, vkey);
+          : await verifyWith(parts, place, offline, options);
       if (typeof ended !== 'number') parts.printError(ended.wrong);
       process.exitCode = typeof ended === 'number' ? ended : 1;
     });

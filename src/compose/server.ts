@@ -30,8 +30,10 @@ import { dataFolderCheck, nativeModuleCheck, ready, storeCheck } from '../info/r
 import { SERVICE_VERSION, version } from '../info/version.js';
 import { openKey } from '../log/keyFile.js';
 import { originOf } from '../log/origin.js';
+import { parsePolicy, type PolicyWitness } from '../log/policy.js';
 import { startPublishing, type Publishing } from '../log/publishing.js';
 import { seenFile } from '../log/seen.js';
+import { Witnessing } from '../log/witnessing.js';
 import { mcpHandler } from '../mcp/mcp.js';
 import { toolRoutes, type AdmitTool } from '../mcp/tools.js';
 import type { Embedder } from '../models/embedder.js';
@@ -73,7 +75,7 @@ import { reasonOf } from '../system/reason.js';
 import { auditOffLoop } from '../text/auditOffLoop.js';
 import { normalizeHandler } from '../text/normalize.js';
 import { limitsFile, previewsFile, vectorsFile, embeddingsFile, withFile } from './folder.js';
-import { getPage } from './pages.js';
+import { getPage, post } from './pages.js';
 import { openStoreAndSecrets, expiry } from './stores.js';
 
 /** Requests a minute and address of the routes that have such a limit. */
@@ -180,6 +182,12 @@ function door(
   });
 }
 
+/** The witnesses of the policy. */
+function witnessesOf({ witnesses }: Configuration): readonly PolicyWitness[] {
+  const policy = witnesses === null ? undefined : parsePolicy(witnesses);
+  return policy === undefined || 'wrong' in policy ? [] : policy.witnesses;
+}
+
 /** Signs the log of receipts, where the door is served and the log's key can be had. */
 function publishing(
   configuration: Configuration,
@@ -196,7 +204,11 @@ function publishing(
   }
   const seen = seenFile(dataFolder, String(process.pid));
   const origin = originOf(configuration);
-  return startPublishing({ store, tree: native, ...opened, origin, seen, clock: systemClock, log, holder });
+  const parts = { store, tree: native, clock: systemClock, log };
+  const witnesses = witnessesOf(configuration);
+  const witnessing =
+    witnesses.length === 0 ? {} : { witnessing: new Witnessing({ ...parts, witnesses, post }) };
+  return startPublishing({ ...parts, ...opened, origin, seen, holder, ...witnessing });
 }
 
 /** The links of the gateway's pages: to what this address serves. */

@@ -15,7 +15,7 @@ export interface AuditParts {
 }
 
 /** Outcome of an audit; `wrong` is a sentence. */
-export type Audited = { readonly checkpoint: Checkpoint } | { readonly wrong: string };
+export type Audited = { readonly checkpoint: Checkpoint; readonly note: string } | { readonly wrong: string };
 
 /** Bundles that are fetched at once, and leaves of that many. */
 const together = 64;
@@ -121,7 +121,8 @@ async function agrees(auditing: Auditing, known: Checkpoint, what: string): Prom
 
 /** Audits the log of a key; `since`: a checkpoint of it that was kept, which it must still begin with. */
 export async function auditLog(parts: AuditParts, key: VerifierKey, since?: string): Promise<Audited> {
-  const checkpoint = openCheckpoint((await parts.fetch('checkpoint')).toString(), key);
+  const note = (await parts.fetch('checkpoint')).toString();
+  const checkpoint = openCheckpoint(note, key);
   if ('wrong' in checkpoint) return { wrong: `The log's checkpoint ${checkpoint.wrong}.` };
   const auditing = new Auditing(parts, checkpoint.size);
   if (since !== undefined) {
@@ -134,5 +135,5 @@ export async function auditLog(parts: AuditParts, key: VerifierKey, since?: stri
     if (wrong !== undefined) return { wrong };
   }
   const wrong = await agrees(auditing, checkpoint, 'its checkpoint');
-  return wrong === undefined ? { checkpoint } : { wrong };
+  return wrong === undefined ? { checkpoint, note } : { wrong };
 }

@@ -12,9 +12,12 @@ import { logKey, seedBytes, type LogKey } from './note.js';
 /** A key, or the sentence that says why there is none. */
 export type KeyResult = { readonly key: LogKey } | { readonly refused: string };
 
-/** The file of a data folder that has the log's key. */
-export function keyPath(dataFolder: string): string {
-  return join(dataFolder, 'log-key');
+/** Whose key it is, and its file. */
+export type KeyFile = 'log-key' | 'witness-key';
+
+/** The file of a data folder that has a key. */
+export function keyPath(dataFolder: string, file: KeyFile = 'log-key'): string {
+  return join(dataFolder, file);
 }
 
 function isCode(error: unknown, code: string): boolean {
@@ -60,8 +63,8 @@ function makeKey(path: string, randomness: Randomness): void {
 }
 
 /** Reads a data folder's key and makes the first; processes that do so at once get the same. */
-export function openKey(dataFolder: string, randomness: Randomness): KeyResult {
-  const path = keyPath(dataFolder);
+export function openKey(dataFolder: string, randomness: Randomness, file: KeyFile = 'log-key'): KeyResult {
+  const path = keyPath(dataFolder, file);
   try {
     const found = readKey(path);
     if (found !== undefined) return found;

@@ -1,14 +1,19 @@
 /** Checkpoints of the log of receipts: C2SP tlog-checkpoint, signed as C2SP signed-note with Ed25519. */
 import { createHash, createPrivateKey, createPublicKey, sign, verify, type KeyObject } from 'node:crypto';
 
-/** Type byte of Ed25519 in a signed note. */
-const ed25519 = 1;
+/** Type bytes of Ed25519 keys in signed notes: a log's, and a witness' (C2SP tlog-cosignature). */
+const keyTypes = { log: 1, witness: 4 } as const;
+
+/** Whose key it is. */
+export type KeyKind = keyof typeof keyTypes;
 
 /** Bytes of a seed, of a public key, of a signature and of a key's id. */
 export const seedBytes = 32;
 const publicBytes = 32;
-const signatureBytes = 64;
+export const signatureBytes = 64;
 const idBytes = 4;
+
+const signatureLine = /^\u2014 (\S+) (\S+)$/;
 
 /** What comes before the raw key in its DER form (RFC 8410). */
 const privateHead = Buffer.from('302e020100300506032b657004220420', 'hex');
@@ -33,15 +38,15 @@ export interface VerifierKey {
   readonly publicKey: Uint8Array;
 }
 
-function keyId({ name, publicKey }: VerifierKey): Buffer {
-  const digest = createHash('sha256').update(`${name}\n`).update(Buffer.of(ed25519)).update(publicKey);
+function keyId({ name, publicKey }: VerifierKey, kind: KeyKind): Buffer {
+  const digest = createHash('sha256').update(`${name}\n`).update(Buffer.of(keyTypes[kind])).update(publicKey);
   return digest.digest().subarray(0, idBytes);
 }
 
 /** A verifier key as text: name, key id and key. */
-export function verifierText(key: VerifierKey): string {
-  const encoded = Buffer.concat([Buffer.of(ed25519), key.publicKey]).toString('base64');
-  return `${key.name}+${keyId(key).toString('hex')}+${encoded}`;
+export function verifierText(key: VerifierKey, kind: KeyKind = 'log'): string {
+  const encoded = Buffer.concat([Buffer.of(keyTypes[kind]), key.publicKey]).toString('base64');
+  return `${key.name}+${keyId(key, kind).toString('hex')}+${encoded}`;
 }
 
 /** Base64 with its padding and nothing else; undefined where a text is none. */
@@ -50,14 +55,14 @@ export function fromBase64(text: string): Buffer | undefined {
   return bytes.toString('base64') === text ? bytes : undefined;
 }
 
-/** Reads a verifier key; undefined where it is none of Ed25519, or its id is another key's. */
-export function parseVerifierKey(text: string): VerifierKey | undefined {
+/** Reads a verifier key; undefined where it is none of that kind, or its id is another key's. */
+export function parseVerifierKey(text: string, kind: KeyKind = 'log'): VerifierKey | undefined {
   const [, name = '', id = '', encoded = ''] =
     /^([^\s+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/]+=*)$/.exec(text.trim()) ?? [];
   const bytes = fromBase64(encoded);
-  if (bytes?.[0] !== ed25519 || bytes.byteLength !== 1 + publicBytes) return undefined;
+  if (bytes?.[0] !== keyTypes[kind] || bytes.byteLength !== 1 + publicBytes) return undefined;
   const key = { name, publicKey: bytes.subarray(1) };
-  return keyId(key).toString('hex') === id ? key : undefined;
+  return keyId(key, kind).toString('hex') === id ? key : undefined;
 }
 
 /** A state of a log: its first `size` leaves have this root. */
@@ -67,12 +72,23 @@ export interface Checkpoint {
   readonly root: Uint8Array;
 }
 
+/** A line of signatures: the key's name, its id, and what comes behind it. */
+export function signedLine(key: VerifierKey, kind: KeyKind, signature: Uint8Array): string {
+  return `\u2014 ${key.name} ${Buffer.concat([keyId(key, kind), signature]).toString('base64')}\n`;
+}
+
 /** Signs a checkpoint; the note ends with a line feed. */
 export function signCheckpoint({ origin, size, root }: Checkpoint, { publicKey, secret }: LogKey): string {
   const text = `${origin}\n${size}\n${Buffer.from(root).toString('base64')}\n`;
-  const signature = sign(null, Buffer.from(text), secret);
-  const line = Buffer.concat([keyId({ name: origin, publicKey }), signature]).toString('base64');
-  return `${text}\n\u2014 ${origin} ${line}\n`;
+  const key = { name: origin, publicKey };
+  return `${text}\n${signedLine(key, 'log', sign(null, Buffer.from(text), secret))}`;
+}
+
+/** The text of a note and its lines of signatures; undefined where it is no note. */
+export function noteParts(note: string): { readonly text: string; readonly lines: string[] } | undefined {
+  const end = note.lastIndexOf('\n\n');
+  const lines = note.slice(end + 2).split('\n');
+  return end < 0 || lines.pop() !== '' ? undefined : { text: note.slice(0, end + 1), lines };
 }
 
 /** The checkpoint of a note, its signatures unchecked; undefined where it is none. */
@@ -84,25 +100,34 @@ function checkpointOf(text: string): Checkpoint | undefined {
   return { origin, size: Number(size), root };
 }
 
-function isSigned(text: string, line: string, key: VerifierKey): boolean {
-  const [, name, encoded = ''] = /^\u2014 (\S+) (\S+)$/.exec(line) ?? [];
+/** The bytes behind the key id of a line of signatures; undefined where it is of another key or length. */
+export function signatureOf(
+  line: string,
+  key: VerifierKey,
+  kind: KeyKind,
+  byteLength: number = signatureBytes,
+): Buffer | undefined {
+  const [, name, encoded = ''] = signatureLine.exec(line) ?? [];
   const bytes = fromBase64(encoded);
-  if (name !== key.name || bytes?.byteLength !== idBytes + signatureBytes) return false;
-  if (Buffer.compare(bytes.subarray(0, idBytes), keyId(key)) !== 0) return false;
-  const der = Buffer.concat([publicHead, key.publicKey]);
-  const publicKey = createPublicKey({ key: der, format: 'der', type: 'spki' });
-  return verify(null, Buffer.from(text), publicKey, bytes.subarray(idBytes));
+  if (name !== key.name || bytes?.byteLength !== idBytes + byteLength) return undefined;
+  return bytes.subarray(0, idBytes).equals(keyId(key, kind)) ? bytes.subarray(idBytes) : undefined;
+}
+
+/** True if a message is signed by a key. */
+export function isSignedBy(message: string, { publicKey }: VerifierKey, signature: Uint8Array): boolean {
+  const der = Buffer.concat([publicHead, publicKey]);
+  const key = createPublicKey({ key: der, format: 'der', type: 'spki' });
+  return verify(null, Buffer.from(message), key, signature);
 }
 
 /** The checkpoint of a note that a key signed under its own name; `wrong` is a sentence part. */
 export function openCheckpoint(note: string, key: VerifierKey): Checkpoint | { readonly wrong: string } {
-  const end = note.lastIndexOf('\n\n');
-  const text = note.slice(0, end + 1);
-  const checkpoint = end < 0 ? undefined : checkpointOf(text);
+  const parts = noteParts(note);
+  if (parts === undefined) return { wrong: 'is no checkpoint' };
+  const checkpoint = checkpointOf(parts.text);
   if (checkpoint === undefined) return { wrong: 'is no checkpoint' };
   if (checkpoint.origin !== key.name) return { wrong: `is of another log, ${checkpoint.origin}` };
-  const lines = note.slice(end + 2).split('\n');
-  if (lines.pop() !== '') return { wrong: 'does not end with a line feed' };
-  if (!lines.some((line) => isSigned(text, line, key))) return { wrong: 'is not signed by the key' };
-  return checkpoint;
+  const signatures = parts.lines.map((line) => signatureOf(line, key, 'log'));
+  const isSigned = signatures.some((each) => each !== undefined && isSignedBy(parts.text, key, each));
+  return isSigned ? checkpoint : { wrong: 'is not signed by the key' };
 }

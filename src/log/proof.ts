@@ -49,6 +49,35 @@ export function rootByPath(
   return last === 0n ? root : undefined;
 }
 
+/**
+ * True if a path proves that a log of `size` leaves with a root begins with one of `old` leaves with another
+ * (RFC 9162, 2.1.4.2). `old` is at least 1.
+ */
+export function isConsistent(
+  [old, oldRoot]: readonly [number, Uint8Array],
+  [size, root]: readonly [number, Uint8Array],
+  path: readonly Uint8Array[],
+): boolean {
+  if (old === size) return path.length === 0 && Buffer.compare(oldRoot, root) === 0;
+  if (old < 1 || old > size) return false;
+  let [node, last] = [BigInt(old) - 1n, BigInt(size) - 1n];
+  while (node % 2n === 1n) [node, last] = [node >> 1n, last >> 1n];
+  // A whole tree's own root begins the path.
+  const rest = node === 0n ? [oldRoot, ...path] : [...path];
+  const first = rest.shift();
+  if (first === undefined) return false;
+  let [before, after]: [Buffer, Buffer] = [Buffer.from(first), Buffer.from(first)];
+  for (const hash of rest) {
+    if (last === 0n) return false;
+    if (node % 2n === 1n || node === last) {
+      [before, after] = [sha256(Buffer.of(1), hash, before), sha256(Buffer.of(1), hash, after)];
+      while (node % 2n === 0n && node !== 0n) [node, last] = [node >> 1n, last >> 1n];
+    } else after = sha256(Buffer.of(1), after, hash);
+    [node, last] = [node >> 1n, last >> 1n];
+  }
+  return last === 0n && before.equals(oldRoot) && after.equals(root);
+}
+
 /** A verified proof. */
 export interface Proven {
   readonly index: number;

@@ -9,6 +9,7 @@ import type { Clock, Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 import { oneAtATime } from '../system/shared.js';
 import { keyRefusal, signRound, type Round, type SignerParts } from './signer.js';
+import type { Witnessing } from './witnessing.js';
 
 /** Dependencies of publishing. */
 export interface PublishingParts extends SignerParts {
@@ -16,6 +17,8 @@ export interface PublishingParts extends SignerParts {
   readonly log: Pick<Log, 'info' | 'warn'>;
   /** This process' name among those that share the store. */
   readonly holder: string;
+  /** Has what was signed cosigned; absent: there are no witnesses. */
+  readonly witnessing?: Pick<Witnessing, 'cosign'>;
 }
 
 /** Publishing, until it is stopped. */
@@ -96,7 +99,8 @@ class Publisher implements Publishing {
       const round: Round = await signRound(parts, { lease, token });
       if (round.kind === 'refused') return this.refuse(round.reason);
       this.told = undefined;
-      if (round.kind !== 'signed' || !round.more || this.stopped) return;
+      if (round.kind === 'overtaken' || this.stopped) return;
+      if (round.kind !== 'signed' || !round.more) return parts.witnessing?.cosign({ lease, token });
       if (parts.clock.monotonicMs() - toldMs < progressMs) continue;
       toldMs = parts.clock.monotonicMs();
       const of = await parts.store.last('fragments');

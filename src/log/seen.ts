@@ -28,8 +28,8 @@ export interface SeenFile {
 const form = /^(0|[1-9][0-9]{0,15}) ([0-9a-f]{64})\n$/;
 
 /** The file of a data folder. `own`: a name that no other process has. */
-export function seenFile(dataFolder: string, own: string): SeenFile {
-  const path = join(dataFolder, 'log-seen');
+export function seenFile(dataFolder: string, own: string, file = 'log-seen'): SeenFile {
+  const path = join(dataFolder, file);
   return {
     read() {
       let text: string;

@@ -1,0 +1,54 @@
+/** Cosignatures of witnesses under checkpoints: C2SP tlog-cosignature with Ed25519. */
+import { sign } from 'node:crypto';
+import {
+  isSignedBy,
+  noteParts,
+  signatureBytes,
+  signatureOf,
+  signedLine,
+  type LogKey,
+  type VerifierKey,
+} from './note.js';
+
+const timeBytes = 8;
+
+/** What a witness signs: that at a time it saw no larger state of the log, and none that contradicts it. */
+function statement(text: string, timeS: bigint): string {
+  return `cosignature/v1\ntime ${timeS}\n${text}`;
+}
+
+/** A witness' line under the text of a checkpoint. `timeS`: the time (s since 1970). */
+export function cosign(text: string, name: string, { publicKey, secret }: LogKey, timeS: number): string {
+  const time = Buffer.alloc(timeBytes);
+  time.writeBigUInt64BE(BigInt(timeS));
+  const signature = sign(null, Buffer.from(statement(text, BigInt(timeS))), secret);
+  return signedLine({ name, publicKey }, 'witness', Buffer.concat([time, signature]));
+}
+
+/** A line under a checkpoint that was verified. */
+export interface Cosignature {
+  readonly line: string;
+  readonly name: string;
+  /** When it was signed (s since 1970). */
+  readonly timeS: number;
+}
+
+/** The cosignature of a line; undefined where it is none of the key's on that text. */
+export function openCosignature(text: string, line: string, key: VerifierKey): Cosignature | undefined {
+  const bytes = signatureOf(line, key, 'witness', timeBytes + signatureBytes);
+  if (bytes === undefined) return undefined;
+  const time = bytes.readBigUInt64BE();
+  if (time > BigInt(Number.MAX_SAFE_INTEGER)) return undefined;
+  const isSigned = isSignedBy(statement(text, time), key, bytes.subarray(timeBytes));
+  return isSigned ? { line, name: key.name, timeS: Number(time) } : undefined;
+}
+
+/** The cosignatures that a note carries by some keys, one a key. */
+export function cosignaturesOf(note: string, keys: readonly VerifierKey[]): Cosignature[] {
+  const parts = noteParts(note);
+  if (parts === undefined) return [];
+  return keys.flatMap((key) => {
+    const found = parts.lines.map((line) => openCosignature(parts.text, line, key));
+    return found.find((each) => each !== undefined) ?? [];
+  });
+}

@@ -1,0 +1,387 @@
+/** Witnesses: what they cosign and refuse, whatever crashes; asking them; policies. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import fc from 'fast-check';
+import { cosignaturesOf, openCosignature } from '../../src/log/cosignature.js';
+import {
+  noteParts,
+  parseVerifierKey,
+  signCheckpoint,
+  verifierText,
+  type VerifierKey,
+} from '../../src/log/note.js';
+import { isCosigned, isMet, parsePolicy } from '../../src/log/policy.js';
+import { isConsistent } from '../../src/log/proof.js';
+import { addCheckpoint, type WitnessAnswer } from '../../src/log/witness.js';
+import { Witnessing, type Post } from '../../src/log/witnessing.js';
+import { native } from '../../src/native/addon.js';
+import { naiveRoot } from '../reference/tree.js';
+import { run, temporaryFolder, type Running } from '../processes/run.js';
+import { fence, keyOf, MemoryFile, sealOf, World } from './world.js';
+
+const log: VerifierKey = { name: 'log.example', publicKey: keyOf(1).publicKey };
+const witnessKey: VerifierKey = { name: 'witness.example/w1', publicKey: keyOf(9).publicKey };
+
+/** Leaves of a history; `branch`: the histories differ from a place on. */
+function leavesOf(count: number, branch = '', from = 0): Buffer[] {
+  return Array.from({ length: count }, (_, at) => sealOf(at, at < from ? '' : branch));
+}
+
+function noteOf(leaves: readonly Buffer[], key = keyOf(1)): string {
+  return signCheckpoint({ origin: log.name, size: leaves.length, root: naiveRoot(leaves) }, key);
+}
+
+/** The path by its definition (RFC 6962, 2.1.2). */
+function naivePath(old: number, leaves: readonly Buffer[], isWhole = true): Buffer[] {
+  if (old === leaves.length) return isWhole ? [] : [naiveRoot(leaves)];
+  let k = 1;
+  while (2 * k < leaves.length) k *= 2;
+  const [left, right] = [leaves.slice(0, k), leaves.slice(k)];
+  if (old <= k) return [...naivePath(old, left, isWhole), naiveRoot(right)];
+  return [...naivePath(old - k, right, false), naiveRoot(left)];
+}
+
+function bodyOf(old: number, path: readonly Buffer[], note: string): string {
+  return `old ${old}\n${path.map((hash) => `${hash.toString('base64')}\n`).join('')}\n${note}`;
+}
+
+/** A request that goes on honestly from a size. */
+function grown(old: number, leaves: readonly Buffer[]): string {
+  return bodyOf(old, old === 0 ? [] : naivePath(old, leaves), noteOf(leaves));
+}
+
+function witnessOn(file: MemoryFile): (body: string) => WitnessAnswer {
+  const parts = {
+    name: witnessKey.name,
+    key: keyOf(9),
+    logs: [log],
+    clock: { wallMs: () => 1_700_000_000_500 },
+  };
+  return (body) => addCheckpoint({ ...parts, stateOf: () => file }, body);
+}
+
+test('consistency proofs verify for all sizes, and with another hash, size or order they do not', () => {
+  for (let size = 1; size <= 34; size += 1) {
+    const leaves = leavesOf(size);
+    const root = naiveRoot(leaves);
+    for (let old = 1; old <= size; old += 1) {
+      const oldRoot = naiveRoot(leaves.slice(0, old));
+      const path = naivePath(old, leaves);
+      const holds = (from = old, fromRoot = oldRoot, to = size, toRoot = root, by = path): boolean =>
+        isConsistent([from, fromRoot], [to, toRoot], by);
+      assert.ok(holds(), `${old} of ${size}`);
+      assert.ok(!holds(old, sealOf(1)) && !holds(old, oldRoot, size, sealOf(1)));
+      assert.ok(!holds(old, oldRoot, size, root, [...path, sealOf(1)]));
+      if (path.length > 0) assert.ok(!holds(old, oldRoot, size, root, path.slice(0, -1)));
+      for (const at of path.keys()) {
+        assert.ok(!holds(old, oldRoot, size, root, path.with(at, sealOf(1))));
+      }
+    }
+  }
+});
+
+test('a witness cosigns what grew, and answers as tlog-witness has it', () => {
+  const file = new MemoryFile();
+  const ask = witnessOn(file);
+  const [three, seven] = [leavesOf(3), leavesOf(7)];
+  const first = ask(grown(0, three));
+  assert.equal(first.status, 200);
+  const { text = '' } = noteParts(noteOf(three)) ?? {};
+  const line = openCosignature(text, first.body.trimEnd(), witnessKey);
+  assert.equal(line?.timeS, 1_700_000_000);
+  assert.equal(
+    openCosignature(text, first.body.trimEnd(), { ...witnessKey, publicKey: keyOf(8).publicKey }),
+    undefined,
+  );
+  assert.equal(openCosignature(text.replace('\n3\n', '\n4\n'), first.body.trimEnd(), witnessKey), undefined);
+  assert.deepEqual(ask(grown(3, three)).status, 200, 'the same again');
+  const cases: readonly (readonly [string, number, string?])[] = [
+    [grown(0, seven), 409, '3\n'],
+    [grown(2, seven), 409, '3\n'],
+    [bodyOf(3, [], noteOf(leavesOf(3, 'other'))), 409, '3\n'],
+    [bodyOf(3, naivePath(3, seven).slice(1), noteOf(seven)), 422],
+    [bodyOf(3, naivePath(3, leavesOf(7, 'other', 3)), noteOf(leavesOf(7, 'other', 2))), 422],
+    [bodyOf(8, [], noteOf(seven)), 400],
+    [bodyOf(3, naivePath(3, seven), noteOf(seven, keyOf(2))), 403],
+    [grown(3, seven).replaceAll('log.example', 'other.example'), 404],
+    [grown(3, seven).replace('old 3', 'old 03'), 400],
+    [grown(3, seven).replace('old 3', 'old x'), 400],
+    [
+      bodyOf(
+        3,
+        Array.from({ length: 64 }, () => sealOf(1)),
+        noteOf(seven),
+      ),
+      400,
+    ],
+    ['', 400],
+    ['old 3\n\n', 400],
+  ];
+  for (const [body, status, said] of cases) {
+    const answer = ask(body);
+    assert.equal(answer.status, status, body);
+    assert.doesNotMatch(answer.body, /\u2014/);
+    if (said !== undefined) assert.deepEqual([answer.body, answer.type], [said, 'text/x.tlog.size']);
+    assert.equal(file.state?.size, 3);
+  }
+  assert.equal(ask(grown(3, seven)).status, 200);
+  assert.equal(file.state?.size, 7);
+});
+
+test('an empty log is cosigned, and only with its root', () => {
+  const ask = witnessOn(new MemoryFile());
+  assert.equal(ask(bodyOf(0, [], noteOf([]))).status, 200);
+  const wrong = signCheckpoint({ origin: log.name, size: 0, root: sealOf(1) }, keyOf(1));
+  assert.notEqual(ask(bodyOf(0, [], wrong)).status, 200);
+  assert.equal(ask(grown(0, leavesOf(2))).status, 200);
+});
+
+test('whatever crashes, a witness cosigns one history', () => {
+  const step = fc.record({
+    branch: fc.constantFrom('', '', 'a', 'b'),
+    from: fc.integer({ min: 0, max: 12 }),
+    count: fc.integer({ min: 0, max: 12 }),
+    old: fc.option(fc.integer({ min: 0, max: 12 }), { freq: 4 }),
+    fault: fc.constantFrom(undefined, undefined, 'not written' as const, 'written' as const),
+  });
+  const property = fc.property(fc.array(step, { minLength: 3, maxLength: 40 }), (steps) => {
+    const file = new MemoryFile();
+    const signed: Buffer[][] = [];
+    for (const { branch, from, count, old, fault } of steps) {
+      const leaves = leavesOf(count, branch, from);
+      const start = Math.min(count, old ?? file.state?.size ?? 0);
+      file.fault = fault;
+      try {
+        // A new object each time: nothing but the file is remembered.
+        if (witnessOn(file)(grown(start, leaves)).status === 200) signed.push(leaves);
+      } catch (error) {
+        assert.match(String(error), /crash/);
+      }
+      file.fault = undefined;
+    }
+    const longest = signed.reduce<Buffer[]>((most, each) => (each.length > most.length ? each : most), []);
+    for (const each of signed) assert.deepEqual(each, longest.slice(0, each.length));
+  });
+  fc.assert(property, { numRuns: 300 });
+});
+
+const policyText = `# A policy
+log ${verifierText(log)} https://log.example/
+witness X1 ${verifierText(witnessKey, 'witness')} https://w1.example/
+witness X2 ${verifierText({ name: 'w2', publicKey: keyOf(8).publicKey }, 'witness')}
+witness X3 ${verifierText({ name: 'w3', publicKey: keyOf(7).publicKey }, 'witness')}
+\tgroup  two 2 X1 X2
+group all-of-it any two X3
+quorum all-of-it
+`;
+
+test('policies are those of the specification', () => {
+  const policy = parsePolicy(policyText);
+  assert.ok('quorum' in policy);
+  assert.deepEqual(
+    policy.witnesses.map(({ name, url }) => [name, url]),
+    [
+      ['X1', 'https://w1.example'],
+      ['X2', null],
+      ['X3', null],
+    ],
+  );
+  const sets: readonly (readonly [readonly string[], boolean])[] = [
+    [[], false],
+    [['X1'], false],
+    [['X1', 'X2'], true],
+    [['X3'], true],
+    [['two'], false],
+  ];
+  for (const [names, met] of sets) assert.equal(isMet(policy, new Set(names)), met, names.join());
+  const none = parsePolicy('quorum none\n');
+  assert.ok('quorum' in none && isMet(none, new Set()));
+  for (const [line, words] of [
+    ['', /no quorum/],
+    ['quorum X1\n', /names X1, which no line before/],
+    ['quorum none\nquorum none\n', /line 2, which is a second quorum/],
+    ['witness none x\n', /no verifier key of an Ed25519 witness/],
+    [`witness w ${verifierText(log)}\n`, /no verifier key of an Ed25519 witness/],
+    [`log ${verifierText(witnessKey, 'witness')}\n`, /no verifier key of an Ed25519 log/],
+    [policyText.replace('2 X1 X2', '3 X1 X2'), /no threshold/],
+    [policyText.replace('2 X1 X2', '0 X1 X2'), /no threshold/],
+    [policyText.replace('any two X3', 'any two X1'), /names X1, which is a member already/],
+    [policyText.replace('witness X2', 'witness X1'), /a second time|second time/],
+    ['quorom none\n', /begins with none of/],
+  ] as const) {
+    const wrong = parsePolicy(line);
+    assert.ok('wrong' in wrong, line);
+    assert.match(wrong.wrong, words);
+  }
+});
+
+/** Asks witnesses for the log of a world, each through a function. */
+function asking(
+  world: World,
+  posts: Readonly<Record<string, Post>>,
+): { told: string[]; ask: () => Promise<void> } {
+  const told: string[] = [];
+  const witnesses = Object.keys(posts).map((url, at) => {
+    const key = { name: `w${at}`, publicKey: keyOf(20 + at).publicKey };
+    return { name: `W${at}`, key, url };
+  });
+  const post: Post = (url, body) => {
+    const own = posts[url.replace('/add-checkpoint', '')];
+    return own === undefined ? Promise.reject(new Error('no such witness')) : own(url, body);
+  };
+  const warn = (about: object): void => void told.push(JSON.stringify(about));
+  let nowMs = 0;
+  const clock = { monotonicMs: () => nowMs };
+  const witnessing = new Witnessing({
+    store: world.store.seen,
+    tree: native,
+    witnesses,
+    post,
+    clock,
+    log: { warn },
+  });
+  const ask = (): Promise<void> => {
+    nowMs += 1e9;
+    return witnessing.cosign(fence);
+  };
+  return { told, ask };
+}
+
+function postTo(number: number, file = new MemoryFile()): Post {
+  const parts = { name: `w${number}`, key: keyOf(20 + number), logs: [log], clock: { wallMs: () => 5_000 } };
+  return (_, body) => Promise.resolve(addCheckpoint({ ...parts, stateOf: () => file }, body));
+}
+
+const keys = [0, 1, 2].map((number) => ({ name: `w${number}`, publicKey: keyOf(20 + number).publicKey }));
+
+test('checkpoints are cosigned by the witnesses that answer, from whatever size they know', async () => {
+  const world = new World();
+  const file = new MemoryFile();
+  let isDown = false;
+  const second = postTo(1, file);
+  const posts = {
+    'http://one': postTo(0),
+    'http://two': (...given: Parameters<Post>) =>
+      isDown ? Promise.reject(new Error('down')) : second(...given),
+  };
+  const { told, ask } = asking(world, posts);
+  const cosigners = async (): Promise<string[]> => {
+    return cosignaturesOf((await world.signed())?.note ?? '', keys).map(({ name }) => name);
+  };
+  await ask();
+  for (const [count, down, expected] of [
+    [3, false, ['w0', 'w1']],
+    [4, true, ['w0']],
+    [250, true, ['w0']],
+    [300, false, ['w0', 'w1']],
+  ] as const) {
+    isDown = down;
+    await world.add(count);
+    await world.round();
+    await ask();
+    assert.deepEqual(await cosigners(), expected);
+  }
+  assert.equal(file.state?.size, 557);
+  assert.deepEqual(Buffer.from(file.state.root), naiveRoot(world.leaves));
+  assert.equal(told.length, 2);
+  // A process that starts knows of no witness what it has seen.
+  await world.add(1);
+  await world.round();
+  const fresh = asking(world, posts);
+  await fresh.ask();
+  assert.deepEqual([await cosigners(), fresh.told], [['w0', 'w1'], []]);
+});
+
+test('a witness that saw more than the store has, or another history, is told of', async () => {
+  const [world, ahead, other] = [new World(), new MemoryFile(), new MemoryFile()];
+  await world.add(3);
+  await world.round();
+  ahead.write({ size: 7, root: naiveRoot(leavesOf(7)) });
+  other.write({ size: 3, root: naiveRoot(leavesOf(3, 'other')) });
+  const posts = {
+    'http://ahead': postTo(0, ahead),
+    'http://other': postTo(1, other),
+    'http://forger': postTo(0),
+  };
+  const { told, ask } = asking(world, posts);
+  await ask();
+  const [first = '', second = '', third = ''] = [...told].sort();
+  assert.match(first, /W0.*it has seen a checkpoint of 7 leaves, and this store has 3/);
+  assert.match(second, /W1.*it knows another history of 3 leaves/);
+  assert.match(third, /W2.*its answer is not signed by its key/);
+  assert.doesNotMatch((await world.signed())?.note ?? '', / w\d /);
+});
+
+const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
+
+async function startWitness(folder: string): Promise<{ running: Running; url: string; vkey: string }> {
+  const args = [
+    'log',
+    'witness',
+    '--name',
+    'w.example',
+    '--log',
+    verifierText(log),
+    '--listen',
+    '127.0.0.1:0',
+  ];
+  const running = run(main, [...args, '--folder', folder], {});
+  const [, vkey = '', url = ''] = await running.prints(/witness w\.example (\S+) (http:\S+)\n/);
+  return { running, url, vkey };
+}
+
+test('fusegate log witness cosigns, and contradicts nothing after it is killed', async () => {
+  const folder = join(temporaryFolder(), 'witness');
+  let { running, url, vkey } = await startWitness(folder);
+  const firstKey = vkey;
+  const send = async (body: string): Promise<{ status: number; body: string }> => {
+    const answer = await fetch(`${url}/add-checkpoint`, { method: 'POST', body });
+    return { status: answer.status, body: await answer.text() };
+  };
+  let known = 0;
+  for (const size of [2, 5, 9]) {
+    const note = noteOf(leavesOf(size));
+    const answer = await send(grown(known, leavesOf(size)));
+    assert.equal(answer.status, 200);
+    const key = parseVerifierKey(vkey, 'witness');
+    assert.ok(key !== undefined && vkey === firstKey);
+    assert.equal(cosignaturesOf(note + answer.body, [key]).length, 1);
+    known = size;
+    running.child.kill('SIGKILL');
+    await running.ended();
+    ({ running, url, vkey } = await startWitness(folder));
+    const forked = leavesOf(12, 'other', 1);
+    assert.deepEqual(await send(grown(0, forked)), { status: 409, body: `${size}\n` });
+    assert.equal((await send(grown(known, forked))).status, 422);
+  }
+  assert.equal((await (await fetch(`${url}/vkey`)).text()).trim(), vkey);
+  assert.equal((await fetch(`${url}/`)).status, 404);
+  assert.equal((await send('x'.repeat(20_000))).status, 413);
+  const second = run(
+    main,
+    ['log', 'witness', '--name', 'w', '--log', verifierText(log), '--folder', folder],
+    {},
+  );
+  assert.equal((await second.ended()).code, 1);
+  assert.match(second.output, /Another witness uses/);
+  running.child.kill('SIGTERM');
+  assert.equal((await running.ended()).code, 0);
+  assert.match(readFileSync(join(folder, 'witness-key'), 'utf8'), /^[0-9a-f]{64}\n$/);
+});
+
+test('a checkpoint is cosigned where the witnesses that the policy wants have signed', () => {
+  const note = noteOf(leavesOf(1));
+  const policy = parsePolicy(policyText);
+  assert.ok('quorum' in policy);
+  const lines = [9, 8].map((number) => {
+    const name = number === 9 ? witnessKey.name : 'w2';
+    const parts = { name, key: keyOf(number), logs: [log], clock: { wallMs: () => 1 } };
+    return addCheckpoint({ ...parts, stateOf: () => new MemoryFile() }, bodyOf(0, [], note)).body;
+  });
+  assert.equal(isCosigned(policy, note), false);
+  assert.equal(isCosigned(policy, note + (lines[0] ?? '')), false);
+  assert.equal(isCosigned(policy, note + lines.join('')), true);
+});
