@@ -50,6 +50,7 @@ import { buyPages } from '../pages/buy.js';
 import { docsHandlers, type DocsHandlers } from '../pages/docs.js';
 import { graphForAll } from '../pages/graph.js';
 import { homeForAll } from '../pages/home.js';
+import { logPage } from '../pages/log.js';
 import {
   doorLinks,
   gatewayLinks,
@@ -58,6 +59,7 @@ import {
   type PageMaker,
   type SiteLink,
 } from '../pages/page.js';
+import { receiptForAll } from '../pages/receipt.js';
 import { unsubscribeForAll, unsubscribePage } from '../pages/unsubscribe.js';
 import { keylessEmbedDocs, openEmbedMode, type EmbedMode } from '../search/embedMode.js';
 import { fuseHandler } from '../search/fuse.js';
@@ -321,6 +323,7 @@ function handlers(
   ];
   const fuse = fuseHandler({ ...native, embedMode, keylessDocs });
   const normalize = normalizeHandler(native);
+  const atDoor = door(configuration, opened, explorer, log);
   return {
     fuse,
     fuseBatch: fuse,
@@ -343,7 +346,13 @@ function handlers(
       clock: systemClock,
       record: (each, address) => clicks.record(each, address),
     }),
-    ...door(configuration, opened, explorer, log),
+    ...atDoor,
+    receipt: receiptForAll(opened, atDoor.receipt, doorPage),
+    logPage: logPage(
+      opened,
+      witnessesOf(configuration).map(({ key }) => key),
+      doorPage,
+    ),
     graph: graphForAll(explorer.explore, graph(explorer.explore), doorPage),
     banner: homeForAll(offered, banner, page),
     health,

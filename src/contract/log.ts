@@ -2,7 +2,7 @@
 import typia from 'typia';
 import { receipt } from './fragment.js';
 import type { ReceiptPath } from './receipt.js';
-import { door, plainText, type ResourceRoutes } from './route.js';
+import { door, html, plainText, read, type ResourceRoutes } from './route.js';
 import { getOther } from './schema/route.js';
 import { wireTypes } from './schema/wireType.js';
 
@@ -108,6 +108,18 @@ export const logRoutes = {
     answers: { 200: { type: plainText, description: 'The key.' } },
     problems: { 503: ['log_not_ready', 'store_unavailable'] },
     example: getOther('/log/vkey', plainText),
+  },
+  logPage: {
+    ...log,
+    path: '/log',
+    summary: 'The log of receipts as a page',
+    description: 'Its name, its size, its last checkpoint and its witnesses.',
+    answers: { 200: { type: html, description: 'The page.' } },
+    cors: false,
+    documented: false,
+    ...read,
+    problems: { ...read.problems, 503: ['store_unavailable'] },
+    example: getOther('/log', html),
   },
   receiptProof: {
     ...log,

@@ -17,7 +17,7 @@ import {
   type HashContract,
   type StoredFragmentIdentity,
 } from './fragment.js';
-import { door, type ResourceRoutes } from './route.js';
+import { door, html, type ResourceRoutes } from './route.js';
 import { get } from './schema/route.js';
 import { wireTypes } from './schema/wireType.js';
 
@@ -99,10 +99,13 @@ export const receiptRoutes = {
     method: 'GET',
     path: '/receipt/{id}',
     summary: 'A receipt, read again and verified',
-    description: 'The stored fragment, its envelope and digests, recomputed from what was read back.',
+    description:
+      'The stored fragment, its envelope and digests, recomputed from what was read back. A browser gets a ' +
+      'page that verifies all of it and its place in the log.',
     body: { kind: 'none' },
     parameters: { path: receiptPathType },
-    answers: { 200: { schema: receiptResponseType, description: 'The receipt.' } },
+    reads: ['accept'],
+    answers: { 200: { schema: receiptResponseType, description: 'The receipt.', also: [html] } },
     problems: { 404: ['receipt_not_found'], 503: ['store_unavailable'] },
     headers: [],
     example: get(`/receipt/${receipt}`, receiptResponse),

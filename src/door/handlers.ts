@@ -25,8 +25,8 @@ export interface DoorParts extends HarvestParts {
   readonly tree: TreeParts;
 }
 
-/** The handler of each of the door's routes. */
-export function doorHandlers(parts: DoorParts): Pick<Handlers, RouteOf<'door'>> {
+/** The handler of each of the door's routes but the page of the log. */
+export function doorHandlers(parts: DoorParts): Pick<Handlers, Exclude<RouteOf<'door'>, 'logPage'>> {
   return {
     dream: dream(parts),
     dreamPreview: preview(parts),

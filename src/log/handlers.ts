@@ -113,7 +113,7 @@ function receiptProof({ store, tree }: LogParts): Handler {
 }
 
 /** The handler of each route of the log. */
-export function logHandlers(parts: LogParts): Pick<Handlers, LogRoute> {
+export function logHandlers(parts: LogParts): Pick<Handlers, Exclude<LogRoute, 'logPage'>> {
   return {
     logCheckpoint: checkpoint(parts),
     logTile: tile(parts),

@@ -99,7 +99,7 @@ async function showDetail(panel, receipt, { choose, close }) {
     const query = new URLSearchParams({ receipt, k: '8' });
     const [found, near] = await Promise.all([ask(`/receipt/${receipt}`), ask(`/graph/near?${query}`)]);
     title.textContent = found.fragment?.title ?? 'This fragment is withheld';
-    const link = element('a', 'Receipt as data');
+    const link = element('a', 'The receipt, with its proof');
     link.href = `/receipt/${receipt}`;
     const whole = element('p');
     whole.append(link);

@@ -16,9 +16,9 @@ export function builtFile(name: string): Buffer {
 
 /** The files under `/pages/`, by their endings; `report.css` goes into reports, the guides into `/docs`. */
 const served: Readonly<Record<string, readonly string[]>> = {
-  'text/css; charset=utf-8': ['site.css', 'buy.css', 'docs.css', 'graph.css', 'home.css'],
+  'text/css; charset=utf-8': ['site.css', 'buy.css', 'docs.css', 'graph.css', 'home.css', 'receipt.css'],
   'text/javascript; charset=utf-8': [
-    ...['buy.js', 'docs.js', 'shop.js', 'unsubscribe.js'],
+    ...['buy.js', 'docs.js', 'receipt.js', 'shop.js', 'unsubscribe.js'],
     ...['graph.js', 'graphDetail.js', 'graphLayout.js'],
     ...['playground.js', 'playgroundBars.js', 'playgroundCode.js', 'playgroundDocs.js', 'playgroundLink.js'],
     ...['sigma.min.js', 'graphology.umd.min.js'],

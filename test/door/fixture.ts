@@ -11,7 +11,9 @@ import { servedRoute } from '../../src/http/pipeline.js';
 import type { ServerLimits } from '../../src/http/server.js';
 import { native } from '../../src/native/addon.js';
 import { graphForAll } from '../../src/pages/graph.js';
+import { logPage } from '../../src/pages/log.js';
 import { pageFile } from '../../src/pages/page.js';
+import { receiptForAll } from '../../src/pages/receipt.js';
 import type { Store } from '../../src/store/store.js';
 import { systemClock } from '../../src/system/clock.js';
 import { systemRandomness } from '../../src/system/randomness.js';
@@ -179,7 +181,12 @@ export async function startDoor({ store, routeLimits, limits, ...rest }: DoorOpt
     explore,
     tree: native,
   });
-  const pages = { pageFile: pageFile(), graph: graphForAll(explore, handlers.graph) };
+  const pages = {
+    pageFile: pageFile(),
+    graph: graphForAll(explore, handlers.graph),
+    receipt: receiptForAll({ store }, handlers.receipt),
+    logPage: logPage({ store }, []),
+  };
   const none = { submissions: 0, markers: 0, previews: 0, explorations: 0, pages: 0 };
   const access = testAccess({ tiers: openTiers(), routeLimits: { ...none, ...routeLimits } });
   const parts = {

@@ -1,0 +1,74 @@
+/** `/log`: the log of receipts for people: its size, its last checkpoint, who cosigned it, how to check it. */
+import type { Answer, Handler } from '../contract/exchange.js';
+import { cosignaturesOf } from '../log/cosignature.js';
+import { verifierText, type VerifierKey } from '../log/note.js';
+import { findSigned, type SignedCheckpoint } from '../store/receiptLog.js';
+import type { Store } from '../store/store.js';
+import { escapeHtml, unnamedPage, type PageMaker } from './page.js';
+import { commandsHtml, factsHtml, timeHtml } from './receipt.js';
+
+const lead = `<p>Every receipt of this server is an entry of one log that only grows. Its state is signed within a
+second of a new entry: an entry that changed or is gone is found by whoever kept a checkpoint or a proof.
+<a href="/docs/guides/log">How that works</a></p>`;
+
+const empty = `<section class="sheet"><h1>The log of receipts</h1>
+${lead}
+<p class="state">Nothing is signed yet. The first checkpoint comes about a second after the server’s start.</p>
+</section>`;
+
+/** Who of the witnesses cosigned a checkpoint, and when. */
+function witnessesHtml({ note }: SignedCheckpoint, witnesses: readonly VerifierKey[]): string {
+  const rows = cosignaturesOf(note, witnesses).map(({ name, timeS }) => {
+    return `<li>${escapeHtml(name)}, ${timeHtml(new Date(timeS * 1_000).toISOString())}</li>`;
+  });
+  if (rows.length === 0) {
+    return `<p class="state">No witness has cosigned this checkpoint: that everybody is shown the same log is
+seen only by comparing checkpoints.</p>`;
+  }
+  return `<p class="state good">Cosigned by ${rows.length === 1 ? 'one witness' : `${rows.length} witnesses`}: each
+had verified that the log only grew since what it saw before.</p>
+<ul>${rows.join('\n')}</ul>`;
+}
+
+function main(signed: SignedCheckpoint, witnesses: readonly VerifierKey[]): string {
+  const { origin, publicKey, size, root, note, atMs } = signed;
+  const vkey = verifierText({ name: origin, publicKey });
+  return `<article class="sheet">
+<h1>The log of receipts</h1>
+${lead}
+${factsHtml([
+  ['Name', escapeHtml(origin)],
+  ['Receipts', size.toLocaleString('en')],
+  ['Root', `<code class="hash">${Buffer.from(root).toString('base64')}</code>`],
+  ['Signed', timeHtml(new Date(atMs).toISOString())],
+])}
+<h2>Verifier key</h2>
+<p>Keep a copy: by it you know this log again, whoever answers at this address.</p>
+<code class="value">${escapeHtml(vkey)}</code>
+<h2>Last checkpoint</h2>
+<pre tabindex="0" role="region" aria-label="Checkpoint"><code>${escapeHtml(note)}</code></pre>
+<h2>Witnesses</h2>
+${witnessesHtml(signed, witnesses)}
+<h2>Check all of it</h2>
+<p>An audit reads every entry and computes every hash; with a checkpoint that you kept it says whether the log
+still begins with that.</p>
+${commandsHtml(`curl -s ADDRESS/checkpoint &gt; checkpoint.txt
+fusegate log audit ADDRESS --vkey '${escapeHtml(vkey)}' --since checkpoint.txt`)}
+</article>`;
+}
+
+/** Shows the log. `witnesses`: the keys of those whose cosignatures count here. */
+export function logPage(
+  { store }: { readonly store: Store },
+  witnesses: readonly VerifierKey[],
+  page: PageMaker = unnamedPage,
+): Handler<undefined> {
+  return async (): Promise<Answer> => {
+    const signed = (await findSigned(store))?.signed;
+    // Without a key it waits for the operator's new one.
+    const isSigned = signed !== undefined && signed.publicKey.byteLength > 0;
+    const shown = isSigned ? main(signed, witnesses) : empty;
+    const files = { styles: ['receipt.css'], modules: ['receipt.js'] };
+    return page({ title: 'The log of receipts', headed: true, main: shown, ...files });
+  };
+}
