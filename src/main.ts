@@ -23,6 +23,7 @@ import { addressSentence } from './checkout/freshAddresses.js';
 import { addAudit, type AuditCommandParts } from './commands/audit.js';
 import { addBackup } from './commands/backup.js';
 import { addClick } from './commands/click.js';
+import { addCorpora } from './commands/corpora.js';
 import { addDoctor } from './commands/doctor.js';
 import { addExports } from './commands/export.js';
 import { addForget } from './commands/forget.js';
@@ -359,6 +360,15 @@ export function commands(around = thisProcess()): Commands {
           lockFile: native.lockFile,
           tryModel,
           evaluation: { ...native, openSession, writeFile: (path, text) => writeFileSync(path, text) },
+        }),
+      (program) =>
+        addCorpora(program, {
+          ...parts,
+          ...native,
+          readBytes: fuseParts.readBytes,
+          readLines,
+          sizeOf: fileSize,
+          progressTo: process.stderr,
         }),
       (program) => addReceipts(program, { ...parts, readLines, getPage }),
       (program) => addLog(program, { ...parts, ...logParts }),

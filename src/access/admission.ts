@@ -49,6 +49,8 @@ export interface Admission {
   readonly charge: (characters: number) => void;
   /** The address of a caller without a key that is accepted; absent where there is one. */
   readonly address?: Uint8Array;
+  /** The key that is accepted; absent where there is none. */
+  readonly key?: string;
 }
 
 /** The access of one process. */
@@ -279,7 +281,8 @@ class ProcessAccess implements Access {
     if (outcome > outcomes.overMonth || limited === undefined)
       return this.refused(this.refusals.invalid, addressOf());
     const monthStartMs = this.fact(facts.monthStart);
-    return this.decided(outcome, limited, (characters) => this.chargeKey(key, monthStartMs, characters));
+    const charge = (characters: number): void => this.chargeKey(key, monthStartMs, characters);
+    return this.decided(outcome, limited, charge, undefined, key);
   }
 
   /** Charges the holder of a key, whose record may have to be read again where it changed meanwhile. */
@@ -417,6 +420,7 @@ class ProcessAccess implements Access {
     limited: Limited,
     charge: Admission['charge'],
     address?: Uint8Array,
+    key?: string,
   ): Admission {
     if (outcome === outcomes.uncounted) this.uncounted += 1;
     if (outcome === outcomes.crowded || outcome === outcomes.overCrowd) this.crowded += 1;
@@ -425,8 +429,9 @@ class ProcessAccess implements Access {
     const passes = outcome < outcomes.overMinute || outcome === outcomes.crowded;
     const refusal = passes ? undefined : this.refusal(outcome, limited);
     const { policy: rateLimitPolicy } = limited;
-    if (address === undefined) return { refusal, rateLimit: fields, rateLimitPolicy, remaining, charge };
-    return { refusal, rateLimit: fields, rateLimitPolicy, remaining, charge, address };
+    const told = { refusal, rateLimit: fields, rateLimitPolicy, remaining, charge };
+    if (key !== undefined) return { ...told, key };
+    return address === undefined ? told : { ...told, address };
   }
 
   private refusal(outcome: number, { limits, who, lift }: Limited): Answer {

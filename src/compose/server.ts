@@ -1,5 +1,4 @@
 /** A worker: its parts, the handlers bound to them, and the server that they make. */
-import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
 import type { Head } from '../access/address.js';
 import { createAccess, type Access } from '../access/admission.js';
@@ -37,9 +36,9 @@ import { Witnessing } from '../log/witnessing.js';
 import { mcpHandler } from '../mcp/mcp.js';
 import { toolRoutes, type AdmitTool } from '../mcp/tools.js';
 import type { Embedder } from '../models/embedder.js';
-import { defaultModel } from '../models/modelFolder.js';
 import { storedEmbedder } from '../models/storedEmbeddings.js';
 import { native } from '../native/addon.js';
+import type { Corpora } from '../native/index.js';
 import { click } from '../outreach/click.js';
 import { ClickLog } from '../outreach/clickLog.js';
 import { deliveryInterest, deliveryModels } from '../outreach/delivery.js';
@@ -61,7 +60,8 @@ import {
 } from '../pages/page.js';
 import { receiptForAll } from '../pages/receipt.js';
 import { unsubscribeForAll, unsubscribePage } from '../pages/unsubscribe.js';
-import { keylessEmbedDocs, openEmbedMode, type EmbedMode } from '../search/embedMode.js';
+import { keylessEmbedDocs, type EmbedMode } from '../search/embedMode.js';
+import { corpusKey, ownerIn } from '../search/corpora.js';
 import { fuseHandler } from '../search/fuse.js';
 import { rerankHandlers, rerankInfo } from '../search/rerank.js';
 import { storedData } from '../store/retention.js';
@@ -73,10 +73,11 @@ import { DiskReserve } from '../system/diskReserve.js';
 import { createLog, type Log } from '../system/log.js';
 import { derive } from '../system/masterSecret.js';
 import { systemRandomness } from '../system/randomness.js';
-import { reasonOf } from '../system/reason.js';
 import { auditOffLoop } from '../text/auditOffLoop.js';
 import { normalizeHandler } from '../text/normalize.js';
-import { limitsFile, previewsFile, vectorsFile, embeddingsFile, withFile } from './folder.js';
+import { CorpusFollower } from './corpora.js';
+import { embedModeOf } from './embedMode.js';
+import { limitsFile, previewsFile, vectorsFile, withFile } from './folder.js';
 import { getPage, post } from './pages.js';
 import { openStoreAndSecrets, expiry } from './stores.js';
 
@@ -232,20 +233,6 @@ function referencePages(
   return { openapi: openapi(gateway), ...docsHandlers({ gateway, door, doorAddress: elsewhere, page }) };
 }
 
-/** The models as POST /v1/fuse has them. */
-function embedModeOf({ embedModel, dataFolder }: Configuration, embedder: Embedder, log: Log): EmbedMode {
-  const fallback = defaultModel(embedder.models, embedModel)?.id;
-  const file = embeddingsFile(dataFolder);
-  const open = (cacheFile: string | null): EmbedMode =>
-    openEmbedMode({ ...native, embedder, fallback, cacheFile });
-  try {
-    return open(existsSync(file) ? file : null);
-  } catch (error) {
-    log.error({ file, reason: reasonOf(error) }, 'a file cannot be used: computed vectors are not kept');
-    return open(null);
-  }
-}
-
 /** The limits of this installation. */
 function limitsInForce(configuration: Configuration, tiers: Tiers): Handler {
   const { access, maxConnections, serve } = configuration;
@@ -307,6 +294,7 @@ function handlers(
   checkout: Checkout,
   explorer: ExplorationProcess,
   embedMode: EmbedMode,
+  corpora: Corpora,
   page: PageMaker,
   log: Log,
 ): Omit<Handlers, 'mcp' | 'usage' | 'rotateKey'> {
@@ -321,7 +309,8 @@ function handlers(
     storeCheck(store),
     nativeModuleCheck(native.version, SERVICE_VERSION),
   ];
-  const fuse = fuseHandler({ ...native, embedMode, keylessDocs });
+  const ownerOf = ownerIn(corpora, native.hashKey);
+  const fuse = fuseHandler({ ...native, embedMode, keylessDocs, ownerOf });
   const normalize = normalizeHandler(native);
   const atDoor = door(configuration, opened, explorer, log);
   return {
@@ -412,10 +401,29 @@ export async function buildServer(
   const warnings = async () => [...(await checkout.warnings()), ...access.warnings()];
   const warned = { ...checkout, warnings };
   const stored = storedEmbedder(embedder, { ...opened, clock: systemClock, log });
-  const embedMode = embedModeOf(configuration, configuration.embedCacheStore ? stored : embedder, log);
+  const corpora = new native.Corpora(corpusKey(opened.secrets));
+  const corpusFollower = new CorpusFollower({ ...upkeep, corpora });
+  if (configuration.serve.includes('fuse')) await corpusFollower.start();
+  const embedMode = embedModeOf(
+    configuration,
+    configuration.embedCacheStore ? stored : embedder,
+    corpora,
+    log,
+  );
   const explorer = exploration(configuration, opened, textEmbedding(embedder.models, embedMode.dense), log);
   const page = pageMaker(configuration.operator, linksOf(configuration));
-  const rest = handlers(configuration, tiers, opened, clicks, warned, explorer, embedMode, page, log);
+  const rest = handlers(
+    configuration,
+    tiers,
+    opened,
+    clicks,
+    warned,
+    explorer,
+    embedMode,
+    corpora,
+    page,
+    log,
+  );
   const bound = { ...rest, ...holderHandlers(tiers, opened, access, log) };
   const pipeline = { ...native, access, ...room, page };
   const all = { ...bound, mcp: toolsHandler(configuration, bound, pipeline) };
@@ -436,7 +444,7 @@ export async function buildServer(
     metrics: () => [server, clicks, access, explorer, embedMode, stored].flatMap((part) => part.metrics()),
     async drain(timeoutMs) {
       const drained = await server.drain(timeoutMs);
-      for (const each of [keyChanges, room]) each.stop();
+      for (const each of [keyChanges, corpusFollower, room]) each.stop();
       const stopped = [sweep.stop(), signing?.stop(), checkout.stop(), explorer.stop()];
       const parts = [...stopped, clicks.close(), access.close()];
       const last = Promise.all([...parts, stored.settled()]).then(() => opened.store.close());

@@ -18,6 +18,8 @@ export interface RouteRequest<Input = unknown> {
   header(name: string): string;
   /** True if the request carries an API key, which was accepted. */
   readonly keyed: boolean;
+  /** The API key that was accepted; absent where there is none. */
+  readonly key?: string | undefined;
   /**
    * The body's bytes; empty when there is none. They may lie in the server's receive buffer: a handler that
    * needs them after it first gave up control (await) calls {@link retain} before.

@@ -1,6 +1,7 @@
 /** `POST /v1/fuse` on the wire (contract, FuseRequest and FuseResponse; the rest are marked extensions). */
 import typia, { type tags } from 'typia';
 import { analyzerFaults, stemmers, type FuseAnalyzer } from './analyzer.js';
+import { corpusFaults, type FuseCorpus, type FuseCorpusUsed } from './corpus.js';
 import { keyHeadersType } from './key.js';
 import { batchDescription, batchProblems, failedLineType } from './lines.js';
 import {
@@ -142,16 +143,6 @@ export interface FuseRequest {
   highlight?: FuseHighlight;
 }
 
-/** Statistics of the collection that the docs come from. */
-export interface FuseCorpus {
-  /** Number of its docs. */
-  docs: number & Integer & tags.Minimum<1> & tags.Maximum<1e15>;
-  /** Their mean length in tokens. */
-  average_length: number & tags.Minimum<0.01>;
-  /** Number of docs that hold a term, by terms as the analyzer makes them; 0 for one that is not listed. */
-  df: { [term: string]: number & Integer & tags.Minimum<0> };
-}
-
 /** Defaults of absent fields. */
 export const fuseDefaults = {
   method: 'maxnorm',
@@ -243,31 +234,10 @@ export interface FuseResponse {
   dense_source: string;
   /** Results by falling fused score, unless `diversify` chose; ties in the order of the docs. */
   results: RankedDoc[];
+  /** The statistics by which BM25 scored, where the request named them. */
+  corpus?: FuseCorpusUsed;
   /** Present only when there is one. */
   warnings?: FuseWarning[];
-}
-
-/** Characters of a term that an error's place repeats. */
-const termCharacters = 256;
-
-function shownTerm(term: string): string {
-  const characters = Array.from(term.slice(0, 2 * termCharacters + 2));
-  return characters.length > termCharacters ? `${characters.slice(0, termCharacters).join('')}…` : term;
-}
-
-/** Terms that more docs hold than there are. */
-function corpusFaults({ corpus }: FuseRequest): ValidationError[] {
-  if (corpus === undefined) return [];
-  const wrong = Object.entries(corpus.df).filter(([, count]) => count > corpus.docs);
-  return wrong
-    .slice(0, MAX_ERRORS)
-    .map(([term, count]) =>
-      valueError(
-        ['body', 'corpus', 'df', shownTerm(term)],
-        `a term is in at most ${corpus.docs} docs`,
-        count,
-      ),
-    );
 }
 
 /** A doc without a dense score, where each needs one. */
@@ -298,7 +268,7 @@ function fuseRules(request: FuseRequest): ValidationError[] {
   const { weights, entity_map: entityMap, analyzer, tokenizer } = request;
   const errors = [
     ...analyzerFaults(analyzer, tokenizer),
-    ...corpusFaults(request),
+    ...corpusFaults(request.corpus),
     ...denseFaults(request),
     ...weightFaults(request),
   ];
@@ -411,7 +381,7 @@ export const fuseRoutes = {
     description:
       'Scores the candidates with BM25 against the query, normalises that list and the list of dense ' +
       'scores, and orders the candidates by their weighted sum. Statistics come from the docs of the ' +
-      'request, unless it brings those of a `corpus`. Where a doc has no `dense_score`, an embedding model ' +
+      'request, unless it brings or names those of a `corpus`. Where a doc has no `dense_score`, a model ' +
       'computes those of all docs: of 1,000 at most, or of 50 where callers without a key are limited.',
     body: { kind: 'raw', schema: fuseRequestType, other: 'none', limit: rankingBodyBytes },
     answers: { 200: { schema: fuseResponseType, description: 'The re-ranked candidates.' } },

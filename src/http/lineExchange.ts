@@ -47,6 +47,9 @@ class LineRequest implements RouteRequest<undefined> {
   get path(): RouteRequest['path'] {
     return this.whole.path;
   }
+  get key(): string | undefined {
+    return this.whole.key;
+  }
   get query(): RouteRequest['query'] {
     return this.whole.query;
   }

@@ -98,6 +98,10 @@ export abstract class Reception {
     return decided !== undefined && decided.address === undefined;
   }
 
+  get key(): string | undefined {
+    return this.decided?.key;
+  }
+
   /** The decision of access, once it is there. */
   protected get decided(): Admission | undefined {
     return this.admission === 'awaited' ? undefined : this.admission;

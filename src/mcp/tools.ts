@@ -140,7 +140,7 @@ function requestOf(
 ): RouteRequest<never> {
   const bytes = body === undefined ? noBytes : Buffer.from(JSON.stringify(body));
   return {
-    ...{ id: request.id, path, query, header: () => '', keyed: request.keyed },
+    ...{ id: request.id, path, query, header: () => '', keyed: request.keyed, key: request.key },
     ...{ body: bytes, retain: () => bytes, input: input as never, mayAct: true, head: false },
     peer: () => request.peer(),
     caller: () => request.caller(),

@@ -70,6 +70,42 @@ export declare class BodyReader {
   readAsync(body: Buffer, brief: boolean): Promise<BodyReading>
 }
 
+/** The named collections that this process knows. */
+export declare class Corpora {
+  /** None yet. `key`: that of the hashes of terms, 16 bytes. */
+  constructor(key: Uint8Array)
+  /**
+   * Takes a version that is newer than those that are there; false where the bytes are damaged. They must
+   * not change until the promise settles.
+   */
+  add(name: string, version: number, statistics: Buffer): Promise<boolean>
+  /** Forgets a name. */
+  remove(name: string): void
+  /** Versions of a name that are there, in order. */
+  versions(name: string): Array<number>
+  /** Every name, in order; after its owner and `/` where it has one. */
+  names(): Array<string>
+  /** True if a name has, or had, an owner. */
+  hasOwners(): boolean
+}
+
+/** Counts the terms of texts. */
+export declare class CorpusCounter {
+  /**
+   * `analyzer`: the JSON of a request's `analyzer`. Throws where it is invalid, or does not go with the
+   * tokenizer.
+   */
+  constructor(key: Uint8Array, analyzer: string, ngram: boolean)
+  /**
+   * Counts whole lines, each a JSON string or an object with a `text`; blank ones are skipped. Resolves to
+   * why it cannot. One call at a time; `lines` must not change until the promise settles, which rejects
+   * after `finish`.
+   */
+  add(lines: Buffer): Promise<CorpusRefusal | null>
+  /** The statistics of what was counted. Rejects when it is called again. */
+  finish(): Promise<CorpusStatistics>
+}
+
 /** The installed models as fusion needs them. */
 export declare class DenseModels {
   /**
@@ -119,14 +155,18 @@ export declare class FuseAttempt {
  * or until another takes its place.
  */
 export declare class Fuser {
-  /** `models`: what computes the dense scores of docs that come without one. */
-  constructor(models: DenseModels)
+  /**
+   * `models`: what computes the dense scores of docs that come without one; `corpora`: the collections
+   * that requests may name.
+   */
+  constructor(models: DenseModels, corpora?: Corpora | undefined | null)
   /**
    * Answers a request's bytes into `out`, which must not overlap them, and sets `facts` to the answer's
    * length (written, or needed) and the characters that it counts for. A model is given at most `mostDocs`
-   * docs. `Pending`: `takePending` has the request.
+   * docs. `owner`: whose collections it may name besides everybody's. `Pending`: `takePending` has the
+   * request.
    */
-  fuse(body: Uint8Array, out: Uint8Array, facts: Float64Array, mostDocs: number): FuseOutcome
+  fuse(body: Uint8Array, out: Uint8Array, facts: Float64Array, mostDocs: number, owner?: string | undefined | null): FuseOutcome
   /** Faults of names, where the last `fuse` came to `Invalid` for them: a JSON array of `{loc, message}`. */
   takeFaults(): string | null
   /**
@@ -145,7 +185,7 @@ export declare class Fuser {
    * be read until the promise settles; `body` must not change until then, nor before what is pending is
    * released. They must not overlap.
    */
-  fuseAsync(body: Buffer, out: Buffer, mostDocs: number): Promise<FuseAttempt>
+  fuseAsync(body: Buffer, out: Buffer, mostDocs: number, owner?: string | undefined | null): Promise<FuseAttempt>
 }
 
 /** One process's place at the gate. No call waits: what cannot be had now is false, and may be tried again. */
@@ -376,6 +416,28 @@ export declare function checkJson(body: Uint8Array): JsonRefusal | null
 /** Version of the CLDR names that emoji and symbols are glossed with, such as `48.2.0`. */
 export declare function cldrVersion(): string
 
+/** Why texts or statistics are refused. */
+export interface CorpusRefusal {
+  /** `invalid`, `line` (no doc), `terms` (too many), `docs` (too many) or `empty`. */
+  reason: string
+  /** The line among those that were given, from 1; 0 where it is none. */
+  line: number
+}
+
+/** Statistics of a collection as they are stored, or why there are none. */
+export interface CorpusStatistics {
+  /** Absent where there are some. */
+  refused?: CorpusRefusal
+  /** The stored form. */
+  bytes: Buffer
+  /** Number of docs. */
+  docs: number
+  /** Their mean length in tokens. */
+  averageLength: number
+  /** Number of different terms. */
+  terms: number
+}
+
 /**
  * Makes the file of the limits at `path` anew: every bucket full, no usage known. `seed` is 16 secret random
  * bytes. Throws when the file cannot be written.
@@ -482,6 +544,12 @@ export interface FragmentSelection {
   /** Some of them, in the log's order. */
   places: Array<FragmentPlace>
 }
+
+/**
+ * Makes the stored form of statistics that are a JSON text, as a request's `corpus` has them. `key`: that of
+ * the hashes of terms, 16 bytes. `body` must not change until the promise settles.
+ */
+export declare function freezeCorpus(body: Buffer, key: Uint8Array): Promise<CorpusStatistics>
 
 /** Outcome of a FuseRequest's bytes. */
 export declare enum FuseOutcome {

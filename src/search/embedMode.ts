@@ -5,7 +5,7 @@
 import { problemAnswer } from '../contract/answer.js';
 import type { Answer } from '../contract/exchange.js';
 import type { Embedded, Embedder, InstalledModel } from '../models/embedder.js';
-import type { DenseModel, DenseModels, Fuser, PendingFuse } from '../native/index.js';
+import type { Corpora, DenseModel, DenseModels, Fuser, PendingFuse } from '../native/index.js';
 import { single, type Metric } from '../system/metrics.js';
 
 /** Most docs of a request that a model is given. */
@@ -50,6 +50,8 @@ export interface EmbedModeParts {
   readonly fallback: string | undefined;
   /** The file of embeddings, which must have been prepared; null: none are kept. */
   readonly cacheFile: string | null;
+  /** Statistics that requests may name; none where not given. */
+  readonly corpora?: Corpora;
   /** The native module's models, and what answers by them. */
   readonly DenseModels: typeof DenseModels;
   readonly Fuser: typeof Fuser;
@@ -103,7 +105,7 @@ export function denseModel(model: InstalledModel): DenseModel {
 
 /** Opens the models. @throws Error when the files of one cannot be used */
 export function openEmbedMode(parts: EmbedModeParts): EmbedMode {
-  const { embedder, fallback, cacheFile } = parts;
+  const { embedder, fallback, cacheFile, corpora } = parts;
   const dense = new parts.DenseModels(embedder.models.map(denseModel), fallback, cacheFile);
   return {
     choice: {
@@ -113,7 +115,7 @@ export function openEmbedMode(parts: EmbedModeParts): EmbedMode {
     },
     models: embedder.models,
     dense,
-    fuser: new parts.Fuser(dense),
+    fuser: new parts.Fuser(dense, corpora),
     async bring(pending, signal) {
       const missing = pending.missing();
       if (missing.length === 0) return undefined;

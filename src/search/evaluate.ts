@@ -3,7 +3,8 @@
  * candidates as one request. The same native calls answer.
  */
 import { createHash } from 'node:crypto';
-import type { FuseCorpus, FuseRequest, FuseResponse } from '../contract/fuse.js';
+import type { FuseCorpus } from '../contract/corpus.js';
+import type { FuseRequest, FuseResponse } from '../contract/fuse.js';
 import type { FuseOutcome, Fuser, PendingFuse } from '../native/index.js';
 
 /** A doc or a query. */

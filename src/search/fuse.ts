@@ -5,6 +5,7 @@
 import { type BodyParts, loopBytes } from '../contract/schema/bytes.js';
 import type { Answer, RouteRequest } from '../contract/exchange.js';
 import type { FuseOutcome } from '../native/index.js';
+import type { OwnerOf } from './corpora.js';
 import { embedDocs, type EmbedMode } from './embedMode.js';
 import { JSON_TYPE, PooledAnswers } from './pooledAnswers.js';
 import { refusalOf, refusalOffLoop, unusableEntities } from './refusal.js';
@@ -15,6 +16,8 @@ export interface FuseParts extends BodyParts {
   /** Most docs that a model scores for a caller without a key; 50 where not given. */
   readonly keylessDocs?: number;
   readonly FuseOutcome: typeof FuseOutcome;
+  /** Whose statistics a request may name; everybody's alone where not given. */
+  readonly ownerOf?: OwnerOf;
   /** The sentence that says why an outcome's `entity_map` cannot be applied. */
   readonly entitiesRefusal: (outcome: FuseOutcome) => string | null;
 }
@@ -48,11 +51,12 @@ class FuseHandler {
     const { embedMode, FuseOutcome: outcomes } = this.parts;
     const { fuser, choice } = embedMode;
     const { body } = request;
-    let outcome = fuser.fuse(body, this.out, this.facts, mostDocs);
+    const owner = this.parts.ownerOf?.(request.key);
+    let outcome = fuser.fuse(body, this.out, this.facts, mostDocs, owner);
     // More may be needed once the results are known.
     while (outcome === outcomes.NeedsRoom) {
       this.out = new Uint8Array(this.facts[0] ?? 0);
-      outcome = fuser.fuse(body, this.out, this.facts, mostDocs);
+      outcome = fuser.fuse(body, this.out, this.facts, mostDocs, owner);
     }
     if (outcome === outcomes.Written) {
       const bytes = this.out.subarray(0, this.facts[0]);
@@ -77,11 +81,12 @@ class FuseHandler {
     const { buffer, byteOffset, byteLength } = request.retain();
     const body = Buffer.from(buffer, byteOffset, byteLength);
     let room = this.pooled.take(byteLength + byteLength / 4);
-    let attempt = await fuser.fuseAsync(body, room, mostDocs);
+    const owner = this.parts.ownerOf?.(request.key);
+    let attempt = await fuser.fuseAsync(body, room, mostDocs, owner);
     while (attempt.outcome === outcomes.NeedsRoom) {
       this.pooled.give(room);
       room = this.pooled.take(attempt.length);
-      attempt = await fuser.fuseAsync(body, room, mostDocs);
+      attempt = await fuser.fuseAsync(body, room, mostDocs, owner);
     }
     const { outcome } = attempt;
     if (outcome === outcomes.Written) return this.pooled.answer(room, attempt);

@@ -36,6 +36,10 @@ export const spaces = {
   rates: 26,
   /** Vectors that models made of texts. Key: period (32 bits), SHA-256 of the model's digest and the text. */
   embeddings: 27,
+  /** Named statistics of collections, and their versions. Key: the name. */
+  corpora: 28,
+  /** Statistics of a version. Key: the name, a zero byte, the number (32 bits). */
+  corpusVersions: 29,
   /** Addresses that opted out. Key: HMAC of the address. */
   optouts: 32,
   /** Fragments with their sealed envelopes. Key: the receipt's id. */
@@ -70,6 +74,8 @@ export const logs = {
   clicks: 131,
   /** Money that came to orders or left them again. */
   ledger: 132,
+  /** A name of statistics got a version, or was removed. */
+  corpusChanges: 133,
   /** Receipts of fragments in the order in which they were stored. */
   fragments: 136,
 } as const;

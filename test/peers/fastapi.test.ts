@@ -38,10 +38,12 @@ const valueRules = [
 
 /**
  * Rules that the models do not declare: pydantic would name them otherwise or not at all. Of `analyzer` they
- * declare nothing: pydantic puts the name of each alternative into the place of an error.
+ * declare nothing: pydantic puts the name of each alternative into the place of an error. Members of `corpus`
+ * are optional there, as a name may stand in their place.
  */
 const undeclared = ({ type, loc: [, member] }: ValidationError) =>
   member === 'analyzer' ||
+  (type === 'missing' && member === 'corpus') ||
   (type === 'value_error' && member !== undefined && valueRules.includes(String(member)));
 
 const place = (error: ValidationError) => JSON.stringify([error.loc, error.type]);

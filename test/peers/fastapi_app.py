@@ -141,9 +141,11 @@ class FuseWeights(Model):
 
 
 class FuseCorpus(Model):
-    docs: Annotated[Int, Field(ge=1, le=1_000_000_000_000_000)]
-    average_length: Annotated[float, Field(ge=0.01)]
-    df: dict[str, Annotated[Int, Field(ge=0)]]
+    docs: Annotated[Int, Field(ge=1, le=1_000_000_000_000_000)] = None
+    average_length: Annotated[float, Field(ge=0.01)] = None
+    df: dict[str, Annotated[Int, Field(ge=0)]] = None
+    name: str = None
+    version: Annotated[Int, Field(ge=1, le=4_294_967_295)] = None
 
 
 class FuseCollapse(Model):

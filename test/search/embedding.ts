@@ -5,6 +5,7 @@ import type { Answer, RouteRequest } from '../../src/contract/exchange.js';
 import type { Embedder, InstalledModel } from '../../src/models/embedder.js';
 import { readModelFolder } from '../../src/models/modelFolder.js';
 import { native } from '../../src/native/addon.js';
+import type { Corpora } from '../../src/native/index.js';
 import { openEmbedMode, type EmbedMode } from '../../src/search/embedMode.js';
 import { temporaryFolder } from '../processes/run.js';
 
@@ -25,9 +26,10 @@ function withoutProcess(models: readonly InstalledModel[]): Embedder {
 }
 
 /** Embed mode with the static model alone. */
-export function staticMode(): EmbedMode {
+export function staticMode(corpora?: Corpora): EmbedMode {
   const embedder = withoutProcess([staticModel]);
-  return openEmbedMode({ ...native, embedder, fallback: 'static-256', cacheFile: null });
+  const named = corpora === undefined ? {} : { corpora };
+  return openEmbedMode({ ...native, ...named, embedder, fallback: 'static-256', cacheFile: null });
 }
 
 /** A server without a model. */
@@ -50,6 +52,7 @@ export function requestWith(body: Uint8Array, key = '', signal = new AbortContro
     path: {},
     query: {},
     header: () => '',
+    ...(key === '' ? {} : { key }),
     keyed: key !== '',
     body,
     retain: () => body.slice(),

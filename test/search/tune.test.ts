@@ -106,7 +106,7 @@ test('a sample is the docs with the smallest digests, its statistics those of it
     const expected = [...new Set(tokenize(text, 'ws'))]
       .map((term) => [term, tokens.filter((each) => each.includes(term)).length] as const)
       .filter(([, found]) => found > 0);
-    assert.deepEqual(new Map(Object.entries(df)), new Map(expected));
+    assert.deepEqual(new Map(Object.entries(df ?? {})), new Map(expected));
   }
   const pairs = sampleOf(docs, 5, 'ngram');
   assert.equal(pairs.averageLength, pairs.texts.flatMap((text) => tokenize(text, 'ngram')).length / 5);

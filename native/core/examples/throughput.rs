@@ -15,6 +15,7 @@ fn main() -> std::io::Result<()> {
     let embedding = Embedding {
         models: &models,
         most_docs: usize::MAX,
+        corpora: None,
     };
     let mut workspace = Workspace::default();
     let mut out = vec![0; 4 << 20];

@@ -17,6 +17,7 @@ mod score;
 use std::sync::Arc;
 
 use crate::analyzer::Analyzer;
+use crate::corpora::Visible;
 use crate::dense::{Gathered, Models};
 use crate::entity_map::{EntityMap, Refused};
 use crate::json::{Span, unescape};
@@ -26,6 +27,7 @@ use crate::rerank::{Api, Asked, Refused as Unranked, Wrong};
 use crate::sight::Poor;
 use crate::static_model::Scratch;
 use crate::terms::{Bigrams, Hits, Terms};
+pub(crate) use analyze::read_as;
 use diversify::Choice;
 use explain::Pieces;
 use legs::List;
@@ -49,6 +51,8 @@ pub struct Workspace {
     term_weights: Vec<f64>,
     statistics: Statistics,
     corpus_frequencies: Vec<f64>,
+    /// Name, version and docs of the statistics that the answer names.
+    told: Option<(Span, u32, f64)>,
     /// Number of results in the answer.
     shown: usize,
     bm25: Vec<f64>,
@@ -87,13 +91,15 @@ enum Form {
     Rerank(Box<Asked>),
 }
 
-/// What dense scores are computed by, where a doc comes without one.
+/// What a request may need besides itself: dense scores where a doc comes without one, and statistics.
 #[derive(Clone, Copy)]
 pub struct Embedding<'a> {
     /// The installed models.
     pub models: &'a Arc<Models>,
     /// Most docs of a request that they are given.
     pub most_docs: usize,
+    /// The collections that requests may name.
+    pub corpora: Option<Visible<'a>>,
 }
 
 /// What the answer says of where the dense scores come from.
@@ -278,6 +284,12 @@ impl Workspace {
             self.faults = self.lists.more.as_mut().and_then(|more| more.take_faults());
             return Err(Outcome::Invalid);
         };
+        if let Some(more) = &mut self.lists.more {
+            if more.find(body, embedding.corpora).is_err() {
+                self.faults = more.take_faults();
+                return Err(Outcome::Invalid);
+            }
+        }
         self.answer_read(body, options, Form::Fuse, out, embedding)
     }
 
@@ -287,7 +299,9 @@ impl Workspace {
         body: &[u8],
         api: Api,
         id: &str,
-        Embedding { models, most_docs }: Embedding<'_>,
+        Embedding {
+            models, most_docs, ..
+        }: Embedding<'_>,
     ) -> Result<Box<Asked>, Unranked> {
         self.lists.more = None;
         let mut asked = Box::new(crate::rerank::read(body, api, id, &mut self.lists)?);
@@ -396,6 +410,7 @@ impl Workspace {
         self.pieces.clear();
         self.highlights.clear();
         (self.bm25_unused, self.dense_unused) = (false, false);
+        self.told = None;
         let characters = self.count(body, options);
         self.score(body, options, None);
         self.combine(options);
@@ -430,7 +445,11 @@ impl Workspace {
             _ => self.count(body, options),
         };
         (self.bm25_unused, self.dense_unused) = (!more.needs_bm25(), !more.needs_dense());
-        self.score(body, options, more.corpus.as_ref());
+        self.score(body, options, Some(more));
+        self.told = more
+            .version()
+            .zip(more.corpus_name())
+            .map(|(version, name)| (name, version.number, version.statistics.docs));
         if more.legs.is_empty() {
             self.combine(options);
         } else {
@@ -475,7 +494,9 @@ impl Workspace {
         &mut self,
         body: &[u8],
         options: &Options,
-        Embedding { models, most_docs }: Embedding<'_>,
+        Embedding {
+            models, most_docs, ..
+        }: Embedding<'_>,
     ) -> Result<Gathered, Outcome> {
         let Workspace {
             lists,

@@ -9,6 +9,7 @@ mod bits;
 pub mod bm25;
 pub mod body;
 pub mod canonical;
+pub mod corpora;
 pub mod dense;
 pub mod digest;
 pub mod embeddings;

@@ -12,6 +12,7 @@ use std::hash::{BuildHasher, RandomState};
 use crate::analyzer::{Forms, LONGEST_STEMMED};
 use crate::ascii::Batch;
 pub use bigrams::Bigrams;
+pub(crate) use bigrams::text_of as bigram_text;
 pub(crate) use distinct::Distinct;
 pub(crate) use filter::Filter;
 use memo::{Memo, Remembered};

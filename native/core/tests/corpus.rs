@@ -99,6 +99,7 @@ fn answers_are_json() {
     let embedding = Embedding {
         models: &models,
         most_docs: 50,
+        corpora: None,
     };
     let mut workspace = Workspace::default();
     let (mut scored, mut computed_here) = (0, 0);

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use fusegate_core::corpora::{Corpora as Table, Visible};
 use fusegate_core::dense::{Gathered, Models};
 use fusegate_core::entity_map::Refused;
 use fusegate_core::fuse::{Embedding, Outcome, Pending, Workspace};
@@ -13,6 +14,7 @@ use napi::bindgen_prelude::{
 use napi::{Env, Task};
 use napi_derive::napi;
 
+use crate::corpora::Corpora;
 use crate::dense::DenseModels;
 
 thread_local! {
@@ -127,6 +129,7 @@ impl From<Unranked> for RerankRefusal {
 #[napi]
 pub struct Fuser {
     models: Arc<Models>,
+    corpora: Option<Arc<Table>>,
     /// In a cell: a request in the thread pool borrows the fuser until it is done.
     pending: RefCell<Option<PendingFuse>>,
     /// In a cell for the same reason.
@@ -137,11 +140,13 @@ pub struct Fuser {
 
 #[napi]
 impl Fuser {
-    /// `models`: what computes the dense scores of docs that come without one.
+    /// `models`: what computes the dense scores of docs that come without one; `corpora`: the collections
+    /// that requests may name.
     #[napi(constructor)]
-    pub fn new(models: &DenseModels) -> Self {
+    pub fn new(models: &DenseModels, corpora: Option<&Corpora>) -> Self {
         Self {
             models: models.inner.clone(),
+            corpora: corpora.map(|corpora| corpora.inner.clone()),
             pending: RefCell::default(),
             unranked: RefCell::default(),
             faults: RefCell::default(),
@@ -150,7 +155,8 @@ impl Fuser {
 
     /// Answers a request's bytes into `out`, which must not overlap them, and sets `facts` to the answer's
     /// length (written, or needed) and the characters that it counts for. A model is given at most `mostDocs`
-    /// docs. `Pending`: `takePending` has the request.
+    /// docs. `owner`: whose collections it may name besides everybody's. `Pending`: `takePending` has the
+    /// request.
     #[napi]
     pub fn fuse(
         &self,
@@ -158,12 +164,13 @@ impl Fuser {
         mut out: Uint8ArraySlice<'_>,
         mut facts: Float64ArraySlice<'_>,
         most_docs: u32,
+        owner: Option<String>,
     ) -> FuseOutcome {
         self.run(
             body,
-            &mut out,
-            &mut facts,
+            (&mut out, &mut facts),
             most_docs,
+            owner.as_deref().unwrap_or_default(),
             |workspace, body, out, embedding| {
                 let outcome = workspace.fuse(body, out, embedding);
                 if outcome == Outcome::Invalid {
@@ -194,9 +201,9 @@ impl Fuser {
     ) -> FuseOutcome {
         self.run(
             body,
-            &mut out,
-            &mut facts,
+            (&mut out, &mut facts),
             most_docs,
+            "",
             |workspace, body, out, embedding| {
                 let outcome = workspace.rerank(body, path.into(), &id, out, embedding);
                 *self.unranked.borrow_mut() = workspace.take_unranked();
@@ -223,9 +230,11 @@ impl Fuser {
     ) -> AsyncTask<FuseTask> {
         AsyncTask::new(FuseTask {
             models: self.models.clone(),
+            corpora: self.corpora.clone(),
             body: Some(body),
             out,
             most_docs: most_docs as usize,
+            owner: String::new(),
             rerank: Some((path.into(), id)),
         })
     }
@@ -242,12 +251,20 @@ impl Fuser {
     /// be read until the promise settles; `body` must not change until then, nor before what is pending is
     /// released. They must not overlap.
     #[napi(ts_return_type = "Promise<FuseAttempt>")]
-    pub fn fuse_async(&self, body: Buffer, out: Buffer, most_docs: u32) -> AsyncTask<FuseTask> {
+    pub fn fuse_async(
+        &self,
+        body: Buffer,
+        out: Buffer,
+        most_docs: u32,
+        owner: Option<String>,
+    ) -> AsyncTask<FuseTask> {
         AsyncTask::new(FuseTask {
             models: self.models.clone(),
+            corpora: self.corpora.clone(),
             body: Some(body),
             out,
             most_docs: most_docs as usize,
+            owner: owner.unwrap_or_default(),
             rerank: None,
         })
     }
@@ -258,9 +275,9 @@ impl Fuser {
     fn run(
         &self,
         body: &[u8],
-        out: &mut Uint8ArraySlice<'_>,
-        facts: &mut Float64ArraySlice<'_>,
+        (out, facts): (&mut Uint8ArraySlice<'_>, &mut Float64ArraySlice<'_>),
         most_docs: u32,
+        owner: &str,
         answer: impl FnOnce(&mut Workspace, &[u8], &mut [u8], Embedding<'_>) -> Outcome,
     ) -> FuseOutcome {
         // SAFETY: the caller keeps `out` apart from `body`; no JavaScript runs before this function returns,
@@ -269,6 +286,7 @@ impl Fuser {
         let embedding = Embedding {
             models: &self.models,
             most_docs: most_docs as usize,
+            corpora: visible(self.corpora.as_deref(), owner),
         };
         let outcome = WORKSPACE.with_borrow_mut(|workspace| {
             let outcome = answer(workspace, body, out, embedding);
@@ -281,6 +299,11 @@ impl Fuser {
         });
         tell(outcome, facts)
     }
+}
+
+fn visible<'a>(corpora: Option<&'a Table>, owner: &'a str) -> Option<Visible<'a>> {
+    let owner = owner.as_bytes();
+    corpora.map(|corpora| Visible { corpora, owner })
 }
 
 fn text(json: Option<Vec<u8>>) -> Option<String> {
@@ -346,9 +369,11 @@ impl FuseAttempt {
 /// A request on its way through the thread pool.
 pub struct FuseTask {
     models: Arc<Models>,
+    corpora: Option<Arc<Table>>,
     body: Option<Buffer>,
     out: Buffer,
     most_docs: usize,
+    owner: String,
     /// Path and id of a rerank request.
     rerank: Option<(Api, String)>,
 }
@@ -361,6 +386,7 @@ impl Task for FuseTask {
         let embedding = Embedding {
             models: &self.models,
             most_docs: self.most_docs,
+            corpora: visible(self.corpora.as_deref(), &self.owner),
         };
         let body: &[u8] = self.body.as_deref().unwrap_or_default();
         Ok(WORKSPACE.with_borrow_mut(|workspace| {

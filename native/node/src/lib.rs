@@ -3,6 +3,7 @@
 mod access;
 mod audit;
 mod body;
+mod corpora;
 mod dense;
 mod digest;
 mod fuse;

@@ -26,6 +26,7 @@ fuzz_target!(|body: &[u8]| {
     let embedding = Embedding {
         models: &MODELS,
         most_docs: 50,
+        corpora: None,
     };
     let outcome = WORKSPACE.with_borrow_mut(|workspace| workspace.fuse(body, &mut out, embedding));
     // The same answer from room that did not suffice at first.

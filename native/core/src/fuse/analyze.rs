@@ -12,7 +12,7 @@ use crate::terms::{Hits, Terms};
 use crate::tokenize;
 
 /// A text as the analyzer reads it.
-pub(super) fn read_as<'a>(text: &'a str, analyzer: &Analyzer) -> Cow<'a, str> {
+pub(crate) fn read_as<'a>(text: &'a str, analyzer: &Analyzer) -> Cow<'a, str> {
     if !analyzer.normalize {
         return Cow::Borrowed(text);
     }

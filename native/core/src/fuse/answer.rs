@@ -31,7 +31,8 @@ pub(super) fn room(options: &Options, lists: &Lists) -> usize {
     const RESULT: usize = 80 + 3 * NUMBER + 10;
     const EXPLAIN: usize = 110 + 4 * NUMBER + 20;
     const NOTE: usize = 256;
-    const REST: usize = 1536 + MODEL_ID_BYTES;
+    // A name of 64 characters has up to 768 bytes in escapes.
+    const REST: usize = 2048 + MODEL_ID_BYTES;
     let each = RESULT + if options.explain { EXPLAIN } else { 0 };
     let strings = |doc: &Doc| {
         let text = if options.return_text {
@@ -97,6 +98,13 @@ impl Workspace {
             writer.raw(b"}");
         }
         writer.raw(b"]");
+        if let Some((name, version, docs)) = self.told {
+            writer.raw(b",\"corpus\":{\"name\":\"");
+            writer.raw(copied(name));
+            writer.number(b"\",\"version\":", f64::from(version));
+            writer.number(b",\"docs\":", docs);
+            writer.raw(b"}");
+        }
         self.write_warnings(body, options, source, &mut writer);
         writer.raw(b"}");
         writer.at

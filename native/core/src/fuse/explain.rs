@@ -83,7 +83,7 @@ impl Workspace {
         for rank in 0..self.shown {
             let place = self.order[rank].1 as usize;
             if more.names_terms() {
-                let statistics = (analyzer, more.corpus.is_some());
+                let statistics = (analyzer, more.has_statistics());
                 self.explain_terms(body, options, statistics, place, &mut pieces);
             }
             if let Some(piece) = by_legs.get(rank) {

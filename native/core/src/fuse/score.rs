@@ -5,8 +5,9 @@
 
 use super::Workspace;
 use crate::bm25;
+use crate::corpora;
 use crate::json::{Scanner, unescape};
-use crate::request::more::Corpus;
+use crate::request::more::{Corpus, More};
 use crate::request::{Method, Options, Tokenizer};
 
 /// Statistics of the collection by which BM25 scores a request's docs.
@@ -30,20 +31,21 @@ pub(super) struct Fused {
 
 impl Workspace {
     /// BM25 by the statistics of a collection, or of the request's docs.
-    pub(super) fn score(&mut self, body: &[u8], options: &Options, corpus: Option<&Corpus>) {
+    pub(super) fn score(&mut self, body: &[u8], options: &Options, more: Option<&More>) {
         let docs = self.lists.docs.len();
         let tokens: usize = self.lengths.iter().map(|&(_, length)| length).sum();
         let average = tokens as f64 / docs as f64;
         let docs = docs as f64;
-        self.statistics = match corpus {
+        let given = more.filter(|more| more.has_statistics());
+        self.statistics = match given {
             None => Statistics { docs, average },
-            Some(corpus) => self.look_up(body, options, corpus),
+            Some(more) => self.look_up(body, options, more),
         };
         let Statistics { docs, average } = self.statistics;
         let mut weights = std::mem::take(&mut self.term_weights);
         weights.clear();
         let counts = self.frequencies(options).iter();
-        if corpus.is_none() {
+        if given.is_none() {
             let counts = counts.zip(&self.document_frequencies);
             let weight = |(&in_query, &in_docs)| bm25::term_weight(in_query, f64::from(in_docs), docs);
             weights.extend(counts.map(weight));
@@ -67,9 +69,36 @@ impl Workspace {
         self.term_weights = weights;
     }
 
+    /// Finds the query's terms in the statistics that a request gives or names.
+    fn look_up(&mut self, body: &[u8], options: &Options, more: &More) -> Statistics {
+        match (&more.corpus, more.version()) {
+            (Some(corpus), _) => self.look_up_inline(body, options, corpus),
+            (None, Some(version)) => self.look_up_named(options, &version.statistics),
+            // A name without statistics is refused before anything is counted.
+            (None, None) => Statistics::default(),
+        }
+    }
+
+    /// The same in statistics by name.
+    fn look_up_named(&mut self, options: &Options, named: &corpora::Statistics) -> Statistics {
+        let mut frequencies = std::mem::take(&mut self.corpus_frequencies);
+        frequencies.clear();
+        for term in 0..self.frequencies(options).len() as u32 {
+            frequencies.push(match options.tokenizer {
+                Tokenizer::Ws => named.frequency(self.terms.text(term)),
+                Tokenizer::Ngram => named.frequency(self.bigrams.text(term).as_bytes()),
+            });
+        }
+        self.corpus_frequencies = frequencies;
+        Statistics {
+            docs: named.docs,
+            average: named.average_length,
+        }
+    }
+
     /// Finds the query's terms among those of a collection; those that it does not list are in none of its
     /// docs.
-    fn look_up(&mut self, body: &[u8], options: &Options, corpus: &Corpus) -> Statistics {
+    fn look_up_inline(&mut self, body: &[u8], options: &Options, corpus: &Corpus) -> Statistics {
         let mut frequencies = std::mem::take(&mut self.corpus_frequencies);
         frequencies.clear();
         frequencies.resize(self.frequencies(options).len(), 0.0);

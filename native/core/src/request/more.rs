@@ -2,13 +2,15 @@
 //! pay nothing for it.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use super::legs::{self, Boost, Faults, Leg, Source};
 use super::named::Named;
 use super::results::{self, Collapse, CollapseBy, Diversify, Highlight};
 use super::unknown::{Notes, Place, Unknown, known_members};
-use super::{Doc, Options, Tokenizer, number, word};
+use super::{Doc, NOWHERE, Options, Tokenizer, number, word};
 use crate::analyzer::{Analyzer, Forms, LANGUAGES, STOP_LISTS, StopWords, stop_list};
+use crate::corpora::{Version, Visible};
 use crate::json::{Scanner, Span, Unfit, unescape};
 use crate::tokenize;
 
@@ -19,6 +21,8 @@ pub struct More {
     pub analyzer: Option<Analyzer>,
     /// Statistics for BM25; nothing: those of the request's docs.
     pub corpus: Option<Corpus>,
+    /// Statistics that the request names in place of them.
+    pub corpus_named: Option<NamedCorpus>,
     /// The score of a doc that came without a dense score.
     pub on_missing_dense: OnMissing,
     /// Meaning of dense scores.
@@ -81,6 +85,23 @@ pub struct Corpus {
     pub(crate) frequencies: usize,
 }
 
+/// Statistics by their name.
+#[derive(Debug)]
+pub struct NamedCorpus {
+    /// Place of the name.
+    name: Span,
+    /// The version that is asked for; nothing: the newest.
+    version: Option<f64>,
+    /// What was found.
+    found: Option<Arc<Version>>,
+}
+
+/// `corpus` as a request gives it.
+enum Given {
+    Inline(Corpus),
+    Named(NamedCorpus),
+}
+
 /// Most docs that a collection has; the contract says the same.
 const MOST_DOCS: f64 = 1e15;
 
@@ -101,7 +122,12 @@ impl More {
     pub(super) fn read(&mut self, scanner: &mut Scanner, name: &[u8], notes: &Notes) -> Result<(), Unfit> {
         match name {
             b"analyzer" => self.analyzer = Some(analyzer(scanner, notes)?),
-            b"corpus" => self.corpus = Some(corpus(scanner)?),
+            b"corpus" => {
+                (self.corpus, self.corpus_named) = match given(scanner)? {
+                    Given::Inline(corpus) => (Some(corpus), None),
+                    Given::Named(named) => (None, Some(named)),
+                }
+            }
             b"on_missing_dense" => self.on_missing_dense = word(scanner, &MISSING)?,
             b"dense_kind" => self.dense_kind = word(scanner, &KINDS)?,
             b"legs" => self.legs = legs::read_legs(scanner, notes)?,
@@ -215,9 +241,53 @@ impl More {
         }
     }
 
+    /// Finds the statistics that the request names. Kept with it, they are the same whenever it is answered.
+    ///
+    /// # Errors
+    /// There are none.
+    pub(crate) fn find(&mut self, body: &[u8], corpora: Option<Visible<'_>>) -> Result<(), Unfit> {
+        let Some(named) = &mut self.corpus_named else {
+            return Ok(());
+        };
+        let mut name = Vec::new();
+        unescape(&body[named.name.start..named.name.end], &mut name);
+        named.found = corpora.and_then(|visible| visible.find(&name, named.version));
+        if named.found.is_some() {
+            return Ok(());
+        }
+        let is_named = corpora.is_some_and(|visible| visible.find(&name, None).is_some());
+        let names = corpora.map(|visible| visible.names()).unwrap_or_default();
+        let (place, message) = if is_named {
+            (
+                "version",
+                "the statistics of this name have no such version".to_owned(),
+            )
+        } else {
+            ("name", unknown_corpus(&names))
+        };
+        let place = format!("\"corpus\",\"{place}\"");
+        self.faults.add(&place, None, &message);
+        Err(Unfit)
+    }
+
+    /// The statistics that the request names.
+    pub(crate) fn version(&self) -> Option<&Version> {
+        self.corpus_named.as_ref()?.found.as_deref()
+    }
+
+    /// Place of their name in the body.
+    pub(crate) fn corpus_name(&self) -> Option<Span> {
+        self.corpus_named.as_ref().map(|named| named.name)
+    }
+
+    /// True if BM25 has the statistics of a collection.
+    pub(crate) fn has_statistics(&self) -> bool {
+        self.corpus.is_some() || self.corpus_named.is_some()
+    }
+
     /// True if explanations name terms.
     pub(crate) fn names_terms(&self) -> bool {
-        self.analyzer.is_some() || self.corpus.is_some()
+        self.analyzer.is_some() || self.has_statistics()
     }
 }
 
@@ -226,6 +296,18 @@ pub(super) fn text_of(scanner: &Scanner, span: Span) -> Vec<u8> {
     let mut text = Vec::new();
     unescape(scanner.bytes(span), &mut text);
     text
+}
+
+/// The sentence of a name that stands for no statistics, with those that do.
+fn unknown_corpus(names: &[String]) -> String {
+    const SHOWN: usize = 20;
+    let more = names.len().saturating_sub(SHOWN);
+    let shown = names[..names.len() - more].join(", ");
+    match (names.len(), more) {
+        (0, _) => "no statistics have this name; there are none here".to_owned(),
+        (_, 0) => format!("no statistics have this name; known: {shown}"),
+        _ => format!("no statistics have this name; known: {shown} and {more} more"),
+    }
 }
 
 /// Reads a whole number.
@@ -238,34 +320,64 @@ fn whole(scanner: &mut Scanner, least: f64, most: f64) -> Result<f64, Unfit> {
     }
 }
 
+/// Reads statistics themselves.
+///
+/// # Errors
+/// They are invalid, or a name stands in their place.
+pub(crate) fn corpus(scanner: &mut Scanner) -> Result<Corpus, Unfit> {
+    match given(scanner)? {
+        Given::Inline(corpus) => Ok(corpus),
+        Given::Named(_) => Err(Unfit),
+    }
+}
+
 /// Reads `corpus`. The frequencies are checked, and looked at again once the query's terms are known: a
 /// collection has many more than that.
-fn corpus(scanner: &mut Scanner) -> Result<Corpus, Unfit> {
-    const NAMES: [&[u8]; 3] = [b"docs", b"average_length", b"df"];
+fn given(scanner: &mut Scanner) -> Result<Given, Unfit> {
+    const NAMES: [&[u8]; 5] = [b"docs", b"average_length", b"df", b"name", b"version"];
     let (mut docs, mut average_length, mut frequencies) = (0.0, 0.0, 0);
+    let (mut name, mut version) = (NOWHERE, None);
     let met = scanner.members(&NAMES, 2, |scanner, place| {
         match NAMES[place] {
             b"docs" => docs = whole(scanner, 1.0, MOST_DOCS)?,
             b"average_length" => average_length = number(scanner, 0.01, f64::MAX)?,
-            _ => {
+            b"df" => {
                 frequencies = scanner.position();
                 scanner.skip_value(2)?;
             }
+            b"name" => name = scanner.string()?,
+            _ => version = Some(whole(scanner, 1.0, f64::from(u32::MAX))?),
         }
         Ok(())
     })?;
-    if met != 0b111 {
-        return Err(Unfit);
+    match met {
+        0b00111 => {}
+        0b01000 | 0b11000 => {
+            return Ok(Given::Named(NamedCorpus {
+                name,
+                version,
+                found: None,
+            }));
+        }
+        _ => return Err(Unfit),
     }
     let end = scanner.position();
     scanner.go(frequencies);
     scanner.values(3, |scanner, _| whole(scanner, 0.0, docs).map(|_| ()))?;
     scanner.go(end);
-    Ok(Corpus {
+    Ok(Given::Inline(Corpus {
         docs,
         average_length,
         frequencies,
-    })
+    }))
+}
+
+/// Reads an analyzer that is a JSON text of its own.
+///
+/// # Errors
+/// It is invalid.
+pub(crate) fn analyzer_alone(scanner: &mut Scanner) -> Result<Analyzer, Unfit> {
+    analyzer(scanner, &Notes::default())
 }
 
 /// Reads `analyzer`: `plain`, a language's name for its usual set, or the settings one by one.

@@ -31,6 +31,13 @@ impl Default for Bigrams {
     }
 }
 
+/// A bigram's characters by its key.
+pub(crate) fn text_of(key: u64) -> String {
+    let halves = [(key >> 32) as u32, key as u32];
+    // The second half of a run of one character is none.
+    halves.into_iter().filter_map(char::from_u32).collect()
+}
+
 impl Bigrams {
     /// Bytes of room held.
     pub fn room(&self) -> usize {
@@ -68,10 +75,7 @@ impl Bigrams {
 
     /// A bigram in characters.
     pub(crate) fn text(&self, term: u32) -> String {
-        let key = self.keys[term as usize];
-        let halves = [(key >> 32) as u32, key as u32];
-        // The second half of a run of one character is none.
-        halves.into_iter().filter_map(char::from_u32).collect()
+        text_of(self.keys[term as usize])
     }
 
     /// How often each distinct bigram occurs in the query.

@@ -1,0 +1,468 @@
+//! Statistics of collections that requests name: as they are stored, counted and looked up. A term is kept as
+//! a keyed 64-bit hash (SipHash-2-4), so that no word of a text is; two terms of a million share one by
+//! chance once in 37 million collections.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::hash::Hasher;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use siphasher::sip::SipHasher24;
+
+use crate::analyzer::Analyzer;
+use crate::json::{Scanner, Unfit, unescape};
+use crate::request::Tokenizer;
+use crate::request::more::{analyzer_alone, corpus};
+use crate::tokenize;
+
+/// Key of the hashes of terms.
+pub type Key = [u8; 16];
+
+/// Most different terms of a collection.
+pub const MOST_TERMS: usize = 1_000_000;
+
+/// First byte of stored statistics; another one is another form.
+const FORMAT: u8 = 1;
+/// The format, the number of docs and their mean length.
+const HEAD: usize = 1 + 8 + 8;
+/// A hash and the docs that hold the term.
+const TERM: usize = 8 + 4;
+
+/// Why statistics are not made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refused {
+    /// They are no valid ones.
+    Invalid,
+    /// A line, counted from 1, is neither a string nor an object with a text.
+    Line(usize),
+    /// More than [`MOST_TERMS`] different terms.
+    Terms,
+    /// More docs than a number of 32 bits counts.
+    Docs,
+    /// No token.
+    Empty,
+}
+
+/// The hash of a term.
+#[must_use]
+pub fn hash(key: &Key, term: &[u8]) -> u64 {
+    let mut hasher = SipHasher24::new_with_key(key);
+    hasher.write(term);
+    hasher.finish()
+}
+
+/// Statistics that change no more.
+#[derive(Debug, PartialEq)]
+pub struct Statistics {
+    key: Key,
+    /// Number of docs.
+    pub docs: f64,
+    /// Their mean length in tokens.
+    pub average_length: f64,
+    /// Ascending.
+    hashes: Box<[u64]>,
+    /// Docs that hold each.
+    counts: Box<[u32]>,
+}
+
+impl Statistics {
+    /// Of counted terms.
+    fn of(key: Key, docs: u32, average_length: f64, counted: HashMap<u64, u32>) -> Result<Self, Refused> {
+        if counted.len() > MOST_TERMS {
+            return Err(Refused::Terms);
+        }
+        let mut terms: Vec<(u64, u32)> = counted.into_iter().collect();
+        terms.sort_unstable();
+        let (hashes, counts): (Vec<u64>, Vec<u32>) = terms.into_iter().unzip();
+        Ok(Self {
+            key,
+            docs: f64::from(docs),
+            average_length,
+            hashes: hashes.into(),
+            counts: counts.into(),
+        })
+    }
+
+    /// Reads the inline form of a request's `corpus`, a JSON text of its own.
+    ///
+    /// # Errors
+    /// It is invalid, or more than is kept.
+    pub fn read_inline(body: &[u8], key: &Key) -> Result<Self, Refused> {
+        let mut scanner = Scanner::new(body).map_err(|_| Refused::Invalid)?;
+        scanner.skip_space();
+        let read = corpus(&mut scanner).map_err(|_| Refused::Invalid)?;
+        scanner.end().map_err(|_| Refused::Invalid)?;
+        if read.docs > f64::from(u32::MAX) {
+            return Err(Refused::Docs);
+        }
+        let (mut counted, mut name) = (HashMap::new(), Vec::new());
+        // Checked above: what is unfit here is replaced by a later value.
+        let _ = Scanner::again(body, read.frequencies).values(2, |scanner, span| {
+            name.clear();
+            unescape(scanner.bytes(span), &mut name);
+            let count = scanner.number()?;
+            // As a map it takes more room than as text.
+            if counted.len() > MOST_TERMS {
+                return Err(Unfit);
+            }
+            counted.insert(hash(key, &name), count as u32);
+            Ok(())
+        });
+        Self::of(*key, read.docs as u32, read.average_length, counted)
+    }
+
+    /// Reads stored statistics; nothing where they are damaged, or of another format.
+    #[must_use]
+    pub fn read(bytes: &[u8], key: Key) -> Option<Self> {
+        let (head, terms) = bytes.split_at_checked(HEAD)?;
+        let (&FORMAT, head) = head.split_first()? else {
+            return None;
+        };
+        let (docs, average_length) = head.split_at_checked(8)?;
+        let docs = f64::from(u32::try_from(u64::from_le_bytes(docs.try_into().ok()?)).ok()?);
+        let average_length = f64::from_le_bytes(average_length.try_into().ok()?);
+        let sound = docs >= 1.0 && average_length.is_finite() && average_length >= 0.01;
+        if !sound || terms.len() % TERM != 0 {
+            return None;
+        }
+        let (mut hashes, mut counts) = (Vec::new(), Vec::new());
+        for term in terms.chunks_exact(TERM) {
+            let (hash, count) = term.split_at(8);
+            let hash = u64::from_le_bytes(hash.try_into().ok()?);
+            let count = u32::from_le_bytes(count.try_into().ok()?);
+            if hashes.last().is_some_and(|&last| last >= hash) || f64::from(count) > docs {
+                return None;
+            }
+            hashes.push(hash);
+            counts.push(count);
+        }
+        Some(Self {
+            key,
+            docs,
+            average_length,
+            hashes: hashes.into(),
+            counts: counts.into(),
+        })
+    }
+
+    /// The bytes that [`Statistics::read`] reads.
+    #[must_use]
+    pub fn write(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(HEAD + TERM * self.hashes.len());
+        bytes.push(FORMAT);
+        bytes.extend((self.docs as u64).to_le_bytes());
+        bytes.extend(self.average_length.to_le_bytes());
+        for (hash, count) in self.hashes.iter().zip(&self.counts) {
+            bytes.extend(hash.to_le_bytes());
+            bytes.extend(count.to_le_bytes());
+        }
+        bytes
+    }
+
+    /// Number of different terms.
+    #[must_use]
+    pub fn terms(&self) -> usize {
+        self.hashes.len()
+    }
+
+    /// Docs that hold a term.
+    #[must_use]
+    pub fn frequency(&self, term: &[u8]) -> f64 {
+        let place = self.hashes.binary_search(&hash(&self.key, term));
+        place.map_or(0.0, |place| f64::from(self.counts[place]))
+    }
+}
+
+/// Counts texts; keeps nothing of them but hashes.
+pub struct Counter {
+    key: Key,
+    analyzer: Analyzer,
+    tokenizer: Tokenizer,
+    docs: u32,
+    tokens: u64,
+    /// Docs that hold each term, and the last of them.
+    counted: HashMap<u64, (u32, u32)>,
+    /// Hashes of the terms that tokens stand for, so that most are stemmed once.
+    known: HashMap<Box<[u8]>, Option<u64>>,
+    token: Vec<u8>,
+    /// Different terms, and true if they are too many.
+    terms: usize,
+    too_many: bool,
+}
+
+/// Tokens whose terms are remembered.
+const KNOWN_TOKENS: usize = 1 << 16;
+/// Bytes of such a token at most.
+const KNOWN_BYTES: usize = 32;
+
+impl Counter {
+    /// `settings`: the JSON of a request's `analyzer`.
+    ///
+    /// # Errors
+    /// It is invalid, or does not go with the tokenizer.
+    pub fn new(key: Key, settings: &[u8], tokenizer: Tokenizer) -> Result<Self, Refused> {
+        let mut scanner = Scanner::new(settings).map_err(|_| Refused::Invalid)?;
+        scanner.skip_space();
+        let analyzer = analyzer_alone(&mut scanner).map_err(|_| Refused::Invalid)?;
+        scanner.end().map_err(|_| Refused::Invalid)?;
+        if tokenizer == Tokenizer::Ngram && !analyzer.is_plain() {
+            return Err(Refused::Invalid);
+        }
+        Ok(Self {
+            key,
+            analyzer,
+            tokenizer,
+            docs: 0,
+            tokens: 0,
+            counted: HashMap::new(),
+            known: HashMap::new(),
+            token: Vec::new(),
+            terms: 0,
+            too_many: false,
+        })
+    }
+
+    /// Counts a doc.
+    ///
+    /// # Errors
+    /// There are too many, or too many different terms.
+    pub fn add(&mut self, text: &str) -> Result<(), Refused> {
+        self.docs = self.docs.checked_add(1).ok_or(Refused::Docs)?;
+        let Self {
+            key,
+            analyzer,
+            docs,
+            tokens,
+            counted,
+            known,
+            token,
+            terms,
+            too_many,
+            ..
+        } = self;
+        // One text may have many more terms than are taken.
+        let mut count = |hash: u64| match counted.entry(hash) {
+            Entry::Vacant(_) if *too_many => {}
+            Entry::Vacant(place) => {
+                place.insert((1, *docs));
+                *terms += 1;
+                *too_many = *terms > MOST_TERMS;
+            }
+            Entry::Occupied(mut place) => {
+                let (count, last) = place.get_mut();
+                if *last != *docs {
+                    (*count, *last) = (*count + 1, *docs);
+                }
+            }
+        };
+        match self.tokenizer {
+            Tokenizer::Ws => {
+                let read = crate::fuse::read_as(text, analyzer);
+                tokenize::ws(read.as_bytes(), token, |token| {
+                    *tokens += 1;
+                    let found = known.get(token).copied();
+                    let hash = found.unwrap_or_else(|| {
+                        // Tokens are made of whole characters.
+                        let word = std::str::from_utf8(token).unwrap_or_default();
+                        let form = analyzer.forms.of(word);
+                        // A token of nothing but accents is no term.
+                        let hash = (!form.is_empty()).then(|| hash(key, form.as_bytes()));
+                        if known.len() < KNOWN_TOKENS && token.len() <= KNOWN_BYTES {
+                            known.insert(token.into(), hash);
+                        }
+                        hash
+                    });
+                    if let Some(hash) = hash {
+                        count(hash);
+                    }
+                });
+            }
+            Tokenizer::Ngram => tokenize::ngram(text.as_bytes(), |bigram| {
+                *tokens += 1;
+                count(hash(key, crate::terms::bigram_text(bigram).as_bytes()));
+            }),
+        }
+        if self.too_many {
+            return Err(Refused::Terms);
+        }
+        Ok(())
+    }
+
+    /// Counts the docs of whole lines; blank ones are none.
+    ///
+    /// # Errors
+    /// A line is no doc, or one that [`Counter::add`] refuses.
+    pub fn add_lines(&mut self, lines: &[u8]) -> Result<(), Refused> {
+        let mut text = Vec::new();
+        for (place, line) in lines.split(|&byte| byte == b'\n').enumerate() {
+            let line = line.trim_ascii();
+            if line.is_empty() {
+                continue;
+            }
+            doc_text(line, &mut text).map_err(|_| Refused::Line(place + 1))?;
+            // JSON that was read is UTF-8.
+            self.add(std::str::from_utf8(&text).unwrap_or_default())?;
+        }
+        Ok(())
+    }
+
+    /// What was counted.
+    ///
+    /// # Errors
+    /// No text had a token.
+    pub fn finish(self) -> Result<Statistics, Refused> {
+        if self.tokens == 0 {
+            return Err(Refused::Empty);
+        }
+        let average_length = (self.tokens as f64 / f64::from(self.docs)).max(0.01);
+        let counted = self.counted.into_iter().map(|(hash, (count, _))| (hash, count));
+        Statistics::of(self.key, self.docs, average_length, counted.collect())
+    }
+}
+
+/// Reads the text of a doc: a string, or the `text` of an object.
+fn doc_text(line: &[u8], text: &mut Vec<u8>) -> Result<(), Unfit> {
+    let mut scanner = Scanner::new(line).map_err(|_| Unfit)?;
+    let mut span = None;
+    if scanner.peek() == Some(b'"') {
+        span = Some(scanner.string()?);
+    } else {
+        scanner.members(&[b"text"], 1, |scanner, _| {
+            span = Some(scanner.string()?);
+            Ok(())
+        })?;
+    }
+    scanner.end()?;
+    text.clear();
+    unescape(scanner.bytes(span.ok_or(Unfit)?), text);
+    Ok(())
+}
+
+/// A version of a named collection.
+#[derive(Debug)]
+pub struct Version {
+    /// From 1 on.
+    pub number: u32,
+    /// Its statistics.
+    pub statistics: Statistics,
+}
+
+/// The byte between an owner and a name, which no name has.
+const OWNED: u8 = b'/';
+
+/// The named collections that a process knows. Those of an owner are called by him, `/` and their name; the
+/// others are everybody's.
+#[derive(Debug, Default)]
+pub struct Corpora {
+    /// Versions by name, the newest last.
+    names: RwLock<HashMap<Box<[u8]>, Vec<Arc<Version>>>>,
+    /// True once a name with an owner was there.
+    owned: AtomicBool,
+}
+
+impl Corpora {
+    /// Takes a version that is newer than those that are there.
+    pub fn add(&self, name: &[u8], version: Version) {
+        if name.contains(&OWNED) {
+            self.owned.store(true, Ordering::Relaxed);
+        }
+        let mut names = self.names.write().unwrap_or_else(PoisonError::into_inner);
+        let versions = names.entry(name.into()).or_default();
+        if versions.last().is_none_or(|last| last.number < version.number) {
+            versions.push(Arc::new(version));
+        }
+    }
+
+    /// Forgets a name.
+    pub fn remove(&self, name: &[u8]) {
+        let mut names = self.names.write().unwrap_or_else(PoisonError::into_inner);
+        names.remove(name);
+    }
+
+    /// True if a name with an owner is, or was, there.
+    #[must_use]
+    pub fn has_owners(&self) -> bool {
+        self.owned.load(Ordering::Relaxed)
+    }
+
+    /// Versions of a name, in order.
+    #[must_use]
+    pub fn versions(&self, name: &[u8]) -> Vec<u32> {
+        let names = self.names.read().unwrap_or_else(PoisonError::into_inner);
+        let versions = names.get(name).map(Vec::as_slice).unwrap_or_default();
+        versions.iter().map(|version| version.number).collect()
+    }
+
+    /// Every name, in order.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        let names = self.names.read().unwrap_or_else(PoisonError::into_inner);
+        let mut names: Vec<String> = names
+            .keys()
+            .map(|name| String::from_utf8_lossy(name).into_owned())
+            .collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// A version of a name, the newest where none is asked for.
+    fn find(&self, name: &[u8], version: Option<f64>) -> Option<Arc<Version>> {
+        let names = self.names.read().unwrap_or_else(PoisonError::into_inner);
+        let versions = names.get(name)?;
+        match version {
+            None => versions.last().cloned(),
+            Some(number) => versions
+                .iter()
+                .find(|version| f64::from(version.number) == number)
+                .cloned(),
+        }
+    }
+}
+
+/// The collections that a request may name.
+#[derive(Clone, Copy)]
+pub struct Visible<'a> {
+    /// All of them.
+    pub corpora: &'a Corpora,
+    /// Whose they may be besides everybody's; empty: nobody's.
+    pub owner: &'a [u8],
+}
+
+impl Visible<'_> {
+    /// The names, in order.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        let all = self.corpora.names();
+        let mut names: Vec<String> = all
+            .into_iter()
+            .filter_map(|full| match full.split_once(char::from(OWNED)) {
+                None => Some(full),
+                Some((owner, name)) => (owner.as_bytes() == self.owner).then(|| name.to_owned()),
+            })
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// A version of a name, the newest where none is asked for: the owner's, or everybody's where he has no
+    /// such name.
+    #[must_use]
+    pub fn find(&self, name: &[u8], version: Option<f64>) -> Option<Arc<Version>> {
+        // A request must not name another's by his.
+        if name.contains(&OWNED) {
+            return None;
+        }
+        if !self.owner.is_empty() {
+            let owned = [self.owner, &[OWNED], name].concat();
+            if self.corpora.find(&owned, None).is_some() {
+                return self.corpora.find(&owned, version);
+            }
+        }
+        self.corpora.find(name, version)
+    }
+}
+
+#[cfg(test)]
+mod tests;

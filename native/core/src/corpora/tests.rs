@@ -1,0 +1,188 @@
+//! Tests of counted and named statistics.
+
+use super::*;
+use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+
+const KEY: Key = *b"0123456789abcdef";
+
+proptest! {
+    #[test]
+    fn counted_texts_are_those_of_the_obvious_count(
+        texts in proptest::collection::vec("[a-dA-D é.]{0,30}", 1..20),
+        ngram in any::<bool>(),
+    ) {
+        let tokenizer = if ngram { Tokenizer::Ngram } else { Tokenizer::Ws };
+        let settings: &[u8] = if ngram { b"\"plain\"" } else { b"\"english\"" };
+        let mut counter = Counter::new(KEY, settings, tokenizer).expect("valid settings");
+        let (mut tokens, mut terms) = (0, BTreeMap::new());
+        for text in &texts {
+            counter.add(text).expect("few texts");
+            let mut found = BTreeSet::new();
+            if ngram {
+                tokenize::ngram(text.as_bytes(), |bigram| {
+                    tokens += 1;
+                    found.insert(crate::terms::bigram_text(bigram));
+                });
+            } else {
+                tokenize::ws(text.as_bytes(), &mut Vec::new(), |token| {
+                    tokens += 1;
+                    let token = std::str::from_utf8(token).expect("whole characters");
+                    found.insert(crate::analyzer::stem("english", token).expect("a stem"));
+                });
+            }
+            for term in found {
+                *terms.entry(term).or_insert(0) += 1;
+            }
+        }
+        match counter.finish() {
+            Err(refused) => prop_assert_eq!((refused, tokens), (Refused::Empty, 0)),
+            Ok(statistics) => {
+                prop_assert_eq!(statistics.docs, texts.len() as f64);
+                let length = (tokens as f64 / texts.len() as f64).max(0.01);
+                prop_assert_eq!(statistics.average_length, length);
+                prop_assert_eq!(statistics.terms(), terms.len());
+                for (term, count) in &terms {
+                    prop_assert_eq!(statistics.frequency(term.as_bytes()), f64::from(*count));
+                }
+                prop_assert_eq!(statistics.frequency(b"zz"), 0.0);
+                prop_assert_eq!(Statistics::read(&statistics.write(), KEY), Some(statistics));
+            }
+        }
+    }
+
+    #[test]
+    fn damaged_statistics_are_read_as_none_or_as_sound_ones(
+        mut bytes in proptest::collection::vec(any::<u8>(), 0..60),
+        format in any::<bool>(),
+    ) {
+        if let (true, Some(first)) = (format, bytes.first_mut()) {
+            *first = FORMAT;
+        }
+        if let Some(read) = Statistics::read(&bytes, KEY) {
+            prop_assert_eq!(read.write(), bytes);
+        }
+    }
+}
+
+#[test]
+fn lines_are_strings_or_objects_with_a_text() {
+    let count = |lines: &str| {
+        let mut counter = Counter::new(KEY, b"\"plain\"", Tokenizer::Ws).expect("valid settings");
+        counter.add_lines(lines.as_bytes())?;
+        counter.finish()
+    };
+    let lines = "\"a b\"\n\n {\"id\":[1],\"text\":\"b \\u0063\"} \r\n\"\"\n";
+    let counted = count(lines).expect("docs");
+    assert_eq!(
+        (counted.docs, counted.terms(), counted.frequency(b"b")),
+        (3.0, 3, 2.0)
+    );
+    for wrong in ["{}", "7", "\"a", "{\"text\":1}", "\"a\" b", "{\"text\":\"a\"}}"] {
+        assert_eq!(
+            count(&format!("\"a\"\n{wrong}\n")),
+            Err(Refused::Line(2)),
+            "{wrong}"
+        );
+    }
+    assert_eq!(count("\n"), Err(Refused::Empty));
+}
+
+#[test]
+fn a_text_of_too_many_terms_is_refused() {
+    let text: String = (0..=MOST_TERMS).map(|number| format!("{number} ")).collect();
+    let mut counter = Counter::new(KEY, b"\"plain\"", Tokenizer::Ws).expect("valid settings");
+    assert_eq!(counter.add(&text), Err(Refused::Terms));
+    assert_eq!(counter.counted.len(), MOST_TERMS + 1);
+}
+
+#[test]
+fn inline_statistics_are_read_as_a_request_reads_them() {
+    let read = |body: &str| Statistics::read_inline(body.as_bytes(), &KEY);
+    let inline = read(r#" {"docs":7,"average_length":2.5,"df":{"a":1,"\u0062":2,"a":3}} "#).expect("valid");
+    assert_eq!(
+        (inline.docs, inline.average_length, inline.terms()),
+        (7.0, 2.5, 2)
+    );
+    assert_eq!(inline.frequency(b"a"), 3.0);
+    assert_eq!(inline.frequency(b"b"), 2.0);
+    assert_eq!(
+        read(r#"{"docs":7,"average_length":2.5,"df":{"a":8}}"#),
+        Err(Refused::Invalid)
+    );
+    assert_eq!(read(r#"{"docs":7,"average_length":2.5}"#), Err(Refused::Invalid));
+    assert_eq!(
+        read(r#"{"docs":1e12,"average_length":2.5,"df":{}}"#),
+        Err(Refused::Docs)
+    );
+}
+
+#[test]
+fn names_have_versions_and_pinned_ones_stay() {
+    let corpora = Corpora::default();
+    let visible = Visible {
+        corpora: &corpora,
+        owner: b"",
+    };
+    let version = |number, docs| {
+        let body = format!(r#"{{"docs":{docs},"average_length":1,"df":{{}}}}"#);
+        let statistics = Statistics::read_inline(body.as_bytes(), &KEY).expect("valid");
+        Version { number, statistics }
+    };
+    assert!(visible.find(b"shop", None).is_none());
+    corpora.add(b"shop", version(1, 10));
+    corpora.add(b"shop", version(3, 30));
+    corpora.add(b"shop", version(3, 31));
+    let docs = |asked| visible.find(b"shop", asked).map(|found| found.statistics.docs);
+    assert_eq!(
+        (docs(None), docs(Some(1.0)), docs(Some(3.0))),
+        (Some(30.0), Some(10.0), Some(30.0))
+    );
+    assert_eq!(docs(Some(2.0)), None);
+    corpora.remove(b"shop");
+    assert_eq!(docs(None), None);
+}
+
+#[test]
+fn an_owner_s_name_hides_everybody_s_and_is_nobody_else_s() {
+    let corpora = Corpora::default();
+    let add = |name: &str, docs: u32| {
+        let body = format!(r#"{{"docs":{docs},"average_length":1,"df":{{}}}}"#);
+        let statistics = Statistics::read_inline(body.as_bytes(), &KEY).expect("valid");
+        corpora.add(
+            name.as_bytes(),
+            Version {
+                number: 1,
+                statistics,
+            },
+        );
+    };
+    add("shop", 1);
+    add("ada/shop", 2);
+    add("ada/wiki", 3);
+    let docs = |owner: &str, name: &str| {
+        let (corpora, owner) = (&corpora, owner.as_bytes());
+        let found = Visible { corpora, owner }.find(name.as_bytes(), None);
+        found.map(|found| found.statistics.docs)
+    };
+    assert_eq!(
+        (docs("", "shop"), docs("bob", "shop"), docs("ada", "shop")),
+        (Some(1.0), Some(1.0), Some(2.0))
+    );
+    assert_eq!(
+        (docs("", "wiki"), docs("bob", "wiki"), docs("ada", "wiki")),
+        (None, None, Some(3.0))
+    );
+    let names = |owner: &str| {
+        Visible {
+            corpora: &corpora,
+            owner: owner.as_bytes(),
+        }
+        .names()
+    };
+    assert_eq!(
+        (names("").join(" "), names("ada").join(" ")),
+        ("shop".to_owned(), "shop wiki".to_owned())
+    );
+    assert_eq!((docs("", "ada/wiki"), docs("bob", "ada/wiki")), (None, None));
+}

@@ -1,0 +1,254 @@
+//! Binding of `fusegate_core::corpora`. Counting and reading take long: they run in the thread pool.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use fusegate_core::corpora::{Corpora as Table, Counter, Key, Refused, Statistics, Version};
+use fusegate_core::request::Tokenizer;
+use napi::bindgen_prelude::{AsyncTask, Buffer, Error, Result};
+use napi::{Env, Task};
+use napi_derive::napi;
+
+fn key_of(key: &[u8]) -> Result<Key> {
+    key.try_into()
+        .map_err(|_| Error::from_reason("a key of hashes has 16 bytes"))
+}
+
+/// Why texts or statistics are refused.
+#[napi(object)]
+pub struct CorpusRefusal {
+    /// `invalid`, `line` (no doc), `terms` (too many), `docs` (too many) or `empty`.
+    pub reason: String,
+    /// The line among those that were given, from 1; 0 where it is none.
+    pub line: f64,
+}
+
+impl From<Refused> for CorpusRefusal {
+    fn from(refused: Refused) -> Self {
+        let (reason, line) = match refused {
+            Refused::Invalid => ("invalid", 0),
+            Refused::Line(line) => ("line", line),
+            Refused::Terms => ("terms", 0),
+            Refused::Docs => ("docs", 0),
+            Refused::Empty => ("empty", 0),
+        };
+        CorpusRefusal {
+            reason: reason.to_owned(),
+            line: line as f64,
+        }
+    }
+}
+
+/// Statistics of a collection as they are stored, or why there are none.
+#[napi(object)]
+pub struct CorpusStatistics {
+    /// Absent where there are some.
+    pub refused: Option<CorpusRefusal>,
+    /// The stored form.
+    pub bytes: Buffer,
+    /// Number of docs.
+    pub docs: f64,
+    /// Their mean length in tokens.
+    pub average_length: f64,
+    /// Number of different terms.
+    pub terms: f64,
+}
+
+fn told(made: std::result::Result<Statistics, Refused>) -> CorpusStatistics {
+    match made {
+        Ok(statistics) => CorpusStatistics {
+            refused: None,
+            bytes: statistics.write().into(),
+            docs: statistics.docs,
+            average_length: statistics.average_length,
+            terms: statistics.terms() as f64,
+        },
+        Err(refused) => CorpusStatistics {
+            refused: Some(refused.into()),
+            bytes: Vec::new().into(),
+            docs: 0.0,
+            average_length: 0.0,
+            terms: 0.0,
+        },
+    }
+}
+
+/// Work that makes statistics.
+type Making = Box<dyn FnOnce() -> std::result::Result<Statistics, Refused> + Send>;
+
+/// Statistics on their way through the thread pool.
+pub struct StatisticsTask(Option<Making>);
+
+impl Task for StatisticsTask {
+    type Output = CorpusStatistics;
+    type JsValue = CorpusStatistics;
+
+    fn compute(&mut self) -> Result<Self::Output> {
+        let make = self.0.take().ok_or_else(finished)?;
+        Ok(told(make()))
+    }
+
+    fn resolve(&mut self, _env: Env, output: Self::Output) -> Result<Self::JsValue> {
+        Ok(output)
+    }
+}
+
+/// Makes the stored form of statistics that are a JSON text, as a request's `corpus` has them. `key`: that of
+/// the hashes of terms, 16 bytes. `body` must not change until the promise settles.
+#[napi(ts_return_type = "Promise<CorpusStatistics>")]
+pub fn freeze_corpus(body: Buffer, key: &[u8]) -> Result<AsyncTask<StatisticsTask>> {
+    let key = key_of(key)?;
+    let make = move || Statistics::read_inline(&body, &key);
+    Ok(AsyncTask::new(StatisticsTask(Some(Box::new(make)))))
+}
+
+/// The counter until it is finished, for one thread at a time.
+type Shared = Arc<Mutex<Option<Counter>>>;
+
+/// Lines on their way through the thread pool.
+pub struct LinesTask {
+    counter: Shared,
+    lines: Buffer,
+}
+
+impl Task for LinesTask {
+    type Output = Option<CorpusRefusal>;
+    type JsValue = Option<CorpusRefusal>;
+
+    fn compute(&mut self) -> Result<Self::Output> {
+        let mut counter = self.counter.lock().unwrap_or_else(PoisonError::into_inner);
+        let counted = counter.as_mut().ok_or_else(finished)?.add_lines(&self.lines);
+        Ok(counted.err().map(CorpusRefusal::from))
+    }
+
+    fn resolve(&mut self, _env: Env, output: Self::Output) -> Result<Self::JsValue> {
+        Ok(output)
+    }
+}
+
+/// Counts the terms of texts.
+#[napi]
+pub struct CorpusCounter {
+    counter: Shared,
+}
+
+#[napi]
+impl CorpusCounter {
+    /// `analyzer`: the JSON of a request's `analyzer`. Throws where it is invalid, or does not go with the
+    /// tokenizer.
+    #[napi(constructor)]
+    pub fn new(key: &[u8], analyzer: String, ngram: bool) -> Result<Self> {
+        let tokenizer = if ngram { Tokenizer::Ngram } else { Tokenizer::Ws };
+        let counter = Counter::new(key_of(key)?, analyzer.as_bytes(), tokenizer)
+            .map_err(|_| Error::from_reason("no such analyzer"))?;
+        Ok(Self {
+            counter: Arc::new(Mutex::new(Some(counter))),
+        })
+    }
+
+    /// Counts whole lines, each a JSON string or an object with a `text`; blank ones are skipped. Resolves to
+    /// why it cannot. One call at a time; `lines` must not change until the promise settles, which rejects
+    /// after `finish`.
+    #[napi(ts_return_type = "Promise<CorpusRefusal | null>")]
+    pub fn add(&self, lines: Buffer) -> AsyncTask<LinesTask> {
+        let counter = self.counter.clone();
+        AsyncTask::new(LinesTask { counter, lines })
+    }
+
+    /// The statistics of what was counted. Rejects when it is called again.
+    #[napi(ts_return_type = "Promise<CorpusStatistics>")]
+    pub fn finish(&self) -> Result<AsyncTask<StatisticsTask>> {
+        let taken = self.counter.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let counter = taken.ok_or_else(finished)?;
+        Ok(AsyncTask::new(StatisticsTask(Some(Box::new(move || {
+            counter.finish()
+        })))))
+    }
+}
+
+fn finished() -> Error {
+    Error::from_reason("finished before")
+}
+
+/// The named collections that this process knows.
+#[napi]
+pub struct Corpora {
+    key: Key,
+    pub(crate) inner: Arc<Table>,
+}
+
+/// Stored statistics on their way into the table.
+pub struct TakeTask {
+    key: Key,
+    table: Arc<Table>,
+    name: String,
+    number: u32,
+    bytes: Buffer,
+}
+
+impl Task for TakeTask {
+    type Output = bool;
+    type JsValue = bool;
+
+    fn compute(&mut self) -> Result<Self::Output> {
+        let Some(statistics) = Statistics::read(&self.bytes, self.key) else {
+            return Ok(false);
+        };
+        let number = self.number;
+        self.table
+            .add(self.name.as_bytes(), Version { number, statistics });
+        Ok(true)
+    }
+
+    fn resolve(&mut self, _env: Env, output: Self::Output) -> Result<Self::JsValue> {
+        Ok(output)
+    }
+}
+
+#[napi]
+impl Corpora {
+    /// None yet. `key`: that of the hashes of terms, 16 bytes.
+    #[napi(constructor)]
+    pub fn new(key: &[u8]) -> Result<Self> {
+        Ok(Self {
+            key: key_of(key)?,
+            inner: Arc::default(),
+        })
+    }
+
+    /// Takes a version that is newer than those that are there; false where the bytes are damaged. They must
+    /// not change until the promise settles.
+    #[napi(ts_return_type = "Promise<boolean>")]
+    pub fn add(&self, name: String, version: u32, statistics: Buffer) -> AsyncTask<TakeTask> {
+        AsyncTask::new(TakeTask {
+            key: self.key,
+            table: self.inner.clone(),
+            name,
+            number: version,
+            bytes: statistics,
+        })
+    }
+
+    /// Forgets a name.
+    #[napi]
+    pub fn remove(&self, name: String) {
+        self.inner.remove(name.as_bytes());
+    }
+
+    /// Versions of a name that are there, in order.
+    #[napi]
+    pub fn versions(&self, name: String) -> Vec<u32> {
+        self.inner.versions(name.as_bytes())
+    }
+
+    /// Every name, in order; after its owner and `/` where it has one.
+    #[napi]
+    pub fn names(&self) -> Vec<String> {
+        self.inner.names()
+    }
+
+    /// True if a name has, or had, an owner.
+    #[napi]
+    pub fn has_owners(&self) -> bool {
+        self.inner.has_owners()
+    }
+}

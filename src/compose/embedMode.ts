@@ -1,0 +1,30 @@
+/** Embed mode of a worker: the configured models, the file of vectors and the named statistics. */
+import { existsSync } from 'node:fs';
+import type { Configuration } from '../configuration.js';
+import type { Embedder } from '../models/embedder.js';
+import { defaultModel } from '../models/modelFolder.js';
+import { native } from '../native/addon.js';
+import type { Corpora } from '../native/index.js';
+import { openEmbedMode, type EmbedMode } from '../search/embedMode.js';
+import type { Log } from '../system/log.js';
+import { reasonOf } from '../system/reason.js';
+import { embeddingsFile } from './folder.js';
+
+/** The models as POST /v1/fuse has them. */
+export function embedModeOf(
+  { embedModel, dataFolder }: Configuration,
+  embedder: Embedder,
+  corpora: Corpora,
+  log: Log,
+): EmbedMode {
+  const fallback = defaultModel(embedder.models, embedModel)?.id;
+  const file = embeddingsFile(dataFolder);
+  const open = (cacheFile: string | null): EmbedMode =>
+    openEmbedMode({ ...native, embedder, corpora, fallback, cacheFile });
+  try {
+    return open(existsSync(file) ? file : null);
+  } catch (error) {
+    log.error({ file, reason: reasonOf(error) }, 'a file cannot be used: computed vectors are not kept');
+    return open(null);
+  }
+}

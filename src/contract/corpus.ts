@@ -1,0 +1,74 @@
+/** Statistics of collections on the wire: `corpus` of POST /v1/fuse, given or by name. */
+import type { tags } from 'typia';
+import type { Integer } from './schema/tags.js';
+import { MAX_ERRORS, type ValidationError, validationError, valueError } from './schema/validation.js';
+
+/**
+ * Statistics of the collection that the docs come from: `docs`, `average_length` and `df`, or the `name` of
+ * statistics that the server has.
+ */
+export interface FuseCorpus {
+  /** Number of its docs. */
+  docs?: number & Integer & tags.Minimum<1> & tags.Maximum<1e15>;
+  /** Their mean length in tokens. */
+  average_length?: number & tags.Minimum<0.01>;
+  /** Number of docs that hold a term, by terms as the analyzer makes them; 0 for one that is not listed. */
+  df?: { [term: string]: number & Integer & tags.Minimum<0> };
+  /** Name of statistics that the server has: those of the request's API key, or everybody's. */
+  name?: string;
+  /** Version of them, whose statistics never change; absent: the newest. */
+  version?: number & Integer & tags.Minimum<1> & tags.Maximum<4294967295>;
+}
+
+/** The statistics by name that an answer was scored by. */
+export interface FuseCorpusUsed {
+  /** The name as it came. */
+  name: string;
+  /** The version: a request that asks for it has the same statistics ever after. */
+  version: number & Integer & tags.Minimum<1>;
+  /** Number of docs that it was counted over. */
+  docs: number & Integer & tags.Minimum<1>;
+}
+
+/** Members of `corpus` that give the statistics themselves. */
+const givenNames = ['docs', 'average_length', 'df'] as const;
+
+/** Characters of a term that an error's place repeats. */
+const termCharacters = 256;
+
+function shownTerm(term: string): string {
+  const characters = Array.from(term.slice(0, 2 * termCharacters + 2));
+  return characters.length > termCharacters ? `${characters.slice(0, termCharacters).join('')}…` : term;
+}
+
+/** Terms that more docs hold than there are. */
+function termFaults(df: FuseCorpus['df'] & object, docs: number): ValidationError[] {
+  const wrong = Object.entries(df).filter(([, count]) => count > docs);
+  return wrong
+    .slice(0, MAX_ERRORS)
+    .map(([term, count]) =>
+      valueError(['body', 'corpus', 'df', shownTerm(term)], `a term is in at most ${docs} docs`, count),
+    );
+}
+
+/** Statistics that are neither given nor named, or both; terms that more docs hold than there are. */
+export function corpusFaults(corpus: FuseCorpus | undefined): ValidationError[] {
+  if (corpus === undefined) return [];
+  const { name, version, docs, df } = corpus;
+  const given = givenNames.filter((each) => corpus[each] !== undefined);
+  if (name !== undefined) {
+    const sentence = 'give a name, or docs, average_length and df, but not both';
+    return given.length === 0 ? [] : [valueError(['body', 'corpus'], sentence, corpus)];
+  }
+  const missing = givenNames.filter((each) => corpus[each] === undefined);
+  if (missing.length > 0) {
+    return missing.map((each) =>
+      validationError('missing', ['body', 'corpus', each], 'Field required', corpus),
+    );
+  }
+  const errors =
+    version === undefined
+      ? []
+      : [valueError(['body', 'corpus', 'version'], 'only statistics by name have versions', version)];
+  return docs === undefined || df === undefined ? errors : [...errors, ...termFaults(df, docs)];
+}

@@ -1,0 +1,31 @@
+/** Named statistics of collections: the key of their hashes, and whose they are. */
+import { derive, type MasterSecrets } from '../system/masterSecret.js';
+
+/** Bytes of a key's digest that name it as an owner. */
+const ownerBytes = 16;
+
+/** The key of the hashes of terms (16 bytes). Of the oldest secret: statistics outlive a new one. */
+export function corpusKey(secrets: MasterSecrets): Buffer {
+  const oldest = secrets.at(-1) ?? secrets[0];
+  return Buffer.from(derive(oldest, 'corpora', 'terms').subarray(0, 16));
+}
+
+/** The owner that an API key is, by its SHA-256. */
+export function corpusOwner(hash: Uint8Array): string {
+  return Buffer.from(hash.subarray(0, ownerBytes)).toString('hex');
+}
+
+/** Tells by a request's key whose statistics it may name besides everybody's; undefined: nobody's. */
+export type OwnerOf = (key: string | undefined) => string | undefined;
+
+/** Of a process's table. Where no key owns any, no key is digested. */
+export function ownerIn(
+  table: { readonly hasOwners: () => boolean },
+  hashKey: (key: string) => Uint8Array | null,
+): OwnerOf {
+  return (key) => {
+    if (key === undefined || !table.hasOwners()) return undefined;
+    const hash = hashKey(key);
+    return hash === null ? undefined : corpusOwner(hash);
+  };
+}

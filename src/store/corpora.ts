@@ -1,0 +1,208 @@
+/**
+ * Named statistics of collections in the store: for each name its versions, and the statistics of each under
+ * a key of its own. A version never changes, and its number is never given out again, not even after the name
+ * was removed. The names of an owner are stored as owner, `/` and name; those without are everybody's.
+ */
+import { findRecord, recordsAfter, writeOver } from './entries.js';
+import type { Operation, Store } from './store.js';
+import { integer, rows, table, text, type ValueOf } from './table.js';
+
+/** Most names, their bytes, and versions of a name. */
+interface CorpusLimits {
+  readonly names: number;
+  readonly bytes: number;
+}
+
+/** Most versions of a name. */
+export const mostCorpusVersions = 16;
+
+/** Those of all names together: every worker holds them. */
+export const allCorpusLimits: CorpusLimits = { names: 1_024, bytes: 128 * 1024 * 1024 };
+
+/** Those of one owner. */
+export const ownedCorpusLimits: CorpusLimits = { names: 8, bytes: 16 * 1024 * 1024 };
+
+const ownerPattern = /^[0-9a-f]{32}$/;
+const namePattern = /^[A-Za-z0-9._-]{1,64}$/;
+
+/** True if statistics may be called so. */
+export function isCorpusName(name: string): boolean {
+  return namePattern.test(name);
+}
+
+/** The name as it is stored. */
+export function storedCorpusName(owner: string | undefined, name: string): string {
+  return owner === undefined ? name : `${owner}/${name}`;
+}
+
+/** True if statistics may be stored so. */
+export function isStoredCorpusName(full: string): boolean {
+  const [first = '', second, ...rest] = full.split('/');
+  if (second === undefined) return isCorpusName(first);
+  return rest.length === 0 && ownerPattern.test(first) && isCorpusName(second);
+}
+
+/** The owner of a stored name; undefined: everybody. */
+function ownerOf(full: string): string | undefined {
+  const end = full.indexOf('/');
+  return end < 0 ? undefined : full.slice(0, end);
+}
+
+/** A version of a named collection. */
+export interface CorpusVersion {
+  readonly version: number;
+  readonly docs: number;
+  /** Mean length in tokens. */
+  readonly averageLength: number;
+  /** Different terms. */
+  readonly terms: number;
+  /** Bytes of its statistics. */
+  readonly bytes: number;
+  /** What its terms were made by: tokenizer and analyzer; `given` where they came as they are. */
+  readonly terming: string;
+  readonly createdAtMs: number;
+}
+
+function readVersion(row: readonly unknown[]): CorpusVersion {
+  const [version, docs, averageLength, terms, bytes, terming, createdAtMs] = row;
+  const numbers = [version, docs, averageLength, terms, bytes, createdAtMs];
+  if (numbers.some((each) => typeof each !== 'number') || typeof terming !== 'string') {
+    throw new Error('A record of named statistics has a version that cannot be read');
+  }
+  const [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0] = numbers as number[];
+  return { version: a, docs: b, averageLength: c, terms: d, bytes: e, terming, createdAtMs: f };
+}
+
+const corpusTable = table('corpus', {
+  name: text,
+  /** The last number that was given out; 0: none. */
+  lastVersion: integer,
+  /** The oldest first; none where the name was removed. */
+  versions: rows(readVersion, ({ version, docs, averageLength, terms, bytes, terming, createdAtMs }) => [
+    ...[version, docs, averageLength, terms, bytes],
+    ...[terming, createdAtMs],
+  ]),
+});
+
+/** A name and its versions as they are stored. */
+export type CorpusRecord = ValueOf<typeof corpusTable>;
+
+/** The key of a name. */
+function keyOf(name: string): Uint8Array {
+  return Buffer.from(name);
+}
+
+/** The key of a version's statistics: the name, a byte that no name has, the number. */
+function versionKey(name: string, version: number): Uint8Array {
+  const number = Buffer.alloc(5);
+  number.writeUInt32BE(version, 1);
+  return Buffer.concat([keyOf(name), number]);
+}
+
+/** The record of a name; undefined where it has no version. */
+export async function findCorpus(store: Store, name: string): Promise<CorpusRecord | undefined> {
+  const found = await findRecord(store, 'corpora', keyOf(name), corpusTable.decode);
+  return found === undefined || found.versions.length === 0 ? undefined : found;
+}
+
+/** Every name that has a version, in order. */
+export async function allCorpora(store: Store): Promise<CorpusRecord[]> {
+  const found: CorpusRecord[] = [];
+  for await (const { value } of recordsAfter(store, 'corpora')) {
+    const record = corpusTable.decode(value);
+    if (record.versions.length > 0) found.push(record);
+  }
+  return found;
+}
+
+/** The statistics of a version; undefined where it was removed. */
+export function findStatistics(store: Store, name: string, version: number): Promise<Uint8Array | undefined> {
+  return store.get('corpusVersions', versionKey(name, version));
+}
+
+/** Contents of a new version. */
+export type NewCorpusVersion = Omit<CorpusVersion, 'version' | 'bytes' | 'createdAtMs'> & {
+  readonly statistics: Uint8Array;
+};
+
+/** A new version's number, or why there is none. */
+export type CorpusPut =
+  { readonly ok: true; readonly version: number } | { readonly ok: false; readonly detail: string };
+
+function overOne(
+  records: readonly CorpusRecord[],
+  isNew: boolean,
+  added: number,
+  { names, bytes }: CorpusLimits,
+): string | undefined {
+  if (isNew && records.length >= names) {
+    return `There are ${names} names, and there may be no more. Remove one first.`;
+  }
+  const held = records.flatMap((each) => each.versions).reduce((sum, version) => sum + version.bytes, 0);
+  if (held + added <= bytes) return undefined;
+  return `The statistics of all names would have more than ${bytes} bytes. Remove a name first.`;
+}
+
+/** The limit that another version would break. Of several at once each may take the last room. */
+function overLimit(all: readonly CorpusRecord[], had: CorpusRecord, added: number): string | undefined {
+  if (had.versions.length >= mostCorpusVersions) {
+    return `The name has ${mostCorpusVersions} versions, as many as it may. Remove it, or take another.`;
+  }
+  const owner = ownerOf(had.name);
+  const isNew = had.versions.length === 0;
+  const own = owner === undefined ? [] : all.filter(({ name }) => ownerOf(name) === owner);
+  const over = owner === undefined ? undefined : overOne(own, isNew, added, ownedCorpusLimits);
+  return over ?? overOne(all, isNew, added, allCorpusLimits);
+}
+
+/** Adds a version to a name; on disk when this resolves. Of several at once each gets a number of its own. */
+export async function putCorpus(
+  store: Store,
+  name: string,
+  { statistics, ...made }: NewCorpusVersion,
+  nowMs: number,
+): Promise<CorpusPut> {
+  const key = keyOf(name);
+  for (;;) {
+    const from = await store.get('corpora', key);
+    const had = from === undefined ? { name, lastVersion: 0, versions: [] } : corpusTable.decode(from);
+    const detail = overLimit(await allCorpora(store), had, statistics.byteLength);
+    if (detail !== undefined) return { ok: false, detail };
+    const version = had.lastVersion + 1;
+    const added = { ...made, version, bytes: statistics.byteLength, createdAtMs: nowMs };
+    const to = corpusTable.encode({ name, lastVersion: version, versions: [...had.versions, added] });
+    const outcome = await store.commit([
+      writeOver('corpora', key, from, to),
+      { kind: 'insert', space: 'corpusVersions', key: versionKey(name, version), value: statistics },
+      { kind: 'append', log: 'corpusChanges', value: key },
+    ]);
+    if (outcome.kind === 'done') return { ok: true, version };
+  }
+}
+
+/** Removes a name with its versions; false where there is none. Its numbers stay used. */
+export async function removeCorpus(store: Store, name: string): Promise<boolean> {
+  const key = keyOf(name);
+  for (;;) {
+    const from = await store.get('corpora', key);
+    const had = from === undefined ? undefined : corpusTable.decode(from);
+    if (from === undefined || had === undefined || had.versions.length === 0) return false;
+    const to = corpusTable.encode({ ...had, versions: [] });
+    const outcome = await store.commit([
+      { kind: 'replace', space: 'corpora', key, from, to },
+      { kind: 'append', log: 'corpusChanges', value: key },
+    ]);
+    if (outcome.kind !== 'done') continue;
+    // A crash from here on leaves statistics that no name leads to any more.
+    for (const { version } of had.versions) await removeStatistics(store, name, version);
+    return true;
+  }
+}
+
+async function removeStatistics(store: Store, name: string, version: number): Promise<void> {
+  const key = versionKey(name, version);
+  const from = await store.get('corpusVersions', key);
+  if (from === undefined) return;
+  const remove: Operation = { kind: 'replace', space: 'corpusVersions', key, from, to: undefined };
+  await store.commit([remove]);
+}

@@ -1,0 +1,109 @@
+/** `fusegate corpora` beside a running server: what it counts ranks requests, also after a restart. */
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
+import { exchange, post } from '../http/raw.js';
+import { run, temporaryFolder, until, type Running } from '../processes/run.js';
+
+const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
+
+async function serve(folder: string): Promise<{ readonly server: Running; readonly port: number }> {
+  const server = run(main, ['serve'], { STORE_URL: `lmdb:${folder}/store`, PORT: '0', WORKERS: '2' });
+  const [, port] = await server.prints(/listens on http:\/\/127\.0\.0\.1:(\d+)/);
+  return { server, port: Number(port) };
+}
+
+async function corpora(
+  folder: string,
+  ...args: readonly string[]
+): Promise<{ code: number | null; said: string }> {
+  const command = run(main, ['corpora', ...args], { STORE_URL: `lmdb:${folder}/store` });
+  const { code } = await command.ended();
+  return { code, said: command.output };
+}
+
+const docs = ['boots for hiking', 'hiking', 'a boot'].map((text, at) => ({
+  id: `${at}`,
+  text,
+  dense_score: 0,
+}));
+
+async function asked(port: number, corpus: object): Promise<string> {
+  const request = { query: 'hiking boots', docs, analyzer: 'english', corpus };
+  const headers = { 'Content-Type': 'application/json' };
+  const { status, body } = await exchange(port, post('/v1/fuse', JSON.stringify(request), headers));
+  return `${status} ${body.toString()}`;
+}
+
+test('what is put ranks requests of every worker, also after a restart, until it is removed', async () => {
+  const folder = temporaryFolder();
+  const first = await serve(folder);
+  assert.match(await asked(first.port, { name: 'shop' }), /^422 .*there are none here/);
+  const file = join(folder, 'texts.jsonl');
+  writeFileSync(file, '"hiking boots"\n{"id":1,"text":"boots"}\n\n"Boots, again"\n');
+  const put = await corpora(folder, 'put', 'shop', file, '--analyzer', 'english');
+  assert.match(put.said, /shop, version 1: 3 docs of 1\.7 tokens, 3 terms\.\n/);
+  assert.equal(put.code, 0);
+  const knows = async (version: number): Promise<boolean> => {
+    // Of two workers each answers some.
+    const answers = await Promise.all(Array.from({ length: 8 }, () => asked(first.port, { name: 'shop' })));
+    return answers.every((answer) => answer.includes(`"corpus":{"name":"shop","version":${version},`));
+  };
+  await until(() => knows(1));
+  const before = await asked(first.port, { name: 'shop' });
+  const df = { hike: 1, boot: 3, again: 1 };
+  const given = await asked(first.port, { docs: 3, average_length: 5 / 3, df });
+  assert.equal(before.replace(',"corpus":{"name":"shop","version":1,"docs":3}', ''), given);
+  const inline = join(folder, 'given.json');
+  writeFileSync(inline, JSON.stringify({ docs: 9, average_length: 2, df }));
+  const second = await corpora(folder, 'put', 'shop', inline, '--statistics', '--json');
+  assert.match(second.said, /\{"name":"shop","version":2,"docs":9,"average_length":2,"terms":3\}/);
+  await until(() => knows(2));
+  first.server.child.kill('SIGTERM');
+  await first.server.ended();
+  const again = await serve(folder);
+  assert.equal(await asked(again.port, { name: 'shop', version: 1 }), before);
+  const listed = await corpora(folder, 'list');
+  assert.match(listed.said, /^shop +1 +3 +1\.7 +3 {2}ws, english/m);
+  assert.match(listed.said, /^shop +2 +9 +2\.0 +3 {2}given/m);
+  const shown = JSON.parse((await corpora(folder, 'show', 'shop', '--json')).said) as { versions: unknown[] };
+  assert.equal(shown.versions.length, 2);
+  assert.equal((await corpora(folder, 'remove', 'shop')).code, 0);
+  await until(async () => (await asked(again.port, { name: 'shop' })).startsWith('422'));
+  const gone = await corpora(folder, 'show', 'shop');
+  assert.deepEqual([gone.code, /There is no corpus shop/.test(gone.said)], [1, true]);
+  again.server.child.kill('SIGTERM');
+  await again.server.ended();
+});
+
+test('a wrong name, file or line is refused, and nothing is put', async () => {
+  const folder = temporaryFolder();
+  const { server } = await serve(folder);
+  const file = join(folder, 'texts.jsonl');
+  const packed = join(folder, 'texts.jsonl.gz');
+  const lines = Array.from({ length: 60_000 }, (_, at) => `"text number ${at}"\n`);
+  writeFileSync(packed, gzipSync(lines.join('')));
+  writeFileSync(file, `${lines.join('')}{"title":"a"}\n`);
+  const cases: readonly (readonly [args: readonly string[], said: RegExp])[] = [
+    [['put', 'a b', file], /A name has 1 to 64/],
+    [['put', 'shop', join(folder, 'none')], /none cannot be read/],
+    [['put', 'shop', file], /texts\.jsonl:60001: A line is a JSON string, or an object with a text/],
+    [['put', 'shop', file, '--tokenizer', 'ngram', '--analyzer', 'english'], /for the tokenizer ws/],
+    [['put', 'shop', file, '--statistics'], /not a valid object of docs/],
+    [['remove', 'shop'], /There is no corpus shop/],
+    [['show', 'x'.repeat(500)], /There is no corpus/],
+  ];
+  for (const [args, said] of cases) {
+    const outcome = await corpora(folder, ...args);
+    assert.match(outcome.said, said);
+    assert.equal(outcome.code, 1, args.join(' '));
+  }
+  const good = await corpora(folder, 'put', 'shop', packed, '--tokenizer', 'ngram');
+  assert.match(good.said, /shop, version 1: 60000 docs/);
+  assert.match(good.said, /counting: /);
+  server.child.kill('SIGTERM');
+  await server.ended();
+});
