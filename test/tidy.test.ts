@@ -15,7 +15,7 @@ const steps: readonly (readonly string[])[] = [
   ['store'],
   ['models'],
   ['search', 'text', 'access', 'log'],
-  ['checkout', 'outreach', 'door'],
+  ['checkout', 'outreach', 'door', 'corpora'],
   ['info', 'mcp', 'pages'],
   ['http'],
   ['configuration.ts'],

@@ -1,92 +1,31 @@
-/** The named statistics of the store in this process: loaded before requests, and followed from then on. */
+/** The named statistics of a worker: the native table, and what follows those of the store. */
+import type { OpenedStore } from '../commands/withStore.js';
+import { CorpusFollower, type CorpusFollowerParts } from '../corpora/follower.js';
+import { native } from '../native/addon.js';
 import type { Corpora } from '../native/index.js';
-import { allCorpora, findCorpus, findStatistics, type CorpusRecord } from '../store/corpora.js';
-import { whenUnavailable, type Store } from '../store/store.js';
-import type { Clock, Timer } from '../system/clock.js';
-import type { Log } from '../system/log.js';
+import { corpusKey, ownerIn, type OwnerOf } from '../search/corpora.js';
 
-/** Interval at which a process looks for changes (ms): each is known everywhere within a second. */
-const lookMs = 250;
-
-/** Changes that are read in one look. */
-const pageEntries = 100;
-
-/** Parts of the follower. */
-export interface CorpusFollowerParts {
-  readonly store: Store;
-  /** The process's table. */
-  readonly corpora: Pick<Corpora, 'add' | 'remove' | 'versions'>;
-  readonly clock: Pick<Clock, 'every'>;
-  readonly log: Pick<Log, 'error'>;
+/** The named statistics of a process. */
+export interface NamedStatistics {
+  readonly table: Corpora;
+  readonly ownerOf: OwnerOf;
+  /** The key of the hashes of terms. */
+  readonly corpusKey: Uint8Array;
+  /** Resolves when all is known that was stored before the call. */
+  readonly look: () => Promise<unknown>;
+  readonly stop: () => void;
 }
 
-/** Follows the named statistics. */
-export class CorpusFollower {
-  private timer: Timer | undefined;
-  private seen: number | undefined;
-  /** Looks that are under way or wait, and the last of them. */
-  private looks = 0;
-  private last: Promise<unknown> = Promise.resolve();
-
-  constructor(private readonly parts: CorpusFollowerParts) {}
-
-  /** Loads all, and follows; a store that does not answer is asked again. */
-  async start(): Promise<void> {
-    this.timer = this.parts.clock.every(lookMs, () => {
-      if (this.looks === 0) void this.look();
-    });
-    await this.look();
-  }
-
-  stop(): void {
-    this.timer?.stop();
-  }
-
-  /** Looks once; resolves when all is known that was stored before the look began. */
-  look(): Promise<unknown> {
-    this.looks += 1;
-    this.last = this.last.then(() => this.step()).finally(() => (this.looks -= 1));
-    return this.last;
-  }
-
-  private step(): Promise<unknown> {
-    const { seen } = this;
-    return whenUnavailable(seen === undefined ? this.begin() : this.goOn(seen), () => undefined);
-  }
-
-  private async begin(): Promise<void> {
-    const last = await this.parts.store.last('corpusChanges');
-    for (const record of await allCorpora(this.parts.store)) await this.take(record);
-    this.seen = last;
-  }
-
-  private async goOn(seen: number): Promise<void> {
-    const { store, corpora } = this.parts;
-    for (const { value, position } of await store.read('corpusChanges', {
-      after: seen,
-      limit: pageEntries,
-    })) {
-      const name = Buffer.from(value).toString();
-      const record = await findCorpus(store, name);
-      const stored = new Set(record?.versions.map(({ version }) => version));
-      // Versions of before a removal are gone, though the name may be there again.
-      if (corpora.versions(name).some((version) => !stored.has(version))) corpora.remove(name);
-      if (record !== undefined) await this.take(record);
-      this.seen = position;
-    }
-  }
-
-  /** Takes the versions of a name that are not known. */
-  private async take({ name, versions }: CorpusRecord): Promise<void> {
-    const { store, corpora, log } = this.parts;
-    const known = corpora.versions(name).at(-1) ?? 0;
-    for (const { version } of versions.filter((each) => each.version > known)) {
-      const statistics = await findStatistics(store, name, version);
-      // Removed since its record was read: another change tells of it.
-      if (statistics === undefined) return;
-      if (!(await corpora.add(name, version, Buffer.from(statistics)))) {
-        log.error({ name, version }, 'statistics are damaged, or of a later version');
-      }
-    }
-  }
+/** Loads those of the store, where requests that name them are served, and follows them until stopped. */
+export async function namedStatistics({
+  isServed,
+  ...parts
+}: OpenedStore &
+  Omit<CorpusFollowerParts, 'corpora'> & { readonly isServed: boolean }): Promise<NamedStatistics> {
+  const key = corpusKey(parts.secrets);
+  const table = new native.Corpora(key);
+  const follower = new CorpusFollower({ ...parts, corpora: table });
+  if (isServed) await follower.start();
+  const ownerOf = ownerIn(table, native.hashKey);
+  return { table, ownerOf, corpusKey: key, look: () => follower.look(), stop: () => follower.stop() };
 }

@@ -8,10 +8,11 @@ import type { Corpora } from '../native/index.js';
 import { openEmbedMode, type EmbedMode } from '../search/embedMode.js';
 import type { Log } from '../system/log.js';
 import { reasonOf } from '../system/reason.js';
+import { namedStatistics, type NamedStatistics } from './corpora.js';
 import { embeddingsFile } from './folder.js';
 
 /** The models as POST /v1/fuse has them. */
-export function embedModeOf(
+function embedModeOf(
   { embedModel, dataFolder }: Configuration,
   embedder: Embedder,
   corpora: Corpora,
@@ -27,4 +28,20 @@ export function embedModeOf(
     log.error({ file, reason: reasonOf(error) }, 'a file cannot be used: computed vectors are not kept');
     return open(null);
   }
+}
+
+/** Parts of the routes that rank texts. */
+export interface SearchParts {
+  readonly embedMode: EmbedMode;
+  readonly corpora: NamedStatistics;
+}
+
+/** Opens the models, and loads the named statistics where requests that name them are served. */
+export async function searchParts(
+  configuration: Configuration,
+  embedder: Embedder,
+  parts: Omit<Parameters<typeof namedStatistics>[0], 'isServed'> & { readonly log: Log },
+): Promise<SearchParts> {
+  const corpora = await namedStatistics({ ...parts, isServed: configuration.serve.includes('fuse') });
+  return { embedMode: embedModeOf(configuration, embedder, corpora.table, parts.log), corpora };
 }

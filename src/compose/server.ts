@@ -12,6 +12,7 @@ import type { OpenedStore } from '../commands/withStore.js';
 import type { Configuration } from '../configuration.js';
 import type { Handler } from '../contract/exchange.js';
 import { routes, type Handlers, type RouteLimit } from '../contract/routes.js';
+import { corporaHandlers } from '../corpora/handlers.js';
 import { textEmbedding, type TextEmbedding } from '../door/embedding.js';
 import { startExploration, type ExplorationProcess } from '../door/exploration.js';
 import { graph } from '../door/graph.js';
@@ -38,7 +39,6 @@ import { toolRoutes, type AdmitTool } from '../mcp/tools.js';
 import type { Embedder } from '../models/embedder.js';
 import { storedEmbedder } from '../models/storedEmbeddings.js';
 import { native } from '../native/addon.js';
-import type { Corpora } from '../native/index.js';
 import { click } from '../outreach/click.js';
 import { ClickLog } from '../outreach/clickLog.js';
 import { deliveryInterest, deliveryModels } from '../outreach/delivery.js';
@@ -60,8 +60,7 @@ import {
 } from '../pages/page.js';
 import { receiptForAll } from '../pages/receipt.js';
 import { unsubscribeForAll, unsubscribePage } from '../pages/unsubscribe.js';
-import { keylessEmbedDocs, type EmbedMode } from '../search/embedMode.js';
-import { corpusKey, ownerIn } from '../search/corpora.js';
+import { keylessEmbedDocs } from '../search/embedMode.js';
 import { fuseHandler } from '../search/fuse.js';
 import { rerankHandlers, rerankInfo } from '../search/rerank.js';
 import { storedData } from '../store/retention.js';
@@ -75,8 +74,7 @@ import { derive } from '../system/masterSecret.js';
 import { systemRandomness } from '../system/randomness.js';
 import { auditOffLoop } from '../text/auditOffLoop.js';
 import { normalizeHandler } from '../text/normalize.js';
-import { CorpusFollower } from './corpora.js';
-import { embedModeOf } from './embedMode.js';
+import { searchParts, type SearchParts } from './embedMode.js';
 import { limitsFile, previewsFile, vectorsFile, withFile } from './folder.js';
 import { getPage, post } from './pages.js';
 import { openStoreAndSecrets, expiry } from './stores.js';
@@ -293,8 +291,7 @@ function handlers(
   clicks: ClickLog,
   checkout: Checkout,
   explorer: ExplorationProcess,
-  embedMode: EmbedMode,
-  corpora: Corpora,
+  { embedMode, corpora }: SearchParts,
   page: PageMaker,
   log: Log,
 ): Omit<Handlers, 'mcp' | 'usage' | 'rotateKey'> {
@@ -309,13 +306,13 @@ function handlers(
     storeCheck(store),
     nativeModuleCheck(native.version, SERVICE_VERSION),
   ];
-  const ownerOf = ownerIn(corpora, native.hashKey);
-  const fuse = fuseHandler({ ...native, embedMode, keylessDocs, ownerOf });
+  const fuse = fuseHandler({ ...native, ...corpora, embedMode, keylessDocs });
   const normalize = normalizeHandler(native);
   const atDoor = door(configuration, opened, explorer, log);
   return {
     fuse,
     fuseBatch: fuse,
+    ...corporaHandlers({ ...native, ...storing, ...corpora, isOpen: configuration.access.mode === 'open' }),
     ...rerankHandlers({ ...native, embedMode, keylessDocs }),
     ...rerankInfo({ ...configuration, embedMode, version: SERVICE_VERSION }),
     ...checkout.handlers,
@@ -401,29 +398,11 @@ export async function buildServer(
   const warnings = async () => [...(await checkout.warnings()), ...access.warnings()];
   const warned = { ...checkout, warnings };
   const stored = storedEmbedder(embedder, { ...opened, clock: systemClock, log });
-  const corpora = new native.Corpora(corpusKey(opened.secrets));
-  const corpusFollower = new CorpusFollower({ ...upkeep, corpora });
-  if (configuration.serve.includes('fuse')) await corpusFollower.start();
-  const embedMode = embedModeOf(
-    configuration,
-    configuration.embedCacheStore ? stored : embedder,
-    corpora,
-    log,
-  );
+  const search = await searchParts(configuration, configuration.embedCacheStore ? stored : embedder, upkeep);
+  const { embedMode, corpora } = search;
   const explorer = exploration(configuration, opened, textEmbedding(embedder.models, embedMode.dense), log);
   const page = pageMaker(configuration.operator, linksOf(configuration));
-  const rest = handlers(
-    configuration,
-    tiers,
-    opened,
-    clicks,
-    warned,
-    explorer,
-    embedMode,
-    corpora,
-    page,
-    log,
-  );
+  const rest = handlers(configuration, tiers, opened, clicks, warned, explorer, search, page, log);
   const bound = { ...rest, ...holderHandlers(tiers, opened, access, log) };
   const pipeline = { ...native, access, ...room, page };
   const all = { ...bound, mcp: toolsHandler(configuration, bound, pipeline) };
@@ -444,7 +423,7 @@ export async function buildServer(
     metrics: () => [server, clicks, access, explorer, embedMode, stored].flatMap((part) => part.metrics()),
     async drain(timeoutMs) {
       const drained = await server.drain(timeoutMs);
-      for (const each of [keyChanges, corpusFollower, room]) each.stop();
+      for (const each of [keyChanges, corpora, room]) each.stop();
       const stopped = [sweep.stop(), signing?.stop(), checkout.stop(), explorer.stop()];
       const parts = [...stopped, clicks.close(), access.close()];
       const last = Promise.all([...parts, stored.settled()]).then(() => opened.store.close());

@@ -22,6 +22,8 @@ export type ProblemCode =
   | 'unsupported_encoding'
   | 'store_unavailable'
   | 'storage_reserved'
+  | 'corpus_not_found'
+  | 'corpus_limit'
   | 'order_not_found'
   | 'order_paid'
   | 'rail_unavailable'

@@ -4,6 +4,7 @@ import { bitcoinRoutes } from './bitcoin.js';
 import { buyRoutes } from './buy.js';
 import { cardRoutes } from './card.js';
 import { clickRoutes } from './click.js';
+import { corporaRoutes } from './corpora.js';
 import { deliveryRoutes } from './delivery.js';
 import { descriptionRoutes } from './description.js';
 import { dreamRoutes } from './dream.js';
@@ -36,6 +37,7 @@ import { walkRoutes } from './walk.js';
 /** Every route, by id, in the order of the documents. */
 export const routes = {
   ...fuseRoutes,
+  ...corporaRoutes,
   ...rerankRoutes,
   ...normalizeRoutes,
   ...auditRoutes,

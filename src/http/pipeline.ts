@@ -120,10 +120,30 @@ function storing(
   };
 }
 
+/**
+ * The check of who may have something stored under a key. Of callers without one, where they may, the records
+ * count that the answer charges.
+ */
+function storingKeyed({ access, isStorageReserved }: PipelineParts): ServedRoute['admit'] & object {
+  const decide = (admission: Admission): Admission => {
+    const { refusal, address } = admission;
+    if (refusal !== undefined) return admission;
+    if (isStorageReserved?.() === true) return { ...admission, refusal: storageReserved };
+    if (address === undefined) return admission;
+    const over = access.store('leads', address, recordBytes);
+    const charge = (count: number): void => void access.store('leads', address, (count - 1) * recordBytes);
+    return over === undefined ? { ...admission, charge } : { ...admission, refusal: over };
+  };
+  return (head) => {
+    const admission = access.keyed(head);
+    return admission instanceof Promise ? admission.then(decide) : decide(admission);
+  };
+}
+
 /** The check of a request's sender; undefined on a route that anyone may call at any rate. */
 export function admission(route: ContractRoute, parts: PipelineParts): ServedRoute['admit'] {
   const { access, limit, counts, answers, part, storesFromStrangers = false } = route;
-  if (access === 'key') return parts.access.keyed;
+  if (access === 'key') return storesFromStrangers ? storingKeyed(parts) : parts.access.keyed;
   if (limit === undefined) return undefined;
   const admit = (head: Head): Admission => {
     const admission = parts.access.limited(limit, head, counts);

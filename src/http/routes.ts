@@ -2,12 +2,13 @@
 import type { Head } from '../access/address.js';
 import type { Admission } from '../access/admission.js';
 import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
+import type { Method } from '../contract/schema/route.js';
 
 /** A route as http needs it. */
 export interface Route {
   /** Name in logs and metrics. */
   readonly id: string;
-  readonly method: 'GET' | 'POST';
+  readonly method: Method;
   /** Path template with `{name}` segments. */
   readonly path: string;
   /** True if requests have a body; elsewhere one is read and dropped. */

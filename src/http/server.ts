@@ -306,6 +306,9 @@ function referencePath(routes: readonly ServedRoute[]): string | undefined {
 
 type Mounting = (served: ServedRoute, parameters: readonly string[], head?: boolean) => MountedRoute;
 
+/** The functions of uWebSockets.js that register each method. */
+const registered = { GET: 'get', POST: 'post', PUT: 'put', DELETE: 'del' } as const;
+
 function mountPlace(
   app: TemplatedApp,
   state: ServerState,
@@ -315,13 +318,15 @@ function mountPlace(
 ): void {
   const { pattern, parameters } = place;
   for (const served of place.routes) {
-    if (served.route.method === 'POST') app.post(pattern, serve(state, mounted(served, parameters)));
-    else {
-      app.get(pattern, serve(state, mounted(served, parameters)));
+    const { method } = served.route;
+    app[registered[method]](pattern, serve(state, mounted(served, parameters)));
+    if (method === 'GET') {
       app.head(pattern, serve(state, mounted(served, parameters, true)));
     }
   }
-  const methods = place.routes.flatMap(({ route }) => (route.method === 'GET' ? ['GET', 'HEAD'] : ['POST']));
+  const methods = place.routes.flatMap(({ route: { method } }) =>
+    method === 'GET' ? ['GET', 'HEAD'] : [method],
+  );
   const allow = [...methods, 'OPTIONS'].join(', ');
   const open = place.routes.some(({ route }) => route.cors);
   const options = mounted(

@@ -107,6 +107,14 @@ const afterPreviews: readonly StoredData[] = [
     retention: 'Until 30 days after the month has ended.',
     where: 'Table usage of the store.',
   },
+  {
+    what:
+      'Named statistics: a keyed 64-bit hash of each term of the texts that were put, and the number of ' +
+      'texts that hold it; name, times, and half of the SHA-256 of the API key. Not the texts.',
+    why: 'To score requests that name them.',
+    retention: 'Until they are removed.',
+    where: 'Tables corpora and corpusVersions of the store.',
+  },
 ];
 
 /** Data of requests in embed mode that is stored. */

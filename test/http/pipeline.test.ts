@@ -69,7 +69,9 @@ test('while little of the disk is left, what strangers send is not stored, all e
   const status = async (method: string, path: string): Promise<[number, string]> => {
     const target = path.replaceAll(/\{\w+\}/g, 'btc');
     const asked =
-      method === 'GET' ? head('GET', target) : post(target, '{}', { 'Content-Type': 'application/json' });
+      method === 'GET'
+        ? head('GET', target)
+        : post(target, '{}', { 'Content-Type': 'application/json' }).toString().replace(/^POST/, method);
     const answer = await exchange(reserve.port, asked);
     return [answer.status, answer.body.toString()];
   };
@@ -84,6 +86,7 @@ test('while little of the disk is left, what strangers send is not stored, all e
     'dreamConfirm',
     'harvest',
     'leads',
+    'putCorpus',
   ]);
   reserved = true;
   for (const [id, { method, path }] of stored) {

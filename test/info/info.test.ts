@@ -88,6 +88,7 @@ const fuseFields = [
   'b',
   'corpus.docs',
   'corpus.average_length',
+  'corpus.version',
   'boosts',
   'boosts[].value',
   'boosts[].origin',

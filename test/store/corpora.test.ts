@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
-import { CorpusFollower } from '../../src/compose/corpora.js';
+import { CorpusFollower } from '../../src/corpora/follower.js';
 import { native } from '../../src/native/addon.js';
 import type { Corpora } from '../../src/native/index.js';
 import { fuseHandler } from '../../src/search/fuse.js';

@@ -225,9 +225,16 @@ function parametersOf(draft: Draft, place: ParameterPlace, set: WireType): Schem
   });
 }
 
+/** The media types of a body without a schema; the example is of the first. */
+function anyContent(types: readonly string[] | undefined, example: unknown): SchemaObject {
+  if (types === undefined) return { '*/*': {} };
+  const shown = example === undefined ? {} : { example };
+  return Object.fromEntries(types.map((type, at) => [type, at === 0 ? shown : {}]));
+}
+
 function requestBody(draft: Draft, { body, example: { request } }: ListedRoute): SchemaObject {
   if (body.kind === 'none') return {};
-  if (body.kind === 'any') return { requestBody: { content: { '*/*': {} } } };
+  if (body.kind === 'any') return { requestBody: { content: anyContent(body.types, request.body) } };
   const schema = schemaReference(draft, body.kind === 'own' ? body.described : body.schema);
   const example = request.body;
   if (body.kind === 'lines')

@@ -9,6 +9,8 @@ export type RouteBody =
   | {
       /** The handler gets the bytes, whatever they are and whatever media type names them. */
       readonly kind: 'any';
+      /** Media types that the document names; none: any. */
+      readonly types?: readonly string[];
       readonly limit: number;
     }
   | {
@@ -61,10 +63,13 @@ export type RouteAnswer =
 export type AnswerHeader =
   'server-timing' | 'ratelimit' | 'ratelimit-policy' | 'location' | 'idempotent-replayed';
 
+/** Methods of the routes. */
+export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
+
 /** A request and the answer it gets. */
 export interface Example {
   readonly request: {
-    readonly method: 'GET' | 'POST';
+    readonly method: Method;
     readonly path: string;
     readonly headers?: Readonly<Record<string, string>>;
     readonly body?: unknown;
@@ -79,7 +84,7 @@ export interface Example {
 
 /** Members of a route that the document needs. */
 export interface DescribedRoute {
-  readonly method: 'GET' | 'POST';
+  readonly method: Method;
   /** Path template; `{name}` stands for one segment. */
   readonly path: string;
   /** Heading in the reference page. */

@@ -1,0 +1,173 @@
+/** `/v1/corpora/{name}` on the wire: named statistics of collections, by which POST /v1/fuse may score. */
+import typia, { type tags } from 'typia';
+import { stemmers } from './analyzer.js';
+import { tokenizers } from './fuse.js';
+import { keyHeadersType } from './key.js';
+import { keyedProblems, mebibyte, privateFields, type ResourceRoutes } from './route.js';
+import { ndjson } from './schema/body.js';
+import { get, linesOf, type Example } from './schema/route.js';
+import type { Integer, MaxCodePoints } from './schema/tags.js';
+import { annotated, wireTypes } from './schema/wireType.js';
+
+/** Analyzers that texts may be counted by. */
+export const corpusAnalyzers = ['plain', ...stemmers] as const;
+
+/** The path of the routes. */
+export interface CorpusPath {
+  /** Name of the statistics: 1 to 64 of A-Z a-z 0-9 . _ -. */
+  name: string & MaxCodePoints<64>;
+}
+
+/** Query of PUT: how the terms of texts are made, as requests will have them. */
+export interface CorpusQuery {
+  /** Tokenizer of the requests. */
+  tokenizer?: (typeof tokenizers)[number];
+  /** Analyzer of the requests: `plain`, or a language's name. */
+  analyzer?: (typeof corpusAnalyzers)[number];
+}
+
+/** A version of named statistics. */
+export interface CorpusVersion {
+  version: number & Integer & tags.Minimum<1>;
+  /** Number of docs that were counted. */
+  docs: number & Integer & tags.Minimum<1>;
+  /** Their mean length in tokens. */
+  average_length: number;
+  /** Number of their different terms. */
+  terms: number & Integer & tags.Minimum<0>;
+  /** Tokenizer and analyzer of the terms; `given` where the statistics were sent. */
+  terms_by: string;
+  /** RFC 3339 UTC. */
+  created_at: string;
+}
+
+/** A new version. */
+export interface PutCorpusResponse extends CorpusVersion {
+  name: string;
+}
+
+/** Named statistics. */
+export interface CorpusResponse {
+  name: string;
+  /** True if they belong to everybody, not to the key of the request. */
+  shared: boolean;
+  /** The oldest first. */
+  versions: CorpusVersion[];
+}
+
+/** Statistics that were removed. */
+export interface RemovedCorpusResponse {
+  name: string;
+  removed: true;
+}
+
+const [pathType, queryType, putType, corpusType, removedType] = wireTypes(
+  typia.json.schemas<[CorpusPath, CorpusQuery, PutCorpusResponse, CorpusResponse, RemovedCorpusResponse]>(),
+  { tokenizer: tokenizers, analyzer: corpusAnalyzers },
+);
+const corpusQueryType = annotated(queryType, { defaults: { tokenizer: 'ws', analyzer: 'plain' } });
+
+const version: CorpusVersion = {
+  version: 1,
+  docs: 3,
+  average_length: 2,
+  terms: 4,
+  terms_by: 'ws, english',
+  created_at: '2026-11-21T09:30:00.000Z',
+};
+
+const texts = [{ text: 'Hiking boots' }, 'boots', { id: 'sku-1042', text: 'leather boot, waterproof' }];
+
+/** Members common to the routes. */
+const corpusRoute = {
+  part: 'gateway',
+  tag: 'fuse',
+  path: '/v1/corpora/{name}',
+  extension: true,
+  access: 'key',
+  unprocessable: true,
+  headers: ['ratelimit', 'ratelimit-policy'],
+  fields: privateFields,
+  cors: false,
+  acts: false,
+  documented: true,
+} as const;
+
+/** Longest body of PUT (bytes). */
+export const corpusBodyBytes = 32 * mebibyte;
+
+const problems = { ...keyedProblems, 503: ['overloaded', 'store_unavailable'] } as const;
+
+/** PUT, GET and DELETE /v1/corpora/{name}. */
+export const corporaRoutes = {
+  putCorpus: {
+    ...corpusRoute,
+    method: 'PUT',
+    summary: 'Count texts, for statistics that requests name',
+    description:
+      'Makes the next version of named statistics, by which `corpus: {name}` of POST /v1/fuse scores. The ' +
+      'body has a text a line (NDJSON, `application/x-ndjson`: a string, or an object with a `text`), ' +
+      'which are counted and not kept; or, as `application/json`, the statistics themselves: `docs`, ' +
+      '`average_length` and `df`, as `corpus` has them. They belong to the API key of the request; where ' +
+      'ACCESS is `open`, those of a request without a key belong to everybody. Every worker knows a ' +
+      'version within a second. Bytes of the body are charged as characters. More texts than a body ' +
+      'holds: `fusegate corpora put`.',
+    parameters: { path: pathType, query: corpusQueryType, header: keyHeadersType },
+    reads: ['content-type'],
+    body: { kind: 'any', types: [ndjson, 'application/json'], limit: corpusBodyBytes },
+    answers: { 200: { schema: putType, description: 'The new version.' } },
+    storesFromStrangers: true,
+    problems: {
+      ...problems,
+      409: ['corpus_limit'],
+      503: [...problems[503], 'storage_reserved'],
+    },
+    example: {
+      request: {
+        method: 'PUT',
+        path: '/v1/corpora/shop?analyzer=english',
+        headers: { 'content-type': ndjson },
+        body: linesOf(texts),
+      },
+      response: { status: 200, type: 'application/json', body: { name: 'shop', ...version } },
+    } satisfies Example,
+  },
+  corpus: {
+    ...corpusRoute,
+    method: 'GET',
+    summary: 'The versions of named statistics',
+    description:
+      'Those of the API key of the request; where it has no such name, those that belong to everybody.',
+    parameters: { path: pathType, header: keyHeadersType },
+    body: { kind: 'none' },
+    answers: { 200: { schema: corpusType, description: 'The versions.' } },
+    problems: {
+      401: problems[401],
+      404: ['corpus_not_found'],
+      429: problems[429],
+      503: ['store_unavailable'],
+    },
+    example: get('/v1/corpora/shop', { name: 'shop', shared: true, versions: [version] }),
+  },
+  removeCorpus: {
+    ...corpusRoute,
+    method: 'DELETE',
+    summary: 'Remove named statistics',
+    description:
+      'Removes those of the API key of the request with all versions, whose numbers are never given out ' +
+      'again; without a key, where ACCESS is `open`, those that belong to everybody.',
+    parameters: { path: pathType, header: keyHeadersType },
+    body: { kind: 'none' },
+    answers: { 200: { schema: removedType, description: 'They are removed.' } },
+    problems: {
+      401: problems[401],
+      404: ['corpus_not_found'],
+      429: problems[429],
+      503: ['store_unavailable'],
+    },
+    example: {
+      request: { method: 'DELETE', path: '/v1/corpora/shop' },
+      response: { status: 200, type: 'application/json', body: { name: 'shop', removed: true } },
+    } satisfies Example,
+  },
+} as const satisfies ResourceRoutes;

@@ -1,0 +1,92 @@
+/** The named statistics of the store in this process: loaded before requests, and followed from then on. */
+import type { Corpora } from '../native/index.js';
+import { allCorpora, findCorpus, findStatistics, type CorpusRecord } from '../store/corpora.js';
+import { whenUnavailable, type Store } from '../store/store.js';
+import type { Clock, Timer } from '../system/clock.js';
+import type { Log } from '../system/log.js';
+
+/** Interval at which a process looks for changes (ms): each is known everywhere within a second. */
+const lookMs = 250;
+
+/** Changes that are read in one look. */
+const pageEntries = 100;
+
+/** Parts of the follower. */
+export interface CorpusFollowerParts {
+  readonly store: Store;
+  /** The process's table. */
+  readonly corpora: Pick<Corpora, 'add' | 'remove' | 'versions'>;
+  readonly clock: Pick<Clock, 'every'>;
+  readonly log: Pick<Log, 'error'>;
+}
+
+/** Follows the named statistics. */
+export class CorpusFollower {
+  private timer: Timer | undefined;
+  private seen: number | undefined;
+  /** Looks that are under way or wait, and the last of them. */
+  private looks = 0;
+  private last: Promise<unknown> = Promise.resolve();
+
+  constructor(private readonly parts: CorpusFollowerParts) {}
+
+  /** Loads all, and follows; a store that does not answer is asked again. */
+  async start(): Promise<void> {
+    this.timer = this.parts.clock.every(lookMs, () => {
+      if (this.looks === 0) void this.look();
+    });
+    await this.look();
+  }
+
+  stop(): void {
+    this.timer?.stop();
+  }
+
+  /** Looks once; resolves when all is known that was stored before the look began. */
+  look(): Promise<unknown> {
+    this.looks += 1;
+    this.last = this.last.then(() => this.step()).finally(() => (this.looks -= 1));
+    return this.last;
+  }
+
+  private step(): Promise<unknown> {
+    const { seen } = this;
+    return whenUnavailable(seen === undefined ? this.begin() : this.goOn(seen), () => undefined);
+  }
+
+  private async begin(): Promise<void> {
+    const last = await this.parts.store.last('corpusChanges');
+    for (const record of await allCorpora(this.parts.store)) await this.take(record);
+    this.seen = last;
+  }
+
+  private async goOn(seen: number): Promise<void> {
+    const { store, corpora } = this.parts;
+    for (const { value, position } of await store.read('corpusChanges', {
+      after: seen,
+      limit: pageEntries,
+    })) {
+      const name = Buffer.from(value).toString();
+      const record = await findCorpus(store, name);
+      const stored = new Set(record?.versions.map(({ version }) => version));
+      // Versions of before a removal are gone, though the name may be there again.
+      if (corpora.versions(name).some((version) => !stored.has(version))) corpora.remove(name);
+      if (record !== undefined) await this.take(record);
+      this.seen = position;
+    }
+  }
+
+  /** Takes the versions of a name that are not known. */
+  private async take({ name, versions }: CorpusRecord): Promise<void> {
+    const { store, corpora, log } = this.parts;
+    const known = corpora.versions(name).at(-1) ?? 0;
+    for (const { version } of versions.filter((each) => each.version > known)) {
+      const statistics = await findStatistics(store, name, version);
+      // Removed since its record was read: another change tells of it.
+      if (statistics === undefined) return;
+      if (!(await corpora.add(name, version, Buffer.from(statistics)))) {
+        log.error({ name, version }, 'statistics are damaged, or of a later version');
+      }
+    }
+  }
+}

@@ -1,0 +1,197 @@
+/** The handlers of /v1/corpora/{name}: texts are counted in the thread pool, one body at a time. */
+import { jsonAnswer, problemAnswer, unprocessable } from '../contract/answer.js';
+import type { Answer, RouteRequest } from '../contract/exchange.js';
+import type {
+  CorpusResponse,
+  CorpusVersion,
+  PutCorpusResponse,
+  RemovedCorpusResponse,
+} from '../contract/corpora.js';
+import type { Handlers } from '../contract/routes.js';
+import { checkLinesMediaType, checkMediaType, ndjson } from '../contract/schema/body.js';
+import { valueError, type Location } from '../contract/schema/validation.js';
+import type { CorpusCounter, CorpusRefusal, CorpusStatistics } from '../native/index.js';
+import {
+  findCorpus,
+  isCorpusName,
+  putCorpus,
+  removeCorpus,
+  storedCorpusName,
+  type CorpusRecord,
+} from '../store/corpora.js';
+import type { Store } from '../store/store.js';
+import type { Clock } from '../system/clock.js';
+import { corpusOwner } from '../search/corpora.js';
+
+/** Parts of the handlers. */
+export interface CorporaRouteParts {
+  readonly store: Store;
+  readonly clock: Pick<Clock, 'wallMs'>;
+  /** The key of the hashes of terms. */
+  readonly corpusKey: Uint8Array;
+  readonly CorpusCounter: typeof CorpusCounter;
+  readonly freezeCorpus: (body: Buffer, key: Uint8Array) => Promise<CorpusStatistics>;
+  readonly hashKey: (key: string) => Uint8Array | null;
+  /** True if callers without a key may change the statistics that belong to everybody. */
+  readonly isOpen: boolean;
+  /** Resolves when this process knows what was stored before the call. */
+  readonly look: () => Promise<unknown>;
+}
+
+/** Bodies that wait for one that is counted; more are refused. */
+const mostWaiting = 8;
+
+/** Bytes of a record that storing counts a stranger for. */
+const recordBytes = 2_048;
+
+const overloaded = problemAnswer(503, 'overloaded', 'Other bodies are being counted. Try again shortly.');
+
+const keyRequired = problemAnswer(
+  401,
+  'key_required',
+  'Named statistics belong to API keys here: send a key in X-API-Key.',
+);
+
+/** Why a body is refused, by the native module's reason. */
+const sentences: Readonly<Record<string, string>> = {
+  invalid: 'not an object of docs, average_length and df, as corpus of POST /v1/fuse has them',
+  line: 'a line is a JSON string, or an object with a text',
+  terms: 'more than 1,000,000 different terms; a sample of the texts does nearly as well',
+  docs: 'more than 4,294,967,295 docs',
+  empty: 'no text has a word in it',
+};
+
+function refusalOf({ reason, line }: CorpusRefusal): Answer {
+  const place: Location = line > 0 ? ['body', line] : ['body'];
+  return unprocessable([valueError(place, sentences[reason] ?? reason, undefined)]);
+}
+
+function shownVersion({ versions }: CorpusRecord, at: number): CorpusVersion | undefined {
+  const found = versions.at(at);
+  if (found === undefined) return undefined;
+  const { version, docs, averageLength, terms, terming, createdAtMs } = found;
+  const created_at = new Date(createdAtMs).toISOString();
+  return { version, docs, average_length: averageLength, terms, terms_by: terming, created_at };
+}
+
+class CorporaHandlers {
+  private waiting = 0;
+  private last: Promise<unknown> = Promise.resolve();
+
+  constructor(private readonly parts: CorporaRouteParts) {}
+
+  private ownerOf({ key }: RouteRequest): string | undefined {
+    const hash = key === undefined ? null : this.parts.hashKey(key);
+    return hash === null ? undefined : corpusOwner(hash);
+  }
+
+  readonly get = async (request: RouteRequest): Promise<Answer> => {
+    const name = request.path['name'] ?? '';
+    if (!isCorpusName(name)) return badName(name);
+    const owner = this.ownerOf(request);
+    const own = owner === undefined ? undefined : await this.find(owner, name);
+    const found = own ?? (await this.find(undefined, name));
+    if (found === undefined) return notFound(name);
+    const versions = found.versions.flatMap((_, at) => shownVersion(found, at) ?? []);
+    return jsonAnswer(200, { name, shared: own === undefined, versions } satisfies CorpusResponse);
+  };
+
+  private find(owner: string | undefined, name: string): Promise<CorpusRecord | undefined> {
+    return findCorpus(this.parts.store, storedCorpusName(owner, name));
+  }
+
+  readonly remove = async (request: RouteRequest): Promise<Answer> => {
+    const name = request.path['name'] ?? '';
+    const { store, isOpen, look } = this.parts;
+    const owner = this.ownerOf(request);
+    if (owner === undefined && !isOpen) return keyRequired;
+    if (!isCorpusName(name)) return badName(name);
+    if (!(await removeCorpus(store, storedCorpusName(owner, name)))) return notFound(name);
+    await look();
+    return jsonAnswer(200, { name, removed: true } satisfies RemovedCorpusResponse);
+  };
+
+  readonly put = (request: RouteRequest): Answer | Promise<Answer> => {
+    const name = request.path['name'] ?? '';
+    const owner = this.ownerOf(request);
+    if (owner === undefined && !this.parts.isOpen) return keyRequired;
+    if (!isCorpusName(name)) return badName(name);
+    const type = request.header('content-type');
+    const isGiven = type !== '' && checkMediaType(type, false) === null;
+    const wrongType = isGiven ? null : checkLinesMediaType(type, false);
+    if (wrongType !== null) {
+      const sentence = `send Content-Type: ${ndjson}, or application/json`;
+      return unprocessable([valueError(['header', 'content-type'], sentence, type)]);
+    }
+    const { tokenizer = 'ws', analyzer = 'plain' } = request.query;
+    if (tokenizer === 'ngram' && analyzer !== 'plain') {
+      return unprocessable([valueError(['query', 'analyzer'], 'only plain goes with ngram', analyzer)]);
+    }
+    if (this.waiting >= mostWaiting) return overloaded;
+    const terming = isGiven ? 'given' : `${tokenizer}, ${analyzer}`;
+    const { buffer, byteOffset, byteLength } = request.retain();
+    const body = Buffer.from(buffer, byteOffset, byteLength);
+    return this.inTurn(() => this.store(request, storedCorpusName(owner, name), body, terming));
+  };
+
+  /** Runs a step after those before it: each may need a thread for long. */
+  private inTurn(step: () => Promise<Answer>): Promise<Answer> {
+    this.waiting += 1;
+    const turn = this.last.then(step).finally(() => (this.waiting -= 1));
+    this.last = turn.catch(() => undefined);
+    return turn;
+  }
+
+  private async store(request: RouteRequest, full: string, body: Buffer, terming: string): Promise<Answer> {
+    const { store, clock, look } = this.parts;
+    if (request.aborted()) return overloaded;
+    const counted = await this.count(body, terming);
+    if ('reason' in counted) return refusalOf(counted);
+    const { bytes: statistics, docs, averageLength, terms } = counted;
+    const made = { statistics, docs, averageLength, terms, terming };
+    const nowMs = Math.floor(clock.wallMs());
+    const outcome = await putCorpus(store, full, made, nowMs);
+    if (!outcome.ok) return problemAnswer(409, 'corpus_limit', outcome.detail);
+    await look();
+    const name = full.slice(full.indexOf('/') + 1);
+    const { version } = outcome;
+    const answer: PutCorpusResponse = {
+      ...{ name, version, docs, average_length: averageLength, terms, terms_by: terming },
+      created_at: new Date(nowMs).toISOString(),
+    };
+    // A key pays for what is counted; of strangers only what is stored counts.
+    const charge = request.keyed ? body.byteLength : 1 + Math.ceil(statistics.byteLength / recordBytes);
+    return { ...jsonAnswer(200, answer), charge };
+  }
+
+  private async count(body: Buffer, terming: string): Promise<CorpusStatistics | CorpusRefusal> {
+    const { corpusKey, freezeCorpus } = this.parts;
+    if (terming === 'given') {
+      const given = await freezeCorpus(body, corpusKey);
+      return given.refused ?? given;
+    }
+    const [tokenizer, analyzer = ''] = terming.split(', ');
+    const counter = new this.parts.CorpusCounter(corpusKey, JSON.stringify(analyzer), tokenizer === 'ngram');
+    const refused = await counter.add(body);
+    if (refused !== null) return refused;
+    const made = await counter.finish();
+    return made.refused ?? made;
+  }
+}
+
+function badName(name: string): Answer {
+  const sentence = 'a name has 1 to 64 of A-Z a-z 0-9 . _ - and nothing else';
+  return unprocessable([valueError(['path', 'name'], sentence, name)]);
+}
+
+function notFound(name: string): Answer {
+  return problemAnswer(404, 'corpus_not_found', `There are no statistics named ${name} here.`);
+}
+
+/** The handlers. */
+export function corporaHandlers(
+  parts: CorporaRouteParts,
+): Pick<Handlers, 'putCorpus' | 'corpus' | 'removeCorpus'> {
+  const { put, get, remove } = new CorporaHandlers(parts);
+  return { putCorpus: put, corpus: get, removeCorpus: remove };
+}
