@@ -61,7 +61,7 @@ import {
   openSession,
   tryModel,
 } from './compose/models.js';
-import { getBytes, getPage } from './compose/pages.js';
+import { getBytes, getPage } from './compose/outbound.js';
 import { openExistingStore } from './compose/stores.js';
 import type { Configuration } from './configuration.js';
 import { exploringMethod, exploringModel } from './door/embedding.js';

@@ -25,8 +25,11 @@ export interface KeyUsageParts extends HolderParts {
   readonly clock: Pick<Clock, 'wallMs'>;
 }
 
+/** The parts of a request that say whose usage is asked for, and who asks. */
+type Carrier = Pick<RouteRequest, 'header' | 'caller' | 'head'>;
+
 /** The head of a request as admission reads one; a route that limits by address has found out whose it is. */
-function headOf(request: RouteRequest): Head {
+function headOf(request: Carrier): Head {
   const field = (name: string): string => {
     return name === 'x-api-key' || name === 'authorization' ? request.header(name) : '';
   };
@@ -50,7 +53,7 @@ export type Holder =
   | { readonly kind: 'refused'; readonly answer: Answer };
 
 /** The key that a request carries. One whose limits are used up is served, as these routes are about them. */
-export async function holder(parts: HolderParts, request: RouteRequest): Promise<Holder> {
+export async function holder(parts: HolderParts, request: Carrier): Promise<Holder> {
   const { access, keys, hashKey } = parts;
   const head = headOf(request);
   const key = sentKey(head);
@@ -74,19 +77,26 @@ function daysOf({ days }: Pick<MonthUsage, 'days'>): UsageResponse['days'] {
   });
 }
 
-/** Answers with the usage of the key that a request carries. */
-export function keyUsage(parts: KeyUsageParts): Handler {
+/** The usage of a key, or the answer that says why it is not shown. */
+export type UsageRead =
+  { readonly ok: true; readonly usage: UsageResponse } | { readonly ok: false; readonly refusal: Answer };
+
+/** Reads the usage of the key that a request carries; counts as one request of the key. */
+export type ReadUsage = (request: Carrier) => Promise<UsageRead>;
+
+/** Makes the function that reads usage. */
+export function usageReader(parts: KeyUsageParts): ReadUsage {
   const { usage, clock, tiers } = parts;
   return async (request) => {
     const found = await holder(parts, request);
-    if (found.kind === 'refused') return found.answer;
+    if (found.kind === 'refused') return { ok: false, refusal: found.answer };
     const { key, tier, remaining } = found;
     const kept = await usage.load(Buffer.concat([Uint8Array.of(0), key.countedAs ?? key.hash]));
-    if (kept === 'unavailable') return storeUnavailable();
+    if (kept === 'unavailable') return { ok: false, refusal: storeUnavailable() };
     const monthStartMs = monthStartOf(key, clock.wallMs());
     const used = kept?.monthStartMs === monthStartMs ? kept.characters : 0;
     const { requests_per_minute: perMinute, characters_per_month: perMonth } = tiers[tier];
-    const response: UsageResponse = {
+    const read: UsageResponse = {
       tier,
       issued_at: new Date(key.issuedAtMs).toISOString(),
       expires_at: key.expiresAtMs === null ? null : new Date(key.expiresAtMs).toISOString(),
@@ -99,6 +109,15 @@ export function keyUsage(parts: KeyUsageParts): Handler {
       },
       days: kept === undefined ? [] : daysOf(kept),
     };
-    return jsonAnswer(200, response);
+    return { ok: true, usage: read };
+  };
+}
+
+/** Answers with the usage of the key that a request carries. */
+export function keyUsage(parts: KeyUsageParts): Handler {
+  const read = usageReader(parts);
+  return async (request) => {
+    const outcome = await read(request);
+    return outcome.ok ? jsonAnswer(200, outcome.usage) : outcome.refusal;
   };
 }

@@ -1,6 +1,6 @@
 /** The answers that refuse a caller (contract, Authentication; RFC 9110 401, RFC 6585 429). */
 import type { Answer } from '../contract/exchange.js';
-import type { Problem, ProblemCode } from '../contract/problem.js';
+import { problemOf, type ProblemCode } from '../contract/problem.js';
 import type { RouteLimit } from '../contract/routes.js';
 import { makeKey, type AccessMode } from './mode.js';
 
@@ -38,12 +38,18 @@ export const liftTier =
   ' The operator of this server sets the limits of tiers in TIERS_FILE, and makes a key of a larger tier ' +
   'with fusegate keys create --tier enterprise.';
 
-function refusal(status: number, problem: Problem, headers: Readonly<Record<string, string>>): Answer {
-  return { status, body: { bytes: JSON.stringify(problem), type: 'application/json' }, headers, charge: 0 };
+function refusal(
+  status: number,
+  code: ProblemCode,
+  detail: string,
+  headers: Readonly<Record<string, string>>,
+): Answer {
+  const bytes = JSON.stringify(problemOf(code, detail));
+  return { status, body: { bytes, type: 'application/json' }, headers, charge: 0 };
 }
 
 function unauthorized(code: ProblemCode, detail: string): Answer {
-  return refusal(401, { detail, code }, { 'www-authenticate': 'ApiKey' });
+  return refusal(401, code, detail, { 'www-authenticate': 'ApiKey' });
 }
 
 /** No key, on a server that asks for one (ACCESS=keys). */
@@ -109,12 +115,13 @@ export const suspendedKey = unauthorized(
 /** Keys cannot be looked up now. */
 export const storeUnavailable = refusal(
   503,
-  { detail: 'This API key cannot be looked up right now. Try again shortly.', code: 'store_unavailable' },
+  'store_unavailable',
+  'This API key cannot be looked up right now. Try again shortly.',
   { 'retry-after': '1' },
 );
 
 function rateLimited(detail: string, retrySeconds: number): Answer {
-  return refusal(429, { detail, code: 'rate_limited' }, { 'retry-after': String(retrySeconds) });
+  return refusal(429, 'rate_limited', detail, { 'retry-after': String(retrySeconds) });
 }
 
 const inSeconds = (count: number): string => (count === 1 ? '1 second' : `${count} seconds`);

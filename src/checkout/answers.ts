@@ -1,7 +1,7 @@
 /** Answers of the checkout: never cached, never indexed, one 404 for unknown orders. */
 import { jsonAnswer } from '../contract/answer.js';
 import type { Answer } from '../contract/exchange.js';
-import type { Problem, ProblemCode } from '../contract/problem.js';
+import { problemOf, type ProblemCode } from '../contract/problem.js';
 import { privateFields } from '../contract/route.js';
 
 /** An answer of the checkout. */
@@ -11,8 +11,7 @@ export function checkoutAnswer(status: number, json: unknown): Answer {
 
 /** A problem that the checkout answers. */
 export function checkoutProblem(status: number, code: ProblemCode, detail: string): Answer {
-  const problem: Problem = { detail, code };
-  return checkoutAnswer(status, problem);
+  return checkoutAnswer(status, problemOf(code, detail));
 }
 
 /** The one answer to an unknown, a malformed and a foreign id. */

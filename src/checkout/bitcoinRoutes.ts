@@ -3,6 +3,7 @@ import type { Tiers } from '../access/tiers.js';
 import type { Handler } from '../contract/exchange.js';
 import type { BitcoinOrder, BitcoinOrderCreated } from '../contract/bitcoin.js';
 import type { CreateOrderRequest } from '../contract/orders.js';
+import { problemOf } from '../contract/problem.js';
 import type { BtcOrder } from '../store/order.js';
 import { findOrder, isOn } from '../store/orders.js';
 import { derive } from '../system/masterSecret.js';
@@ -25,10 +26,10 @@ export interface BitcoinRoutesParts extends BookParts {
 const railBusy: Refusal = {
   ok: false,
   status: 503,
-  problem: {
-    detail: 'Too many on-chain orders wait for their payment. Try again in a few minutes.',
-    code: 'rail_busy',
-  },
+  problem: problemOf(
+    'rail_busy',
+    'Too many on-chain orders wait for their payment. Try again in a few minutes.',
+  ),
   retryAfterS: 120,
 };
 
@@ -38,7 +39,7 @@ function addressBusy({ unpaid, untilMs }: AddressBusy, nowMs: number): Refusal {
     `This address has ${unpaid} on-chain orders that wait for their payment, as many as it may. ` +
     'Pay one, wait until one ends, or pay another way. Nothing was ordered or charged.';
   const retryAfterS = Math.max(1, Math.ceil((untilMs - nowMs) / 1_000));
-  return { ok: false, status: 429, problem: { detail, code: 'rate_limited' }, retryAfterS };
+  return { ok: false, status: 429, problem: problemOf('rate_limited', detail), retryAfterS };
 }
 
 /** Name under which an address' unpaid orders are counted: nobody reads the address from it. */

@@ -7,7 +7,7 @@ import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
 import type { LightningOrder, LightningOrderCreated } from '../contract/lightning.js';
 import type { CreateOrderRequest } from '../contract/orders.js';
 import type { PricingResponse } from '../contract/pricing.js';
-import type { Problem } from '../contract/problem.js';
+import { problemOf, type Problem } from '../contract/problem.js';
 import type { OrderRecord } from '../store/order.js';
 import { checkoutAnswer, orderNotFound, orderPaid, svgAnswer } from './answers.js';
 import type { OrderWish } from './book.js';
@@ -47,7 +47,7 @@ export interface Shop {
 
 /** An order is refused as its rail cannot take the money now. */
 export function railUnavailable(reason: string): Refusal {
-  const problem: Problem = { detail: `${reason} Nothing was ordered or charged.`, code: 'rail_unavailable' };
+  const problem = problemOf('rail_unavailable', `${reason} Nothing was ordered or charged.`);
   return { ok: false, status: 503, problem, retryAfterS: 30 };
 }
 

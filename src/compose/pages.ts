@@ -1,44 +1,37 @@
-/** Requests to other servers: pages of prices and receipts, files of a log, and its witnesses. */
-import type { Post } from '../log/witnessing.js';
+/** The pages of a server, by what its addresses serve. */
+import type { Configuration } from '../configuration.js';
+import type { Handlers } from '../contract/routes.js';
+import { describedDoor } from '../door/openapi.js';
+import { describedGateway, openapi } from '../info/openapi.js';
+import { docsHandlers, guidesAlone, type DocsHandlers } from '../pages/docs.js';
+import { doorLinks, gatewayLinks, pageMaker, type PageMaker } from '../pages/page.js';
 
-/** Time that a page's server has for its answer (ms). */
-const pageMs = 3_000;
-
-/** Time that a server has for a file (ms). */
-const fileMs = 30_000;
-
-/** Gets a page; rejects where its status is not 200 or it takes too long. */
-export async function getPage(url: string): Promise<string> {
-  const response = await fetch(url, { signal: AbortSignal.timeout(pageMs), redirect: 'error' });
-  if (response.status !== 200) throw new Error(`status ${response.status}`);
-  return response.text();
+/** Makes the gateway's pages, with links to what its address serves. */
+export function gatewayPage({ operator, doorPort, serve }: Configuration): PageMaker {
+  const links = gatewayLinks({
+    explores: doorPort === null && serve.includes('explore'),
+    sells: serve.includes('checkout'),
+  });
+  return pageMaker(operator, links);
 }
 
-/** Gets the bytes of a file; rejects where its status is not 200 or it takes too long. */
-export async function getBytes(url: string): Promise<Buffer> {
-  const response = await fetch(url, { signal: AbortSignal.timeout(fileMs), redirect: 'error' });
-  if (response.status !== 200) throw new Error(`status ${response.status} of ${url}`);
-  return Buffer.from(await response.arrayBuffer());
+/** Makes the door's pages: those of the gateway, unless the door has an address of its own. */
+export function doorPage({ operator, doorPort }: Configuration, page: PageMaker): PageMaker {
+  return doorPort === null ? page : pageMaker(operator, doorLinks);
 }
 
-/** Time that a witness has for its answer (ms), and the largest answer that is read (bytes). */
-const witnessMs = 1_000;
-const witnessBytes = 16_384;
+/** The guides of a door with an address of its own, where there is no reference to lead to. */
+export function doorGuides({ operator }: Configuration): Pick<Handlers, 'docsGuide'> {
+  return guidesAlone(pageMaker(operator, doorLinks));
+}
 
-/** Sends a text to a witness; rejects where its answer takes too long or is too large. */
-export const post: Post = async (url, body) => {
-  const options = {
-    method: 'POST',
-    body,
-    redirect: 'error',
-    signal: AbortSignal.timeout(witnessMs),
-  } as const;
-  const response = await fetch(url, { ...options, headers: { 'content-type': 'text/plain' } });
-  let text = '';
-  const decoder = new TextDecoder();
-  for await (const piece of response.body ?? []) {
-    text += decoder.decode(piece as Uint8Array, { stream: true });
-    if (text.length > witnessBytes) throw new Error('its answer is too large');
-  }
-  return { status: response.status, body: text };
-};
+/** The gateway's document, and the reference of both parts; forms cannot reach a door at another address. */
+export function referencePages(
+  { doorPort, publicDoorUrl, serve }: Configuration,
+  page: PageMaker,
+): DocsHandlers & Pick<Handlers, 'openapi'> {
+  const gateway = describedGateway(serve, doorPort === null ? '' : publicDoorUrl);
+  const elsewhere = doorPort === null ? null : (publicDoorUrl ?? `port ${doorPort} of this host`);
+  const door = describedDoor('/', serve);
+  return { openapi: openapi(gateway), ...docsHandlers({ gateway, door, doorAddress: elsewhere, page }) };
+}

@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import type { Head } from '../access/address.js';
 import { createAccess, type Access } from '../access/admission.js';
 import type { UsageSource } from '../access/keyring.js';
-import { keyUsage } from '../access/keyUsage.js';
+import { keyUsage, usageReader } from '../access/keyUsage.js';
 import { rotateKeys } from '../access/rotate.js';
 import { KeyChanges, storedKeys, storedUsage } from '../access/stored.js';
 import { keyTiers, type Tiers } from '../access/tiers.js';
@@ -17,14 +17,13 @@ import { textEmbedding, type TextEmbedding } from '../door/embedding.js';
 import { startExploration, type ExplorationProcess } from '../door/exploration.js';
 import { graph } from '../door/graph.js';
 import { doorHandlers } from '../door/handlers.js';
-import { describedDoor } from '../door/openapi.js';
 import { createPreviews } from '../door/previews.js';
 import { followTotal } from '../door/total.js';
 import { admission, servedRoutes, type PipelineParts } from '../http/pipeline.js';
+import type { ServedRoute } from '../http/routes.js';
 import { createServer, workerLimits, type Server } from '../http/server.js';
 import { banner, health } from '../info/banner.js';
 import { limits, rateLimits, waitingLimits } from '../info/limits.js';
-import { describedGateway, openapi } from '../info/openapi.js';
 import { privacy } from '../info/privacy.js';
 import { dataFolderCheck, nativeModuleCheck, ready, storeCheck } from '../info/ready.js';
 import { SERVICE_VERSION, version } from '../info/version.js';
@@ -46,20 +45,13 @@ import { leads } from '../outreach/leads.js';
 import { optOut, optoutState, unsubscribe } from '../outreach/optout.js';
 import { audit, auditStacks } from '../pages/audit.js';
 import { buyPages } from '../pages/buy.js';
-import { docsHandlers, type DocsHandlers } from '../pages/docs.js';
 import { graphForAll } from '../pages/graph.js';
 import { homeForAll } from '../pages/home.js';
 import { logPage } from '../pages/log.js';
-import {
-  doorLinks,
-  gatewayLinks,
-  pageFile,
-  pageMaker,
-  type PageMaker,
-  type SiteLink,
-} from '../pages/page.js';
+import { pageFile, type PageMaker } from '../pages/page.js';
 import { receiptForAll } from '../pages/receipt.js';
 import { unsubscribeForAll, unsubscribePage } from '../pages/unsubscribe.js';
+import { usagePages } from '../pages/usage.js';
 import { keylessEmbedDocs } from '../search/embedMode.js';
 import { fuseHandler } from '../search/fuse.js';
 import { rerankHandlers, rerankInfo } from '../search/rerank.js';
@@ -76,7 +68,8 @@ import { auditOffLoop } from '../text/auditOffLoop.js';
 import { normalizeHandler } from '../text/normalize.js';
 import { searchParts, type SearchParts } from './embedMode.js';
 import { limitsFile, previewsFile, vectorsFile, withFile } from './folder.js';
-import { getPage, post } from './pages.js';
+import { getPage, post } from './outbound.js';
+import { doorGuides, doorPage, gatewayPage, referencePages } from './pages.js';
 import { openStoreAndSecrets, expiry } from './stores.js';
 
 /** Requests a minute and address of the routes that have such a limit. */
@@ -212,23 +205,6 @@ function publishing(
   return startPublishing({ ...parts, ...opened, origin, seen, holder, ...witnessing });
 }
 
-/** The links of the gateway's pages: to what this address serves. */
-function linksOf({ doorPort, serve }: Configuration): readonly SiteLink[] {
-  return gatewayLinks({
-    explores: doorPort === null && serve.includes('explore'),
-    sells: serve.includes('checkout'),
-  });
-}
-
-/** The gateway's document, and the reference of both parts; forms cannot reach a door at another address. */
-function referencePages(
-  { doorPort, publicDoorUrl, serve }: Configuration,
-  page: PageMaker,
-): DocsHandlers & Pick<Handlers, 'openapi'> {
-  const gateway = describedGateway(serve, doorPort === null ? '' : publicDoorUrl);
-  const elsewhere = doorPort === null ? null : (publicDoorUrl ?? `port ${doorPort} of this host`);
-  const door = describedDoor('/', serve);
-  return { openapi: openapi(gateway), ...docsHandlers({ gateway, door, doorAddress: elsewhere, page }) };
 }
 
 /** The limits of this installation. */
@@ -271,15 +247,25 @@ function toolsHandler(
   return mcpHandler({ ...native, handlers: bound, admit, serve, publicUrl, version: SERVICE_VERSION });
 }
 
-/** The handlers of a key holder's requests about the key. */
-function holderHandlers(tiers: Tiers, opened: OpenedStore, access: Access, log: Log) {
+/** The routes by which a key's holder sees to it. */
+type HolderRoute = 'usage' | 'usagePage' | 'usageShown' | 'rotateKey';
+
+/** Their handlers. */
+function holderHandlers(
+  tiers: Tiers,
+  opened: OpenedStore,
+  access: Access,
+  page: PageMaker,
+  log: Log,
+): Pick<Handlers, HolderRoute> {
   const holder = { access, keys: storedKeys(opened.store), hashKey: native.hashKey };
   const { store, secrets } = opened;
   const making = { store, secret: secrets[0], randomness: systemRandomness, format: native };
-  const issue = { ...making, clock: systemClock };
+  const usage = { ...holder, usage: usageOf(opened), tiers, clock: systemClock };
   return {
-    usage: keyUsage({ ...holder, usage: usageOf(opened), tiers, clock: systemClock }),
-    rotateKey: rotateKeys({ ...holder, issue, log }),
+    usage: keyUsage(usage),
+    ...usagePages(usageReader(usage), page),
+    rotateKey: rotateKeys({ ...holder, issue: { ...making, clock: systemClock }, log }),
   };
 }
 
@@ -294,13 +280,12 @@ function handlers(
   { embedMode, corpora }: SearchParts,
   page: PageMaker,
   log: Log,
-): Omit<Handlers, 'mcp' | 'usage' | 'rotateKey'> {
+): Omit<Handlers, 'mcp' | HolderRoute> {
   const { store, secrets } = opened;
   const keylessDocs = keylessEmbedDocs(configuration.access.mode);
   const storing = { ...opened, clock: systemClock };
-  const { operator, doorPort } = configuration;
+  const { operator } = configuration;
   const offered = embedMode.models.map(({ id, kind }) => ({ id, immediate: kind === 'static' }));
-  const doorPage = doorPort === null ? page : pageMaker(operator, doorLinks);
   const checks = [
     dataFolderCheck(configuration.dataFolder),
     storeCheck(store),
@@ -309,6 +294,7 @@ function handlers(
   const fuse = fuseHandler({ ...native, ...corpora, embedMode, keylessDocs });
   const normalize = normalizeHandler(native);
   const atDoor = door(configuration, opened, explorer, log);
+  const ofDoor = doorPage(configuration, page);
   return {
     fuse,
     fuseBatch: fuse,
@@ -333,14 +319,14 @@ function handlers(
       record: (each, address) => clicks.record(each, address),
     }),
     ...atDoor,
-    receipt: receiptForAll(opened, atDoor.receipt, doorPage),
+    receipt: receiptForAll(opened, atDoor.receipt, ofDoor),
     logPage: logPage(
       opened,
       witnessesOf(configuration).map(({ key }) => key),
-      doorPage,
+      ofDoor,
     ),
-    graph: graphForAll(explorer.explore, graph(explorer.explore), doorPage),
-    banner: homeForAll(offered, banner, page),
+    graph: graphForAll(explorer.explore, graph(explorer.explore), ofDoor),
+    banner: homeForAll(offered, banner, page, configuration.serve),
     health,
     ready: ready({ checks, warn: checkout.warnings, clock: systemClock, log }),
     version: version({ native: native.version(), unicode: native.unicodeVersion() }),
@@ -368,6 +354,12 @@ function storageRoom({ dataFolder, diskReserveMb, doorMaxGb }: Configuration, st
       fragments.stop();
     },
   };
+}
+
+/** The routes of a door with an address of its own, whose guides stand alone; none where it has none. */
+function doorRoutes(configuration: Configuration, all: Handlers, parts: PipelineParts): ServedRoute[] {
+  if (configuration.doorPort === null) return [];
+  return servedRoutes({ ...all, ...doorGuides(configuration) }, parts, ['door'], configuration.serve);
 }
 
 /** @throws Error with the sentence that says why a worker cannot serve */
@@ -401,15 +393,15 @@ export async function buildServer(
   const search = await searchParts(configuration, configuration.embedCacheStore ? stored : embedder, upkeep);
   const { embedMode, corpora } = search;
   const explorer = exploration(configuration, opened, textEmbedding(embedder.models, embedMode.dense), log);
-  const page = pageMaker(configuration.operator, linksOf(configuration));
+  const page = gatewayPage(configuration);
   const rest = handlers(configuration, tiers, opened, clicks, warned, explorer, search, page, log);
-  const bound = { ...rest, ...holderHandlers(tiers, opened, access, log) };
+  const bound = { ...rest, ...holderHandlers(tiers, opened, access, page, log) };
   const pipeline = { ...native, access, ...room, page };
   const all = { ...bound, mcp: toolsHandler(configuration, bound, pipeline) };
   const isMoved = configuration.doorPort !== null;
   const server = createServer({
     routes: servedRoutes(all, pipeline, isMoved ? ['gateway'] : ['gateway', 'door'], configuration.serve),
-    doorRoutes: isMoved ? servedRoutes(all, pipeline, ['door'], configuration.serve) : [],
+    doorRoutes: doorRoutes(configuration, all, pipeline),
     clock: systemClock,
     log,
     randomness: systemRandomness,

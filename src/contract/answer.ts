@@ -1,6 +1,6 @@
 /** Answers that handlers build most often. */
 import type { Answer } from './exchange.js';
-import type { HttpProblem, Problem, ProblemCode } from './problem.js';
+import { problemOf, type HttpProblem, type Problem, type ProblemCode } from './problem.js';
 import { MAX_ERRORS, type ValidationError } from './schema/validation.js';
 
 /** A JSON answer that charges nothing. */
@@ -15,15 +15,14 @@ export function unprocessable(errors: readonly ValidationError[]): Answer {
 
 /** A domain failure. `detail`: a sentence that says what to do. */
 export function problemAnswer(status: number, code: ProblemCode, detail: string): Answer {
-  const problem: Problem = { detail, code };
-  return jsonAnswer(status, problem);
+  return jsonAnswer(status, problemOf(code, detail));
 }
 
 /** The problem of a request that needs the store while it does not answer: nothing was acknowledged. */
-export const storeProblem: Problem = {
-  detail: 'The store does not answer right now, so this may not have been recorded. Try again shortly.',
-  code: 'store_unavailable',
-};
+export const storeProblem: Problem = problemOf(
+  'store_unavailable',
+  'The store does not answer right now, so this may not have been recorded. Try again shortly.',
+);
 
 /** The answer to such a request. */
 export function storeUnavailable(): Answer {

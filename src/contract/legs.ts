@@ -24,9 +24,9 @@ export interface FuseLeg {
   /** Its share in the fused score, 1 where absent; only the ratio to the others counts. */
   weight?: number & tags.Minimum<0>;
   /**
-   * How its scores are made comparable: `max` (default) divides by the largest absolute value, `minmax` maps
-   * the least to 0 and the greatest to 1, `zscore` counts standard deviations from the mean, `log1p` takes
-   * ln(1 + score) and then `max`, `rank` is the share of docs that rank no higher, `none` leaves them.
+   * How its scores are made comparable. `max` (default) divides by the largest absolute value; `minmax` maps
+   * the least to 0 and the greatest to 1; `zscore` counts standard deviations from the mean. `log1p` takes
+   * ln(1 + score) and then `max`; `rank` is the share of docs that rank no higher; `none` leaves them.
    */
   normalize?: (typeof legNorms)[number];
   /** The score of a doc that sends none: 0 (default), or the least that was sent. Not of `bm25`, `dense`. */

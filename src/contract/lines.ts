@@ -15,6 +15,8 @@ export interface LineError {
   detail: string | ValidationError[];
   /** Its code, where it has one. */
   code?: string;
+  /** Path of the guide that explains it, where it has a code. */
+  docs?: string;
   /** Whole seconds until the line would pass, where waiting helps. */
   retry_after?: number & Integer & tags.Minimum<1>;
 }
@@ -30,8 +32,8 @@ export const [failedLineType] = wireTypes(typia.json.schemas<[FailedLine]>());
 export const batchDescription =
   'One request a line (NDJSON), answered by one line each, in order, while the next ones come: read the ' +
   'answer while you send. Each line counts and is charged as a request of its own. A line that cannot be ' +
-  'answered gets `{"error": {"line", "status", "detail", "code", "retry_after"}}`, and the others go on. ' +
-  'Blank lines are skipped.';
+  'answered gets `{"error": {"line", "status", "detail", "code", "docs", "retry_after"}}`, and the ' +
+  'others go on. Blank lines are skipped.';
 
 /** The problems that a request of lines itself may have, of those of its lines. */
 export function batchProblems(problems: ResourceRoute['problems']): ResourceRoute['problems'] {

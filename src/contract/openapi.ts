@@ -1,13 +1,19 @@
 /** The OpenAPI documents of the gateway and of the fragment door, and the examples that they show. */
 import typia from 'typia';
-import type { Problem } from './problem.js';
+import { problemOf, type Problem, type ProblemCode } from './problem.js';
 import { routeList, routes, type Part, type RouteOf } from './routes.js';
 import { isServed, servedParts, type ServedPart } from './served.js';
-import { documentOf, type OpenApiDocument } from './schema/document.js';
+import { documentOf, type DescribedProblem, type OpenApiDocument } from './schema/document.js';
 import type { Example } from './schema/route.js';
 import { wireTypes } from './schema/wireType.js';
 
 const [problemType] = wireTypes(typia.json.schemas<[Problem]>());
+
+const problem: DescribedProblem = {
+  schema: problemType,
+  // Every code of a route is of the closed list.
+  example: (code, detail) => problemOf(code as ProblemCode, detail),
+};
 
 /** The examples of a part that need to be given something. */
 type Needy<Of extends Part> = Extract<(typeof routes)[RouteOf<Of>]['example'], (given: never) => Example>;
@@ -63,7 +69,7 @@ export function gatewayDocument(
     },
     serverUrl: '/',
     ...(isLinked ? { externalDocs } : {}),
-    problem: problemType,
+    problem,
     tags: [
       { name: 'fuse', description: 'Re-ranking, also by the interfaces of others.' },
       { name: 'normalize', description: 'Text made findable.' },
@@ -91,7 +97,7 @@ export function doorDocument(
         'recomputed. A fragment is not captured until a receipt id exists; fragments carry no private data.',
     },
     serverUrl,
-    problem: problemType,
+    problem,
     tags: [{ name: 'door', description: 'Fragments and their receipts.' }],
   });
 }

@@ -61,6 +61,7 @@ export const pageRoutes = {
     path: '/docs/guides/{guide}',
     summary: 'A guide as a page',
     description: 'Shows one guide.',
+    everywhere: true,
     parameters: { path: docsGuidePathType },
     reads: ['accept'],
     answers: { 200: { type: html, description: 'The page.' } },

@@ -171,8 +171,8 @@ export const pricingRoutes = {
     path: '/v1/pricing',
     summary: 'What keys cost',
     description:
-      'Prices in BTC, the surcharge and the price in US dollars at the present rate (null where there is ' +
-      'none that can be trusted), what each tier may use, and whether each way to pay can be used now.',
+      'Prices in BTC, the surcharge, what each tier may use, and whether each way to pay can be used now. ' +
+      'The price in US dollars is at the present rate, and null where no rate can be trusted.',
     answers: { 200: { schema: pricingResponseType, description: 'The price list.' } },
     ...read,
     example: get('/v1/pricing', pricing),

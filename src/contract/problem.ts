@@ -43,6 +43,49 @@ export interface Problem {
   /** The fault and its remedy, as a sentence. */
   detail: string;
   code: ProblemCode;
+  /** Path of the guide that explains it, on the same address. */
+  docs: string;
+}
+
+/** The guide that explains each problem, by its name under `docs`; every address serves the guides. */
+const guides: Readonly<Record<ProblemCode, string>> = {
+  key_required: 'keys',
+  invalid_api_key: 'keys',
+  key_expired: 'keys',
+  key_revoked: 'keys',
+  key_suspended: 'keys',
+  invalid_request: 'rerank',
+  no_documents: 'rerank',
+  rate_limited: 'keys',
+  queue_full: 'models',
+  embed_timeout: 'models',
+  embed_failed: 'models',
+  no_model: 'models',
+  overloaded: 'http',
+  body_too_large: 'http',
+  answer_too_large: 'http',
+  body_timeout: 'http',
+  unsupported_encoding: 'http',
+  store_unavailable: 'errors',
+  storage_reserved: 'errors',
+  order_not_found: 'checkout',
+  order_paid: 'checkout',
+  rail_unavailable: 'checkout',
+  rail_busy: 'checkout',
+  bad_signature: 'checkout',
+  webhook_not_configured: 'checkout',
+  receipt_not_found: 'door',
+  receipt_not_logged: 'log',
+  tile_not_found: 'log',
+  log_not_ready: 'log',
+  preview_not_found: 'door',
+  token_mismatch: 'door',
+  idempotency_conflict: 'door',
+};
+
+/** A problem with the path of its guide. */
+export function problemOf(code: ProblemCode, detail: string): Problem {
+  return { detail, code, docs: `/docs/guides/${guides[code]}` };
 }
 
 /** A wrong path or a wrong method. */

@@ -1,8 +1,8 @@
 /** `GET /v1/usage` on the wire: the limits of a key, and what of them its holder has used. */
 import typia, { type tags } from 'typia';
 import { tiers, type Tier } from './pricing.js';
-import { information, privateFields, type ResourceRoutes } from './route.js';
-import { get } from './schema/route.js';
+import { html, information, kibibyte, privateFields, read, stored, type ResourceRoutes } from './route.js';
+import { get, getOther } from './schema/route.js';
 import type { Integer } from './schema/tags.js';
 import { annotated, wireTypes } from './schema/wireType.js';
 
@@ -67,6 +67,8 @@ const [headersType, usageResponseType] = wireTypes(typia.json.schemas<[UsageHead
 });
 const usageHeadersType = annotated(headersType, { extensions: ['x-api-key'] });
 
+const exampleKey = 'fg_rMsLLdgJvAYk16LZJjBycLdhSUboUx9_dTDOuRg3ZeU1iwCpL';
+
 const usage: UsageResponse = {
   tier: 'growth',
   issued_at: '2026-11-21T09:30:00.000Z',
@@ -84,7 +86,7 @@ const usage: UsageResponse = {
   ],
 };
 
-/** GET /v1/usage. */
+/** GET /v1/usage, and the page that shows the same. */
 export const usageRoutes = {
   usage: {
     ...information,
@@ -106,6 +108,48 @@ export const usageRoutes = {
     },
     headers: ['ratelimit', 'ratelimit-policy'],
     fields: privateFields,
-    example: get('/v1/usage', usage, { 'x-api-key': 'fg_rMsLLdgJvAYk16LZJjBycLdhSUboUx9_dTDOuRg3ZeU1iwCpL' }),
+    example: get('/v1/usage', usage, { 'x-api-key': exampleKey }),
+  },
+  usagePage: {
+    ...information,
+    fields: privateFields,
+    path: '/usage',
+    summary: 'A page that shows the usage of a key',
+    description: 'Asks for the key in a field; for people.',
+    answers: { 200: { type: html, description: 'The page.' } },
+    cors: false,
+    ...read,
+    extension: true,
+    example: getOther('/usage', html),
+  },
+  usageShown: {
+    ...stored,
+    tag: 'information',
+    fields: privateFields,
+    path: '/usage',
+    summary: 'Show the usage of a key by the form of that page',
+    description: 'Shows the usage of the key in the form. The question counts as one request of the key.',
+    body: { kind: 'any', limit: kibibyte },
+    answers: {
+      200: { type: html, description: 'The page, with the usage.' },
+      401: { type: html, description: 'The page; it says why the key is not accepted.' },
+      429: {
+        type: html,
+        description: 'The page of too many requests; `Retry-After` says when to try again.',
+      },
+    },
+    cors: false,
+    limit: 'pages',
+    headers: ['ratelimit', 'ratelimit-policy'],
+    extension: true,
+    example: {
+      request: {
+        method: 'POST',
+        path: '/usage',
+        headers: { 'content-type': 'application/x-www-form-urlencoded' },
+        body: `key=${exampleKey}`,
+      },
+      response: { status: 200, type: html },
+    },
   },
 } as const satisfies ResourceRoutes;

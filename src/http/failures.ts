@@ -1,15 +1,25 @@
 /** The answers that http gives by itself (RFC 9110 statuses; bodies as the contract's errors). */
 import type { Answer } from '../contract/exchange.js';
-import type { HttpProblem, Problem } from '../contract/problem.js';
+import { problemOf, type HttpProblem, type Problem, type ProblemCode } from '../contract/problem.js';
 import type { NamedRoute } from './nearest.js';
 
 function failure(
   status: number,
-  body: Problem | HttpProblem | { detail: string },
+  body: Problem | HttpProblem | { detail: 'Internal Server Error' },
   headers?: Readonly<Record<string, string>>,
 ): Answer {
   const answer = { status, body: { bytes: JSON.stringify(body), type: 'application/json' }, charge: 0 };
   return headers === undefined ? answer : { ...answer, headers };
+}
+
+/** A problem with a code, and the path of its guide. */
+function problem(
+  status: number,
+  code: ProblemCode,
+  detail: string,
+  headers?: Readonly<Record<string, string>>,
+): Answer {
+  return failure(status, problemOf(code, detail), headers);
 }
 
 /** 404: no such path; a browser gets a page. */
@@ -20,55 +30,52 @@ export function notFoundNear(nearest: NamedRoute | undefined, docs: string | und
   if (nearest === undefined && docs === undefined) return notFound;
   const near = nearest === undefined ? '' : ` The nearest is ${nearest.method} ${nearest.path}.`;
   const where = docs === undefined ? '' : ` ${docs} lists all paths.`;
-  const problem: HttpProblem = { detail: 'Not Found', message: `There is no such path.${near}${where}` };
-  if (nearest !== undefined) problem.nearest = { method: nearest.method, path: nearest.path };
-  if (docs !== undefined) problem.docs = docs;
-  return failure(404, problem);
+  const missing: HttpProblem = { detail: 'Not Found', message: `There is no such path.${near}${where}` };
+  if (nearest !== undefined) missing.nearest = { method: nearest.method, path: nearest.path };
+  if (docs !== undefined) missing.docs = docs;
+  return failure(404, missing);
 }
 
 /** 500: a broken invariant; what broke stands in the log under the request's id. */
 export const internalError = failure(500, { detail: 'Internal Server Error' });
 
 /** 408: the body came too slowly. */
-export const requestTimeout = failure(408, {
-  detail: 'The request body came too slowly. Send it again.',
-  code: 'body_timeout',
-});
+export const requestTimeout = problem(
+  408,
+  'body_timeout',
+  'The request body came too slowly. Send it again.',
+);
 
 /** 415: the body is compressed. */
-export const unsupportedEncoding = failure(
+export const unsupportedEncoding = problem(
   415,
-  { detail: 'Send the body without Content-Encoding.', code: 'unsupported_encoding' },
+  'unsupported_encoding',
+  'Send the body without Content-Encoding.',
   { 'accept-encoding': 'identity' },
 );
 
 /** 503: the worker holds as many bytes of bodies as it may. */
-export const overloaded = failure(
+export const overloaded = problem(
   503,
-  { detail: 'The server holds too many request bodies right now. Try again shortly.', code: 'overloaded' },
+  'overloaded',
+  'The server holds too many request bodies right now. Try again shortly.',
   { 'retry-after': '1' },
 );
 
 /** 503: what is left of the disk is for what was paid for. */
-export const storageReserved = failure(
+export const storageReserved = problem(
   503,
-  {
-    detail:
-      'The disk of this server is nearly full: the rest is kept for what was paid for. Try again later.',
-    code: 'storage_reserved',
-  },
+  'storage_reserved',
+  'The disk of this server is nearly full: the rest is kept for what was paid for. Try again later.',
   { 'retry-after': '60' },
 );
 
 /** 503: the fragments take as much of the disk as they may. */
-export const doorFull = failure(
+export const doorFull = problem(
   503,
-  {
-    detail:
-      'This server stores no more fragments: they take as much of its disk as its operator gives them ' +
-      '(DOOR_MAX_GB). Receipts are still read and verified.',
-    code: 'storage_reserved',
-  },
+  'storage_reserved',
+  'This server stores no more fragments: they take as much of its disk as its operator gives them ' +
+    '(DOOR_MAX_GB). Receipts are still read and verified.',
   { 'retry-after': '3600' },
 );
 
@@ -76,33 +83,29 @@ export const doorFull = failure(
 export function methodNotAllowed(methods: readonly string[], docs?: string): Answer {
   const named =
     methods.length < 2 ? methods.join() : `${methods.slice(0, -1).join(', ')} and ${methods.at(-1)}`;
-  const problem: HttpProblem = { detail: 'Method Not Allowed', message: `This path takes ${named}.` };
-  if (docs !== undefined) problem.docs = docs;
-  return failure(405, problem, { allow: [...methods, 'OPTIONS'].join(', ') });
+  const wrong: HttpProblem = { detail: 'Method Not Allowed', message: `This path takes ${named}.` };
+  if (docs !== undefined) wrong.docs = docs;
+  return failure(405, wrong, { allow: [...methods, 'OPTIONS'].join(', ') });
 }
 
 /** 413 for an answer that only callers with a key get. */
 export function answerTooLarge(bytes: number, limitBytes: number): Answer {
-  return failure(413, {
-    detail:
-      `The answer has ${bytes} bytes, and without a key it may have ${limitBytes}. ` +
+  return problem(
+    413,
+    'answer_too_large',
+    `The answer has ${bytes} bytes, and without a key it may have ${limitBytes}. ` +
       'Send fewer docs, set top_k, or use a key.',
-    code: 'answer_too_large',
-  });
+  );
 }
 
 /** 413 for a route whose bodies have at most `limitBytes`. */
 export function bodyTooLarge(limitBytes: number): Answer {
-  return failure(413, {
-    detail: `The request body is larger than this path takes (${limitBytes} bytes).`,
-    code: 'body_too_large',
-  });
+  const detail = `The request body is larger than this path takes (${limitBytes} bytes).`;
+  return problem(413, 'body_too_large', detail);
 }
 
 /** 413 for a line of a route whose lines have at most `limitBytes`. */
 export function lineTooLong(limitBytes: number): Answer {
-  return failure(413, {
-    detail: `The line is longer than lines of this path may be (${limitBytes} bytes).`,
-    code: 'body_too_large',
-  });
+  const detail = `The line is longer than lines of this path may be (${limitBytes} bytes).`;
+  return problem(413, 'body_too_large', detail);
 }

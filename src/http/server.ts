@@ -157,7 +157,8 @@ export function createServer(parts: ServerParts): Server {
   const connections = boundConnections(parts, limits);
   const [app, doorApp] = [parts.routes, parts.doorRoutes ?? []].map((routes) => {
     const made = uws.App();
-    mount(made, state, routes, meters, notFoundPage(parts.page ?? unnamedPage));
+    const paths = new Set(routes.map(({ route }) => route.path));
+    mount(made, state, routes, meters, notFoundPage(parts.page ?? unnamedPage, paths));
     connections.watch(made);
     return made;
   }) as [TemplatedApp, TemplatedApp];

@@ -64,6 +64,8 @@ interface Library {
   readonly references: readonly Reference[];
   readonly guides: ReadonlyMap<string, Guide>;
   readonly entries: readonly Entry[];
+  /** The page that lists and searches everything; undefined where this address has guides alone. */
+  readonly overview: '/docs' | undefined;
 }
 
 function titleOf({ name, title }: Guide): string {
@@ -195,14 +197,16 @@ function shown({ page }: Library, title: string, main: string): Answer {
 
 /** One page of the reference beside the list of all. */
 function article(library: Library, href: string, title: string, html: string): Answer {
+  const { overview: home } = library;
+  const search = home === undefined ? '' : `<p><a href="${home}">Search and overview</a></p>\n`;
+  const back =
+    home === undefined ? '' : `<p class="back"><a href="${home}">All operations and guides</a></p>\n`;
   return shown(
     library,
     `${title} · Fusegate reference`,
     `<div class="reference"><nav class="contents" aria-label="Reference">
-<p><a href="/docs">Search and overview</a></p>
-${contents(library, href)}</nav>
-<article><p class="back"><a href="/docs">All operations and guides</a></p>
-${html}</article></div>`,
+${search}${contents(library, href)}</nav>
+<article>${back}${html}</article></div>`,
   );
 }
 
@@ -237,6 +241,29 @@ export interface DocsHandlers {
   readonly docsGuide: (request: RouteRequest) => Answer;
 }
 
+/** The answer to an address of no page. */
+function missingIn({ page, references, overview: home }: Library): (request: RouteRequest) => Answer {
+  const paths = references.flatMap(({ operations }) => operations.map(({ path }) => path));
+  const missing = notFoundPage(page, new Set(home === undefined ? paths : [home, ...paths]));
+  return (request) => (prefers(request.header('accept'), 'text/html') ? missing : notFound());
+}
+
+/** The page of a guide. */
+function guideOf(library: Library): (request: RouteRequest) => Answer {
+  const missing = missingIn(library);
+  return (request) => {
+    const found = library.guides.get(request.path['guide'] ?? '');
+    if (found === undefined) return missing(request);
+    return article(library, `/docs/guides/${found.name}`, titleOf(found), found.html);
+  };
+}
+
+/** The guides of a door with an address of its own, to which its problems lead; it has no reference. */
+export function guidesAlone(page: PageMaker): Pick<DocsHandlers, 'docsGuide'> {
+  const library = { page, references: [], guides: guidesOf(), entries: [], overview: undefined };
+  return { docsGuide: guideOf(library) };
+}
+
 /** Reads the guides and the documents, once. */
 export function docsHandlers({ gateway, door, doorAddress, page = unnamedPage }: DocsParts): DocsHandlers {
   const references = [
@@ -244,10 +271,9 @@ export function docsHandlers({ gateway, door, doorAddress, page = unnamedPage }:
     referenceOf(door, { elsewhere: doorAddress }),
   ];
   const guides = guidesOf();
-  const library = { page, references, guides, entries: entriesOf(references, guides) };
-  const missingPage = notFoundPage(page);
-  const missing = (request: RouteRequest): Answer =>
-    prefers(request.header('accept'), 'text/html') ? missingPage : notFound();
+  const entries = entriesOf(references, guides);
+  const library = { page, references, guides, entries, overview: '/docs' } as const;
+  const missing = missingIn(library);
   const operations = new Map(references.flatMap((each) => each.operations).map((each) => [each.id, each]));
   const plain = overview(library, '');
   return {
@@ -260,10 +286,6 @@ export function docsHandlers({ gateway, door, doorAddress, page = unnamedPage }:
       if (found === undefined) return missing(request);
       return article(library, `/docs/api/${found.id}`, `${found.method} ${found.path}`, found.html());
     },
-    docsGuide: (request) => {
-      const found = guides.get(request.path['guide'] ?? '');
-      if (found === undefined) return missing(request);
-      return article(library, `/docs/guides/${found.name}`, titleOf(found), found.html);
-    },
+    docsGuide: guideOf(library),
   };
 }

@@ -5,6 +5,7 @@
 import { prefers } from '../contract/accept.js';
 import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
 import { fuseDefaults, fuseMethods, tokenizers } from '../contract/fuse.js';
+import { servedParts, type ServedPart } from '../contract/served.js';
 import { escapeHtml, unnamedPage, type PageMaker } from './page.js';
 
 /** An embedding model as the playground offers it. */
@@ -14,7 +15,12 @@ export interface OfferedModel {
   readonly immediate: boolean;
 }
 
-const intro = `<section class="intro">
+const install = '<a class="button" href="/docs/guides/readme">Install and first request</a>';
+
+const tryIt = '<a class="button primary" href="#playground">Try it below</a>\n';
+
+/** The head of the page; a button leads to the playground where there is one. */
+const introOf = (ranks: boolean): string => `<section class="intro">
 <h1>Put search results into a better order</h1>
 <p class="lead">Fusegate takes a query and the candidates that your search found. It scores them by BM25 and
 by dense similarity, fuses the two lists, and answers with the new order and the reason for it. It runs on
@@ -34,8 +40,7 @@ Fusegate stores none;</li>
 <li>the hybrid search of your engine already ranks well: measure before you add a step.</li>
 </ul></div>
 </div>
-<p class="ways"><a class="button primary" href="#playground">Try it below</a>
-<a class="button" href="/docs/guides/readme">Install and first request</a>
+<p class="ways">${ranks ? tryIt : ''}${install}
 <a class="button" href="/docs">Reference</a></p>
 </section>`;
 
@@ -144,25 +149,49 @@ terminal, with the address of this server in place of ADDRESS:</p>
 <pre tabindex="0"><code>${escapeHtml(curl)}</code></pre>
 <p><a href="/docs/guides/readme#start">The guide</a> shows the answer.</p></div>`;
 
-function homeAnswer(models: readonly OfferedModel[], page: PageMaker): Answer {
-  const main = `${intro}
-<section class="sheet" id="playground" aria-labelledby="playground-title">
+function playground(models: readonly OfferedModel[]): string {
+  return `<section class="sheet" id="playground" aria-labelledby="playground-title">
 <h2 id="playground-title">Playground</h2>
 ${withoutScript}
 <div id="bench" hidden>
 ${form(models)}
 ${outcome}
 </div>
-</section>
+</section>`;
+}
+
+/** Stands where the playground would, on a server that does not rank. */
+const withoutRanking = `<section class="sheet" aria-labelledby="playground-title">
+<h2 id="playground-title">Ranking is off on this server</h2>
+<p>Its operator serves other parts of Fusegate. <a href="/docs">The reference</a> lists them.</p>
+<p class="note">Operators: the setting <a href="/docs/guides/configuration"><code>SERVE</code></a> names the
+parts; <code>fuse</code> brings the playground.</p>
+</section>`;
+
+/** Links to the parts that are served besides. */
+function others(serve: readonly ServedPart[]): string {
+  const normalize =
+    '<a href="/docs/guides/normalize">Normalize</a> repairs text that plain words do not find';
+  const audit = (name: string): string =>
+    `<a href="/docs/guides/audit">${name}</a> counts how many of your records`;
+  const [normalizes, audits] = [serve.includes('normalize'), serve.includes('audit')];
+  const both = `${normalize};\n${audit('audit')} that concerns`;
+  const one = normalizes ? normalize : audits ? `${audit('Audit')} plain words miss` : undefined;
+  const fragments = `<a href="/docs/guides/door">Fragments</a>: short abstractions of AI systems, with
+<a href="/docs/guides/receipt">receipts that anyone can verify</a>`;
+  const found = [normalizes && audits ? both : one, serve.includes('door') ? fragments : undefined];
+  return found.flatMap((each) => (each === undefined ? [] : `<li>${each}.</li>\n`)).join('');
+}
+
+function homeAnswer(models: readonly OfferedModel[], page: PageMaker, serve: readonly ServedPart[]): Answer {
+  const ranks = serve.includes('fuse');
+  const main = `${introOf(ranks)}
+${ranks ? playground(models) : withoutRanking}
 <section class="more"><h2>More</h2>
 <ul>
 <li><a href="/docs">Reference and guides</a>: every operation and field, searchable, with a form to send each
 request.</li>
-<li><a href="/docs/guides/normalize">Normalize</a> repairs text that plain words do not find;
-<a href="/docs/guides/audit">audit</a> counts how many of your records that concerns.</li>
-<li><a href="/docs/guides/door">Fragments</a>: short abstractions of AI systems, with
-<a href="/docs/guides/receipt">receipts that anyone can verify</a>.</li>
-<li><a href="/openapi.json">OpenAPI document</a>, for programs.</li>
+${others(serve)}<li><a href="/openapi.json">OpenAPI document</a>, for programs.</li>
 </ul></section>`;
   const answer = page({
     title: 'Fusegate: re-rank search results by BM25 and dense similarity',
@@ -170,18 +199,19 @@ request.</li>
     wide: true,
     headed: true,
     styles: ['home.css'],
-    modules: ['playground.js'],
+    modules: ranks ? ['playground.js'] : [],
   });
   return { ...answer, headers: { ...answer.headers, 'cache-control': 'no-cache', vary: 'Accept' } };
 }
 
-/** Answers browsers with the page and everybody else with `banner`, the route's JSON. */
+/** Answers browsers with the page and everybody else with `banner`, the route's JSON. `serve`: the parts. */
 export function homeForAll(
   models: readonly OfferedModel[],
   banner: () => Answer,
   page: PageMaker = unnamedPage,
+  serve: readonly ServedPart[] = servedParts,
 ): Handler {
-  const home = homeAnswer(models, page);
+  const home = homeAnswer(models, page, serve);
   const json = banner();
   const data: Answer = { ...json, headers: { ...json.headers, vary: 'Accept' } };
   return (request: RouteRequest) => (prefers(request.header('accept'), 'text/html') ? home : data);

@@ -25,7 +25,7 @@ class="origin">ADDRESS</span>/v1/fuse -H 'Content-Type: application/json' \\
     {"id": "a", "text": "blue shoe", "dense_score": 0.9},
     {"id": "b", "text": "red shoe", "dense_score": 0.8}]}'</code></pre>
 <p>Every answer says in its <code>RateLimit</code> fields what is left this minute;
-<code>GET /v1/usage</code> tells with the key what is left this month.
+<a href="/usage">the usage page</a> and <code>GET /v1/usage</code> show what is left this month.
 <a href="/docs/guides/keys">How limits and characters are counted</a></p>
 </div>`;
 }

@@ -3,13 +3,18 @@ import type { Answer } from '../contract/exchange.js';
 import type { Problem } from '../contract/problem.js';
 import { escapeHtml, type PageMaker } from './page.js';
 
+/** The sentence of an answer that is a problem. */
+export function sentenceOf({ body }: Answer): string {
+  const problem: unknown = 'json' in body ? body.json : JSON.parse(Buffer.from(body.bytes).toString());
+  return (problem as Problem).detail;
+}
+
 /** Says what a refusal's problem says, under its status and with its header fields (`Retry-After`). */
-export function refusalPage({ status, body, headers }: Answer, page: PageMaker): Answer {
-  if (!('bytes' in body)) throw new Error('A refusal is not written yet');
-  const { detail } = JSON.parse(Buffer.from(body.bytes).toString()) as Problem;
+export function refusalPage(refusal: Answer, page: PageMaker): Answer {
+  const { status, headers } = refusal;
   const title = 'Not now';
   const main = `<section class="sheet"><h1>${title}</h1>
-<p class="state bad" role="alert">${escapeHtml(detail)}</p>
+<p class="state bad" role="alert">${escapeHtml(sentenceOf(refusal))}</p>
 <p>Nothing was ordered or charged. Go back, and send the form again then.</p></section>`;
   const shown = page({ title, main, styles: ['buy.css'] });
   return { ...shown, status, headers: { ...shown.headers, ...headers } };

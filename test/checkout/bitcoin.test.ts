@@ -186,6 +186,7 @@ describe('the on-chain endpoints', () => {
     assert.deepEqual('json' in code.body && code.body.json, {
       detail: 'This order is paid. Send no more money to it; poll it for its key.',
       code: 'order_paid',
+      docs: '/docs/guides/checkout',
     });
     const waiting = await show(off, order, false);
     assert.deepEqual([waiting.key_status, waiting.key_detail, waiting.bip21], ['none', null, null]);

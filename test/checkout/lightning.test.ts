@@ -506,6 +506,7 @@ describe('the Lightning endpoints', () => {
     assert.deepEqual(problemOf(refused, 503), {
       detail: 'Lightning payments are not configured on this server. Nothing was ordered or charged.',
       code: 'rail_unavailable',
+      docs: '/docs/guides/checkout',
     });
     assert.equal(refused.headers?.['retry-after'], '30');
   });

@@ -12,13 +12,17 @@ import type { Answer, Handler } from '../../src/contract/exchange.js';
 import { bitcoinRoutes } from '../../src/contract/bitcoin.js';
 import { lightningRoutes } from '../../src/contract/lightning.js';
 import type { KeyStatus, Order } from '../../src/contract/orders.js';
+import { usageRoutes, type UsageResponse } from '../../src/contract/usage.js';
+import { usageNeedsKey } from '../../src/access/refusals.js';
 import { privacy } from '../../src/info/privacy.js';
 import { native } from '../../src/native/addon.js';
 import { noOperator, type Operator } from '../../src/outreach/operator.js';
 import { audit } from '../../src/pages/audit.js';
 import { buyPages } from '../../src/pages/buy.js';
 import { homeForAll } from '../../src/pages/home.js';
+import { unnamedPage } from '../../src/pages/page.js';
 import { unsubscribeForAll, unsubscribePage } from '../../src/pages/unsubscribe.js';
+import { usagePages } from '../../src/pages/usage.js';
 import { storedData } from '../../src/store/retention.js';
 import { auditOffLoop } from '../../src/text/auditOffLoop.js';
 import { request } from '../outreach/fixture.js';
@@ -204,8 +208,30 @@ async function otherPages(): Promise<string[]> {
   sentences.push(...pageOf(await unstored(asked)));
   const models = [{ id: 'static-256', immediate: true }];
   const banner = (): Answer => ({ status: 200, body: { json: {} }, charge: 0 });
-  const home = await homeForAll(models, banner)(request({ input: undefined, header: () => 'text/html' }));
-  return [...sentences, ...pageOf(home)];
+  const browser = request({ input: undefined, header: () => 'text/html' });
+  const home = await homeForAll(models, banner)(browser);
+  const elsewhere = await homeForAll([], banner, unnamedPage, ['checkout'])(browser);
+  return [...sentences, ...pageOf(home), ...pageOf(elsewhere)];
+}
+
+/** The page of a key's usage: without a key, with limits and an end, and without them. */
+async function usageTexts(): Promise<string[]> {
+  const limited = usageRoutes.usage.example.response.body as UsageResponse;
+  const free = {
+    ...limited,
+    expires_at: null,
+    requests: { ...limited.requests, remaining: null },
+    characters: { ...limited.characters, remaining: null },
+  };
+  const asked = { ...ask, body: Buffer.from('key=fg_x') };
+  const sentences: string[] = [];
+  const refused = usagePages(() => Promise.resolve({ ok: false, refusal: usageNeedsKey }), unnamedPage);
+  sentences.push(...pageOf(await refused.usageShown(ask)));
+  for (const usage of [limited, free]) {
+    const pages = usagePages(() => Promise.resolve({ ok: true, usage }), unnamedPage);
+    sentences.push(...pageOf(await pages.usagePage(ask)), ...pageOf(await pages.usageShown(asked)));
+  }
+  return sentences;
 }
 
 /** Files that say why a way to pay cannot be used now, or why a payment counts for nothing. */
@@ -235,6 +261,7 @@ export async function texts(): Promise<ReadonlyMap<string, readonly string[]>> {
     ['/buy/{rail}/{order}', await orderPages()],
     ['/card/success', await cardPages()],
     ['/ and /unsubscribe', await otherPages()],
+    ['/usage', await usageTexts()],
   ];
   return new Map(all.map(([place, sentences]) => [place, [...new Set(sentences)]]));
 }

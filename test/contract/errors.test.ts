@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { problemOf, type ProblemCode } from '../../src/contract/problem.js';
 import { routes, type Route } from '../../src/contract/routes.js';
 
 /** Status and code of each row of the page's table. */
@@ -31,4 +32,14 @@ test('every code of the closed list is some route’s', () => {
   assert.ok(codes.length > 20);
   const named = answered().map((each) => each.slice(4));
   assert.deepEqual(codes.sort(), [...new Set(named)].sort());
+});
+
+test('every problem names a guide that is there and speaks of its code', () => {
+  const codes = new Set(answered().map((each) => each.slice(4) as ProblemCode));
+  for (const code of codes) {
+    const { detail, docs, ...rest } = problemOf(code, 'A sentence.');
+    assert.deepEqual([detail, rest], ['A sentence.', { code }]);
+    const [, name = ''] = /^\/docs\/guides\/(\w+)$/.exec(docs) ?? [];
+    assert.ok(readFileSync(`docs/${name}.md`, 'utf8').includes(`\`${code}\``), `${docs}: ${code}`);
+  }
 });

@@ -17,14 +17,22 @@ interface Operation {
   operationId: string;
   parameters?: { name: string; in: string; required: boolean; schema: unknown }[];
   requestBody?: { content: Record<string, { example: unknown }> };
-  responses: Record<string, { content: Record<string, { example?: unknown }> }>;
+  responses: Record<string, { content: Record<string, { example?: unknown; examples?: Examples }> }>;
+}
+
+/** Examples of a problem's answer by its code. */
+type Examples = Record<string, { value: { docs?: string } }>;
+
+interface Schema {
+  required?: string[];
+  properties?: Record<string, Record<string, unknown>>;
 }
 
 interface Document {
   openapi: string;
   info: { title: string; version: string };
   paths: Record<string, Record<string, Operation>>;
-  components: { schemas: Record<string, { properties?: Record<string, Record<string, unknown>> }> };
+  components: { schemas: Record<string, Schema> };
 }
 
 const document = JSON.parse(JSON.stringify(gateway())) as Document;
@@ -161,6 +169,15 @@ test('problems share one schema, whose codes are those that the routes list', ()
     .filter((each) => each.documented && each.part === 'gateway')
     .flatMap(({ problems }) => Object.values(problems).flat());
   assert.deepEqual(schema?.['enum'], [...new Set(codes)].sort());
+  assert.deepEqual(document.components.schemas['Problem']?.required, ['detail', 'code', 'docs']);
+  const problems = routeList.filter(({ documented, failure }) => documented && failure === undefined);
+  for (const { method, path, part, problems: named } of problems) {
+    const operation = parts[part].paths[path]?.[method.toLowerCase()];
+    for (const [status, listed] of Object.entries(named)) {
+      const { examples: shown = {} } = operation?.responses[status]?.content['application/json'] ?? {};
+      for (const code of listed) assert.match(shown[code]?.value.docs ?? '', /^\/docs\/guides\/\w+$/, path);
+    }
+  }
 });
 
 test('no field of a body is one that must be sent for its default alone', () => {

@@ -76,7 +76,12 @@ test('two types of one name are no document, the same type twice is', () => {
     example: get(path, { name: 'soup' }),
   });
   const document = (second: WireType) =>
-    documentOf([route(first, '/a'), route(second, '/b')], { info: {}, serverUrl: '/', tags: [], problem });
+    documentOf([route(first, '/a'), route(second, '/b')], {
+      info: {},
+      serverUrl: '/',
+      tags: [],
+      problem: { schema: problem, example: () => ({}) },
+    });
   assert.ok('paths' in document(same));
   assert.throws(() => document(other), /Two types Dish/);
 });

@@ -231,6 +231,11 @@ describe('addresses', () => {
       elsewhere.map(({ status, body }) => [status, body['detail']]),
       elsewhere.map(() => [404, 'Not Found']),
     );
+    const lost = await door.get('/receipt/fr_00000000000000000000000000');
+    assert.equal(lost.body['docs'], '/docs/guides/door');
+    const guide = await fetch(`http://127.0.0.1:${port}${String(lost.body['docs'])}`);
+    assert.equal(guide.status, 200);
+    assert.doesNotMatch(await guide.text(), /href="\/docs(?:\/api[^"]*)?"/);
     for (const address of [client, door]) {
       assert.equal((await address.get('/health')).status, 200);
       assert.equal((await address.get('/ready')).status, 200);

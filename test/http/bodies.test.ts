@@ -104,7 +104,8 @@ describe('a body', () => {
 });
 
 describe('a body over its limit', () => {
-  const tooLarge = /^\{"detail":"[^"]*1000 bytes[^"]*","code":"body_too_large"\}$/;
+  const tooLarge =
+    /^\{"detail":"[^"]*1000 bytes[^"]*","code":"body_too_large","docs":"\/docs\/guides\/http"\}$/;
 
   test('is 413 by its Content-Length, before a byte of it came', async () => {
     for (const length of ['1001', '16777217', '2147483648', '999999999999999999']) {

@@ -284,7 +284,10 @@ describe('a request of lines', async () => {
     const slow = await RawClient.open(own.port);
     slow.send(head('POST', '/lines', { 'Content-Length': '100' }) + 'one\ntw');
     const { body } = await slow.response();
-    assert.match(body.toString(), /^<one>\n\{"error":\{"line":2,"status":408,.*"code":"body_timeout"\}\}\n$/);
+    assert.match(
+      body.toString(),
+      /^<one>\n\{"error":\{"line":2,"status":408,.*"code":"body_timeout","docs":"[^"]+"\}\}\n$/,
+    );
     slow.send(`o\n${post('/lines', 'three').toString()}`);
     for (let at = 0; at < 5; at += 1) await exchange(own.port, post('/lines', 'another'));
     assert.equal(slow.received.length, 0);

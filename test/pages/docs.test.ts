@@ -3,7 +3,15 @@ import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import type { Browser } from 'playwright-core';
-import { routeList } from '../../src/contract/routes.js';
+import { problemOf, type ProblemCode } from '../../src/contract/problem.js';
+import { routeList, routes } from '../../src/contract/routes.js';
+import { servedRoute } from '../../src/http/pipeline.js';
+import { native } from '../../src/native/addon.js';
+import { noOperator } from '../../src/outreach/operator.js';
+import { guidesAlone } from '../../src/pages/docs.js';
+import { doorLinks, pageMaker } from '../../src/pages/page.js';
+import { openTiers, testAccess } from '../access/fixture.js';
+import { startServer } from '../http/fixture.js';
 import { isLong } from '../length.js';
 import { assertAccessible } from './axe.js';
 import { asOptions, forms, launch, openPage, picture, skipBrowser } from './browser.js';
@@ -43,6 +51,31 @@ describe('the pages', () => {
       assert.ok(text.includes(`href="/docs/guides/${name}"`), name);
       await html(`/docs/guides/${name}`);
     }
+  });
+
+  test('every problem leads to a guide here, and at a door with an address of its own', async () => {
+    const parts = { ...native, access: testAccess({ tiers: openTiers() }) };
+    const alone = guidesAlone(pageMaker(noOperator, doorLinks)).docsGuide;
+    const guide = servedRoute({ ...routes.docsGuide, id: 'docsGuide' }, alone, parts);
+    const { port } = await startServer({ routes: [guide] });
+    const named = routeList.flatMap(({ problems }) => Object.values<readonly ProblemCode[]>(problems).flat());
+    for (const code of new Set(named)) {
+      const { docs } = problemOf(code, '');
+      await html(docs);
+      const apart = await fetch(`http://127.0.0.1:${port}${docs}`);
+      assert.equal(apart.status, 200, docs);
+      const page = await apart.text();
+      // Everything that it leads to is a guide, or what a door serves.
+      const [, body = ''] = page.split('<body>');
+      for (const [, href = ''] of body.matchAll(/href="(\/[^"#]*)/g)) {
+        assert.match(href, /^\/(?:docs\/guides\/\w|graph$|api\/agent\/openapi$|openapi.json$)/, docs);
+      }
+    }
+    const missing = await fetch(`http://127.0.0.1:${port}/docs/guides/no`, {
+      headers: { accept: 'text/html' },
+    });
+    assert.equal(missing.status, 404);
+    assert.doesNotMatch(await missing.text(), /href="\/(?:docs|buy)?"/);
   });
 
   test('links inside lead somewhere, anchors too', async () => {

@@ -2,9 +2,25 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import type { Answer, RouteRequest } from '../../src/contract/exchange.js';
+import { routes } from '../../src/contract/routes.js';
+import type { ServedPart } from '../../src/contract/served.js';
+import { servedRoute } from '../../src/http/pipeline.js';
 import { banner } from '../../src/info/banner.js';
+import { native } from '../../src/native/addon.js';
 import { noOperator } from '../../src/outreach/operator.js';
-import { doorLinks, gatewayLinks, pageMaker, type SiteLink } from '../../src/pages/page.js';
+import { homeForAll } from '../../src/pages/home.js';
+import {
+  doorLinks,
+  gatewayLinks,
+  pageFile,
+  pageMaker,
+  unnamedPage,
+  type SiteLink,
+} from '../../src/pages/page.js';
+import { openTiers, testAccess } from '../access/fixture.js';
+import { startServer } from '../http/fixture.js';
+import { request } from '../outreach/fixture.js';
 import { assertAccessible } from './axe.js';
 import { asOptions, forms, launch, openPage, picture, skipBrowser } from './browser.js';
 import { startSite } from './site.js';
@@ -101,6 +117,63 @@ async function rank(page: Page, docs: string, query?: string): Promise<Results> 
   await page.getByRole('button', { name: 'Rank', exact: true }).click();
   return ranked(page);
 }
+
+/** Where the links of a page's main part lead on this site. */
+function leads(html: string): string[] {
+  const main = html.replace(/^[^]*<main/, '');
+  return [...main.matchAll(/href="(\/[^"]*)"/g)].map((match) => match[1] ?? '');
+}
+
+describe('without fuse', () => {
+  const of = (serve: readonly ServedPart[]): string => {
+    const handler = homeForAll([], banner, unnamedPage, serve) as (asked: RouteRequest) => Answer;
+    const { body } = handler(request({ input: undefined, header: () => browserAccept }));
+    return 'bytes' in body ? body.bytes.toString() : '';
+  };
+
+  test('where fuse is not served there is no playground, and nothing leads to what is not there', () => {
+    const all = ['/docs/guides/readme', '/docs', '/docs', '/openapi.json'];
+    const [guides, texts] = ['/docs/guides/configuration', '/docs/guides/'];
+    const html = of(['checkout']);
+    assert.doesNotMatch(html, /#playground|playground\.js|<form|<textarea/);
+    assert.match(html, /<h2 id="playground-title">Ranking is off on this server<\/h2>/);
+    assert.deepEqual(leads(html).sort(), [guides, '/docs', ...all].sort());
+    const lists = (serve: readonly ServedPart[]): string[] =>
+      leads(of(serve)).filter((to) => !all.includes(to));
+    assert.deepEqual(lists(['normalize']), [guides, `${texts}normalize`]);
+    assert.deepEqual(lists(['audit', 'explore']), [guides, `${texts}audit`]);
+    assert.deepEqual(lists(['door']), [guides, `${texts}door`, `${texts}receipt`]);
+    assert.deepEqual(lists(['normalize', 'audit', 'fuse']), [
+      `${texts}readme#start`,
+      `${texts}normalize`,
+      `${texts}audit`,
+    ]);
+    assert.match(of(['fuse']), /playground\.js/);
+  });
+
+  for (const form of forms) {
+    const { width, colorScheme } = form;
+    test(`${width} px, ${colorScheme}: axe finds nothing`, skip, async () => {
+      const parts = { ...native, access: testAccess({ tiers: openTiers() }) };
+      const home = homeForAll([], banner, unnamedPage, ['normalize']);
+      const { port } = await startServer({
+        routes: [
+          servedRoute({ ...routes.banner, id: 'banner' }, home, parts),
+          servedRoute({ ...routes.pageFile, id: 'pageFile' }, pageFile(), parts),
+        ],
+      });
+      const { page, complaints } = await openPage(browser, `http://127.0.0.1:${port}/`, asOptions(form));
+      await page.getByRole('heading', { name: 'Ranking is off on this server' }).waitFor();
+      await assertAccessible(page);
+      await picture(page, `home-without-fuse-${width}-${colorScheme}`);
+      assert.deepEqual(complaints, []);
+      // What is not there leads to what is: this address has neither a reference nor keys.
+      const missing = await fetch(`http://127.0.0.1:${port}/no`, { headers: { accept: browserAccept } });
+      assert.deepEqual(leads(await missing.text()), []);
+      await page.context().close();
+    });
+  }
+});
 
 describe('the playground', () => {
   for (const form of forms) {

@@ -707,6 +707,8 @@ export interface components {
             detail: string;
             /** @enum {string} */
             code: "body_timeout" | "body_too_large" | "idempotency_conflict" | "log_not_ready" | "overloaded" | "preview_not_found" | "rate_limited" | "receipt_not_found" | "receipt_not_logged" | "storage_reserved" | "store_unavailable" | "tile_not_found" | "token_mismatch" | "unsupported_encoding";
+            /** @description Path of the guide that explains it, on the same address. */
+            docs: string;
         };
         /** @description Place of a receipt in the public log of receipts. */
         ReceiptLog: {

@@ -15,7 +15,7 @@ export interface paths {
         put?: never;
         /**
          * Re-rank candidates by BM25 and dense similarity
-         * @description Scores the candidates with BM25 against the query, normalises that list and the list of dense scores, and orders the candidates by their weighted sum. Statistics come from the docs of the request, unless it brings or names those of a `corpus`. Where a doc has no `dense_score`, a model computes those of all docs: of 1,000 at most, or of 50 where callers without a key are limited.
+         * @description Scores the candidates with BM25 against the query, normalises that list and the list of dense scores, and orders the candidates by their weighted sum. Statistics come from the docs of the request, unless it brings those of a `corpus`. Where a doc has no `dense_score`, an embedding model computes those of all docs: of 1,000 at most, or of 50 where callers without a key are limited.
          */
         post: operations["fuse"];
         delete?: never;
@@ -35,38 +35,10 @@ export interface paths {
         put?: never;
         /**
          * Re-rank the candidates of many queries
-         * @description One request a line (NDJSON), answered by one line each, in order, while the next ones come: read the answer while you send. Each line counts and is charged as a request of its own. A line that cannot be answered gets `{"error": {"line", "status", "detail", "code", "retry_after"}}`, and the others go on. Blank lines are skipped.
+         * @description One request a line (NDJSON), answered by one line each, in order, while the next ones come: read the answer while you send. Each line counts and is charged as a request of its own. A line that cannot be answered gets `{"error": {"line", "status", "detail", "code", "docs", "retry_after"}}`, and the others go on. Blank lines are skipped.
          */
         post: operations["fuseBatch"];
         delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/corpora/{name}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * The versions of named statistics
-         * @description Those of the API key of the request; where it has no such name, those that belong to everybody.
-         */
-        get: operations["corpus"];
-        /**
-         * Count texts, for statistics that requests name
-         * @description Makes the next version of named statistics, by which `corpus: {name}` of POST /v1/fuse scores. The body has a text a line (NDJSON, `application/x-ndjson`: a string, or an object with a `text`), which are counted and not kept; or, as `application/json`, the statistics themselves: `docs`, `average_length` and `df`, as `corpus` has them. They belong to the API key of the request; where ACCESS is `open`, those of a request without a key belong to everybody. Every worker knows a version within a second. Bytes of the body are charged as characters. More texts than a body holds: `fusegate corpora put`.
-         */
-        put: operations["putCorpus"];
-        post?: never;
-        /**
-         * Remove named statistics
-         * @description Removes those of the API key of the request with all versions, whose numbers are never given out again; without a key, where ACCESS is `open`, those that belong to everybody.
-         */
-        delete: operations["removeCorpus"];
         options?: never;
         head?: never;
         patch?: never;
@@ -223,7 +195,7 @@ export interface paths {
         put?: never;
         /**
          * Repair and gloss many texts
-         * @description One request a line (NDJSON), answered by one line each, in order, while the next ones come: read the answer while you send. Each line counts and is charged as a request of its own. A line that cannot be answered gets `{"error": {"line", "status", "detail", "code", "retry_after"}}`, and the others go on. Blank lines are skipped.
+         * @description One request a line (NDJSON), answered by one line each, in order, while the next ones come: read the answer while you send. Each line counts and is charged as a request of its own. A line that cannot be answered gets `{"error": {"line", "status", "detail", "code", "docs", "retry_after"}}`, and the others go on. Blank lines are skipped.
          */
         post: operations["normalizeBatch"];
         delete?: never;
@@ -301,7 +273,7 @@ export interface paths {
         };
         /**
          * What keys cost
-         * @description Prices in BTC, the surcharge and the price in US dollars at the present rate (null where there is none that can be trusted), what each tier may use, and whether each way to pay can be used now.
+         * @description Prices in BTC, the surcharge, what each tier may use, and whether each way to pay can be used now. The price in US dollars is at the present rate, and null where no rate can be trusted.
          */
         get: operations["pricing"];
         put?: never;
@@ -884,6 +856,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * A page that shows the usage of a key
+         * @description Asks for the key in a field; for people.
+         */
+        get: operations["usagePage"];
+        put?: never;
+        /**
+         * Show the usage of a key by the form of that page
+         * @description Shows the usage of the key in the form. The question counts as one request of the key.
+         */
+        post: operations["usageShown"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/openapi.json": {
         parameters: {
             query?: never;
@@ -1215,28 +1211,6 @@ export interface components {
             /** @description When the next month begins (RFC 3339 UTC). */
             resets_at: string;
         };
-        /** @description Named statistics. */
-        CorpusResponse: {
-            name: string;
-            /** @description True if they belong to everybody, not to the key of the request. */
-            shared: boolean;
-            /** @description The oldest first. */
-            versions: components["schemas"]["CorpusVersion"][];
-        };
-        /** @description A version of named statistics. */
-        CorpusVersion: {
-            version: number;
-            /** @description Number of docs that were counted. */
-            docs: number;
-            /** @description Their mean length in tokens. */
-            average_length: number;
-            /** @description Number of their different terms. */
-            terms: number;
-            /** @description Tokenizer and analyzer of the terms; `given` where the statistics were sent. */
-            terms_by: string;
-            /** @description RFC 3339 UTC. */
-            created_at: string;
-        };
         /** @description An order for a tier's key. */
         CreateOrderRequest: {
             /** @enum {string} */
@@ -1439,32 +1413,16 @@ export interface components {
             /** @description Number of them that stay; 1 where absent. */
             keep?: number;
         };
-        /**
-         * @description Statistics of the collection that the docs come from: `docs`, `average_length` and `df`, or the `name` of
-         *     statistics that the server has.
-         */
+        /** @description Statistics of the collection that the docs come from. */
         FuseCorpus: {
             /** @description Number of its docs. */
-            docs?: number;
+            docs: number;
             /** @description Their mean length in tokens. */
-            average_length?: number;
+            average_length: number;
             /** @description Number of docs that hold a term, by terms as the analyzer makes them; 0 for one that is not listed. */
-            df?: {
+            df: {
                 [key: string]: number;
             };
-            /** @description Name of statistics that the server has: those of the request's API key, or everybody's. */
-            name?: string;
-            /** @description Version of them, whose statistics never change; absent: the newest. */
-            version?: number;
-        };
-        /** @description The statistics by name that an answer was scored by. */
-        FuseCorpusUsed: {
-            /** @description The name as it came. */
-            name: string;
-            /** @description The version: a request that asks for it has the same statistics ever after. */
-            version: number;
-            /** @description Number of docs that it was counted over. */
-            docs: number;
         };
         /** @description Results that are less like those before them: maximal marginal relevance. */
         FuseDiversify: {
@@ -1537,9 +1495,9 @@ export interface components {
             /** @description Its share in the fused score, 1 where absent; only the ratio to the others counts. */
             weight?: number;
             /**
-             * @description How its scores are made comparable: `max` (default) divides by the largest absolute value, `minmax` maps
-             *     the least to 0 and the greatest to 1, `zscore` counts standard deviations from the mean, `log1p` takes
-             *     ln(1 + score) and then `max`, `rank` is the share of docs that rank no higher, `none` leaves them.
+             * @description How its scores are made comparable. `max` (default) divides by the largest absolute value; `minmax` maps
+             *     the least to 0 and the greatest to 1; `zscore` counts standard deviations from the mean. `log1p` takes
+             *     ln(1 + score) and then `max`; `rank` is the share of docs that rank no higher; `none` leaves them.
              * @enum {string}
              */
             normalize?: "max" | "minmax" | "zscore" | "log1p" | "rank" | "none";
@@ -1647,8 +1605,6 @@ export interface components {
             dense_source: string;
             /** @description Results by falling fused score, unless `diversify` chose; ties in the order of the docs. */
             results: components["schemas"]["RankedDoc"][];
-            /** @description The statistics by which BM25 scored, where the request named them. */
-            corpus?: components["schemas"]["FuseCorpusUsed"];
             /** @description Present only when there is one. */
             warnings?: components["schemas"]["FuseWarning"][];
         };
@@ -1845,6 +1801,8 @@ export interface components {
             detail: string | components["schemas"]["ValidationError"][];
             /** @description Its code, where it has one. */
             code?: string;
+            /** @description Path of the guide that explains it, where it has a code. */
+            docs?: string;
             /** @description Whole seconds until the line would pass, where waiting helps. */
             retry_after?: number;
         };
@@ -1982,22 +1940,9 @@ export interface components {
             /** @description The fault and its remedy, as a sentence. */
             detail: string;
             /** @enum {string} */
-            code: "answer_too_large" | "bad_signature" | "body_timeout" | "body_too_large" | "corpus_limit" | "corpus_not_found" | "embed_failed" | "embed_timeout" | "invalid_api_key" | "invalid_request" | "key_expired" | "key_required" | "key_revoked" | "key_suspended" | "no_documents" | "no_model" | "order_not_found" | "order_paid" | "overloaded" | "queue_full" | "rail_busy" | "rail_unavailable" | "rate_limited" | "storage_reserved" | "store_unavailable" | "unsupported_encoding" | "webhook_not_configured";
-        };
-        /** @description A new version. */
-        PutCorpusResponse: {
-            name: string;
-            version: number;
-            /** @description Number of docs that were counted. */
-            docs: number;
-            /** @description Their mean length in tokens. */
-            average_length: number;
-            /** @description Number of their different terms. */
-            terms: number;
-            /** @description Tokenizer and analyzer of the terms; `given` where the statistics were sent. */
-            terms_by: string;
-            /** @description RFC 3339 UTC. */
-            created_at: string;
+            code: "answer_too_large" | "bad_signature" | "body_timeout" | "body_too_large" | "embed_failed" | "embed_timeout" | "invalid_api_key" | "invalid_request" | "key_expired" | "key_required" | "key_revoked" | "key_suspended" | "no_documents" | "no_model" | "order_not_found" | "order_paid" | "overloaded" | "queue_full" | "rail_busy" | "rail_unavailable" | "rate_limited" | "storage_reserved" | "store_unavailable" | "unsupported_encoding" | "webhook_not_configured";
+            /** @description Path of the guide that explains it, on the same address. */
+            docs: string;
         };
         /** @description The price asked for. */
         QuoteRequest: {
@@ -2069,12 +2014,6 @@ export interface components {
             checks: components["schemas"]["ReadyCheck"][];
             /** @description Sentences for the operator about what works and may soon not. */
             warnings: string[];
-        };
-        /** @description Statistics that were removed. */
-        RemovedCorpusResponse: {
-            name: string;
-            /** @constant */
-            removed: true;
         };
         /** @description Requests by the minute. */
         RequestUsage: {
@@ -2640,357 +2579,6 @@ export interface operations {
                 };
             };
             /** @description It cannot be served now. Codes: `overloaded`, `store_unavailable`. */
-            503: {
-                headers: {
-                    "x-request-id": components["headers"]["x-request-id"];
-                    ratelimit: components["headers"]["ratelimit"];
-                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
-                    "retry-after": components["headers"]["retry-after"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    corpus: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description An API key; without one the anonymous limits apply. */
-                "X-API-Key"?: string;
-            };
-            path: {
-                /** @description Name of the statistics: 1 to 64 of A-Z a-z 0-9 . _ -. */
-                name: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The versions. */
-            200: {
-                headers: {
-                    "x-request-id": components["headers"]["x-request-id"];
-                    ratelimit: components["headers"]["ratelimit"];
-                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "name": "shop",
-                     *       "shared": true,
-                     *       "versions": [
-                     *         {
-                     *           "version": 1,
-                     *           "docs": 3,
-                     *           "average_length": 2,
-                     *           "terms": 4,
-                     *           "terms_by": "ws, english",
-                     *           "created_at": "2026-11-21T09:30:00.000Z"
-                     *         }
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["CorpusResponse"];
-                };
-            };
-            /** @description The API key is not accepted. Codes: `key_required`, `invalid_api_key`, `key_expired`, `key_revoked`, `key_suspended`. */
-            401: {
-                headers: {
-                    "x-request-id": components["headers"]["x-request-id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description There is no such thing, or it is not told that there is. Codes: `corpus_not_found`. */
-            404: {
-                headers: {
-                    "x-request-id": components["headers"]["x-request-id"];
-                    ratelimit: components["headers"]["ratelimit"];
-                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request does not fit; each error says where and why. */
-            422: {
-                headers: {
-                    "x-request-id": components["headers"]["x-request-id"];
-                    ratelimit: components["headers"]["ratelimit"];
-                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            /** @description Too many requests, or too many characters this month; `Retry-After` says when to try again. Codes: `rate_limited`. */
-            429: {
-                headers: {
-                    "x-request-id": components["headers"]["x-request-id"];
-                    ratelimit: components["headers"]["ratelimit"];
-                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
-                    "retry-after": components["headers"]["retry-after"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description It cannot be served now. Codes: `store_unavailable`. */
-            503: {
-                headers: {
-                    "x-request-id": components["headers"]["x-request-id"];
-                    ratelimit: components["headers"]["ratelimit"];
-                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
-                    "retry-after": components["headers"]["retry-after"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    putCorpus: {
-        parameters: {
-            query?: {
-                /** @description Tokenizer of the requests. */
-                tokenizer?: "ws" | "ngram";
-                /** @description Analyzer of the requests: `plain`, or a language's name. */
-                analyzer?: "plain" | "arabic" | "armenian" | "basque" | "catalan" | "czech" | "danish" | "dutch" | "english" | "esperanto" | "estonian" | "finnish" | "french" | "german" | "greek" | "hindi" | "hungarian" | "indonesian" | "irish" | "italian" | "lithuanian" | "nepali" | "norwegian" | "persian" | "polish" | "portuguese" | "romanian" | "russian" | "serbian" | "sesotho" | "spanish" | "swedish" | "tamil" | "turkish" | "ukrainian" | "yiddish";
-            };
-            header?: {
-                /** @description An API key; without one the anonymous limits apply. */
-                "X-API-Key"?: string;
-            };
-            path: {
-                /** @description Name of the statistics: 1 to 64 of A-Z a-z 0-9 . _ -. */
-                name: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: {
-            content: {
-                /**
-                 * @example {"text":"Hiking boots"}
-                 *     "boots"
-                 *     {"id":"sku-1042","text":"leather boot, waterproof"}
-                 */
-                "application/x-ndjson": unknown;
-                "application/json": unknown;
-            };
-        };
-        responses: {
-            /** @description The new version. */
-            200: {
-                headers: {
-                    "x-request-id": components["headers"]["x-request-id"];
-                    ratelimit: components["headers"]["ratelimit"];
-                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "name": "shop",
-                     *       "version": 1,
-                     *       "docs": 3,
-                     *       "average_length": 2,
-                     *       "terms": 4,
-                     *       "terms_by": "ws, english",
-                     *       "created_at": "2026-11-21T09:30:00.000Z"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["PutCorpusResponse"];
-                };
-            };
-            /** @description The API key is not accepted. Codes: `key_required`, `invalid_api_key`, `key_expired`, `key_revoked`, `key_suspended`. */
-            401: {
-                headers: {
-                    "x-request-id": components["headers"]["x-request-id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body did not arrive in time. Codes: `body_timeout`. */
-            408: {
-                headers: {
-                    "x-request-id": components["headers"]["x-request-id"];
-                    ratelimit: components["headers"]["ratelimit"];
-                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description It contradicts what is there. Codes: `corpus_limit`. */
-            409: {
-                headers: {
-                    "x-request-id": components["headers"]["x-request-id"];
-                    ratelimit: components["headers"]["ratelimit"];
-                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is longer than its limit. Codes: `body_too_large`. */
-            413: {
-                headers: {
-                    "x-request-id": components["headers"]["x-request-id"];
-                    ratelimit: components["headers"]["ratelimit"];
-                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is compressed; send it as it is. Codes: `unsupported_encoding`. */
-            415: {
-                headers: {
-                    "x-request-id": components["headers"]["x-request-id"];
-                    ratelimit: components["headers"]["ratelimit"];
-                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request does not fit; each error says where and why. */
-            422: {
-                headers: {
-                    "x-request-id": components["headers"]["x-request-id"];
-                    ratelimit: components["headers"]["ratelimit"];
-                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            /** @description Too many requests, or too many characters this month; `Retry-After` says when to try again. Codes: `rate_limited`. */
-            429: {
-                headers: {
-                    "x-request-id": components["headers"]["x-request-id"];
-                    ratelimit: components["headers"]["ratelimit"];
-                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
-                    "retry-after": components["headers"]["retry-after"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description It cannot be served now. Codes: `overloaded`, `store_unavailable`, `storage_reserved`. */
-            503: {
-                headers: {
-                    "x-request-id": components["headers"]["x-request-id"];
-                    ratelimit: components["headers"]["ratelimit"];
-                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
-                    "retry-after": components["headers"]["retry-after"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    removeCorpus: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description An API key; without one the anonymous limits apply. */
-                "X-API-Key"?: string;
-            };
-            path: {
-                /** @description Name of the statistics: 1 to 64 of A-Z a-z 0-9 . _ -. */
-                name: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description They are removed. */
-            200: {
-                headers: {
-                    "x-request-id": components["headers"]["x-request-id"];
-                    ratelimit: components["headers"]["ratelimit"];
-                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "name": "shop",
-                     *       "removed": true
-                     *     }
-                     */
-                    "application/json": components["schemas"]["RemovedCorpusResponse"];
-                };
-            };
-            /** @description The API key is not accepted. Codes: `key_required`, `invalid_api_key`, `key_expired`, `key_revoked`, `key_suspended`. */
-            401: {
-                headers: {
-                    "x-request-id": components["headers"]["x-request-id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description There is no such thing, or it is not told that there is. Codes: `corpus_not_found`. */
-            404: {
-                headers: {
-                    "x-request-id": components["headers"]["x-request-id"];
-                    ratelimit: components["headers"]["ratelimit"];
-                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request does not fit; each error says where and why. */
-            422: {
-                headers: {
-                    "x-request-id": components["headers"]["x-request-id"];
-                    ratelimit: components["headers"]["ratelimit"];
-                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
-            /** @description Too many requests, or too many characters this month; `Retry-After` says when to try again. Codes: `rate_limited`. */
-            429: {
-                headers: {
-                    "x-request-id": components["headers"]["x-request-id"];
-                    ratelimit: components["headers"]["ratelimit"];
-                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
-                    "retry-after": components["headers"]["retry-after"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description It cannot be served now. Codes: `store_unavailable`. */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -5223,7 +4811,7 @@ export interface operations {
                      *         {
                      *           "stack": "typesense",
                      *           "name": "Typesense",
-                     *           "analyzer": "the locale en: special characters and European diacritics removed, lower-cased.",
+                     *           "analyzer": "the locale en: transliterated to ASCII, special characters removed, lower-cased, cut at spaces.",
                      *           "consequences": [
                      *             {
                      *               "issue": "mojibake",
@@ -5242,7 +4830,7 @@ export interface operations {
                      *             },
                      *             {
                      *               "issue": "compatibility_forms",
-                     *               "consequence": "The vendor names no compatibility folding: try one of the examples.",
+                     *               "consequence": "Transliterates to ASCII on both sides: the plain word finds ligatures and fullwidth letters.",
                      *               "source": null
                      *             },
                      *             {
@@ -8461,12 +8049,6 @@ export interface operations {
                      *           "max_body_bytes": 33554432
                      *         },
                      *         {
-                     *           "route": "putCorpus",
-                     *           "method": "PUT",
-                     *           "path": "/v1/corpora/{name}",
-                     *           "max_body_bytes": 33554432
-                     *         },
-                     *         {
                      *           "route": "rerankV2",
                      *           "method": "POST",
                      *           "path": "/v2/rerank",
@@ -8585,6 +8167,12 @@ export interface operations {
                      *           "method": "POST",
                      *           "path": "/harvest",
                      *           "max_body_bytes": 2097152
+                     *         },
+                     *         {
+                     *           "route": "usageShown",
+                     *           "method": "POST",
+                     *           "path": "/usage",
+                     *           "max_body_bytes": 1024
                      *         }
                      *       ],
                      *       "fields": [
@@ -8635,12 +8223,6 @@ export interface operations {
                      *           "request": "FuseRequest",
                      *           "field": "corpus.average_length",
                      *           "minimum": 0.01
-                     *         },
-                     *         {
-                     *           "request": "FuseRequest",
-                     *           "field": "corpus.version",
-                     *           "minimum": 1,
-                     *           "maximum": 4294967295
                      *         },
                      *         {
                      *           "request": "FuseRequest",
@@ -8712,11 +8294,6 @@ export interface operations {
                      *           "field": "highlight.fragments",
                      *           "minimum": 1,
                      *           "maximum": 10
-                     *         },
-                     *         {
-                     *           "request": "CorpusPath",
-                     *           "field": "name",
-                     *           "max_chars": 64
                      *         },
                      *         {
                      *           "request": "NormalizeRequest",
@@ -9170,6 +8747,153 @@ export interface operations {
                 };
             };
             /** @description It cannot be served now. Codes: `store_unavailable`. */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    "retry-after": components["headers"]["retry-after"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    usagePage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The page. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html; charset=utf-8": string;
+                };
+            };
+            /** @description Too many requests, or too many characters this month; `Retry-After` says when to try again. Codes: `rate_limited`. */
+            429: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    "retry-after": components["headers"]["retry-after"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    usageShown: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "*/*": unknown;
+            };
+        };
+        responses: {
+            /** @description The page, with the usage. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html; charset=utf-8": string;
+                };
+            };
+            /** @description The page; it says why the key is not accepted. */
+            401: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html; charset=utf-8": string;
+                };
+            };
+            /** @description The body did not arrive in time. Codes: `body_timeout`. */
+            408: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is longer than its limit. Codes: `body_too_large`. */
+            413: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is compressed; send it as it is. Codes: `unsupported_encoding`. */
+            415: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request does not fit; each error says where and why. */
+            422: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The page of too many requests; `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    "retry-after": components["headers"]["retry-after"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html; charset=utf-8": string;
+                };
+            };
+            /** @description It cannot be served now. Codes: `overloaded`, `store_unavailable`. */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];

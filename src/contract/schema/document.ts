@@ -104,11 +104,17 @@ const securitySchemes: SchemaObject = {
 /** No key is needed, and one may come in either way. */
 const security = [{}, { ApiKey: [] }, { Bearer: [] }];
 
+/** The body of an answer that is a problem. */
+export interface DescribedProblem {
+  readonly schema: WireType;
+  readonly example: (code: string, detail: string) => unknown;
+}
+
 /** The parts of one document under way: components are read when first met. */
 interface Draft {
   readonly components: Map<string, Component>;
   /** The body of every answer that is a problem. */
-  readonly problem: WireType;
+  readonly problem: DescribedProblem;
 }
 
 /** A component and the type it was made of. */
@@ -183,9 +189,9 @@ function problem(draft: Draft, route: ListedRoute, status: number, codes: readon
   const meaning = (failure === undefined ? undefined : invalidMeanings[status]) ?? statusMeanings[status];
   if (meaning === undefined) throw new Error(`Status ${status} has no meaning in the document`);
   const value = (code: string): unknown =>
-    failure?.example(status, meaning, code) ?? { detail: meaning, code };
+    failure?.example(status, meaning, code) ?? draft.problem.example(code, meaning);
   const shown = Object.fromEntries(codes.map((code) => [code, { value: value(code) }]));
-  const schema = schemaReference(draft, failure?.schema ?? draft.problem);
+  const schema = schemaReference(draft, failure?.schema ?? draft.problem.schema);
   return {
     description: `${meaning} Codes: ${codes.map((code) => `\`${code}\``).join(', ')}.`,
     headers: headersOf(route, status, status === 429 || status === 503),
@@ -263,7 +269,7 @@ function operation(draft: Draft, route: ListedRoute): SchemaObject {
 
 /** Every code of the routes in the document: the codes a client can meet. */
 function limitCodes(draft: Draft, listed: readonly ListedRoute[]): void {
-  const { name } = draft.problem;
+  const { name } = draft.problem.schema;
   const component = draft.components.get(name);
   if (component === undefined) return;
   const codes = [...new Set(listed.flatMap(({ problems }) => Object.values(problems).flat()))].sort();
@@ -279,7 +285,7 @@ export interface Frame {
   readonly serverUrl: string;
   readonly tags: readonly SchemaObject[];
   /** The body of every answer that is a problem. */
-  readonly problem: WireType;
+  readonly problem: DescribedProblem;
   /** A document beside this one. */
   readonly externalDocs?: SchemaObject;
 }

@@ -378,7 +378,7 @@ describe('Bitcoin', { skip: nodesSkip, timeout: 900_000 }, () => {
       const response = await exchange(port, head('GET', `${path}/${id}`));
       assert.deepEqual(
         [response.status, response.body.toString()],
-        [404, '{"detail":"There is no such order.","code":"order_not_found"}'],
+        [404, '{"detail":"There is no such order.","code":"order_not_found","docs":"/docs/guides/checkout"}'],
       );
     }
   });
