@@ -4,6 +4,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { commandsUnder } from '../src/commands/guide.js';
+import { buildProgram } from '../src/commands/program.js';
+import { commands } from '../src/main.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -34,6 +37,8 @@ const mostWords = 35;
 const longSentences: ReadonlySet<string> = new Set([
   // Figures, each with what it is compared with: apart they would be read as others.
   'Text is normalized at 5.3 GB/s where',
+  // A list of languages.
+  'code, or a language for its stemmer',
 ]);
 
 function filesUnder(folder: string, ending: RegExp): string[] {
@@ -61,6 +66,49 @@ function sentencesOf(page: string): string[] {
   });
 }
 
+/** The descriptions and summaries of an OpenAPI document, which the reference shows. */
+function descriptionsIn(value: unknown): string[] {
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([name, inside]: [string, unknown]) => {
+    if (name === 'example' || name === 'examples') return [];
+    const isProse = (name === 'description' || name === 'summary') && typeof inside === 'string';
+    return isProse ? [inside] : descriptionsIn(inside);
+  });
+}
+
+/** What `fusegate help` says of each command and its options. */
+function helpTexts(): string[] {
+  const made = buildProgram(commands());
+  const all = [made, ...made.commands, ...commandsUnder(made).map(({ command }) => command)];
+  return all.flatMap((command) => [
+    command.description(),
+    ...command.options.map(({ description }) => description),
+    ...command.registeredArguments.map(({ description }) => description),
+  ]);
+}
+
+/** Tags between which sentences end. */
+const blockTags = /<\/?(?:p|h\d|li|ul|ol|label|section|div|button|td|th|tr|article|nav)\b[^>]*>/g;
+
+/** Texts of pages, answers and log lines in a source file: strings with a space, joined as the code does. */
+function textsIn(code: string): string[] {
+  const joined = code.replaceAll(/^\s*(?:\/\/|\*|\/\*\*).*$/gm, '').replaceAll(/(['`])\s*\+\s*(['`])/g, '');
+  return Array.from(joined.matchAll(/(['`])((?:\\[^]|(?!\1)[^\\])*)\1/g), ([, , text = '']) =>
+    text
+      .replaceAll(/\$\{(?:[^{}]|\{[^{}]*\})*\}/g, 'value')
+      .replaceAll(blockTags, '. ')
+      .replaceAll(/<[^>]*>/g, ''),
+  ).filter((text) => text.includes(' '));
+}
+
+/** Sentences over the limit, each with where it stands. */
+function tooLong(place: string, text: string): string[] {
+  return sentencesOf(text).flatMap((sentence) => {
+    const first = sentence.split(' ').slice(0, 7).join(' ');
+    return wordsIn(sentence) > mostWords && !longSentences.has(first) ? [`${place}: ${sentence}`] : [];
+  });
+}
+
 const wordsIn = (sentence: string): number => sentence.split(' ').filter((word) => word !== '').length;
 
 describe('prose', () => {
@@ -74,14 +122,38 @@ describe('prose', () => {
   });
 
   test('has sentences of at most 35 words', () => {
-    const long = pages.flatMap((path) => {
-      const sentences = sentencesOf(readFileSync(join(root, path), 'utf8'));
-      return sentences.flatMap((sentence) => {
-        const first = sentence.split(' ').slice(0, 7).join(' ');
-        return wordsIn(sentence) > mostWords && !longSentences.has(first) ? [`${path}: ${sentence}`] : [];
-      });
-    });
+    const long = pages.flatMap((path) => tooLong(path, readFileSync(join(root, path), 'utf8')));
     assert.deepEqual(long, []);
+  });
+
+  test('of the reference and of the help has sentences of at most 35 words', () => {
+    const documents = ['docs/openapi.json', 'docs/door-openapi.json'].flatMap((path) => {
+      const texts = descriptionsIn(JSON.parse(readFileSync(join(root, path), 'utf8')));
+      assert.ok(texts.length > 100, path);
+      return texts.flatMap((text) => tooLong(path, text));
+    });
+    const help = helpTexts();
+    assert.ok(help.length > 100);
+    assert.deepEqual([...new Set(documents), ...help.flatMap((text) => tooLong('help', text))], []);
+  });
+
+  test('of pages, answers and log lines has sentences of at most 35 words', () => {
+    const files = filesUnder('src', /(?<!unicodeTables)\.(ts|js)$/);
+    const texts = files.flatMap((path) =>
+      textsIn(readFileSync(join(root, path), 'utf8')).map((text) => [path, text] as const),
+    );
+    assert.ok(texts.length > 2_000, String(texts.length));
+    for (const part of ['fewer connections than set', 'does not answer right now', 'Use something else when'])
+      assert.ok(
+        texts.some(([, text]) => text.includes(part)),
+        part,
+      );
+    assert.deepEqual(
+      texts.flatMap(([path, text]) => tooLong(path, text)),
+      [],
+    );
+    const long = `'${'word '.repeat(20)}' +\n  '${'word '.repeat(20)}'`;
+    assert.equal(textsIn(long).flatMap((text) => tooLong('x', text)).length, 1);
   });
 
   test('is measured as it is read', () => {
