@@ -233,7 +233,7 @@ describe('addresses', () => {
     );
     const lost = await door.get('/receipt/fr_00000000000000000000000000');
     assert.equal(lost.body['docs'], '/docs/guides/door');
-    const guide = await fetch(`http://127.0.0.1:${port}${String(lost.body['docs'])}`);
+    const guide = await fetch(`http://127.0.0.1:${port}${lost.body['docs']}`);
     assert.equal(guide.status, 200);
     assert.doesNotMatch(await guide.text(), /href="\/docs(?:\/api[^"]*)?"/);
     for (const address of [client, door]) {
