@@ -3,7 +3,6 @@
  * One native call decides about a key that this process knows; nothing else is read for it.
  */
 import type { Answer } from '../contract/exchange.js';
-import type { TierLimits } from '../contract/pricing.js';
 import { tiers as tierNames } from '../contract/pricing.js';
 import type { RouteLimit } from '../contract/routes.js';
 import type { Access as NativeAccess } from '../native/index.js';
@@ -12,14 +11,14 @@ import type { Log } from '../system/log.js';
 import { single, type Metric } from '../system/metrics.js';
 import { clientAddress, untrustedProxy, type ClientAddress, type Head } from './address.js';
 import { Keyring, type KeySource, type KnownKey, type UsageSource } from './keyring.js';
-import { noRateLimit, rateLimit, rateLimitPolicy } from './rateLimit.js';
+import { limitedAs, limitedByRoute, type Limited } from './limited.js';
+import { noRateLimit, rateLimit } from './rateLimit.js';
 import type { AccessMode } from './mode.js';
 import { facts, isFirst, kinds, outcomes } from './nativeDecision.js';
 import {
   keyRefusals,
   keyRequired,
   liftAnonymous,
-  liftRoute,
   liftTier,
   differingKeys,
   overCrowd,
@@ -69,6 +68,8 @@ export interface Access {
   readonly store: (limit: RouteLimit, address: Uint8Array, bytes: number) => Answer | undefined;
   /** True once in `everyMs` for an order, whichever process asks: a poll then has its payment looked up. */
   readonly mayLookUp: (orderId: string, everyMs: number) => boolean;
+  /** SHA-256 of the first of the keys that replaced each other; null for what is no key. */
+  readonly holderOf: (key: string) => Uint8Array | null;
   /** Sentences for the operator about how requests come in. */
   readonly warnings: () => readonly string[];
   /** The record of the key with this SHA-256 changed; called within a second of the change. */
@@ -114,20 +115,6 @@ const nothing = (): void => undefined;
 
 const unlimited = { refusal: undefined, ...noRateLimit, charge: nothing } as const;
 
-/** Whom the limits are for, and how a 429 names them. */
-interface Limited {
-  readonly limits: TierLimits;
-  readonly policy: string;
-  readonly who: string;
-  /** How the operator lifts the limit a minute, and the one a month: a sentence after a blank. */
-  readonly lift: { readonly minute: string; readonly month: string };
-}
-
-function limitedAs(limits: TierLimits, who: string, minute: string, month = minute): Limited {
-  const { requests_per_minute: perMinute } = limits;
-  return { limits, policy: perMinute === 0 ? '' : rateLimitPolicy(perMinute), who, lift: { minute, month } };
-}
-
 /** Keys that an address may have looked up; every 401 tells how many are left. */
 const lookUps = limitedAs({ requests_per_minute: UNKNOWN_KEYS_PER_MINUTE, characters_per_month: 0 }, '', '');
 
@@ -159,23 +146,7 @@ class ProcessAccess implements Access {
     this.byTier = tierNames.map((name) => limitedAs(tiers[name], `a key of tier ${name}`, liftTier));
     const lifts = [liftAnonymous('minute'), liftAnonymous('month')] as const;
     this.anonymous = limitedAs(tiers.anonymous, 'an address without a key', ...lifts);
-    const byAddress = (limit: RouteLimit, who = 'an address on this path'): Limited => {
-      const limits = { requests_per_minute: routeLimits[limit], characters_per_month: 0 };
-      return limitedAs(limits, who, liftRoute(limit));
-    };
-    this.byRoute = {
-      audits: byAddress('audits'),
-      leads: byAddress('leads'),
-      checkout: byAddress('checkout'),
-      submissions: byAddress('submissions'),
-      previews: byAddress('previews'),
-      clicks: byAddress('clicks'),
-      explorations: byAddress('explorations'),
-      polls: byAddress('polls'),
-      pages: byAddress('pages'),
-      cardEvents: byAddress('cardEvents'),
-      markers: byAddress('markers', 'an address on this path, where each marker counts as one'),
-    };
+    this.byRoute = limitedByRoute(routeLimits);
     this.keyring = new Keyring(parts.keys, {
       know: (key) => this.know(key),
       forget: (hash) => native.forgetKey(hash),
@@ -223,6 +194,11 @@ class ProcessAccess implements Access {
   };
 
   readonly store: Access['store'];
+  readonly holderOf = (key: string): Uint8Array | null => {
+    const { native, hashKey } = this.parts;
+    return native.usageSubject(key)?.subarray(1) ?? hashKey(key);
+  };
+
   readonly warnings = (): readonly string[] => (this.seesProxy ? [untrustedProxy] : []);
 
   readonly changed = (hash: Uint8Array): void => this.keyring.changed(hash);

@@ -9,6 +9,8 @@ import { corpusKey, ownerIn, type OwnerOf } from '../search/corpora.js';
 export interface NamedStatistics {
   readonly table: Corpora;
   readonly ownerOf: OwnerOf;
+  /** The hash of a key that owns statistics: that of its holder's first. */
+  readonly hashKey: (key: string) => Uint8Array | null;
   /** The key of the hashes of terms. */
   readonly corpusKey: Uint8Array;
   /** Resolves when all is known that was stored before the call. */
@@ -19,13 +21,16 @@ export interface NamedStatistics {
 /** Loads those of the store, where requests that name them are served, and follows them until stopped. */
 export async function namedStatistics({
   isServed,
+  hashKey,
   ...parts
 }: OpenedStore &
-  Omit<CorpusFollowerParts, 'corpora'> & { readonly isServed: boolean }): Promise<NamedStatistics> {
+  Omit<CorpusFollowerParts, 'corpora'> &
+  Pick<NamedStatistics, 'hashKey'> & { readonly isServed: boolean }): Promise<NamedStatistics> {
   const key = corpusKey(parts.secrets);
   const table = new native.Corpora(key);
   const follower = new CorpusFollower({ ...parts, corpora: table });
   if (isServed) await follower.start();
-  const ownerOf = ownerIn(table, native.hashKey);
-  return { table, ownerOf, corpusKey: key, look: () => follower.look(), stop: () => follower.stop() };
+  const ownerOf = ownerIn(table, hashKey);
+  const following = { look: () => follower.look(), stop: () => follower.stop() };
+  return { table, ownerOf, hashKey, corpusKey: key, ...following };
 }

@@ -205,8 +205,6 @@ function publishing(
   return startPublishing({ ...parts, ...opened, origin, seen, holder, ...witnessing });
 }
 
-}
-
 /** The limits of this installation. */
 function limitsInForce(configuration: Configuration, tiers: Tiers): Handler {
   const { access, maxConnections, serve } = configuration;
@@ -390,7 +388,8 @@ export async function buildServer(
   const warnings = async () => [...(await checkout.warnings()), ...access.warnings()];
   const warned = { ...checkout, warnings };
   const stored = storedEmbedder(embedder, { ...opened, clock: systemClock, log });
-  const search = await searchParts(configuration, configuration.embedCacheStore ? stored : embedder, upkeep);
+  const embedding = configuration.embedCacheStore ? stored : embedder;
+  const search = await searchParts(configuration, embedding, { ...upkeep, hashKey: access.holderOf });
   const { embedMode, corpora } = search;
   const explorer = exploration(configuration, opened, textEmbedding(embedder.models, embedMode.dense), log);
   const page = gatewayPage(configuration);

@@ -6,7 +6,8 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { exchange, post } from '../http/raw.js';
-import { run, temporaryFolder, until, type Running } from '../processes/run.js';
+import { run, temporaryFolder, type Running } from '../processes/run.js';
+import { until } from '../until.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 

@@ -29,7 +29,7 @@ const { port } = await startServer({
 const end = Date.UTC(2027, 1, 14, 8);
 const { key, hash } = keys.issue({ expiresAtMs: end });
 const subject = Buffer.concat([Uint8Array.of(0), hash]).toString('hex');
-usage.months.set(subject, { monthStartMs: end - 30 * 86_400_000, characters: 1_234_567 });
+usage.months.set(subject, { monthStartMs: end - 30 * 86_400_000, characters: 1_234_567, days: [] });
 
 const urlencoded = { 'content-type': 'application/x-www-form-urlencoded' };
 

@@ -18,7 +18,8 @@ import { exchange, head, post, type RawResponse } from '../http/raw.js';
 import { storeAt } from '../store/open.js';
 import { Passage } from '../store/passage.js';
 import { PostgresServer, postgresMissing } from '../store/postgresServer.js';
-import { run, temporaryFolder, until, type Running } from './run.js';
+import { until } from '../until.js';
+import { run, temporaryFolder, type Running } from './run.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const MASTER_SECRET = 'a-secret-of-the-tests-that-opens-nothing';

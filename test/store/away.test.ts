@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import { StoreUnavailable, whenUnavailable, type Store } from '../../src/store/store.js';
-import { until } from '../processes/run.js';
+import { until } from '../until.js';
 import { newUnitId, storeAt } from './open.js';
 import { Passage } from './passage.js';
 import { postgresMissing, suiteServer } from './postgresServer.js';

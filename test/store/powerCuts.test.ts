@@ -208,7 +208,8 @@ async function findSeen(data: string): Promise<string | undefined> {
   return found?.size === 3 ? undefined : String(found?.size ?? 'forgotten');
 }
 
-const noteThree = (root: string): void => seenFile(root, 'own').write({ size: 3, root: Buffer.alloc(32, 9) });
+const noteThree = (root: string): Promise<void> =>
+  seenFile(root, 'own').write({ size: 3, root: Buffer.alloc(32, 9) });
 
 const checkpoint: Durable = {
   prepare: noteThree,

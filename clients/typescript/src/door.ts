@@ -97,7 +97,7 @@ export interface paths {
         };
         /**
          * A receipt, read again and verified
-         * @description The stored fragment, its envelope and digests, recomputed from what was read back.
+         * @description The stored fragment, its envelope and digests, recomputed from what was read back. A browser gets a page that verifies all of it and its place in the log.
          */
         get: operations["receipt"];
         put?: never;
@@ -1577,6 +1577,7 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["ReceiptResponse"];
+                    "text/html; charset=utf-8": string;
                 };
             };
             /** @description There is no such thing, or it is not told that there is. Codes: `receipt_not_found`. */

@@ -15,7 +15,7 @@ export interface paths {
         put?: never;
         /**
          * Re-rank candidates by BM25 and dense similarity
-         * @description Scores the candidates with BM25 against the query, normalises that list and the list of dense scores, and orders the candidates by their weighted sum. Statistics come from the docs of the request, unless it brings those of a `corpus`. Where a doc has no `dense_score`, an embedding model computes those of all docs: of 1,000 at most, or of 50 where callers without a key are limited.
+         * @description Scores the candidates with BM25 against the query, normalises that list and the list of dense scores, and orders the candidates by their weighted sum. Statistics come from the docs of the request, unless it brings or names those of a `corpus`. Where a doc has no `dense_score`, a model computes those of all docs: of 1,000 at most, or of 50 where callers without a key are limited.
          */
         post: operations["fuse"];
         delete?: never;
@@ -39,6 +39,34 @@ export interface paths {
          */
         post: operations["fuseBatch"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/corpora/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The versions of named statistics
+         * @description Those of the API key of the request; where it has no such name, those that belong to everybody.
+         */
+        get: operations["corpus"];
+        /**
+         * Count texts, for statistics that requests name
+         * @description Makes the next version of named statistics, by which `corpus: {name}` of POST /v1/fuse scores. The body has a text a line (NDJSON, `application/x-ndjson`: a string, or an object with a `text`), which are counted and not kept; or, as `application/json`, the statistics themselves: `docs`, `average_length` and `df`, as `corpus` has them. They belong to the API key of the request; where ACCESS is `open`, those of a request without a key belong to everybody. Every worker knows a version within a second. Bytes of the body are charged as characters. More texts than a body holds: `fusegate corpora put`.
+         */
+        put: operations["putCorpus"];
+        post?: never;
+        /**
+         * Remove named statistics
+         * @description Removes those of the API key of the request with all versions, whose numbers are never given out again; without a key, where ACCESS is `open`, those that belong to everybody.
+         */
+        delete: operations["removeCorpus"];
         options?: never;
         head?: never;
         patch?: never;
@@ -845,7 +873,7 @@ export interface paths {
         };
         /**
          * Limits of a key, and what of them is used
-         * @description For the holder of a key, also when its characters are used up. The question counts as one request of the key.
+         * @description For the holder of a key, also when its characters are used up. Keys that replaced each other share their usage. The question counts as one request of the key.
          */
         get: operations["usage"];
         put?: never;
@@ -874,6 +902,26 @@ export interface paths {
          * @description Shows the usage of the key in the form. The question counts as one request of the key.
          */
         post: operations["usageShown"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/keys/rotate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Replace a key by a new one
+         * @description For the holder of a key, also when its limits are used up. The new key has the tier, the end, the limits and the usage of the old one, and its order, if it was sold. Both work until the overlap ends. At most two work at a time: a third ends the first at once. A key can be replaced once, and one that replaced another after a minute.
+         */
+        post: operations["rotateKey"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1211,6 +1259,28 @@ export interface components {
             /** @description When the next month begins (RFC 3339 UTC). */
             resets_at: string;
         };
+        /** @description Named statistics. */
+        CorpusResponse: {
+            name: string;
+            /** @description True if they belong to everybody, not to the key of the request. */
+            shared: boolean;
+            /** @description The oldest first. */
+            versions: components["schemas"]["CorpusVersion"][];
+        };
+        /** @description A version of named statistics. */
+        CorpusVersion: {
+            version: number;
+            /** @description Number of docs that were counted. */
+            docs: number;
+            /** @description Their mean length in tokens. */
+            average_length: number;
+            /** @description Number of their different terms. */
+            terms: number;
+            /** @description Tokenizer and analyzer of the terms; `given` where the statistics were sent. */
+            terms_by: string;
+            /** @description RFC 3339 UTC. */
+            created_at: string;
+        };
         /** @description An order for a tier's key. */
         CreateOrderRequest: {
             /** @enum {string} */
@@ -1228,6 +1298,20 @@ export interface components {
             unicode: string;
             /** @description CLDR version. */
             cldr: string;
+        };
+        /** @description Usage on one day. */
+        DayUsage: {
+            /**
+             * Format: date
+             * @description UTC.
+             */
+            date: string;
+            /** @description Requests that were let pass. */
+            requests: number;
+            /** @description Characters charged for them. */
+            characters: number;
+            /** @description Requests that a limit refused. */
+            refused: number;
         };
         /** @description Interest in a delivery model; a human replies. */
         DeliveryInterestRequest: {
@@ -1413,16 +1497,32 @@ export interface components {
             /** @description Number of them that stay; 1 where absent. */
             keep?: number;
         };
-        /** @description Statistics of the collection that the docs come from. */
+        /**
+         * @description Statistics of the collection that the docs come from: `docs`, `average_length` and `df`, or the `name` of
+         *     statistics that the server has.
+         */
         FuseCorpus: {
             /** @description Number of its docs. */
-            docs: number;
+            docs?: number;
             /** @description Their mean length in tokens. */
-            average_length: number;
+            average_length?: number;
             /** @description Number of docs that hold a term, by terms as the analyzer makes them; 0 for one that is not listed. */
-            df: {
+            df?: {
                 [key: string]: number;
             };
+            /** @description Name of statistics that the server has: those of the request's API key, or everybody's. */
+            name?: string;
+            /** @description Version of them, whose statistics never change; absent: the newest. */
+            version?: number;
+        };
+        /** @description The statistics by name that an answer was scored by. */
+        FuseCorpusUsed: {
+            /** @description The name as it came. */
+            name: string;
+            /** @description The version: a request that asks for it has the same statistics ever after. */
+            version: number;
+            /** @description Number of docs that it was counted over. */
+            docs: number;
         };
         /** @description Results that are less like those before them: maximal marginal relevance. */
         FuseDiversify: {
@@ -1605,6 +1705,8 @@ export interface components {
             dense_source: string;
             /** @description Results by falling fused score, unless `diversify` chose; ties in the order of the docs. */
             results: components["schemas"]["RankedDoc"][];
+            /** @description The statistics by which BM25 scored, where the request named them. */
+            corpus?: components["schemas"]["FuseCorpusUsed"];
             /** @description Present only when there is one. */
             warnings?: components["schemas"]["FuseWarning"][];
         };
@@ -1940,9 +2042,24 @@ export interface components {
             /** @description The fault and its remedy, as a sentence. */
             detail: string;
             /** @enum {string} */
-            code: "answer_too_large" | "bad_signature" | "body_timeout" | "body_too_large" | "embed_failed" | "embed_timeout" | "invalid_api_key" | "invalid_request" | "key_expired" | "key_required" | "key_revoked" | "key_suspended" | "no_documents" | "no_model" | "order_not_found" | "order_paid" | "overloaded" | "queue_full" | "rail_busy" | "rail_unavailable" | "rate_limited" | "storage_reserved" | "store_unavailable" | "unsupported_encoding" | "webhook_not_configured";
+            code: "answer_too_large" | "bad_signature" | "body_timeout" | "body_too_large" | "corpus_limit" | "corpus_not_found" | "embed_failed" | "embed_timeout" | "invalid_api_key" | "invalid_request" | "key_expired" | "key_replaced" | "key_required" | "key_revoked" | "key_suspended" | "no_documents" | "no_model" | "order_not_found" | "order_paid" | "overloaded" | "queue_full" | "rail_busy" | "rail_unavailable" | "rate_limited" | "storage_reserved" | "store_unavailable" | "unsupported_encoding" | "webhook_not_configured";
             /** @description Path of the guide that explains it, on the same address. */
             docs: string;
+        };
+        /** @description A new version. */
+        PutCorpusResponse: {
+            name: string;
+            version: number;
+            /** @description Number of docs that were counted. */
+            docs: number;
+            /** @description Their mean length in tokens. */
+            average_length: number;
+            /** @description Number of their different terms. */
+            terms: number;
+            /** @description Tokenizer and analyzer of the terms; `given` where the statistics were sent. */
+            terms_by: string;
+            /** @description RFC 3339 UTC. */
+            created_at: string;
         };
         /** @description The price asked for. */
         QuoteRequest: {
@@ -2014,6 +2131,12 @@ export interface components {
             checks: components["schemas"]["ReadyCheck"][];
             /** @description Sentences for the operator about what works and may soon not. */
             warnings: string[];
+        };
+        /** @description Statistics that were removed. */
+        RemovedCorpusResponse: {
+            name: string;
+            /** @constant */
+            removed: true;
         };
         /** @description Requests by the minute. */
         RequestUsage: {
@@ -2154,6 +2277,22 @@ export interface components {
         RerankerType: {
             reranker: components["schemas"]["RerankerLabels"];
         };
+        /** @description How long the old key works beside the new one. */
+        RotateKeyRequest: {
+            /** @description Seconds for which the old key still works, at most 7 days; 0: it ends at once. */
+            overlap_s?: number;
+        };
+        /** @description The new key. */
+        RotateKeyResponse: {
+            /** @description The new key, shown this once. */
+            api_key: string;
+            /** @enum {string} */
+            tier: "developer" | "growth" | "enterprise";
+            /** @description End of the new key, which was that of the old one (RFC 3339 UTC); null: it has none. */
+            expires_at: string | null;
+            /** @description From this time on the old key is refused (RFC 3339 UTC). */
+            old_key_ends_at: string;
+        };
         /** @description Effect of one search engine's default analyzer on one issue. */
         StackConsequence: {
             issue: string;
@@ -2208,12 +2347,14 @@ export interface components {
         UsageResponse: {
             /** @enum {string} */
             tier: "developer" | "growth" | "enterprise";
-            /** @description RFC 3339 UTC. */
+            /** @description RFC 3339 UTC; of a key that replaced another, the time of the first of them. */
             issued_at: string;
             /** @description End of the key (RFC 3339 UTC); null: it has none. */
             expires_at: string | null;
             requests: components["schemas"]["RequestUsage"];
             characters: components["schemas"]["CharacterUsage"];
+            /** @description The last 30 days on which the key was used, the oldest first; the last 10 seconds may be missing. */
+            days: components["schemas"]["DayUsage"][];
         };
         /** @description One error. */
         ValidationError: {
@@ -2579,6 +2720,357 @@ export interface operations {
                 };
             };
             /** @description It cannot be served now. Codes: `overloaded`, `store_unavailable`. */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    "retry-after": components["headers"]["retry-after"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    corpus: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An API key; without one the anonymous limits apply. */
+                "X-API-Key"?: string;
+            };
+            path: {
+                /** @description Name of the statistics: 1 to 64 of A-Z a-z 0-9 . _ -. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The versions. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "name": "shop",
+                     *       "shared": true,
+                     *       "versions": [
+                     *         {
+                     *           "version": 1,
+                     *           "docs": 3,
+                     *           "average_length": 2,
+                     *           "terms": 4,
+                     *           "terms_by": "ws, english",
+                     *           "created_at": "2026-11-21T09:30:00.000Z"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["CorpusResponse"];
+                };
+            };
+            /** @description The API key is not accepted. Codes: `key_required`, `invalid_api_key`, `key_expired`, `key_revoked`, `key_suspended`. */
+            401: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing, or it is not told that there is. Codes: `corpus_not_found`. */
+            404: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request does not fit; each error says where and why. */
+            422: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description Too many requests, or too many characters this month; `Retry-After` says when to try again. Codes: `rate_limited`. */
+            429: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    "retry-after": components["headers"]["retry-after"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It cannot be served now. Codes: `store_unavailable`. */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    "retry-after": components["headers"]["retry-after"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    putCorpus: {
+        parameters: {
+            query?: {
+                /** @description Tokenizer of the requests. */
+                tokenizer?: "ws" | "ngram";
+                /** @description Analyzer of the requests: `plain`, or a language's name. */
+                analyzer?: "plain" | "arabic" | "armenian" | "basque" | "catalan" | "czech" | "danish" | "dutch" | "english" | "esperanto" | "estonian" | "finnish" | "french" | "german" | "greek" | "hindi" | "hungarian" | "indonesian" | "irish" | "italian" | "lithuanian" | "nepali" | "norwegian" | "persian" | "polish" | "portuguese" | "romanian" | "russian" | "serbian" | "sesotho" | "spanish" | "swedish" | "tamil" | "turkish" | "ukrainian" | "yiddish";
+            };
+            header?: {
+                /** @description An API key; without one the anonymous limits apply. */
+                "X-API-Key"?: string;
+            };
+            path: {
+                /** @description Name of the statistics: 1 to 64 of A-Z a-z 0-9 . _ -. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {"text":"Hiking boots"}
+                 *     "boots"
+                 *     {"id":"sku-1042","text":"leather boot, waterproof"}
+                 */
+                "application/x-ndjson": unknown;
+                "application/json": unknown;
+            };
+        };
+        responses: {
+            /** @description The new version. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "name": "shop",
+                     *       "version": 1,
+                     *       "docs": 3,
+                     *       "average_length": 2,
+                     *       "terms": 4,
+                     *       "terms_by": "ws, english",
+                     *       "created_at": "2026-11-21T09:30:00.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["PutCorpusResponse"];
+                };
+            };
+            /** @description The API key is not accepted. Codes: `key_required`, `invalid_api_key`, `key_expired`, `key_revoked`, `key_suspended`. */
+            401: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body did not arrive in time. Codes: `body_timeout`. */
+            408: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It contradicts what is there. Codes: `corpus_limit`. */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is longer than its limit. Codes: `body_too_large`. */
+            413: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is compressed; send it as it is. Codes: `unsupported_encoding`. */
+            415: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request does not fit; each error says where and why. */
+            422: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description Too many requests, or too many characters this month; `Retry-After` says when to try again. Codes: `rate_limited`. */
+            429: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    "retry-after": components["headers"]["retry-after"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It cannot be served now. Codes: `overloaded`, `store_unavailable`, `storage_reserved`. */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    "retry-after": components["headers"]["retry-after"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    removeCorpus: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An API key; without one the anonymous limits apply. */
+                "X-API-Key"?: string;
+            };
+            path: {
+                /** @description Name of the statistics: 1 to 64 of A-Z a-z 0-9 . _ -. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description They are removed. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "name": "shop",
+                     *       "removed": true
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RemovedCorpusResponse"];
+                };
+            };
+            /** @description The API key is not accepted. Codes: `key_required`, `invalid_api_key`, `key_expired`, `key_revoked`, `key_suspended`. */
+            401: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing, or it is not told that there is. Codes: `corpus_not_found`. */
+            404: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request does not fit; each error says where and why. */
+            422: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description Too many requests, or too many characters this month; `Retry-After` says when to try again. Codes: `rate_limited`. */
+            429: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    "retry-after": components["headers"]["retry-after"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It cannot be served now. Codes: `store_unavailable`. */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -4811,7 +5303,7 @@ export interface operations {
                      *         {
                      *           "stack": "typesense",
                      *           "name": "Typesense",
-                     *           "analyzer": "the locale en: transliterated to ASCII, special characters removed, lower-cased, cut at spaces.",
+                     *           "analyzer": "the locale en: special characters and European diacritics removed, lower-cased.",
                      *           "consequences": [
                      *             {
                      *               "issue": "mojibake",
@@ -4830,7 +5322,7 @@ export interface operations {
                      *             },
                      *             {
                      *               "issue": "compatibility_forms",
-                     *               "consequence": "Transliterates to ASCII on both sides: the plain word finds ligatures and fullwidth letters.",
+                     *               "consequence": "The vendor names no compatibility folding: try one of the examples.",
                      *               "source": null
                      *             },
                      *             {
@@ -8049,6 +8541,12 @@ export interface operations {
                      *           "max_body_bytes": 33554432
                      *         },
                      *         {
+                     *           "route": "putCorpus",
+                     *           "method": "PUT",
+                     *           "path": "/v1/corpora/{name}",
+                     *           "max_body_bytes": 33554432
+                     *         },
+                     *         {
                      *           "route": "rerankV2",
                      *           "method": "POST",
                      *           "path": "/v2/rerank",
@@ -8173,6 +8671,12 @@ export interface operations {
                      *           "method": "POST",
                      *           "path": "/usage",
                      *           "max_body_bytes": 1024
+                     *         },
+                     *         {
+                     *           "route": "rotateKey",
+                     *           "method": "POST",
+                     *           "path": "/v1/keys/rotate",
+                     *           "max_body_bytes": 4096
                      *         }
                      *       ],
                      *       "fields": [
@@ -8223,6 +8727,12 @@ export interface operations {
                      *           "request": "FuseRequest",
                      *           "field": "corpus.average_length",
                      *           "minimum": 0.01
+                     *         },
+                     *         {
+                     *           "request": "FuseRequest",
+                     *           "field": "corpus.version",
+                     *           "minimum": 1,
+                     *           "maximum": 4294967295
                      *         },
                      *         {
                      *           "request": "FuseRequest",
@@ -8294,6 +8804,11 @@ export interface operations {
                      *           "field": "highlight.fragments",
                      *           "minimum": 1,
                      *           "maximum": 10
+                     *         },
+                     *         {
+                     *           "request": "CorpusPath",
+                     *           "field": "name",
+                     *           "max_chars": 64
                      *         },
                      *         {
                      *           "request": "NormalizeRequest",
@@ -8635,6 +9150,12 @@ export interface operations {
                      *           "request": "FragmentsQuery",
                      *           "field": "visitor",
                      *           "max_chars": 100
+                     *         },
+                     *         {
+                     *           "request": "RotateKeyRequest",
+                     *           "field": "overlap_s",
+                     *           "minimum": 0,
+                     *           "maximum": 604800
                      *         }
                      *       ],
                      *       "rates": [
@@ -8705,7 +9226,21 @@ export interface operations {
                      *         "used": 418230117,
                      *         "remaining": 581769883,
                      *         "resets_at": "2026-12-21T09:30:00.000Z"
-                     *       }
+                     *       },
+                     *       "days": [
+                     *         {
+                     *           "date": "2026-11-21",
+                     *           "requests": 40112,
+                     *           "characters": 412000019,
+                     *           "refused": 0
+                     *         },
+                     *         {
+                     *           "date": "2026-11-22",
+                     *           "requests": 610,
+                     *           "characters": 6230098,
+                     *           "refused": 3
+                     *         }
+                     *       ]
                      *     }
                      */
                     "application/json": components["schemas"]["UsageResponse"];
@@ -8891,6 +9426,150 @@ export interface operations {
                 };
                 content: {
                     "text/html; charset=utf-8": string;
+                };
+            };
+            /** @description It cannot be served now. Codes: `overloaded`, `store_unavailable`. */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    "retry-after": components["headers"]["retry-after"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    rotateKey: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The API key; or send it in `Authorization`, as a bearer token. */
+                "X-API-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "overlap_s": 604800
+                 *     }
+                 */
+                "application/json": components["schemas"]["RotateKeyRequest"];
+            };
+        };
+        responses: {
+            /** @description The new key is on disk; it is shown this once. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "api_key": "fg_YSBuZXcga2V5IHRoYXQgb3BlbnMgbm8gc2VydmVyISE3HXJwF",
+                     *       "tier": "growth",
+                     *       "expires_at": "2026-12-21T09:30:00.000Z",
+                     *       "old_key_ends_at": "2026-11-28T09:30:00.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RotateKeyResponse"];
+                };
+            };
+            /** @description The API key is not accepted. Codes: `key_required`, `invalid_api_key`, `key_expired`, `key_revoked`, `key_suspended`. */
+            401: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body did not arrive in time. Codes: `body_timeout`. */
+            408: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It contradicts what is there. Codes: `key_replaced`. */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is longer than its limit. Codes: `body_too_large`. */
+            413: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is compressed; send it as it is. Codes: `unsupported_encoding`. */
+            415: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request does not fit; each error says where and why. */
+            422: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "detail": []
+                     *     }
+                     */
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description Too many requests, or too many characters this month; `Retry-After` says when to try again. Codes: `rate_limited`. */
+            429: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    ratelimit: components["headers"]["ratelimit"];
+                    "ratelimit-policy": components["headers"]["ratelimit-policy"];
+                    "retry-after": components["headers"]["retry-after"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
                 };
             };
             /** @description It cannot be served now. Codes: `overloaded`, `store_unavailable`. */

@@ -1,0 +1,43 @@
+/** Limits of callers, and of addresses on the routes that have one. */
+import type { TierLimits } from '../contract/pricing.js';
+import type { RouteLimit } from '../contract/routes.js';
+import { rateLimitPolicy } from './rateLimit.js';
+import { liftRoute } from './refusals.js';
+
+/** Whom the limits are for, and how a 429 names them. */
+export interface Limited {
+  readonly limits: TierLimits;
+  readonly policy: string;
+  readonly who: string;
+  /** How the operator lifts the limit a minute, and the one a month: a sentence after a blank. */
+  readonly lift: { readonly minute: string; readonly month: string };
+}
+
+/** Limits with what a 429 says of them. `minute` and `month`: how the operator lifts each. */
+export function limitedAs(limits: TierLimits, who: string, minute: string, month = minute): Limited {
+  const { requests_per_minute: perMinute } = limits;
+  return { limits, policy: perMinute === 0 ? '' : rateLimitPolicy(perMinute), who, lift: { minute, month } };
+}
+
+/** The limits by address of the routes, from requests a minute; 0: none. */
+export function limitedByRoute(
+  routeLimits: Readonly<Record<RouteLimit, number>>,
+): Readonly<Record<RouteLimit, Limited>> {
+  const byAddress = (limit: RouteLimit, who = 'an address on this path'): Limited => {
+    const limits = { requests_per_minute: routeLimits[limit], characters_per_month: 0 };
+    return limitedAs(limits, who, liftRoute(limit));
+  };
+  return {
+    audits: byAddress('audits'),
+    leads: byAddress('leads'),
+    checkout: byAddress('checkout'),
+    submissions: byAddress('submissions'),
+    previews: byAddress('previews'),
+    clicks: byAddress('clicks'),
+    explorations: byAddress('explorations'),
+    polls: byAddress('polls'),
+    pages: byAddress('pages'),
+    cardEvents: byAddress('cardEvents'),
+    markers: byAddress('markers', 'an address on this path, where each marker counts as one'),
+  };
+}
