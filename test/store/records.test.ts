@@ -14,6 +14,7 @@ import {
 } from '../../src/store/fragments.js';
 import { decodeLegacyReceipt, encodeLegacyReceipt } from '../../src/store/legacyReceipts.js';
 import { decodeNotice, encodeNotice } from '../../src/store/notices.js';
+import { decodePreview, encodePreview } from '../../src/store/previews.js';
 import { decodePast, decodeSigned, encodePast, encodeSigned } from '../../src/store/receiptLog.js';
 import { decodeLease, encodeLease } from '../../src/store/leaseRecord.js';
 
@@ -29,6 +30,11 @@ const kinds = [
     name: 'lease',
     decode: decodeLease,
     rewrite: (bytes: Uint8Array) => encodeLease(decodeLease(bytes)),
+  },
+  {
+    name: 'preview',
+    decode: decodePreview,
+    rewrite: (bytes: Uint8Array) => encodePreview(decodePreview(bytes)),
   },
   {
     name: 'fragment',
