@@ -76,9 +76,13 @@ async function inUse(store: Store, key: KeyRecord, nowMs: number): Promise<reado
 }
 
 /** Change of an existing key by an effect; one that the operator revoked stays as it is. */
-function changedKey(key: KeyRecord, effect: KeyEffect, nowMs: number): KeyRecord | undefined {
+function changedKey(
+  key: KeyRecord,
+  effect: Exclude<KeyEffect, { kind: 'mint' }>,
+  nowMs: number,
+): KeyRecord | undefined {
   if (key.status === 'revoked') return undefined;
-  const status = { mint: 'active', resume: 'active', suspend: 'suspended', revoke: 'revoked' } as const;
+  const status = { resume: 'active', suspend: 'suspended', revoke: 'revoked' } as const;
   const reason = 'reason' in effect ? effect.reason : null;
   return { ...key, status: status[effect.kind], reason, changedAtMs: nowMs };
 }

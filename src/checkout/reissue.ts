@@ -47,7 +47,7 @@ export async function reissueOrderKey(
   orderId: string,
   claim: string | null,
 ): Promise<Reissued> {
-  const made: { key?: KeyRecord; rawKey?: string } = {};
+  let made: Pick<Extract<Reissued, { kind: 'reissued' }>, 'key' | 'rawKey'> | undefined;
   let refusal: Reissued | undefined;
   const outcome = await changeOrder(parts.store, orderId, async (record) => {
     refusal = undefined;
@@ -59,16 +59,16 @@ export async function reissueOrderKey(
     if (refusal !== undefined || found === undefined) return undefined;
     const nowMs = Math.floor(parts.clock.wallMs());
     const next = { ...record, keyGeneration: record.keyGeneration + 1, seed: parts.randomness(32) };
-    made.rawKey = rawKeyOf(parts, next);
+    const rawKey = rawKeyOf(parts, next);
     const { expiresAtMs } = found;
-    made.key = { ...keyRecord(parts, next, made.rawKey, nowMs), expiresAtMs };
+    const key = { ...keyRecord(parts, next, rawKey, nowMs), expiresAtMs };
+    made = { key, rawKey };
     const proof = claim === null ? ', without a claim token' : '';
-    const to: OrderRecord = { ...revealed(parts, next), keyId: made.key.id, revealedAtMs: nowMs };
-    return { to, mint: made.key, keys: await endedKeys(parts, found, made.key, nowMs, proof) };
+    const to: OrderRecord = { ...revealed(parts, next), keyId: key.id, revealedAtMs: nowMs };
+    return { to, mint: key, keys: await endedKeys(parts, found, key, nowMs, proof) };
   });
   if (outcome.kind === 'absent') return outcome;
   if (refusal !== undefined) return refusal;
-  const { key, rawKey } = made;
-  if (key === undefined || rawKey === undefined) throw new Error('A key was made anew by nothing');
-  return { kind: 'reissued', order: outcome.order, key, rawKey };
+  if (made === undefined) throw new Error('A key was made anew by nothing');
+  return { kind: 'reissued', order: outcome.order, ...made };
 }

@@ -385,6 +385,7 @@ describe('addresses', () => {
     const of48 = (subnet: number) => [32, 1, 13, 184, 0, 7, subnet, 1];
     for (let subnet = 0; subnet < 100; subnet += 1) assert.equal(statusOf(of48(subnet), 640), 200);
     assert.equal(statusOf(of48(200), 1), 429);
+    assert.equal(statusOf([32, 1, 13, 184, 0, 8, 0, 1], 1), 200, 'another /48 of the same provider');
     assert.equal(access.store('checkout', Uint8Array.from([192, 0, 2, 2]), 1e9), undefined, 'switched off');
     const unlimited = testAccess({ clock, storedKbPerMinute: 0, routeLimits: { leads: 10 } });
     assert.equal(unlimited.store('leads', Uint8Array.from(peer), 1e9), undefined);

@@ -37,6 +37,12 @@ function isKey(raw: string | null, key: KeyRecord): boolean {
   return native.hashKey(raw ?? '')?.equals(Buffer.from(key.hash)) === true;
 }
 
+test('an order is made in the millisecond that the clock is in, and ends as long after it', async () => {
+  const { order } = await shop.make('lightning');
+  assert.equal(order.createdAtMs, shop.time.nowMs);
+  assert.equal(order.expiresAtMs, shop.time.nowMs + 900_000);
+});
+
 describe('a key', () => {
   test('lasts the days that were sold, from its payment on; 0 days are without end', async () => {
     const lasting = async (termDays: number): Promise<number | null> => {

@@ -109,6 +109,15 @@ export class LndServer {
     found.settledAtS = Math.floor(atMs / 1_000);
   }
 
+  /** An invoice that somebody else made, paid; its payment hash. */
+  paid(memo: string, value: bigint, madeAtMs = this.nowMs()): string {
+    const preimage = systemRandomness(32);
+    const [hash, madeAtS] = [hashOf(preimage).toString('hex'), Math.floor(madeAtMs / 1_000)];
+    const made = { memo, preimage, value, bolt11: '', madeAtS } as const;
+    this.invoices.set(hash, { ...made, state: 'SETTLED', paidSat: value, settledAtS: madeAtS });
+    return hash;
+  }
+
   /** What becomes of an invoice without its payment. */
   become(paymentHash: string, state: 'OPEN' | 'ACCEPTED' | 'CANCELED'): void {
     this.find(paymentHash).state = state;
@@ -134,7 +143,7 @@ export class LndServer {
     if (request.headers['grpc-metadata-macaroon'] !== this.macaroon) {
       return failure(500, 2, 'verification failed: signature mismatch after caveat verification');
     }
-    const { pathname } = new URL(url, 'https://localhost');
+    const { pathname, searchParams } = new URL(url, 'https://localhost');
     const [, hash] = /^\/v1\/invoice\/([0-9a-f]{64})$/.exec(pathname) ?? [];
     if (hash !== undefined) return this.lookUp(hash);
     switch (`${method} ${pathname}`) {
@@ -142,6 +151,8 @@ export class LndServer {
         return { status: 200, json: this.info() };
       case 'GET /v1/channels':
         return { status: 200, json: { channels: this.channels } };
+      case 'GET /v1/invoices':
+        return { status: 200, json: this.list(searchParams) };
       case 'POST /v1/invoices':
         return { status: 200, json: this.add(JSON.parse(body) as Record<string, string>) };
       default:
@@ -180,15 +191,34 @@ export class LndServer {
   private lookUp(hash: string): { status: number; json: unknown } {
     const found = this.invoices.get(hash);
     if (found === undefined) return failure(404, 5, 'unable to locate invoice');
-    const { memo, preimage, value, bolt11, madeAtS, state, paidSat, settledAtS } = found;
-    const json = {
-      ...{ memo, r_preimage: preimage.toString('base64'), r_hash: hashOf(preimage).toString('base64') },
-      ...{ value: String(value), settled: state === 'SETTLED', creation_date: String(madeAtS), state },
-      ...{ settle_date: String(settledAtS), payment_request: bolt11, expiry: '900' },
-      ...{ amt_paid_sat: String(paidSat), amt_paid_msat: String(paidSat * 1_000n) },
-    };
-    return { status: 200, json };
+    return { status: 200, json: shown(found) };
   }
+
+  /** A page of invoices, the oldest first: those behind an index, made since a time. */
+  private list(query: URLSearchParams): object {
+    const [behind, most, since] = ['index_offset', 'num_max_invoices', 'creation_date_start'].map((name) =>
+      Number(query.get(name)),
+    );
+    const page = [...this.invoices.values()]
+      .map((invoice, at) => ({ invoice, index: at + 1 }))
+      .filter(({ invoice, index }) => index > (behind ?? 0) && invoice.madeAtS >= (since ?? 0))
+      .slice(0, most);
+    return {
+      invoices: page.map(({ invoice }) => shown(invoice)),
+      first_index_offset: String(page[0]?.index ?? 0),
+      last_index_offset: String(page.at(-1)?.index ?? 0),
+    };
+  }
+}
+
+/** An invoice as the node tells of it. */
+function shown({ memo, preimage, value, bolt11, madeAtS, state, paidSat, settledAtS }: Invoice): object {
+  return {
+    ...{ memo, r_preimage: preimage.toString('base64'), r_hash: hashOf(preimage).toString('base64') },
+    ...{ value: String(value), settled: state === 'SETTLED', creation_date: String(madeAtS), state },
+    ...{ settle_date: String(settledAtS), payment_request: bolt11, expiry: '900' },
+    ...{ amt_paid_sat: String(paidSat), amt_paid_msat: String(paidSat * 1_000n) },
+  };
 }
 
 function failure(status: number, code: number, message: string): { status: number; json: unknown } {

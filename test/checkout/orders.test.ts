@@ -118,6 +118,25 @@ describe('on-chain', () => {
     expect([[outputs({ ...whole, confirmations: 1 }, whole)]], 'seen', []);
   });
 
+  test('is as deep as the deepest outputs that cover the price, whatever else came', () => {
+    const order = expect([[outputs(output('a', price, 2), output('b', price, 9))]], 'confirmed', ['mint']);
+    assert.equal(confirmations(order), 9);
+    const halves = [output('a', price / 2n, 3), output('b', price, 1), output('c', price / 2n, 8)];
+    assert.equal(confirmations(expect([[outputs(...halves)]], 'confirmed', ['mint'])), 3);
+  });
+
+  test('has its outputs in one order, however the node reports them', () => {
+    const [a, b, c] = [output('a', 1n, 0), output('b', 2n, 0), output('c', 3n, 0)];
+    const second = { ...a, vout: 1 };
+    for (const told of [
+      [c, second, b, a],
+      [b, a, second, c],
+      [a, second, b, c],
+    ]) {
+      assert.deepEqual(expect([[outputs(...told)]], 'underpaid', []).outputs, [a, second, b, c]);
+    }
+  });
+
   test('asks for what is missing; paid, its request stays that of the price', () => {
     assert.equal(amountDueSat(price, 0n), price);
     assert.equal(amountDueSat(price, price - 1n), 1n);
@@ -236,7 +255,10 @@ describe('on-chain', () => {
     assert.ok(gaps.every((gap) => gap <= 21_600));
     assert.equal(gaps.at(-1), 21_600);
     assert.ok(looked.length > 120 && looked.length < 140, `${looked.length}`);
-    // Rounds that come late miss none.
+    // Rounds that come late miss none; before the first look-up none comes too early.
+    assert.ok(isDue(order, order.expiresAtMs + 15_000, order.expiresAtMs + 45_000));
+    assert.ok(isDue(order, -Infinity, order.expiresAtMs + 15_000));
+    assert.ok(!isDue(order, -Infinity, order.expiresAtMs + 14_999));
     assert.ok(isDue(order, order.expiresAtMs + 45_000, order.expiresAtMs + 86_400_000));
     assert.ok(!isDue(order, order.expiresAtMs + 45_000, order.expiresAtMs + 104_999));
     assert.ok(!isDue(order, order.expiresAtMs + 45_000, order.expiresAtMs + 45_000));
@@ -344,6 +366,13 @@ describe('card', () => {
     test(name, () => {
       const result = run(card, ...events.map((event) => [event] as const));
       assert.deepEqual([result.order.status, result.effects], [status, effects]);
+      const keys = { mint: 'active', suspend: 'suspended', resume: 'active', revoke: 'revoked' } as const;
+      const last = effects.at(-1);
+      assert.equal(
+        result.order.key,
+        last === undefined ? 'none' : keys[last],
+        'the key is as the effects say',
+      );
     });
   }
 });

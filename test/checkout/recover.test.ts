@@ -79,7 +79,8 @@ test('indexes go past the stored one and the highest that the chain knows', asyn
       [1_050, 30_000n],
     ]),
   );
-  const { lost } = await recovered(parts, { chain: { account, chain } });
+  const { lost, done } = await recovered(parts, { chain: { account, chain } });
+  assert.deepEqual(done, ['The address index was moved on, past 1000 addresses.']);
   assert.equal(await nextOf(parts, account.digest), 2_051);
   assert.equal(await nextOf(parts, other), 1_005);
   assert.deepEqual(
@@ -95,9 +96,50 @@ test('an account that the backup does not know is not begun again', async (conte
   const parts = await book(context);
   await recovered(parts, { chain: { account, chain: chainWith(new Map([[3, 5n]])) } });
   assert.equal(await nextOf(parts, account.digest), 1_004);
+  const first = await book(context);
+  await recovered(first, { chain: { account, chain: chainWith(new Map([[0, 5n]])) } });
+  assert.equal(await nextOf(first, account.digest), 1_001);
   const unused = await book(context);
   await recovered(unused, { chain: { account, chain: chainWith(new Map()) } });
   assert.equal(await nextOf(unused, account.digest), 0);
+});
+
+test('what came to an address of an order that the backup has is not lost', async (context) => {
+  const parts = await book(context);
+  const order = await makeOrder(parts, {
+    ...{ id: newOrderId(systemRandomness), rail: 'btc', tier: 'growth', network: 'mainnet', sat: 250_000n },
+    ...{ email: null, source: null, segment: null, campaign: null, eventId: null, termDays: 30 },
+    ...{ place: account.address(3), addressIndex: 3, confirmationsRequired: 2, createdHeight: null },
+    lifeMs: 3_600_000,
+  });
+  assert.equal(order.kind, 'made');
+  const chain = chainWith(
+    new Map([
+      [3, 5n],
+      [4, 7n],
+    ]),
+  );
+  const { lost } = await recovered(parts, { chain: { account, chain } });
+  assert.deepEqual(lost, [`7 sat came to ${account.address(4)}, whose order was made after the backup.`]);
+});
+
+test('a node that stops to answer: what it told is said, and that the rest is unknown', async (context) => {
+  const parts = await book(context);
+  const paid = new Map([
+    [3, 5n],
+    [4, 6n],
+  ]);
+  const [chain, down] = [chainWith(paid), chainWith(paid, true)];
+  const stopping: Chain = {
+    ...chain,
+    lookup: (address) => (address === account.address(3) ? chain : down).lookup(address),
+  };
+  const { lost } = await recovered(parts, { chain: { account, chain: stopping } });
+  assert.deepEqual(lost, [
+    `5 sat came to ${account.address(3)}, whose order was made after the backup.`,
+    'Payments to addresses of lost orders could not be looked for: it is down.',
+  ]);
+  assert.equal(await nextOf(parts, account.digest), 1_005);
 });
 
 test('a node that does not answer: the stored index is moved, and it is said', async (context) => {
