@@ -4,6 +4,7 @@
  */
 import { nextAddressIndex, takeIndexes, type AddressIndex } from '../store/addressIndexes.js';
 import type { Store } from '../store/store.js';
+import { inSlice } from '../system/slices.js';
 import type { Account } from './addresses.js';
 import type { Chain, ChainAnswer, Failed } from './chain.js';
 
@@ -63,7 +64,8 @@ async function usedOf(
   { account, chain }: AccountOnChain,
   indexes: readonly number[],
 ): Promise<ChainAnswer<readonly number[]>> {
-  const addresses = indexes.map(account.address);
+  // Deriving one takes a millisecond, and a new account has a thousand looked at.
+  const addresses = await Promise.all(indexes.map((index) => inSlice(() => account.address(index))));
   const used = await chain.used(addresses);
   if (used.kind === 'failed') return used;
   return { kind: 'answer', value: indexes.filter((_, at) => used.value.has(addresses[at] ?? '')) };

@@ -112,6 +112,15 @@ export function rounded(similarity: number): number {
 /** Cards that are read in one turn of the event loop: about a millisecond of an embedded store. */
 const turnCards = 40;
 
+/** The end of the line of requests that read cards: each begins some, and then leaves the loop a turn. */
+let line: Promise<unknown> = Promise.resolve();
+
+function turnInLine(): Promise<unknown> {
+  const turn = line;
+  line = turn.then(() => setImmediate());
+  return turn;
+}
+
 /** Cards of receipts by their ids, in their order; those that the store does not have are left out. */
 export async function cardsOf(
   store: Store,
@@ -119,7 +128,7 @@ export async function cardsOf(
 ): Promise<ReadonlyMap<string, FragmentCard>> {
   const reading: Promise<FragmentCard | undefined>[] = [];
   for (const [at, receipt] of receipts.entries()) {
-    if (at > 0 && at % turnCards === 0) await setImmediate();
+    if (at % turnCards === 0) await turnInLine();
     // Settled, so that one that fails while others are not asked for yet is no failure of the process.
     const card = publicFragment(store, receipt);
     card.catch(() => undefined);
