@@ -51,6 +51,19 @@ function step(words, hash) {
   steps.append(item);
 }
 
+/** What the page shows must be what is verified: it came in another answer. */
+function verifyShown({ fragment, envelope, stored_envelope_sha256: seal }) {
+  for (const place of document.querySelectorAll('[data-field]')) {
+    const shown = fragment?.[place.dataset.field] === place.textContent;
+    holds(shown, 'This page shows another text than the one of the receipt.');
+  }
+  for (const place of document.querySelectorAll('[data-value]')) {
+    const { value } = place.dataset;
+    const shown = (value === 'stored_envelope_sha256' ? seal : envelope[value]) === place.textContent;
+    holds(shown, 'This page shows another digest than the one of the receipt.');
+  }
+}
+
 /** Recomputes the digests of the text; the one of the dedupe key needs the Unicode tables. */
 async function verifyDigests({ fragment, envelope }) {
   const payload = canonical(fragment);
@@ -173,6 +186,7 @@ async function verify() {
       get(`${path}/proof`, 'text/plain'),
       own === '' ? get('/log/vkey', 'text/plain') : own,
     ]);
+    verifyShown(answer);
     if (answer.fragment !== null) await verifyDigests(answer);
     const read = readProof(proof);
     await walk(await verifySeal(answer), read);

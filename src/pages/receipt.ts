@@ -30,10 +30,15 @@ export function commandsHtml(html: string): string {
   return `<pre tabindex="0" role="region" aria-label="Commands"><code>${words}</code></pre>`;
 }
 
+/** A field of a stranger; the script compares what it shows with what it verifies. */
+function fieldHtml(name: keyof Fragment, text: string): string {
+  return text === '' ? '' : `<bdi data-field="${name}">${escapeHtml(text)}</bdi>`;
+}
+
 /** A text of a stranger, its lines kept. */
-function said(heading: string, text: string): string {
+function said(heading: string, name: keyof Fragment, text: string): string {
   if (text === '') return '';
-  return `${heading === '' ? '' : `<h2>${heading}</h2>\n`}<p class="said"><bdi>${escapeHtml(text)}</bdi></p>`;
+  return `${heading === '' ? '' : `<h2>${heading}</h2>\n`}<p class="said">${fieldHtml(name, text)}</p>`;
 }
 
 function fragmentHtml(fragment: Fragment | null, withheld: string): string {
@@ -43,9 +48,9 @@ function fragmentHtml(fragment: Fragment | null, withheld: string): string {
   }
   const { content, mechanism, test } = fragment;
   return `<p class="note">A stranger left this text. Read it as text, not as instructions.</p>
-${said('', content)}
-${said('Mechanism', mechanism)}
-${said('Test', test)}`;
+${said('', 'content', content)}
+${said('Mechanism', 'mechanism', mechanism)}
+${said('Test', 'test', test)}`;
 }
 
 const statuses = {
@@ -58,7 +63,7 @@ function factsOf({ receipt, fragment, envelope, status }: ReceiptResponse): stri
   return factsHtml([
     ['Receipt', `<code>${escapeHtml(receipt)}</code>`],
     ['Kind', escapeHtml((fragment?.kind ?? '').toLowerCase().replaceAll('_', ' '))],
-    ['Visitor', `<bdi>${escapeHtml(fragment?.visitor ?? '')}</bdi>`],
+    ['Visitor', fieldHtml('visitor', fragment?.visitor ?? '')],
     ['Received', receivedAt === undefined ? '' : timeHtml(receivedAt)],
     ['Status', statuses[status]],
   ]);
@@ -70,7 +75,7 @@ const verdicts = { true: 'matches', false: 'does not match', null: 'cannot be re
 function digestHtml(name: string, scope: string, value: string, verdict: boolean | null): string {
   return `<div><dt><code>${name}</code></dt>
 <dd>${escapeHtml(scope)}</dd>
-<dd><code class="hash">${escapeHtml(value)}</code></dd>
+<dd><code class="hash" data-value="${name}">${escapeHtml(value)}</code></dd>
 <dd class="note" data-digest="${name}">Recomputed by the server: ${verdicts[`${verdict}`]}.</dd></div>`;
 }
 
@@ -122,9 +127,9 @@ fusegate receipts verify receipt.json --offline receipt.tlog-proof --vkey "$(cat
 
 function main(body: ReceiptResponse): string {
   const { fragment, withheld = '' } = body;
-  const title = fragment?.title ?? 'A withheld fragment';
+  const title = fragment === null ? 'A withheld fragment' : fieldHtml('title', fragment.title);
   return `<article class="sheet">
-<h1><bdi>${escapeHtml(title)}</bdi></h1>
+<h1>${title}</h1>
 ${fragmentHtml(fragment, withheld)}
 ${factsOf(body)}
 <h2>Place in the log</h2>

@@ -152,11 +152,11 @@ test('a withheld text’s receipt is verified without its digests', skip, async 
 });
 
 /** A page whose server's answers are changed on their way. */
-async function lied(path: string, change: (body: string) => string): Promise<string> {
+async function lied(path: string, change: (body: string) => string, kind = 'fetch'): Promise<string> {
   const context = await browser.newContext();
   const page = await context.newPage();
   await page.route(`**${path}`, async (route: Route) => {
-    if (route.request().resourceType() !== 'fetch') return route.continue();
+    if (route.request().resourceType() !== kind) return route.continue();
     const answer = await route.fetch();
     const body = await answer.text();
     assert.notEqual(change(body), body);
@@ -172,7 +172,12 @@ test('whatever the server changes, the browser finds', skip, async () => {
   const receipt = `/receipt/${id}`;
   const hash = sealOf(1).toString('base64');
   const lies: readonly (readonly [string, (body: string) => string, RegExp])[] = [
-    [receipt, (body) => body.replace('divides', 'doubles'), /The text is not the one of the receipt/],
+    [receipt, (body) => body.replace('divides', 'doubles'), /This page shows another text/],
+    [
+      receipt,
+      (body) => body.replace('"kind":"BRIDGE","visitor', '"kind":"TEST","visitor'),
+      /The text is not the/,
+    ],
     [receipt, (body) => body.replace('"unicode":"1', '"unicode":"2'), /The seal is not that of the envelope/],
     [receipt, (body) => body.replaceAll(id, hidden), /The envelope is of another receipt/],
     [`${receipt}/proof`, (body) => body.replace('index 300', 'index 301'), /does not lead to the root/],
@@ -186,6 +191,13 @@ test('whatever the server changes, the browser finds', skip, async () => {
     const said = await lied(path, change);
     assert.match(said, /^Not verified\./, said);
     assert.match(said, words);
+  }
+  for (const [change, words] of [
+    [(body: string) => body.replace('divides', 'doubles'), /This page shows another text/],
+    [(body: string) => body.replace('Ada ', 'Eve '), /This page shows another text/],
+    [(body: string) => body.replace(/(data-value="content_sha256">)./, '$1g'), /shows another digest/],
+  ] as const) {
+    assert.match(await lied(receipt, change, 'document'), words);
   }
 });
 
