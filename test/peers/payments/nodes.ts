@@ -3,18 +3,14 @@
  * between them, a merchant's and a buyer's, and Stripe's stripe-mock. Built from their Go modules, whose
  * versions stand in `go.mod` of each; needs Go. `npm run test:peers` builds and uses them.
  */
-import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { request } from 'node:https';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { projectRoot } from '../python.js';
-
-/** Where the programs are built to. */
-const programs = resolve(process.env['FUSEGATE_PEERS_DIR'] ?? join(projectRoot, '.peers'));
+import { buildPrograms, programs } from '../go.js';
 
 /** Why the tests on real nodes do not run, or false. */
 export const nodesSkip: string | false =
@@ -22,34 +18,22 @@ export const nodesSkip: string | false =
     ? 'real payment nodes are not asked for; run: npm run test:peers (needs Go, takes minutes at first)'
     : false;
 
+const modules = 'test/peers/payments/go';
+
 /** The Go packages that are built, by the module that pins them. */
 const packages = {
-  btcd: { path: 'github.com/btcsuite/btcd', tags: '' },
+  btcd: { module: `${modules}/btcd`, path: 'github.com/btcsuite/btcd', tags: '' },
   lnd: {
+    module: `${modules}/lnd`,
     path: 'github.com/lightningnetwork/lnd/cmd/lnd',
     tags: 'autopilotrpc signrpc walletrpc chainrpc invoicesrpc routerrpc',
   },
-  'stripe-mock': { path: 'github.com/stripe/stripe-mock', tags: '' },
+  'stripe-mock': { module: `${modules}/stripe-mock`, path: 'github.com/stripe/stripe-mock', tags: '' },
 } as const;
 
-/** Builds the programs that are not there in the pinned versions; says what it does, as it takes minutes. */
+/** Builds the programs that are not there in the pinned versions. */
 export function buildNodes(): void {
-  mkdirSync(programs, { recursive: true });
-  for (const [name, { path, tags }] of Object.entries(packages)) {
-    const module = join(projectRoot, 'test/peers/payments/go', name);
-    const pins = ['go.mod', 'go.sum'].map((file) => readFileSync(join(module, file)));
-    const stamp = `${createHash('sha256').update(Buffer.concat(pins)).digest('hex')} ${tags}\n`;
-    const [program, note] = [join(programs, name), join(programs, `${name}.stamp`)];
-    if (existsSync(program) && existsSync(note) && readFileSync(note, 'utf8') === stamp) continue;
-    console.error(`Building ${path} …`);
-    const flags = ['-mod=readonly', '-buildvcs=false', '-trimpath', '-tags', tags, '-ldflags', '-s -w'];
-    execFileSync('go', ['build', ...flags, '-o', program, path], {
-      cwd: module,
-      env: { ...process.env, CGO_ENABLED: '0', GOWORK: 'off', GOFLAGS: '' },
-      stdio: ['ignore', 'inherit', 'inherit'],
-    });
-    writeFileSync(note, stamp);
-  }
+  buildPrograms(packages);
 }
 
 /**
