@@ -18,6 +18,7 @@ import { benchLarge } from './large.js';
 import type { LargeOptions } from './large.js';
 import { benchLeads } from './leads.js';
 import type { LeadsOptions } from './leads.js';
+import { benchLog, type LogOptions } from './log.js';
 import { benchNormalize } from './normalize.js';
 import type { NormalizeOptions } from './normalize.js';
 import { benchRerank } from './rerank.js';
@@ -119,6 +120,17 @@ program
   .option('--no-record', 'write nothing to bench/record')
   .action(async (options: LeadsOptions) => {
     process.exitCode = await benchLeads(options);
+  });
+program
+  .command('log')
+  .description('submissions with the log of receipts and without it; a proof; an audit of a large log')
+  .option('--rounds <n>', 'rounds in which the two take turns', whole, 7)
+  .option('--seconds <s>', 'seconds of submissions each and round', positive, 2)
+  .option('--leaves <n>', 'leaves of the large log', whole, 1_000_000)
+  .option('--json', 'print one JSON document instead of text', false)
+  .option('--no-record', 'write nothing to bench/record')
+  .action(async (options: LogOptions) => {
+    process.exitCode = await benchLog(options);
   });
 program
   .command('normalize')
