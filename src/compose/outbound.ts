@@ -22,7 +22,7 @@ export async function getBytes(url: string): Promise<Buffer> {
 }
 
 /** Time that a witness has for its answer (ms), and the largest answer that is read (bytes). */
-const witnessMs = 1_000;
+const witnessMs = 2_000;
 const witnessBytes = 16_384;
 
 /** Sends a text to a witness; rejects where its answer takes too long or is too large. */

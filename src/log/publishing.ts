@@ -32,6 +32,9 @@ const lookMs = 500;
 /** Time that the lease lasts without a renewal (ms). */
 const leaseMs = 6_000;
 
+/** Time for which signing waits for witnesses (ms): a checkpoint that stands for less is cosigned by none. */
+const holdMs = 1_000;
+
 /** Interval at which a long round says how far it is (ms). */
 const progressMs = 2_000;
 
@@ -44,6 +47,8 @@ class Publisher implements Publishing {
   private readonly timer: Timer;
   private readonly looks = oneAtATime(() => this.look());
   private keeper: LeaseKeeper | undefined;
+  /** Witnesses that are being asked, and since when; what is signed meanwhile is cosigned the next time. */
+  private asking: { readonly sinceMs: number; readonly answered: Promise<void> } | undefined;
   private stopped = false;
   private restsUntilMs = -Infinity;
   /** The reason that was told last, so that it is told once. */
@@ -58,6 +63,7 @@ class Publisher implements Publishing {
     this.stopped = true;
     this.timer.stop();
     await this.looks.settled();
+    await this.asking?.answered;
     await this.keeper?.stop();
   }
 
@@ -94,18 +100,32 @@ class Publisher implements Publishing {
   /** Signs until nothing is left. */
   private async sign(token: number): Promise<void> {
     const { parts } = this;
+    if (parts.clock.monotonicMs() - (this.asking?.sinceMs ?? -Infinity) < holdMs) return;
     let toldMs = parts.clock.monotonicMs();
     for (;;) {
       const round: Round = await signRound(parts, { lease, token });
       if (round.kind === 'refused') return this.refuse(round.reason);
       this.told = undefined;
       if (round.kind === 'overtaken' || this.stopped) return;
-      if (round.kind !== 'signed' || !round.more) return parts.witnessing?.cosign({ lease, token });
+      if (round.kind !== 'signed' || !round.more) {
+        this.askWitnesses(token);
+        return;
+      }
       if (parts.clock.monotonicMs() - toldMs < progressMs) continue;
       toldMs = parts.clock.monotonicMs();
       const of = await parts.store.last('fragments');
       parts.log.info({ signed: round.size, of }, 'adding receipts to the log of receipts');
     }
+  }
+
+  /** Has the last checkpoint cosigned, unless witnesses are being asked. */
+  private askWitnesses(token: number): void {
+    const { witnessing, clock } = this.parts;
+    if (witnessing === undefined || this.asking !== undefined) return;
+    const answered = whenUnavailable(witnessing.cosign({ lease, token }), () => undefined)
+      .catch((error: unknown) => this.refuse(String(error)))
+      .finally(() => (this.asking = undefined));
+    this.asking = { sinceMs: clock.monotonicMs(), answered };
   }
 
   /** Tells why nothing is signed, once for as long as it is the same, and leaves the lease to others. */
