@@ -85,7 +85,10 @@ export class CorpusFollower {
       // Removed since its record was read: another change tells of it.
       if (statistics === undefined) return;
       if (!(await corpora.add(name, version, Buffer.from(statistics)))) {
-        log.error({ name, version }, 'statistics are damaged, or of a later version');
+        log.error(
+          { name, version },
+          'statistics are damaged, of a later version, or under another master secret',
+        );
       }
     }
   }

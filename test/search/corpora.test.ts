@@ -226,8 +226,10 @@ test('a large body by name is answered off the event loop, the same', async () =
   assert.deepEqual((body as FuseResponse).corpus, { name: 'large', version: 1, docs: 10 });
 });
 
-test('damaged statistics are not taken', async () => {
+test('statistics that are damaged, or of another master secret, are not taken', async () => {
   const { bytes } = await given(5);
   assert.equal(await corpora.add('damaged', 1, bytes.subarray(0, bytes.length - 1)), false);
+  const other = new native.Corpora(Buffer.from('fedcba9876543210'));
+  assert.equal(await other.add('damaged', 1, bytes), false);
   assert.deepEqual(corpora.versions('damaged'), []);
 });

@@ -24,8 +24,8 @@ pub const MOST_TERMS: usize = 1_000_000;
 
 /// First byte of stored statistics; another one is another form.
 const FORMAT: u8 = 1;
-/// The format, the number of docs and their mean length.
-const HEAD: usize = 1 + 8 + 8;
+/// The format, the key's mark, the number of docs and their mean length.
+const HEAD: usize = 1 + 4 + 8 + 8;
 /// A hash and the docs that hold the term.
 const TERM: usize = 8 + 4;
 
@@ -50,6 +50,11 @@ pub fn hash(key: &Key, term: &[u8]) -> u64 {
     let mut hasher = SipHasher24::new_with_key(key);
     hasher.write(term);
     hasher.finish()
+}
+
+/// Four bytes that tell keys apart: under another one no term would be found, and nothing would say so.
+fn mark(key: &Key) -> [u8; 4] {
+    (hash(key, b"") as u32).to_le_bytes()
 }
 
 /// Statistics that change no more.
@@ -112,13 +117,17 @@ impl Statistics {
         Self::of(*key, read.docs as u32, read.average_length, counted)
     }
 
-    /// Reads stored statistics; nothing where they are damaged, or of another format.
+    /// Reads stored statistics; nothing where they are damaged, of another format or under another key.
     #[must_use]
     pub fn read(bytes: &[u8], key: Key) -> Option<Self> {
         let (head, terms) = bytes.split_at_checked(HEAD)?;
         let (&FORMAT, head) = head.split_first()? else {
             return None;
         };
+        let (marked, head) = head.split_at_checked(4)?;
+        if marked != mark(&key) {
+            return None;
+        }
         let (docs, average_length) = head.split_at_checked(8)?;
         let docs = f64::from(u32::try_from(u64::from_le_bytes(docs.try_into().ok()?)).ok()?);
         let average_length = f64::from_le_bytes(average_length.try_into().ok()?);
@@ -151,6 +160,7 @@ impl Statistics {
     pub fn write(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(HEAD + TERM * self.hashes.len());
         bytes.push(FORMAT);
+        bytes.extend(mark(&self.key));
         bytes.extend((self.docs as u64).to_le_bytes());
         bytes.extend(self.average_length.to_le_bytes());
         for (hash, count) in self.hashes.iter().zip(&self.counts) {

@@ -46,6 +46,7 @@ proptest! {
                     prop_assert_eq!(statistics.frequency(term.as_bytes()), f64::from(*count));
                 }
                 prop_assert_eq!(statistics.frequency(b"zz"), 0.0);
+                prop_assert_eq!(Statistics::read(&statistics.write(), *b"fedcba9876543210"), None);
                 prop_assert_eq!(Statistics::read(&statistics.write(), KEY), Some(statistics));
             }
         }
@@ -56,8 +57,9 @@ proptest! {
         mut bytes in proptest::collection::vec(any::<u8>(), 0..60),
         format in any::<bool>(),
     ) {
-        if let (true, Some(first)) = (format, bytes.first_mut()) {
-            *first = FORMAT;
+        if format && bytes.len() > 5 {
+            bytes[0] = FORMAT;
+            bytes[1..5].copy_from_slice(&mark(&KEY));
         }
         if let Some(read) = Statistics::read(&bytes, KEY) {
             prop_assert_eq!(read.write(), bytes);
