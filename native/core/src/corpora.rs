@@ -358,6 +358,9 @@ pub struct Version {
     pub statistics: Statistics,
 }
 
+/// Versions of a name, the newest last.
+type Versions = Vec<Arc<Version>>;
+
 /// The byte between an owner and a name, which no name has.
 const OWNED: u8 = b'/';
 
@@ -365,8 +368,8 @@ const OWNED: u8 = b'/';
 /// others are everybody's.
 #[derive(Debug, Default)]
 pub struct Corpora {
-    /// Versions by name, the newest last.
-    names: RwLock<HashMap<Box<[u8]>, Vec<Arc<Version>>>>,
+    /// By name.
+    names: RwLock<HashMap<Box<[u8]>, Versions>>,
     /// True once a name with an owner was there.
     owned: AtomicBool,
 }

@@ -284,11 +284,11 @@ impl Workspace {
             self.faults = self.lists.more.as_mut().and_then(|more| more.take_faults());
             return Err(Outcome::Invalid);
         };
-        if let Some(more) = &mut self.lists.more {
-            if more.find(body, embedding.corpora).is_err() {
-                self.faults = more.take_faults();
-                return Err(Outcome::Invalid);
-            }
+        if let Some(more) = &mut self.lists.more
+            && more.find(body, embedding.corpora).is_err()
+        {
+            self.faults = more.take_faults();
+            return Err(Outcome::Invalid);
         }
         self.answer_read(body, options, Form::Fuse, out, embedding)
     }
