@@ -252,11 +252,15 @@ const engines: readonly Engine[] = [
   {
     stack: 'typesense',
     name: 'Typesense',
-    analyzer: 'the locale en: special characters and European diacritics removed, lower-cased.',
+    analyzer:
+      'the locale en: transliterated to ASCII, special characters removed, lower-cased, cut at spaces.',
     claims: {
       ...words(null),
       ...unsaid,
-      compatibility_forms: ['The vendor names no compatibility folding: try one of the examples.', null],
+      compatibility_forms: [
+        'Transliterates to ASCII on both sides: the plain word finds ligatures and fullwidth letters.',
+        null,
+      ],
       html_residue: ['Removes special characters: tag names run into the words beside them.', null],
       decomposed_accents: [
         'Removes European diacritics in the default locale; with another locale they are kept.',

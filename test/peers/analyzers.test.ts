@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { stacks } from '../../src/text/stacks.js';
 import { native } from '../../src/native/addon.js';
-import { referenceAnalyzers } from '../reference/analyzers.js';
+import { referenceAnalyzers, type ReferenceAnalyzer } from '../reference/analyzers.js';
 import { tokenize } from '../reference/fuse.js';
 import { PostgresServer, postgresMissing } from '../store/postgresServer.js';
 import { type AuditCollection, auditCollections } from '../vectors/auditCollections.js';
@@ -58,18 +58,15 @@ function luceneMissing(): string | false {
   return missing;
 }
 
-/** Finds texts by terms: a word finds a text that has any of its terms, or all of them. */
-function byTerms(
-  terms: (text: string) => string[],
-  needsAll: boolean,
-  ignored: readonly string[] = [],
-): Search {
+/** Finds texts by terms: a word finds a text that has those of its terms that the engine needs. */
+function byTerms({ terms, needs, ignored = [] }: ReferenceAnalyzer): Search {
   const found = ({ texts, words }: Asked): Set<number>[] => {
     const indexed = texts.map((text) => new Set(terms(text)));
     return words.map((word) => {
       const asked = terms(word).filter((term) => !ignored.includes(term));
+      const needed = needs === 'first' ? asked.slice(0, 1) : asked;
       const finds = (has: ReadonlySet<string>): boolean =>
-        needsAll ? asked.every((term) => has.has(term)) : asked.some((term) => has.has(term));
+        needs === 'any' ? needed.some((term) => has.has(term)) : needed.every((term) => has.has(term));
       return new Set(indexed.flatMap((has, at) => (asked.length > 0 && finds(has) ? [at] : [])));
     });
   };
@@ -119,11 +116,11 @@ const byPostgres: Search = async (all) => {
 
 /** How a stack is queried here, and what is said of that. */
 function searchOf(stack: string): readonly [how: string, search: Search] {
-  if (stack === 'custom') return ['run', byTerms((text) => tokenize(text, 'ws'), false)];
+  if (stack === 'custom') return ['run', byTerms({ terms: (text) => tokenize(text, 'ws'), needs: 'any' })];
   if (stack === 'postgres') return ['run', byPostgres];
   const reference = referenceAnalyzers[stack];
   if (reference === undefined) return ['run', byLucene];
-  return ['by its rules', byTerms(reference.terms, reference.needsAll, reference.ignored)];
+  return ['by its rules', byTerms(reference)];
 }
 
 async function normalizedTexts({ records }: AuditCollection): Promise<string[]> {

@@ -3,10 +3,11 @@
  * obvious reading, for those that cannot be run beside the tests.
  */
 
-/** Terms of a text, and whether a query needs all of its own. */
+/** Terms of a text, and which of its own a query needs. */
 export interface ReferenceAnalyzer {
   readonly terms: (text: string) => string[];
-  readonly needsAll: boolean;
+  /** `first`: the engine drops the others, from the end, where too little has all. */
+  readonly needs: 'all' | 'first' | 'any';
   /** Terms that queries leave out. */
   readonly ignored?: readonly string[];
 }
@@ -42,35 +43,36 @@ const english = (
 
 const alphanumeric: ReferenceAnalyzer = {
   terms: (text) => split(text, notAlphanumeric).map((term) => term.toLowerCase()),
-  needsAll: true,
+  needs: 'all',
 };
-const vectors: ReferenceAnalyzer = { terms: bert, needsAll: false };
+const vectors: ReferenceAnalyzer = { terms: bert, needs: 'any' };
 
 /** By the names of `GET /v1/audit/stacks`. */
 export const referenceAnalyzers: Readonly<Record<string, ReferenceAnalyzer>> = {
   qdrant: alphanumeric,
-  milvus: alphanumeric,
+  // TEXT_MATCH and BM25 both find what has any of the terms.
+  milvus: { ...alphanumeric, needs: 'any' },
   weaviate: {
     terms: (text) => split(text, /[^\p{L}\p{N}]+/u).map((term) => term.toLowerCase()),
-    needsAll: false,
+    needs: 'any',
     ignored: english,
   },
   pgvector: vectors,
   pinecone: vectors,
   algolia: {
     terms: (text) => split(withoutMarks(text.replaceAll(/['’]/g, '')).toLowerCase(), notAlphanumeric),
-    needsAll: true,
+    needs: 'all',
   },
   typesense: {
     terms: (text) =>
-      split(withoutMarks(text).toLowerCase(), /\s+/)
+      split(withoutMarks(text.normalize('NFKD')).toLowerCase(), /\s+/)
         .map((term) => term.replaceAll(/[^\p{Alphabetic}\p{N}]/gu, ''))
         .filter((term) => term !== ''),
-    needsAll: true,
+    needs: 'first',
   },
-  meilisearch: { terms: charabia, needsAll: true },
+  meilisearch: { terms: charabia, needs: 'first' },
   vespa: {
     terms: (text) => split(withoutMarks(text.normalize('NFKC')).toLowerCase(), notAlphanumeric),
-    needsAll: false,
+    needs: 'any',
   },
 };

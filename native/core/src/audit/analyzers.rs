@@ -19,8 +19,10 @@ pub enum Analyzer {
     Standard,
     /// PostgreSQL's default parser with the configuration `simple`.
     Postgres,
-    /// Runs of what Rust calls alphanumeric, lower-cased: Qdrant's `word`, Milvus's `standard`.
+    /// Runs of what Rust calls alphanumeric, lower-cased: Qdrant's `word`.
     Alphanumeric,
+    /// The same terms, any of which is enough: Milvus's `standard`.
+    Milvus,
     /// Runs of letters and numbers, lower-cased, English stop words left out of queries: Weaviate's `word`.
     Weaviate,
     /// The words that BERT's normalizer and pre-tokenizer make, out of which a model's pieces are cut: for
@@ -28,12 +30,23 @@ pub enum Analyzer {
     Bert,
     /// Lower-cased, without diacritics and apostrophes: Algolia.
     Algolia,
-    /// The same, cut at white space alone, what is no letter or number left out: Typesense.
+    /// Transliterated to ASCII, cut at white space alone, what is no letter or number left out: Typesense.
     Typesense,
     /// UAX #29, then compatibility decomposition, lower case, marks left out: Meilisearch.
     Charabia,
     /// NFKC, lower case, accents dropped: Vespa.
     Vespa,
+}
+
+/// The terms of a query that a record must have, so that the query finds it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Needs {
+    /// Every one.
+    All,
+    /// The first one: the others are dropped, the last one first, where too little has them all.
+    First,
+    /// Any one.
+    Any,
 }
 
 /// Words that Weaviate's stop word preset `en` takes out of queries: Lucene's English ones.
@@ -85,7 +98,8 @@ impl Analyzer {
             "elasticsearch" | "opensearch" | "solr" => Analyzer::Standard,
             "postgres" => Analyzer::Postgres,
             "pgvector" | "pinecone" => Analyzer::Bert,
-            "qdrant" | "milvus" => Analyzer::Alphanumeric,
+            "qdrant" => Analyzer::Alphanumeric,
+            "milvus" => Analyzer::Milvus,
             "weaviate" => Analyzer::Weaviate,
             "algolia" => Analyzer::Algolia,
             "typesense" => Analyzer::Typesense,
@@ -95,11 +109,15 @@ impl Analyzer {
         }
     }
 
-    /// True if a query finds only what has all of its terms; else any of them is enough.
+    /// The terms of a query that a record must have.
     #[must_use]
-    pub fn needs_all(self) -> bool {
+    pub fn needs(self) -> Needs {
         use Analyzer::{Algolia, Alphanumeric, Charabia, Postgres, Typesense};
-        matches!(self, Postgres | Alphanumeric | Algolia | Typesense | Charabia)
+        match self {
+            Postgres | Alphanumeric | Algolia => Needs::All,
+            Charabia | Typesense => Needs::First,
+            _ => Needs::Any,
+        }
     }
 
     /// True if a term is left out of queries.
@@ -126,7 +144,9 @@ impl Analyzer {
                 });
             }
             Analyzer::Postgres => postgres(text, &mut each),
-            Analyzer::Alphanumeric => runs(text, alphanumeric, |run| each(run.to_lowercase().as_bytes())),
+            Analyzer::Alphanumeric | Analyzer::Milvus => {
+                runs(text, alphanumeric, |run| each(run.to_lowercase().as_bytes()));
+            }
             Analyzer::Weaviate => {
                 let word = GeneralCategoryGroup::Letter.union(GeneralCategoryGroup::Number);
                 runs(text, |c| is_in(c, word), |run| each(lowered(run).as_bytes()));
@@ -137,7 +157,7 @@ impl Analyzer {
                 runs(&plain(&text), alphanumeric, |run| each(run.as_bytes()));
             }
             Analyzer::Typesense => runs(
-                &plain(text),
+                &plain(&text.nfkd().collect::<String>()),
                 |c| !c.is_whitespace(),
                 |run| {
                     let term: String = run.chars().filter(|c| c.is_alphanumeric()).collect();

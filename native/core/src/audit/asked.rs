@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use super::analyzers::Analyzer;
+use super::analyzers::{Analyzer, Needs};
 use crate::normalize::edits::{Edit, Edits};
 use crate::normalize::properties::properties;
 use crate::normalize::spelling::Spelled;
@@ -229,13 +229,13 @@ impl Asked {
     pub fn gains(&mut self, before: &str, after: &str) -> (bool, bool) {
         self.look(before, BEFORE);
         self.look(after, AFTER);
-        let all = self.analyzer.needs_all();
+        let needs = self.analyzer.needs();
         let finds = |word: &[usize], bit: u8| {
             let mut has = word.iter().map(|number| self.found[*number] & bit != 0);
-            if all {
-                has.all(|has| has)
-            } else {
-                has.any(|has| has)
+            match needs {
+                Needs::All => has.all(|has| has),
+                Needs::First => has.next() == Some(true),
+                Needs::Any => has.any(|has| has),
             }
         };
         let gains = |words: &[usize]| {
