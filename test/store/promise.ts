@@ -63,7 +63,7 @@ function retire(folder: string): void {
 }
 
 /** Notes a checkpoint of so many leaves. */
-function seen(folder: string, size: string): void {
+async function seen(folder: string, size: string): Promise<void> {
   await seenFile(folder, 'own').write({ size: Number(size), root: Buffer.alloc(32, 1) });
   promise(size);
 }

@@ -5303,7 +5303,7 @@ export interface operations {
                      *         {
                      *           "stack": "typesense",
                      *           "name": "Typesense",
-                     *           "analyzer": "the locale en: special characters and European diacritics removed, lower-cased.",
+                     *           "analyzer": "the locale en: transliterated to ASCII, special characters removed, lower-cased, cut at spaces.",
                      *           "consequences": [
                      *             {
                      *               "issue": "mojibake",
@@ -5322,7 +5322,7 @@ export interface operations {
                      *             },
                      *             {
                      *               "issue": "compatibility_forms",
-                     *               "consequence": "The vendor names no compatibility folding: try one of the examples.",
+                     *               "consequence": "Transliterates to ASCII on both sides: the plain word finds ligatures and fullwidth letters.",
                      *               "source": null
                      *             },
                      *             {
