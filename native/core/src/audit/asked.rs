@@ -54,10 +54,11 @@ impl Touched<'_> {
             return;
         }
         let part = |at: usize, c: char| is_word(c) || self.joins(at, c);
-        let given = self.done.min(from);
-        let before = self.text[given..from].char_indices().rev();
+        // Where a word that was given reaches into the range, the next one begins behind it.
+        let from = from.max(self.done);
+        let before = self.text[self.done..from].char_indices().rev();
         let lead: usize = before
-            .take_while(|(at, c)| part(given + at, *c))
+            .take_while(|(at, c)| part(self.done + at, *c))
             .map(|(_, c)| c.len_utf8())
             .sum();
         let mut start = None;

@@ -182,6 +182,8 @@ fn words_that_are_found_only_after_are_told() {
         (found.gains, found.gains_own)
     };
     assert_eq!(verdict("“quoted” — don’t don´t"), (false, false));
+    // An edit beside one whose word reaches into it begins no word amid that one.
+    assert_eq!(verdict("don’™t word’™word"), (false, false));
     assert_eq!(verdict("caf\u{65}\u{301}"), (true, true));
     // Case folding makes the same of a ligature.
     assert_eq!(verdict("ﬁne"), (false, false));
