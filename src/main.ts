@@ -381,6 +381,11 @@ export function commands(around = thisProcess()): Commands {
 
 /** Runs `fusegate` with the arguments after the command's name. */
 export async function main(args: readonly string[]): Promise<void> {
+  // Who reads the output may end first, as `head` does. A server goes on without a reader.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+    if (args[0] !== 'serve') process.exit();
+  });
   await runProgram(args, commands());
 }
 

@@ -15,6 +15,9 @@ import { renderSettings } from '../src/system/settings.js';
 const operatorFolder = mkdtempSync(join(tmpdir(), 'fusegate-operator-'));
 const operatorFile = join(operatorFolder, 'operator.json');
 writeFileSync(operatorFile, '{"name": "Example Ltd"}');
+const policy = 'quorum none\n';
+const policyFile = join(operatorFolder, 'witnesses');
+writeFileSync(policyFile, policy);
 after(() => rmSync(operatorFolder, { recursive: true }));
 /** A secret that is strong enough. */
 const newer = 'Xq7dK2mVt0YwLr9ZbNc4Ue8HgJs1PfAo';
@@ -93,6 +96,7 @@ test('defaults', () => {
       harvestMarkersPerMinute: 300,
       clicksPerMinute: 600,
       explorationsPerMinute: 300,
+      witnesses: null,
       pollsPerMinute: 120,
       pagesPerMinute: 600,
       cardEventsPerMinute: 6000,
@@ -163,6 +167,7 @@ const everyVariable = {
   HARVEST_MARKERS_PER_MINUTE: '7',
   CLICKS_PER_MINUTE: '0',
   EXPLORATIONS_PER_MINUTE: '0',
+  WITNESSES: policyFile,
   POLLS_PER_MINUTE: '9',
   PAGES_PER_MINUTE: '0',
   CARD_EVENTS_PER_MINUTE: '0',
@@ -237,6 +242,7 @@ test('every value is read', () => {
     harvestMarkersPerMinute: 7,
     clicksPerMinute: 0,
     explorationsPerMinute: 0,
+    witnesses: policy,
     pollsPerMinute: 9,
     pagesPerMinute: 0,
     cardEventsPerMinute: 0,
@@ -650,7 +656,7 @@ test('names that are nearly ours are named, others are not', () => {
       'STRIPE_WEBHOOK_SECRET, STRIPE_WEBHOOK_SECRET_FILE, STRIPE_PRICES, STRIPE_ALLOW_DISCOUNTS, ' +
       'STRIPE_API_BASE, LIGHTNING_CLAIM, ' +
       'DOOR_SUBMISSIONS_PER_MINUTE, DOOR_MAX_GB, PREVIEWS_PER_MINUTE, HARVEST_MARKERS_PER_MINUTE, ' +
-      'EXPLORATIONS_PER_MINUTE, PAGES_PER_MINUTE.',
+      'EXPLORATIONS_PER_MINUTE, WITNESSES, PAGES_PER_MINUTE.',
     'TRUSTED_PROXY is not read; did you mean TRUSTED_PROXIES?',
     'PROT is not read; did you mean PORT?',
     'STRIPE_SECRET is not read; did you mean STRIPE_SECRET_KEY?',

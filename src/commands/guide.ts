@@ -57,6 +57,7 @@ export const examples: Readonly<Record<string, string>> = {
   'fragments show': 'fusegate fragments show RECEIPT --reason "the author agreed"',
   'log audit': 'fusegate log audit https://fuse.example.com --since checkpoint.txt',
   'log resolve': 'fusegate log resolve --continue',
+  'log witness': 'fusegate log witness --name witness.example/w1 --log "$VKEY" --folder witness',
   backup: 'fusegate backup /var/backups/fusegate',
   restore: 'fusegate restore /var/backups/fusegate',
   'store copy': 'fusegate store copy lmdb:./data/store file:./postgres-url',

@@ -3,7 +3,7 @@
  * (restored from an older copy) is told by it. It is written before a checkpoint is published, so that a
  * crash leaves a file that is ahead of the store by leaves that the store has, never behind.
  */
-import { readFileSync, rmSync } from 'node:fs';
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { rename, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { syncPath, syncPathLater } from '../system/sync.js';
@@ -22,14 +22,21 @@ export interface SeenFile {
   readonly read: () => SeenResult;
   /** Replaces the state; durable when it resolves. Writes of one process come one after the other. */
   readonly write: (seen: Seen) => Promise<void>;
+  /** Replaces the state; durable when it returns. For a process in which nothing else waits for its turn. */
+  readonly writeNow: (seen: Seen) => void;
   readonly remove: () => void;
 }
 
 const form = /^(0|[1-9][0-9]{0,15}) ([0-9a-f]{64})\n$/;
 
+function textOf({ size, root }: Seen): string {
+  return `${size} ${Buffer.from(root).toString('hex')}\n`;
+}
+
 /** The file of a data folder. `own`: a name that no other process has. */
 export function seenFile(dataFolder: string, own: string, file = 'log-seen'): SeenFile {
   const path = join(dataFolder, file);
+  const draft = `${path}-${own}`;
   return {
     read() {
       let text: string;
@@ -44,11 +51,15 @@ export function seenFile(dataFolder: string, own: string, file = 'log-seen'): Se
       return { size: Number(size), root: Buffer.from(root, 'hex') };
     },
     // Off the event loop: a busy disk takes long to sync, and receipts have this done twice a second.
-    async write({ size, root }) {
-      const draft = `${path}-${own}`;
-      await writeFile(draft, `${size} ${Buffer.from(root).toString('hex')}\n`, { mode: 0o600, flush: true });
+    async write(seen) {
+      await writeFile(draft, textOf(seen), { mode: 0o600, flush: true });
       await rename(draft, path);
       await syncPathLater(dirname(path));
+    },
+    writeNow(seen) {
+      writeFileSync(draft, textOf(seen), { mode: 0o600, flush: true });
+      renameSync(draft, path);
+      syncPath(dirname(path));
     },
     remove() {
       rmSync(path, { force: true });

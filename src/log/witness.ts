@@ -77,7 +77,7 @@ export function addCheckpoint(parts: WitnessParts, body: string): WitnessAnswer 
   if (old === size && Buffer.compare(known.root, root) !== 0) return conflict(known.size);
   const isGrown = old === 0 ? path.length === 0 : isConsistent([old, known.root], [size, root], path);
   if (!isGrown) return words(422, 'The proof does not show that the log only grew.');
-  if (old < size) file.write({ size, root });
+  if (old < size) file.writeNow({ size, root });
   const line = cosign(note.text, parts.name, parts.key, Math.floor(parts.clock.wallMs() / 1_000));
   return { status: 200, type: 'text/plain; charset=utf-8', body: line };
 }

@@ -1,7 +1,7 @@
 /**
- * Asks the witnesses of the policy (`WITNESSES`) to cosign checkpoints (C2SP tlog-witness), and adds what they
- * sign to the stored checkpoint. Nothing waits for a witness: one that does not answer is left alone for a
- * while, and its line is missing.
+ * Asks the witnesses of the policy (`WITNESSES`) to cosign checkpoints (C2SP tlog-witness), and adds what
+ * they sign to the stored checkpoint. Nothing waits for a witness: one that does not answer is left alone
+ * for a while, and its line is missing.
  */
 import type { Clock } from '../system/clock.js';
 import type { Log } from '../system/log.js';

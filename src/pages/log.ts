@@ -1,4 +1,4 @@
-/** `/log`: the log of receipts for people: its size, its last checkpoint, who cosigned it, how to check it. */
+/** `/log`: the log of receipts for people: its size, its last checkpoint, its witnesses, how to check it. */
 import type { Answer, Handler } from '../contract/exchange.js';
 import { cosignaturesOf } from '../log/cosignature.js';
 import { verifierText, type VerifierKey } from '../log/note.js';
@@ -7,13 +7,14 @@ import type { Store } from '../store/store.js';
 import { escapeHtml, unnamedPage, type PageMaker } from './page.js';
 import { commandsHtml, factsHtml, timeHtml } from './receipt.js';
 
-const lead = `<p>Every receipt of this server is an entry of one log that only grows. Its state is signed within a
-second of a new entry: an entry that changed or is gone is found by whoever kept a checkpoint or a proof.
+const lead = `<p>Every receipt of this server is an entry of one log that only grows. Its state is signed
+within a second of a new entry: an entry that changed or is gone is found by whoever kept a checkpoint or a proof.
 <a href="/docs/guides/log">How that works</a></p>`;
 
 const empty = `<section class="sheet"><h1>The log of receipts</h1>
 ${lead}
-<p class="state">Nothing is signed yet. The first checkpoint comes about a second after the server’s start.</p>
+<p class="state">Nothing is signed yet. The first checkpoint comes about a second after the server’s
+start.</p>
 </section>`;
 
 /** Who of the witnesses cosigned a checkpoint, and when. */
@@ -25,7 +26,8 @@ function witnessesHtml({ note }: SignedCheckpoint, witnesses: readonly VerifierK
     return `<p class="state">No witness has cosigned this checkpoint: that everybody is shown the same log is
 seen only by comparing checkpoints.</p>`;
   }
-  return `<p class="state good">Cosigned by ${rows.length === 1 ? 'one witness' : `${rows.length} witnesses`}: each
+  const count = rows.length === 1 ? 'one witness' : `${rows.length} witnesses`;
+  return `<p class="state good">Cosigned by ${count}: each
 had verified that the log only grew since what it saw before.</p>
 <ul>${rows.join('\n')}</ul>`;
 }

@@ -101,15 +101,16 @@ function placeHtml({ receipt, log }: ReceiptResponse): string {
   if (log === null) return outside;
   const { origin, index, included_at: includedAt } = log;
   if (index === null || includedAt === null || origin === null) {
-    return `<p class="state">No signed checkpoint has this receipt yet. It takes about a second; then this page
-proves it.</p>`;
+    return `<p class="state">No signed checkpoint has this receipt yet. It takes about a second; then this
+page proves it.</p>`;
   }
   const path = `/receipt/${escapeHtml(receipt)}`;
   return `<p class="state">It is entry ${index.toLocaleString('en')} of the log
 <a href="/log">${escapeHtml(origin)}</a>, under a signed checkpoint since ${timeHtml(includedAt)}.</p>
 <section id="check" aria-labelledby="check-title" data-receipt="${escapeHtml(receipt)}" hidden>
 <h3 id="check-title">Verified in this browser</h3>
-<p>Nothing that the server says is believed but the log’s key. Paste the key that you kept, and not even that.</p>
+<p>Nothing that the server says is believed but the log’s key. Paste the key that you kept, and not even
+that.</p>
 <form><label for="vkey">Verifier key of the log</label>
 <input id="vkey" name="vkey" autocomplete="off" spellcheck="false">
 <button>Verify again</button></form>

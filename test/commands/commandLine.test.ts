@@ -184,6 +184,12 @@ describe('the program', () => {
     assert.match(stdout, /^fusegate 0\.4\.0\nnative module 0\.4\.0\nUnicode .+, CLDR .+\nNode .+ on .+\n$/);
   });
 
+  test('ends in silence where its reader ends first', () => {
+    const piped = `'${process.execPath}' dist/src/main.js man | true`;
+    const { stderr, status } = spawnSync('bash', ['-o', 'pipefail', '-c', piped], { cwd: root });
+    assert.deepEqual([status, stderr.toString()], [0, '']);
+  });
+
   test('normalizes a file as it does standard input', () => {
     const file = join(folder, 'text.txt');
     writeFileSync(file, '“x”\n');

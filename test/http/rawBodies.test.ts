@@ -52,8 +52,8 @@ async function answerTo(schema: Raw, body: string | Uint8Array): Promise<Answere
   return { status: answer.status, value };
 }
 
-/** Places of errors that only the server finds: what a text is, and which models there are. */
-const byServer = new Set(['body.text', 'body.embed_model']);
+/** Places of errors that only the server finds: what a text is, which models and statistics there are. */
+const byServer = new Set(['body.text', 'body.embed_model', 'body.corpus.name']);
 
 /** A name that only the docs have, or only the rest of a request: found where the docs are read. */
 const isAlone = /no doc has a (?:score|value|group)|does not name it/;
@@ -85,7 +85,7 @@ test('every raw route is held to it', () => {
 });
 
 /** Members that name each other, or a language: drawn names hardly ever meet. */
-const named = new Set(['scores', 'values', 'legs', 'boosts', 'collapse', 'analyzer']);
+const named = new Set(['scores', 'values', 'legs', 'boosts', 'collapse', 'analyzer', 'corpus']);
 
 /** A value without the members of those names. */
 function withoutNames(value: unknown): unknown {

@@ -299,8 +299,8 @@ test('a witness that saw more than the store has, or another history, is told of
   const [world, ahead, other] = [new World(), new MemoryFile(), new MemoryFile()];
   await world.add(3);
   await world.round();
-  ahead.write({ size: 7, root: naiveRoot(leavesOf(7)) });
-  other.write({ size: 3, root: naiveRoot(leavesOf(3, 'other')) });
+  ahead.writeNow({ size: 7, root: naiveRoot(leavesOf(7)) });
+  other.writeNow({ size: 3, root: naiveRoot(leavesOf(3, 'other')) });
   const posts = {
     'http://ahead': postTo(0, ahead),
     'http://other': postTo(1, other),

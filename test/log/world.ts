@@ -87,12 +87,16 @@ export class MemoryFile implements SeenFile {
   state: Seen | undefined;
   fault: 'not written' | 'written' | undefined;
   readonly read = (): Seen | undefined => this.state;
-  readonly write = (seen: Seen): Promise<void> => {
+  readonly writeNow = (seen: Seen): void => {
     const { fault } = this;
     this.fault = undefined;
-    if (fault === 'not written') return Promise.reject(new Error('crash'));
+    if (fault === 'not written') throw new Error('crash');
     this.state = { size: seen.size, root: Buffer.from(seen.root) };
-    return fault === 'written' ? Promise.reject(new Error('crash')) : Promise.resolve();
+    if (fault === 'written') throw new Error('crash');
+  };
+  readonly write = async (seen: Seen): Promise<void> => {
+    await Promise.resolve();
+    this.writeNow(seen);
   };
   readonly remove = (): void => {
     this.state = undefined;

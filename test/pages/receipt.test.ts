@@ -1,4 +1,4 @@
-/** A receipt's page and the log's, in a real Chromium: the proof is verified there, whatever the server says. */
+/** A receipt's page and the log's, in a real Chromium: the proof is verified there, whatever is served. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Browser, Page, Route } from 'playwright-core';

@@ -47,6 +47,10 @@ class QuoteRequest(Model):
     currency: Literal["btc", "fiat"]
 
 
+class RotateKeyRequest(Model):
+    overlap_s: Annotated[Int, Field(ge=0, le=604800)] = 86400
+
+
 class LeadRequest(Model):
     email: text(320)
     tier: str | None = None
@@ -230,6 +234,7 @@ def serve(model: type[BaseModel]) -> None:
 for served in (
     CreateOrderRequest,
     QuoteRequest,
+    RotateKeyRequest,
     LeadRequest,
     DeliveryInterestRequest,
     FreeAuditRequest,

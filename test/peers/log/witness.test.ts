@@ -1,6 +1,6 @@
 /**
- * Checkpoints that are cosigned by litewitness (filippo.io/torchwood), a witness that was not written here, and
- * by `fusegate log witness`; torchwood verifies both under one policy.
+ * Checkpoints that are cosigned by litewitness (filippo.io/torchwood), a witness that was not written here,
+ * and by `fusegate log witness`; torchwood verifies both under one policy.
  */
 import assert from 'node:assert/strict';
 import { AsyncResource } from 'node:async_hooks';
