@@ -8,8 +8,8 @@ import { escapeHtml, unnamedPage, type PageMaker } from './page.js';
 import { commandsHtml, factsHtml, timeHtml } from './receipt.js';
 
 const lead = `<p>Every receipt of this server is an entry of one log that only grows. Its state is signed
-within a second of a new entry: an entry that changed or is gone is found by whoever kept a checkpoint or a proof.
-<a href="/docs/guides/log">How that works</a></p>`;
+within a second of a new entry: an entry that changed or is gone is found by whoever kept a checkpoint or
+a proof. <a href="/docs/guides/log">How that works</a></p>`;
 
 const empty = `<section class="sheet"><h1>The log of receipts</h1>
 ${lead}
