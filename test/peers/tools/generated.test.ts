@@ -19,6 +19,7 @@ const paths = { gateway: '/openapi.json', door: '/api/agent/openapi' } as const;
 const leftOut = [
   ...['/v1/fuse/batch', '/v1/normalize/batch'],
   ...['/v1/checkout/card/webhook', '/buy', '/buy/{rail}/{order}', '/unsubscribe'],
+  ...['/usage', '/v1/corpora/{name}'],
   ...['/v1/checkout/btc/{order_id}/qr.svg', '/v1/checkout/lightning/{payment_hash}/qr.svg'],
 ];
 
