@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 import uuid
 from dataclasses import dataclass, field
-from typing import Any, Dict, Generic, Mapping, Optional, Sequence, Type, TypeVar, Union
+from typing import Any, Dict, Generic, Iterable, Mapping, Optional, Sequence, Type, TypeVar, Union
 from urllib.parse import quote
 
 import httpx
@@ -16,13 +17,16 @@ from .failure import FusegateError
 from .models import (
     Audited,
     Confirmed,
+    Corpus,
     Doc,
     Fragment,
     Fused,
     Near,
     Normalized,
     Preview,
+    PutCorpus,
     Receipt,
+    RemovedCorpus,
     Reranked,
     Submitted,
 )
@@ -42,6 +46,7 @@ class _Call(Generic[Answer]):
     query: Dict[str, Any] = field(default_factory=dict)
     headers: Dict[str, str] = field(default_factory=dict)
     door: bool = False
+    lines: Optional[str] = None
 
 
 def _given(members: Mapping[str, Any]) -> Dict[str, Any]:
@@ -67,6 +72,25 @@ def _normalize(text: str, more: Dict[str, Any]) -> _Call[Normalized]:
 
 def _audit(records: Sequence[str], more: Dict[str, Any]) -> _Call[Audited]:
     return _Call(Audited, "POST", "/v1/audit", {"records": list(records), "include_html": False, **more})
+
+
+def _put_corpus(name: str, texts: Iterable[str], analyzer: Optional[str]) -> _Call[PutCorpus]:
+    headers = {"content-type": "application/x-ndjson"}
+    lines = "".join(json.dumps(text, ensure_ascii=False) + "\n" for text in texts)
+    query = _given({"analyzer": analyzer})
+    return _Call(PutCorpus, "PUT", _corpus_path(name), query=query, headers=headers, lines=lines)
+
+
+def _corpus_path(name: str) -> str:
+    return f"/v1/corpora/{quote(name, safe='')}"
+
+
+def _corpus(name: str) -> _Call[Corpus]:
+    return _Call(Corpus, "GET", _corpus_path(name))
+
+
+def _remove_corpus(name: str) -> _Call[RemovedCorpus]:
+    return _Call(RemovedCorpus, "DELETE", _corpus_path(name))
 
 
 def _submit(fragment: Fragment, key: Optional[str]) -> _Call[Submitted]:
@@ -114,7 +138,7 @@ class _Base:
         return {
             "method": call.method,
             "url": (self._door_url if call.door else self._base_url) + call.path,
-            "json": call.body,
+            **({"json": call.body} if call.lines is None else {"content": call.lines.encode()}),
             "params": call.query or None,
             "headers": {**self._headers, **call.headers},
         }
@@ -180,6 +204,18 @@ class Fusegate(_Base):
     def audit(self, records: Sequence[str], **more: Any) -> Audited:
         """Counts what keeps plain words from finding records."""
         return self._send(_audit(records, more))
+
+    def put_corpus(self, name: str, texts: Iterable[str], *, analyzer: Optional[str] = None) -> PutCorpus:
+        """Counts the terms of a sample of your texts; `fuse(…, corpus={"name": name})` weighs words by it."""
+        return self._send(_put_corpus(name, texts, analyzer))
+
+    def corpus(self, name: str) -> Corpus:
+        """The versions of statistics that were put by this name."""
+        return self._send(_corpus(name))
+
+    def remove_corpus(self, name: str) -> RemovedCorpus:
+        """Removes statistics, with all their versions."""
+        return self._send(_remove_corpus(name))
 
     def submit(self, fragment: Fragment, *, idempotency_key: Optional[str] = None) -> Submitted:
         """Stores a fragment; a repeated try cannot store it twice."""
@@ -251,6 +287,18 @@ class AsyncFusegate(_Base):
     async def audit(self, records: Sequence[str], **more: Any) -> Audited:
         """Counts what keeps plain words from finding records."""
         return await self._send(_audit(records, more))
+
+    async def put_corpus(self, name: str, texts: Iterable[str], *, analyzer: Optional[str] = None) -> PutCorpus:
+        """Counts the terms of a sample of your texts; `fuse(…, corpus={"name": name})` weighs words by it."""
+        return await self._send(_put_corpus(name, texts, analyzer))
+
+    async def corpus(self, name: str) -> Corpus:
+        """The versions of statistics that were put by this name."""
+        return await self._send(_corpus(name))
+
+    async def remove_corpus(self, name: str) -> RemovedCorpus:
+        """Removes statistics, with all their versions."""
+        return await self._send(_remove_corpus(name))
 
     async def submit(self, fragment: Fragment, *, idempotency_key: Optional[str] = None) -> Submitted:
         """Stores a fragment; a repeated try cannot store it twice."""

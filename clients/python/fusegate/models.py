@@ -43,6 +43,29 @@ class Fused(_Answer):
     warnings: List[Warned] = []
 
 
+class CorpusVersion(_Answer):
+    version: int
+    docs: int
+    average_length: float
+    terms: int
+    created_at: str
+
+
+class PutCorpus(CorpusVersion):
+    name: str
+
+
+class Corpus(_Answer):
+    name: str
+    shared: bool
+    versions: List[CorpusVersion]
+
+
+class RemovedCorpus(_Answer):
+    name: str
+    removed: bool
+
+
 class RerankResult(_Answer):
     index: int
     relevance_score: float

@@ -17,6 +17,9 @@ export type NormalizeRequest = Schemas['NormalizeRequest'];
 export type NormalizeResponse = Schemas['NormalizeResponse'];
 export type AuditRequest = Schemas['FreeAuditRequest'];
 export type AuditResponse = Schemas['AuditResponse'];
+export type PutCorpusResponse = Schemas['PutCorpusResponse'];
+export type Corpus = Schemas['CorpusResponse'];
+export type RemovedCorpus = Schemas['RemovedCorpusResponse'];
 export type Fragment = Omit<DoorSchemas['DreamRequest'], 'idempotency_key'>;
 export type FragmentReceipt = DoorSchemas['DreamResponse'];
 export type FragmentPreview = DoorSchemas['DreamPreviewResponse'];
@@ -55,9 +58,17 @@ export interface SubmitOptions extends CallOptions {
   readonly idempotencyKey?: string;
 }
 
+/** The options of counted texts. */
+export interface CorpusOptions extends CallOptions {
+  /** The analyzer of the requests that will name the statistics; `plain` where absent. */
+  readonly analyzer?: string;
+}
+
 interface Sent {
-  readonly method: 'GET' | 'POST';
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   readonly body?: unknown;
+  /** A body that is no JSON; its type is among the headers. */
+  readonly text?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -100,6 +111,28 @@ export class Fusegate {
     return this.#post('/v1/audit', request, options);
   }
 
+  /** Counts the terms of a sample of your texts: `fuse({ …, corpus: { name } })` weighs words by it. */
+  putCorpus(
+    name: string,
+    texts: readonly string[],
+    { analyzer, ...options }: CorpusOptions = {},
+  ): Promise<PutCorpusResponse> {
+    const text = texts.map((each) => `${JSON.stringify(each)}\n`).join('');
+    const query = analyzer === undefined ? '' : `?${new URLSearchParams({ analyzer }).toString()}`;
+    const headers = { 'content-type': 'application/x-ndjson' };
+    return this.#send(this.#corpus(name) + query, { method: 'PUT', text, headers }, options);
+  }
+
+  /** The versions of statistics that were put by this name. */
+  corpus(name: string, options?: CallOptions): Promise<Corpus> {
+    return this.#send(this.#corpus(name), { method: 'GET' }, options);
+  }
+
+  /** Removes statistics, with all their versions. */
+  removeCorpus(name: string, options?: CallOptions): Promise<RemovedCorpus> {
+    return this.#send(this.#corpus(name), { method: 'DELETE' }, options);
+  }
+
   /** Every limit in force. */
   limits(options?: CallOptions): Promise<Limits> {
     return this.#send(`${this.#options.baseUrl}/v1/limits`, { method: 'GET' }, options);
@@ -132,6 +165,10 @@ export class Fusegate {
     return this.#get('/graph/near', query, options);
   }
 
+  #corpus(name: string): string {
+    return `${this.#options.baseUrl}/v1/corpora/${encodeURIComponent(name)}`;
+  }
+
   #post<Answer>(path: string, body: unknown, options?: CallOptions): Promise<Answer> {
     return this.#send(this.#options.baseUrl + path, { method: 'POST', body }, options);
   }
@@ -158,7 +195,8 @@ export class Fusegate {
   async #try(address: string, sent: Sent, signal?: AbortSignal): Promise<unknown> {
     const { timeoutMs, fetch: ask } = this.#options;
     const ends = [AbortSignal.timeout(timeoutMs), ...(signal === undefined ? [] : [signal])];
-    const body = sent.body === undefined ? {} : { body: JSON.stringify(sent.body) };
+    const json = sent.body === undefined ? {} : { body: JSON.stringify(sent.body) };
+    const body = sent.text === undefined ? json : { body: sent.text };
     const type = sent.body === undefined ? {} : { 'content-type': 'application/json' };
     const headers = { accept: 'application/json', ...type, ...this.#headers, ...sent.headers };
     try {

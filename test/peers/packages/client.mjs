@@ -24,6 +24,9 @@ told.fuse = (await client.fuse({ query: 'boots', docs, top_k: 1 })).results[0].i
 told.rerank = (await client.rerank({ query: 'boots', documents, top_n: 1 })).results[0].index;
 told.normalize = (await client.normalize({ text: 'CafÃ©', max_changes: 0 })).changes_truncated;
 told.audit = (await client.audit({ records: ['CafÃ©'], include_html: false })).headline.share === 1;
+const put = await client.putCorpus('typescript', documents, { analyzer: 'english' });
+const { versions } = await client.corpus('typescript');
+told.corpus = [put.docs, versions.length, (await client.removeCorpus('typescript')).removed];
 const fragment = { title: 'TypeScript', content: 'A lattice of joints' };
 const first = await client.submit(fragment, { idempotencyKey: 'typescript' });
 const again = await client.submit(fragment, { idempotencyKey: 'typescript' });

@@ -33,6 +33,9 @@ with Fusegate(base) as client:
     told["rerank"] = client.rerank("boots", texts, top_n=1).results[0].index
     told["normalize"] = client.normalize("Caf\u00c3\u00a9", max_changes=0).changes_truncated
     told["audit"] = client.audit(["Caf\u00c3\u00a9"]).headline["share"] == 1
+    put = client.put_corpus("python", texts, analyzer="english")
+    versions = client.corpus("python").versions
+    told["corpus"] = [put.docs, len(versions), client.remove_corpus("python").removed]
     fragment = Fragment(title="Python", content="A lattice of struts")
     first = client.submit(fragment, idempotency_key="python")
     told["submit"] = [first.status, client.submit(fragment, idempotency_key="python").receipt == first.receipt]

@@ -21,6 +21,7 @@ const expected = {
   rerank: 1,
   normalize: true,
   audit: true,
+  corpus: [2, 1, true],
   submit: ['quarantined', true],
   verify: [true, false],
   confirm: 'quarantined',
