@@ -4,7 +4,7 @@
  */
 import { routeList } from '../../src/contract/routes.js';
 import { fieldsOf } from '../../src/contract/schema/shape.js';
-import { head, post } from '../http/raw.js';
+import { head } from '../http/raw.js';
 
 /** Texts of the kinds that readers have to work for. */
 const units = ['x', 'a ', '\\u00e9', '\\ud83d\\ude00', '😀', 'Ã©', 'e\u0301', '漢', '<b>', '\\n', '7', 'ﬁ'];
@@ -65,6 +65,7 @@ function valueOf({ kind, of }: Gene, bytes: number): string {
 /** A route as its worst request is searched for. */
 export interface Subject {
   readonly name: string;
+  readonly method: string;
   readonly path: string;
   readonly kind: 'json' | 'lines' | 'form' | 'target';
   /** Most bytes of a body that is tried. */
@@ -101,23 +102,27 @@ const targets = [
 
 /** Every route that takes a body, and targets of the others. */
 export function subjects(): Subject[] {
-  const withBody = routeList.flatMap(({ id, path, body, example }): Subject[] => {
+  const withBody = routeList.flatMap(({ id, method, path, body, example }): Subject[] => {
     if (body.kind === 'none') return [];
     const { limit } = body;
     const type = body.kind === 'any' ? undefined : 'described' in body ? body.described : body.schema;
     const known = typeof example === 'function' ? undefined : example.request;
     const given = known?.body;
-    const kind = body.kind === 'lines' ? 'lines' : body.kind === 'any' ? 'form' : 'json';
-    const names = type === undefined ? ['tier', 'email'] : fieldsOf(type).map(({ name }) => name);
+    // What is put is statistics; a form is posted.
+    const others = method === 'PUT' ? 'json' : 'form';
+    const kind = body.kind === 'lines' ? 'lines' : body.kind === 'any' ? others : 'json';
+    const unnamed = method === 'PUT' ? ['docs', 'average_length', 'df'] : ['tier', 'email'];
+    const names = type === undefined ? unnamed : fieldsOf(type).map(({ name }) => name);
     const whole = kind === 'json' && typeof given === 'object' ? (given as Subject['example']) : {};
     const target = (known?.path ?? path).replace(/\{\w+\}/g, 'a');
     const most = kind === 'lines' ? mostLineBytes : Math.min(limit, mostBytes);
     const searched = { limit: most, names: [...names, 'z'], example: whole };
-    return [{ name: id, path: target, kind, byBytes: kind !== 'lines', ...searched }];
+    return [{ name: id, method, path: target, kind, byBytes: kind !== 'lines', ...searched }];
   });
   const asked = targets.map((path): Subject => {
     const byBytes = !/^\/(?:walk|graph)\?|^\/graph\/fragments/.test(path);
-    return { name: path.slice(0, 40), path, kind: 'target', byBytes, limit: 0, names: [], example: {} };
+    const empty = { limit: 0, names: [], example: {} };
+    return { name: path.slice(0, 40), method: 'GET', path, kind: 'target', byBytes, ...empty };
   });
   return [...withBody, ...asked];
 }
@@ -156,8 +161,10 @@ const mediaTypes = {
 
 /** The request of a shape. */
 export function requestOf(subject: Subject, genome: Genome, key: string): Buffer {
-  const { kind, path } = subject;
+  const { kind, method, path } = subject;
   const fields = { 'X-API-Key': key, 'Accept-Encoding': 'identity' };
-  if (kind === 'target') return Buffer.from(head('GET', path, fields));
-  return post(path, bodyOf(subject, genome), { ...fields, 'Content-Type': mediaTypes[kind] });
+  if (kind === 'target') return Buffer.from(head(method, path, fields));
+  const body = Buffer.from(bodyOf(subject, genome));
+  const more = { 'Content-Type': mediaTypes[kind], 'Content-Length': String(body.byteLength) };
+  return Buffer.concat([Buffer.from(head(method, path, { ...fields, ...more })), body]);
 }

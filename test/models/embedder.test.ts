@@ -140,7 +140,11 @@ describe('the embedder', () => {
 
   test('what was done by the deadline is told, and is what those texts get alone', async () => {
     const embedder = startEmbedder([model], { deadlineMs: 400 });
-    while ((await embedder.embed(model, texts(1), never)).kind !== 'vectors') continue;
+    const inTime = async (each: Buffer[]): Promise<Embedded> => {
+      const outcome = await embedder.embed(model, each, never);
+      return outcome.kind === 'too_late' ? inTime(each) : outcome;
+    };
+    await inTime(texts(1));
     const asked = texts(2_000);
     const late = await embedder.embed(model, asked, never);
     assert.ok(late.kind === 'too_late');
@@ -148,7 +152,7 @@ describe('the embedder', () => {
     assert.ok(places.length > 1 && places.length < asked.length, `${places.length} texts`);
     assert.deepEqual([vectors.length, truncated.length], [places.length * model.dimension, places.length]);
     const some = places.slice(-3).map((at) => asked[at] ?? Buffer.alloc(0));
-    const again = vectorsOf(await embedder.embed(model, some, never));
+    const again = vectorsOf(await inTime(some));
     assert.deepEqual(vectors.subarray(-again.length), again);
   });
 
