@@ -267,6 +267,25 @@ function holderHandlers(
   };
 }
 
+/** The door's handlers, with its pages for browsers. */
+function doorForAll(
+  configuration: Configuration,
+  opened: OpenedStore,
+  explorer: ExplorationProcess,
+  page: PageMaker,
+  log: Log,
+) {
+  const bound = door(configuration, opened, explorer, log);
+  const ofDoor = doorPage(configuration, page);
+  const witnesses = witnessesOf(configuration).map(({ key }) => key);
+  return {
+    ...bound,
+    receipt: receiptForAll(opened, bound.receipt, ofDoor),
+    logPage: logPage(opened, witnesses, ofDoor),
+    graph: graphForAll(explorer.explore, graph(explorer.explore), ofDoor),
+  };
+}
+
 /** Every other route's handler but that of the tools, bound to its parts. */
 function handlers(
   configuration: Configuration,
@@ -291,8 +310,6 @@ function handlers(
   ];
   const fuse = fuseHandler({ ...native, ...corpora, embedMode, keylessDocs });
   const normalize = normalizeHandler(native);
-  const atDoor = door(configuration, opened, explorer, log);
-  const ofDoor = doorPage(configuration, page);
   return {
     fuse,
     fuseBatch: fuse,
@@ -316,14 +333,7 @@ function handlers(
       clock: systemClock,
       record: (each, address) => clicks.record(each, address),
     }),
-    ...atDoor,
-    receipt: receiptForAll(opened, atDoor.receipt, ofDoor),
-    logPage: logPage(
-      opened,
-      witnessesOf(configuration).map(({ key }) => key),
-      ofDoor,
-    ),
-    graph: graphForAll(explorer.explore, graph(explorer.explore), ofDoor),
+    ...doorForAll(configuration, opened, explorer, page, log),
     banner: homeForAll(offered, banner, page, configuration.serve),
     health,
     ready: ready({ checks, warn: checkout.warnings, clock: systemClock, log }),
@@ -385,8 +395,10 @@ export async function buildServer(
     mayLook: access.mayLookUp,
     isServed: configuration.serve.includes('checkout'),
   });
-  const warnings = async () => [...(await checkout.warnings()), ...access.warnings()];
-  const warned = { ...checkout, warnings };
+  const warned = {
+    ...checkout,
+    warnings: async () => [...(await checkout.warnings()), ...access.warnings()],
+  };
   const stored = storedEmbedder(embedder, { ...opened, clock: systemClock, log });
   const embedding = configuration.embedCacheStore ? stored : embedder;
   const search = await searchParts(configuration, embedding, { ...upkeep, hashKey: access.holderOf });
@@ -397,9 +409,9 @@ export async function buildServer(
   const bound = { ...rest, ...holderHandlers(tiers, opened, access, page, log) };
   const pipeline = { ...native, access, ...room, page };
   const all = { ...bound, mcp: toolsHandler(configuration, bound, pipeline) };
-  const isMoved = configuration.doorPort !== null;
+  const parts = configuration.doorPort === null ? (['gateway', 'door'] as const) : (['gateway'] as const);
   const server = createServer({
-    routes: servedRoutes(all, pipeline, isMoved ? ['gateway'] : ['gateway', 'door'], configuration.serve),
+    routes: servedRoutes(all, pipeline, parts, configuration.serve),
     doorRoutes: doorRoutes(configuration, all, pipeline),
     clock: systemClock,
     log,
@@ -415,9 +427,9 @@ export async function buildServer(
     async drain(timeoutMs) {
       const drained = await server.drain(timeoutMs);
       for (const each of [keyChanges, corpora, room]) each.stop();
-      const stopped = [sweep.stop(), signing?.stop(), checkout.stop(), explorer.stop()];
-      const parts = [...stopped, clicks.close(), access.close()];
-      const last = Promise.all([...parts, stored.settled()]).then(() => opened.store.close());
+      const stopped = [sweep.stop(), signing?.stop(), checkout.stop(), explorer.stop(), stored.settled()];
+      const closed = Promise.all([...stopped, clicks.close(), access.close()]);
+      const last = closed.then(() => opened.store.close());
       await Promise.race([last, systemClock.sleep(lastFlushMs)]);
       return drained;
     },
