@@ -370,6 +370,12 @@ function doorRoutes(configuration: Configuration, all: Handlers, parts: Pipeline
   return servedRoutes({ ...all, ...doorGuides(configuration) }, parts, ['door'], configuration.serve);
 }
 
+/** The checkout, whose warnings are also those about how requests come in. */
+function warnedCheckout(parts: Parameters<typeof startCheckout>[0], access: Access): Checkout {
+  const checkout = startCheckout(parts);
+  return { ...checkout, warnings: async () => [...(await checkout.warnings()), ...access.warnings()] };
+}
+
 /** @throws Error with the sentence that says why a worker cannot serve */
 export async function buildServer(
   configuration: Configuration,
@@ -385,27 +391,23 @@ export async function buildServer(
   const clicks = new ClickLog({ ...opened, ...room, clock: systemClock, log, mayStore });
   const graceMs = configuration.keyGraceMinutes * 60_000;
   const keyChanges = new KeyChanges({ ...opened, clock: systemClock, watcher: access, graceMs, log });
-  const holder = `${hostname()} ${process.pid}`;
-  const upkeep = { ...opened, clock: systemClock, log, holder };
-  const signing = publishing(configuration, opened, log, holder);
+  const upkeep = { ...opened, clock: systemClock, log, holder: `${hostname()} ${process.pid}` };
+  const signing = publishing(configuration, opened, log, upkeep.holder);
   const sweep = startSweep({ ...upkeep, removeExpired: expiry(configuration, opened) });
-  const checkout = startCheckout({
+  const checkoutParts = {
     ...upkeep,
     ...{ configuration, tiers, getPage, randomness: systemRandomness, keyFormat: native },
     mayLook: access.mayLookUp,
     isServed: configuration.serve.includes('checkout'),
-  });
-  const warned = {
-    ...checkout,
-    warnings: async () => [...(await checkout.warnings()), ...access.warnings()],
   };
+  const checkout = warnedCheckout(checkoutParts, access);
   const stored = storedEmbedder(embedder, { ...opened, clock: systemClock, log });
   const embedding = configuration.embedCacheStore ? stored : embedder;
   const search = await searchParts(configuration, embedding, { ...upkeep, hashKey: access.holderOf });
   const { embedMode, corpora } = search;
   const explorer = exploration(configuration, opened, textEmbedding(embedder.models, embedMode.dense), log);
   const page = gatewayPage(configuration);
-  const rest = handlers(configuration, tiers, opened, clicks, warned, explorer, search, page, log);
+  const rest = handlers(configuration, tiers, opened, clicks, checkout, explorer, search, page, log);
   const bound = { ...rest, ...holderHandlers(tiers, opened, access, page, log) };
   const pipeline = { ...native, access, ...room, page };
   const all = { ...bound, mcp: toolsHandler(configuration, bound, pipeline) };
