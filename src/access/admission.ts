@@ -14,7 +14,7 @@ import { Keyring, type KeySource, type KnownKey, type UsageSource } from './keyr
 import { limitedAs, limitedByRoute, type Limited } from './limited.js';
 import { noRateLimit, rateLimit } from './rateLimit.js';
 import type { AccessMode } from './mode.js';
-import { facts, isFirst, kinds, outcomes } from './nativeDecision.js';
+import { facts, kinds, outcomes } from './nativeDecision.js';
 import {
   keyRefusals,
   keyRequired,
@@ -172,7 +172,10 @@ class ProcessAccess implements Access {
     return this.admitKey(key, () => this.addressOf(head));
   };
 
-  readonly mayLookUp: Access['mayLookUp'] = (id, ms) => isFirst(this.parts, kinds.orderLooks, id, ms);
+  readonly mayLookUp: Access['mayLookUp'] = (id, everyMs) => {
+    const { native, clock } = this.parts;
+    return native.firstIn(kinds.orderLooks, Buffer.from(id), everyMs, clock.machineMicros());
+  };
 
   readonly limited = (limit: RouteLimit, head: Head, counts?: RouteLimit): Admission => {
     if (counts === undefined) return this.byAddress(limit, head);

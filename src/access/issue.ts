@@ -1,9 +1,11 @@
 /** Keys that the operator makes, ends and makes anew (contract, Authentication: only a hash is kept). */
 import {
   changeKey,
+  endedKey,
   findKeyById,
   insertKey,
   overlapping,
+  replaceKeys,
   unlinked,
   type KeyChange,
   type KeyRecord,
@@ -74,18 +76,16 @@ export async function issueKey(parts: IssueParts, wish: KeyWish): Promise<Issued
 }
 
 /** Ends a key for good, and the one that it replaced where that still works. */
-export async function revokeKey(
-  parts: Pick<IssueParts, 'store' | 'clock'>,
+export function revokeKey(
+  { store, clock }: Pick<IssueParts, 'store' | 'clock'>,
   id: string,
   reason: string,
 ): Promise<KeyChange> {
-  const { store, clock } = parts;
-  const key = await findKeyById(store, id);
-  const before = key === undefined ? undefined : await overlapping(store, key, clock.wallMs());
-  if (before !== undefined) await revokeKey(parts, before.id, reason);
-  return changeKey(store, id, (key) => {
+  return changeKey(store, id, async (key) => {
     if (key.status === 'revoked') return undefined;
-    return { to: { ...key, status: 'revoked', reason, changedAtMs: clock.wallMs() } };
+    const nowMs = clock.wallMs();
+    const others = (await overlapping(store, key, nowMs)).map((each) => endedKey(each, reason, nowMs));
+    return { to: endedKey(key, reason, nowMs).to, also: replaceKeys(others) };
   });
 }
 
@@ -99,35 +99,34 @@ export type Reissue =
   | { readonly kind: 'replaced'; readonly by: string };
 
 /** The id of the order that a key was sold by, if any; undefined where there is no such key, too. */
-export async function orderOf(store: Store, id: string): Promise<string | undefined> {
-  const key = await findKeyById(store, id);
+export async function orderOf(store: Store, key: KeyRecord | undefined): Promise<string | undefined> {
   if (key === undefined) return undefined;
   const order = await findOrder(store, key.origin);
-  return order?.keyId === id ? order.id : undefined;
+  return order?.keyId === key.id ? order.id : undefined;
 }
 
 /** Ends a key and makes one of the same tier and end in its place, in one unit. */
 export async function reissueKey(parts: IssueParts, id: string): Promise<Reissue> {
-  const order = await orderOf(parts.store, id);
-  if (typeof order === 'string') return { kind: 'sold', orderId: order };
-  const old = await findKeyById(parts.store, id);
-  if (typeof old?.replacedBy === 'string' && old.status === 'active') {
-    return { kind: 'replaced', by: old.replacedBy };
-  }
-  const before = old === undefined ? undefined : await overlapping(parts.store, old, parts.clock.wallMs());
-  if (before !== undefined) await revokeKey(parts, before.id, `${id} was made anew`);
-  let issued: IssuedKey | undefined;
-  const change = await changeKey(parts.store, id, (key) => {
+  const { store, clock } = parts;
+  const orderId = await orderOf(store, await findKeyById(store, id));
+  if (orderId !== undefined) return { kind: 'sold', orderId };
+  let outcome: Extract<Reissue, { kind: 'issued' | 'replaced' }> | undefined;
+  const change = await changeKey(store, id, async (key) => {
+    outcome = undefined;
     if (key.status !== 'active') return undefined;
+    if (key.replacedBy !== null) {
+      outcome = { kind: 'replaced', by: key.replacedBy };
+      return undefined;
+    }
     const made = newKey(parts, { tier: key.tier, termDays: 0, origin: key.origin });
-    issued = { ...made, key: { ...made.key, expiresAtMs: key.expiresAtMs } };
-    const reason = `replaced by ${issued.key.id}`;
-    return {
-      to: { ...key, status: 'revoked', reason, changedAtMs: parts.clock.wallMs() },
-      also: insertKey(issued.key),
-    };
+    outcome = { ...made, key: { ...made.key, expiresAtMs: key.expiresAtMs } };
+    const nowMs = clock.wallMs();
+    const { to } = endedKey(key, `replaced by ${made.key.id}`, nowMs);
+    const others = await overlapping(store, key, nowMs);
+    const ended = others.map((each) => endedKey(each, `${id} was made anew`, nowMs));
+    return { to, also: [...insertKey(outcome.key), ...replaceKeys(ended)] };
   });
-  if (change.kind !== 'changed') return change;
-  if (issued === undefined) throw new Error('A key was changed by nothing');
-  return issued;
+  if (outcome !== undefined) return outcome;
+  if (change.kind === 'changed') throw new Error('A key was changed by nothing');
+  return change;
 }

@@ -2,7 +2,7 @@
 import { jsonAnswer, storeUnavailable } from '../contract/answer.js';
 import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
 import { tiers as tierNames, type Tier } from '../contract/pricing.js';
-import { usageDays, type UsageResponse } from '../contract/usage.js';
+import type { UsageResponse } from '../contract/usage.js';
 import { dayMs, type Clock } from '../system/clock.js';
 import type { Head } from './address.js';
 import { monthMs, type Access } from './admission.js';
@@ -44,20 +44,20 @@ function monthStartOf({ issuedAtMs }: KnownKey, nowMs: number): number {
 /** A key that works, whose holder asks, or the answer that refuses the question. */
 export type Holder =
   | {
-      readonly kind: 'holder';
+      readonly ok: true;
       readonly key: KnownKey;
       readonly tier: Tier;
       /** Requests left of the minute; undefined where it has no limit. */
       readonly remaining: number | undefined;
     }
-  | { readonly kind: 'refused'; readonly answer: Answer };
+  | { readonly ok: false; readonly refusal: Answer };
 
 /** The key that a request carries. One whose limits are used up is served, as these routes are about them. */
 export async function holder(parts: HolderParts, request: Carrier): Promise<Holder> {
   const { access, keys, hashKey } = parts;
   const head = headOf(request);
   const key = sentKey(head);
-  const refused = (answer: Answer): Holder => ({ kind: 'refused', answer });
+  const refused = (answer: Answer): Holder => ({ ok: false, refusal: answer });
   if (key === '') return refused(usageNeedsKey);
   const { refusal, remaining } = await access.keyed(head);
   if (refusal !== undefined && refusal.status !== 429) return refused(refusal);
@@ -68,11 +68,11 @@ export async function holder(parts: HolderParts, request: Carrier): Promise<Hold
   if (hash === null || known === undefined) return refused(refusal ?? usageNeedsKey);
   const tier = tierNames.find((name) => name === known.tier);
   if (tier === undefined) throw new Error(`Key ${known.id} has a tier that is not sold`);
-  return { kind: 'holder', key: known, tier, remaining };
+  return { ok: true, key: known, tier, remaining };
 }
 
 function daysOf({ days }: Pick<MonthUsage, 'days'>): UsageResponse['days'] {
-  return days.slice(-usageDays).map(({ day, ...counts }) => {
+  return days.map(({ day, ...counts }) => {
     return { date: new Date(day * dayMs).toISOString().slice(0, 10), ...counts };
   });
 }
@@ -89,7 +89,7 @@ export function usageReader(parts: KeyUsageParts): ReadUsage {
   const { usage, clock, tiers } = parts;
   return async (request) => {
     const found = await holder(parts, request);
-    if (found.kind === 'refused') return { ok: false, refusal: found.answer };
+    if (!found.ok) return found;
     const { key, tier, remaining } = found;
     const kept = await usage.load(Buffer.concat([Uint8Array.of(0), key.countedAs ?? key.hash]));
     if (kept === 'unavailable') return { ok: false, refusal: storeUnavailable() };

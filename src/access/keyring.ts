@@ -1,4 +1,5 @@
 /** Where keys' records come from, and the look-ups of those that a process does not know yet. */
+import type { DayUse } from '../store/usage.js';
 
 /** Members of a key's record that admission needs. */
 export interface KnownKey {
@@ -20,17 +21,6 @@ export interface KnownKey {
 export interface KeySource {
   /** The record of the key with this SHA-256, as it was last changed; undefined: there is none. */
   find(hash: Uint8Array): Promise<KnownKey | undefined | 'unavailable'>;
-}
-
-/** Use on one day (UTC). */
-export interface DayUse {
-  /** Days since 1970. */
-  readonly day: number;
-  /** Requests that were let pass. */
-  readonly requests: number;
-  readonly characters: number;
-  /** Requests that a limit refused. */
-  readonly refused: number;
 }
 
 /** Usage of one month, and of days. */

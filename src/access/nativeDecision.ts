@@ -1,6 +1,4 @@
 /** Names of the numbers in which the native module decides about a request (native/node/src/access.rs). */
-import type { Access } from '../native/index.js';
-import type { Clock } from '../system/clock.js';
 
 /** Decisions, by the native module's numbers. */
 export const outcomes = {
@@ -39,16 +37,3 @@ export const kinds = {
   stored: 14,
   orderLooks: 15,
 } as const;
-
-/** True once in `everyMs` for a subject of a kind, whichever process of the machine asks. */
-export function isFirst(
-  {
-    native,
-    clock,
-  }: { readonly native: Pick<Access, 'firstIn'>; readonly clock: Pick<Clock, 'machineMicros'> },
-  kind: number,
-  subject: string,
-  everyMs: number,
-): boolean {
-  return native.firstIn(kind, Buffer.from(subject), everyMs, clock.machineMicros());
-}

@@ -2,8 +2,17 @@
 import { jsonAnswer, problemAnswer } from '../contract/answer.js';
 import type { Answer, Handler } from '../contract/exchange.js';
 import { rotateKeyDefaults, type RotateKeyRequest, type RotateKeyResponse } from '../contract/rotate.js';
-import type { Operation, Store } from '../store/store.js';
-import { findKey, insertKey, overlapping, replaceKey, type KeyRecord, type KeyStep } from '../store/keys.js';
+import {
+  changeKey,
+  endedKey,
+  findKey,
+  insertKey,
+  isOver,
+  overlapping,
+  replaceKeys,
+  type KeyRecord,
+  type KeyStep,
+} from '../store/keys.js';
 import { changeOrder } from '../store/orders.js';
 import type { Log } from '../system/log.js';
 import { newKey, orderOf, type IssuedKey, type IssueParts } from './issue.js';
@@ -23,7 +32,8 @@ const youngMs = 60_000;
 interface Replacement {
   readonly kind: 'replacement';
   readonly mint: IssuedKey;
-  readonly keys: readonly KeyStep[];
+  /** What becomes of the key, and of one that it had replaced. */
+  readonly keys: readonly [KeyStep, ...KeyStep[]];
   readonly oldEndsAtMs: number;
 }
 
@@ -37,58 +47,31 @@ type Refusal =
 export type Rotation = Refusal | (IssuedKey & { readonly oldEndsAtMs: number });
 
 /** The key that was replaced: it works on until the overlap is over, or has ended. */
-function leaving(key: KeyRecord, by: KeyRecord, endsAtMs: number, nowMs: number): KeyRecord {
-  const left = { ...key, replacedBy: by.id, changedAtMs: nowMs };
-  if (endsAtMs > nowMs) return { ...left, expiresAtMs: endsAtMs };
-  return { ...left, status: 'revoked', reason: `replaced by ${by.id}` };
+function leaving(from: KeyRecord, by: KeyRecord, endsAtMs: number, nowMs: number): KeyStep {
+  const { to } = endedKey(from, `replaced by ${by.id}`, nowMs);
+  const left = endsAtMs > nowMs ? { ...from, expiresAtMs: endsAtMs, changedAtMs: nowMs } : to;
+  return { from, to: { ...left, replacedBy: by.id } };
 }
 
 async function replacementOf(
   parts: IssueParts,
-  hash: Uint8Array,
+  from: KeyRecord,
   overlapMs: number,
-): Promise<{ readonly from: KeyRecord; readonly decided: Refusal | Replacement } | undefined> {
-  const from = await findKey(parts.store, hash);
-  if (from === undefined) return undefined;
+): Promise<Refusal | Replacement> {
   const nowMs = Math.floor(parts.clock.wallMs());
   const { tier, origin, issuedAtMs, expiresAtMs, replacedBy } = from;
-  const isOver = expiresAtMs !== null && expiresAtMs <= nowMs;
-  if (from.status !== 'active' || isOver) return { from, decided: { kind: 'ended' } };
-  if (replacedBy !== null) return { from, decided: { kind: 'replaced', by: replacedBy } };
+  if (from.status !== 'active' || isOver(from, nowMs)) return { kind: 'ended' };
+  if (replacedBy !== null) return { kind: 'replaced', by: replacedBy };
   const waitMs = from.replaces === null ? 0 : from.changedAtMs + youngMs - nowMs;
-  if (waitMs > 0) return { from, decided: { kind: 'young', retrySeconds: Math.ceil(waitMs / 1000) } };
+  if (waitMs > 0) return { kind: 'young', retrySeconds: Math.ceil(waitMs / 1000) };
   const made = newKey(parts, { tier, termDays: 0, origin });
   const links = { countedAs: from.countedAs ?? from.hash, replaces: from.id };
   const mint = { ...made, key: { ...made.key, issuedAtMs, expiresAtMs, ...links } };
   const oldEndsAtMs = Math.min(nowMs + overlapMs, expiresAtMs ?? Infinity);
-  const keys = [{ from, to: leaving(from, mint.key, oldEndsAtMs, nowMs) }];
-  const before = await overlapping(parts.store, from, nowMs);
-  if (before !== undefined) {
-    const reason = `replaced by ${mint.key.id}`;
-    keys.push({ from: before, to: { ...before, status: 'revoked', reason, changedAtMs: nowMs } });
-  }
-  return { from, decided: { kind: 'replacement', mint, keys, oldEndsAtMs } };
-}
-
-/** Stores a replacement; false where one of its keys, or the order that sold them, has changed meanwhile. */
-async function kept(store: Store, from: KeyRecord, { mint, keys }: Replacement): Promise<boolean> {
-  const { key } = mint;
-  const orderId = await orderOf(store, from.id);
-  if (orderId === undefined) {
-    const operations: Operation[] = [
-      ...insertKey(key),
-      ...keys.flatMap((step) => replaceKey(step.from, step.to)),
-    ];
-    return (await store.commit(operations)).kind === 'done';
-  }
-  // The order decides about the key from now on: a refund or a dispute ends both.
-  let tries = 0;
-  const outcome = await changeOrder(store, orderId, (order) => {
-    tries += 1;
-    const holds = tries === 1 && order.keyId === from.id;
-    return Promise.resolve(holds ? { to: { ...order, keyId: key.id }, mint: key, keys } : undefined);
-  });
-  return outcome.kind === 'changed';
+  const others = await overlapping(parts.store, from, nowMs);
+  const ended = others.map((each) => endedKey(each, `replaced by ${mint.key.id}`, nowMs));
+  const keys = [leaving(from, mint.key, oldEndsAtMs, nowMs), ...ended] as const;
+  return { kind: 'replacement', mint, keys, oldEndsAtMs };
 }
 
 /**
@@ -96,13 +79,36 @@ async function kept(store: Store, from: KeyRecord, { mint, keys }: Replacement):
  * for `overlapMs`; a key that the old one had replaced ends at once.
  */
 export async function rotateKey(parts: IssueParts, hash: Uint8Array, overlapMs: number): Promise<Rotation> {
-  for (;;) {
-    const found = await replacementOf(parts, hash, overlapMs);
-    if (found === undefined) return { kind: 'ended' };
-    const { from, decided } = found;
-    if (decided.kind !== 'replacement') return decided;
-    if (await kept(parts.store, from, decided)) return { ...decided.mint, oldEndsAtMs: decided.oldEndsAtMs };
+  const { store } = parts;
+  const found = await findKey(store, hash);
+  if (found === undefined) return { kind: 'ended' };
+  let decided: Refusal | Replacement = { kind: 'ended' };
+  const decide = async (from: KeyRecord): Promise<Replacement | undefined> => {
+    decided = await replacementOf(parts, from, overlapMs);
+    return decided.kind === 'replacement' ? decided : undefined;
+  };
+  const orderId = await orderOf(store, found);
+  if (orderId === undefined) {
+    await changeKey(store, found.id, async (from) => {
+      const made = await decide(from);
+      if (made === undefined) return undefined;
+      const [{ to }, ...others] = made.keys;
+      return { to, also: [...insertKey(made.mint.key), ...replaceKeys(others)] };
+    });
+  } else {
+    // The order decides about the key from now on: a refund or a dispute ends both.
+    await changeOrder(store, orderId, async (order) => {
+      const from = await findKey(store, hash);
+      const made = from === undefined ? undefined : await decide(from);
+      if (made === undefined) return undefined;
+      return { to: { ...order, keyId: made.mint.key.id }, mint: made.mint.key, keys: made.keys };
+    });
   }
+  return outcomeOf(decided);
+}
+
+function outcomeOf(decided: Refusal | Replacement): Rotation {
+  return decided.kind === 'replacement' ? { ...decided.mint, oldEndsAtMs: decided.oldEndsAtMs } : decided;
 }
 
 function refused(refusal: Refusal): Answer {
@@ -126,7 +132,7 @@ export function rotateKeys(parts: RotateParts): Handler<RotateKeyRequest> {
   return async (request) => {
     const { overlap_s: overlapSeconds = rotateKeyDefaults.overlap_s } = request.input;
     const found = await holder(parts, request);
-    if (found.kind === 'refused') return found.answer;
+    if (!found.ok) return found.refusal;
     const outcome = await rotateKey(parts.issue, found.key.hash, overlapSeconds * 1000);
     if (outcome.kind !== 'issued') return refused(outcome);
     const { key, rawKey, oldEndsAtMs } = outcome;

@@ -1,6 +1,6 @@
 /** Keys of orders: derived from an order's seed under a master secret, and changed as its payment changes. */
 import { deriveKey, hintOfKey, type KeyFormat } from '../access/derive.js';
-import { findKeyById, overlapping, unlinked, type KeyRecord, type KeyStep } from '../store/keys.js';
+import { endedKey, findKeyById, overlapping, unlinked, type KeyRecord, type KeyStep } from '../store/keys.js';
 import type { OrderRecord } from '../store/order.js';
 import type { OrderChange } from '../store/orders.js';
 import type { Store } from '../store/store.js';
@@ -64,15 +64,7 @@ export async function endedKeys(
   proof = '',
 ): Promise<readonly KeyStep[]> {
   const reason = `replaced by ${by.id}${proof}`;
-  return (await inUse(store, key, nowMs)).map((from) => {
-    return { from, to: { ...from, status: 'revoked', reason, changedAtMs: nowMs } };
-  });
-}
-
-/** A key, and the one that it replaced while that still works. */
-async function inUse(store: Store, key: KeyRecord, nowMs: number): Promise<readonly KeyRecord[]> {
-  const other = await overlapping(store, key, nowMs);
-  return other === undefined ? [key] : [key, other];
+  return [key, ...(await overlapping(store, key, nowMs))].map((from) => endedKey(from, reason, nowMs));
 }
 
 /** Change of an existing key by an effect; one that the operator revoked stays as it is. */
@@ -102,7 +94,7 @@ export async function keyChange(
   }
   const found = await keyOf(parts, order);
   if (found === undefined) throw new Error(`The key of order ${order.id} is not there`);
-  const keys = (await inUse(parts.store, found, nowMs)).flatMap((from) => {
+  const keys = [found, ...(await overlapping(parts.store, found, nowMs))].flatMap((from) => {
     const to = changedKey(from, effect, nowMs);
     return to === undefined ? [] : [{ from, to }];
   });

@@ -7,7 +7,7 @@ import { issueKey, reissueKey, revokeKey, type IssuedKey, type IssueParts } from
 import type { TiersResult } from '../access/tiers.js';
 import { reissueOrderKey } from '../checkout/reissue.js';
 import { tiers as tierNames } from '../contract/pricing.js';
-import { findKeyById, allKeys, type KeyRecord } from '../store/keys.js';
+import { findKeyById, allKeys, isOver, type KeyRecord } from '../store/keys.js';
 import { findOrderNamed } from '../store/orders.js';
 import type { Configuration } from '../configuration.js';
 import { printable } from './printable.js';
@@ -39,7 +39,7 @@ function time(ms: number): string {
 
 function stateOf(key: KeyRecord, nowMs: number): string {
   if (key.status !== 'active') return key.status;
-  return key.expiresAtMs !== null && key.expiresAtMs <= nowMs ? 'expired' : 'active';
+  return isOver(key, nowMs) ? 'expired' : 'active';
 }
 
 /** A key as it is shown: all but what opens anything. */

@@ -47,6 +47,9 @@ export type ResourceRoutes = Readonly<Record<string, ResourceRoute>>;
 export const kibibyte = 1024;
 export const mebibyte = 1024 * kibibyte;
 
+/** Bytes on the disk that a record comes to besides what was sent: digests, indexes, its part of pages. */
+export const recordBytes = 2_048;
+
 /** The media type of pages. */
 export const html = 'text/html; charset=utf-8';
 

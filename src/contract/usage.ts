@@ -46,9 +46,6 @@ export interface DayUsage {
   refused: number & Integer & tags.Minimum<0>;
 }
 
-/** Days that usage is shown of. */
-export const usageDays = 30;
-
 /** Usage of a key. */
 export interface UsageResponse {
   tier: Tier;

@@ -7,6 +7,7 @@ import type {
   PutCorpusResponse,
   RemovedCorpusResponse,
 } from '../contract/corpora.js';
+import { recordBytes } from '../contract/route.js';
 import type { Handlers } from '../contract/routes.js';
 import { checkLinesMediaType, checkMediaType, ndjson } from '../contract/schema/body.js';
 import { valueError, type Location } from '../contract/schema/validation.js';
@@ -21,7 +22,7 @@ import {
 } from '../store/corpora.js';
 import type { Store } from '../store/store.js';
 import type { Clock } from '../system/clock.js';
-import { corpusOwner } from '../search/corpora.js';
+import { ownerOfKey } from '../search/corpora.js';
 
 /** Parts of the handlers. */
 export interface CorporaRouteParts {
@@ -40,9 +41,6 @@ export interface CorporaRouteParts {
 
 /** Bodies that wait for one that is counted; more are refused. */
 const mostWaiting = 8;
-
-/** Bytes of a record that storing counts a stranger for. */
-const recordBytes = 2_048;
 
 const overloaded = problemAnswer(503, 'overloaded', 'Other bodies are being counted. Try again shortly.');
 
@@ -81,8 +79,7 @@ class CorporaHandlers {
   constructor(private readonly parts: CorporaRouteParts) {}
 
   private ownerOf({ key }: RouteRequest): string | undefined {
-    const hash = key === undefined ? null : this.parts.hashKey(key);
-    return hash === null ? undefined : corpusOwner(hash);
+    return ownerOfKey(key, this.parts.hashKey);
   }
 
   readonly get = async (request: RouteRequest): Promise<Answer> => {

@@ -5,6 +5,7 @@ import { unprocessable } from '../contract/answer.js';
 import { checkLinesMediaType, checkMediaType, isForm, readForm } from '../contract/schema/body.js';
 import { checkBytes, checkBytesOffLoop, loopBytes, type BodyParts } from '../contract/schema/bytes.js';
 import type { Answer, Handler } from '../contract/exchange.js';
+import { recordBytes } from '../contract/route.js';
 import { routeList, type Handlers, type Route as ContractRoute, type RouteId } from '../contract/routes.js';
 import { isServed, servedParts, type ServedPart } from '../contract/served.js';
 import { fieldsOf, type FieldShape } from '../contract/schema/shape.js';
@@ -86,9 +87,6 @@ export interface PipelineParts extends BodyParts {
 
 /** Bytes on the disk that a byte of a body comes to, which is stored as it came and as it was sealed. */
 const storedTimes = 2;
-
-/** Bytes on the disk that a record comes to besides: digests, indexes, its part of pages. */
-const recordBytes = 2_048;
 
 /** Most bytes that a body counts for whose length is not said before it is there: a long harvest's. */
 const unsaidBytes = 512 * 1024;

@@ -12,7 +12,7 @@ import {
 
 const timeBytes = 8;
 
-/** What a witness signs: that at a time it saw no larger state of the log, and none that contradicts it. */
+/** The text that a witness signs: by then it saw no larger state of the log, and no contradicting one. */
 function statement(text: string, timeS: bigint): string {
   return `cosignature/v1\ntime ${timeS}\n${text}`;
 }

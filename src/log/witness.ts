@@ -16,7 +16,7 @@ export interface WitnessParts {
   readonly key: LogKey;
   /** Logs whose checkpoints it takes. */
   readonly logs: readonly VerifierKey[];
-  /** What it last cosigned of a log; the name is that of a file. */
+  /** The state of a log that it cosigned last, in a file of this name. */
   readonly stateOf: (name: string) => SeenFile;
   readonly clock: { readonly wallMs: () => number };
 }

@@ -30,7 +30,7 @@ export interface WitnessingParts {
 const firstRestMs = 5_000;
 const lastRestMs = 600_000;
 
-/** What is known of a witness. */
+/** The state of one witness, as this process knows it. */
 interface Known {
   /** Leaves of the checkpoint that it last cosigned. */
   size: number;

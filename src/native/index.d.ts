@@ -843,7 +843,7 @@ export interface UsageDelta {
   monthStartMs: number
   /** Characters of the month. */
   characters: number
-  /** What is counted by day, each day once: of keys alone. */
+  /** Usage of each day, of keys only; a day occurs once. */
   days: Array<DayUse>
 }
 

@@ -51,7 +51,7 @@ function step(words, hash) {
   steps.append(item);
 }
 
-/** What the page shows must be what is verified: it came in another answer. */
+/** Compares the texts on the page with those that are verified: the two came in different answers. */
 function verifyShown({ fragment, envelope, stored_envelope_sha256: seal }) {
   for (const place of document.querySelectorAll('[data-field]')) {
     const shown = fragment?.[place.dataset.field] === place.textContent;

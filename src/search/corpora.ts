@@ -10,22 +10,24 @@ export function corpusKey(secrets: MasterSecrets): Buffer {
   return Buffer.from(derive(oldest, 'corpora', 'terms').subarray(0, 16));
 }
 
-/** The owner that an API key is, by its SHA-256. */
+/** Hash of a key; null for what is none. */
+type HashKey = (key: string) => Uint8Array | null;
+
+/** The owner that an API key is, by its hash. */
 export function corpusOwner(hash: Uint8Array): string {
   return Buffer.from(hash.subarray(0, ownerBytes)).toString('hex');
+}
+
+/** The owner that a request's key is; undefined where there is none. */
+export function ownerOfKey(key: string | undefined, hashKey: HashKey): string | undefined {
+  const hash = key === undefined ? null : hashKey(key);
+  return hash === null ? undefined : corpusOwner(hash);
 }
 
 /** Tells by a request's key whose statistics it may name besides everybody's; undefined: nobody's. */
 export type OwnerOf = (key: string | undefined) => string | undefined;
 
 /** Of a process's table. Where no key owns any, no key is digested. */
-export function ownerIn(
-  table: { readonly hasOwners: () => boolean },
-  hashKey: (key: string) => Uint8Array | null,
-): OwnerOf {
-  return (key) => {
-    if (key === undefined || !table.hasOwners()) return undefined;
-    const hash = hashKey(key);
-    return hash === null ? undefined : corpusOwner(hash);
-  };
+export function ownerIn(table: { readonly hasOwners: () => boolean }, hashKey: HashKey): OwnerOf {
+  return (key) => (table.hasOwners() ? ownerOfKey(key, hashKey) : undefined);
 }

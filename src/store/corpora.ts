@@ -58,7 +58,7 @@ export interface CorpusVersion {
   readonly terms: number;
   /** Bytes of its statistics. */
   readonly bytes: number;
-  /** What its terms were made by: tokenizer and analyzer; `given` where they came as they are. */
+  /** Tokenizer and analyzer that made its terms; `given` where the caller sent the terms. */
   readonly terming: string;
   readonly createdAtMs: number;
 }

@@ -97,10 +97,14 @@ export type KeyChange =
   | { readonly kind: 'unchanged'; readonly key: KeyRecord }
   | { readonly kind: 'absent' };
 
+/** The record that a key becomes, and further operations of the same unit. */
+export interface ChangedKey {
+  readonly to: KeyRecord;
+  readonly also?: readonly Operation[];
+}
+
 /** Decides what a key becomes; undefined leaves it as it is. May be called more than once. */
-export type ChangeKey = (
-  key: KeyRecord,
-) => { readonly to: KeyRecord; readonly also?: readonly Operation[] } | undefined;
+export type ChangeKey = (key: KeyRecord) => ChangedKey | undefined | Promise<ChangedKey | undefined>;
 
 /** A key's record before and after a change. */
 export interface KeyStep {
@@ -108,15 +112,29 @@ export interface KeyStep {
   readonly to: KeyRecord;
 }
 
-/** The key that `key` replaced, while it still works beside it. */
+/** A key that ends for good. */
+export function endedKey(from: KeyRecord, reason: string, nowMs: number): KeyStep {
+  return { from, to: { ...from, status: 'revoked', reason, changedAtMs: nowMs } };
+}
+
+/** The operations that change several keys. */
+export function replaceKeys(steps: readonly KeyStep[]): Operation[] {
+  return steps.flatMap(({ from, to }) => replaceKey(from, to));
+}
+
+/** True if a key's term is over. */
+export function isOver({ expiresAtMs }: Pick<KeyRecord, 'expiresAtMs'>, nowMs: number): boolean {
+  return expiresAtMs !== null && expiresAtMs <= nowMs;
+}
+
+/** The key that a key replaced, in a list: empty where there is none, or where it has ended. */
 export async function overlapping(
   store: Store,
   { replaces }: KeyRecord,
   nowMs: number,
-): Promise<KeyRecord | undefined> {
+): Promise<readonly KeyRecord[]> {
   const found = replaces === null ? undefined : await findKeyById(store, replaces);
-  if (found === undefined || found.status === 'revoked') return undefined;
-  return found.expiresAtMs !== null && found.expiresAtMs <= nowMs ? undefined : found;
+  return found === undefined || found.status === 'revoked' || isOver(found, nowMs) ? [] : [found];
 }
 
 /** Changes the key of an id by compare-and-set, again when another changed it meanwhile. */
@@ -124,7 +142,7 @@ export async function changeKey(store: Store, id: string, change: ChangeKey): Pr
   for (;;) {
     const found = await findKeyById(store, id);
     if (found === undefined) return { kind: 'absent' };
-    const changed = change(found);
+    const changed = await change(found);
     if (changed === undefined) return { kind: 'unchanged', key: found };
     const operations = [...replaceKey(found, changed.to), ...(changed.also ?? [])];
     const outcome: Outcome = await store.commit(operations);

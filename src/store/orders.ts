@@ -1,6 +1,6 @@
 /** Orders in the store: one record each, found by id and by what the payer's network calls it. */
 import { findRecord, recordsAfter, recordsUnder } from './entries.js';
-import { insertKey, replaceKey, type KeyRecord, type KeyStep } from './keys.js';
+import { insertKey, replaceKeys, type KeyRecord, type KeyStep } from './keys.js';
 import { decodeOrder, encodeOrder, isUnpaid, type OrderOn, type OrderRecord } from './order.js';
 import { StoreUnavailable, type Fence, type Operation, type Store } from './store.js';
 import { choice, integer, table, text, type ValueOf } from './table.js';
@@ -168,7 +168,7 @@ function replaceOrder(from: OrderRecord, change: OrderChange): Operation[] {
     { kind: 'replace', space: 'orders', key: id, from: encodeOrder(from), to: encodeOrder(to) },
     ...markOperations(marksOf(from), marksOf(to), id),
     ...(mint === undefined ? [] : insertKey(mint)),
-    ...keys.flatMap((key) => replaceKey(key.from, key.to)),
+    ...replaceKeys(keys),
     ...(ledger === undefined
       ? []
       : [{ kind: 'append', log: 'ledger', value: encodeLedger(ledger) } as const]),

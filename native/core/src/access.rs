@@ -122,7 +122,7 @@ pub struct Delta {
     pub month_start_ms: u64,
     /// Characters of the month.
     pub characters: u64,
-    /// What is counted by day, each day once: of keys alone.
+    /// Usage of each day, of keys only; a day occurs once.
     pub days: Vec<DayUse>,
 }
 

@@ -317,7 +317,7 @@ impl Counter {
         Ok(())
     }
 
-    /// What was counted.
+    /// The statistics of the texts that were counted.
     ///
     /// # Errors
     /// No text had a token.

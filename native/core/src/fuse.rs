@@ -91,7 +91,7 @@ enum Form {
     Rerank(Box<Asked>),
 }
 
-/// What a request may need besides itself: dense scores where a doc comes without one, and statistics.
+/// Sources that a request may need: of dense scores where a doc has none, and of statistics.
 #[derive(Clone, Copy)]
 pub struct Embedding<'a> {
     /// The installed models.

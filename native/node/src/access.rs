@@ -61,7 +61,7 @@ pub struct UsageDelta {
     pub month_start_ms: f64,
     /// Characters of the month.
     pub characters: f64,
-    /// What is counted by day, each day once: of keys alone.
+    /// Usage of each day, of keys only; a day occurs once.
     pub days: Vec<DayUse>,
 }
 

@@ -92,7 +92,7 @@ pub struct NamedCorpus {
     name: Span,
     /// The version that is asked for; nothing: the newest.
     version: Option<f64>,
-    /// What was found.
+    /// The version that was found.
     found: Option<Arc<Version>>,
 }
 
