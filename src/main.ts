@@ -337,12 +337,12 @@ export function commands(around = thisProcess()): Commands {
         print: (line) => console.log(line),
         printError: (line) => console.error(line),
       }),
-    // Nothing but a worker loads what a server is made of.
+    // Nothing but a worker loads what a server is made of. A Node without a server library touches no store.
     work: () =>
-      runWorker(
-        async (...given) => (await import('./compose/server.js')).buildServer(...given),
-        native.readBytesPerToken(),
-      ),
+      runWorker(async (...given) => {
+        loadUws();
+        return (await import('./compose/server.js')).buildServer(...given);
+      }, native.readBytesPerToken()),
     embed: () => runEmbedder({ openSession, clock: systemClock }),
     add: [
       ...[addKeys, addExports, addOptout, addClick, addForget].map(

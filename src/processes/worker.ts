@@ -24,10 +24,17 @@ function tell(message: ToParent): boolean {
   return process.connected;
 }
 
+/**
+ * Ends a worker that does not serve. An exit would wait for LMDB's thread, which may wait for this one amid a
+ * unit; nobody waits for an answer, and the store survives any end.
+ */
+function end(): void {
+  process.kill(process.pid, 'SIGKILL');
+}
+
 function refuse(reason: string): void {
-  if (process.connected)
-    process.send?.({ kind: 'refused', reason } satisfies ToParent, () => process.exit(1));
-  else process.exit(1);
+  if (process.connected) process.send?.({ kind: 'refused', reason } satisfies ToParent, end);
+  else end();
 }
 
 /**
@@ -43,7 +50,7 @@ export function runWorker(
   let embedder: RemoteEmbedder | undefined;
   let starting = Promise.resolve();
   let ending = false;
-  const end = (timeoutMs: number): void => {
+  const drain = (timeoutMs: number): void => {
     if (ending) return;
     ending = true;
     // While it starts, LMDB's thread may wait for this one amid a unit: to exit now would wait for it.
@@ -66,10 +73,10 @@ export function runWorker(
     else tell({ kind: 'listening' });
   };
   for (const signal of groupSignals) process.on(signal, () => undefined);
-  process.on('disconnect', () => end(orphanDrainMs));
+  process.on('disconnect', () => drain(orphanDrainMs));
   process.on('message', (message: ToWorker) => {
     if (message.kind === 'start') starting = start(message);
-    else if (message.kind === 'drain') end(message.timeoutMs);
+    else if (message.kind === 'drain') drain(message.timeoutMs);
     else if (message.kind === 'embedded') embedder?.hear(message);
     else {
       const metrics = [...(server?.metrics() ?? []), ...vitals()];
