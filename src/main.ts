@@ -51,6 +51,7 @@ import {
 } from './commands/serve.js';
 import { storeCopy } from './commands/storeCopy.js';
 import { readLines, terminal, writeOutput } from './commands/terminal.js';
+import { addWebhooks } from './commands/webhooks.js';
 import { MappedFiles } from './compose/folder.js';
 import {
   notInstalled,
@@ -63,6 +64,7 @@ import {
 } from './compose/models.js';
 import { getBytes, getPage } from './compose/outbound.js';
 import { openExistingStore } from './compose/stores.js';
+import { webhookSender } from './compose/webhooks.js';
 import type { Configuration } from './configuration.js';
 import { exploringMethod, exploringModel } from './door/embedding.js';
 import { loadHnsw } from './door/nearestIndex.js';
@@ -142,6 +144,7 @@ async function serveInProcesses(order: ServeOrder): Promise<ServeOutcome> {
     lockFile: native.lockFile,
     prepareFolder: () => files.prepare(),
     repairFolder: (thorough) => files.repair(thorough),
+    versions: { version: SERVICE_VERSION, native: native.version(), node: process.versions.node },
     drainMs,
   });
 }
@@ -368,9 +371,9 @@ export function commands(around = thisProcess()): Commands {
           readBytes: fuseParts.readBytes,
           readLines,
           sizeOf: fileSize,
-          progressTo: process.stderr,
         }),
       (program) => addReceipts(program, { ...parts, readLines, getPage }),
+      (program) => addWebhooks(program, { ...parts, senderTo: webhookSender }),
       (program) => addLog(program, { ...parts, ...logParts }),
       (program) => addAudit(program, { ...parts, ...auditParts(parts.machine.cores) }),
       (program) => addFuse(program, { ...parts, ...native, ...fuseParts }),

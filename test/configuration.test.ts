@@ -51,7 +51,7 @@ test('defaults', () => {
       dataFolder: resolve('data'),
       masterSecrets: [],
       publicUrl: null,
-      clickHosts: [],
+      ...{ clickHosts: [], webhookNetworks: [] },
       operator: noOperator,
       clicksRetentionDays: 90,
       leadsRetentionDays: 0,
@@ -127,6 +127,7 @@ const everyVariable = {
   OPERATOR_FILE: operatorFile,
   CLICKS_RETENTION_DAYS: '30',
   LEADS_RETENTION_DAYS: '365',
+  WEBHOOK_NETWORKS: '10.0.0.0/8',
   METRICS_PORT: '9464',
   LOG_LEVEL: 'debug',
   TRUSTED_PROXIES: '10.0.0.0/8, 2001:db8::1',
@@ -194,7 +195,7 @@ test('every value is read', () => {
     clickHosts: ['example.com', 'xn--bcher-kva.example:8443'],
     operator: { ...noOperator, name: 'Example Ltd' },
     clicksRetentionDays: 30,
-    leadsRetentionDays: 365,
+    ...{ leadsRetentionDays: 365, webhookNetworks: ['10.0.0.0/8'] },
     metricsPort: 9464,
     logLevel: 'debug',
     trustedProxies: ['10.0.0.0/8', '2001:db8::1'],
@@ -642,6 +643,7 @@ test('names that are nearly ours are named, others are not', () => {
     'FUSEGATE_X is not read; the variables are PORT, DOOR_PORT, HOST, SERVE, WORKERS, ' +
       'MAX_CONNECTIONS, STORE_URL, STORE_URL_FILE, MASTER_SECRET, MASTER_SECRET_FILE, DISK_RESERVE, ' +
       'PUBLIC_URL, PUBLIC_DOOR_URL, CLICK_HOSTS, CLICKS_RETENTION_DAYS, LEADS_RETENTION_DAYS, ' +
+      'WEBHOOK_NETWORKS, ' +
       'OPERATOR_FILE, METRICS_PORT, LOG_LEVEL, ' +
       'ACCESS, TRUSTED_PROXIES, STORED_KB_PER_MINUTE, KEY_GRACE, TIERS_FILE, ' +
       'ANONYMOUS_REQUESTS_PER_MINUTE, ' +

@@ -45,7 +45,7 @@ function refusal(
   headers: Readonly<Record<string, string>>,
 ): Answer {
   const bytes = JSON.stringify(problemOf(code, detail));
-  return { status, body: { bytes, type: 'application/json' }, headers, charge: 0 };
+  return { status, body: { bytes, type: 'application/json' }, headers, charge: 0, problem: code };
 }
 
 function unauthorized(code: ProblemCode, detail: string): Answer {

@@ -1,6 +1,6 @@
 /** Settings of access: tiers, callers without a key, and whose word about an address is taken. */
 import { accessModes, type AccessMode } from './mode.js';
-import { parseNetwork, type Network } from '../system/network.js';
+import { parseNetwork } from '../system/network.js';
 import type { Parsed, Settings } from '../system/settings.js';
 import {
   integer,
@@ -8,24 +8,15 @@ import {
   mostCharactersPerMonth,
   mostRequestsPerMinute,
   oneOf,
+  parseNetworks,
   parsePath,
 } from '../system/settingValues.js';
 
 function parseProxies(text: string): Parsed<readonly string[]> {
-  const value = text === '' ? [] : text.split(',').map((network) => network.trim());
-  const networks = value.map(parseNetwork);
-  if (networks.every((network): network is Network => network !== undefined)) {
-    const every = networks.findIndex(({ prefixBits }) => prefixBits === 0);
-    if (every < 0) return { value };
-    return {
-      wrong: `trusts every address (${value[every] ?? ''}): name your proxies alone`,
-    };
-  }
-  return {
-    wrong:
-      'must be IP addresses and networks separated by commas, such as 10.0.0.0/8,2001:db8::/32, ' +
-      'with no bit set behind the prefix',
-  };
+  const parsed = parseNetworks(text);
+  const every =
+    'wrong' in parsed ? undefined : parsed.value.find((each) => parseNetwork(each)?.prefixBits === 0);
+  return every === undefined ? parsed : { wrong: `trusts every address (${every}): name your proxies alone` };
 }
 
 function parseAccess(text: string): Parsed<AccessMode | null> {

@@ -27,12 +27,7 @@ import { limits, rateLimits, waitingLimits } from '../info/limits.js';
 import { privacy } from '../info/privacy.js';
 import { dataFolderCheck, nativeModuleCheck, ready, storeCheck } from '../info/ready.js';
 import { SERVICE_VERSION, version } from '../info/version.js';
-import { openKey } from '../log/keyFile.js';
-import { originOf } from '../log/origin.js';
 import { parsePolicy, type PolicyWitness } from '../log/policy.js';
-import { startPublishing, type Publishing } from '../log/publishing.js';
-import { seenFile } from '../log/seen.js';
-import { Witnessing } from '../log/witnessing.js';
 import { mcpHandler } from '../mcp/mcp.js';
 import { toolRoutes, type AdmitTool } from '../mcp/tools.js';
 import type { Embedder } from '../models/embedder.js';
@@ -58,7 +53,6 @@ import { rerankHandlers, rerankInfo } from '../search/rerank.js';
 import { storedData } from '../store/retention.js';
 import { isShared } from '../store/settings.js';
 import type { Store } from '../store/store.js';
-import { startSweep } from '../store/sweep.js';
 import { systemClock } from '../system/clock.js';
 import { DiskReserve } from '../system/diskReserve.js';
 import { createLog, type Log } from '../system/log.js';
@@ -67,10 +61,11 @@ import { systemRandomness } from '../system/randomness.js';
 import { auditOffLoop } from '../text/auditOffLoop.js';
 import { normalizeHandler } from '../text/normalize.js';
 import { searchParts, type SearchParts } from './embedMode.js';
+import { startBackground } from './background.js';
 import { limitsFile, previewsFile, vectorsFile, withFile } from './folder.js';
-import { getPage, post } from './outbound.js';
+import { getPage } from './outbound.js';
 import { doorGuides, doorPage, gatewayPage, referencePages } from './pages.js';
-import { openStoreAndSecrets, expiry } from './stores.js';
+import { openStoreAndSecrets } from './stores.js';
 
 /** Requests a minute and address of the routes that have such a limit. */
 function routeLimits(configuration: Configuration): Readonly<Record<RouteLimit, number>> {
@@ -180,29 +175,6 @@ function door(
 function witnessesOf({ witnesses }: Configuration): readonly PolicyWitness[] {
   const policy = witnesses === null ? undefined : parsePolicy(witnesses);
   return policy === undefined || 'wrong' in policy ? [] : policy.witnesses;
-}
-
-/** Signs the log of receipts, where the door is served and the log's key can be had. */
-function publishing(
-  configuration: Configuration,
-  { store }: OpenedStore,
-  log: Log,
-  holder: string,
-): Publishing | undefined {
-  const { dataFolder, serve } = configuration;
-  if (!serve.includes('door')) return undefined;
-  const opened = openKey(dataFolder, systemRandomness);
-  if ('refused' in opened) {
-    log.warn({ reason: opened.refused }, 'no checkpoint of the log of receipts is signed');
-    return undefined;
-  }
-  const seen = seenFile(dataFolder, String(process.pid));
-  const origin = originOf(configuration);
-  const parts = { store, tree: native, clock: systemClock, log };
-  const witnesses = witnessesOf(configuration);
-  const witnessing =
-    witnesses.length === 0 ? {} : { witnessing: new Witnessing({ ...parts, witnesses, post }) };
-  return startPublishing({ ...parts, ...opened, origin, seen, holder, ...witnessing });
 }
 
 /** The limits of this installation. */
@@ -392,8 +364,7 @@ export async function buildServer(
   const graceMs = configuration.keyGraceMinutes * 60_000;
   const keyChanges = new KeyChanges({ ...opened, clock: systemClock, watcher: access, graceMs, log });
   const upkeep = { ...opened, clock: systemClock, log, holder: `${hostname()} ${process.pid}` };
-  const signing = publishing(configuration, opened, log, upkeep.holder);
-  const sweep = startSweep({ ...upkeep, removeExpired: expiry(configuration, opened) });
+  const background = startBackground(configuration, upkeep, witnessesOf(configuration));
   const checkoutParts = {
     ...upkeep,
     ...{ configuration, tiers, getPage, randomness: systemRandomness, keyFormat: native },
@@ -425,11 +396,12 @@ export async function buildServer(
   keyChanges.start();
   return {
     listen: server.listen,
-    metrics: () => [server, clicks, access, explorer, embedMode, stored].flatMap((part) => part.metrics()),
+    metrics: () =>
+      [server, clicks, access, explorer, embedMode, stored, background].flatMap((part) => part.metrics()),
     async drain(timeoutMs) {
       const drained = await server.drain(timeoutMs);
       for (const each of [keyChanges, corpora, room]) each.stop();
-      const stopped = [sweep.stop(), signing?.stop(), checkout.stop(), explorer.stop(), stored.settled()];
+      const stopped = [background.stop(), checkout.stop(), explorer.stop(), stored.settled()];
       const closed = Promise.all([...stopped, clicks.close(), access.close()]);
       const last = closed.then(() => opened.store.close());
       await Promise.race([last, systemClock.sleep(lastFlushMs)]);

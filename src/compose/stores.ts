@@ -14,6 +14,7 @@ import { removeOldUsage } from '../store/usage.js';
 import { dayMs, systemClock } from '../system/clock.js';
 import { createLog, type Log } from '../system/log.js';
 import { systemRandomness, type Randomness } from '../system/randomness.js';
+import { removeOldEvents, removeOldNotices } from '../store/events.js';
 import { whenUnavailable, StoreUnavailable } from '../store/store.js';
 
 /**
@@ -55,6 +56,9 @@ const unpaidOrderDays = 90;
 /** Past rates are kept as long as a card session may end after it was made, and some days. */
 const keptRatesDays = 8;
 
+/** Days that events of orders and keys are kept: far longer than any is tried to be sent. */
+const keptEventsDays = 30;
+
 /**
  * Removes what is older than it is kept; past months' usage and unpaid orders, which are all read for it,
  * once a day.
@@ -67,6 +71,8 @@ export function expiry(configuration: Configuration, { store }: OpenedStore): Sw
     await removeEmbeddings(store, nowMs);
     await removePreviews(store, nowMs);
     await countFragments(store);
+    await removeOldEvents(store, nowMs - keptEventsDays * dayMs);
+    await removeOldNotices(store, nowMs - dayMs);
     const expired = await removeExpired(store, configuration, nowMs);
     if (systemClock.monotonicMs() - usageMs < dayMs) return expired;
     usageMs = systemClock.monotonicMs();

@@ -81,6 +81,8 @@ export interface Answer {
    * counts; 0 on all but a 200.
    */
   readonly charge: number;
+  /** Code of the problem that a finished body tells; one that is written as JSON is read. */
+  readonly problem?: string;
 }
 
 /**

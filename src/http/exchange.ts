@@ -141,6 +141,7 @@ export class Exchange extends Reception implements RouteRequest {
         return;
       }
     }
+    if (given.status >= 400) mounted.meter.countProblem(given);
     const elapsedMs = server.clock.monotonicMs() - this.startedMs;
     let lines = this.headLines(answer);
     if (mounted.route.timed) lines += timingLine(elapsedMs);

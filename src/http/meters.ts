@@ -2,6 +2,7 @@
  * Counters of one worker: plain numbers that a request adds to, turned into Prometheus metrics only when
  * asked.
  */
+import type { Answer } from '../contract/exchange.js';
 import { single, type Metric, type MetricValue } from '../system/metrics.js';
 
 /** Upper bounds of the latency buckets in seconds: three to four an order of magnitude, 50 µs to 10 s. */
@@ -26,8 +27,10 @@ function bucketOf(elapsedMs: number): number {
 
 /** Counts of one route. */
 export class RouteMeter {
-  /** Answers by the status's first digit. */
-  readonly statuses = new Float64Array(6);
+  /** Answers by their status, from 100 on. */
+  private readonly statuses = new Float64Array(500);
+  /** Refusals by the code of their problem. */
+  private readonly problems = new Map<string, number>();
   readonly buckets = new Float64Array(bucketSeconds.length + 1);
   totalMs = 0;
   bytesIn = 0;
@@ -38,14 +41,47 @@ export class RouteMeter {
 
   /** Counts one answer that has been handed over in full. */
   count(status: number, elapsedMs: number, bytesIn: number, bytesOut: number): void {
-    const place = (status / 100) | 0;
-    this.statuses[place] = (this.statuses[place] ?? 0) + 1;
+    this.statuses[status - 100] = (this.statuses[status - 100] ?? 0) + 1;
     const bucket = bucketOf(elapsedMs);
     this.buckets[bucket] = (this.buckets[bucket] ?? 0) + 1;
     this.totalMs += elapsedMs;
     this.bytesIn += bytesIn;
     this.bytesOut += bytesOut;
   }
+
+  /** Counts the problem of a refusal that is about to be sent. */
+  countProblem(answer: Answer): void {
+    const code = problemOf(answer);
+    if (code !== undefined) this.problems.set(code, (this.problems.get(code) ?? 0) + 1);
+  }
+
+  /** True once there is something to tell. */
+  get isUsed(): boolean {
+    return this.aborted > 0 || this.statuses.some((count) => count > 0);
+  }
+
+  /** Answers by status. */
+  statusValues(): MetricValue[] {
+    const { route } = this;
+    return [...this.statuses].flatMap((value, at) =>
+      value === 0 ? [] : [{ value, labels: { route, status: at + 100 } }],
+    );
+  }
+
+  /** Refusals by code. */
+  problemValues(): MetricValue[] {
+    const { route } = this;
+    return [...this.problems].map(([code, value]) => ({ value, labels: { route, code } }));
+  }
+}
+
+/** The code of the problem that an answer tells; undefined: it tells none. */
+function problemOf({ body, problem }: Answer): string | undefined {
+  if (problem !== undefined || !('json' in body)) return problem;
+  const { json } = body;
+  const isProblem =
+    typeof json === 'object' && json !== null && 'code' in json && typeof json.code === 'string';
+  return isProblem ? String(json.code) : undefined;
 }
 
 function latencyValues(meter: RouteMeter): MetricValue[] {
@@ -64,13 +100,6 @@ function latencyValues(meter: RouteMeter): MetricValue[] {
   ];
 }
 
-function statusValues(meter: RouteMeter): MetricValue[] {
-  return [1, 2, 3, 4, 5].flatMap((digit) => {
-    const value = meter.statuses[digit] ?? 0;
-    return value === 0 ? [] : [{ value, labels: { route: meter.route, status: `${digit}xx` } }];
-  });
-}
-
 /**
  * The metrics of http: requests, latency, bytes, aborted requests by route, and the bytes held for bodies.
  */
@@ -79,7 +108,7 @@ export function httpMetrics(
   bodyBytesHeld: number,
   inFlight: number,
 ): Metric[] {
-  const used = meters.filter((meter) => meter.aborted > 0 || meter.statuses.some((count) => count > 0));
+  const used = meters.filter((meter) => meter.isUsed);
   const counter = (name: string, help: string, value: (meter: RouteMeter) => number): Metric => {
     const values = used.map((meter) => ({ value: value(meter), labels: { route: meter.route } }));
     return { name, help, type: 'counter', aggregator: 'sum', values };
@@ -87,10 +116,17 @@ export function httpMetrics(
   return [
     {
       name: 'fusegate_http_requests_total',
-      help: 'Answers by route and class of status.',
+      help: 'Answers by route and status.',
       type: 'counter',
       aggregator: 'sum',
-      values: used.flatMap(statusValues),
+      values: used.flatMap((meter) => meter.statusValues()),
+    },
+    {
+      name: 'fusegate_http_problems_total',
+      help: 'Refusals by route and code of the problem.',
+      type: 'counter',
+      aggregator: 'sum',
+      values: used.flatMap((meter) => meter.problemValues()),
     },
     {
       name: latencyName,

@@ -1,7 +1,7 @@
 /** Settings of leads, clicks and counted links, and of the operator. */
 import { readFileSync } from 'node:fs';
 import type { Parsed, Settings } from '../system/settings.js';
-import { integer, perMinute } from '../system/settingValues.js';
+import { integer, parseNetworks, perMinute } from '../system/settingValues.js';
 import { noOperator, parseOperator, type Operator } from './operator.js';
 
 /** A host as a browser writes it (IDNA, lower case), with its port; undefined when it is none. */
@@ -57,6 +57,17 @@ export const outreachSettings = {
     fallback: '0',
     meaning: 'Days that leads and interests are kept; 0 is until they are forgotten.',
     parse: integer(0, 36_500),
+  },
+  /** Private networks (CIDR) that webhooks may be sent to. */
+  webhookNetworks: {
+    name: 'WEBHOOK_NETWORKS',
+    type: 'addresses and networks, by commas',
+    fallback: '',
+    fallbackShown: 'none',
+    meaning:
+      'Private addresses that webhooks may be sent to, over http too, as in `10.0.0.0/8`. Else they are ' +
+      'sent over https to public addresses alone. See [webhooks.md](webhooks.md).',
+    parse: parseNetworks,
   },
   /** Who runs the server, read from his file. */
   operator: {

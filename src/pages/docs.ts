@@ -24,7 +24,10 @@ interface Guide {
 const shelves: readonly (readonly [heading: string, names: readonly string[]])[] = [
   ['Guides', ['readme', 'fuse', 'normalize', 'audit', 'rerank', 'mcp', 'models', 'http', 'errors']],
   ['Rerank from', ['elasticsearch', 'opensearch', 'open-webui', 'dify', 'ragflow']],
-  ['For operators', ['operating', 'configuration', 'keys', 'checkout', 'outreach', 'store', 'backup']],
+  [
+    'For operators',
+    ['operating', 'metrics', 'configuration', 'keys', 'checkout', 'outreach', 'webhooks', 'store', 'backup'],
+  ],
   ['Fragments', ['door', 'receipt', 'log', 'exploration']],
 ];
 

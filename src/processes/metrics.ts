@@ -13,6 +13,18 @@ function aggregate(each: readonly (readonly Metric[])[]): Registry {
   return AggregatorRegistry.aggregate<PrometheusContentType>([...each]);
 }
 
+/** A gauge that is always 1, whose labels say what runs. */
+function buildInfo(labels: Readonly<Record<string, string>>): Metric {
+  const help = 'What runs: 1, with versions as labels.';
+  return {
+    name: 'fusegate_build_info',
+    help,
+    type: 'gauge',
+    aggregator: 'max',
+    values: [{ value: 1, labels }],
+  };
+}
+
 /** Gives the summed metrics as Prometheus text. */
 export type Scrape = () => Promise<string>;
 
@@ -24,6 +36,7 @@ export function createScrape(
   pool: WorkerPool,
   embedder: EmbedderProcess,
   own: () => readonly Metric[],
+  versions: Readonly<Record<string, string>>,
 ): Scrape {
   let retired: readonly Metric[] = [];
   let missed = 0;
@@ -36,6 +49,7 @@ export function createScrape(
     const { metrics, missing } = await pool.collect(collectMs);
     missed += missing;
     const parent = [
+      buildInfo(versions),
       single('gauge', 'fusegate_workers', 'Workers that listen.', pool.listening),
       single('counter', 'fusegate_worker_restarts_total', 'Workers started for crashed ones.', pool.restarts),
       single('counter', 'fusegate_worker_scrapes_missed_total', 'Workers too late for a scrape.', missed),

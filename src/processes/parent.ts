@@ -21,6 +21,8 @@ export interface ParentParts extends Omit<PoolParts, 'port' | 'doorPort' | 'embe
    * @throws Error when it cannot.
    */
   readonly prepareFolder: (folder: string) => void;
+  /** Versions of what runs, by the names that the metrics give them. */
+  readonly versions: Readonly<Record<string, string>>;
   /** The model that is loaded at start; undefined: the first text loads its model. */
   readonly preload: InstalledModel | undefined;
   /** Called once, when every worker listens, with where. */
@@ -67,7 +69,7 @@ export async function runParent(parts: ParentParts): Promise<ParentOutcome> {
   const metrics =
     metricsPort === 0
       ? undefined
-      : await serveMetrics(host, metricsPort, createScrape(pool, embedder, watchVitals()));
+      : await serveMetrics(host, metricsPort, createScrape(pool, embedder, watchVitals(), parts.versions));
   if (metrics !== undefined && 'refused' in metrics) return { kind: 'refused', reason: metrics.refused };
   const ports = { port: probe.port, doorPort: door.port, metricsPort: metrics?.port ?? 0 };
   if (parts.preload !== undefined) embedder.preload(parts.preload);

@@ -20,29 +20,62 @@ export function usage(): Metric[] {
   ];
 }
 
-/**
- * Starts watching this process; the result gives its metrics. The loop's delay is that since the last call.
- */
-export function watchVitals(): () => Metric[] {
-  const delay = monitorEventLoopDelay({ resolution: resolutionMs });
-  delay.enable();
-  return () => {
-    // The histogram holds the time between samples, so that an idle loop shows the step itself.
+/** Upper bounds of the buckets of the loop's delay (s). */
+const bucketSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5] as const;
+
+const delayName = 'fusegate_loop_delay_seconds';
+
+/** The delay of an event loop, gathered from what the runtime samples. */
+class LoopDelay {
+  private readonly sampled = monitorEventLoopDelay({ resolution: resolutionMs });
+  private readonly buckets = new Float64Array(bucketSeconds.length + 1);
+  private totalSeconds = 0;
+
+  constructor() {
+    this.sampled.enable();
+  }
+
+  /** Takes what was sampled since the last call into the buckets; gives the longest delay of it (s). */
+  private gather(): number {
+    const { sampled } = this;
+    // The runtime holds the time between samples, so that an idle loop shows the step itself.
     const beyond = (nanoseconds: number): number =>
       Number.isFinite(nanoseconds) ? Math.max(0, nanoseconds / 1e9 - resolutionMs / 1000) : 0;
-    const p99 = beyond(delay.percentile(99));
-    const most = beyond(delay.max);
-    delay.reset();
+    const most = beyond(sampled.max);
+    let share = 0;
+    // The runtime tells values by percentiles that come ever nearer to 100: each step is so many samples.
+    for (const [percentile, nanoseconds] of sampled.percentiles) {
+      const count = ((percentile - share) / 100) * sampled.count;
+      const seconds = beyond(nanoseconds);
+      const at = bucketSeconds.findIndex((bound) => seconds <= bound);
+      const bucket = at < 0 ? bucketSeconds.length : at;
+      this.buckets[bucket] = (this.buckets[bucket] ?? 0) + count;
+      this.totalSeconds += seconds * count;
+      share = percentile;
+    }
+    sampled.reset();
+    return most;
+  }
+
+  metrics(): Metric[] {
+    const most = this.gather();
+    let below = 0;
+    const values = [...this.buckets].map((count, at) => {
+      below += count;
+      return { value: below, labels: { le: bucketSeconds[at] ?? '+Inf' }, metricName: `${delayName}_bucket` };
+    });
+    const sum = { value: this.totalSeconds, labels: {}, metricName: `${delayName}_sum` };
+    const count = { value: below, labels: {}, metricName: `${delayName}_count` };
+    const help = 'Delay of event loops, sampled every 10 ms.';
     return [
-      ...usage(),
-      single(
-        'gauge',
-        'fusegate_loop_delay_p99_seconds',
-        'Delay of the slowest event loop, 99 %.',
-        p99,
-        'max',
-      ),
+      { name: delayName, help, type: 'histogram', aggregator: 'sum', values: [...values, sum, count] },
       single('gauge', 'fusegate_loop_delay_max_seconds', 'Longest delay of an event loop.', most, 'max'),
     ];
-  };
+  }
+}
+
+/** Starts watching this process; the result gives its metrics. The longest delay is since the last call. */
+export function watchVitals(): () => Metric[] {
+  const delay = new LoopDelay();
+  return () => [...usage(), ...delay.metrics()];
 }

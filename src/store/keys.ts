@@ -1,5 +1,6 @@
 /** API keys in the store: only the SHA-256 of a key, never the key (contract, Authentication). */
 import { findRecord, recordsAfter } from './entries.js';
+import { appendEvent } from './events.js';
 import type { Operation, Outcome, Store } from './store.js';
 import { bytes, choice, integer, orNull, text, widenedTable, type ValueOf } from './table.js';
 
@@ -63,6 +64,9 @@ export function replaceKey(from: KeyRecord, to: KeyRecord): Operation[] {
   return [
     { kind: 'replace', space: 'keys', key: from.hash, from: encodeKey(from), to: encodeKey(to) },
     { kind: 'append', log: 'keyChanges', value: from.hash },
+    ...(to.status === 'revoked' && from.status !== 'revoked'
+      ? [appendEvent({ type: 'key.revoked', object: to.id, atMs: to.changedAtMs })]
+      : []),
   ];
 }
 

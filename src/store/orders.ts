@@ -1,5 +1,6 @@
 /** Orders in the store: one record each, found by id and by what the payer's network calls it. */
 import { findRecord, recordsAfter, recordsUnder } from './entries.js';
+import { appendEvent } from './events.js';
 import { insertKey, replaceKeys, type KeyRecord, type KeyStep } from './keys.js';
 import { decodeOrder, encodeOrder, isUnpaid, type OrderOn, type OrderRecord } from './order.js';
 import { StoreUnavailable, type Fence, type Operation, type Store } from './store.js';
@@ -168,6 +169,10 @@ function replaceOrder(from: OrderRecord, change: OrderChange): Operation[] {
     { kind: 'replace', space: 'orders', key: id, from: encodeOrder(from), to: encodeOrder(to) },
     ...markOperations(marksOf(from), marksOf(to), id),
     ...(mint === undefined ? [] : insertKey(mint)),
+    // A key that replaces another is no payment.
+    ...(mint === undefined || from.keyId !== null
+      ? []
+      : [appendEvent({ type: 'order.paid', object: from.id, atMs: mint.issuedAtMs })]),
     ...replaceKeys(keys),
     ...(ledger === undefined
       ? []

@@ -40,6 +40,14 @@ export const spaces = {
   corpora: 28,
   /** Statistics of a version. Key: the name, a zero byte, the number (32 bits). */
   corpusVersions: 29,
+  /** Webhooks, by their ids. */
+  webhooks: 36,
+  /** The position of each webhook in the logs of events. Key: the webhook's id. */
+  webhookPlaces: 37,
+  /** Events that a webhook has not taken yet. Key: webhook, `/`, log, `/`, position. */
+  webhookDeliveries: 38,
+  /** Ends of keys that were announced. Key: the end (64-bit milliseconds), the key's id. */
+  keyNotices: 39,
   /** Addresses that opted out. Key: HMAC of the address. */
   optouts: 32,
   /** Fragments with their sealed envelopes. Key: the receipt's id. */
@@ -76,6 +84,8 @@ export const logs = {
   ledger: 132,
   /** A name of statistics got a version, or was removed. */
   corpusChanges: 133,
+  /** Events of orders and keys, told by webhooks. */
+  events: 134,
   /** Receipts of fragments in the order in which they were stored. */
   fragments: 136,
 } as const;

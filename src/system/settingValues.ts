@@ -1,6 +1,7 @@
 /** Kinds of values that settings of several parts have: numbers, choices, paths, limits. */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { parseNetwork } from './network.js';
 import type { Parsed, Setting } from './settings.js';
 
 /** The largest number of requests a minute that a limit counts exactly. */
@@ -75,5 +76,16 @@ export function perMinute(name: string, fallback: number, meaning: string): Sett
     fallback: String(fallback),
     meaning,
     parse: integer(0, mostRequestsPerMinute),
+  };
+}
+
+/** Addresses and networks (CIDR) separated by commas; they stay text. */
+export function parseNetworks(text: string): Parsed<readonly string[]> {
+  const value = text === '' ? [] : text.split(',').map((network) => network.trim());
+  if (value.every((network) => parseNetwork(network) !== undefined)) return { value };
+  return {
+    wrong:
+      'must be IP addresses and networks separated by commas, such as 10.0.0.0/8,2001:db8::/32, ' +
+      'with no bit set behind the prefix',
   };
 }

@@ -68,6 +68,7 @@ async function parent(program: string): Promise<void> {
     lockFile: native.lockFile,
     prepareFolder: () => undefined,
     repairFolder: () => undefined,
+    versions: { version: 'test' },
     onListening: ({ port, metricsPort }) => console.log(`listening ${port} ${metricsPort}`),
     drainMs: Number(process.env['TEST_DRAIN_MS'] ?? 1_000),
   });

@@ -2,36 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Breaker, type Probed } from '../../src/store/breaker.js';
-
-/** Time that passes when it is told to; what is due runs in the order of its time. */
-class HandClock {
-  private nowMs = 0;
-  private due: { readonly atMs: number; readonly action: () => void }[] = [];
-
-  readonly after = (delayMs: number, action: () => void) => {
-    const one = { atMs: this.nowMs + delayMs, action };
-    this.due.push(one);
-    return { stop: () => (this.due = this.due.filter((other) => other !== one)) };
-  };
-
-  readonly sleep = (delayMs: number): Promise<void> =>
-    new Promise((resolve) => {
-      this.after(delayMs, resolve);
-    });
-
-  async pass(ms: number): Promise<void> {
-    const endMs = this.nowMs + ms;
-    for (;;) {
-      await new Promise(setImmediate);
-      const next = this.due.toSorted((a, b) => a.atMs - b.atMs)[0];
-      if (next === undefined || next.atMs > endMs) break;
-      this.due = this.due.filter((other) => other !== next);
-      this.nowMs = next.atMs;
-      next.action();
-    }
-    this.nowMs = endMs;
-  }
-}
+import { HandClock } from '../system/handClock.js';
 
 interface Probe {
   readonly timeoutMs: number;

@@ -7,6 +7,8 @@ import {
   type LightningOrder,
   type OrderRecord,
 } from '../../src/store/order.js';
+import { decodeEvent } from '../../src/store/events.js';
+import { endedKey, unlinked, type KeyRecord } from '../../src/store/keys.js';
 import { orderBytes } from '../reference/orderBytes.js';
 import { Dice } from '../checkout/world.js';
 import assert from 'node:assert/strict';
@@ -236,4 +238,43 @@ describe('orders', () => {
       assert.equal(await findOrderAt(store, 'btc', name), undefined);
     }
   });
+});
+
+test('an order tells once that it was paid, in the unit of its first key', async () => {
+  const from = await store.last('events');
+  const paid = overLightning('toTell');
+  await insert(paid);
+  const keyOf = (number: number): KeyRecord => ({
+    ...{
+      hash: Buffer.alloc(32, 100 + number),
+      id: `key_tell${number}`,
+      tier: 'growth',
+      hint: 'fg_',
+      origin: 'toTell',
+    },
+    ...{
+      issuedAtMs: 7 + number,
+      expiresAtMs: null,
+      status: 'active',
+      reason: null,
+      changedAtMs: 7,
+      ...unlinked,
+    },
+  });
+  const first = keyOf(1);
+  const told = async () =>
+    (await store.read('events', { after: from, limit: 10 })).map(({ value }) => decodeEvent(value));
+  await changeOrder(store, 'toTell', (order) =>
+    Promise.resolve({ to: { ...order, key: 'active', keyId: first.id }, mint: first }),
+  );
+  const payment = { type: 'order.paid', object: 'toTell', atMs: 8 };
+  assert.deepEqual(await told(), [payment]);
+  const second = keyOf(2);
+  await changeOrder(store, 'toTell', (order) =>
+    Promise.resolve({
+      ...{ to: { ...order, keyId: second.id }, mint: second },
+      keys: [endedKey(first, 'replaced by another', 20)],
+    }),
+  );
+  assert.deepEqual(await told(), [payment, { type: 'key.revoked', object: first.id, atMs: 20 }]);
 });

@@ -1,0 +1,62 @@
+/** Work that one process of those that share the store does for all, each under a lease of its own. */
+import type { OpenedStore } from '../commands/withStore.js';
+import type { Configuration } from '../configuration.js';
+import { openKey } from '../log/keyFile.js';
+import { originOf } from '../log/origin.js';
+import type { PolicyWitness } from '../log/policy.js';
+import { startPublishing, type Publishing } from '../log/publishing.js';
+import { seenFile } from '../log/seen.js';
+import { Witnessing } from '../log/witnessing.js';
+import { native } from '../native/addon.js';
+import { startSweep, type SweepParts } from '../store/sweep.js';
+import { systemClock } from '../system/clock.js';
+import type { Log } from '../system/log.js';
+import type { Metric } from '../system/metrics.js';
+import { systemRandomness } from '../system/randomness.js';
+import { post } from './outbound.js';
+import { expiry } from './stores.js';
+import { startWebhooks } from './webhooks.js';
+/** What such work needs. */
+type Upkeep = OpenedStore & Pick<SweepParts, 'clock' | 'holder'> & { readonly log: Log };
+
+/** Signs the log of receipts, where the door is served and the log's key can be had. */
+function publishing(
+  configuration: Configuration,
+  { store, log, holder }: Upkeep,
+  witnesses: readonly PolicyWitness[],
+): Publishing | undefined {
+  const { dataFolder, serve } = configuration;
+  if (!serve.includes('door')) return undefined;
+  const opened = openKey(dataFolder, systemRandomness);
+  if ('refused' in opened) {
+    log.warn({ reason: opened.refused }, 'no checkpoint of the log of receipts is signed');
+    return undefined;
+  }
+  const seen = seenFile(dataFolder, String(process.pid));
+  const origin = originOf(configuration);
+  const parts = { store, tree: native, clock: systemClock, log };
+  const witnessing =
+    witnesses.length === 0 ? {} : { witnessing: new Witnessing({ ...parts, witnesses, post }) };
+  return startPublishing({ ...parts, ...opened, origin, seen, holder, ...witnessing });
+}
+
+/** Such work, until it is stopped. */
+interface Background {
+  readonly metrics: () => Metric[];
+  readonly stop: () => Promise<unknown>;
+}
+
+/** Starts all of it. `witnesses`: those that cosign the log of receipts. */
+export function startBackground(
+  configuration: Configuration,
+  upkeep: Upkeep,
+  witnesses: readonly PolicyWitness[],
+): Background {
+  const signing = publishing(configuration, upkeep, witnesses);
+  const sweep = startSweep({ ...upkeep, removeExpired: expiry(configuration, upkeep) });
+  const webhooks = startWebhooks(configuration, upkeep);
+  return {
+    metrics: () => webhooks.metrics(),
+    stop: () => Promise.all([signing?.stop(), sweep.stop(), webhooks.stop()]),
+  };
+}

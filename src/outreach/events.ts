@@ -1,0 +1,140 @@
+/**
+ * Events as webhooks tell of them (Standard Webhooks): the entries of each log, and the body that is sent.
+ */
+import { createHash } from 'node:crypto';
+import { decodeEvent, type StoredEvent } from '../store/events.js';
+import { decodeInterest, type Interest } from '../store/interests.js';
+import { findKeyById } from '../store/keys.js';
+import { decodeLead, type Lead } from '../store/leads.js';
+import type { OrderRecord } from '../store/order.js';
+import { findOrder } from '../store/orders.js';
+import type { Store } from '../store/store.js';
+import type { Delivery, EventLog } from '../store/webhooks.js';
+import { timeText } from './leads.js';
+
+/** Types of the events that a webhook may ask for. */
+export const eventTypes = ['order.paid', 'key.expiring', 'key.revoked', 'lead.received'] as const;
+
+/** One of them. */
+export type EventType = (typeof eventTypes)[number];
+
+/** An event in its log. */
+export interface OutboundEvent {
+  readonly log: EventLog;
+  readonly position: number;
+  /** The same in every attempt: the receiver knows by it that an event came twice. */
+  readonly id: string;
+  readonly type: EventType;
+  /** Id of the order, the key, the lead or the interest. */
+  readonly object: string;
+  readonly atMs: number;
+  /** What is told; undefined: it was erased meanwhile. */
+  readonly data: () => Promise<object | undefined>;
+}
+
+/** The id of the event of an entry. */
+function eventId(log: EventLog, position: number, value: Uint8Array): string {
+  const digest = createHash('sha256').update(`${log} ${position} `).update(value).digest('hex');
+  return `evt_${digest.slice(0, 32)}`;
+}
+
+/** Amount of an order, in the unit in which it was paid. */
+function amountOf(order: OrderRecord): object {
+  return order.rail === 'card'
+    ? { amount: Number(order.paidCents), currency: 'usd_cents' }
+    : { amount: Number(order.sat), currency: 'sat' };
+}
+
+async function orderPaid(store: Store, { object, atMs }: StoredEvent): Promise<object | undefined> {
+  const order = await findOrder(store, object);
+  if (order === undefined) return undefined;
+  const { id, rail, tier, late, email, source, segment, campaign } = order;
+  return {
+    ...{ order_id: id, rail, tier, ...amountOf(order), paid_at: timeText(atMs), late },
+    ...{ email, source, segment, campaign, event_id: order.eventId },
+  };
+}
+
+async function keyEvent(store: Store, { object }: StoredEvent): Promise<object | undefined> {
+  const key = await findKeyById(store, object);
+  if (key === undefined) return undefined;
+  const order = await findOrder(store, key.origin);
+  return {
+    key_id: key.id,
+    tier: key.tier,
+    hint: key.hint,
+    expires_at: key.expiresAtMs === null ? null : timeText(key.expiresAtMs),
+    reason: key.reason,
+    order_id: order?.id ?? null,
+    email: order?.email ?? null,
+  };
+}
+
+function leadData({ id, email, tier, message, receivedAtMs, ...rest }: Lead): object {
+  const { source, segment, campaign } = rest;
+  return {
+    ...{ kind: 'lead', id, received_at: timeText(receivedAtMs), email, tier, message },
+    ...{ source, segment, campaign, event_id: rest.eventId },
+  };
+}
+
+function interestData({ id, email, message, receivedAtMs, ...rest }: Interest): object {
+  const { company, cloud, timeline, compliance, source, segment, campaign } = rest;
+  return {
+    ...{ kind: 'interest', id, received_at: timeText(receivedAtMs), email, message },
+    ...{ delivery_model: rest.deliveryModel, company, cloud, monthly_chars: rest.monthlyChars },
+    ...{ timeline, compliance, source, segment, campaign, event_id: rest.eventId },
+  };
+}
+
+/** The event of an entry; undefined: it was erased. */
+function readEntry(
+  store: Store,
+  log: EventLog,
+  position: number,
+  value: Uint8Array,
+): OutboundEvent | undefined {
+  const place = { log, position, id: eventId(log, position, value) };
+  if (log === 'events') {
+    const event = decodeEvent(value);
+    const data = () => (event.type === 'order.paid' ? orderPaid(store, event) : keyEvent(store, event));
+    return { ...place, type: event.type, object: event.object, atMs: event.atMs, data };
+  }
+  const lead = log === 'leads' ? decodeLead(value) : decodeInterest(value);
+  if (lead === undefined) return undefined;
+  const told = 'deliveryModel' in lead ? interestData(lead) : leadData(lead);
+  const data = () => Promise.resolve(told);
+  return { ...place, type: 'lead.received', object: lead.id, atMs: lead.receivedAtMs, data };
+}
+
+/** Events of a log after a position, and the position up to which it was read. */
+export async function readEvents(
+  store: Store,
+  log: EventLog,
+  after: number,
+  limit: number,
+): Promise<{ readonly events: readonly OutboundEvent[]; readonly upTo: number }> {
+  const entries = await store.read(log, { after, limit });
+  const events = entries.flatMap(({ position, value }) => readEntry(store, log, position, value) ?? []);
+  return { events, upTo: entries.at(-1)?.position ?? after };
+}
+
+/** The event of a delivery that waited; undefined: it was erased or removed. */
+export async function eventOf(
+  store: Store,
+  { log, position }: Pick<Delivery, 'log' | 'position'>,
+): Promise<OutboundEvent | undefined> {
+  const [entry] = await store.read(log, { after: position - 1, limit: 1 });
+  if (entry?.position !== position) return undefined;
+  return readEntry(store, log, position, entry.value);
+}
+
+/** The body that tells of an event; undefined: it was erased. */
+export async function bodyOf({
+  type,
+  atMs,
+  data,
+}: Pick<OutboundEvent, 'type' | 'atMs' | 'data'>): Promise<string | undefined> {
+  const told = await data();
+  return told === undefined ? undefined : JSON.stringify({ type, timestamp: timeText(atMs), data: told });
+}

@@ -1,0 +1,365 @@
+/**
+ * Sends events to webhooks: whichever process holds the lease `webhooks` looks once a second for new events
+ * and for deliveries that are due. Each event is sent at least once, those about one object in their order;
+ * what a receiver does not take is tried again on the schedule of Standard Webhooks, for 75 hours.
+ */
+import { announceEnd, isEndAnnounced } from '../store/events.js';
+import { allKeys, type KeyRecord } from '../store/keys.js';
+import { keepLease, type LeaseKeeper } from '../store/leases.js';
+import { whenUnavailable, type Fence, type Store } from '../store/store.js';
+import {
+  allWebhooks,
+  eventLogs,
+  movePlace,
+  placeOf,
+  settleDelivery,
+  stopWebhook,
+  waitingDeliveries,
+  type Delivery,
+  type EventLog,
+  type Place,
+  type Webhook,
+} from '../store/webhooks.js';
+import { dayMs, type Clock, type Timer } from '../system/clock.js';
+import type { Log } from '../system/log.js';
+import type { MasterSecrets } from '../system/masterSecret.js';
+import type { Metric } from '../system/metrics.js';
+import type { Randomness } from '../system/randomness.js';
+import { reasonOf } from '../system/reason.js';
+import { oneAtATime, type OneAtATime } from '../system/shared.js';
+import { bodyOf, eventOf, readEvents, type EventType, type OutboundEvent } from './events.js';
+import { messageHead } from './webhookMessage.js';
+
+/** A receiver's answer. */
+export interface Answered {
+  readonly status: number;
+  /** Seconds that it asks to be left alone (Retry-After). */
+  readonly retryAfterS: number | undefined;
+}
+
+/** Sends a message; rejects where there is no answer, or where nothing may be sent there. */
+export type Send = (
+  url: string,
+  head: Readonly<Record<string, string>>,
+  body: string,
+  signal: AbortSignal,
+) => Promise<Answered>;
+
+/** Dependencies of sending. */
+export interface WebhookParts {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+  readonly secrets: MasterSecrets;
+  readonly log: Pick<Log, 'info' | 'warn' | 'error'>;
+  /** This process' name among those that share the store. */
+  readonly holder: string;
+  readonly send: Send;
+}
+
+/** Pause between two looks at the logs of events (ms). */
+const lookMs = 1_000;
+
+/** Reason of an attempt without an answer. */
+const noAnswer = 'no answer';
+
+const leaseName = 'webhooks';
+const leaseMs = 15_000;
+
+/** Pauses after each failed attempt (s), as Standard Webhooks advises: 75 hours in all. */
+const pausesS = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400] as const;
+
+/** Pauses are up to this share longer or shorter: what failed together does not return together. */
+const jitter = 0.1;
+
+/** Events of a log that are sent before the webhook's place is written. */
+const pageEvents = 50;
+
+/** Requests to one webhook at a time. */
+const atOnce = 8;
+
+/** Deliveries of a webhook that wait, at most; beyond, its logs wait. */
+const mostWaiting = 1_000;
+
+/** Time by which a key's end is announced before it (ms), and the pause between two looks at all keys. */
+const announcedMs = 7 * dayMs;
+const keysLookMs = 3_600_000;
+
+/** The end of a key in use that is near; undefined: it is far, or its holder has another key already. */
+function nearEnd({ status, expiresAtMs, replacedBy }: KeyRecord, nowMs: number): number | undefined {
+  if (status !== 'active' || replacedBy !== null || expiresAtMs === null) return undefined;
+  return expiresAtMs > nowMs && expiresAtMs - nowMs <= announcedMs ? expiresAtMs : undefined;
+}
+
+/** Outcome of an attempt. */
+type Attempt =
+  | { readonly kind: 'taken' }
+  /** Nothing to send: what it tells was erased. */
+  | { readonly kind: 'void' }
+  /** The receiver wants nothing any more. */
+  | { readonly kind: 'gone' }
+  | { readonly kind: 'failed'; readonly reason: string; readonly retryAfterS: number }
+  /** This process ends or has lost the lease. */
+  | { readonly kind: 'aborted' };
+
+/** Number of attempts by their outcome. */
+type Counts = Record<'taken' | 'failed' | 'given_up', number>;
+
+/** Sending under one holding of the lease. */
+interface Turn {
+  readonly fence: Fence;
+  readonly signal: AbortSignal;
+}
+
+/** Runs work over items, so many at a time. */
+async function eachOf<Item>(items: readonly Item[], work: (item: Item) => Promise<void>): Promise<void> {
+  const waiting = items.values();
+  const worker = async (): Promise<void> => {
+    for (const item of waiting) await work(item);
+  };
+  await Promise.all(Array.from({ length: atOnce }, worker));
+}
+
+/** Items in groups about one object each, in their order. */
+function byObject<Item extends { readonly object: string }>(items: readonly Item[]): readonly Item[][] {
+  const groups = new Map<string, Item[]>();
+  for (const item of items) groups.set(item.object, [...(groups.get(item.object) ?? []), item]);
+  return [...groups.values()];
+}
+
+/** What is sent to one webhook. */
+class Receiver {
+  readonly rounds: OneAtATime<void>;
+
+  constructor(
+    private readonly parts: WebhookParts,
+    private readonly counts: Counts,
+    private readonly turn: Turn,
+    /** As it was last read. */
+    public webhook: Webhook,
+  ) {
+    this.rounds = oneAtATime(() => this.advance());
+  }
+
+  private isOver(): boolean {
+    return this.turn.signal.aborted || this.webhook.status === 'stopped';
+  }
+
+  /** Sends what is due: first what waited, then what is new. */
+  private async advance(): Promise<void> {
+    const { store } = this.parts;
+    const waiting = await waitingDeliveries(store, this.webhook.id);
+    await this.again(waiting);
+    if (this.isOver() || waiting.length >= mostWaiting) return;
+    const blocked = new Set((await waitingDeliveries(store, this.webhook.id)).map(({ object }) => object));
+    for (const log of eventLogs) await this.readOn(log, blocked);
+  }
+
+  /** Tries again what waited: of each object the first, and the next ones where that is taken. */
+  private async again(waiting: readonly Delivery[]): Promise<void> {
+    const { store, clock, log } = this.parts;
+    await eachOf(byObject(waiting), async (deliveries) => {
+      for (const delivery of deliveries) {
+        if (this.isOver() || delivery.nextAtMs > clock.wallMs()) return;
+        const event = await eventOf(store, delivery);
+        const attempt: Attempt = event === undefined ? { kind: 'void' } : await this.attempt(event);
+        if (attempt.kind === 'aborted' || attempt.kind === 'gone') return;
+        const next = attempt.kind === 'failed' ? this.later(delivery, attempt) : undefined;
+        if (attempt.kind === 'failed' && next === undefined) {
+          this.counts.given_up += 1;
+          const told = { webhook: this.webhook.id, event: event?.id, reason: attempt.reason };
+          log.error(told, 'a webhook did not take an event for 75 hours: it is not sent any more');
+        }
+        const settled = await settleDelivery(store, this.turn.fence, this.webhook.id, delivery, next);
+        if (!settled || next !== undefined) return;
+      }
+    });
+  }
+
+  /** The delivery after a failed attempt; undefined: there is none any more. */
+  private later(delivery: Delivery, { retryAfterS }: { readonly retryAfterS: number }): Delivery | undefined {
+    const pauseS = pausesS[delivery.attempts];
+    if (pauseS === undefined) return undefined;
+    const [random = 0] = this.parts.randomness(1);
+    const spread = 1 + jitter * (random / 127.5 - 1);
+    const nextAtMs = Math.ceil(this.parts.clock.wallMs() + Math.max(pauseS * spread, retryAfterS) * 1_000);
+    return { ...delivery, attempts: delivery.attempts + 1, nextAtMs };
+  }
+
+  /** Sends a log's events from the webhook's place on, a page at a time. */
+  private async readOn(log: EventLog, blocked: Set<string>): Promise<void> {
+    const { store } = this.parts;
+    for (;;) {
+      const from = await placeOf(store, this.webhook.id);
+      if (from === undefined || this.isOver() || blocked.size >= mostWaiting) return;
+      const { events, upTo } = await readEvents(store, log, from[log], pageEvents);
+      if (upTo === from[log]) return;
+      const untaken = await this.sendPage(events, blocked);
+      if (this.isOver()) return;
+      const to: Place = { ...from, [log]: upTo };
+      if (!(await movePlace(store, this.turn.fence, this.webhook.id, { from, to, untaken }))) return;
+      for (const { object } of untaken) blocked.add(object);
+    }
+  }
+
+  /** Sends new events; resolves to those that were not taken, and those that wait behind one. */
+  private async sendPage(
+    events: readonly OutboundEvent[],
+    blocked: ReadonlySet<string>,
+  ): Promise<readonly Delivery[]> {
+    const { types } = this.webhook;
+    const wanted = events.filter(({ type }) => types.length === 0 || types.includes(type));
+    const untaken: Delivery[] = [];
+    const receiver = { isSilent: false };
+    await eachOf(byObject(wanted), async (about) => {
+      let waits = blocked.has(about[0]?.object ?? '');
+      for (const event of about) {
+        const { log, position, object } = event;
+        const delivery: Delivery = { log, position, object, attempts: 0, nextAtMs: 0 };
+        // A receiver that does not answer is not asked again at once for each event of the page.
+        const attempt = waits || receiver.isSilent ? undefined : await this.attempt(event);
+        if (attempt?.kind === 'taken' || attempt?.kind === 'void') continue;
+        const next = attempt?.kind === 'failed' ? this.later(delivery, attempt) : undefined;
+        untaken.push(next ?? delivery);
+        waits = true;
+        if (attempt?.kind === 'failed' && attempt.reason === noAnswer) receiver.isSilent = true;
+      }
+    });
+    return untaken;
+  }
+
+  private async attempt(event: OutboundEvent): Promise<Attempt> {
+    const { clock, log, secrets, send } = this.parts;
+    const { webhook, turn, counts } = this;
+    const body = await bodyOf(event);
+    if (body === undefined) return { kind: 'void' };
+    const head = messageHead(secrets, webhook, { id: event.id, body, nowMs: clock.wallMs() });
+    if (head === undefined)
+      return this.stop('The master secret of its secret is no longer among MASTER_SECRET.');
+    let answered: Answered;
+    try {
+      answered = await send(webhook.url, head, body, turn.signal);
+    } catch (error) {
+      if (turn.signal.aborted) return { kind: 'aborted' };
+      counts.failed += 1;
+      log.warn({ webhook: webhook.id, event: event.id, reason: reasonOf(error) }, 'a webhook did not answer');
+      return { kind: 'failed', reason: noAnswer, retryAfterS: 0 };
+    }
+    const { status, retryAfterS = 0 } = answered;
+    if (status >= 200 && status < 300) {
+      counts.taken += 1;
+      return { kind: 'taken' };
+    }
+    counts.failed += 1;
+    if (status === 410) return this.stop('It answered 410: it wants no events any more.');
+    log.warn({ webhook: webhook.id, event: event.id, status }, 'a webhook did not take an event');
+    return { kind: 'failed', reason: `status ${status}`, retryAfterS: Math.min(retryAfterS, dayMs / 1_000) };
+  }
+
+  private async stop(reason: string): Promise<Attempt> {
+    const { store, log } = this.parts;
+    const { webhook } = this;
+    if (await stopWebhook(store, this.turn.fence, webhook, reason)) {
+      log.error({ webhook: webhook.id, reason }, 'a webhook gets no events any more');
+    }
+    this.webhook = { ...webhook, status: 'stopped', reason };
+    return { kind: 'gone' };
+  }
+}
+
+/** Sending to all webhooks, until it is stopped. */
+export class Webhooks {
+  private readonly counts: Counts = { taken: 0, failed: 0, given_up: 0 };
+  private readonly receivers = new Map<string, Receiver>();
+  private readonly looks = oneAtATime(() => this.look());
+  private readonly keyLooks = oneAtATime(() => this.announce());
+  private readonly keeper: LeaseKeeper;
+  private turn: (Turn & { readonly end: AbortController }) | undefined;
+  private timer: Timer | undefined;
+  private keysLookedMs = -Infinity;
+
+  constructor(private readonly parts: WebhookParts) {
+    const { holder } = parts;
+    this.keeper = keepLease(parts, {
+      ...{ name: leaseName, holder, durationMs: leaseMs },
+      onHeld: (token) => this.begin(token),
+      onLost: () => this.end(),
+    });
+  }
+
+  private begin(token: number): void {
+    const end = new AbortController();
+    this.turn = { fence: { lease: leaseName, token }, signal: end.signal, end };
+    this.timer = this.parts.clock.every(lookMs, () => void this.looks.run());
+    void this.looks.run();
+  }
+
+  private end(): void {
+    this.timer?.stop();
+    this.turn?.end.abort();
+    this.turn = undefined;
+    this.receivers.clear();
+  }
+
+  /** Looks at all webhooks; each is sent to on its own, so that a slow one delays no other. */
+  private async look(): Promise<void> {
+    const { turn } = this;
+    const found = await whenUnavailable(allWebhooks(this.parts.store), () => undefined);
+    if (turn === undefined || found === undefined || turn.signal.aborted) return;
+    const active = found.filter(({ status }) => status === 'active');
+    for (const id of this.receivers.keys()) {
+      if (active.every((webhook) => webhook.id !== id)) this.receivers.delete(id);
+    }
+    for (const webhook of active) {
+      const receiver = this.receivers.get(webhook.id) ?? new Receiver(this.parts, this.counts, turn, webhook);
+      this.receivers.set(webhook.id, receiver);
+      void this.reported(receiver.rounds.run());
+    }
+    const wanted: EventType = 'key.expiring';
+    const isWanted = active.some(({ types }) => types.length === 0 || types.includes(wanted));
+    if (isWanted) void this.reported(this.keyLooks.run());
+  }
+
+  /** An end of a round that nobody waits for: what is left is done in the next. */
+  private async reported(round: Promise<void>): Promise<void> {
+    await whenUnavailable(round, ({ message }) => {
+      this.parts.log.warn({ reason: message }, 'events are sent to webhooks later');
+    });
+  }
+
+  /** Announces the ends of keys that are near, once an hour. */
+  private async announce(): Promise<void> {
+    const { store, clock } = this.parts;
+    const { turn } = this;
+    if (turn === undefined || clock.monotonicMs() - this.keysLookedMs < keysLookMs) return;
+    this.keysLookedMs = clock.monotonicMs();
+    const nowMs = clock.wallMs();
+    for await (const key of allKeys(store)) {
+      const endsAtMs = nearEnd(key, nowMs);
+      if (turn.signal.aborted) return;
+      if (endsAtMs === undefined || (await isEndAnnounced(store, key.id, endsAtMs))) continue;
+      await store.commit([{ kind: 'fence', ...turn.fence }, ...announceEnd(key.id, endsAtMs, nowMs)]);
+    }
+  }
+
+  metrics(): Metric[] {
+    const values = Object.entries(this.counts).map(([outcome, value]) => ({ value, labels: { outcome } }));
+    return [
+      {
+        name: 'fusegate_webhook_attempts_total',
+        help: 'Attempts to send an event to a webhook; given_up: events that no attempt brought.',
+        type: 'counter',
+        aggregator: 'sum',
+        values,
+      },
+    ];
+  }
+
+  /** Ends; what is being sent is cut off and sent again by the next holder. */
+  async stop(): Promise<void> {
+    const rounds = [...this.receivers.values()].map(({ rounds: each }) => each.settled());
+    this.end();
+    await Promise.all([...rounds, this.looks.settled(), this.keyLooks.settled()]);
+    await this.keeper.stop();
+  }
+}

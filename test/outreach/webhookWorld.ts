@@ -1,0 +1,151 @@
+/** A store in memory, receivers of events, and processes that send to them and may be killed at any call. */
+import { Webhooks, type Send, type WebhookParts } from '../../src/outreach/webhooks.js';
+import { appendEvent } from '../../src/store/events.js';
+import { encodeLead } from '../../src/store/leads.js';
+import { decodeLease } from '../../src/store/leaseRecord.js';
+import type { Operation, Outcome, Store } from '../../src/store/store.js';
+import { addWebhook, type Webhook } from '../../src/store/webhooks.js';
+import { secretId } from '../../src/system/masterSecret.js';
+import { ReferenceStore } from '../reference/store.js';
+import { newUnitId } from '../store/open.js';
+import { HandClock } from '../system/handClock.js';
+
+/** The master secrets of the tests. */
+export const secrets = ['a master secret for tests, of no worth 0123456789'] as const;
+
+/** One attempt as a receiver saw it. */
+export interface Seen {
+  readonly url: string;
+  readonly atMs: number;
+  readonly head: Readonly<Record<string, string>>;
+  readonly body: {
+    readonly type: string;
+    readonly timestamp: string;
+    readonly data: { readonly id: string };
+  };
+  readonly status: number;
+}
+
+/** Answers to an attempt: a status, with seconds to wait, or nothing. */
+export type Reply = { readonly status: number; readonly retryAfterS?: number } | 'silence';
+
+/** A process: its calls until it is killed. */
+class Life {
+  /** Calls left before it is killed. */
+  left = Infinity;
+
+  constructor(private readonly effectOfLast: () => boolean) {}
+
+  /** Runs a call; the last one takes effect or not, and is never answered. */
+  async call<Value>(run: () => Value): Promise<Value> {
+    this.left -= 1;
+    if (this.left > 0) return run();
+    if (this.left === 0 && this.effectOfLast()) run();
+    return new Promise(() => undefined);
+  }
+}
+
+export class WebhookWorld {
+  readonly clock = new HandClock();
+  readonly seen: Seen[] = [];
+  readonly warned: string[] = [];
+  /** How a receiver answers. */
+  reply: (url: string, body: Seen['body']) => Reply = () => ({ status: 200 });
+  private readonly tokens: Record<string, number> = {};
+  private readonly reference = new ReferenceStore(this.tokens);
+  private processes = 0;
+
+  private commit(operations: readonly Operation[]): Outcome {
+    const outcome = this.reference.commit({ id: newUnitId(), operations });
+    for (const operation of operations) {
+      if (outcome.kind !== 'done' || !('space' in operation) || operation.space !== 'leases') continue;
+      const value = this.reference.get('leases', operation.key);
+      if (value !== undefined) this.tokens[Buffer.from(operation.key).toString()] = decodeLease(value).token;
+    }
+    return outcome;
+  }
+
+  private storeOf(life: Life): Store {
+    const unused = (): never => {
+      throw new Error('not used here');
+    };
+    const { reference } = this;
+    return {
+      commit: (operations) => life.call(() => this.commit(operations)),
+      newUnitId,
+      get: (space, key) => life.call(() => reference.get(space, key)),
+      scan: (space, { from, to, limit }) =>
+        life.call(() =>
+          reference
+            .scan(space)
+            .filter(({ key }) => from === undefined || Buffer.compare(key, from) >= 0)
+            .filter(({ key }) => to === undefined || Buffer.compare(key, to) < 0)
+            .slice(0, limit),
+        ),
+      read: (log, { after, limit }) =>
+        life.call(() =>
+          reference
+            .read(log)
+            .filter(({ position }) => position > after)
+            .slice(0, limit),
+        ),
+      last: (log) => life.call(() => reference.last(log)),
+      ...{ trim: unused, prune: unused, probe: unused, close: () => Promise.resolve() },
+    };
+  }
+
+  /** The store as one sees it who is never killed. */
+  readonly store = this.storeOf(new Life(() => true));
+
+  private sender(life: Life): Send {
+    return (url, head, text) =>
+      life.call(() => {
+        const body = JSON.parse(text) as Seen['body'];
+        const reply = this.reply(url, body);
+        const status = reply === 'silence' ? 0 : reply.status;
+        this.seen.push({ url, atMs: this.clock.wallMs(), head, body, status });
+        if (reply === 'silence') throw new Error('nobody is there');
+        return { status, retryAfterS: reply.retryAfterS };
+      });
+  }
+
+  /** Starts a process that sends. `kill`: lets it live for so many calls more. */
+  start(effectOfLast: () => boolean = () => true): {
+    readonly webhooks: Webhooks;
+    kill: (after: number) => void;
+  } {
+    const life = new Life(effectOfLast);
+    const say = (_: object, message: string) => void this.warned.push(message);
+    const parts: WebhookParts = {
+      store: this.storeOf(life),
+      clock: this.clock,
+      randomness: (length) => Buffer.alloc(length, 127),
+      secrets,
+      log: { info: say, warn: say, error: say },
+      holder: `process ${(this.processes += 1)}`,
+      send: this.sender(life),
+    };
+    return { webhooks: new Webhooks(parts), kill: (after) => (life.left = after) };
+  }
+
+  /** Adds a webhook. */
+  async add(name: string, types: readonly string[] = []): Promise<Webhook> {
+    const url = `https://${name}.example/events`;
+    const times = { createdAtMs: this.clock.wallMs(), secretId: secretId(secrets[0]) };
+    const webhook: Webhook = { id: `wh_${name}`, url, types, status: 'active', reason: null, ...times };
+    await addWebhook(this.store, webhook);
+    return webhook;
+  }
+
+  /** A lead comes in. Those of one id are about one object. */
+  async lead(id: string, message: string): Promise<void> {
+    const none = { tier: null, source: null, segment: null, campaign: null, eventId: null };
+    const lead = { id, receivedAtMs: this.clock.wallMs(), email: 'a@example.com', message, ...none };
+    await this.store.commit([{ kind: 'append', log: 'leads', value: encodeLead(lead) }]);
+  }
+
+  /** Something happens to a key. */
+  async keyEvent(type: 'key.revoked' | 'key.expiring', object: string): Promise<void> {
+    await this.store.commit([appendEvent({ type, object, atMs: this.clock.wallMs() })]);
+  }
+}
