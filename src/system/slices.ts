@@ -14,11 +14,12 @@ export class Slices {
   /** Time that this turn's pieces took (ms). */
   private spentMs = 0;
   private isTurnPlanned = false;
+  private isInTurn = false;
 
-  /** @param nextTurn calls back once the loop has looked at everything else */
+  /** @param nextTurn calls back once the loop has looked at everything else; `isInTurn`: called by a turn */
   constructor(
     private readonly nowMs: () => number,
-    private readonly nextTurn: (run: () => void) => void,
+    private readonly nextTurn: (run: () => void, isInTurn: boolean) => void,
   ) {}
 
   /** Runs a piece: at once where this turn has time for it. */
@@ -46,22 +47,33 @@ export class Slices {
   private plan(): void {
     if (this.isTurnPlanned) return;
     this.isTurnPlanned = true;
-    this.nextTurn(() => this.turn());
+    this.nextTurn(() => this.turn(), this.isInTurn);
   }
 
   private turn(): void {
     this.isTurnPlanned = false;
     this.spentMs = 0;
+    this.isInTurn = true;
     while (this.spentMs < sliceMs) {
       const begin = this.waiting.shift();
-      if (begin === undefined) return;
+      if (begin === undefined) break;
       this.measure(begin);
     }
+    this.isInTurn = false;
   }
 }
 
+/**
+ * Calls back once the loop has polled for other events. Immediates follow the callbacks of a poll without
+ * another one between: only those that an immediate plans are sure to come after one.
+ */
+function afterPoll(run: () => void, isInTurn: boolean): void {
+  if (isInTurn) setImmediate(run);
+  else setImmediate(() => setImmediate(run));
+}
+
 /** The pieces of this process: they share its one event loop. */
-const slices = new Slices(() => performance.now(), setImmediate);
+const slices = new Slices(() => performance.now(), afterPoll);
 
 /** Runs a short piece of work in a turn of the event loop that has time for it. */
 export function inSlice<Value>(piece: () => Value): Promise<Value> {

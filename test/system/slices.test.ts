@@ -1,8 +1,11 @@
 /** Short work on the event loop: so much in one turn, in order; JSON as JSON.stringify writes it. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+import { performance } from 'node:perf_hooks';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { jsonInSlices, Slices } from '../../src/system/slices.js';
+import { inSlice, jsonInSlices, Slices } from '../../src/system/slices.js';
 
 /** Slices under a clock that only work moves, whose turns are taken by hand. */
 function paced() {
@@ -56,6 +59,48 @@ describe('pieces of work', () => {
     await assert.rejects(failed, /broken/);
     assert.equal(await next, 1);
   });
+});
+
+/** Two ends of a connection of this process. */
+async function connected(): Promise<{ readonly here: Socket; readonly there: Socket; end: () => void }> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const here = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  const [there] = (await once(server, 'connection')) as [Socket];
+  const end = (): void => {
+    here.destroy();
+    there.destroy();
+    server.close();
+  };
+  return { here, there, end };
+}
+
+test('what came meanwhile is served before another two milliseconds', async () => {
+  const { here, there, end } = await connected();
+  const order: string[] = [];
+  const work = (name: string) => (): void => {
+    const begunMs = performance.now();
+    while (performance.now() - begunMs < 3);
+    order.push(name);
+  };
+  const served = new Promise<void>((resolve) => {
+    here.on('data', () => {
+      order.push('served');
+      resolve();
+    });
+  });
+  const second = new Promise<void>((resolve) => {
+    // In a callback of the poll: immediates that it plans follow without another poll.
+    there.once('data', () => {
+      there.write('b');
+      void inSlice(work('first'));
+      setImmediate(() => void inSlice(work('second')).then(resolve));
+    });
+  });
+  here.write('a');
+  await Promise.all([served, second]);
+  end();
+  assert.deepEqual(order, ['first', 'served', 'second']);
 });
 
 describe('JSON in pieces', () => {
