@@ -101,19 +101,28 @@ function nameOf(address: Uint8Array): string {
   return Buffer.from(plain.length === 16 ? plain.subarray(0, 8) : plain).toString('hex');
 }
 
+/** The kernel's tables of connections, as text. */
+function readTables(): Promise<readonly string[]> {
+  const files = ['/proc/net/tcp', '/proc/net/tcp6'];
+  return Promise.all(files.map((file) => readFile(file, 'latin1').catch(() => '')));
+}
+
 /** Counts the connections of one worker and closes those beyond the limits. */
 export class Connections {
   private open = 0;
   private refused = 0;
   private readonly ports: number[] = [];
-  /** Connections by address at the last look, and those that opened since. */
+  /** Connections by address at the last look, and those that opened since that began. */
   private seen = new Map<string, number>();
   private since = new Map<string, number>();
-  private readonly tables = oneAtATime(() => this.readTables());
+  /** Those that opened since the look began that is under way. */
+  private sinceThisLook: Map<string, number> | undefined;
+  private readonly looks = oneAtATime(() => this.lookNow());
 
   constructor(
     private readonly bounds: ConnectionBounds,
     private readonly log: Pick<Log, 'warn'>,
+    private readonly tables: () => Promise<readonly string[]> = readTables,
   ) {}
 
   /** Has an app report its connections. */
@@ -136,7 +145,7 @@ export class Connections {
       this.since.clear();
       return Promise.resolve();
     }
-    return this.tables.run();
+    return this.looks.run();
   }
 
   metrics(): Metric[] {
@@ -165,6 +174,7 @@ export class Connections {
     const name = nameOf(address);
     const opened = (this.since.get(name) ?? 0) + 1;
     this.since.set(name, opened);
+    this.sinceThisLook?.set(name, (this.sinceThisLook.get(name) ?? 0) + 1);
     // The kernel's table has the connections of every worker, which it hands out evenly.
     const before = (this.seen.get(name) ?? 0) / this.bounds.workers;
     // Many that opened may have closed again: only while many are open does it matter.
@@ -178,10 +188,12 @@ export class Connections {
     response.close();
   }
 
-  private async readTables(): Promise<void> {
+  /** What opens meanwhile may be in the tables or not: it counts as opened since. */
+  private async lookNow(): Promise<void> {
+    const since = new Map<string, number>();
+    this.sinceThisLook = since;
     const counts = new Map<string, number>();
-    for (const file of ['/proc/net/tcp', '/proc/net/tcp6']) {
-      const table = await readFile(file, 'latin1').catch(() => '');
+    for (const table of await this.tables()) {
       for (const piece of piecesOf(table)) {
         for (const port of this.ports) {
           for (const [name, count] of await inSlice(() => connectedTo(port, piece))) {
@@ -191,6 +203,7 @@ export class Connections {
       }
     }
     this.seen = counts;
-    this.since = new Map();
+    this.since = since;
+    this.sinceThisLook = undefined;
   }
 }

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { connect, type Socket } from 'node:net';
 import { describe, test } from 'node:test';
-import { affordable, connectedTo, descriptorLimit } from '../../src/http/connections.js';
+import { affordable, connectedTo, Connections, descriptorLimit } from '../../src/http/connections.js';
+import type { HttpResponse, TemplatedApp } from '../../src/http/uws.js';
 import { startServer } from './fixture.js';
 import { head, RawClient } from './raw.js';
 
@@ -108,6 +109,39 @@ describe('how many', () => {
       for (const socket of [...one, ...others, ...proxied]) socket.destroy();
     },
   );
+
+  test('what opens while the kernel’s table is read is not forgotten', async () => {
+    let resolve: (tables: readonly string[]) => void = () => undefined;
+    const tables = new Promise<readonly string[]>((settle) => (resolve = settle));
+    const bounds = { most: 128, workers: 1, isProxy: () => false };
+    const connections = new Connections(bounds, { warn: () => undefined }, () => tables);
+    let told: (response: HttpResponse, change: number) => void = () => undefined;
+    connections.watch({ filter: (filter: typeof told) => (told = filter) } as unknown as TemplatedApp);
+    connections.listensOn(8080);
+    let kept = 0;
+    const openMany = (count: number): void => {
+      for (let at = 0; at < count; at += 1) {
+        let isKept = true;
+        const close = (): void => {
+          isKept = false;
+          told(response, -1);
+        };
+        const getRemoteAddress = (): ArrayBuffer => Uint8Array.of(127, 0, 0, 7).buffer;
+        const response = { getRemoteAddress, close } as unknown as HttpResponse;
+        told(response, 1);
+        kept += isKept ? 1 : 0;
+      }
+    };
+    openMany(10);
+    const looked = connections.look();
+    openMany(10);
+    assert.equal(kept, 16, 'an eighth');
+    const row = '   0: 0100007F:1F90 0700007F:D431 01 00000000:00000000\n';
+    resolve([row.repeat(10)]);
+    await looked;
+    openMany(10);
+    assert.equal(kept, 16);
+  });
 
   test('no more than the process has descriptors for', () => {
     const limits = ['Limit              Soft Limit  Hard Limit', 'Max open files     1024        4096'].join(
