@@ -12,7 +12,7 @@ import type { OpenedStore } from '../commands/withStore.js';
 import type { Configuration } from '../configuration.js';
 import type { Handler } from '../contract/exchange.js';
 import { routes, type Handlers, type RouteLimit } from '../contract/routes.js';
-import { corporaHandlers } from '../corpora/handlers.js';
+import { corporaHandlers, keyRequired } from '../corpora/handlers.js';
 import { textEmbedding, type TextEmbedding } from '../door/embedding.js';
 import { startExploration, type ExplorationProcess } from '../door/exploration.js';
 import { graph } from '../door/graph.js';
@@ -336,6 +336,11 @@ function storageRoom({ dataFolder, diskReserveMb, doorMaxGb }: Configuration, st
   };
 }
 
+/** Where only keys may have something stored under a key, the others are refused before their body comes. */
+function keylessStoring({ access }: Configuration): Pick<PipelineParts, 'refuseKeyless'> {
+  return access.mode === 'open' ? {} : { refuseKeyless: keyRequired };
+}
+
 /** The routes of a door with an address of its own, whose guides stand alone; none where it has none. */
 function doorRoutes(configuration: Configuration, all: Handlers, parts: PipelineParts): ServedRoute[] {
   if (configuration.doorPort === null) return [];
@@ -380,7 +385,7 @@ export async function buildServer(
   const page = gatewayPage(configuration);
   const rest = handlers(configuration, tiers, opened, clicks, checkout, explorer, search, page, log);
   const bound = { ...rest, ...holderHandlers(tiers, opened, access, page, log) };
-  const pipeline = { ...native, access, ...room, page };
+  const pipeline = { ...native, access, ...room, ...keylessStoring(configuration), page };
   const all = { ...bound, mcp: toolsHandler(configuration, bound, pipeline) };
   const parts = configuration.doorPort === null ? (['gateway', 'door'] as const) : (['gateway'] as const);
   const server = createServer({

@@ -13,6 +13,7 @@ import { checkLinesMediaType, checkMediaType, ndjson } from '../contract/schema/
 import { valueError, type Location } from '../contract/schema/validation.js';
 import type { CorpusCounter, CorpusRefusal, CorpusStatistics } from '../native/index.js';
 import {
+  corpusObstacle,
   findCorpus,
   isCorpusName,
   putCorpus,
@@ -39,12 +40,14 @@ export interface CorporaRouteParts {
   readonly look: () => Promise<unknown>;
 }
 
-/** Bodies that wait for one that is counted; more are refused. */
-const mostWaiting = 8;
+/** Bodies of one owner that wait or are counted, and those of all; more are refused. */
+const mostWaitingOfOne = 8;
+const mostWaiting = 32;
 
 const overloaded = problemAnswer(503, 'overloaded', 'Other bodies are being counted. Try again shortly.');
 
-const keyRequired = problemAnswer(
+/** The answer to who may have no statistics stored for want of a key. */
+export const keyRequired = problemAnswer(
   401,
   'key_required',
   'Named statistics belong to API keys here: send a key in X-API-Key.',
@@ -74,6 +77,8 @@ function shownVersion({ versions }: CorpusRecord, at: number): CorpusVersion | u
 
 class CorporaHandlers {
   private waiting = 0;
+  /** Bodies by their owner's hash; "": everybody's. */
+  private readonly waitingOf = new Map<string, number>();
   private last: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly parts: CorporaRouteParts) {}
@@ -124,25 +129,36 @@ class CorporaHandlers {
     if (tokenizer === 'ngram' && analyzer !== 'plain') {
       return unprocessable([valueError(['query', 'analyzer'], 'only plain goes with ngram', analyzer)]);
     }
-    if (this.waiting >= mostWaiting) return overloaded;
+    const waiting = this.waitingOf.get(owner ?? '') ?? 0;
+    if (waiting >= mostWaitingOfOne || this.waiting >= mostWaiting) return overloaded;
     const terming = isGiven ? 'given' : `${tokenizer}, ${analyzer}`;
     const { buffer, byteOffset, byteLength } = request.retain();
     const body = Buffer.from(buffer, byteOffset, byteLength);
-    return this.inTurn(() => this.store(request, storedCorpusName(owner, name), body, terming));
+    const full = storedCorpusName(owner, name);
+    return this.inTurn(owner ?? '', () => this.store(request, full, body, terming));
   };
 
   /** Runs a step after those before it: each may need a thread for long. */
-  private inTurn(step: () => Promise<Answer>): Promise<Answer> {
-    this.waiting += 1;
-    const turn = this.last.then(step).finally(() => (this.waiting -= 1));
+  private inTurn(owner: string, step: () => Promise<Answer>): Promise<Answer> {
+    this.count(owner, 1);
+    const turn = this.last.then(step).finally(() => this.count(owner, -1));
     this.last = turn.catch(() => undefined);
     return turn;
+  }
+
+  private count(owner: string, change: 1 | -1): void {
+    this.waiting += change;
+    const waiting = (this.waitingOf.get(owner) ?? 0) + change;
+    if (waiting > 0) this.waitingOf.set(owner, waiting);
+    else this.waitingOf.delete(owner);
   }
 
   private async store(request: RouteRequest, full: string, body: Buffer, terming: string): Promise<Answer> {
     const { store, clock, look } = this.parts;
     if (request.aborted()) return overloaded;
-    const counted = await this.count(body, terming);
+    const obstacle = await corpusObstacle(store, full);
+    if (obstacle !== undefined) return problemAnswer(409, 'corpus_limit', obstacle);
+    const counted = await this.statisticsOf(body, terming);
     if ('reason' in counted) return refusalOf(counted);
     const { bytes: statistics, docs, averageLength, terms } = counted;
     const made = { statistics, docs, averageLength, terms, terming };
@@ -161,7 +177,7 @@ class CorporaHandlers {
     return { ...jsonAnswer(200, answer), charge };
   }
 
-  private async count(body: Buffer, terming: string): Promise<CorpusStatistics | CorpusRefusal> {
+  private async statisticsOf(body: Buffer, terming: string): Promise<CorpusStatistics | CorpusRefusal> {
     const { corpusKey, freezeCorpus } = this.parts;
     if (terming === 'given') {
       const given = await freezeCorpus(body, corpusKey);

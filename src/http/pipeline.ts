@@ -81,6 +81,8 @@ export interface PipelineParts extends BodyParts {
   readonly isStorageReserved?: () => boolean;
   /** True if the fragments take as much of the disk as they may. */
   readonly isDoorFull?: () => boolean;
+  /** The answer to callers without a key where only keys may have something stored under a key. */
+  readonly refuseKeyless?: Answer;
   /** Makes the pages that people get for a refusal. */
   readonly page?: PageMaker;
 }
@@ -122,10 +124,12 @@ function storing(
  * The check of who may have something stored under a key. Of callers without one, where they may, the records
  * count that the answer charges.
  */
-function storingKeyed({ access, isStorageReserved }: PipelineParts): ServedRoute['admit'] & object {
+function storingKeyed(parts: PipelineParts): ServedRoute['admit'] & object {
+  const { access, isStorageReserved, refuseKeyless } = parts;
   const decide = (admission: Admission): Admission => {
     const { refusal, address } = admission;
     if (refusal !== undefined) return admission;
+    if (address !== undefined && refuseKeyless !== undefined) return { ...admission, refusal: refuseKeyless };
     if (isStorageReserved?.() === true) return { ...admission, refusal: storageReserved };
     if (address === undefined) return admission;
     const over = access.store('leads', address, recordBytes);

@@ -4,7 +4,7 @@
  * was removed. The names of an owner are stored as owner, `/` and name; those without are everybody's.
  */
 import { findRecord, recordsAfter, writeOver } from './entries.js';
-import type { Operation, Store } from './store.js';
+import type { Entry, Operation, Store } from './store.js';
 import { integer, rows, table, text, type ValueOf } from './table.js';
 
 /** Most names, their bytes, and versions of a name. */
@@ -18,6 +18,9 @@ export const mostCorpusVersions = 16;
 
 /** Those of all names together: every worker holds them. */
 export const allCorpusLimits: CorpusLimits = { names: 1_024, bytes: 128 * 1024 * 1024 };
+
+/** Removed names whose numbers are remembered one by one: more are forgotten together. */
+export const mostRemovedCorpora = 64;
 
 /** Those of one owner. */
 export const ownedCorpusLimits: CorpusLimits = { names: 8, bytes: 16 * 1024 * 1024 };
@@ -105,14 +108,50 @@ export async function findCorpus(store: Store, name: string): Promise<CorpusReco
   return found === undefined || found.versions.length === 0 ? undefined : found;
 }
 
-/** Every name that has a version, in order. */
-export async function allCorpora(store: Store): Promise<CorpusRecord[]> {
-  const found: CorpusRecord[] = [];
-  for await (const { value } of recordsAfter(store, 'corpora')) {
-    const record = corpusTable.decode(value);
-    if (record.versions.length > 0) found.push(record);
+/** A name with the bytes that are stored. */
+type StoredCorpus = CorpusRecord & Entry;
+
+/** Every name, removed ones too, in order. */
+async function everyCorpus(store: Store): Promise<StoredCorpus[]> {
+  const found: StoredCorpus[] = [];
+  for await (const entry of recordsAfter(store, 'corpora')) {
+    found.push({ ...corpusTable.decode(entry.value), ...entry });
   }
   return found;
+}
+
+/** True if a name has a version. */
+function isThere({ versions }: CorpusRecord): boolean {
+  return versions.length > 0;
+}
+
+/** Every name that has a version, in order. */
+export async function allCorpora(store: Store): Promise<CorpusRecord[]> {
+  return (await everyCorpus(store)).filter(isThere);
+}
+
+const givenOutTable = table('numbers of removed corpora', { version: integer });
+const givenOutKey = Buffer.from('corpus versions');
+
+/** The greatest number that a forgotten name had, as it is stored. */
+async function findGivenOut(store: Store): Promise<{ version: number; value: Uint8Array | undefined }> {
+  const value = await store.get('state', givenOutKey);
+  return { version: value === undefined ? 0 : givenOutTable.decode(value).version, value };
+}
+
+/**
+ * Forgets names that were removed; a name that is new from then on begins after all of their numbers. Where
+ * another process did so, or put one of them again, nothing changes.
+ */
+async function forgetRemoved(store: Store, removed: readonly StoredCorpus[]): Promise<void> {
+  const { version, value } = await findGivenOut(store);
+  const last = removed.reduce((most, { lastVersion }) => Math.max(most, lastVersion), version);
+  await store.commit([
+    writeOver('state', givenOutKey, value, givenOutTable.encode({ version: last })),
+    ...removed.map(({ key, value: from }): Operation => {
+      return { kind: 'replace', space: 'corpora', key, from, to: undefined };
+    }),
+  ]);
 }
 
 /** The statistics of a version; undefined where it was removed. */
@@ -155,6 +194,28 @@ function overLimit(all: readonly CorpusRecord[], had: CorpusRecord, added: numbe
   return over ?? overOne(all, isNew, added, allCorpusLimits);
 }
 
+/** A name before a version is added, and what must still be so when it is. */
+interface Before {
+  readonly had: CorpusRecord;
+  readonly from: Uint8Array | undefined;
+  readonly unless: readonly Operation[];
+}
+
+async function beforePut(store: Store, name: string): Promise<Before> {
+  const from = await store.get('corpora', keyOf(name));
+  if (from !== undefined) return { had: corpusTable.decode(from), from, unless: [] };
+  // Read after the name was not there: whoever forgot it has raised the number in the same unit.
+  const { version, value } = await findGivenOut(store);
+  const same = writeOver('state', givenOutKey, value, value ?? givenOutTable.encode({ version }));
+  return { had: { name, lastVersion: version, versions: [] }, from, unless: [same] };
+}
+
+/** Why another version of a name would not be stored however small it is; undefined: it might be. */
+export async function corpusObstacle(store: Store, name: string): Promise<string | undefined> {
+  const { had } = await beforePut(store, name);
+  return overLimit(await allCorpora(store), had, 0);
+}
+
 /** Adds a version to a name; on disk when this resolves. Of several at once each gets a number of its own. */
 export async function putCorpus(
   store: Store,
@@ -164,14 +225,20 @@ export async function putCorpus(
 ): Promise<CorpusPut> {
   const key = keyOf(name);
   for (;;) {
-    const from = await store.get('corpora', key);
-    const had = from === undefined ? { name, lastVersion: 0, versions: [] } : corpusTable.decode(from);
-    const detail = overLimit(await allCorpora(store), had, statistics.byteLength);
+    const { had, from, unless } = await beforePut(store, name);
+    const every = await everyCorpus(store);
+    const detail = overLimit(every.filter(isThere), had, statistics.byteLength);
     if (detail !== undefined) return { ok: false, detail };
+    const removed = every.filter((each) => !isThere(each));
+    if (from === undefined && removed.length >= mostRemovedCorpora) {
+      await forgetRemoved(store, removed);
+      continue;
+    }
     const version = had.lastVersion + 1;
     const added = { ...made, version, bytes: statistics.byteLength, createdAtMs: nowMs };
     const to = corpusTable.encode({ name, lastVersion: version, versions: [...had.versions, added] });
     const outcome = await store.commit([
+      ...unless,
       writeOver('corpora', key, from, to),
       { kind: 'insert', space: 'corpusVersions', key: versionKey(name, version), value: statistics },
       { kind: 'append', log: 'corpusChanges', value: key },

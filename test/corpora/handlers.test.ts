@@ -82,6 +82,25 @@ test('bodies are counted one at a time, and of many at once the last are refused
   assert.deepEqual(statuses, [...Array<number>(8).fill(200), ...Array<number>(4).fill(503)]);
 });
 
+test('who sends many bodies leaves room for those of others', async () => {
+  const { put } = await server(true);
+  const many = Array.from({ length: 12 }, (_, at) => put(`n${at}`, 'ada-', '"boots"'));
+  const others = [put('shop', 'bob-', '"boots"'), put('shop', '', '"boots"')];
+  assert.deepEqual(
+    (await Promise.all(others)).map(({ status }) => status),
+    [200, 200],
+  );
+  const statuses = (await Promise.all(many)).map(({ status }) => status);
+  assert.equal(statuses.filter((status) => status === 503).length, 4);
+});
+
+test('a name that is full is refused before its body is read', async () => {
+  const { put } = await server(true);
+  for (let version = 1; version <= mostCorpusVersions; version += 1) await put('shop', '', '"boots"');
+  assert.equal((await put('shop', '', 'no JSON')).status, 409);
+  assert.equal((await put('other', '', 'no JSON')).status, 422);
+});
+
 test('a body that is no texts is refused at its line, and nothing is stored', async () => {
   const { put, get } = await server(true);
   const wrong: readonly (readonly [body: string, type: string, loc: unknown[]])[] = [

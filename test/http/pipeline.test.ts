@@ -9,7 +9,7 @@ import { native } from '../../src/native/addon.js';
 import { openTiers, testAccess } from '../access/fixture.js';
 import { bodyNamed, parametersNamed } from '../contract/routeTypes.js';
 import { startServer } from './fixture.js';
-import { exchange, head, post, type RawResponse } from './raw.js';
+import { exchange, head, post, RawClient, type RawResponse } from './raw.js';
 
 /** Ids of the requests that reached a handler. */
 const handled: string[] = [];
@@ -97,6 +97,18 @@ test('while little of the disk is left, what strangers send is not stored, all e
   for (const id of others) assert.notEqual((await status(routes[id].method, routes[id].path))[0], 503, id);
   reserved = false;
   for (const [id, { method, path }] of stored) assert.notEqual((await status(method, path))[0], 503, id);
+});
+
+test('who may store nothing without a key is refused before a body comes', async () => {
+  const refuseKeyless: Answer = { status: 401, body: { json: { detail: 'Send a key.' } }, charge: 0 };
+  const parts = { ...native, access: testAccess({ storedKbPerMinute: 64 }), refuseKeyless };
+  const { port } = await startServer({
+    routes: [servedRoute({ ...routes.putCorpus, id: 'putCorpus' }, seen, parts)],
+  });
+  const client = await RawClient.open(port);
+  const fields = { 'Content-Type': 'application/x-ndjson', 'Content-Length': '100000' };
+  assert.equal((await client.send(head('PUT', '/v1/corpora/shop', fields)).response()).status, 401);
+  client.destroy();
 });
 
 test('what strangers send to be stored counts by its bytes, and a harvest by its markers', async () => {

@@ -12,6 +12,7 @@ import {
   findStatistics,
   isStoredCorpusName,
   mostCorpusVersions,
+  mostRemovedCorpora,
   ownedCorpusLimits,
   putCorpus,
   removeCorpus,
@@ -133,6 +134,32 @@ for (const { name, skip, fresh } of engines) {
       assert.equal((await putCorpus(store, `${owner}/n1`, big, 0)).ok, true);
       const over = await putCorpus(store, `${owner}/n1`, big, 0);
       assert.match(over.ok ? '' : over.detail, /more than 16777216 bytes/);
+    });
+
+    test('many removed names leave few records, and no number is given out again', async (context) => {
+      const store = await storeAt(await fresh());
+      context.after(() => store.close());
+      assert.deepEqual(
+        [await put(store, 'shop'), await put(store, 'shop'), await put(store, 'kept')],
+        [1, 2, 1],
+      );
+      await removeCorpus(store, 'shop');
+      const records = async () => (await store.scan('corpora', { limit: 1_000 })).length;
+      for (let at = 1; at < mostRemovedCorpora; at += 1) {
+        assert.equal(await put(store, `n${at}`), 1);
+        await removeCorpus(store, `n${at}`);
+      }
+      assert.equal(await records(), mostRemovedCorpora + 1);
+      assert.equal(await put(store, 'new'), 3, 'after every number that was forgotten');
+      assert.equal(await records(), 2);
+      assert.deepEqual(
+        [await put(store, 'shop'), await put(store, 'n1'), await put(store, 'kept')],
+        [3, 3, 2],
+      );
+      assert.deepEqual(
+        (await allCorpora(store)).map((each) => each.name),
+        ['kept', 'n1', 'new', 'shop'],
+      );
     });
 
     test('every process knows what one stores, and answers with the same bytes', async (context) => {
