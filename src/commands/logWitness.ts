@@ -30,17 +30,28 @@ interface WitnessOptions {
   readonly listen: string;
 }
 
-/** The largest request, and the time that it may take to come (ms). */
+/** The largest request, the time that it may take to come, and between two looks whether it did (ms). */
 const mostBytes = 16_384;
 const requestMs = 5_000;
+const lookMs = 1_000;
 
+/** Connections at once. */
+const mostConnections = 512;
+
+/** The body of a request; undefined where it is too long, or its client has gone. */
 async function bodyOf(request: IncomingMessage): Promise<string | undefined> {
   const pieces: Buffer[] = [];
   let bytes = 0;
-  for await (const piece of request) {
-    pieces.push(piece as Buffer);
-    bytes += (piece as Buffer).byteLength;
-    if (bytes > mostBytes) return undefined;
+  try {
+    // Left alone, the connection of a body that is too long still carries the answer.
+    for await (const piece of request.iterator({ destroyOnReturn: false })) {
+      pieces.push(piece as Buffer);
+      bytes += (piece as Buffer).byteLength;
+      if (bytes > mostBytes) return undefined;
+    }
+  } catch {
+    // Clients go by the thousand where somebody wants the log of errors full: that is no fault of ours.
+    return undefined;
   }
   return Buffer.concat(pieces).toString();
 }
@@ -59,7 +70,8 @@ async function answer(parts: WitnessParts, vkey: string, request: IncomingMessag
 }
 
 function serverOf(parts: WitnessParts, vkey: string, printError: (line: string) => void): Server {
-  return createServer({ requestTimeout: requestMs, headersTimeout: requestMs }, (request, response) => {
+  const times = { requestTimeout: requestMs, headersTimeout: requestMs, connectionsCheckingInterval: lookMs };
+  const server = createServer(times, (request, response) => {
     answer(parts, vkey, request)
       .catch((error: unknown) => {
         printError(`A request was not answered (${String(error)}).`);
@@ -71,6 +83,8 @@ function serverOf(parts: WitnessParts, vkey: string, printError: (line: string) 
       })
       .catch(() => response.destroy());
   });
+  server.maxConnections = mostConnections;
+  return server;
 }
 
 /** Host and port of a text; undefined where it has none. */

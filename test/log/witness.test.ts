@@ -1,6 +1,8 @@
 /** Witnesses: what they cosign and refuse, whatever crashes; asking them; policies. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -370,6 +372,29 @@ test('fusegate log witness cosigns, and contradicts nothing after it is killed',
   running.child.kill('SIGTERM');
   assert.equal((await running.ended()).code, 0);
   assert.match(readFileSync(join(folder, 'witness-key'), 'utf8'), /^[0-9a-f]{64}\n$/);
+});
+
+test('clients that go and bodies without end make a witness print nothing, and it serves on', async () => {
+  const { running, url, vkey } = await startWitness(join(temporaryFolder(), 'witness'));
+  const { hostname, port } = new URL(url);
+  const printed = running.output.length;
+  const head = `POST /add-checkpoint HTTP/1.1\r\nHost: w\r\nContent-Length: 1000000\r\n\r\n`;
+  for (let at = 0; at < 20; at += 1) {
+    const socket = connect(Number(port), hostname);
+    await once(socket, 'connect');
+    await new Promise((written) => socket.write(`${head}old 0`, written));
+    socket.resetAndDestroy();
+  }
+  const socket = connect(Number(port), hostname);
+  socket.write(head + 'x'.repeat(20_000));
+  let answer = '';
+  socket.on('data', (data: Buffer) => (answer += data.toString()));
+  await once(socket, 'close');
+  assert.match(answer, /^HTTP\/1\.1 413 /);
+  assert.equal((await (await fetch(`${url}/vkey`)).text()).trim(), vkey);
+  running.child.kill('SIGTERM');
+  await running.ended();
+  assert.equal(running.output.slice(printed), '');
 });
 
 test('a checkpoint is cosigned where the witnesses that the policy wants have signed', () => {
