@@ -4,6 +4,7 @@ import { describe, test } from 'node:test';
 import { issueKey, reissueKey, revokeKey, type IssuedKey, type IssueParts } from '../../src/access/issue.js';
 import { native } from '../../src/native/addon.js';
 import { changeKey, findKey, findKeyById, type KeyRecord } from '../../src/store/keys.js';
+import { logs, spaces, type Log as LogName, type Space } from '../../src/store/spaces.js';
 import { StoreUnavailable, type Store } from '../../src/store/store.js';
 import { systemRandomness } from '../../src/system/randomness.js';
 import { FailingStore, openTestStore, secrets } from '../outreach/fixture.js';
@@ -48,6 +49,21 @@ describe('a new key', () => {
     );
     assert.equal(key.expiresAtMs, wall.ms + 30 * day);
     assert.equal((await issue(0)).key.expiresAtMs, null);
+  });
+
+  test('is in no record of the store', async () => {
+    const { rawKey } = await issue();
+    const secret = Buffer.from(rawKey.slice(8, -4));
+    for (const space of Object.keys(spaces) as Space[]) {
+      for (const { key, value } of await store.scan(space, { limit: 10_000 })) {
+        assert.ok(!Buffer.concat([key, value]).includes(secret), space);
+      }
+    }
+    for (const log of Object.keys(logs) as LogName[]) {
+      for (const { value } of await store.read(log, { after: 0, limit: 10_000 })) {
+        assert.ok(!Buffer.from(value).includes(secret), log);
+      }
+    }
   });
 
   test('is like no other', async () => {

@@ -6,25 +6,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { native } from '../../src/native/addon.js';
 import { systemRandomness } from '../../src/system/randomness.js';
 import { head, post, type RawClient } from '../http/raw.js';
+import { faults, flood, json, MiB, type Attack, type Outcome } from './flood.js';
+import { serviceAttacks } from './services.js';
 import { ask, cpuOf, openFrom, openIdle, statuses, type World } from './world.js';
-
-/** What an attack came to. */
-export interface Outcome {
-  /** What the figure counts. */
-  readonly what: string;
-  readonly figure: number;
-  /** The most that the figure may be. */
-  readonly bound: number;
-}
-
-/** One attack. */
-export interface Attack {
-  readonly name: string;
-  readonly play: (world: World) => Promise<readonly Outcome[]>;
-}
-
-const json = { 'Content-Type': 'application/json' };
-const MiB = 1 << 20;
 
 /** 254 addresses of one /24 send leads. */
 async function manyAddresses({ port }: World): Promise<Outcome[]> {
@@ -183,40 +167,6 @@ async function largeAudit({ port, server }: World): Promise<Outcome[]> {
   ];
 }
 
-/** Sends requests over so many connections at once, each from an address of its own; statuses in sum. */
-async function flood(
-  { port }: World,
-  lanes: number,
-  each: number,
-  request: (lane: number, at: number) => { readonly from: string; readonly bytes: string | Uint8Array },
-): Promise<Map<number, number>> {
-  const sum = new Map<number, number>();
-  const lane = async (number: number): Promise<void> => {
-    let client: RawClient | undefined;
-    for (let at = 0; at < each; at += 1) {
-      const { from, bytes } = request(number, at);
-      try {
-        client ??= await openFrom(port, from);
-        const answer = await client.send(bytes).response();
-        sum.set(answer.status, (sum.get(answer.status) ?? 0) + 1);
-        if (answer.headers.get('connection') !== 'close') continue;
-      } catch {
-        sum.set(0, (sum.get(0) ?? 0) + 1);
-      }
-      client?.destroy();
-      client = undefined;
-    }
-    client?.destroy();
-  };
-  await Promise.all(Array.from({ length: lanes }, (_, number) => lane(number)));
-  return sum;
-}
-
-/** Requests that were answered with 500: a fault of ours. */
-function faults(seen: ReadonlyMap<number, number>): Outcome {
-  return { what: 'answers of 500', figure: seen.get(500) ?? 0, bound: 0 };
-}
-
 let serial = 0;
 
 /** A fragment of a size that nobody sent before. */
@@ -371,5 +321,6 @@ export const attacks: readonly Attack[] = [
   { name: 'exploring', play: exploring },
   { name: 'large texts', play: largeTexts },
   { name: 'short lines', play: shortLines },
+  ...serviceAttacks,
   { name: 'a /48', play: wideNetwork },
 ];

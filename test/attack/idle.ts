@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { head } from '../http/raw.js';
-import type { Outcome } from './attacks.js';
+import type { Outcome } from './flood.js';
 import { openFrom, processesOf, Program, startWorld } from './world.js';
 
 const opener = fileURLToPath(new URL('opener.js', import.meta.url));

@@ -9,8 +9,9 @@ import { availableParallelism, loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
-import { attacks, validLoad, type Attack, type Outcome } from './attacks.js';
+import { attacks, validLoad } from './attacks.js';
 import type { CustomerParts, Seen } from './customer.js';
+import type { Attack, Outcome } from './flood.js';
 import { idleConnections } from './idle.js';
 import { diskOf, startWorld, type World } from './world.js';
 

@@ -55,6 +55,8 @@ export interface World {
   readonly port: number;
   readonly data: string;
   readonly key: string;
+  /** A key that an attacker has bought. */
+  readonly attackersKey: string;
   /** The path of a counted link that the operator made, with its query. */
   readonly link: string;
   readonly stop: () => Promise<void>;
@@ -82,9 +84,14 @@ export async function startWorld(more: Readonly<Record<string, string>> = {}): P
   };
   const server = Program.start(['serve'], environment);
   const [, port] = await server.prints(/listens on http:\/\/[^:]+:(\d+)/);
-  const made = Program.start(['keys', 'create', '--tier', 'enterprise'], environment);
-  const [key] = await made.prints(/fg_[\w-]{49}/);
-  await made.ended();
+  const makeKey = async (tier: string): Promise<string> => {
+    const made = Program.start(['keys', 'create', '--tier', tier], environment);
+    const [key] = await made.prints(/fg_[\w-]{49}/);
+    await made.ended();
+    return key;
+  };
+  const key = await makeKey('enterprise');
+  const attackersKey = await makeKey('developer');
   const linked = Program.start(['click', 'link', `https://example.com/${'offer/'.repeat(10)}`], environment);
   const [, link = ''] = await linked.prints(/https:\/\/fuse\.example(\/c\/\S+)/);
   await linked.ended();
@@ -94,7 +101,7 @@ export async function startWorld(more: Readonly<Record<string, string>> = {}): P
     rails.child.kill('SIGKILL');
     rmSync(data, { recursive: true, force: true });
   };
-  return { server, port: Number(port), data, key, link, stop };
+  return { server, port: Number(port), data, key, attackersKey, link, stop };
 }
 
 /** A connection from an address of this machine (all of 127.0.0.0/8 is). */
