@@ -66,6 +66,8 @@ export interface Access {
    * `limit` is switched off, nothing else bounds what it bounds.
    */
   readonly store: (limit: RouteLimit, address: Uint8Array, bytes: number) => Answer | undefined;
+  /** Takes room for bytes that turned out to be stored, whether there is any: what comes next waits for it. */
+  readonly stored: (limit: RouteLimit, address: Uint8Array, bytes: number) => void;
   /** True once in `everyMs` for an order, whichever process asks: a poll then has its payment looked up. */
   readonly mayLookUp: (orderId: string, everyMs: number) => boolean;
   /** SHA-256 of the first of the keys that replaced each other; null for what is no key. */
@@ -110,6 +112,9 @@ export const UNKNOWN_KEYS_PER_MINUTE = 60;
 const keyLength = 52;
 /** A month, as characters are counted (ms). */
 export const monthMs = 30 * dayMs;
+
+/** Bytes that the record of an address's usage takes on the disk, at most. */
+const usageBytes = 512;
 const statuses = ['active', 'suspended', 'revoked'] as const;
 const nothing = (): void => undefined;
 
@@ -132,13 +137,15 @@ class ProcessAccess implements Access {
   private seesProxy = false;
   private uncounted = 0;
   private crowded = 0;
+  private unstored = 0;
 
   constructor(private readonly parts: AccessParts) {
     const { tiers, native, clock, usage, log, routeLimits, mode = 'metered' } = parts;
     this.needsKey = mode === 'keys';
     this.refusals = keyRefusals(mode);
-    const store = storingLimit(parts, () => (this.crowded += 1));
-    this.store = (limit, ...what) => (routeLimits[limit] === 0 ? undefined : store(...what));
+    const storing = storingLimit(parts, () => (this.crowded += 1));
+    this.store = (limit, ...what) => (routeLimits[limit] === 0 ? undefined : storing.take(...what));
+    this.stored = (limit, ...what) => (routeLimits[limit] === 0 ? undefined : storing.spend(...what));
     this.addressOf = clientAddress(parts.trustedProxies, (peer) => {
       if (!this.seesProxy) parts.log.warn({ peer: Buffer.from(peer).toString('hex') }, untrustedProxy);
       this.seesProxy = true;
@@ -160,7 +167,14 @@ class ProcessAccess implements Access {
         native.owe({ ...month, subject: Buffer.from(subject), days: [...days] }),
       raise,
     };
-    this.usageFlush = usage === undefined ? undefined : new UsageFlush(usage, ledger, log);
+    // A new record of an address counts as what its network has stored; that of a key does not.
+    const mayMake = ([kind, ...address]: Uint8Array): boolean => {
+      if (kind !== kinds.anonymous) return true;
+      const isStored = storing.take(Uint8Array.from(address), usageBytes) === undefined;
+      this.unstored += isStored ? 0 : 1;
+      return isStored;
+    };
+    this.usageFlush = usage === undefined ? undefined : new UsageFlush(usage, ledger, log, mayMake);
     this.timer = clock.every(usageFlushMs, () => void this.flush());
   }
 
@@ -197,6 +211,7 @@ class ProcessAccess implements Access {
   };
 
   readonly store: Access['store'];
+  readonly stored: Access['stored'];
   readonly holderOf = (key: string): Uint8Array | null => {
     const { native, hashKey } = this.parts;
     return native.usageSubject(key)?.subarray(1) ?? hashKey(key);
@@ -229,6 +244,12 @@ class ProcessAccess implements Access {
       'fusegate_limits_crowded_total',
       'Requests of addresses that found every slot busy and shared one bucket, refused ones included.',
       this.crowded,
+    ),
+    single(
+      'counter',
+      'fusegate_usage_unstored_total',
+      'Charges of addresses without a key that were not stored: their network may have no more stored now.',
+      this.unstored,
     ),
   ];
 

@@ -39,8 +39,15 @@ export interface MonthUsage {
 export interface UsageSource {
   /** The latest month that is kept. */
   load(subject: Uint8Array): Promise<MonthUsage | undefined | 'unavailable'>;
-  /** Adds usage to a month and to days, and resolves, once it is kept, to the month's characters. */
-  add(subject: Uint8Array, usage: MonthUsage): Promise<number | 'unavailable'>;
+  /**
+   * Adds usage to a month and to days, and resolves, once it is kept, to the month's characters. `mayMake` is
+   * asked where the subject has none yet: without its leave nothing is kept.
+   */
+  add(
+    subject: Uint8Array,
+    usage: MonthUsage,
+    mayMake?: () => boolean,
+  ): Promise<number | 'unavailable' | 'refused'>;
 }
 
 /** A look-up under way. */

@@ -55,7 +55,8 @@ export const accessSettings = {
     meaning:
       'What a /24 or a /48 may send a minute to be stored without a key, in leads, orders, fragments and ' +
       'clicks: a record counts as 2 kB and twice its body. Beyond, requests get 429 and clicks are ' +
-      'followed and counted, but not stored; 0 is no limit. A route whose own limit is 0 has none of this.',
+      'followed and counted, but not stored; 0 is no limit. A route whose own limit is 0 has none of this. ' +
+      'The first record of an address’s characters counts as 0.5 kB; beyond, the machine alone counts them.',
     parse: integer(0, 64_000),
   },
   /** Time that keys which are known are served for while the store does not answer (minutes). */

@@ -20,10 +20,11 @@ export function storedKeys(store: Store): KeySource {
 export function storedUsage(store: Store, digest: (subject: Uint8Array) => Uint8Array): UsageSource {
   return {
     load: (subject) => whenUnavailable(findUsage(store, digest(subject)), () => 'unavailable'),
-    add(subject, more) {
-      const total = addUsage(store, digest(subject), more);
+    add(subject, more, mayMake) {
+      const made = (): 'refused' | undefined => (mayMake?.() === false ? 'refused' : undefined);
+      const total = addUsage(store, digest(subject), more, made);
       return whenUnavailable(
-        total.then((usage) => usage.characters),
+        total.then((usage) => (usage === 'refused' ? usage : usage.characters)),
         () => 'unavailable',
       );
     },

@@ -24,26 +24,38 @@ function networkOf(address: Uint8Array): Uint8Array {
   return address.subarray(0, address.length === 4 ? 3 : 6);
 }
 
-/** Takes room for bytes out of what an address's network has. `onCrowded`: it had no place of its own. */
+/** The limit of what networks have stored. */
+export interface StoringLimit {
+  /** Takes room for bytes out of what an address's network has; the answer that refuses it. */
+  readonly take: (address: Uint8Array, bytes: number) => Answer | undefined;
+  /** Takes room for bytes that are stored already, whether there is any: what comes next waits for it. */
+  readonly spend: (address: Uint8Array, bytes: number) => void;
+}
+
+/** Makes the limit. `onCrowded`: a network had no place of its own. */
 export function storingLimit(
   { native, clock, storedKbPerMinute = 0 }: StoringParts,
   onCrowded: () => void,
-): (address: Uint8Array, bytes: number) => Answer | undefined {
-  if (storedKbPerMinute === 0) return () => undefined;
+): StoringLimit {
+  if (storedKbPerMinute === 0) return { take: () => undefined, spend: () => undefined };
   const perMinute = Math.min(mostUnits, Math.ceil((storedKbPerMinute * 1_000) / unitBytes));
   const told = new Float64Array(facts.count);
-  return (address, bytes) => {
-    const network = networkOf(address);
-    const micros = clock.machineMicros();
-    const asked = [kinds.stored, network, perMinute] as const;
-    const outcome = native.admitAddress(...asked, 0, false, micros, clock.wallMs(), told);
-    if (outcome === outcomes.crowded || outcome === outcomes.overCrowd) onCrowded();
-    if (outcome !== outcomes.admitted && outcome !== outcomes.crowded) {
-      return overStored(storedKbPerMinute, told[facts.retry] ?? 1);
-    }
-    const units = Math.ceil(bytes / unitBytes);
-    // One is counted already. The bucket may owe: what comes next waits until that is paid.
-    if (units > 1) native.spend(...asked, units - 1, micros);
-    return undefined;
+  const spendUnits = (address: Uint8Array, units: number): void => {
+    if (units > 0) native.spend(kinds.stored, networkOf(address), perMinute, units, clock.machineMicros());
+  };
+  const unitsOf = (bytes: number): number => Math.ceil(bytes / unitBytes);
+  return {
+    take(address, bytes) {
+      const asked = [kinds.stored, networkOf(address), perMinute] as const;
+      const outcome = native.admitAddress(...asked, 0, false, clock.machineMicros(), clock.wallMs(), told);
+      if (outcome === outcomes.crowded || outcome === outcomes.overCrowd) onCrowded();
+      if (outcome !== outcomes.admitted && outcome !== outcomes.crowded) {
+        return overStored(storedKbPerMinute, told[facts.retry] ?? 1);
+      }
+      // One is counted already. The bucket may owe: what comes next waits until that is paid.
+      spendUnits(address, unitsOf(bytes) - 1);
+      return undefined;
+    },
+    spend: (address, bytes) => spendUnits(address, unitsOf(bytes)),
   };
 }

@@ -19,8 +19,8 @@ export interface UsageLedger {
 }
 
 /**
- * Hands charges over; what is not kept waits for the next time. Flushes do not overlap: each one begins when
- * the one before has ended.
+ * Hands charges over; what is not kept waits for the next time, unless its subject may have no record. Flushes
+ * do not overlap: each one begins when the one before has ended.
  */
 export class UsageFlush {
   private last: Promise<void> = Promise.resolve();
@@ -29,6 +29,8 @@ export class UsageFlush {
     private readonly source: UsageSource,
     private readonly ledger: UsageLedger,
     private readonly log: Log,
+    /** Decides whether a subject that has no record may have one. */
+    private readonly mayMake: (subject: Uint8Array) => boolean = () => true,
   ) {}
 
   /** Resolves when all that was charged before is kept, or waits again. */
@@ -43,7 +45,7 @@ export class UsageFlush {
       charges.map(async (delta) => {
         const total = await this.add(delta);
         if (total === 'unavailable') this.ledger.owe(delta);
-        else this.ledger.raise(delta.subject, delta.monthStartMs, total);
+        else if (total !== 'refused') this.ledger.raise(delta.subject, delta.monthStartMs, total);
         return total !== 'unavailable';
       }),
     );
@@ -52,9 +54,9 @@ export class UsageFlush {
   }
 
   /** A source that throws is broken; its charges wait all the same. */
-  private async add({ subject, ...usage }: UsageDelta): Promise<number | 'unavailable'> {
+  private async add({ subject, ...usage }: UsageDelta): Promise<number | 'unavailable' | 'refused'> {
     try {
-      return await this.source.add(subject, usage);
+      return await this.source.add(subject, usage, () => this.mayMake(subject));
     } catch (error) {
       this.log.error({ err: error }, 'usage could not be kept');
       return 'unavailable';

@@ -76,7 +76,7 @@ function readInput(
 /** Checks of other parts that the pipeline runs before a handler. */
 export interface PipelineParts extends BodyParts {
   /** Access and limits. */
-  readonly access: Pick<Access, 'keyed' | 'limited' | 'store'>;
+  readonly access: Pick<Access, 'keyed' | 'limited' | 'store' | 'stored'>;
   /** True if so little of the disk is left that nothing of strangers is stored. */
   readonly isStorageReserved?: () => boolean;
   /** True if the fragments take as much of the disk as they may. */
@@ -100,12 +100,15 @@ function countedLength(head: Head, { body }: ContractRoute): number {
   return body.kind === 'none' ? 0 : Math.min(unsaidBytes, body.limit);
 }
 
+/** Takes room for bytes out of what an address's network may have stored. */
+type StoreBytes<Outcome> = (address: Uint8Array, bytes: number) => Outcome;
+
 /** Counts what a request sends to be stored, of which its network may send so much. */
 function storing(
   admission: Admission,
   head: Head,
   route: ContractRoute,
-  store: (address: Uint8Array, bytes: number) => Answer | undefined,
+  { store, stored }: Record<'store', StoreBytes<Answer | undefined>> & Record<'stored', StoreBytes<void>>,
 ): Admission {
   const { address = new Uint8Array(0), charge } = admission;
   const length = countedLength(head, route);
@@ -115,7 +118,7 @@ function storing(
     ...admission,
     charge(count) {
       charge(count);
-      if (count > 1) store(address, (count - 1) * recordBytes);
+      if (count > 1) stored(address, (count - 1) * recordBytes);
     },
   };
 }
@@ -133,7 +136,7 @@ function storingKeyed(parts: PipelineParts): ServedRoute['admit'] & object {
     if (isStorageReserved?.() === true) return { ...admission, refusal: storageReserved };
     if (address === undefined) return admission;
     const over = access.store('leads', address, recordBytes);
-    const charge = (count: number): void => void access.store('leads', address, (count - 1) * recordBytes);
+    const charge = (count: number): void => access.stored('leads', address, (count - 1) * recordBytes);
     return over === undefined ? { ...admission, charge } : { ...admission, refusal: over };
   };
   return (head) => {
@@ -152,7 +155,10 @@ export function admission(route: ContractRoute, parts: PipelineParts): ServedRou
     if (!storesFromStrangers || admission.refusal !== undefined) return admission;
     if (parts.isStorageReserved?.() === true) return { ...admission, refusal: storageReserved };
     if (part === 'door' && parts.isDoorFull?.() === true) return { ...admission, refusal: doorFull };
-    return storing(admission, head, route, (...what) => parts.access.store(limit, ...what));
+    return storing(admission, head, route, {
+      store: (...what) => parts.access.store(limit, ...what),
+      stored: (...what) => parts.access.stored(limit, ...what),
+    });
   };
   // A route that declares this answer itself is called by people, and declares a page.
   if (answers[429] === undefined) return admit;

@@ -68,15 +68,19 @@ export function findUsage(store: Store, subject: Uint8Array): Promise<Usage | un
 
 /**
  * Adds to what a subject has used in the month that began at `monthStartMs` and returns the month's total. A
- * later month begins at what is added; what comes late for an earlier month counts for its days alone.
+ * later month begins at what is added; what comes late for an earlier month counts for its days alone. Where
+ * the subject has no record, one is made unless `mayMake` refuses it.
  */
-export async function addUsage(
+export async function addUsage<Refused extends 'refused' = never>(
   store: Store,
   subject: Uint8Array,
   { monthStartMs, characters, days }: Usage,
-): Promise<Usage> {
+  mayMake: () => Refused | undefined = () => undefined,
+): Promise<Usage | Refused> {
   for (;;) {
     const from = await store.get('usage', subject);
+    const refused = from === undefined ? mayMake() : undefined;
+    if (refused !== undefined) return refused;
     const before = from === undefined ? undefined : usageTable.decode(from);
     const isLate = before !== undefined && before.monthStartMs > monthStartMs;
     if (isLate && days.length === 0) return before;

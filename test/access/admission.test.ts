@@ -391,6 +391,21 @@ describe('addresses', () => {
     assert.equal(unlimited.store('leads', Uint8Array.from(peer), 1e9), undefined);
   });
 
+  test('what turns out to be stored counts, also where a network owes already', () => {
+    const clock = new SetClock();
+    const access = testAccess({ clock, storedKbPerMinute: 64, routeLimits: { leads: 10, checkout: 0 } });
+    const address = Uint8Array.from([192, 0, 2, 1]);
+    const isRefused = (): boolean => access.store('leads', address, 64) !== undefined;
+    assert.equal(access.store('leads', address, 128_000), undefined);
+    access.stored('leads', address, 64_000);
+    access.stored('checkout', address, 1e9);
+    // Three minutes' bytes, of which one was there.
+    clock.pass(119_000);
+    assert.ok(isRefused());
+    clock.pass(2_000);
+    assert.ok(!isRefused());
+  });
+
   test('HEAD counts a tenth', () => {
     const access = testAccess({ clock: new SetClock(), routeLimits: { previews: 1 } });
     const head = { ...headFrom(peer), isHead: () => true };
@@ -467,6 +482,40 @@ describe('characters a month', () => {
     await access.flush();
     assert.equal(usage.months.size, strangers.length - (crowded() - before));
     assert.ok([...usage.months.values()].every(({ monthStartMs }) => monthStartMs > 0));
+  });
+
+  test('of addresses that are new get no record where their network may have no more stored', async () => {
+    const keys = new MemoryKeys();
+    const usage = new MemoryUsage();
+    const clock = new SetClock();
+    const tiers = {
+      ...withGrowth(600, 100),
+      anonymous: { requests_per_minute: 0, characters_per_month: 10 },
+    };
+    const parts = { clock, usage, keys, tiers, storedKbPerMinute: 2 };
+    const access = testAccess(parts);
+    const charge = async (from: readonly number[]): Promise<void> =>
+      (await access.keyed(headFrom(from))).charge(7);
+    for (let last = 0; last < 20; last += 1) await charge([192, 0, 2, last]);
+    await charge([192, 0, 3, 1]);
+    const { key } = keys.issue({ tier: 'growth', issuedAtMs: clock.wallMs() });
+    await charged(access, key, 5);
+    await access.flush();
+    const made = usage.months.size - 2;
+    assert.ok(made >= 4 && made <= 6, `${made} records of a network that may have 2 kB stored`);
+    const unstored = access.metrics().find(({ name }) => name === 'fusegate_usage_unstored_total');
+    assert.equal(unstored?.values[0]?.value, 20 - made);
+    // Those that have one are counted on, and the machine counts those that have none.
+    const kept = [...usage.months.keys()].flatMap((subject) => /c00002(..)$/.exec(subject)?.[1] ?? []);
+    const lasts = kept.map((last) => parseInt(last, 16));
+    const none = Array.from({ length: 20 }, (_, last) => last).find((last) => !lasts.includes(last)) ?? -1;
+    for (const last of [lasts[0] ?? -1, none]) {
+      await charge([192, 0, 2, last]);
+      assert.equal((await anonymously(access, [192, 0, 2, last])).status, 429);
+    }
+    await access.flush();
+    assert.equal(usage.months.size, made + 2);
+    assert.ok([...usage.months.values()].some(({ characters }) => characters === 14));
   });
 
   test('outlive the server, as what the store has', async () => {

@@ -85,10 +85,15 @@ export class MemoryUsage implements UsageSource {
     return Promise.resolve(this.available ? kept : 'unavailable');
   }
 
-  add(subject: Uint8Array, { monthStartMs, characters, days }: MonthUsage): Promise<number | 'unavailable'> {
+  add(
+    subject: Uint8Array,
+    { monthStartMs, characters, days }: MonthUsage,
+    mayMake?: () => boolean,
+  ): Promise<number | 'unavailable' | 'refused'> {
     if (!this.available) return Promise.resolve('unavailable');
     const name = Buffer.from(subject).toString('hex');
     const kept = this.months.get(name);
+    if (kept === undefined && mayMake?.() === false) return Promise.resolve('refused');
     const before = kept?.monthStartMs === monthStartMs ? kept.characters : 0;
     const all = [...(kept?.days ?? []), ...days];
     this.months.set(name, { monthStartMs, characters: before + characters, days: all });

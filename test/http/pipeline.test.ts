@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
+import type { Access } from '../../src/access/admission.js';
 import type { Answer, RouteRequest } from '../../src/contract/exchange.js';
 import { routes, type Route } from '../../src/contract/routes.js';
 import { servedRoute } from '../../src/http/pipeline.js';
@@ -134,6 +135,23 @@ test('what strangers send to be stored counts by its bytes, and a harvest by its
   assert.equal(status, 429);
   assert.match(refusal, /"code":"rate_limited"/);
   assert.match(refusal, /STORED_KB_PER_MINUTE/);
+  // A harvest that begins just before its network owes anything counts by its markers all the same.
+  const late = testAccess({ storedKbPerMinute: 1 });
+  const counted: number[] = [];
+  const stored: Access['stored'] = (limit, address, bytes) => {
+    counted.push(bytes);
+    late.stored(limit, address, bytes);
+  };
+  const owing = await startServer({
+    routes: [
+      servedRoute({ ...routes.harvest, id: 'harvest' }, () => answerOf(40), {
+        ...native,
+        access: { keyed: late.keyed, limited: late.limited, store: late.store, stored },
+      }),
+    ],
+  });
+  assert.equal((await send(owing, '/harvest', { text: 'forty markers' }))[0], 200);
+  assert.deepEqual(counted, [39 * 2_048]);
   const other = testAccess({ storedKbPerMinute: 64 });
   const chunked = await startServer({
     routes: [servedRoute({ ...routes.leads, id: 'leads' }, () => answerOf(0), { ...native, access: other })],
