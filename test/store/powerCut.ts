@@ -83,7 +83,8 @@ export function* powerCuts({ base, events, random, choose }: PowerCuts): Generat
   yield* cuts({ durable, loose, line: Infinity, random, choose });
 }
 
-interface Cut {
+/** A moment of a file: what is safe of it, and what was written since. */
+export interface Cut {
   readonly durable: Buffer;
   readonly loose: readonly Piece[];
   readonly line: number;
@@ -91,7 +92,8 @@ interface Cut {
   readonly choose: Choose;
 }
 
-function* cuts({ durable, loose, line, random, choose }: Cut): Generator<Remains> {
+/** What a cut at a moment may leave of a file. */
+export function* cuts({ durable, loose, line, random, choose }: Cut): Generator<Remains> {
   yield { image: Buffer.from(durable), line, how: 'writes since dropped' };
   if (loose.length === 0) return;
   yield { image: loose.reduce(laidOver, Buffer.from(durable)), line, how: 'writes since kept' };
