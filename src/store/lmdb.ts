@@ -185,9 +185,22 @@ class LmdbEngine implements Engine {
     this.retry?.stop();
     this.environment = undefined;
     this.failure = new StoreUnavailable('The store is closed.');
-    await environment?.close();
+    if (environment !== undefined) await this.closeUndisturbed(environment);
     this.writing.close();
     openFolders.delete(this.parts.folder);
+  }
+
+  /**
+   * Closes the environment while no process opens it: the last to close it destroys the locks in its file,
+   * and one that opens it meanwhile would take them for whole (`test/store/opening.test.ts` shows it).
+   */
+  private async closeUndisturbed(environment: Environment): Promise<void> {
+    while (!this.writing.tryEnter()) await this.parts.clock.sleep(gatePollMs);
+    try {
+      await environment.close();
+    } finally {
+      this.writing.leave();
+    }
   }
 
   /**

@@ -1,7 +1,8 @@
 /**
  * Opening a store that other processes write to. When LMDB opens an environment it reads the number of the
  * last transaction, and a moment later sets it for every process (mdb_env_open2). A commit between the two is
- * taken back: the next one writes over it (OpenLDAP ITS#9496).
+ * taken back: the next one writes over it (OpenLDAP ITS#9496). And the last process that closes it destroys
+ * the locks, which another that opens it in that moment takes for whole (mdb_env_close0).
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -10,44 +11,59 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { temporaryFolder } from '../processes/run.js';
+import { run, temporaryFolder } from '../processes/run.js';
 import { openBare } from './bareLmdb.js';
 import { checkWorkload } from './invariants.js';
-import { storeAt } from './open.js';
+import { newUnitId, storeAt } from './open.js';
 import { runToEnd, runUntil, workUntil } from './processesAtWork.js';
 import { skipWithout } from './tools.js';
+import { workloadUnit } from './workload.js';
 
 const bare = fileURLToPath(new URL('bareLmdb.js', import.meta.url));
 const workload = fileURLToPath(new URL('workload.js', import.meta.url));
 const skip = skipWithout('cc');
 
-/** A library that makes opening slow: it waits before LMDB maps its file, between the read and the set. */
-const slowOpening = `
+/** The beginning of a library that stands between LMDB and the system: whether a descriptor is of a file. */
+const between = `
   #define _GNU_SOURCE
   #include <dlfcn.h>
   #include <stdio.h>
   #include <string.h>
   #include <sys/mman.h>
   #include <unistd.h>
-  static int data(int fd) {
+  static int is(int fd, const char *name) {
     char link[64], path[4096];
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     ssize_t length = fd < 0 ? -1 : readlink(link, path, sizeof path - 1);
     if (length < 8) return 0;
     path[length] = 0;
-    return strcmp(path + length - 8, "data.mdb") == 0;
+    return strcmp(path + length - 8, name) == 0;
   }
+`;
+
+/** Makes opening slow: it waits before LMDB maps its file, between the read and the set. */
+const slowOpening = `${between}
   #define MMAP(name) void *name(void *at, size_t length, int protection, int flags, int fd, off_t offset) { \\
     void *(*next)(void *, size_t, int, int, int, off_t) = dlsym(RTLD_NEXT, "mmap"); \\
-    if (data(fd)) usleep(20000); \\
+    if (is(fd, "data.mdb")) usleep(20000); \\
     return next(at, length, protection, flags, fd, offset); }
   MMAP(mmap)
   MMAP(mmap64)
 `;
 
-function buildSlowOpening(folder: string): NodeJS.ProcessEnv {
+/** Makes closing slow: it waits, and says so, before LMDB closes the file of its locks. */
+const slowClosing = `${between}
+  int close(int fd) {
+    int (*next)(int) = dlsym(RTLD_NEXT, "close");
+    if (is(fd, "lock.mdb") && write(2, "closing\\n", 8)) usleep(500000);
+    return next(fd);
+  }
+`;
+
+/** Compiles a library; the environment of a process that loads it. */
+function preload(folder: string, text: string): { LD_PRELOAD: string } {
   const library = join(folder, 'slow.so');
-  writeFileSync(join(folder, 'slow.c'), slowOpening);
+  writeFileSync(join(folder, 'slow.c'), text);
   execFileSync('cc', ['-shared', '-fPIC', '-o', library, join(folder, 'slow.c'), '-ldl']);
   return { LD_PRELOAD: library };
 }
@@ -84,7 +100,7 @@ test('a store that is opened all the time loses nothing', async () => {
 
 test('nor when opening takes its time', { skip }, async () => {
   const folder = temporaryFolder();
-  const slow = buildSlowOpening(folder);
+  const slow = preload(folder, slowOpening);
   const data = join(folder, 'store');
   const acknowledged = await workUntil(data, 'w', async () => {
     for (let round = 0; round < 10; round += 1) await runToEnd([workload, data, 'o', '0', '1'], slow);
@@ -94,9 +110,23 @@ test('nor when opening takes its time', { skip }, async () => {
   await store.close();
 });
 
+test('nor is it broken when it is opened while the last one closes it', { skip }, async () => {
+  const folder = temporaryFolder();
+  const data = join(folder, 'store');
+  await (await storeAt(`lmdb:${data}`)).close();
+  const closing = run(workload, [data, 'o', '3', '1'], preload(folder, slowClosing));
+  await closing.prints(/closing/);
+  const store = await storeAt(`lmdb:${data}`);
+  const { operations, id } = workloadUnit(newUnitId(), 'p');
+  assert.equal((await store.commit(operations, id)).kind, 'done');
+  await closing.ended();
+  await checkWorkload(store, ['o1', 'o2', 'o3', 'p']);
+  await store.close();
+});
+
 test('LMDB alone crashes then, or loses what it acknowledged', { skip }, async (context) => {
   const folder = temporaryFolder();
-  const slow = buildSlowOpening(folder);
+  const slow = preload(folder, slowOpening);
   const most = 60;
   let rounds = 1;
   while (!(await bareGoesWrong(join(folder, `bare-${rounds}`), slow))) {
