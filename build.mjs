@@ -343,13 +343,17 @@ async function main([command, ...rest]) {
   if (command === '--test-node') return testOnNode(rest);
   if (command === '--test-mutants')
     return run(process.execPath, [join(root, 'dist/test/mutants/run.js'), ...rest]);
+  if (command === '--test-coverage')
+    return run(process.execPath, [join(root, 'dist/test/coverage/run.js'), ...rest]);
+  if (command === '--test-loaded')
+    return run(process.execPath, ['--enable-source-maps', join(root, 'dist/test/loaded/run.js'), ...rest]);
   if (command === '--test-attack')
     return run(process.execPath, ['--enable-source-maps', join(root, 'dist/test/attack/main.js'), ...rest]);
   if (command === '--generate')
     return run(process.execPath, [join(root, 'dist/test/contract/writeDocuments.js')]);
   if (command === '--bench') return run(process.execPath, [join(root, 'dist/bench/main.js'), ...rest]);
   return stop(
-    `Unknown option ${command}. Known: --force, --copied, --check, --test, --test-long, --test-node, --test-peers, --test-mutants, --test-attack, --test-install, --generate, --bench, --package, --release.`,
+    `Unknown option ${command}. Known: --force, --copied, --check, --test, --test-long, --test-node, --test-peers, --test-mutants, --test-coverage, --test-loaded, --test-attack, --test-install, --generate, --bench, --package, --release.`,
   );
 }
 

@@ -61,6 +61,7 @@ const entryPoints = [
   /^test\/attack\/(main|nodes|opener)\.ts$/,
   /^test\/processes\/(program|keyMaker)\.ts$/,
   /^test\/mutants\/(run|worker|hooks)\.ts$/,
+  /^test\/(coverage|loaded)\/run\.ts$/,
   /^test\/commands\/hurried\.ts$/,
   /^test\/store\/(peer|workload|bareLmdb|promise)\.ts$/,
   /^(bench|test)\/peers\//,

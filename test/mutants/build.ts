@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 
 /** Copies the build beside links to everything else; it is removed when this process ends. */
 export function makeBox(root: string): string {
@@ -62,10 +62,22 @@ export class Imports {
     return found;
   }
 
-  /** A digest of a file and of all that it imports. */
-  digest(file: string): string {
+  /** A digest of a file and of all that it imports, as far as `counts` holds. */
+  digest(file: string, counts: (file: string) => boolean = () => true): string {
     const hash = createHash('sha256');
-    for (const each of [...this.from(file)].sort()) hash.update(this.digests.get(each) ?? '');
+    const counted = [...this.from(file)].filter(counts);
+    for (const each of counted.sort()) hash.update(this.digests.get(each) ?? '');
     return hash.digest('hex');
+  }
+
+  /** Test files for a built file: of the folder of the same name, or importing it, also by their helpers. */
+  testsFor(file: string): string[] {
+    const folder = (path: string): string => basename(dirname(path));
+    const isHelper = (path: string): boolean => path.startsWith(join(this.box, 'dist/test/'));
+    const all = this.under('dist/test').filter((test) => test.endsWith('.test.js'));
+    return all.filter(
+      (test) =>
+        !test.includes('/peers/') && (folder(test) === folder(file) || this.from(test, isHelper).has(file)),
+    );
   }
 }

@@ -39,6 +39,26 @@ describe('changes', () => {
     }
   });
 
+  test('a condition, a default, a member and an element are left out', () => {
+    const changes = changesOf('f(a && b, c ?? d, { e, g: 1 }, [h, i]);');
+    for (const expected of [
+      'f(a, c ?? d, { e, g: 1 }, [h, i]);',
+      'f(b, c ?? d, { e, g: 1 }, [h, i]);',
+      'f(a && b, c, { e, g: 1 }, [h, i]);',
+      'f(a && b, d, { e, g: 1 }, [h, i]);',
+      'f(a && b, c ?? d, { g: 1 }, [h, i]);',
+      'f(a && b, c ?? d, { e,  }, [h, i]);',
+      'f(a && b, c ?? d, { e, g: 1 }, [i]);',
+      'f(a && b, c ?? d, { e, g: 1 }, [h, ]);',
+    ]) {
+      assert.ok(changes.includes(expected), expected);
+    }
+  });
+
+  test('a log line may carry something else', () => {
+    assert.deepEqual(changesOf('log.warn({ reason }, "a sentence")'), [';']);
+  });
+
   test('names of modules and prose stay as they are', () => {
     assert.deepEqual(mutationsOf("import { a } from './a.js';"), []);
     assert.deepEqual(mutationsOf("throw f('a sentence')").length, 1);

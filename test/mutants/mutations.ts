@@ -30,9 +30,6 @@ const operators: Readonly<Partial<Record<ts.SyntaxKind, readonly string[]>>> = {
   [Kind.CaretToken]: ['&'],
   [Kind.LessThanLessThanToken]: ['>>'],
   [Kind.GreaterThanGreaterThanToken]: ['<<'],
-  [Kind.AmpersandAmpersandToken]: ['||'],
-  [Kind.BarBarToken]: ['&&'],
-  [Kind.QuestionQuestionToken]: ['&&'],
   [Kind.PlusEqualsToken]: ['-='],
   [Kind.MinusEqualsToken]: ['+='],
   [Kind.QuestionQuestionEqualsToken]: ['='],
@@ -75,8 +72,16 @@ function isName(node: ts.StringLiteral): boolean {
     : ts.isExpressionStatement(parent);
 }
 
+/** Operators of which one side alone is tried: a condition that is left out. */
+const joining: ReadonlySet<ts.SyntaxKind> = new Set([
+  Kind.AmpersandAmpersandToken,
+  Kind.BarBarToken,
+  Kind.QuestionQuestionToken,
+]);
+
 function ofBinary(node: ts.BinaryExpression, at: (node: ts.Node, text: string) => Mutation): Mutation[] {
   const token = node.operatorToken;
+  if (joining.has(token.kind)) return [node.left, node.right].map((side) => at(node, side.getText()));
   const joins = token.kind === Kind.PlusToken && (isText(node.left) || isText(node.right));
   return joins ? [] : (operators[token.kind] ?? []).map((text) => at(token, text));
 }
@@ -124,6 +129,21 @@ function ofBlock(node: ts.Block, at: (node: ts.Node, text: string) => Mutation):
   });
 }
 
+/** What a log line carries: it is for people, as prose is. */
+function isLogged(node: ts.Node): boolean {
+  const call = node.parent;
+  if (!ts.isCallExpression(call)) return false;
+  return /\blog\.(debug|info|warn|error|fatal)$/.test(call.expression.getText());
+}
+
+/** Members of an object and elements of a list, each of them left out. */
+function ofMembers(members: readonly ts.Node[], at: (node: ts.Node, text: string) => Mutation): Mutation[] {
+  return members.map((each, index) => {
+    const next = members[index + 1];
+    return { ...at(each, ''), ...(next === undefined ? {} : { to: next.getStart() }) };
+  });
+}
+
 function ofNode(node: ts.Node, at: (node: ts.Node, text: string) => Mutation): Mutation[] {
   if (ts.isBinaryExpression(node)) return ofBinary(node, at);
   if (ts.isCallExpression(node)) return ofCall(node, at);
@@ -136,6 +156,8 @@ function ofNode(node: ts.Node, at: (node: ts.Node, text: string) => Mutation): M
   if (ts.isNumericLiteral(node)) return [at(node, String(otherNumber(Number(node.text))))];
   if (ts.isBigIntLiteral(node)) return [at(node, `${BigInt(node.text.slice(0, -1)) + 1n}n`)];
   if (ts.isBlock(node)) return ofBlock(node, at);
+  if (ts.isObjectLiteralExpression(node)) return isLogged(node) ? [] : ofMembers(node.properties, at);
+  if (ts.isArrayLiteralExpression(node)) return ofMembers(node.elements, at);
   if (ts.isStringLiteral(node)) return isProse(node.text) || isName(node) ? [] : [at(node, "'mutated'")];
   return [...ofCondition(node, at), ...(ts.isStatement(node) ? ofStatement(node, at) : [])];
 }

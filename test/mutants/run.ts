@@ -1,22 +1,26 @@
 /**
- * `npm run test:mutants -- FILES [TESTS] [--since COMMIT] [--most N] [--seconds N]`: changes built files one
- * place at a time, runs the tests that reach the place, and prints which changes no test noticed. Everything
- * happens in a copy of the build. The tests are those given, or those of the same folder and those that
- * import the file, themselves or by their helpers, as far as a file of them runs in N seconds (15): what
- * survives may still be noticed by a test that starts a server. A process stays for many changes, and runs
- * only tests that reach the place (`worker.ts`). With `--since`, only lines that differ from that commit are
- * changed; with `--most`, N places of each file, spread over it.
+ * `npm run test:mutants -- FILES [TESTS] [--since COMMIT] [--most N] [--seconds N] [--whole TEST] [--anew]`:
+ * changes built files one place at a time, runs the tests that reach the place, and prints which changes no
+ * test noticed. Everything happens in a copy of the build. The tests are those given, or those of the same
+ * folder and those that import the file, themselves or by their helpers, as far as a file of them runs in N
+ * seconds (15). A process stays for many changes, and runs only tests that reach the place (`worker.ts`). A
+ * change that survives them is tried with each test named by `--whole`, a file that starts processes which
+ * nothing measures. With `--since`, only lines that differ from that commit are changed; with `--most`, N
+ * places of each file, spread over it; with `--for`, no more are tried after N seconds. Verdicts of earlier
+ * runs count (`verdicts.ts`), but with `--anew`.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { SourceMap, type SourceMapPayload } from 'node:module';
-import { basename, dirname, join, relative, resolve } from 'node:path';
+import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { Imports, makeBox } from './build.js';
 import { Measurements, type Reaching } from './measured.js';
 import { mutated, mutationsOf, type Mutation } from './mutations.js';
 import { TestProcess } from './process.js';
+import { readReasons, withoutChange } from './reasons.js';
+import { Verdicts } from './verdicts.js';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 
@@ -26,32 +30,28 @@ const { values, positionals } = parseArgs({
     since: { type: 'string' },
     most: { type: 'string', default: 'Infinity' },
     seconds: { type: 'string', default: '15' },
+    whole: { type: 'string', multiple: true, default: [] },
+    anew: { type: 'boolean', default: false },
+    for: { type: 'string', default: 'Infinity' },
   },
 });
 
 /** Longest that a test file may run when nothing is changed (ms): slower ones are left out. */
 const mostMs = Number(values.seconds) * 1_000;
 
+/** Longest that a file named by `--whole` may run (ms). */
+const wholeMs = 180_000;
+
+/** When no more changes are tried (ms). */
+const endMs = performance.now() + Number(values.for) * 1_000;
+
 /** Time beyond that of a run without changes after which a run counts as stuck (ms). */
 const stuckMs = 5_000;
 
 const box = makeBox(root);
 const imports = new Imports(box);
+const reasons = readReasons(root);
 const measurements = new Measurements(root, box, imports, mostMs);
-
-/** Whether a test file is there for a built one: it lies in the folder of the same name, or imports it. */
-function isFor(test: string, file: string): boolean {
-  const folder = (path: string): string => basename(dirname(path));
-  const isHelper = (path: string): boolean => path.startsWith(join(box, 'dist/test/'));
-  return folder(test) === folder(file) || imports.from(test, isHelper).has(file);
-}
-
-/** Test files that are tried for a built file. */
-function testsFor(file: string, given: readonly string[]): readonly string[] {
-  if (given.length > 0) return given;
-  const all = imports.under('dist/test').filter((test) => test.endsWith('.test.js'));
-  return all.filter((test) => !test.includes('/peers/') && isFor(test, file));
-}
 
 /** Runs a whole test file in a process of its own, as `npm test` does; whether it passed. */
 function passesAlone(test: string, timeoutMs: number): Promise<boolean> {
@@ -65,15 +65,16 @@ function passesAlone(test: string, timeoutMs: number): Promise<boolean> {
   });
 }
 
-/** Whether some test notices what is changed now. */
-async function isNoticed(worker: TestProcess, tests: readonly Reaching[]): Promise<boolean> {
+/** The test that notices what is changed now. */
+async function whoNotices(worker: TestProcess, tests: readonly Reaching[]): Promise<string | undefined> {
   for (const { test, only, ms } of tests) {
     const timeoutMs = ms * 4 + stuckMs;
     const { kind } = await worker.ask({ kind: 'run', test, only }, timeoutMs);
-    if (kind === 'failed' || kind === 'late') return true;
-    if (kind === 'unsure' && !(await passesAlone(test, timeoutMs + mostMs))) return true;
+    if (kind === 'failed' || kind === 'late') return test;
+    if (kind === 'unsure' && !(await passesAlone(test, timeoutMs + mostMs))) return test;
   }
-  return false;
+  for (const test of whole) if (!(await passesAlone(test, wholeMs))) return test;
+  return undefined;
 }
 
 /** What became of a file's mutations. */
@@ -81,6 +82,10 @@ interface Score {
   readonly source: string;
   readonly all: number;
   readonly killed: number;
+  /** Those that change nothing that anybody sees, with a reason. */
+  readonly explained: number;
+  /** Those that there was no time for. */
+  readonly left: number;
 }
 
 /** The source line (from 1) of each place of a built file; undefined where the compiler wrote it. */
@@ -93,12 +98,12 @@ function linesOf(file: string, text: string): (mutation: Mutation) => number | u
   };
 }
 
-/** Says where a mutation is in the source, and what it does. */
-function shown(line: number | undefined, text: string, mutation: Mutation): string {
+/** Says what a mutation does. */
+function shown(text: string, mutation: Mutation): string {
   const short = (part: string): string => part.replaceAll(/\s+/g, ' ').slice(0, 100);
   const around = text.slice(text.lastIndexOf('\n', mutation.from - 1) + 1, mutation.from).trimStart();
   const was = short(text.slice(mutation.from, mutation.to));
-  return `:${line ?? '?'}  ${short(around)}[${was} → ${short(mutation.text)}]`;
+  return `${short(around)}[${was} → ${short(mutation.text)}]`;
 }
 
 /** Whether a source line differs from its commit, or all lines where none was named. */
@@ -121,38 +126,65 @@ function spread<Each>(list: readonly Each[], most: number): readonly Each[] {
   return list.filter((_, at) => Math.floor(at / step) !== Math.floor((at - 1) / step));
 }
 
+/** The tests that reach a place of a built file, the fastest first. */
+async function reachingAll(tests: readonly string[], file: string, place: number): Promise<Reaching[]> {
+  const found: Reaching[] = [];
+  for (const test of tests) {
+    const reaching = await measurements.reaching(test, file, place);
+    if (reaching !== undefined) found.push(reaching);
+  }
+  return found.sort((left, right) => left.ms - right.ms);
+}
+
 /** Tries every mutation of a source file. */
 async function tryFile(source: string, given: readonly string[]): Promise<Score> {
   const file = join(box, 'dist', source.replace(/\.ts$/, '.js'));
   const text = readFileSync(file, 'utf8');
-  const tests = testsFor(file, given);
+  const tests = given.length > 0 ? given : imports.testsFor(file);
   const [lineOf, changed] = [linesOf(file, text), changedLines(source)];
   const mutations = mutationsOf(text).filter((mutation) => changed(lineOf(mutation)));
   const tried = spread(mutations, Number(values.most));
-  const fresh = new Set([...imports.to(file), ...imports.under('dist/test')]);
-  const worker = new TestProcess(box, [...fresh]);
-  let killed = 0;
-  for (const mutation of tried) {
-    const found: Reaching[] = [];
-    for (const test of tests) {
-      const reaching = await measurements.reaching(test, file, mutation.reached);
-      if (reaching !== undefined) found.push(reaching);
-    }
+  const verdicts = new Verdicts(root, box, imports, text, [...tests, ...whole]);
+  const explained = reasons[source] ?? {};
+  const stale = withoutChange(
+    explained,
+    mutationsOf(text).map((mutation) => shown(text, mutation)),
+  );
+  for (const change of stale) console.log(`${source}: a reason without a change: ${change}`);
+  const worker = new TestProcess(box, [...new Set([...imports.to(file), ...imports.under('dist/test')])]);
+  const trial = async (mutation: Mutation): Promise<boolean> => {
+    const found = await reachingAll(tests, file, mutation.reached);
     writeFileSync(file, mutated(text, mutation));
-    const noticed = await isNoticed(
-      worker,
-      found.sort((left, right) => left.ms - right.ms),
-    );
-    if (noticed) killed += 1;
+    const test = await whoNotices(worker, found);
+    verdicts.keep(mutation, test);
+    return test !== undefined;
+  };
+  const score = { source, all: tried.length, killed: 0, explained: 0, left: 0 };
+  for (const mutation of tried) {
+    const change = shown(text, mutation);
+    const known = values.anew ? undefined : verdicts.of(mutation);
+    const isExplained = Object.hasOwn(explained, change);
+    if (known === 'noticed') score.killed += 1;
+    else if (isExplained && !values.anew) score.explained += 1;
+    else if (known === undefined && performance.now() > endMs) score.left += 1;
     else {
-      const why = found.length === 0 ? '  (not reached)' : '';
-      console.log(`${source}${shown(lineOf(mutation), text, mutation)}${why}`);
+      const place = `${source}:${lineOf(mutation) ?? '?'}  ${change}`;
+      const noticed = known === undefined && (await trial(mutation));
+      if (noticed) score.killed += 1;
+      else if (isExplained) score.explained += 1;
+      else console.log(place);
     }
   }
   worker.end();
   writeFileSync(file, text);
-  console.log(`${source}: ${killed} of ${tried.length} noticed`);
-  return { source, all: tried.length, killed };
+  console.log(`${source}: ${told(score)}`);
+  return score;
+}
+
+/** A score in words. */
+function told({ all, killed, explained, left }: Omit<Score, 'source'>): string {
+  const rest = explained === 0 ? '' : `, ${explained} change nothing`;
+  return `${killed} of ${all} noticed${rest}${left === 0 ? '' : `, ${left} not tried`}`;
 }
 
 /** One line a folder. */
@@ -160,21 +192,22 @@ function byFolder(scores: readonly Score[]): string {
   const folders = [...new Set(scores.map(({ source }) => dirname(source)))];
   const lines = folders.map((folder) => {
     const own = scores.filter(({ source }) => dirname(source) === folder);
-    const [all, killed] = [
-      own.reduce((sum, each) => sum + each.all, 0),
-      own.reduce((sum, each) => sum + each.killed, 0),
-    ];
-    const percent = all === 0 ? 100 : Math.floor((100 * killed) / all);
-    return `${folder.padEnd(20)} ${killed} of ${all} noticed (${percent} %)`;
+    const sum = (of: (score: Score) => number): number => own.reduce((all, each) => all + of(each), 0);
+    const [all, killed] = [sum((each) => each.all), sum((each) => each.killed)];
+    const [explained, left] = [sum((each) => each.explained), sum((each) => each.left)];
+    const counted = all - explained - left;
+    const percent = counted === 0 ? 100 : Math.floor((100 * killed) / counted);
+    return `${folder.padEnd(20)} ${told({ all, killed, explained, left })} (${percent} %)`;
   });
   return lines.join('\n');
 }
 
 const args = positionals.map((path) => relative(root, resolve(path)));
 const sources = args.filter((path) => path.startsWith('src/'));
-const given = args
-  .filter((path) => /^(dist\/)?test\//.test(path))
-  .map((path) => join(box, 'dist', path.replace(/^dist\//, '').replace(/\.ts$/, '.js')));
+const builtTest = (path: string): string =>
+  join(box, 'dist', path.replace(/^dist\//, '').replace(/\.ts$/, '.js'));
+const given = args.filter((path) => /^(dist\/)?test\//.test(path)).map(builtTest);
+const whole = values.whole.map(builtTest);
 if (sources.length === 0) {
   console.error('Name source files: npm run test:mutants -- src/access/tiers.ts');
   process.exit(2);
@@ -182,4 +215,4 @@ if (sources.length === 0) {
 const scores: Score[] = [];
 for (const source of sources) scores.push(await tryFile(source, given));
 console.log(byFolder(scores));
-process.exit(scores.every(({ all, killed }) => all === killed) ? 0 : 1);
+process.exit(scores.every(({ all, killed, explained }) => all === killed + explained) ? 0 : 1);
