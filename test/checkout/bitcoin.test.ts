@@ -16,7 +16,7 @@ import { acquireLease, releaseLease } from '../../src/store/leases.js';
 import { findOrder } from '../../src/store/orders.js';
 import { systemClock } from '../../src/system/clock.js';
 import { systemRandomness } from '../../src/system/randomness.js';
-import { temporaryFolder } from '../processes/run.js';
+import { memoryFolder } from '../processes/run.js';
 import { storeAt } from '../store/open.js';
 
 const secrets = ['a-secret-of-the-tests-that-opens-nothing'] as const;
@@ -40,7 +40,7 @@ class World {
   private constructor(readonly parts: BookParts) {}
 
   static async open(context: TestContext): Promise<World> {
-    const store = await storeAt(`lmdb:${temporaryFolder()}/store`);
+    const store = await storeAt(`lmdb:${memoryFolder()}/store`);
     context.after(() => store.close());
     const more = { clock: systemClock, randomness: systemRandomness, secrets, keyFormat: native };
     return new World({ store, ...more });

@@ -21,14 +21,14 @@ import { reissueKey, revokeKey } from '../../src/access/issue.js';
 import { SetClock } from '../access/fixture.js';
 import { systemClock } from '../../src/system/clock.js';
 import { systemRandomness } from '../../src/system/randomness.js';
-import { temporaryFolder } from '../processes/run.js';
+import { memoryFolder } from '../processes/run.js';
 import { storeAt } from '../store/open.js';
 import { collect } from '../store/collect.js';
 
 const secrets = ['a-secret-of-the-tests-that-opens-nothing'] as const;
 
 async function book(context: TestContext): Promise<BookParts> {
-  const store = await storeAt(`lmdb:${temporaryFolder()}/store`);
+  const store = await storeAt(`lmdb:${memoryFolder()}/store`);
   context.after(() => store.close());
   return { store, clock: systemClock, randomness: systemRandomness, secrets, keyFormat: native };
 }

@@ -18,7 +18,7 @@ import { allKeys, type KeyRecord } from '../../src/store/keys.js';
 import { keepRate } from '../../src/store/rates.js';
 import { systemRandomness } from '../../src/system/randomness.js';
 import { exchange, head, post, type RawResponse } from '../http/raw.js';
-import { run, temporaryFolder, type Running } from '../processes/run.js';
+import { run, memoryFolder, type Running } from '../processes/run.js';
 import { until } from '../until.js';
 import { storeAt } from '../store/open.js';
 import { collect } from '../store/collect.js';
@@ -27,7 +27,7 @@ const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const secret = 'whsec_of_the_tests_that_signs_nothing_else';
 const older = 'whsec_that_is_being_replaced';
 const path = '/v1/checkout/card';
-const data = temporaryFolder();
+const data = memoryFolder();
 /** 50,000 sat at 60,000 US dollars a BTC and a surcharge of 10 %. */
 const developer = 3_300;
 

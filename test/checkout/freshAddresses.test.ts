@@ -13,7 +13,7 @@ import { addressSentence, maxPassedOver } from '../../src/checkout/freshAddresse
 import { native } from '../../src/native/addon.js';
 import { allKeys } from '../../src/store/keys.js';
 import { findOrder } from '../../src/store/orders.js';
-import { temporaryFolder } from '../processes/run.js';
+import { memoryFolder } from '../processes/run.js';
 import { storeAt } from '../store/open.js';
 import { Dice, SimulatedChain, Time } from './world.js';
 import { collect } from '../store/collect.js';
@@ -48,7 +48,7 @@ class World {
   }
 
   async store(): Promise<BookParts> {
-    const store = await storeAt(`lmdb:${temporaryFolder()}/store`);
+    const store = await storeAt(`lmdb:${memoryFolder()}/store`);
     this.context?.after(() => store.close());
     const { clock } = this.time;
     return { store, clock, randomness: this.dice.bytes, secrets, keyFormat: native };

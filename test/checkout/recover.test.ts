@@ -12,13 +12,13 @@ import { findOrder } from '../../src/store/orders.js';
 import { systemClock } from '../../src/system/clock.js';
 import { systemRandomness } from '../../src/system/randomness.js';
 import { account } from './shop.js';
-import { temporaryFolder } from '../processes/run.js';
+import { memoryFolder } from '../processes/run.js';
 import { storeAt } from '../store/open.js';
 
 const secrets = ['a-secret-of-the-tests-that-opens-nothing'] as const;
 
 async function book(context: TestContext): Promise<BookParts> {
-  const store = await storeAt(`lmdb:${temporaryFolder()}/store`);
+  const store = await storeAt(`lmdb:${memoryFolder()}/store`);
   context.after(() => store.close());
   return { store, clock: systemClock, randomness: systemRandomness, secrets, keyFormat: native };
 }

@@ -19,13 +19,13 @@ import { createStore } from '../../src/store/groupCommit.js';
 import { allKeys, type KeyRecord } from '../../src/store/keys.js';
 import { decodeLedger, findOrder, allOrders } from '../../src/store/orders.js';
 import { whenUnavailable, type Store } from '../../src/store/store.js';
-import { temporaryFolder } from '../processes/run.js';
+import { memoryFolder } from '../processes/run.js';
 import { faultyEngine, type Fault } from '../store/faultyEngine.js';
 import { engineAt, newUnitId } from '../store/open.js';
 import { Dice, SimulatedChain, SimulatedProcessor, Time } from './world.js';
 import { collect } from '../store/collect.js';
 
-const data = temporaryFolder();
+const data = memoryFolder();
 const secrets = ['a-secret-of-the-tests-that-opens-nothing'] as const;
 const price = 50_000;
 const cents = 3_300;

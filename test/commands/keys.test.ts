@@ -7,10 +7,10 @@ import { describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { exchange, post, type RawResponse } from '../http/raw.js';
-import { run, temporaryFolder, type Running } from '../processes/run.js';
+import { run, memoryFolder, type Running } from '../processes/run.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
-const data = temporaryFolder();
+const data = memoryFolder();
 const environment = { STORE_URL: `lmdb:${data}/store`, TIERS_FILE: join(data, 'tiers.json') };
 
 /** What ships, but for a month of keys of the smallest tier, which two requests use up. */

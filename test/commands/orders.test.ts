@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { printable } from '../../src/commands/printable.js';
 import { insertOrder } from '../../src/store/orders.js';
-import { run, temporaryFolder } from '../processes/run.js';
+import { run, memoryFolder } from '../processes/run.js';
 import { storeAt } from '../store/open.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
@@ -50,7 +50,7 @@ async function output(STORE_URL: string, ...args: string[]): Promise<string> {
 }
 
 test('control characters of stored text are shown as \\u…', async () => {
-  const url = `lmdb:${temporaryFolder()}/store`;
+  const url = `lmdb:${memoryFolder()}/store`;
   const store = await storeAt(url);
   const committed = await store.commit(insertOrder(hostile));
   assert.equal(committed.kind, 'done');

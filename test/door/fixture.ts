@@ -20,7 +20,7 @@ import { systemRandomness } from '../../src/system/randomness.js';
 import { openTiers, testAccess, type TestAccessParts } from '../access/fixture.js';
 import { startServer } from '../http/fixture.js';
 import { exchange, head, post, type RawResponse } from '../http/raw.js';
-import { temporaryFolder } from '../processes/run.js';
+import { memoryFolder } from '../processes/run.js';
 import { staticMode, staticModel } from '../search/embedding.js';
 
 /** What a test may set. */
@@ -59,7 +59,7 @@ export const embedding = textEmbedding([staticModel], staticMode().dense);
 
 /** A file of vectors that is removed when the tests are over. */
 export function vectorsFile(): string {
-  const file = join(temporaryFolder(), 'vectors');
+  const file = join(memoryFolder(), 'vectors');
   native.prepareVectors(file, embedding.method);
   return file;
 }
@@ -97,7 +97,7 @@ export async function explored({ explore }: ExplorationProcess): Promise<void> {
 
 /** A file of previews that is removed when the tests are over. */
 export function previewsFile(): string {
-  const file = join(temporaryFolder(), 'previews');
+  const file = join(memoryFolder(), 'previews');
   native.createPreviews(file);
   return file;
 }

@@ -10,11 +10,11 @@ import type { FragmentsResponse } from '../../src/contract/graph.js';
 import type { NearResponse } from '../../src/contract/near.js';
 import type { WalkResponse } from '../../src/contract/walk.js';
 import type { ReceiptResponse } from '../../src/contract/receipt.js';
-import { run, temporaryFolder, type Running } from '../processes/run.js';
+import { run, memoryFolder, type Running } from '../processes/run.js';
 import { doorClient, type DoorAnswer, type DoorClient } from './fixture.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
-const data = temporaryFolder();
+const data = memoryFolder();
 const open = {
   STORE_URL: `lmdb:${join(data, 'store')}`,
   DOOR_SUBMISSIONS_PER_MINUTE: '0',

@@ -12,7 +12,7 @@ import { fuseHandler, LOOP_BODY_LIMIT } from '../../src/search/fuse.js';
 import { embedderMode, noModels } from '../search/embedding.js';
 import { MemoryKeys, openTiers, testAccess } from '../access/fixture.js';
 import { copiedModel, shippedModel, startEmbedder } from '../models/fixture.js';
-import { temporaryFolder } from '../processes/run.js';
+import { memoryFolder } from '../processes/run.js';
 import { startServer } from './fixture.js';
 import { exchange, head, post, RawClient, type RawResponse } from './raw.js';
 
@@ -181,7 +181,7 @@ describe('other refusals', () => {
   });
 
   test('a model that cannot be run, has too much to do, or not the time', async () => {
-    const folder = temporaryFolder();
+    const folder = memoryFolder();
     const broken = copiedModel(folder, 'broken', {}, (copy) =>
       writeFileSync(join(copy, 'model.onnx'), 'none'),
     );

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { AsyncResource } from 'node:async_hooks';
 import { before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { run, temporaryFolder } from '../processes/run.js';
+import { run, memoryFolder } from '../processes/run.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const modern = '2026-07-28';
@@ -12,7 +12,7 @@ const everything = 'fuse,normalize,audit,door,explore,mcp,mcp-write';
 /** Bound to the file, so that servers end with it and not with the hook that starts them. */
 const launch = AsyncResource.bind((settings: Readonly<Record<string, string>>) =>
   run(main, ['serve'], {
-    ...{ PORT: '0', WORKERS: '1', STORE_URL: `lmdb:${temporaryFolder()}/store` },
+    ...{ PORT: '0', WORKERS: '1', STORE_URL: `lmdb:${memoryFolder()}/store` },
     ...settings,
   }),
 );

@@ -8,7 +8,7 @@ import { keptDays, removeEmbeddings, storedEmbedder } from '../../src/models/sto
 import type { Store } from '../../src/store/store.js';
 import { SetClock } from '../access/fixture.js';
 import { FailingStore, openTestStore } from '../outreach/fixture.js';
-import { run, temporaryFolder } from '../processes/run.js';
+import { run, memoryFolder } from '../processes/run.js';
 import { keptLog, shippedModel, startEmbedder } from './fixture.js';
 
 const model = await shippedModel();
@@ -128,7 +128,7 @@ test('a server that keeps vectors in its store finds them after a restart', asyn
     WORKERS: '1',
     EMBED_CACHE_MB: '0',
     EMBED_CACHE_STORE: 'yes',
-    STORE_URL: `lmdb:${temporaryFolder()}/store`,
+    STORE_URL: `lmdb:${memoryFolder()}/store`,
   };
   const body = JSON.stringify({ query: 'dry feet', docs: [{ id: 'a', text: 'a boot' }] });
   const answers: string[] = [];

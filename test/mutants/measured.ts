@@ -45,7 +45,9 @@ export class Measurements {
     const folder = join(root, 'target/mutants');
     const kept = join(folder, `${imports.digest(test)}.json`);
     try {
-      return (JSON.parse(readFileSync(kept, 'utf8')) as Measured | null) ?? undefined;
+      const known = JSON.parse(readFileSync(kept, 'utf8')) as Measured | null;
+      if (known === null) console.log(`${relative(box, test)} is left out: it was late`);
+      return known ?? undefined;
     } catch {
       // Not measured in this state.
     }

@@ -4,7 +4,7 @@ import { after } from 'node:test';
 import type { RouteRequest } from '../../src/contract/exchange.js';
 import { StoreUnavailable, type Outcome, type Store } from '../../src/store/store.js';
 import type { MasterSecrets } from '../../src/system/masterSecret.js';
-import { temporaryFolder } from '../processes/run.js';
+import { memoryFolder } from '../processes/run.js';
 import { newUnitId, storeAt } from '../store/open.js';
 
 /** Secrets for tests: a new one and the one before it. */
@@ -17,7 +17,7 @@ export { newUnitId };
 
 /** A store in a folder of its own, closed after the tests. */
 export async function openTestStore(): Promise<Store> {
-  const store = await storeAt(`lmdb:${join(temporaryFolder(), 'store')}`);
+  const store = await storeAt(`lmdb:${join(memoryFolder(), 'store')}`);
   after(() => store.close());
   return store;
 }

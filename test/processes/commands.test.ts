@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import type { LimitsResponse } from '../../src/contract/limits.js';
 import { exchange, head, post } from '../http/raw.js';
 import { closedPort } from './ports.js';
-import { run, temporaryFolder, type Running } from './run.js';
+import { run, memoryFolder, type Running } from './run.js';
 import { until } from '../until.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
@@ -61,7 +61,7 @@ test('serve lists the errors of other files and of keys with them', async () => 
     PORT: 'foo',
     TIERS_FILE: '/nofile',
     EMBED_MODEL: 'foo',
-    STORE_URL: `lmdb:${temporaryFolder()}/store`,
+    STORE_URL: `lmdb:${memoryFolder()}/store`,
   });
   assert.equal((await refused.ended()).code, 1);
   const [heading, ...errors] = refused.output.trimEnd().split('\n');
@@ -73,7 +73,7 @@ test('serve lists the errors of other files and of keys with them', async () => 
 });
 
 test('serve says in one line that the data folder is none', async () => {
-  const file = join(temporaryFolder(), 'file');
+  const file = join(memoryFolder(), 'file');
   writeFileSync(file, '');
   const refused = fusegate(['serve'], { PORT: '0', STORE_URL: `lmdb:${file}/store` });
   assert.equal((await refused.ended()).code, 1);
@@ -83,7 +83,7 @@ test('serve says in one line that the data folder is none', async () => {
 });
 
 test('serve lists every error of the file of tiers', async () => {
-  const TIERS_FILE = join(temporaryFolder(), 'tiers.json');
+  const TIERS_FILE = join(memoryFolder(), 'tiers.json');
   writeFileSync(TIERS_FILE, '{"term_days":1.5}');
   const refused = fusegate(['serve'], { PORT: '0', TIERS_FILE });
   assert.equal((await refused.ended()).code, 1);
@@ -92,7 +92,7 @@ test('serve lists every error of the file of tiers', async () => {
 });
 
 test('a limit is exact over the workers', async () => {
-  const STORE_URL = `lmdb:${temporaryFolder()}/store`;
+  const STORE_URL = `lmdb:${memoryFolder()}/store`;
   const environment = { PORT: '0', WORKERS: '2', STORE_URL, ANONYMOUS_REQUESTS_PER_MINUTE: '6' };
   const server = fusegate(['serve'], environment);
   const [, text = ''] = await server.prints(/listens on http:\/\/127\.0\.0\.1:(\d+)/);
@@ -111,7 +111,7 @@ test('a limit is exact over the workers', async () => {
 });
 
 test('serve says where, answers, and ends with 0', async () => {
-  const STORE_URL = `lmdb:${temporaryFolder()}/store`;
+  const STORE_URL = `lmdb:${memoryFolder()}/store`;
   const server = fusegate(['serve'], { PORT: '0', WORKERS: '2', STORE_URL });
   const [, port = ''] = await server.prints(
     /^Fusegate 0\.4\.0 listens on http:\/\/127\.0\.0\.1:(\d+) \(2 workers, /m,
@@ -138,7 +138,7 @@ test('serve says where, answers, and ends with 0', async () => {
 
 test('serve asks for a key where ACCESS is keys, and limits where it is metered', async () => {
   const body = '{"query":"a","docs":[{"id":"1","text":"a b"}],"embed_model":"static-256"}';
-  const STORE_URL = `lmdb:${temporaryFolder()}/store`;
+  const STORE_URL = `lmdb:${memoryFolder()}/store`;
   const server = fusegate(['serve'], { PORT: '0', WORKERS: '1', STORE_URL, ACCESS: 'keys' });
   const [, port = ''] = await server.prints(/listens on http:\/\/127\.0\.0\.1:(\d+)/);
   await server.prints(/^Access keys: fuse and normalize need a key \(ACCESS is keys\)/m);
@@ -156,7 +156,7 @@ test('serve asks for a key where ACCESS is keys, and limits where it is metered'
 });
 
 test('server and commands read the same file, and serve what it names', async () => {
-  const folder = temporaryFolder();
+  const folder = memoryFolder();
   const settings = { PORT: 0, WORKERS: 1, STORE_URL: `lmdb:${folder}/store`, SERVE: ['fuse', 'audit'] };
   const path = join(folder, 'fusegate.json');
   writeFileSync(path, JSON.stringify(settings));
@@ -190,7 +190,7 @@ test('a signal while the workers start ends them at once', async (context) => {
     return;
   }
   for (let afterMs = 0; afterMs < 1_200; afterMs += 150) {
-    const STORE_URL = `lmdb:${temporaryFolder()}/store`;
+    const STORE_URL = `lmdb:${memoryFolder()}/store`;
     const server = fusegate(['serve'], { PORT: '0', WORKERS: '2', STORE_URL });
     const children = `/proc/${server.pid}/task/${server.pid}/children`;
     await until(() => readFileSync(children, 'utf8').trim().split(' ').length === 2);

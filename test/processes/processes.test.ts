@@ -6,7 +6,7 @@ import { describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { restartDelayMs } from '../../src/processes/restartDelay.js';
 import { exchange, head, RawClient } from '../http/raw.js';
-import { listening, lives, runServer, runServerWithin, temporaryFolder } from './run.js';
+import { listening, lives, runServer, runServerWithin, memoryFolder } from './run.js';
 import { until } from '../until.js';
 
 async function workerPid(port: number): Promise<number> {
@@ -44,7 +44,7 @@ describe('the start', () => {
   });
 
   test('is refused when another server holds the data folder, and says which', async () => {
-    const STORE_URL = `lmdb:${temporaryFolder()}/store`;
+    const STORE_URL = `lmdb:${memoryFolder()}/store`;
     const first = runServer({ STORE_URL });
     await listening(first);
     const second = runServer({ STORE_URL });
@@ -56,14 +56,14 @@ describe('the start', () => {
   });
 
   test('writes the process id into the lock', async () => {
-    const folder = temporaryFolder();
+    const folder = memoryFolder();
     const server = runServer({ STORE_URL: `lmdb:${folder}/data/store` });
     await listening(server);
     assert.equal(readFileSync(`${folder}/data/lock`, 'utf8'), String(server.pid));
   });
 
   test('is refused when the data folder cannot be made', { skip: process.getuid?.() === 0 }, async () => {
-    const folder = temporaryFolder();
+    const folder = memoryFolder();
     chmodSync(folder, 0o500);
     await runServer({ STORE_URL: `lmdb:${folder}/data/store` }).prints(/data folder .* cannot be used/);
   });

@@ -1,6 +1,6 @@
 /** Runs the tests' server program, or any other, and watches what it prints. */
 import { spawn, type ChildProcess } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { accessSync, constants, mkdtempSync, rmSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
@@ -9,11 +9,33 @@ import { fileURLToPath } from 'node:url';
 
 const program = fileURLToPath(new URL('program.js', import.meta.url));
 
-/** A new folder, removed when the tests are over. */
-export function temporaryFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'fusegate-test-'));
+function newFolder(place: string): string {
+  const folder = mkdtempSync(join(place, 'fusegate-test-'));
   after(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
+}
+
+/** A new folder, removed when the tests are over. */
+export function temporaryFolder(): string {
+  return newFolder(tmpdir());
+}
+
+/** The file system in memory that Linux has, and the room that it must have left (bytes). */
+const [memory, memoryBytes] = ['/dev/shm', 2 ** 30];
+
+function isInMemory(): boolean {
+  try {
+    const { bavail, bsize } = statfsSync(memory);
+    accessSync(memory, constants.W_OK);
+    return bavail * bsize > memoryBytes;
+  } catch {
+    return false;
+  }
+}
+
+/** A {@link temporaryFolder} in memory, where a sync costs nothing: for tests that ask nothing of a disk. */
+export function memoryFolder(): string {
+  return newFolder(isInMemory() ? memory : tmpdir());
 }
 
 /** A program that runs. */

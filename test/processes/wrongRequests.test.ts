@@ -3,12 +3,12 @@ import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { wordsOf, wrongRequests } from '../vectors/wrongRequests.js';
-import { run, temporaryFolder } from './run.js';
+import { run, memoryFolder } from './run.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const server = run(main, ['serve'], {
   ...{ PORT: '0', WORKERS: '1', EMBED_CACHE_MB: '1' },
-  STORE_URL: `lmdb:${temporaryFolder()}/store`,
+  STORE_URL: `lmdb:${memoryFolder()}/store`,
 });
 const [, port = ''] = await server.prints(/listens on http:\/\/127\.0\.0\.1:(\d+)/);
 after(async () => {

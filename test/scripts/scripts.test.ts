@@ -9,8 +9,9 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { routes } from '../../src/contract/routes.js';
+import { here } from '../commands/here.js';
 import { RawClient, type RawResponse } from '../http/raw.js';
-import { run, temporaryFolder } from '../processes/run.js';
+import { run, memoryFolder } from '../processes/run.js';
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const folder = fileURLToPath(new URL('../../../test/scripts', import.meta.url));
@@ -162,7 +163,7 @@ for (const name of names) {
   test(name, async () => {
     const text = readFileSync(join(folder, name), 'utf8');
     const environment = {
-      STORE_URL: `lmdb:${temporaryFolder()}/store`,
+      STORE_URL: `lmdb:${memoryFolder()}/store`,
       PUBLIC_URL: 'https://fuse.example',
       RATE_SOURCE: 'fixed:60000',
       // As on a server that sells keys: without one there are limits.
@@ -178,9 +179,8 @@ for (const name of names) {
           asked.add(/^\S+ [^?]+/.exec(lines[0] ?? '')?.[0] ?? '');
           compareResponse(await answer(Number(port), lines, expected[0] === '503'), expected, variables);
         } else {
-          const command = run(main, (lines[0] ?? '').split(' '), environment);
-          const { code } = await command.ended();
-          const said = `${command.output.replaceAll('\r\n', '\n')}exit ${code ?? 'by a signal'}`;
+          const { code, output } = await here((lines[0] ?? '').split(' '), environment);
+          const said = `${output.replaceAll('\r\n', '\n')}exit ${code ?? 'by a signal'}`;
           assert.ok(fits(said, expected.join('\n'), variables), said);
         }
       } catch (error) {
