@@ -71,6 +71,7 @@ import { loadHnsw } from './door/nearestIndex.js';
 import { descriptorLimit } from './http/connections.js';
 import { loadUws } from './http/uws.js';
 import { SERVICE_VERSION } from './info/version.js';
+import { isImmediate } from './models/embedder.js';
 import { defaultModel } from './models/modelFolder.js';
 import { native } from './native/addon.js';
 import { runEmbedder } from './processes/embedderProcess.js';
@@ -134,7 +135,10 @@ async function serveInProcesses(order: ServeOrder): Promise<ServeOutcome> {
     ...order,
     models,
     preload:
-      configuration.embedPreload && configuration.serve.includes('fuse') && usual?.kind === 'onnx'
+      configuration.embedPreload &&
+      configuration.serve.includes('fuse') &&
+      usual !== undefined &&
+      !isImmediate(usual)
         ? usual
         : undefined,
     program: fileURLToPath(import.meta.url),

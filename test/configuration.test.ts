@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { readConfiguration, settings } from '../src/configuration.js';
+import { parsePolicy } from '../src/log/policy.js';
 import { installedModelsFolder } from '../src/models/settings.js';
 import { noOperator } from '../src/outreach/operator.js';
 import { renderSettings } from '../src/system/settings.js';
@@ -243,7 +244,7 @@ test('every value is read', () => {
     harvestMarkersPerMinute: 7,
     clicksPerMinute: 0,
     explorationsPerMinute: 0,
-    witnesses: policy,
+    witnesses: parsePolicy(policy),
     pollsPerMinute: 9,
     pagesPerMinute: 0,
     cardEventsPerMinute: 0,

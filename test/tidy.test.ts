@@ -48,9 +48,7 @@ const mostLines = (file: string): number => (file.startsWith('src/') ? 60 : 70);
 const MOST_FILE_LINES = { typescript: 450, rust: 600 } as const;
 
 /** Files that are longer, each with its own bound: they only get shorter. */
-const longFiles: Readonly<Record<string, number>> = {
-  'native/core/src/json.rs': 640,
-};
+const longFiles: Readonly<Record<string, number>> = {};
 
 /** Files nobody imports because something else runs them. */
 const entryPoints = [

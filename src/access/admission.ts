@@ -5,7 +5,7 @@
 import type { Answer } from '../contract/exchange.js';
 import { tiers as tierNames } from '../contract/pricing.js';
 import type { RouteLimit } from '../contract/routes.js';
-import type { Access as NativeAccess } from '../native/index.js';
+import type { Access as NativeAccess, AdmitOutcome } from '../native/index.js';
 import { dayMs, type Clock, type Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 import { single, type Metric } from '../system/metrics.js';
@@ -14,7 +14,7 @@ import { Keyring, type KeySource, type KnownKey, type UsageSource } from './keyr
 import { limitedAs, limitedByRoute, type Limited } from './limited.js';
 import { noRateLimit, rateLimit } from './rateLimit.js';
 import type { AccessMode } from './mode.js';
-import { facts, kinds, outcomes } from './nativeDecision.js';
+import { facts, factsRoom, kinds, outcomes, statuses } from './nativeDecision.js';
 import {
   keyRefusals,
   keyRequired,
@@ -115,7 +115,6 @@ export const monthMs = 30 * dayMs;
 
 /** Bytes that the record of an address's usage takes on the disk, at most. */
 const usageBytes = 512;
-const statuses = ['active', 'suspended', 'revoked'] as const;
 const nothing = (): void => undefined;
 
 const unlimited = { refusal: undefined, ...noRateLimit, charge: nothing } as const;
@@ -124,7 +123,7 @@ const unlimited = { refusal: undefined, ...noRateLimit, charge: nothing } as con
 const lookUps = limitedAs({ requests_per_minute: UNKNOWN_KEYS_PER_MINUTE, characters_per_month: 0 }, '', '');
 
 class ProcessAccess implements Access {
-  private readonly told = new Float64Array(facts.count);
+  private readonly told = factsRoom();
   private readonly addressOf: ClientAddress;
   private readonly keyring: Keyring;
   private readonly usageFlush: UsageFlush | undefined;
@@ -266,21 +265,21 @@ class ProcessAccess implements Access {
     const { native, clock } = this.parts;
     const outcome = native.admitKey(key, clock.machineMicros(), clock.wallMs(), this.told);
     switch (outcome) {
-      case outcomes.unknown:
+      case outcomes.Unknown:
         return this.lookUp(key, addressOf());
-      case outcomes.unloaded:
-        return this.loadKeyUsage(key, this.fact(facts.monthStart), addressOf());
-      case outcomes.expired:
+      case outcomes.Unloaded:
+        return this.loadKeyUsage(key, this.fact(facts.MonthStartMs), addressOf());
+      case outcomes.Expired:
         return this.refused(this.refusals.expired, addressOf());
-      case outcomes.revoked:
+      case outcomes.Revoked:
         return this.refused(revokedKey, addressOf());
-      case outcomes.suspended:
+      case outcomes.Suspended:
         return this.refused(suspendedKey, addressOf());
     }
-    const limited = this.byTier[this.fact(facts.tier)];
-    if (outcome > outcomes.overMonth || limited === undefined)
+    const limited = this.byTier[this.fact(facts.Tier)];
+    if (outcome === outcomes.Malformed || limited === undefined)
       return this.refused(this.refusals.invalid, addressOf());
-    const monthStartMs = this.fact(facts.monthStart);
+    const monthStartMs = this.fact(facts.MonthStartMs);
     const charge = (characters: number): void => this.chargeKey(key, monthStartMs, characters);
     return this.decided(outcome, limited, charge, undefined, key);
   }
@@ -304,7 +303,7 @@ class ProcessAccess implements Access {
     if (hash === null) return this.refused(this.refusals.invalid, address);
     const outcome = this.askForAddress(kinds.unknownKeys, address, lookUps);
     const told = this.decided(outcome, lookUps, nothing);
-    if (told.refusal !== undefined) return { ...told, refusal: overLookUps(this.fact(facts.retry)) };
+    if (told.refusal !== undefined) return { ...told, refusal: overLookUps(this.fact(facts.RetrySeconds)) };
     return this.keyring.lookUp(hash).then((found) => {
       if (found === 'none') return { ...told, refusal: this.refusals.invalid };
       this.parts.native.giveBack(kinds.unknownKeys, address, UNKNOWN_KEYS_PER_MINUTE);
@@ -326,7 +325,7 @@ class ProcessAccess implements Access {
     const tier = tierNames.findIndex((name) => name === key.tier);
     if (tier < 0) throw new Error(`Key ${key.id} has a tier that is not sold`);
     const { hash, countedAs, issuedAtMs, expiresAtMs } = key;
-    const status = statuses.indexOf(key.status);
+    const status = statuses[key.status];
     this.parts.native.knowKey(hash, countedAs ?? hash, tier, issuedAtMs, expiresAtMs, status);
   }
 
@@ -336,16 +335,16 @@ class ProcessAccess implements Access {
     if (limits.requests_per_minute === 0 && limits.characters_per_month === 0)
       return { ...unlimited, address };
     const outcome = this.askForAddress(kinds.anonymous, address, this.anonymous);
-    if (outcome === outcomes.unloaded) return this.loadAddressUsage(address);
+    if (outcome === outcomes.Unloaded) return this.loadAddressUsage(address);
     return this.decideAnonymous(outcome, address);
   }
 
-  private decideAnonymous(outcome: number, address: Uint8Array): Admission {
+  private decideAnonymous(outcome: AdmitOutcome, address: Uint8Array): Admission {
     if (this.anonymous.limits.characters_per_month === 0) {
       return this.decided(outcome, this.anonymous, nothing, address);
     }
     const { native, clock } = this.parts;
-    const monthStartMs = this.fact(facts.monthStart);
+    const monthStartMs = this.fact(facts.MonthStartMs);
     const charge = (characters: number): void => {
       // Counted by a slot of its own, or, when there was none, not at all.
       if (monthStartMs === 0) return;
@@ -366,7 +365,7 @@ class ProcessAccess implements Access {
 
   private loadAddressUsage(address: Uint8Array): Admission | Promise<Admission> {
     const subject = Buffer.concat([Uint8Array.of(kinds.anonymous), address]);
-    const ask = (): number =>
+    const ask = (): AdmitOutcome =>
       this.askForAddress(kinds.anonymous, address, this.anonymous, false, 'admitLoaded');
     const again = (): Admission => this.decideAnonymous(ask(), address);
     return this.loadUsage(subject, this.parts.clock.wallMs(), again);
@@ -400,7 +399,7 @@ class ProcessAccess implements Access {
     { limits }: Limited,
     isHead = false,
     ask: 'admitAddress' | 'admitLoaded' = 'admitAddress',
-  ): number {
+  ): AdmitOutcome {
     const { native, clock } = this.parts;
     return native[ask](
       kind,
@@ -416,17 +415,18 @@ class ProcessAccess implements Access {
 
   /** Turns what the native module decided of limits into an admission. */
   private decided(
-    outcome: number,
+    outcome: AdmitOutcome,
     limited: Limited,
     charge: Admission['charge'],
     address?: Uint8Array,
     key?: string,
   ): Admission {
-    if (outcome === outcomes.uncounted) this.uncounted += 1;
-    if (outcome === outcomes.crowded || outcome === outcomes.overCrowd) this.crowded += 1;
-    const remaining = limited.policy === '' ? undefined : this.fact(facts.remaining);
-    const fields = remaining === undefined ? '' : rateLimit(remaining, this.fact(facts.full));
-    const passes = outcome < outcomes.overMinute || outcome === outcomes.crowded;
+    if (outcome === outcomes.Uncounted) this.uncounted += 1;
+    if (outcome === outcomes.Crowded || outcome === outcomes.OverCrowd) this.crowded += 1;
+    const remaining = limited.policy === '' ? undefined : this.fact(facts.Remaining);
+    const fields = remaining === undefined ? '' : rateLimit(remaining, this.fact(facts.FullInSeconds));
+    const passes =
+      outcome === outcomes.Admitted || outcome === outcomes.Uncounted || outcome === outcomes.Crowded;
     const refusal = passes ? undefined : this.refusal(outcome, limited);
     const { policy: rateLimitPolicy } = limited;
     const told = { refusal, rateLimit: fields, rateLimitPolicy, remaining, charge };
@@ -434,14 +434,14 @@ class ProcessAccess implements Access {
     return address === undefined ? told : { ...told, address };
   }
 
-  private refusal(outcome: number, { limits, who, lift }: Limited): Answer {
-    const retrySeconds = this.fact(facts.retry);
-    if (outcome === outcomes.overMinute) {
+  private refusal(outcome: AdmitOutcome, { limits, who, lift }: Limited): Answer {
+    const retrySeconds = this.fact(facts.RetrySeconds);
+    if (outcome === outcomes.OverMinute) {
       return overMinute(limits.requests_per_minute, who, retrySeconds, lift.minute);
     }
-    if (outcome === outcomes.overNetwork) return overNetwork(retrySeconds, lift.minute);
-    if (outcome === outcomes.overCrowd) return overCrowd(retrySeconds, lift.minute);
-    const endMs = this.fact(facts.monthStart) + monthMs;
+    if (outcome === outcomes.OverNetwork) return overNetwork(retrySeconds, lift.minute);
+    if (outcome === outcomes.OverCrowd) return overCrowd(retrySeconds, lift.minute);
+    const endMs = this.fact(facts.MonthStartMs) + monthMs;
     return overMonth(limits.characters_per_month, who, endMs, retrySeconds, lift.month);
   }
 

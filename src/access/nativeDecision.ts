@@ -1,23 +1,20 @@
-/** Names of the numbers in which the native module decides about a request (native/node/src/access.rs). */
+/** Names in which the native module decides about a request (native/node/src/access.rs). */
+import { native } from '../native/addon.js';
 
-/** Decisions, by the native module's numbers. */
-export const outcomes = {
-  admitted: 0,
-  uncounted: 1,
-  overMinute: 2,
-  overMonth: 3,
-  unloaded: 4,
-  unknown: 5,
-  expired: 7,
-  revoked: 8,
-  suspended: 9,
-  crowded: 10,
-  overNetwork: 11,
-  overCrowd: 12,
+/** Decisions, and the places of their facts. */
+export const { AdmitOutcome: outcomes, AdmitFact: facts } = native;
+
+/** States of keys. */
+export const statuses = {
+  active: native.KeyStatus.Active,
+  suspended: native.KeyStatus.Suspended,
+  revoked: native.KeyStatus.Revoked,
 } as const;
 
-/** Places of the facts that a decision sets: see the module's declaration. */
-export const facts = { remaining: 0, full: 1, retry: 2, tier: 3, monthStart: 4, count: 5 } as const;
+/** Room for the facts of a decision. */
+export function factsRoom(): Float64Array {
+  return new Float64Array(native.ADMIT_FACTS);
+}
 
 /** The kinds of limit besides kind 0, the keys: all but the last are an address's. */
 export const kinds = {

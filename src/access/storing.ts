@@ -2,7 +2,7 @@
 import type { Answer } from '../contract/exchange.js';
 import type { Access as NativeAccess } from '../native/index.js';
 import type { Clock } from '../system/clock.js';
-import { facts, kinds, outcomes } from './nativeDecision.js';
+import { facts, factsRoom, kinds, outcomes } from './nativeDecision.js';
 import { overStored } from './refusals.js';
 
 /** Bytes that one unit of the limit stands for: its bucket counts whole numbers. */
@@ -39,7 +39,7 @@ export function storingLimit(
 ): StoringLimit {
   if (storedKbPerMinute === 0) return { take: () => undefined, spend: () => undefined };
   const perMinute = Math.min(mostUnits, Math.ceil((storedKbPerMinute * 1_000) / unitBytes));
-  const told = new Float64Array(facts.count);
+  const told = factsRoom();
   const spendUnits = (address: Uint8Array, units: number): void => {
     if (units > 0) native.spend(kinds.stored, networkOf(address), perMinute, units, clock.machineMicros());
   };
@@ -48,9 +48,9 @@ export function storingLimit(
     take(address, bytes) {
       const asked = [kinds.stored, networkOf(address), perMinute] as const;
       const outcome = native.admitAddress(...asked, 0, false, clock.machineMicros(), clock.wallMs(), told);
-      if (outcome === outcomes.crowded || outcome === outcomes.overCrowd) onCrowded();
-      if (outcome !== outcomes.admitted && outcome !== outcomes.crowded) {
-        return overStored(storedKbPerMinute, told[facts.retry] ?? 1);
+      if (outcome === outcomes.Crowded || outcome === outcomes.OverCrowd) onCrowded();
+      if (outcome !== outcomes.Admitted && outcome !== outcomes.Crowded) {
+        return overStored(storedKbPerMinute, told[facts.RetrySeconds] ?? 1);
       }
       // One is counted already. The bucket may owe: what comes next waits until that is paid.
       spendUnits(address, unitsOf(bytes) - 1);

@@ -11,7 +11,7 @@ import type { AddressBusy, Bitcoin } from './bitcoin.js';
 import { paymentUri, viewOnChain } from './bitcoinView.js';
 import type { BookParts } from './book.js';
 import { createRoute, pollRoute, qrRoute, railUnavailable, wishOf } from './orderRoutes.js';
-import type { RailOrders, Refusal } from './orderRoutes.js';
+import type { PagedOrders, Refusal } from './orderRoutes.js';
 import { unpolled } from './poll.js';
 import { closedRail, pollOrder } from './rail.js';
 
@@ -61,12 +61,17 @@ function findOnChain({ store }: BookParts): (id: string) => Promise<BtcOrder | u
 }
 
 /** Orders on chain: each has an address of its own. */
-export function bitcoinOrders(parts: BitcoinRoutesParts): RailOrders<BitcoinOrderCreated, BitcoinOrder> {
+export function bitcoinOrders(parts: BitcoinRoutesParts): PagedOrders<BitcoinOrderCreated, BitcoinOrder> {
   const { bitcoin, tiers, clock } = parts;
   const rail = bitcoin ?? closedRail('On-chain payments', viewOnChain);
   // The id of an on-chain order is known to its maker alone: it needs no second proof.
   const polled = { parts, rail, find: findOnChain(parts), demanded: { claimRequired: false } };
   return {
+    paid: 'here',
+    title: 'Bitcoin, on chain',
+    note: 'The key comes with the confirmations.',
+    placeOf: (order) => order.order_id,
+    howToPay: ({ address, bip21 }) => ({ target: address, uri: bip21 ?? '', noun: 'address' }),
     async order(input, buyer) {
       const orderedBy = nameOfAddress(parts, buyer.caller());
       const made = await rail.create({ ...wishOf(input, tiers), ...(orderedBy && { orderedBy }) });

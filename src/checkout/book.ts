@@ -3,7 +3,16 @@
  * key that comes of it, decided by `orders.ts` and repeated where another was first.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { sameOrder, heldOf, type OrderOn, type OrderRecord } from '../store/order.js';
+import type { Rail } from '../contract/pricing.js';
+import {
+  beginningOf,
+  heldOf,
+  sameOrder,
+  unitOf,
+  type NewMembers,
+  type OrderOn,
+  type OrderRecord,
+} from '../store/order.js';
 import {
   changeOrder,
   insertOrder,
@@ -34,31 +43,15 @@ export interface OrderWish extends Pick<
   readonly claimed?: boolean;
 }
 
-interface NewOnRail<Rail extends OrderRecord['rail']> extends OrderWish {
+interface NewOnRail<Name extends Rail> extends OrderWish {
   readonly id: string;
-  readonly rail: Rail;
+  readonly rail: Name;
   readonly place: string;
   readonly lifeMs: number;
 }
 
-/** A new order on chain. */
-export interface NewBtcOrder
-  extends
-    NewOnRail<'btc'>,
-    Pick<OrderOn<'btc'>, 'network' | 'addressIndex' | 'confirmationsRequired' | 'createdHeight'> {
-  /** Keyed hash of the address that orders; absent: not known. */
-  readonly orderedBy?: Uint8Array;
-}
-
-/** A new order over Lightning. */
-export interface NewLightningOrder
-  extends NewOnRail<'lightning'>, Pick<OrderOn<'lightning'>, 'network' | 'bolt11'> {}
-
-/** A new order by card. */
-export interface NewCardOrder extends NewOnRail<'card'>, Pick<OrderOn<'card'>, 'cents' | 'rateCents'> {}
-
 /** A new order. */
-export type NewOrder = NewBtcOrder | NewLightningOrder | NewCardOrder;
+export type NewOrder = { [Name in Rail]: NewOnRail<Name> & NewMembers[Name] }[Rail];
 
 /** RFC 4648 base32 in lower case, of 16 bytes: 26 characters. */
 const base32 = 'abcdefghijklmnopqrstuvwxyz234567';
@@ -81,19 +74,6 @@ export interface MadeOrder<Order extends OrderRecord = OrderRecord> {
   readonly claimToken: string;
 }
 
-/** Members of each rail in a new order. */
-function beginning(wish: NewOrder): Partial<OrderRecord> {
-  const open = wish.rail !== 'card';
-  switch (wish.rail) {
-    case 'btc':
-      return { status: 'pending', open, outputs: [], earlier: [], orderedBy: wish.orderedBy ?? null };
-    case 'lightning':
-      return { status: 'pending', open, paidSat: 0n };
-    case 'card':
-      return { status: 'open', open, intent: null, paidCents: 0n, refundedCents: 0n };
-  }
-}
-
 /** An order that is not yet on disk, and its claim token. */
 export function draftOrder<New extends NewOrder>(
   { clock, randomness, secrets }: Pick<BookParts, 'clock' | 'randomness' | 'secrets'>,
@@ -105,8 +85,8 @@ export function draftOrder<New extends NewOrder>(
   const order = {
     rateCents: null,
     claimed: false,
+    ...beginningOf(wish.rail),
     ...wished,
-    ...beginning(wish),
     createdAtMs,
     expiresAtMs: createdAtMs + lifeMs,
     late: false,
@@ -140,8 +120,7 @@ export function isClaim(order: OrderRecord, claim: string): boolean {
 function ledgerOf(before: OrderRecord, after: OrderRecord, atMs: number): LedgerEntry | undefined {
   const change = Number(heldOf(after) - heldOf(before));
   if (change === 0) return undefined;
-  const unit = after.rail === 'card' ? 'cent' : 'sat';
-  return { orderId: after.id, unit, change, status: after.status, atMs };
+  return { orderId: after.id, unit: unitOf(after), change, status: after.status, atMs };
 }
 
 /**

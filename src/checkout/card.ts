@@ -16,9 +16,8 @@ import {
   insertCardEvent,
   putLastEvent,
   releaseHeld,
-  type CardEventRecord,
-  type HeldEvent,
 } from '../store/cardEvents.js';
+import type { CardEventRecord, HeldEvent } from '../store/cardEvents.js';
 import type { CardOrder } from '../store/order.js';
 import { findOrderAt, insertOrder } from '../store/orders.js';
 import { ratesSince } from '../store/rates.js';

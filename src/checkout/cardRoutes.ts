@@ -22,7 +22,8 @@ import type { BookParts } from './book.js';
 import type { Card } from './card.js';
 import { readCardEvent } from './cardEvents.js';
 import { unknownSession, viewCard, type CardPickup } from './cardView.js';
-import { createRoute, pollRoute, railUnavailable, wishOf, type RailOrders } from './orderRoutes.js';
+import { createRoute, pollRoute, railUnavailable, wishOf } from './orderRoutes.js';
+import type { RailOrders, SentOrders } from './orderRoutes.js';
 import { fiatPrice } from './pricing.js';
 import { closedRail, notConfigured, pollOrder, type PollRequest } from './rail.js';
 import type { Rates } from './rates.js';
@@ -133,10 +134,15 @@ function pickedUp(
 }
 
 /** Orders by card: each has a session at the processor. */
-export function cardOrders(parts: CardRoutesParts): RailOrders<CardOrderCreated, CardPickupResponse> {
+export function cardOrders(
+  parts: CardRoutesParts,
+): RailOrders<CardOrderCreated, CardPickupResponse> & SentOrders {
   const { card } = parts;
   const pickUp = pickedUp(parts);
   return {
+    paid: 'elsewhere',
+    title: 'Card',
+    note: 'Paid at Stripe, in US dollars.',
     async order(input) {
       if (card === undefined) return railUnavailable(notConfigured(payments).reason);
       const { tier } = input;

@@ -14,7 +14,7 @@ import { checkoutAnswer } from './answers.js';
 import type { BookParts } from './book.js';
 import type { Lightning } from './lightning.js';
 import { viewLightning } from './lightningView.js';
-import { createRoute, pollRoute, qrRoute, railUnavailable, wishOf, type RailOrders } from './orderRoutes.js';
+import { createRoute, pollRoute, qrRoute, railUnavailable, wishOf, type PagedOrders } from './orderRoutes.js';
 import { unpolled } from './poll.js';
 import { closedRail, notConfigured, pollOrder } from './rail.js';
 
@@ -50,11 +50,19 @@ function findByHash({ store }: BookParts): (hash: string) => Promise<LightningOr
 /** Orders over Lightning: each has an invoice. */
 export function lightningOrders(
   parts: LightningRoutesParts,
-): RailOrders<LightningOrderCreated, LightningOrderView> {
+): PagedOrders<LightningOrderCreated, LightningOrderView> {
   const { lightning, tiers, claimRequired } = parts;
   const rail = lightning ?? closedRail(payments, viewLightning);
   const polled = { parts, rail, find: findByHash(parts), demanded: { claimRequired, bareMs } };
   return {
+    paid: 'here',
+    title: 'Lightning',
+    note: 'The key comes as soon as the invoice is settled.',
+    placeOf: (order) => order.payment_hash,
+    howToPay({ bolt11 }) {
+      const invoice = bolt11 ?? '';
+      return { target: invoice, uri: `lightning:${invoice}`, noun: 'invoice' };
+    },
     async order(input, buyer) {
       const claimed = prefersClaim(buyer.header('prefer'));
       const made = await rail.create({ ...wishOf(input, tiers), claimed });

@@ -1,12 +1,10 @@
 /** Orders and polls of a rail: as functions, which pages call, and as the routes of the API. */
 import { toString as qrCode } from 'qrcode';
 import type { Tiers } from '../access/tiers.js';
-import type { BitcoinOrder, BitcoinOrderCreated } from '../contract/bitcoin.js';
 import type { CardOrderCreated } from '../contract/card.js';
 import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
-import type { LightningOrder, LightningOrderCreated } from '../contract/lightning.js';
-import type { CreateOrderRequest } from '../contract/orders.js';
-import type { PricingResponse } from '../contract/pricing.js';
+import type { CreateOrderRequest, Order as OrderAnswer } from '../contract/orders.js';
+import type { PricingResponse, Rail } from '../contract/pricing.js';
 import { problemOf, type Problem } from '../contract/problem.js';
 import type { OrderRecord } from '../store/order.js';
 import { checkoutAnswer, orderNotFound, orderPaid, svgAnswer } from './answers.js';
@@ -35,14 +33,47 @@ export interface RailOrders<Created, View> {
   readonly poll: (place: string, request: PollRequest) => Promise<View | undefined>;
 }
 
+/** Words of a rail for pages that sell. */
+interface RailWords {
+  readonly title: string;
+  /** When the key comes, or where it is paid: a sentence. */
+  readonly note: string;
+}
+
+/** Payment of an order. */
+export interface HowToPay {
+  /** Copied into a wallet. */
+  readonly target: string;
+  /** Opens a wallet. */
+  readonly uri: string;
+  /** Noun of the target. */
+  readonly noun: string;
+}
+
+/** An order as a page shows it; on chain with the depth of its payment. */
+export type OrderView = OrderAnswer & {
+  readonly confirmations?: number;
+  readonly confirmations_required?: number;
+};
+
+/** Orders of a rail that have pages here. */
+export interface PagedOrders<Created extends OrderView = OrderView, View extends OrderView = OrderView>
+  extends RailOrders<Created & { readonly claim_token: string }, View>, RailWords {
+  readonly paid: 'here';
+  /** The name of an order in the address of its page. */
+  placeOf(order: Created): string;
+  howToPay(order: View): HowToPay;
+}
+
+/** Orders of a rail that are paid on a page of the processor, which leads back here. */
+export interface SentOrders extends Pick<RailOrders<CardOrderCreated, unknown>, 'order'>, RailWords {
+  readonly paid: 'elsewhere';
+}
+
 /** Prices and orders, for pages that sell. */
 export interface Shop {
   readonly prices: () => Promise<PricingResponse>;
-  readonly orders: {
-    readonly btc: RailOrders<BitcoinOrderCreated, BitcoinOrder>;
-    readonly lightning: RailOrders<LightningOrderCreated, LightningOrder>;
-    readonly card: Pick<RailOrders<CardOrderCreated, unknown>, 'order'>;
-  };
+  readonly orders: Readonly<Record<Rail, PagedOrders | SentOrders>>;
 }
 
 /** An order is refused as its rail cannot take the money now. */

@@ -2,7 +2,7 @@
  * Transitions of an order: a pure function of its record, an event, and the time (docs/checkout.md
  * has the table). Nothing else changes a state.
  */
-
+import type { Rail } from '../contract/pricing.js';
 import {
   isUnpaid,
   receivedSat,
@@ -11,6 +11,7 @@ import {
   type CardOrder,
   type LightningOrder,
   type OrderKey,
+  type OrderOn,
   type OrderRecord,
   type Output,
 } from '../store/order.js';
@@ -78,15 +79,7 @@ export interface Transition {
 
 /** Decides. An event of another rail changes nothing. */
 export function transition(order: OrderRecord, event: OrderEvent, nowMs: number): Transition {
-  if (event.kind === 'reveal') return reveal(order, nowMs);
-  switch (order.rail) {
-    case 'btc':
-      return btc(order, event, nowMs);
-    case 'lightning':
-      return lightning(order, event);
-    case 'card':
-      return card(order, event);
-  }
+  return event.kind === 'reveal' ? reveal(order, nowMs) : rulesOf(order.rail).decide(order, event, nowMs);
 }
 
 function unchanged(order: OrderRecord): Transition {
@@ -315,14 +308,28 @@ export function isWatched(order: BtcOrder, nowMs: number): boolean {
   return confirmations(order) < finalDepth;
 }
 
-/** True if the order must be looked after. Cards, which webhooks alone tell of, are never pending. */
-function isOpen(order: OrderRecord, nowMs: number): boolean {
-  return order.rail === 'btc' ? isWatched(order, nowMs) : order.status === 'pending';
+/** The rules of a rail's orders. */
+interface Rules<Order extends OrderRecord> {
+  readonly decide: (order: Order, event: OrderEvent, nowMs: number) => Transition;
+  /** True if the order must be looked after. */
+  readonly isOpen: (order: Order, nowMs: number) => boolean;
+}
+
+const rules: { readonly [Name in Rail]: Rules<OrderOn<Name>> } = {
+  btc: { decide: btc, isOpen: isWatched },
+  lightning: { decide: lightning, isOpen: ({ status }) => status === 'pending' },
+  // Webhooks alone tell of them.
+  card: { decide: card, isOpen: () => false },
+};
+
+/** The rules of a rail, which fit its orders alone. */
+function rulesOf<Name extends Rail>(rail: Name): Rules<OrderOn<Name>> {
+  return rules[rail] as Rules<OrderOn<Name>>;
 }
 
 /** The order with the members that follow from its state and the time; the same object where they stay. */
 export function attended(order: OrderRecord, nowMs: number): OrderRecord {
-  const open = isOpen(order, nowMs);
+  const open = rulesOf(order.rail).isOpen(order, nowMs);
   const forgets = order.rail === 'btc' && order.orderedBy !== null && !isUnpaid(order);
   if (forgets) return { ...order, open, orderedBy: null };
   return open === order.open ? order : { ...order, open };

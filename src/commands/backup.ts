@@ -3,16 +3,16 @@ import type { Command } from 'commander';
 import type { KeyFormat } from '../access/derive.js';
 import { checkBackup, makeBackup, readManifest, restoreBackup, type Manifest } from '../store/backup.js';
 import type { Progress } from '../store/copy.js';
-import type { Engine } from '../store/engine.js';
+import type { Engine, StoreLocation } from '../store/engine.js';
 import { createStore } from '../store/groupCommit.js';
-import { missingStore, openEngine, parseStoreUrl, storeName, type StoreLocation } from '../store/open.js';
+import { parseStoreUrl } from '../store/open.js';
 import { findSigned, writeSigned } from '../store/receiptLog.js';
 import { fingerprintsKey, secretsFor } from '../store/secrets.js';
 import { unitIds } from '../store/unitId.js';
-import { readConfiguration, type Configuration } from '../configuration.js';
+import type { Configuration } from '../configuration.js';
 import type { Log } from '../system/log.js';
 import { progressOn } from './progress.js';
-import type { CommandContext, CommandParts } from './withStore.js';
+import { withConfiguration, type CommandContext, type CommandParts, type Ended } from './withStore.js';
 import { whenUnavailable, type Store } from '../store/store.js';
 
 /** Dependencies of the commands. */
@@ -26,9 +26,6 @@ export interface BackupParts extends CommandParts {
   readonly progressTo: NodeJS.WriteStream;
 }
 
-/** An exit code, or the sentence that says what went wrong. */
-type Ended = Promise<number | { readonly wrong: string }>;
-
 /** The store that the configuration names. */
 interface Place {
   readonly configuration: Configuration;
@@ -36,18 +33,12 @@ interface Place {
 }
 
 /** Reads the configuration and runs a command on the place of the store. */
-async function withPlace(parts: BackupParts, command: (place: Place) => Ended): Promise<number> {
-  const read = readConfiguration(parts.environment, parts.machine);
-  for (const warning of read.warnings) parts.printError(`Warning: ${warning}`);
-  const wrong = (sentences: readonly string[]): number => {
-    for (const each of sentences) parts.printError(each);
-    return 1;
-  };
-  if ('errors' in read) return wrong(read.errors);
-  const parsed = parseStoreUrl(read.configuration.storeUrl);
-  if ('wrong' in parsed) return wrong([`STORE_URL ${parsed.wrong}.`]);
-  const ended = await command({ configuration: read.configuration, location: parsed.location });
-  return typeof ended === 'number' ? ended : wrong([ended.wrong]);
+function withPlace(parts: BackupParts, command: (place: Place) => Ended): Promise<number> {
+  return withConfiguration(parts, async (configuration) => {
+    const parsed = parseStoreUrl(configuration.storeUrl);
+    if ('wrong' in parsed) return { wrong: `STORE_URL ${parsed.wrong}.` };
+    return command({ configuration, location: parsed.location });
+  });
 }
 
 /** Runs a step on the store's engine with a display of its progress, and closes both. */
@@ -56,7 +47,7 @@ async function withEngine<Result>(
   { location }: Place,
   step: (engine: Engine, progress: Progress) => Promise<Result>,
 ): Promise<Result | { readonly wrong: string }> {
-  const engine = await whenUnavailable(openEngine(location, parts), ({ message }) => ({ wrong: message }));
+  const engine = await whenUnavailable(location.open(parts), ({ message }) => ({ wrong: message }));
   if ('wrong' in engine) return engine;
   const display = progressOn(parts.progressTo);
   try {
@@ -77,7 +68,7 @@ function size(bytes: number): string {
 }
 
 async function backup(parts: BackupParts, folder: string, place: Place, { json }: Json): Ended {
-  const missing = missingStore(place.location);
+  const missing = place.location.missing();
   if (missing !== undefined) return { wrong: missing.reason };
   const made_at = new Date(parts.clock.wallMs()).toISOString();
   const outcome = await withEngine(parts, place, (engine, progress) =>
@@ -87,7 +78,7 @@ async function backup(parts: BackupParts, folder: string, place: Place, { json }
   if (outcome.kind === 'failed') return { wrong: outcome.reason };
   const { manifest } = outcome;
   const told =
-    `Backed up ${manifest.records} records (${size(manifest.bytes)}) of ${storeName(place.location)} ` +
+    `Backed up ${manifest.records} records (${size(manifest.bytes)}) of ${place.location.name} ` +
     `to ${folder}.\nThe master secret is not in it: keep a copy of that apart.`;
   await parts.write(`${json === true ? JSON.stringify({ folder, ...manifest }) : told}\n`);
   return 0;
@@ -185,7 +176,7 @@ async function restore(parts: BackupParts, folder: string, place: Place, { json 
   if ('wrong' in outcome) return outcome;
   const { manifest } = read;
   const told = [
-    `Restored ${manifest.records} records into ${storeName(place.location)}.`,
+    `Restored ${manifest.records} records into ${place.location.name}.`,
     `They are as they were at ${manifest.made_at}; what was acknowledged later is not among them.`,
     ...outcome.done,
     ...outcome.lost,

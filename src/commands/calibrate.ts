@@ -13,6 +13,7 @@ import {
   type EvaluateParts,
   type RankingOptions,
 } from './evaluate.js';
+import type { Ended } from './withStore.js';
 
 /** Settings by the options. */
 export interface CalibrateOptions extends RankingOptions {
@@ -46,7 +47,7 @@ export async function calibrate(
   model: InstalledModel,
   folder: string,
   options: CalibrateOptions,
-): Promise<number | { readonly wrong: string }> {
+): Ended {
   const collection = await readCollection(folder, options.qrels);
   if ('wrong' in collection) return collection;
   const { docs, queries } = collection;

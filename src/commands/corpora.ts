@@ -71,7 +71,7 @@ async function counted(
   path: string,
   { analyzer, tokenizer }: PutOptions,
 ): Promise<CorpusStatistics | Wrong> {
-  const counter = new parts.CorpusCounter(key, JSON.stringify(analyzer), tokenizer === 'ngram');
+  const counter = new parts.CorpusCounter(key, JSON.stringify(analyzer), tokenizer);
   const size = path === '-' ? 0 : parts.sizeOf(path);
   const display = progressOn(parts.progressTo, 'kB');
   let lines: string[] = [];
@@ -120,8 +120,7 @@ function put(parts: CorporaCommandParts, name: string, path: string, options: Pu
   return withStore(parts, async ({ store, secrets }) => {
     if (!isCorpusName(name)) return { wrong: 'A name has 1 to 64 of A-Z a-z 0-9 . _ - and nothing else.' };
     const { analyzer, tokenizer, statistics, json } = options;
-    if (tokenizer === 'ngram' && analyzer !== 'plain')
-      return { wrong: 'Analyzers are for the tokenizer ws.' };
+    if (tokenizer !== 'ws' && analyzer !== 'plain') return { wrong: 'Analyzers are for the tokenizer ws.' };
     const made = await statisticsOf(parts, corpusKey(secrets), path, options);
     if ('wrong' in made) return made;
     if (made.refused != null) return refusalOf(made.refused, path);

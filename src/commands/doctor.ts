@@ -7,11 +7,11 @@ import type { ReadyResponse } from '../contract/info.js';
 import type { PricingResponse } from '../contract/pricing.js';
 import type { InstalledModel } from '../models/embedder.js';
 import { defaultModel, type FoundModels } from '../models/modelFolder.js';
-import type { Engine } from '../store/engine.js';
+import type { Engine, StoreLocation } from '../store/engine.js';
 import { createStore } from '../store/groupCommit.js';
 import { allKeys } from '../store/keys.js';
 import { whenUnavailable, StoreUnavailable, type Store } from '../store/store.js';
-import { missingStore, openEngine, parseStoreUrl, storeName, type StoreLocation } from '../store/open.js';
+import { parseStoreUrl } from '../store/open.js';
 import { unfinishedSource } from '../store/copy.js';
 import { missingSecrets } from '../store/secrets.js';
 import { unitIds } from '../store/unitId.js';
@@ -147,12 +147,12 @@ async function store(parts: DoctorParts, configuration: Configuration): Promise<
   const parsed = parseStoreUrl(configuration.storeUrl);
   if ('wrong' in parsed) return [finding('problem', 'store', `STORE_URL ${parsed.wrong}.`)];
   const { location } = parsed;
-  const missing = missingStore(location);
+  const missing = location.missing();
   if (missing?.kind === 'unreadable') return [finding('problem', 'store', missing.reason)];
   if (missing !== undefined) {
     return [finding('note', 'store', `${missing.reason} The first start makes it.`)];
   }
-  const engine = await whenUnavailable(openEngine(location, parts), unanswered('store'));
+  const engine = await whenUnavailable(location.open(parts), unanswered('store'));
   if ('subject' in engine) return [engine];
   try {
     return await engineFindings(parts, configuration, location, engine);
@@ -170,7 +170,7 @@ async function engineFindings(
   const unfinished = await whenUnavailable(unfinishedSource(engine), unanswered('store'));
   if (typeof unfinished === 'object') return [unfinished];
   if (unfinished !== undefined) {
-    const text = `In ${storeName(location)} is an unfinished copy or restore. Empty it and run that again.`;
+    const text = `In ${location.name} is an unfinished copy or restore. Empty it and run that again.`;
     return [finding('problem', 'store', text)];
   }
   return [
@@ -202,14 +202,10 @@ async function written(parts: DoctorParts, location: StoreLocation, engine: Engi
   const told = probe.then(() => undefined);
   const reason = await whenUnavailable(told, ({ message }) => message);
   if (reason !== undefined) {
-    return finding('problem', 'store', `Nothing can be written to ${storeName(location)} (${reason}).`);
+    return finding('problem', 'store', `Nothing can be written to ${location.name} (${reason}).`);
   }
   const took = (parts.clock.monotonicMs() - beginMs).toFixed(1);
-  return finding(
-    'ok',
-    'store',
-    `${count} records in ${storeName(location)}; a synced write took ${took} ms.`,
-  );
+  return finding('ok', 'store', `${count} records in ${location.name}; a synced write took ${took} ms.`);
 }
 
 async function secrets(configuration: Configuration, engine: Engine): Promise<Finding[]> {

@@ -5,7 +5,7 @@ import { basename, join, resolve } from 'node:path';
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { stemmers } from '../contract/analyzer.js';
 import { tokenizers } from '../contract/fuse.js';
-import type { Embedder, InstalledModel } from '../models/embedder.js';
+import { isImmediate, type Embedder, type InstalledModel } from '../models/embedder.js';
 import { localEmbedder, type OpenSession } from '../models/localEmbedder.js';
 import type { DenseModels, FuseOutcome, Fuser, PendingFuse } from '../native/index.js';
 import { openEmbedMode, type EmbedMode } from '../search/embedMode.js';
@@ -16,6 +16,7 @@ import { readCollection, type Collection } from './collection.js';
 import { evaluationOf, renderEvaluation } from './evaluation.js';
 import { evaluationPlot } from './evaluationPlot.js';
 import { progressOn } from './progress.js';
+import type { Ended } from './withStore.js';
 
 /** Dependencies of the command. */
 export interface EvaluateParts {
@@ -108,7 +109,7 @@ export async function withModel<Result>(
     const { fuser } = mode;
     const { FuseOutcome } = parts;
     const ranking = { fuser, FuseOutcome, model: model.id, tokenizer, analyzer, candidates, bring };
-    if (model.kind === 'onnx') await embedDocs(ranking, collection, display.progress);
+    if (!isImmediate(model)) await embedDocs(ranking, collection, display.progress);
     return await work(ranking, display.progress);
   } finally {
     display.end();
@@ -122,7 +123,7 @@ export async function evaluate(
   model: InstalledModel,
   folder: string,
   options: EvaluateOptions,
-): Promise<number | { readonly wrong: string }> {
+): Ended {
   const collection = await readCollection(folder, options.qrels);
   if ('wrong' in collection) return collection;
   let rankings: QueryRankings[];

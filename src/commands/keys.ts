@@ -11,15 +11,13 @@ import { findKeyById, allKeys, isOver, type KeyRecord } from '../store/keys.js';
 import { findOrderNamed } from '../store/orders.js';
 import type { Configuration } from '../configuration.js';
 import { printable } from './printable.js';
-import { withStore, type CommandContext, type CommandParts } from './withStore.js';
+import { withStore, type CommandContext, type CommandParts, type Ended } from './withStore.js';
 
 /** Dependencies of the commands besides the store. */
 export interface KeysParts extends CommandParts {
   readonly keyFormat: KeyFormat;
   readonly readTiers: (configuration: Configuration) => TiersResult;
 }
-
-type Ended = Promise<number | { readonly wrong: string }>;
 
 /** An option that every one of the commands has. */
 interface Json {

@@ -4,7 +4,7 @@
  */
 import { basename, join } from 'node:path';
 import { InvalidArgumentError, Option, type Command } from 'commander';
-import { poolings, type InstalledModel } from '../models/embedder.js';
+import { isImmediate, poolings, type InstalledModel } from '../models/embedder.js';
 import { installModel, removeModel, type InstallOptions, type InstallParts } from '../models/install.js';
 import {
   defaultModel,
@@ -13,7 +13,7 @@ import {
   readModelFolder,
   type FoundModels,
 } from '../models/modelFolder.js';
-import { readConfiguration, type Configuration } from '../configuration.js';
+import type { Configuration } from '../configuration.js';
 import { installedModelsFolder } from '../models/settings.js';
 import { reasonOf } from '../system/reason.js';
 import { addCalibrate, calibrate } from './calibrate.js';
@@ -21,7 +21,7 @@ import { addEvaluate, evaluate, type EvaluateParts } from './evaluate.js';
 import { printable } from './printable.js';
 import { progressOn } from './progress.js';
 import { addTune, tune } from './tune.js';
-import type { CommandParts } from './withStore.js';
+import { withConfiguration, type CommandParts, type Ended } from './withStore.js';
 
 /** Dependencies of the commands. */
 export interface ModelsCommandParts extends Pick<
@@ -43,30 +43,21 @@ export interface ModelsCommandParts extends Pick<
   readonly progressTo: NodeJS.WriteStream;
 }
 
-type Ended = Promise<number | { readonly wrong: string }>;
-
 const usualSource = 'BAAI/bge-base-en-v1.5';
 const usualHub = 'https://huggingface.co';
 
-/** Reads the configuration and runs a command; prints what goes wrong. Resolves to the exit code. */
-async function withFolder(
+/** Runs a command on the folder of models. */
+function withFolder(
   parts: ModelsCommandParts,
   command: (configuration: Configuration) => Ended,
 ): Promise<number> {
-  const read = readConfiguration(parts.environment, parts.machine);
-  for (const warning of read.warnings) parts.printError(`Warning: ${warning}`);
-  if ('errors' in read) {
-    for (const error of read.errors) parts.printError(error);
-    return 1;
-  }
-  try {
-    const outcome = await command(read.configuration);
-    if (typeof outcome === 'number') return outcome;
-    parts.printError(outcome.wrong);
-  } catch (error) {
-    parts.printError(`The folder of models cannot be used (${reasonOf(error)}).`);
-  }
-  return 1;
+  return withConfiguration(parts, async (configuration) => {
+    try {
+      return await command(configuration);
+    } catch (error) {
+      return { wrong: `The folder of models cannot be used (${reasonOf(error)}).` };
+    }
+  });
 }
 
 interface Json {
@@ -81,8 +72,8 @@ function megabytes({ bytes }: InstalledModel): string {
 function row(model: InstalledModel, usual: InstalledModel | undefined): string {
   const { id, kind, dimension, maxTokens, license } = model;
   const mark = model === usual ? '*' : ' ';
-  // A static model reads the whole text.
-  const tokens = kind === 'static' ? 'all' : String(maxTokens);
+  // Such a model reads the whole text.
+  const tokens = isImmediate(model) ? 'all' : String(maxTokens);
   const cells = [id.padEnd(26), kind.padEnd(6), String(dimension).padStart(9), tokens.padStart(6)];
   return `${mark} ${cells.join('  ')}  ${megabytes(model).padStart(10)}  ${printable(license)}\n`;
 }

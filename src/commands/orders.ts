@@ -4,6 +4,7 @@ import { btcText } from '../checkout/money.js';
 import {
   heldOf,
   outputRow,
+  rowOf,
   type BtcStatus,
   type CardStatus,
   type LightningStatus,
@@ -16,7 +17,7 @@ import type { KeyFormat } from '../access/derive.js';
 import { createLog } from '../system/log.js';
 import { printable } from './printable.js';
 import { progressOn } from './progress.js';
-import { withStore, type CommandContext, type CommandParts } from './withStore.js';
+import { withStore, type CommandContext, type CommandParts, type Ended } from './withStore.js';
 
 /** Dependencies of the commands besides the store. */
 export interface OrdersParts extends CommandParts {
@@ -24,8 +25,6 @@ export interface OrdersParts extends CommandParts {
   /** Where progress goes. */
   readonly progressTo: NodeJS.WriteStream;
 }
-
-type Ended = Promise<number | { readonly wrong: string }>;
 
 /** An option that every one of the commands has. */
 interface Json {
@@ -38,6 +37,7 @@ function time(ms: number | null): string | null {
 
 /** An order as it is shown: all but what opens anything. */
 function shown(order: OrderRecord): Readonly<Record<string, string | number | boolean | null>> {
+  const { network, cents, addressIndex, refunded } = rowOf(order);
   return {
     id: order.id,
     rail: order.rail,
@@ -46,14 +46,14 @@ function shown(order: OrderRecord): Readonly<Record<string, string | number | bo
     late: order.late,
     sat: Number(order.sat),
     btc: btcText(order.sat),
-    cents: order.rail === 'card' ? Number(order.cents) : null,
+    cents: cents === null ? null : Number(cents),
     created_at: time(order.createdAtMs),
     expires_at: time(order.expiresAtMs),
-    network: order.rail === 'card' ? null : order.network,
+    network,
     place: order.place,
-    address_index: order.rail === 'btc' ? order.addressIndex : null,
-    received: Number(order.rail === 'card' ? order.paidCents : heldOf(order)),
-    refunded: order.rail === 'card' ? Number(order.refundedCents) : 0,
+    address_index: addressIndex,
+    received: Number(heldOf(order) + refunded),
+    refunded: Number(refunded),
     email: order.email,
     source: order.source,
     segment: order.segment,
@@ -130,7 +130,7 @@ async function show(parts: OrdersParts, context: CommandContext, id: string, { j
   if (order === undefined) return { wrong: `There is no order ${id}. See: fusegate orders list` };
   const ledger = await ledgerOf(context, order.id);
   const members = shown(order);
-  const outputs = order.rail === 'btc' ? order.outputs : [];
+  const { outputs } = rowOf(order);
   if (json === true) {
     await parts.write(`${JSON.stringify({ ...members, outputs: outputs.map(outputRow), ledger })}\n`);
     return 0;

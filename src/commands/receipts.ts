@@ -11,7 +11,7 @@ import { keepNotice } from '../store/notices.js';
 import { reasonOf } from '../system/reason.js';
 import { notCosigned, readTrust, type Trust, type TrustOptions } from './logTrust.js';
 import { printable } from './printable.js';
-import { withStore, type CommandContext, type CommandParts } from './withStore.js';
+import { withStore, type CommandContext, type CommandParts, type Ended } from './withStore.js';
 
 /** Dependencies of the commands besides the store. */
 export interface ReceiptsParts extends CommandParts {
@@ -20,8 +20,6 @@ export interface ReceiptsParts extends CommandParts {
   /** The body of an answer with status 200. @throws Error with the reason */
   readonly getPage: (url: string) => Promise<string>;
 }
-
-type Ended = Promise<number | { readonly wrong: string }>;
 
 interface Json {
   readonly json?: boolean;

@@ -2,21 +2,15 @@
 import { readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { copyStore, type CopyOutcome } from '../store/copy.js';
-import type { Engine } from '../store/engine.js';
-import {
-  missingStore,
-  openEngine,
-  parseStoreUrl,
-  type StoreLocation,
-  type StoreParts,
-} from '../store/open.js';
+import type { Engine, Located, StoreLocation, StoreParts } from '../store/engine.js';
+import { parseStoreUrl } from '../store/open.js';
 import { reasonOf } from '../system/reason.js';
 import { progressOn } from './progress.js';
 import { whenUnavailable, StoreUnavailable } from '../store/store.js';
 
 /** Dependencies of the command. */
 export interface StoreCopyParts extends StoreParts {
-  /** Locks the data folder of an LMDB store; the sentence that says why it cannot be had, if so. */
+  /** Locks the folder around a store's; the sentence that says why it cannot be had, if so. */
   readonly lockFolder: (folder: string) => string | undefined;
   /** Where progress goes: a bar on a terminal, lines elsewhere. */
   readonly progressTo: NodeJS.WriteStream;
@@ -25,10 +19,7 @@ export interface StoreCopyParts extends StoreParts {
 }
 
 /** A store as the command line names it: its URL, or `file:` and the path of a file that holds it. */
-function locate(
-  name: 'FROM' | 'TO',
-  text: string,
-): { readonly location: StoreLocation } | { readonly wrong: string } {
+function locate(name: 'FROM' | 'TO', text: string): Located {
   const path = /^file:(.+)$/s.exec(text)?.[1];
   try {
     const url = path === undefined ? text : readFileSync(path, 'utf8').replace(/\r?\n$/, '');
@@ -56,14 +47,14 @@ async function copyBetween(fromText: string, toText: string, parts: StoreCopyPar
   const to = locate('TO', toText);
   if ('wrong' in from) return { kind: 'refused', reason: from.wrong };
   if ('wrong' in to) return { kind: 'refused', reason: to.wrong };
-  const missing = missingStore(from.location);
+  const missing = from.location.missing();
   if (missing !== undefined) return { kind: 'refused', reason: missing.reason };
   const locked = lockBoth([from.location, to.location], parts.lockFolder);
   if (locked !== undefined) return { kind: 'refused', reason: locked };
   const refused = ({ message }: StoreUnavailable) => ({ kind: 'refused', reason: message }) as const;
-  const source = await whenUnavailable(openEngine(from.location, parts), refused);
+  const source = await whenUnavailable(from.location.open(parts), refused);
   if ('reason' in source) return source;
-  const target = await whenUnavailable(openEngine(to.location, parts), refused);
+  const target = await whenUnavailable(to.location.open(parts), refused);
   if (!('reason' in target)) return copyOpen(source, target, parts);
   await source.close();
   return target;
@@ -74,7 +65,7 @@ function lockBoth(
   locations: readonly StoreLocation[],
   lockFolder: (folder: string) => string | undefined,
 ): string | undefined {
-  const folders = locations.flatMap((one) => (one.kind === 'lmdb' ? [dirname(one.folder)] : []));
+  const folders = locations.flatMap(({ folder }) => (folder === null ? [] : [dirname(folder)]));
   for (const folder of new Set(folders)) {
     const wrong = lockFolder(folder);
     if (wrong !== undefined) return wrong;

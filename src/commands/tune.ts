@@ -9,6 +9,7 @@ import { chosen, folds, gridOf, tryGrid, usualSetting, type Setting, type Tuned 
 import { reasonOf } from '../system/reason.js';
 import { readCollection } from './collection.js';
 import { count, rankingOptions, withModel, type EvaluateParts, type RankingOptions } from './evaluate.js';
+import type { Ended } from './withStore.js';
 
 /** Settings by the options. */
 export interface TuneOptions extends Omit<RankingOptions, 'analyzer'> {
@@ -60,7 +61,7 @@ export async function tune(
   model: InstalledModel,
   folder: string,
   options: TuneOptions,
-): Promise<number | { readonly wrong: string }> {
+): Ended {
   const collection = await readCollection(folder, options.qrels);
   if ('wrong' in collection) return collection;
   const { docs, queries } = collection;

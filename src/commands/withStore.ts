@@ -33,34 +33,37 @@ export interface CommandParts {
 /** An opened store and the configuration that named it. */
 export type CommandContext = OpenedStore & { readonly configuration: Configuration };
 
-/**
- * Runs a command on the store and closes it. The command resolves to the exit code, or to the sentence that
- * says what went wrong, which is printed.
- */
-export async function withStore(
-  parts: CommandParts,
-  command: (context: CommandContext) => Promise<number | { readonly wrong: string }>,
+/** The exit code of a command, or the sentence that says what went wrong. */
+export type Ended = Promise<number | { readonly wrong: string }>;
+
+/** Reads the configuration and runs a command with it; prints what goes wrong. Resolves to the exit code. */
+export async function withConfiguration(
+  { environment, machine, printError }: Pick<CommandParts, 'environment' | 'machine' | 'printError'>,
+  command: (configuration: Configuration) => Ended,
 ): Promise<number> {
-  const read = readConfiguration(parts.environment, parts.machine);
-  for (const warning of read.warnings) parts.printError(`Warning: ${warning}`);
+  const read = readConfiguration(environment, machine);
+  for (const warning of read.warnings) printError(`Warning: ${warning}`);
   if ('errors' in read) {
-    for (const error of read.errors) parts.printError(error);
+    for (const error of read.errors) printError(error);
     return 1;
   }
-  const opened = await parts.openStore(read.configuration);
-  if ('refused' in opened) {
-    parts.printError(opened.refused);
-    return 1;
-  }
-  try {
-    const context = { ...opened, configuration: read.configuration };
-    const outcome = await whenUnavailable(command(context), storeFailed);
-    if (typeof outcome === 'number') return outcome;
-    parts.printError(outcome.wrong);
-    return 1;
-  } finally {
-    await opened.store.close();
-  }
+  const ended = await command(read.configuration);
+  if (typeof ended === 'number') return ended;
+  printError(ended.wrong);
+  return 1;
+}
+
+/** Runs a command on the store and closes it; as {@link withConfiguration} otherwise. */
+export function withStore(parts: CommandParts, command: (context: CommandContext) => Ended): Promise<number> {
+  return withConfiguration(parts, async (configuration) => {
+    const opened = await parts.openStore(configuration);
+    if ('refused' in opened) return { wrong: opened.refused };
+    try {
+      return await whenUnavailable(command({ ...opened, configuration }), storeFailed);
+    } finally {
+      await opened.store.close();
+    }
+  });
 }
 
 /** The sentence for a store that does not answer. */

@@ -3,7 +3,6 @@ import type { OpenedStore } from '../commands/withStore.js';
 import type { Configuration } from '../configuration.js';
 import { openKey } from '../log/keyFile.js';
 import { originOf } from '../log/origin.js';
-import type { PolicyWitness } from '../log/policy.js';
 import { startPublishing, type Publishing } from '../log/publishing.js';
 import { seenFile } from '../log/seen.js';
 import { Witnessing } from '../log/witnessing.js';
@@ -23,7 +22,6 @@ type Upkeep = OpenedStore & Pick<SweepParts, 'clock' | 'holder'> & { readonly lo
 function publishing(
   configuration: Configuration,
   { store, log, holder }: Upkeep,
-  witnesses: readonly PolicyWitness[],
 ): Publishing | undefined {
   const { dataFolder, serve } = configuration;
   if (!serve.includes('door')) return undefined;
@@ -35,6 +33,7 @@ function publishing(
   const seen = seenFile(dataFolder, String(process.pid));
   const origin = originOf(configuration);
   const parts = { store, tree: native, clock: systemClock, log };
+  const witnesses = configuration.witnesses?.witnesses ?? [];
   const witnessing =
     witnesses.length === 0 ? {} : { witnessing: new Witnessing({ ...parts, witnesses, post }) };
   return startPublishing({ ...parts, ...opened, origin, seen, holder, ...witnessing });
@@ -46,13 +45,9 @@ interface Background {
   readonly stop: () => Promise<unknown>;
 }
 
-/** Starts all of it. `witnesses`: those that cosign the log of receipts. */
-export function startBackground(
-  configuration: Configuration,
-  upkeep: Upkeep,
-  witnesses: readonly PolicyWitness[],
-): Background {
-  const signing = publishing(configuration, upkeep, witnesses);
+/** Starts all of it. */
+export function startBackground(configuration: Configuration, upkeep: Upkeep): Background {
+  const signing = publishing(configuration, upkeep);
   const sweep = startSweep({ ...upkeep, removeExpired: expiry(configuration, upkeep) });
   const webhooks = startWebhooks(configuration, upkeep);
   return {

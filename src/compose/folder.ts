@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Configuration } from '../configuration.js';
-import type { InstalledModel } from '../models/embedder.js';
+import { isImmediate, type InstalledModel } from '../models/embedder.js';
 import { native } from '../native/addon.js';
 import type { Log } from '../system/log.js';
 import { systemRandomness } from '../system/randomness.js';
@@ -54,7 +54,7 @@ export class MappedFiles {
     const previews = previewsFile(dataFolder);
     const vectors = vectorsFile(dataFolder);
     const embeddings = embeddingsFile(dataFolder);
-    const dimensions = models.filter(({ kind }) => kind === 'onnx').map(({ dimension }) => dimension);
+    const dimensions = models.filter((model) => !isImmediate(model)).map(({ dimension }) => dimension);
     const dimension = Math.max(1, ...dimensions);
     this.files = [
       {

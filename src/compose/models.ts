@@ -1,7 +1,7 @@
 /** The installed models and those that ship, found, checked and loaded. */
 import { fileURLToPath } from 'node:url';
 import type { Configuration } from '../configuration.js';
-import type { InstalledModel } from '../models/embedder.js';
+import { isImmediate, type InstalledModel } from '../models/embedder.js';
 import { modelNames, readModels, type FoundModels } from '../models/modelFolder.js';
 import type { SessionResult } from '../models/session.js';
 import { installedModelsFolder } from '../models/settings.js';
@@ -33,9 +33,8 @@ export async function wrongModelName(partial: Partial<Configuration>): Promise<s
 /** The folder of the models that ship. */
 export const shippedModels = fileURLToPath(new URL('../../../models', import.meta.url));
 
-/** The sentence that says why a static model cannot be used; undefined where it can, and for others. */
-function wrongStatic(model: InstalledModel): string | undefined {
-  if (model.kind !== 'static') return undefined;
+/** The sentence that says why the native module cannot use a model; undefined where it can. */
+function wrongInNative(model: InstalledModel): string | undefined {
   try {
     new native.DenseModels([denseModel(model)]);
     return undefined;
@@ -47,7 +46,10 @@ function wrongStatic(model: InstalledModel): string | undefined {
 /** Reads every model that is installed or ships. @throws Error where a folder cannot be listed */
 export async function findModels(configuration: Configuration): Promise<FoundModels> {
   const { models, refused } = await readModels([installedModelsFolder(configuration), shippedModels]);
-  const tried = models.map((model) => ({ model, wrong: wrongStatic(model) }));
+  const tried = models.map((model) => ({
+    model,
+    wrong: isImmediate(model) ? wrongInNative(model) : undefined,
+  }));
   return {
     models: tried.flatMap(({ model, wrong }) => (wrong === undefined ? [model] : [])),
     refused: [
@@ -83,7 +85,7 @@ export async function openSession(model: InstalledModel, threads: number): Promi
 
 /** Loads a model and tries it out; the sentence that says what is wrong with it. */
 export async function tryModel(model: InstalledModel): Promise<string | undefined> {
-  if (model.kind !== 'onnx') return wrongStatic(model);
+  if (isImmediate(model)) return wrongInNative(model);
   const opened = await openSession(model, 1);
   if ('wrong' in opened) return opened.wrong;
   await opened.session.close();

@@ -27,10 +27,9 @@ import { limits, rateLimits, waitingLimits } from '../info/limits.js';
 import { privacy } from '../info/privacy.js';
 import { dataFolderCheck, nativeModuleCheck, ready, storeCheck } from '../info/ready.js';
 import { SERVICE_VERSION, version } from '../info/version.js';
-import { parsePolicy, type PolicyWitness } from '../log/policy.js';
 import { mcpHandler } from '../mcp/mcp.js';
 import { toolRoutes, type AdmitTool } from '../mcp/tools.js';
-import type { Embedder } from '../models/embedder.js';
+import { isImmediate, type Embedder } from '../models/embedder.js';
 import { storedEmbedder } from '../models/storedEmbeddings.js';
 import { native } from '../native/addon.js';
 import { click } from '../outreach/click.js';
@@ -171,12 +170,6 @@ function door(
   });
 }
 
-/** The witnesses of the policy. */
-function witnessesOf({ witnesses }: Configuration): readonly PolicyWitness[] {
-  const policy = witnesses === null ? undefined : parsePolicy(witnesses);
-  return policy === undefined || 'wrong' in policy ? [] : policy.witnesses;
-}
-
 /** The limits of this installation. */
 function limitsInForce(configuration: Configuration, tiers: Tiers): Handler {
   const { access, maxConnections, serve } = configuration;
@@ -249,7 +242,7 @@ function doorForAll(
 ) {
   const bound = door(configuration, opened, explorer, log);
   const ofDoor = doorPage(configuration, page);
-  const witnesses = witnessesOf(configuration).map(({ key }) => key);
+  const witnesses = (configuration.witnesses?.witnesses ?? []).map(({ key }) => key);
   return {
     ...bound,
     receipt: receiptForAll(opened, bound.receipt, ofDoor),
@@ -274,7 +267,7 @@ function handlers(
   const keylessDocs = keylessEmbedDocs(configuration.access.mode);
   const storing = { ...opened, clock: systemClock };
   const { operator } = configuration;
-  const offered = embedMode.models.map(({ id, kind }) => ({ id, immediate: kind === 'static' }));
+  const offered = embedMode.models.map((model) => ({ id: model.id, immediate: isImmediate(model) }));
   const checks = [
     dataFolderCheck(configuration.dataFolder),
     storeCheck(store),
@@ -369,7 +362,7 @@ export async function buildServer(
   const graceMs = configuration.keyGraceMinutes * 60_000;
   const keyChanges = new KeyChanges({ ...opened, clock: systemClock, watcher: access, graceMs, log });
   const upkeep = { ...opened, clock: systemClock, log, holder: `${hostname()} ${process.pid}` };
-  const background = startBackground(configuration, upkeep, witnessesOf(configuration));
+  const background = startBackground(configuration, upkeep);
   const checkoutParts = {
     ...upkeep,
     ...{ configuration, tiers, getPage, randomness: systemRandomness, keyFormat: native },

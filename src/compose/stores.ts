@@ -2,7 +2,7 @@
 import type { OpenedStore } from '../commands/withStore.js';
 import type { Configuration } from '../configuration.js';
 import { removeEmbeddings } from '../models/storedEmbeddings.js';
-import { missingStore, openStore, parseStoreUrl } from '../store/open.js';
+import { openStore, parseStoreUrl } from '../store/open.js';
 import { countFragments } from '../store/fragments.js';
 import { eraseUnpaidOrders } from '../store/orders.js';
 import { removePreviews } from '../store/previews.js';
@@ -42,7 +42,7 @@ export async function openExistingStore(
   configuration: Configuration,
 ): Promise<OpenedStore | { readonly refused: string }> {
   const parsed = parseStoreUrl(configuration.storeUrl);
-  const missing = 'wrong' in parsed ? undefined : missingStore(parsed.location);
+  const missing = 'wrong' in parsed ? undefined : parsed.location.missing();
   if (missing?.kind === 'unreadable') return { refused: missing.reason };
   if (missing !== undefined) {
     return { refused: `${missing.reason} Start the server once, or set STORE_URL as it has it.` };

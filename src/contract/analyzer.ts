@@ -56,6 +56,8 @@ export function analyzerFaults(
   const listed = typeof stops === 'string' ? oneOf([...place, 'stopwords'], stops, stopLists) : [];
   const words = 'an analyzer other than plain needs the tokenizer ws';
   const cut =
-    tokenizer === 'ngram' && !isPlain(analyzer) ? [valueError(['body', 'analyzer'], words, undefined)] : [];
+    tokenizer !== undefined && tokenizer !== 'ws' && !isPlain(analyzer)
+      ? [valueError(['body', 'analyzer'], words, undefined)]
+      : [];
   return [...named, ...listed, ...cut];
 }

@@ -1,7 +1,7 @@
 /** `POST /v1/audit` and `GET /v1/audit/stacks` on the wire (contract, FreeAuditRequest). */
 import typia, { type tags } from 'typia';
 import type { DataVersions } from './normalize.js';
-import { information, mebibyte, type ResourceRoutes } from './route.js';
+import { bodyProblems, information, mebibyte, type ResourceRoutes } from './route.js';
 import { get, post } from './schema/route.js';
 import type { Integer, MaxCodePoints } from './schema/tags.js';
 import { type ValidationError, valueError } from './schema/validation.js';
@@ -377,13 +377,7 @@ export const auditRoutes = {
     limit: 'audits',
     answers: { 200: { schema: auditResponseType, description: 'The report.' } },
     unprocessable: true,
-    problems: {
-      408: ['body_timeout'],
-      413: ['body_too_large'],
-      415: ['unsupported_encoding'],
-      429: ['rate_limited'],
-      503: ['overloaded'],
-    },
+    problems: { ...bodyProblems, 429: ['rate_limited'], 503: ['overloaded'] },
     headers: ['ratelimit', 'ratelimit-policy'],
     cors: true,
     acts: false,

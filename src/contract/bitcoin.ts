@@ -1,14 +1,7 @@
 /** On-chain checkout on the wire (contract, CreateOrderRequest; BIP 21). */
 import typia, { type tags } from 'typia';
-import {
-  checkout,
-  claimHeadersType,
-  claimQueryType,
-  claimToken,
-  ordered,
-  orderRequest,
-  type Order,
-} from './orders.js';
+import { checkout, claimHeadersType, claimQueryType, claimToken, ordered, orderRequest } from './orders.js';
+import type { Order } from './orders.js';
 import { tiers } from './pricing.js';
 import type { ResourceRoutes } from './route.js';
 import { get, getOther, post } from './schema/route.js';

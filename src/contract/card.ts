@@ -1,14 +1,7 @@
 /** Card checkout on the wire (contract, card endpoints). */
 import typia, { type tags } from 'typia';
-import {
-  checkout,
-  claimHeadersType,
-  claimQueryType,
-  claimToken,
-  ordered,
-  orderRequest,
-  type KeyStatus,
-} from './orders.js';
+import { checkout, claimHeadersType, claimQueryType, claimToken, ordered, orderRequest } from './orders.js';
+import type { KeyStatus } from './orders.js';
 import { tiers, type Tier } from './pricing.js';
 import { html, information, mebibyte, privateFields, read, stored, type ResourceRoutes } from './route.js';
 import { get, getOther, post } from './schema/route.js';

@@ -1,14 +1,7 @@
 /** `GET /focus` on the wire (contract, Exploration). */
 import typia from 'typia';
-import {
-  asOfQueryType,
-  exampleEmbedding,
-  exploration,
-  kinds,
-  exampleExploration,
-  type Embedding,
-  type Exploration,
-} from './exploration.js';
+import { asOfQueryType, exampleEmbedding, exploration, kinds, exampleExploration } from './exploration.js';
+import type { Embedding, Exploration } from './exploration.js';
 import { fragment, receipt } from './fragment.js';
 import type { ResourceRoutes } from './route.js';
 import { get } from './schema/route.js';

@@ -1,5 +1,5 @@
 /** The fragment and its digests on the wire (contract, Fragment door resources; SHA-256 as hexadecimal). */
-import { door } from './route.js';
+import { bodyProblems, door } from './route.js';
 
 /** The six canonical fields as stored; absent ones are "". */
 export interface Fragment {
@@ -95,9 +95,7 @@ export const submission = {
   limit: 'submissions',
   storesFromStrangers: true,
   problems: {
-    408: ['body_timeout'],
-    413: ['body_too_large'],
-    415: ['unsupported_encoding'],
+    ...bodyProblems,
     429: ['rate_limited'],
     503: ['overloaded', 'store_unavailable', 'storage_reserved'],
   },

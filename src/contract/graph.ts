@@ -1,16 +1,7 @@
 /** `GET /graph` and `GET /graph/fragments` on the wire (contract, Exploration). */
 import typia, { type tags } from 'typia';
-import {
-  exampleCard,
-  exampleEmbedding,
-  exploration,
-  exampleExploration,
-  type AsOfQuery,
-  type Embedding,
-  type Exploration,
-  type FragmentCard,
-  type FragmentNode,
-} from './exploration.js';
+import { exampleCard, exampleEmbedding, exploration, exampleExploration } from './exploration.js';
+import type { AsOfQuery, Embedding, Exploration, FragmentCard, FragmentNode } from './exploration.js';
 import { fragment, receipt } from './fragment.js';
 import { html, type ResourceRoutes } from './route.js';
 import { get } from './schema/route.js';

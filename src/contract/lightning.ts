@@ -1,14 +1,7 @@
 /** Lightning checkout on the wire (contract, CreateOrderRequest; BOLT 11). */
 import typia, { type tags } from 'typia';
-import {
-  checkout,
-  claimHeadersType,
-  claimQueryType,
-  claimToken,
-  ordered,
-  orderRequest,
-  type Order,
-} from './orders.js';
+import { checkout, claimHeadersType, claimQueryType, claimToken, ordered, orderRequest } from './orders.js';
+import type { Order } from './orders.js';
 import { tiers, type Tier } from './pricing.js';
 import { information, privateFields, read, type ResourceRoutes } from './route.js';
 import { get, getOther, post } from './schema/route.js';

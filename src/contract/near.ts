@@ -1,15 +1,7 @@
 /** `GET /graph/near` on the wire (contract, Exploration). */
 import typia, { type tags } from 'typia';
-import {
-  exampleCard,
-  exampleEmbedding,
-  exploration,
-  exampleExploration,
-  type AsOfQuery,
-  type Embedding,
-  type Exploration,
-  type NearFragment,
-} from './exploration.js';
+import { exampleCard, exampleEmbedding, exploration, exampleExploration } from './exploration.js';
+import type { AsOfQuery, Embedding, Exploration, NearFragment } from './exploration.js';
 import type { ResourceRoutes } from './route.js';
 import { get } from './schema/route.js';
 import type { Integer, MaxCodePoints } from './schema/tags.js';

@@ -1,6 +1,6 @@
 /** `GET /v1/pricing` and `POST /v1/quote` on the wire (contract, QuoteRequest; money in integer units). */
 import typia, { type tags } from 'typia';
-import { information, kibibyte, read, type ResourceRoutes } from './route.js';
+import { bodyProblems, information, kibibyte, read, type ResourceRoutes } from './route.js';
 import { get, post } from './schema/route.js';
 import type { Integer } from './schema/tags.js';
 import { bodyType, wireTypes } from './schema/wireType.js';
@@ -14,8 +14,11 @@ export type Tier = (typeof tiers)[number];
 /** Currencies of a quote. */
 export const currencies = ['btc', 'fiat'] as const;
 
+/** Ways to pay, in the order of answers. */
+export const rails = ['btc', 'lightning', 'card'] as const;
+
 /** A way to pay. */
-export type Rail = 'btc' | 'lightning' | 'card';
+export type Rail = (typeof rails)[number];
 
 /** The price asked for. */
 export interface QuoteRequest {
@@ -190,13 +193,7 @@ export const pricingRoutes = {
     answers: { 200: { schema: quoteResponseType, description: 'The quote.' } },
     unprocessable: true,
     ...read,
-    problems: {
-      408: ['body_timeout'],
-      413: ['body_too_large'],
-      415: ['unsupported_encoding'],
-      429: ['rate_limited'],
-      503: ['overloaded'],
-    },
+    problems: { ...bodyProblems, 429: ['rate_limited'], 503: ['overloaded'] },
     example: post('/v1/quote', { tier: 'growth', currency: 'fiat' }, quoteResponse),
   },
 } as const satisfies ResourceRoutes;

@@ -1,7 +1,7 @@
 /** `POST /v1/keys/rotate` on the wire: the holder of a key replaces it by another. */
 import typia, { type tags } from 'typia';
 import { tiers, type Tier } from './pricing.js';
-import { information, kibibyte, privateFields, type ResourceRoutes } from './route.js';
+import { information, keyedProblems, kibibyte, privateFields, type ResourceRoutes } from './route.js';
 import { post } from './schema/route.js';
 import type { Integer } from './schema/tags.js';
 import { annotated, bodyType, wireTypes } from './schema/wireType.js';
@@ -67,15 +67,7 @@ export const rotateRoutes = {
     answers: { 200: { schema: responseType, description: 'The new key is on disk; it is shown this once.' } },
     unprocessable: true,
     limit: 'pages',
-    problems: {
-      401: ['key_required', 'invalid_api_key', 'key_expired', 'key_revoked', 'key_suspended'],
-      408: ['body_timeout'],
-      409: ['key_replaced'],
-      413: ['body_too_large'],
-      415: ['unsupported_encoding'],
-      429: ['rate_limited'],
-      503: ['overloaded', 'store_unavailable'],
-    },
+    problems: { ...keyedProblems, 409: ['key_replaced'], 503: ['overloaded', 'store_unavailable'] },
     headers: ['ratelimit', 'ratelimit-policy'],
     fields: privateFields,
     example: { ...example, request: { ...example.request, headers: { ...example.request.headers, ...key } } },

@@ -86,12 +86,17 @@ export const privateFields = {
   'x-robots-tag': 'noindex',
 } as const;
 
-/** Every problem of a route whose callers may bring a key and whose body the handler reads. */
-export const keyedProblems = {
-  401: ['key_required', 'invalid_api_key', 'key_expired', 'key_revoked', 'key_suspended'],
+/** Problems of a body that does not come whole. */
+export const bodyProblems = {
   408: ['body_timeout'],
   413: ['body_too_large'],
   415: ['unsupported_encoding'],
+} as const;
+
+/** Every problem of a route whose callers may bring a key and whose body the handler reads. */
+export const keyedProblems = {
+  401: ['key_required', 'invalid_api_key', 'key_expired', 'key_revoked', 'key_suspended'],
+  ...bodyProblems,
   429: ['rate_limited'],
 } as const;
 
@@ -103,12 +108,7 @@ export const stored = {
   parameters: {},
   access: 'public',
   unprocessable: true,
-  problems: {
-    408: ['body_timeout'],
-    413: ['body_too_large'],
-    415: ['unsupported_encoding'],
-    503: ['overloaded', 'store_unavailable'],
-  },
+  problems: { ...bodyProblems, 503: ['overloaded', 'store_unavailable'] },
   headers: [],
   cors: true,
   acts: false,

@@ -126,8 +126,9 @@ class CorporaHandlers {
       return unprocessable([valueError(['header', 'content-type'], sentence, type)]);
     }
     const { tokenizer = 'ws', analyzer = 'plain' } = request.query;
-    if (tokenizer === 'ngram' && analyzer !== 'plain') {
-      return unprocessable([valueError(['query', 'analyzer'], 'only plain goes with ngram', analyzer)]);
+    if (tokenizer !== 'ws' && analyzer !== 'plain') {
+      const sentence = `only plain goes with ${tokenizer}`;
+      return unprocessable([valueError(['query', 'analyzer'], sentence, analyzer)]);
     }
     const waiting = this.waitingOf.get(owner ?? '') ?? 0;
     if (waiting >= mostWaitingOfOne || this.waiting >= mostWaiting) return overloaded;
@@ -183,8 +184,8 @@ class CorporaHandlers {
       const given = await freezeCorpus(body, corpusKey);
       return given.refused ?? given;
     }
-    const [tokenizer, analyzer = ''] = terming.split(', ');
-    const counter = new this.parts.CorpusCounter(corpusKey, JSON.stringify(analyzer), tokenizer === 'ngram');
+    const [tokenizer = '', analyzer = ''] = terming.split(', ');
+    const counter = new this.parts.CorpusCounter(corpusKey, JSON.stringify(analyzer), tokenizer);
     const refused = await counter.add(body);
     if (refused !== null) return refused;
     const made = await counter.finish();

@@ -2,12 +2,8 @@
 import { unprocessable } from '../contract/answer.js';
 import type { Handler, RouteRequest } from '../contract/exchange.js';
 import { kinds } from '../contract/exploration.js';
-import {
-  graphDefaults,
-  type FragmentsResponse,
-  type GraphEdge,
-  type GraphResponse,
-} from '../contract/graph.js';
+import { graphDefaults } from '../contract/graph.js';
+import type { FragmentsResponse, GraphEdge, GraphResponse } from '../contract/graph.js';
 import { type ValidationError, valueError } from '../contract/schema/validation.js';
 import type { FragmentFilter, FragmentSelection, Neighbour } from '../native/index.js';
 import {
@@ -20,9 +16,8 @@ import {
   numberOf,
   readPage,
   rounded,
-  type ExploreParts,
-  type PageStart,
 } from './explore.js';
+import type { ExploreParts, PageStart } from './explore.js';
 import type { NotDone } from '../system/workQueue.js';
 
 /** Edges between fragments whose content is shown: how near a withheld one is to others tells of it. */

@@ -70,22 +70,17 @@ export type Submitted =
   /** The idempotency key came with other content before. */
   | { readonly kind: 'conflict' };
 
-const digestLength = 64;
-
 function accepted({ canonical, digests, knownKind, probe }: SealedFragment): Accepted {
-  const [content, submission, payload, dedupe, binding, token] = [0, 1, 2, 3, 4, 5].map((index) =>
-    digests.slice(index * digestLength, (index + 1) * digestLength),
-  ) as [string, string, string, string, string, string];
   return {
     fragment: JSON.parse(canonical) as Fragment,
     digests: {
-      content_sha256: content,
-      content_bytes_sha256: content,
-      submission_payload_sha256: submission,
-      canonical_payload_sha256: payload,
-      dedupe_key_sha256: dedupe,
-      confirmation_binding_sha256: binding,
-      confirmation_token_sha256: token,
+      content_sha256: digests.content,
+      content_bytes_sha256: digests.content,
+      submission_payload_sha256: digests.submission,
+      canonical_payload_sha256: digests.canonical,
+      dedupe_key_sha256: digests.dedupe,
+      confirmation_binding_sha256: digests.binding,
+      confirmation_token_sha256: digests.token,
     },
     knownKind,
     probe,

@@ -6,14 +6,34 @@
 /** Pooling: the rule that makes the vectors of a text's tokens one. */
 export const poolings = ['mean', 'cls'] as const;
 
-/** Runtime of a model: the embedder process (`onnx`), or the native module by a table (`static`). */
-export const modelKinds = ['onnx', 'static'] as const;
+/** A kind of model. */
+interface ModelKind {
+  /** Files that every model of the kind has. */
+  readonly files: readonly string[];
+  /**
+   * True if the native module makes its vectors within a request, from the whole text; else the embedder
+   * process does, whose runtime `compose/models.ts` loads.
+   */
+  readonly immediate: boolean;
+}
+
+/** The kinds of models. */
+export const modelKinds = {
+  onnx: { files: ['model.onnx', 'tokenizer.json'], immediate: false },
+  /** A table of the vectors of words. */
+  static: { files: [], immediate: true },
+} as const satisfies Readonly<Record<string, ModelKind>>;
+
+/** True if a model's vectors are made within a request, without the embedder process. */
+export function isImmediate({ kind }: Pick<InstalledModel, 'kind'>): boolean {
+  return modelKinds[kind].immediate;
+}
 
 /** A model whose files were found whole. */
 export interface InstalledModel {
   /** Its name in requests and that of its folder. */
   readonly id: string;
-  readonly kind: (typeof modelKinds)[number];
+  readonly kind: keyof typeof modelKinds;
   /**
    * SHA-256 (hex) of its `fusegate.json`, which has the SHA-256 of every other file: two models that could
    * give a text different vectors have different digests.
@@ -84,8 +104,8 @@ export interface Embedder {
   /** The installed models; the ones that ship are among them. */
   readonly models: readonly InstalledModel[];
   /**
-   * Vectors of texts (UTF-8), in their order, by an `onnx` model of {@link models}. Texts are read when it is
-   * called: their memory may be used again at once. Never rejects.
+   * Vectors of texts (UTF-8), in their order, by one of {@link models} that is not immediate. Texts are read
+   * when it is called: their memory may be used again at once. Never rejects.
    */
   readonly embed: (
     model: InstalledModel,

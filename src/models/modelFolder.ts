@@ -34,12 +34,6 @@ export interface ModelManifest {
   readonly files: Readonly<Record<string, ModelFile>>;
 }
 
-/** Files that every model of a kind has. */
-const needed: Readonly<Record<InstalledModel['kind'], readonly string[]>> = {
-  onnx: ['model.onnx', 'tokenizer.json'],
-  static: [],
-};
-
 const MOST_DIMENSIONS = 16_384;
 const MOST_TOKENS = 32_768;
 const MOST_MANIFEST_BYTES = 1 << 20;
@@ -55,6 +49,9 @@ export function isModelId(text: string): boolean {
 function isWhole(value: unknown, most: number): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 1 && (value as number) <= most;
 }
+
+/** Names of the kinds. */
+const kinds = Object.keys(modelKinds) as InstalledModel['kind'][];
 
 function isOneOf<Value extends string>(value: unknown, list: readonly Value[]): value is Value {
   return (list as readonly unknown[]).includes(value);
@@ -72,10 +69,10 @@ function wrongMembers(manifest: Partial<Record<keyof ModelManifest, unknown>>): 
   const { id, kind, dimension, pooling, max_tokens, files } = manifest;
   const texts = ['query_prefix', 'document_prefix', 'license', 'provenance'] as const;
   const listed = Object.entries(Object(files) as Record<string, unknown>);
-  const required = isOneOf(kind, modelKinds) ? needed[kind] : [];
+  const required: readonly string[] = isOneOf(kind, kinds) ? modelKinds[kind].files : [];
   const fits: Readonly<Record<string, boolean>> = {
     id: typeof id === 'string' && isModelId(id),
-    kind: isOneOf(kind, modelKinds),
+    kind: isOneOf(kind, kinds),
     dimension: isWhole(dimension, MOST_DIMENSIONS),
     pooling: isOneOf(pooling, poolings),
     max_tokens: isWhole(max_tokens, MOST_TOKENS),

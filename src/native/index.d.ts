@@ -4,12 +4,8 @@
 /**
  * Keys and limits of one process; the limits are shared by all that open the same file.
  *
- * The three `admit` functions return: 0 admitted, 1 admitted uncounted (no slot free), 2 over the minute, 3
- * over the month, 4 usage to be loaded first, 5 a key unknown here, 6 no key or mistyped, 7 expired, 8
- * revoked, 9 suspended, 10 admitted in the crowd of addresses that found no slot, 11 over the minute of the
- * address's network, 12 over the minute of the crowd. For 0 to 3 and 10 to 12 they set `facts`: requests
- * left, seconds until the bucket is full, seconds until a refused request passes, the tier's index, when the
- * month began (ms since 1970; 0 where none is counted).
+ * The three `admit` functions set the `facts` of a decision for which limits were looked at: the request
+ * passes, or a limit refuses it. `facts` has room for [`ADMIT_FACTS`], at the places of [`AdmitFact`].
  */
 export declare class Access {
   /**
@@ -18,14 +14,14 @@ export declare class Access {
    */
   constructor(path: string, tiers: Array<TierLimit>)
   /** Decides about a request with a key and counts it. */
-  admitKey(key: string, micros: number, nowMs: number, facts: Float64Array): number
+  admitKey(key: string, micros: number, nowMs: number, facts: Float64Array): AdmitOutcome
   /**
    * Decides about a request of an address under the limit `kind` (1 to 255) and counts it. `head`: it
    * asks for the head of an answer alone, and counts a tenth.
    */
-  admitAddress(kind: number, address: Uint8Array, requestsPerMinute: number, charactersPerMonth: number, head: boolean, micros: number, nowMs: number, facts: Float64Array): number
-  /** Decides again after `admitAddress` returned 4 and the usage was loaded. */
-  admitLoaded(kind: number, address: Uint8Array, requestsPerMinute: number, charactersPerMonth: number, head: boolean, micros: number, nowMs: number, facts: Float64Array): number
+  admitAddress(kind: number, address: Uint8Array, requestsPerMinute: number, charactersPerMonth: number, head: boolean, micros: number, nowMs: number, facts: Float64Array): AdmitOutcome
+  /** Decides again after `admitAddress` returned `Unloaded` and the usage was loaded. */
+  admitLoaded(kind: number, address: Uint8Array, requestsPerMinute: number, charactersPerMonth: number, head: boolean, micros: number, nowMs: number, facts: Float64Array): AdmitOutcome
   /** Counts `count` more for an address that `admitAddress` let pass; its buckets may owe afterwards. */
   spend(kind: number, address: Uint8Array, requestsPerMinute: number, count: number, micros: number): void
   /** Undoes one `admitAddress`: the request turned out not to count. */
@@ -34,9 +30,9 @@ export declare class Access {
   firstIn(kind: number, subject: Uint8Array, everyMs: number, micros: number): boolean
   /**
    * Takes in a key's record. `countedAs`: hash of the key whose limits and usage it shares, its own for
-   * most. `status`: 0 active, 1 suspended, 2 revoked. Throws on a tier or status that is not there.
+   * most. Throws on a tier that is not there.
    */
-  knowKey(hash: Uint8Array, countedAs: Uint8Array, tier: number, issuedAtMs: number, expiresAtMs: number | undefined | null, status: number): void
+  knowKey(hash: Uint8Array, countedAs: Uint8Array, tier: number, issuedAtMs: number, expiresAtMs: number | undefined | null, status: KeyStatus): void
   /** Forgets a key: its record is looked up again. */
   forgetKey(hash: Uint8Array): void
   /** Forgets every key. */
@@ -92,10 +88,10 @@ export declare class Corpora {
 /** Counts the terms of texts. */
 export declare class CorpusCounter {
   /**
-   * `analyzer`: the JSON of a request's `analyzer`. Throws where it is invalid, or does not go with the
-   * tokenizer.
+   * `analyzer`: the JSON of a request's `analyzer`; `tokenizer`: a tokenizer's name. Throws where one is
+   * invalid, or they do not go together.
    */
-  constructor(key: Uint8Array, analyzer: string, ngram: boolean)
+  constructor(key: Uint8Array, analyzer: string, tokenizer: string)
   /**
    * Counts whole lines, each a JSON string or an object with a `text`; blank ones are skipped. Resolves to
    * why it cannot. One call at a time; `lines` must not change until the promise settles, which rejects
@@ -314,6 +310,53 @@ export declare class Vectors {
   regions(position: number): Promise<Array<FragmentRegion>>
 }
 
+/** Number of the facts. */
+export declare const ADMIT_FACTS: number
+
+/** Places of the facts that a decision sets. */
+export declare enum AdmitFact {
+  /** Requests left. */
+  Remaining = 0,
+  /** Seconds until the bucket is full. */
+  FullInSeconds = 1,
+  /** Seconds until a refused request passes. */
+  RetrySeconds = 2,
+  /** The tier's index. */
+  Tier = 3,
+  /** When the month began (ms since 1970); 0 where none is counted. */
+  MonthStartMs = 4,
+}
+
+/** Decision about a request. */
+export declare enum AdmitOutcome {
+  /** It passes. */
+  Admitted = 0,
+  /** It passes uncounted, as no slot is free. */
+  Uncounted = 1,
+  /** The minute's requests are used up. */
+  OverMinute = 2,
+  /** The month's characters are used up. */
+  OverMonth = 3,
+  /** Load the subject's usage, then ask again. */
+  Unloaded = 4,
+  /** A well-formed key that is unknown here: look it up, then ask again. */
+  Unknown = 5,
+  /** No key, or a mistyped one. */
+  Malformed = 6,
+  /** The key's term is over. */
+  Expired = 7,
+  /** The key was revoked. */
+  Revoked = 8,
+  /** The key is suspended. */
+  Suspended = 9,
+  /** It passes, counted in the bucket of all addresses that found no slot. */
+  Crowded = 10,
+  /** The minute's requests of the address's network are used up. */
+  OverNetwork = 11,
+  /** The minute's requests of all addresses that found no slot are used up. */
+  OverCrowd = 12,
+}
+
 /**
  * Audits a body that fits its shape in the thread pool, by so many threads. `room`: bytes before the
  * normalized texts, where they are asked for; those that are not long come as their JSON. `body` must not
@@ -521,6 +564,22 @@ export interface FragmentFilter {
   sinceMs?: number
 }
 
+/** The digests of a fragment, each 64 lower-case hexadecimal digits. */
+export interface FragmentHashes {
+  /** Of the accepted content. */
+  content: string
+  /** Of title, LF, content. */
+  submission: string
+  /** Of the canonical JSON. */
+  canonical: string
+  /** By which duplicates are found. */
+  dedupe: string
+  /** The confirmation's binding: the token itself. */
+  binding: string
+  /** Of the token's characters. */
+  token: string
+}
+
 /** A fragment's place. */
 export interface FragmentPlace {
   /** In the log's order. */
@@ -589,6 +648,16 @@ export interface JsonRefusal {
    * Infinity, nesting over 128.
    */
   reason: string
+}
+
+/** State of a key. */
+export declare enum KeyStatus {
+  /** In use. */
+  Active = 0,
+  /** Refused until it is resumed. */
+  Suspended = 1,
+  /** Refused for good. */
+  Revoked = 2,
 }
 
 /** Count of the changes of a kind. */
@@ -779,22 +848,19 @@ export interface RerankRefusal {
   tei: boolean
 }
 
-/** A fragment's accepted strings, digests and sealed envelope. Digests are 64 lower-case hexadecimal digits. */
+/** A fragment's accepted strings, digests and sealed envelope. */
 export interface SealedFragment {
   /** Canonical JSON of the six accepted strings. */
   canonical: string
-  /**
-   * Six digests, one behind the other: content, title LF content, canonical JSON, dedupe key, confirmation
-   * binding (the token itself), the token's characters.
-   */
-  digests: string
+  /** Its digests. */
+  digests: FragmentHashes
   /** True if the kind was one of the eight, or none. */
   knownKind: boolean
   /** True if the visitor's fragments are probes. */
   probe: boolean
   /** The receipt's envelope as canonical JSON, `""` without a receipt. */
   envelope: string
-  /** SHA-256 of the envelope, `""` without a receipt. */
+  /** SHA-256 of the envelope as 64 lower-case hexadecimal digits, `""` without a receipt. */
   seal: string
 }
 

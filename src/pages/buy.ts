@@ -3,12 +3,13 @@
  * status. They work without script. A key is handed out by a button, once, and never by a GET.
  */
 import type { PickUpCard } from '../checkout/cardRoutes.js';
-import type { Buyer, Shop } from '../checkout/orderRoutes.js';
+import type { Buyer, PagedOrders, SentOrders, Shop } from '../checkout/orderRoutes.js';
 import { storeProblem } from '../contract/answer.js';
 import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
 import type { CreateOrderRequest } from '../contract/orders.js';
 import type { CardOrderCreated } from '../contract/card.js';
 import {
+  rails as railNames,
   tiers as tierNames,
   type PaymentPath,
   type PricingResponse,
@@ -22,7 +23,7 @@ import { noOperator, type Operator } from '../outreach/operator.js';
 import { whenUnavailable } from '../store/store.js';
 import { amounts, copyButton, dollarsOf, grouped, tierTitles } from './amounts.js';
 import { cardSuccess } from './cardSuccess.js';
-import { orderPage, type OrderView } from './orderPage.js';
+import { orderPage } from './orderPage.js';
 import { contactHtml, escapeHtml, pageMaker, type PageMaker } from './page.js';
 
 /** Parts of the pages. */
@@ -31,18 +32,6 @@ export interface BuyParts extends Shop {
   readonly operator: Operator;
   readonly page: PageMaker;
 }
-
-const railNames: Readonly<Record<Rail, string>> = {
-  lightning: 'Lightning',
-  btc: 'Bitcoin, on chain',
-  card: 'Card',
-};
-
-const railNotes: Readonly<Record<Rail, string>> = {
-  lightning: 'The key comes as soon as the invoice is settled.',
-  btc: 'The key comes with the confirmations.',
-  card: 'Paid at Stripe, in US dollars.',
-};
 
 /** A large number in words: `20 billion`. */
 function inWords(value: number): string {
@@ -79,28 +68,33 @@ function pathOf({ payment_paths: paths }: TierPrice, rail: Rail): PaymentPath {
 }
 
 /** Why a rail takes no order of some tiers, or of any. */
-function refusedNote(tiers: readonly TierPrice[], rail: Rail): string {
+function refusedNote(tiers: readonly TierPrice[], rail: Rail, note: string): string {
   const refused = tiers.filter((each) => !pathOf(each, rail).ready);
   const reason = (each: TierPrice): string => pathOf(each, rail).reason ?? 'It is not ready.';
   const [first] = refused;
   if (first !== undefined && refused.length === tiers.length) return escapeHtml(reason(first));
   const notes = refused.map((each) => `Not for ${tierTitles[each.tier]} now: ${escapeHtml(reason(each))}`);
-  return [railNotes[rail], ...notes].join(' ');
+  return [note, ...notes].join(' ');
 }
 
 /**
  * The ways to pay. One that takes only some tiers can be chosen, as the tier may still change: it says which,
  * a script switches it off with the others, and the order is refused where there is none.
  */
-function railChoice({ tiers, rails }: PricingResponse, chosen: Rail | undefined): string {
+function railChoice(
+  { tiers, rails }: PricingResponse,
+  orders: Shop['orders'],
+  chosen: Rail | undefined,
+): string {
   return rails
     .map(({ rail }) => {
       const takes = tiers.filter((each) => pathOf(each, rail).ready).map((each) => each.tier);
       const state = takes.length === 0 ? ' disabled' : rail === chosen ? ' checked' : '';
+      const { title, note } = orders[rail];
       return `<label class="choice"><input type="radio" name="rail" value="${rail}" required
 data-tiers="${takes.join(' ')}"${state}>
-<span><strong>${railNames[rail]}</strong><br>
-<span class="note">${refusedNote(tiers, rail)}</span></span></label>`;
+<span><strong>${title}</strong><br>
+<span class="note">${refusedNote(tiers, rail, note)}</span></span></label>`;
     })
     .join('\n');
 }
@@ -122,11 +116,11 @@ function sellerHtml({ name, contact, terms }: Operator): string {
 function closedShop(
   prices: PricingResponse,
   wrong: string | undefined,
-  { operator, page }: BuyParts,
+  { orders, operator, page }: BuyParts,
 ): Answer {
   const { tiers, rails, term_days: days } = prices;
   const reasons = rails.map(({ rail, reason }) => {
-    return `<li><strong>${railNames[rail]}</strong>: ${escapeHtml(reason ?? 'It is not ready.')}</li>`;
+    return `<li><strong>${orders[rail].title}</strong>: ${escapeHtml(reason ?? 'It is not ready.')}</li>`;
   });
   const { contact } = operator;
   const ask = contact === null ? '' : `<p>Ask the operator: ${contactHtml(contact)}.</p>`;
@@ -161,7 +155,7 @@ ${wrong === undefined ? '' : `<p class="state bad" role="alert">${escapeHtml(wro
 ${tierChoice(prices, tier)}
 </fieldset>
 <fieldset><legend>Way to pay</legend>
-${railChoice(prices, first)}
+${railChoice(prices, parts.orders, first)}
 </fieldset>
 <label class="field">Email <span class="note">(optional; kept with the order, nothing is sent to it)</span>
 <input name="email" type="email" maxlength="320" autocomplete="email"></label>
@@ -178,6 +172,10 @@ function rateNote({ tiers, surcharge_bps: bps }: PricingResponse): string {
   if (fiat === null) return '';
   const rate = grouped(Math.round(fiat.rate_cents / 100));
   return ` ($${rate} a bitcoin, ${escapeHtml(fiat.rate_source)}) and has ${bps / 100} % on it`;
+}
+
+function isRail(text: string | undefined | null): text is Rail {
+  return railNames.some((name) => name === text);
 }
 
 function isTier(text: string | undefined | null): text is Tier {
@@ -211,7 +209,7 @@ export function buy(parts: BuyParts): Handler {
     const form = new URLSearchParams(Buffer.from(request.body).toString());
     const [tier, rail, email] = ['tier', 'rail', 'email'].map((name) => form.get(name));
     if (!isTier(tier)) return shopPage(parts, 'growth', 'Choose a tier. Nothing was ordered.');
-    if (rail !== 'btc' && rail !== 'lightning' && rail !== 'card') {
+    if (!isRail(rail)) {
       return shopPage(parts, tier, 'Choose a way to pay. Nothing was ordered.');
     }
     if (email !== '' && email !== undefined && email !== null && !mailAddress.test(email)) {
@@ -221,8 +219,11 @@ export function buy(parts: BuyParts): Handler {
     const input: CreateOrderRequest = { tier, email: email === '' || email === undefined ? null : email };
     // A form and an address are all that a browser sends: there are no header fields for the API.
     const buyer = { caller: () => request.caller(), header: () => '' };
+    const orders = parts.orders[rail];
     const ordering: Promise<Outcome> =
-      rail === 'card' ? orderByCard(parts, input, buyer) : orderHere(parts, rail, input, { request, buyer });
+      orders.paid === 'here'
+        ? orderHere(rail, orders, input, { request, buyer })
+        : orderElsewhere(parts, orders, input, buyer);
     const outcome = await whenUnavailable(ordering, () => refused(storeProblem));
     return outcome.ok ? outcome.answer : shopPage(parts, tier, outcome.detail);
   };
@@ -236,8 +237,13 @@ function refused({ detail }: Problem): Outcome {
   return { ok: false, detail };
 }
 
-async function orderByCard(parts: BuyParts, input: CreateOrderRequest, buyer: Buyer): Promise<Outcome> {
-  const ordered = await parts.orders.card.order(input, buyer);
+async function orderElsewhere(
+  parts: BuyParts,
+  orders: SentOrders,
+  input: CreateOrderRequest,
+  buyer: Buyer,
+): Promise<Outcome> {
+  const ordered = await orders.order(input, buyer);
   return ordered.ok ? { ok: true, answer: cardOrderPage(ordered.order, parts) } : refused(ordered.problem);
 }
 
@@ -246,19 +252,18 @@ async function orderByCard(parts: BuyParts, input: CreateOrderRequest, buyer: Bu
  * token, before the buyer, or anyone on the way of a payment, learns of the order; the page changes nothing.
  */
 async function orderHere(
-  { orders }: BuyParts,
-  rail: 'btc' | 'lightning',
+  rail: Rail,
+  orders: PagedOrders,
   input: CreateOrderRequest,
   { request, buyer }: { readonly request: RouteRequest; readonly buyer: Buyer },
 ): Promise<Outcome> {
-  const ordered = await orders[rail].order(input, buyer);
+  const ordered = await orders.order(input, buyer);
   if (!ordered.ok) return refused(ordered.problem);
   const { order } = ordered;
   const { claim_token: claim } = order;
-  const place = 'address' in order ? order.order_id : order.payment_hash;
+  const place = orders.placeOf(order);
   const poll = { claim, mayAct: true, aborted: () => request.aborted() };
-  const polled: Promise<OrderView | undefined> = orders[rail].poll(place, poll);
-  const bound = await whenUnavailable(polled, () => undefined);
+  const bound = await whenUnavailable(orders.poll(place, poll), () => undefined);
   if (bound === undefined) return { ok: false, detail: unusable };
   return { ok: true, answer: elsewhere(`/buy/${rail}/${place}?claim=${encodeURIComponent(claim)}`) };
 }

@@ -1,17 +1,13 @@
 /** The page of an order: its live status, how to pay it, and the button that hands out its key, once. */
 import { btcText } from '../checkout/money.js';
-import type { Shop } from '../checkout/orderRoutes.js';
+import type { HowToPay, OrderView, Shop } from '../checkout/orderRoutes.js';
 import { storeProblem } from '../contract/answer.js';
-import type { BitcoinOrder } from '../contract/bitcoin.js';
 import type { Answer, RouteRequest } from '../contract/exchange.js';
-import type { LightningOrder } from '../contract/lightning.js';
+import type { Rail } from '../contract/pricing.js';
 import { whenUnavailable } from '../store/store.js';
 import { amounts, copyButton, grouped, tierTitles } from './amounts.js';
 import { keyShown } from './key.js';
 import { breakable, escapeHtml, type PageMaker } from './page.js';
-
-/** An order as a page shows it. */
-export type OrderView = BitcoinOrder | LightningOrder;
 
 /** The event that an order waits for, in words. */
 function stateOf(order: OrderView): { readonly words: string; readonly look: string } {
@@ -24,8 +20,8 @@ function stateOf(order: OrderView): { readonly words: string; readonly look: str
         look: 'bad',
       };
     case 'seen': {
-      const depth =
-        'confirmations' in order ? `${order.confirmations} of ${order.confirmations_required}` : '';
+      const { confirmations: known, confirmations_required: required } = order;
+      const depth = known === undefined ? '' : `${known} of ${required}`;
       return { words: `Your payment is known. Confirmations: ${depth}.`, look: 'good' };
     }
     case 'confirmed':
@@ -47,11 +43,7 @@ function isPayable({ status, received_sat: received }: OrderView): boolean {
 }
 
 /** Payment of the missing part. */
-function payment(order: OrderView): string {
-  const isChain = 'address' in order;
-  const [target, uri, what] = isChain
-    ? [order.address, order.bip21 ?? '', 'address']
-    : [order.bolt11 ?? '', `lightning:${order.bolt11 ?? ''}`, 'invoice'];
+function payment(order: OrderView, { target, uri, noun }: HowToPay): string {
   const btc = btcText(BigInt(order.missing_sat));
   const ends = new Date(order.expires_at);
   const until =
@@ -60,12 +52,12 @@ function payment(order: OrderView): string {
       : `<p class="note">It can be paid until <time datetime="${order.expires_at}"
 >${ends.toUTCString()}</time><span class="left" data-until="${order.expires_at}"></span>.</p>`;
   // The query makes a browser that has drawn the code of another amount ask for this one.
-  return `<p><img class="code" src="${order.qr_url}?sat=${order.missing_sat}" alt="QR code of the ${what}"
+  return `<p><img class="code" src="${order.qr_url}?sat=${order.missing_sat}" alt="QR code of the ${noun}"
 width="264" height="264"></p>
 <p><strong>${amounts(btc, order.missing_sat, null)}</strong></p>
 <p class="actions"><a class="button primary" href="${escapeHtml(uri)}">Open in a wallet</a></p>
 <p class="value">${breakable(target)}</p>
-<p class="actions">${copyButton(target, what)} ${copyButton(btc, 'amount')}</p>
+<p class="actions">${copyButton(target, noun)} ${copyButton(btc, 'amount')}</p>
 ${until}`;
 }
 
@@ -75,7 +67,7 @@ address does not belong to this order.</p>
 key.</p>`;
 
 /** `action`: where the button leads; undefined after it was pressed. */
-function orderMain(order: OrderView, action: string | undefined): string {
+function orderMain(order: OrderView, pay: HowToPay, action: string | undefined): string {
   const { words, look } = stateOf(order);
   const state = `<p class="state ${look}" role="status" id="state">${escapeHtml(words)}</p>`;
   const paid = order.status === 'confirmed' || order.status === 'settled';
@@ -93,7 +85,7 @@ number and the claim token in this page’s address.</p>`,
   return `<section class="sheet" id="order" data-paid="${paid}">
 <h1>Your order: ${tierTitles[order.tier]}</h1>
 ${state}
-${isPayable(order) ? payment(order) : ''}
+${isPayable(order) ? payment(order, pay) : ''}
 ${paid ? key : ''}
 <p class="note">Order <span class="mono">${order.order_id}</span>. Keep this page’s address until you have
 the key: it proves that the order is yours.</p>
@@ -131,20 +123,21 @@ export async function orderPage(parts: PageParts, request: RouteRequest, asks: b
   const place = request.path['order'] ?? '';
   const claim = request.query['claim'] ?? '';
   const none = { ...page({ title: 'There is no such order', main: missing, headed: true }), status: 404 };
-  if (rail !== 'btc' && rail !== 'lightning') return none;
+  const paged = Object.hasOwn(orders, rail) ? orders[rail as Rail] : undefined;
+  if (paged?.paid !== 'here') return none;
   const { mayAct } = request;
   const poll = { claim: asks ? claim : noClaim, mayAct, aborted: () => request.aborted() };
-  const polled: Promise<OrderView | undefined> = orders[rail].poll(place, poll);
-  const order = await whenUnavailable(polled, () => 'unavailable' as const);
+  const order = await whenUnavailable(paged.poll(place, poll), () => 'unavailable' as const);
   if (order === undefined) return none;
   if (order === 'unavailable') return laterPage(parts);
+  const pay = paged.howToPay(order);
   const title = `Your order: ${stateOf(order).words}`;
   const paid = order.status === 'confirmed' || order.status === 'settled';
   if (asks && paid && (order.key_status === 'none' || order.key_status === 'claim_required')) {
     // It stays as it is: a page that asked again would show the button in place of the reason.
-    return page({ title, main: orderMain(order, undefined), headed: true, styles: ['buy.css'] });
+    return page({ title, main: orderMain(order, pay, undefined), headed: true, styles: ['buy.css'] });
   }
   const action = `/buy/${rail}/${encodeURIComponent(place)}?claim=${encodeURIComponent(claim)}`;
   const again = order.api_key === null ? { refreshSeconds: 5 } : {};
-  return page({ ...live, title, main: orderMain(order, action), ...again });
+  return page({ ...live, title, main: orderMain(order, pay, action), ...again });
 }

@@ -4,7 +4,7 @@
  */
 import { problemAnswer } from '../contract/answer.js';
 import type { Answer } from '../contract/exchange.js';
-import type { Embedded, Embedder, InstalledModel } from '../models/embedder.js';
+import { isImmediate, type Embedded, type Embedder, type InstalledModel } from '../models/embedder.js';
 import type { Corpora, DenseModel, DenseModels, Fuser, PendingFuse } from '../native/index.js';
 import { single, type Metric } from '../system/metrics.js';
 
@@ -97,10 +97,12 @@ function refusal(outcome: Exclude<Embedded, { kind: 'vectors' }>, model: string)
 
 /** An installed model as the native module opens it. */
 export function denseModel(model: InstalledModel): DenseModel {
-  const { id, hubName, digest, dimension, kind, folder, queryPrefix, documentPrefix } = model;
+  const { id, hubName, digest, dimension, folder, queryPrefix, documentPrefix } = model;
   const named = { id, ...(hubName === null ? {} : { hubName }) };
   const common = { ...named, digest: Buffer.from(digest, 'hex'), dimension };
-  return kind === 'static' ? { ...common, staticFolder: folder } : { ...common, queryPrefix, documentPrefix };
+  return isImmediate(model)
+    ? { ...common, staticFolder: folder }
+    : { ...common, queryPrefix, documentPrefix };
 }
 
 /** Opens the models. @throws Error when the files of one cannot be used */

@@ -1,6 +1,9 @@
 /**
  * The contract of a storage engine: an ordered map of byte strings with durable, serializable transactions.
  */
+import type { Clock } from '../system/clock.js';
+import type { Log } from '../system/log.js';
+import type { Randomness } from '../system/randomness.js';
 import type { Entry } from './store.js';
 
 /** A record to write; `value` undefined removes it. Keys carry the byte of their space. */
@@ -49,4 +52,50 @@ export interface Engine {
   count(): Promise<number>;
   /** Releases what the engine holds. No call is under way. */
   close(): Promise<void>;
+}
+
+/** Parts of engines and stores. */
+export interface StoreParts {
+  readonly clock: Clock;
+  readonly log: Pick<Log, 'error' | 'warn' | 'info'>;
+  readonly randomness: Randomness;
+}
+
+/** Why nothing can be opened at a location. The reason is a sentence. */
+export interface MissingStore {
+  /** `missing`: there is no store yet; `unreadable`: there may be one that this user cannot read. */
+  readonly kind: 'missing' | 'unreadable';
+  readonly reason: string;
+}
+
+/** Where a store is. */
+export interface StoreLocation {
+  /** Its URL, any folder in it absolute. It may hold a password. */
+  readonly url: string;
+  /** Its name for the operator, without any password. */
+  readonly name: string;
+  /** The folder that holds it, absolute; null: machines may share it. */
+  readonly folder: string | null;
+  /** Why nothing can be opened here, if that can be told unopened. */
+  readonly missing: () => MissingStore | undefined;
+  /**
+   * Opens its engine, whatever state its records are in.
+   * @throws StoreUnavailable when it cannot be opened.
+   */
+  readonly open: (parts: StoreParts) => Promise<Engine>;
+}
+
+/** A location; or a sentence part that follows the setting's name and carries nothing of the URL. */
+export type Located = { readonly location: StoreLocation } | { readonly wrong: string };
+
+/** A kind of engine: how its stores are named in URLs. `open.ts` lists the kinds. */
+export interface EngineKind {
+  /** Its URL in documents. */
+  readonly short: string;
+  /** Its URL in messages: what a wrong one must be. */
+  readonly form: string;
+  /** True if machines may share its stores. */
+  readonly shared: boolean;
+  /** Reads a URL; undefined: it is no URL of this engine. */
+  readonly locate: (url: string) => Located | undefined;
 }

@@ -4,6 +4,7 @@
  * had; those of other rails have fixed values.
  */
 import type { Order as OrderAnswer } from '../contract/orders.js';
+import { rails, type Rail } from '../contract/pricing.js';
 import { campaignColumns } from './campaign.js';
 import {
   amount,
@@ -123,11 +124,19 @@ export interface CardOrder extends AnyOrder {
   readonly refundedCents: bigint;
 }
 
+/** Members that a new order of a rail comes with, besides those of every order. */
+export interface NewMembers {
+  readonly btc: Pick<BtcOrder, 'network' | 'addressIndex' | 'confirmationsRequired' | 'createdHeight'> &
+    Partial<Pick<BtcOrder, 'orderedBy'>>;
+  readonly lightning: Pick<LightningOrder, 'network' | 'bolt11'>;
+  readonly card: Pick<CardOrder, 'cents' | 'rateCents'>;
+}
+
 /** An order, as it is decided over and as it is stored. */
 export type OrderRecord = BtcOrder | LightningOrder | CardOrder;
 
 /** The order of a rail. */
-export type OrderOn<Rail extends OrderRecord['rail']> = Extract<OrderRecord, { readonly rail: Rail }>;
+export type OrderOn<Name extends Rail> = Extract<OrderRecord, { readonly rail: Name }>;
 
 function outputOf([txid, vout, sat, depth, atMs]: readonly unknown[]): Output {
   const numbers = [vout, sat, depth].every(Number.isSafeInteger);
@@ -148,17 +157,10 @@ function earlierOf([outpoint]: readonly unknown[]): string {
   throw new Error('An order record has an earlier output without a name');
 }
 
-/** Statuses of each rail. */
-const statuses = {
-  btc: ['pending', 'seen', 'underpaid', 'confirmed', 'expired'],
-  lightning: ['pending', 'settled', 'expired'],
-  card: ['open', 'paid', 'revealed', 'expired', 'failed', 'refunded', 'disputed', 'revoked'],
-} as const satisfies { readonly [Rail in OrderRecord['rail']]: readonly OrderOn<Rail>['status'][] };
-
 /** Columns of format 1, for all rails. */
 const columns = {
   id: text,
-  rail: choice('btc', 'lightning', 'card'),
+  rail: choice(...rails),
   tier: text,
   network: orNull(choice('mainnet', 'testnet', 'signet', 'regtest')),
   sat: amount,
@@ -217,81 +219,117 @@ const none = {
   ...{ outputs: [], paid: 0n, refunded: 0n, createdHeight: null, earlier: [], orderedBy: null },
 } as const;
 
-/** Columns of {@link none} that each rail has. */
-const ownColumns: Readonly<Record<OrderRecord['rail'], readonly (keyof typeof none)[]>> = {
-  btc: [
-    ...(['network', 'addressIndex', 'confirmationsRequired', 'outputs'] as const),
-    ...(['createdHeight', 'earlier', 'orderedBy'] as const),
-  ],
-  lightning: ['network', 'reference', 'paid'],
-  card: ['cents', 'reference', 'paid', 'refunded'],
+/** The columns that some rails do not have, of a row. */
+type OwnRow = Pick<OrderRow, keyof typeof none>;
+
+/** Orders of one rail: what the records of all rails do not share. */
+interface OrderKind<Order extends OrderRecord> {
+  readonly statuses: readonly Order['status'][];
+  /** Columns of {@link none} that its records have. */
+  readonly columns: readonly (keyof typeof none)[];
+  /** The order's own members by those columns; `there` throws where a column that it needs is null. */
+  readonly read: (row: OwnRow, there: There) => Omit<Order, keyof AnyOrder | 'rail' | 'status'>;
+  /** Columns that have other names than the order's members. */
+  readonly write: (order: Order) => Partial<OwnRow>;
+  /** Members with which every order begins; the others come with it ({@link NewMembers}). */
+  readonly beginning: Partial<Order>;
+  /** Unit of its entries in the ledger. */
+  readonly unit: 'sat' | 'cent';
+  /** Money that an order holds. */
+  readonly held: (order: Order) => bigint;
+  /** True if anything came for an order. */
+  readonly wasPaid: (order: Order) => boolean;
+}
+
+/** A column's value, which a record of this rail has. @throws Error where it is null */
+type There = <Value>(name: string, value: Value | null) => Value;
+
+/** The rails: another one is an entry here, and the interface of its orders above. */
+const kinds: { readonly [Name in Rail]: OrderKind<OrderOn<Name>> } = {
+  btc: {
+    statuses: ['pending', 'seen', 'underpaid', 'confirmed', 'expired'],
+    columns: [
+      ...(['network', 'addressIndex', 'confirmationsRequired', 'outputs'] as const),
+      ...(['createdHeight', 'earlier', 'orderedBy'] as const),
+    ],
+    read: ({ confirmationsRequired, outputs, createdHeight, earlier, orderedBy, ...row }, there) => ({
+      ...{ network: there('network', row.network), addressIndex: there('address index', row.addressIndex) },
+      ...{ confirmationsRequired, outputs, createdHeight, earlier, orderedBy },
+    }),
+    write: () => ({}),
+    beginning: { status: 'pending', open: true, outputs: [], earlier: [], orderedBy: null },
+    unit: 'sat',
+    held: receivedSat,
+    wasPaid: ({ outputs }) => outputs.length > 0,
+  },
+  lightning: {
+    statuses: ['pending', 'settled', 'expired'],
+    columns: ['network', 'reference', 'paid'],
+    read: ({ network, reference, paid }, there) => ({
+      ...{ network: there('network', network), bolt11: there('invoice', reference), paidSat: paid },
+    }),
+    write: ({ bolt11, paidSat }) => ({ reference: bolt11, paid: paidSat }),
+    beginning: { status: 'pending', open: true, paidSat: 0n },
+    unit: 'sat',
+    held: ({ paidSat }) => paidSat,
+    wasPaid: ({ paidSat }) => paidSat > 0n,
+  },
+  card: {
+    statuses: ['open', 'paid', 'revealed', 'expired', 'failed', 'refunded', 'disputed', 'revoked'],
+    columns: ['cents', 'reference', 'paid', 'refunded'],
+    read: ({ cents, reference, paid, refunded }, there) => ({
+      ...{ cents: there('price in cents', cents), intent: reference },
+      ...{ paidCents: paid, refundedCents: refunded },
+    }),
+    write: ({ intent, paidCents, refundedCents }) => ({
+      ...{ reference: intent, paid: paidCents, refunded: refundedCents },
+    }),
+    beginning: { status: 'open', open: false, intent: null, paidCents: 0n, refundedCents: 0n },
+    unit: 'cent',
+    held: ({ paidCents, refundedCents }) => paidCents - refundedCents,
+    wasPaid: ({ paidCents, refundedCents }) => paidCents > 0n || refundedCents > 0n,
+  },
 };
 
+/** The kind of an order; the one of a rail fits the orders of that rail alone. */
+function kindOf<Name extends Rail>(rail: Name): OrderKind<OrderOn<Name>> {
+  return kinds[rail] as OrderKind<OrderOn<Name>>;
+}
+
 const foreignColumns = Object.fromEntries(
-  Object.entries(ownColumns).map(([rail, own]) => {
+  Object.entries(kinds).map(([rail, { columns: own }]) => {
     return [rail, (Object.keys(none) as (keyof typeof none)[]).filter((name) => !own.includes(name))];
   }),
-) as unknown as typeof ownColumns;
+) as unknown as Readonly<Record<Rail, readonly (keyof typeof none)[]>>;
 
 function isNone(row: OrderRow, name: keyof typeof none): boolean {
   const value = row[name];
   return Array.isArray(value) ? value.length === 0 : value === none[name];
 }
 
-/** A column's value, which a record of this rail has. @throws Error where it is null */
-function there<Value>(row: OrderRow, name: string, value: Value | null): Value {
-  if (value === null) throw new Error(`Order ${row.id} has no ${name}`);
-  return value;
-}
-
-function statusOf<Rail extends OrderRecord['rail']>(row: OrderRow, rail: Rail): OrderOn<Rail>['status'] {
-  const known: readonly string[] = statuses[rail];
-  if (!known.includes(row.status)) throw new Error(`An order record of ${rail} has the status ${row.status}`);
-  return row.status as OrderOn<Rail>['status'];
-}
-
 /** The order of a row. What no version wrote is an error: written again it would not be the same bytes. */
 function orderOf(row: OrderRow): OrderRecord {
-  const { rail, network, cents, reference, addressIndex, confirmationsRequired, ...others } = row;
+  const { network, cents, reference, addressIndex, confirmationsRequired, ...others } = row;
   const { outputs, paid, refunded, createdHeight, earlier, orderedBy, ...any } = others;
+  const { id, rail, status } = any;
+  const { statuses, read } = kindOf(rail);
   const foreign = foreignColumns[rail].find((name) => !isNone(row, name));
   if (foreign !== undefined) throw new Error(`An order record of ${rail} has a ${foreign}`);
-  switch (rail) {
-    case 'btc':
-      return {
-        ...any,
-        ...{ rail, status: statusOf(row, rail), network: there(row, 'network', network) },
-        ...{ addressIndex: there(row, 'address index', addressIndex), confirmationsRequired },
-        ...{ outputs, createdHeight, earlier, orderedBy },
-      };
-    case 'lightning':
-      return {
-        ...any,
-        ...{ rail, status: statusOf(row, rail), network: there(row, 'network', network) },
-        ...{ bolt11: there(row, 'invoice', reference), paidSat: paid },
-      };
-    case 'card':
-      return {
-        ...any,
-        ...{ rail, status: statusOf(row, rail), cents: there(row, 'price in cents', cents) },
-        ...{ intent: reference, paidCents: paid, refundedCents: refunded },
-      };
+  if (!(statuses as readonly string[]).includes(status)) {
+    throw new Error(`An order record of ${rail} has the status ${status}`);
   }
+  const there: There = (name, value) => {
+    if (value === null) throw new Error(`Order ${id} has no ${name}`);
+    return value;
+  };
+  const own = { network, cents, reference, addressIndex, confirmationsRequired };
+  const more = { outputs, paid, refunded, createdHeight, earlier, orderedBy };
+  return { ...any, ...read({ ...own, ...more }, there) } as OrderRecord;
 }
 
-function rowOf(order: OrderRecord): OrderRow {
-  switch (order.rail) {
-    case 'btc':
-      return { ...none, ...order };
-    case 'lightning': {
-      const { bolt11: reference, paidSat: paid, ...any } = order;
-      return { ...none, ...any, reference, paid };
-    }
-    case 'card': {
-      const { intent: reference, paidCents: paid, refundedCents: refunded, ...any } = order;
-      return { ...none, ...any, reference, paid, refunded };
-    }
-  }
+/** An order in the columns of all rails. */
+export function rowOf(order: OrderRecord): OrderRow {
+  return { ...none, ...order, ...kindOf(order.rail).write(order) };
 }
 
 /** An order's bytes: the same for the same order, whatever version wrote it. */
@@ -321,12 +359,20 @@ export function receivedSat({ outputs }: Pick<BtcOrder, 'outputs'>): bigint {
 
 /** Money that an order holds: satoshi, or cents by card. */
 export function heldOf(order: OrderRecord): bigint {
-  switch (order.rail) {
-    case 'btc':
-      return receivedSat(order);
-    case 'lightning':
-      return order.paidSat;
-    case 'card':
-      return order.paidCents - order.refundedCents;
-  }
+  return kindOf(order.rail).held(order);
+}
+
+/** Unit of that money in the ledger. */
+export function unitOf({ rail }: OrderRecord): 'sat' | 'cent' {
+  return kindOf(rail).unit;
+}
+
+/** True if anything came for an order on its rail. */
+export function wasPaid(order: OrderRecord): boolean {
+  return kindOf(order.rail).wasPaid(order);
+}
+
+/** Members with which every order of a rail begins. */
+export function beginningOf(rail: Rail): Partial<OrderRecord> {
+  return kindOf(rail).beginning;
 }

@@ -2,7 +2,7 @@
 import { findRecord, recordsAfter, recordsUnder } from './entries.js';
 import { appendEvent } from './events.js';
 import { insertKey, replaceKeys, type KeyRecord, type KeyStep } from './keys.js';
-import { decodeOrder, encodeOrder, isUnpaid, type OrderOn, type OrderRecord } from './order.js';
+import { decodeOrder, encodeOrder, isUnpaid, wasPaid, type OrderOn, type OrderRecord } from './order.js';
 import { StoreUnavailable, type Fence, type Operation, type Store } from './store.js';
 import { choice, integer, table, text, type ValueOf } from './table.js';
 
@@ -228,18 +228,6 @@ export async function forgetOrderEmails(store: Store, same: (email: string) => b
 
 /** What a buyer wrote into an order, erased. */
 const unwritten = { email: null, source: null, segment: null, campaign: null, eventId: null } as const;
-
-/** True if anything came for an order on its rail. */
-function wasPaid(order: OrderRecord): boolean {
-  switch (order.rail) {
-    case 'btc':
-      return order.outputs.length > 0;
-    case 'lightning':
-      return order.paidSat > 0n;
-    case 'card':
-      return order.paidCents > 0n || order.refundedCents > 0n;
-  }
-}
 
 /** True if nothing was ever paid for an order, and nothing can be any more without its own network's word. */
 function neverPaid(order: OrderRecord): boolean {

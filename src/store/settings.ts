@@ -3,14 +3,12 @@ import { dirname, resolve } from 'node:path';
 import { parseSecrets, strengthBits } from '../system/masterSecret.js';
 import type { Parsed, Settings, ValuesOf } from '../system/settings.js';
 import { integerOrNull } from '../system/settingValues.js';
-import { parseStoreUrl } from './open.js';
+import { engineKinds, parseStoreUrl } from './open.js';
 
-/** A store's URL with the folder of an LMDB store made absolute. */
+/** A store's URL with any folder in it made absolute. */
 function parseUrl(text: string): Parsed<string> {
   const parsed = parseStoreUrl(text);
-  if ('wrong' in parsed) return parsed;
-  const { location } = parsed;
-  return { value: location.kind === 'lmdb' ? `lmdb:${location.folder}` : text };
+  return 'wrong' in parsed ? parsed : { value: parsed.location.url };
 }
 
 /** Bits that a secret must seem to have. */
@@ -33,7 +31,7 @@ export const storeSettings = {
   /** Where the store is: `lmdb:` and an absolute folder, or a `postgres://` URL. May hold a password. */
   storeUrl: {
     name: 'STORE_URL',
-    type: '`lmdb:<folder>` or `postgres://…`',
+    type: engineKinds.map(({ short }) => `\`${short}\``).join(' or '),
     fallback: 'lmdb:./data/store',
     meaning:
       'Where the store is ([store.md](store.md)). The folder that holds an LMDB store, and `./data` with ' +
@@ -69,18 +67,28 @@ export const storeSettings = {
 
 type StoreValues = ValuesOf<typeof storeSettings>;
 
-/** The folder that holds an LMDB store's, and `./data` with any other store. */
+/** The folder that holds a store, which a checked URL names; null: machines may share it. */
+function folderOf(storeUrl: string): string | null {
+  const parsed = parseStoreUrl(storeUrl);
+  return 'wrong' in parsed ? null : parsed.location.folder;
+}
+
+/** The folder that holds the store's, and `./data` where machines may share the store. */
 export function dataFolderOf(storeUrl: string): string {
-  return storeUrl.startsWith('lmdb:') ? dirname(storeUrl.slice('lmdb:'.length)) : resolve('data');
+  const folder = folderOf(storeUrl);
+  return folder === null ? resolve('data') : dirname(folder);
 }
 
 /** True if several machines may share the store. */
 export function isShared({ storeUrl }: Pick<StoreValues, 'storeUrl'>): boolean {
-  return !storeUrl.startsWith('lmdb:');
+  return folderOf(storeUrl) === null;
 }
 
 /** Contradictions between them: machines that share a store need the same secret. */
 export function missingSecret({ storeUrl, masterSecrets }: Partial<StoreValues>): string[] {
-  if (storeUrl === undefined || storeUrl.startsWith('lmdb:') || masterSecrets?.length !== 0) return [];
-  return ['MASTER_SECRET must be set where STORE_URL is postgres://…: every node needs the same one.'];
+  if (storeUrl === undefined || !isShared({ storeUrl }) || masterSecrets?.length !== 0) return [];
+  const urls = engineKinds.flatMap(({ shared, short }) => (shared ? [short] : []));
+  return [
+    `MASTER_SECRET must be set where STORE_URL is ${urls.join(' or ')}: every node needs the same one.`,
+  ];
 }

@@ -52,10 +52,10 @@ export function parsePath(text: string): Parsed<string | null> {
 }
 
 /** A parser of paths whose file is read; `take` makes a value of its bytes, undefined: it is no such file. */
-export function fileOrNull(
+export function fileOrNull<Value>(
   what: string,
-  take: (bytes: Buffer) => string | undefined,
-): (text: string) => Parsed<string | null> {
+  take: (bytes: Buffer) => Value | undefined,
+): (text: string) => Parsed<Value | null> {
   return (text) => {
     if (text === '') return { value: null };
     try {

@@ -2,6 +2,9 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { readTiers } from '../../src/access/tiers.js';
+import { bitcoinOrders } from '../../src/checkout/bitcoinRoutes.js';
+import { cardOrders } from '../../src/checkout/cardRoutes.js';
+import { lightningOrders } from '../../src/checkout/lightningRoutes.js';
 import type { RailOrders } from '../../src/checkout/orderRoutes.js';
 import { pricesOf, pricing, quote, type PricingParts } from '../../src/checkout/pricing.js';
 import { notConfigured, type RailChecks } from '../../src/checkout/rail.js';
@@ -146,8 +149,15 @@ function pagesWith(checks: RailChecks, poll: Poll, of = operator): ReturnType<ty
     },
   };
   const here: RailOrders<never, never> = { order: nobody, poll };
+  // Nothing of them but their words is asked for.
+  const parts = { tiers } as never;
+  const orders = {
+    btc: { ...bitcoinOrders(parts), ...here },
+    lightning: { ...lightningOrders(parts), ...here },
+    card: { ...cardOrders(parts), ...card },
+  };
   return buyPages(
-    { prices: () => pricesOf(pricingParts(checks)), orders: { btc: here, lightning: here, card } },
+    { prices: () => pricesOf(pricingParts(checks)), orders },
     () => Promise.resolve(pickup === undefined ? undefined : { pickup, revealedAtMs: 0 }),
     of,
   );

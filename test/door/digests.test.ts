@@ -47,7 +47,7 @@ describe('digests', () => {
   test('are those of the vectors, in the native module', () => {
     assert.equal(vectors.length, 150);
     for (const { id, input, expected } of vectors) {
-      const found = seal(input).digests.match(/.{64}/g) ?? [];
+      const found = Object.values(seal(input).digests);
       assert.deepEqual(
         Object.fromEntries(digestNames.map((name, index) => [name, found[index]])),
         Object.fromEntries(digestNames.map((name) => [name, expected[name]])),

@@ -11,7 +11,8 @@ import { readTiers } from '../../src/access/tiers.js';
 import { readAccount } from '../../src/checkout/addresses.js';
 import { Bitcoin } from '../../src/checkout/bitcoin.js';
 import { bitcoinOrder, bitcoinOrders } from '../../src/checkout/bitcoinRoutes.js';
-import type { RailOrders } from '../../src/checkout/orderRoutes.js';
+import { cardOrders } from '../../src/checkout/cardRoutes.js';
+import { lightningOrders } from '../../src/checkout/lightningRoutes.js';
 import { pricesOf } from '../../src/checkout/pricing.js';
 import type { Answer } from '../../src/contract/exchange.js';
 import type { BitcoinOrder } from '../../src/contract/bitcoin.js';
@@ -57,9 +58,13 @@ const notReady = () => Promise.resolve({ ready: false, reason: 'It is not set up
 const rails = { btc: () => Promise.resolve({ ready: true } as const), lightning: notReady, card: notReady };
 const rates = { current: () => Promise.resolve({ reason: 'there is none' }) };
 const asked = (): never => assert.fail('another rail was asked');
-const nobody: RailOrders<never, never> = { order: asked, poll: asked };
+const nobody = { order: asked, poll: asked };
 const sold = bitcoinOrders(routes);
-const none = { btc: nobody, lightning: nobody, card: nobody };
+const none = {
+  btc: { ...sold, ...nobody },
+  lightning: { ...lightningOrders({ ...routes, lightning: undefined, claimRequired: false }), ...nobody },
+  card: { ...cardOrders({ ...routes, card: undefined, rates, webhookSecrets: [] }), ...nobody },
+};
 const handlers = buyPages(
   {
     prices: () => pricesOf({ tiers, rails, rates, clock: time.clock }),

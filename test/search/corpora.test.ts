@@ -37,7 +37,7 @@ async function refused(request: object, owner = ''): Promise<string[]> {
 
 /** Stored statistics of texts. */
 async function frozen(texts: readonly string[], analyzer: unknown = 'plain', ngram = false) {
-  const counter = new native.CorpusCounter(key, JSON.stringify(analyzer), ngram);
+  const counter = new native.CorpusCounter(key, JSON.stringify(analyzer), ngram ? 'ngram' : 'ws');
   // In pieces, as a long file comes.
   for (const text of texts)
     assert.equal(await counter.add(Buffer.from(`${JSON.stringify({ text })}\n`)), null);

@@ -1,6 +1,6 @@
 /** Stores for the tests: opened by URL as a server opens them, with a log that keeps quiet. */
-import { openEngine, openStore, parseStoreUrl, type StoreParts } from '../../src/store/open.js';
-import type { Engine } from '../../src/store/engine.js';
+import { openStore, parseStoreUrl } from '../../src/store/open.js';
+import type { Engine, StoreParts } from '../../src/store/engine.js';
 import type { Store } from '../../src/store/store.js';
 import { unitIds } from '../../src/store/unitId.js';
 import { systemClock } from '../../src/system/clock.js';
@@ -23,5 +23,5 @@ export function storeAt(url: string): Promise<Store> {
 export async function engineAt(url: string): Promise<Engine> {
   const parsed = parseStoreUrl(url);
   if ('wrong' in parsed) throw new Error(parsed.wrong);
-  return openEngine(parsed.location, testParts);
+  return parsed.location.open(testParts);
 }

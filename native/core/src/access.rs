@@ -9,36 +9,35 @@ use crate::limits::{KEYS, Limit, Limits, MONTH_MS, Now, Standing, Subject, Verdi
 
 const DAY_MS: u64 = 86_400_000;
 
-/// Decision about one request. The binding returns these numbers.
+/// Decision about one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
 pub enum Outcome {
     /// It passes.
-    Admitted = 0,
+    Admitted,
     /// It passes uncounted, for want of a slot.
-    Uncounted = 1,
+    Uncounted,
     /// The minute's requests are used up.
-    OverMinute = 2,
+    OverMinute,
     /// The month's characters are used up.
-    OverMonth = 3,
+    OverMonth,
     /// Load the subject's usage, then ask again.
-    Unloaded = 4,
+    Unloaded,
     /// A well-formed key that this process does not know: look it up, then ask again.
-    Unknown = 5,
+    Unknown,
     /// No key, or a mistyped one.
-    Malformed = 6,
+    Malformed,
     /// The key's term is over.
-    Expired = 7,
+    Expired,
     /// The key was revoked.
-    Revoked = 8,
+    Revoked,
     /// The key is suspended.
-    Suspended = 9,
+    Suspended,
     /// It passes, counted in the bucket of all addresses that found no slot.
-    Crowded = 10,
+    Crowded,
     /// The minute's requests of the address's network are used up.
-    OverNetwork = 11,
+    OverNetwork,
     /// The minute's requests of all addresses that found no slot are used up.
-    OverCrowd = 12,
+    OverCrowd,
 }
 
 impl From<Verdict> for Outcome {

@@ -12,9 +12,8 @@ use siphasher::sip::SipHasher24;
 
 use crate::analyzer::Analyzer;
 use crate::json::{Scanner, Unfit, unescape};
-use crate::request::Tokenizer;
 use crate::request::more::{analyzer_alone, corpus};
-use crate::tokenize;
+use crate::tokenize::{self, Tokenizer};
 
 /// Key of the hashes of terms.
 pub type Key = [u8; 16];
@@ -216,7 +215,7 @@ impl Counter {
         scanner.skip_space();
         let analyzer = analyzer_alone(&mut scanner).map_err(|_| Refused::Invalid)?;
         scanner.end().map_err(|_| Refused::Invalid)?;
-        if tokenizer == Tokenizer::Ngram && !analyzer.is_plain() {
+        if tokenizer != Tokenizer::Ws && !analyzer.is_plain() {
             return Err(Refused::Invalid);
         }
         Ok(Self {
@@ -288,7 +287,7 @@ impl Counter {
                     }
                 });
             }
-            Tokenizer::Ngram => tokenize::ngram(text.as_bytes(), |bigram| {
+            Tokenizer::Keyed(cut) => cut.each(text.as_bytes(), |bigram| {
                 *tokens += 1;
                 count(hash(key, crate::terms::bigram_text(bigram).as_bytes()));
             }),

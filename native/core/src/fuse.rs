@@ -22,11 +22,12 @@ use crate::dense::{Gathered, Models};
 use crate::entity_map::{EntityMap, Refused};
 use crate::json::{Span, unescape};
 use crate::request::more::More;
-use crate::request::{self, Lists, Options, Tokenizer};
+use crate::request::{self, Lists, Options};
 use crate::rerank::{Api, Asked, Refused as Unranked, Wrong};
 use crate::sight::Poor;
 use crate::static_model::Scratch;
 use crate::terms::{Bigrams, Hits, Terms};
+use crate::tokenize::{Keyed, Tokenizer};
 pub(crate) use analyze::read_as;
 use diversify::Choice;
 use explain::Pieces;
@@ -326,7 +327,7 @@ impl Workspace {
             asked.options.embed_model = None;
         }
         if answer::has_cjk(body, asked.options.query) {
-            asked.options.tokenizer = request::Tokenizer::Ngram;
+            asked.options.tokenizer = Tokenizer::Keyed(Keyed::Ngram);
         }
         Ok(asked)
     }

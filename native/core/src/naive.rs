@@ -6,7 +6,7 @@ use crate::analyzer::{Forms, LANGUAGES};
 use crate::canonical::{Fragment, KINDS};
 use crate::simd::Path;
 use crate::terms::{Bigrams, Hits, Terms};
-use crate::tokenize;
+use crate::tokenize::{self, Keyed};
 use crate::unicode::{Kind, folded, kind};
 
 /// The folded runs of a text, one character after the other.
@@ -97,10 +97,10 @@ pub fn assert_same_counts(query: &str, text: &str, offset: usize) {
 
     let mut pairs = Bigrams::default();
     pairs.clear();
-    tokenize::ngram(query.as_bytes(), |key| pairs.insert(key));
+    Keyed::Ngram.each(query.as_bytes(), |key| pairs.insert(key));
     hits.reset(pairs.frequencies().len());
     let cut = |text| runs(text).iter().flat_map(|run| bigrams(run)).collect::<Vec<_>>();
-    let total = tokenize::count_ngram(text.as_bytes(), &pairs, &mut hits);
+    let total = Keyed::Ngram.count(text.as_bytes(), &pairs, &mut hits);
     assert_eq!(
         (drained(&mut hits), total),
         count(&cut(query), &cut(text)),

@@ -9,6 +9,7 @@ pub mod results;
 pub mod unknown;
 
 use crate::json::{Scanner, Span, Unfit};
+use crate::tokenize::{TOKENIZERS, Tokenizer};
 use more::More;
 use unknown::{Notes, Place, known_members};
 
@@ -21,17 +22,7 @@ pub enum Method {
     Rrf,
 }
 
-/// How texts become tokens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tokenizer {
-    /// Runs of letters, numbers and marks.
-    Ws,
-    /// Character bigrams inside those runs.
-    Ngram,
-}
-
 const METHODS: [(&[u8], Method); 2] = [(b"maxnorm", Method::MaxNorm), (b"rrf", Method::Rrf)];
-const TOKENIZERS: [(&[u8], Tokenizer); 2] = [(b"ws", Tokenizer::Ws), (b"ngram", Tokenizer::Ngram)];
 
 /// One candidate document.
 #[derive(Debug, Clone, Copy)]

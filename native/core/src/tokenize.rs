@@ -1,4 +1,4 @@
-//! The two tokenizers: `ws` (maximal runs of letters, numbers and marks) and `ngram` (character bigrams
+//! The tokenizers: `ws` (maximal runs of letters, numbers and marks) and `ngram` (character bigrams
 //! inside those runs), both over fully case-folded text (Unicode Standard section 3.13; no normalisation).
 //!
 //! Tokens are handed to the caller or counted as they pass; none is stored. Texts are checked UTF-8.
@@ -7,6 +7,74 @@ use crate::ascii::count_ws_ascii;
 use crate::scan;
 use crate::terms::{Bigrams, Hits, Terms};
 use crate::unicode::{self, Kind, kind};
+
+/// How texts become tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tokenizer {
+    /// Runs of letters, numbers and marks.
+    Ws,
+    /// Tokens inside those runs, each known by a key.
+    Keyed(Keyed),
+}
+
+/// A tokenizer whose tokens are keys of [`Bigrams`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keyed {
+    /// Character bigrams.
+    Ngram,
+}
+
+/// Every tokenizer by its name.
+pub(crate) const TOKENIZERS: [(&[u8], Tokenizer); 2] =
+    [Tokenizer::Ws.entry(), Tokenizer::Keyed(Keyed::Ngram).entry()];
+
+impl Tokenizer {
+    /// Its name in requests.
+    pub(crate) const fn name(self) -> &'static [u8] {
+        match self {
+            Tokenizer::Ws => b"ws",
+            Tokenizer::Keyed(Keyed::Ngram) => b"ngram",
+        }
+    }
+
+    const fn entry(self) -> (&'static [u8], Self) {
+        (self.name(), self)
+    }
+
+    /// The tokenizer of a name.
+    pub fn named(name: &[u8]) -> Option<Self> {
+        let known = TOKENIZERS.iter().find(|(known, _)| *known == name);
+        known.map(|&(_, tokenizer)| tokenizer)
+    }
+}
+
+impl Keyed {
+    /// Calls `each` with the key of every token of `text`.
+    #[inline]
+    pub fn each(self, text: &[u8], each: impl FnMut(u64)) {
+        match self {
+            Keyed::Ngram => ngram(text, each),
+        }
+    }
+
+    /// Calls `each` with the key of every token of `text` and its places as [`ws_places`] does: those of the
+    /// characters that it came of.
+    pub(crate) fn places(self, text: &str, each: impl FnMut(u64, u32, u32)) {
+        match self {
+            Keyed::Ngram => ngram_places(text, each),
+        }
+    }
+
+    /// Counts the tokens of `text` that the query has; returns how many tokens there are in all.
+    pub fn count(self, text: &[u8], bigrams: &Bigrams, hits: &mut Hits) -> usize {
+        let mut tokens = 0;
+        self.each(text, |key| {
+            tokens += 1;
+            bigrams.count(key, hits);
+        });
+        tokens
+    }
+}
 
 /// For each ASCII byte what it folds to, or 0 where it ends a token.
 static ASCII: [u8; 128] = {
@@ -176,9 +244,8 @@ pub(crate) fn ws_places(text: &str, token: &mut Vec<u8>, mut each: impl FnMut(&[
     end(open, text.len(), count);
 }
 
-/// Calls `each` with the key of every `ngram` token of `text` and its places as [`ws_places`] does: those of
-/// the characters that it came of.
-pub(crate) fn ngram_places(text: &str, mut each: impl FnMut(u64, u32, u32)) {
+/// [`Keyed::places`] of `ngram`.
+fn ngram_places(text: &str, mut each: impl FnMut(u64, u32, u32)) {
     let mut last: Option<(u32, u32)> = None;
     let mut alone = false;
     let end = |alone: bool, last: Option<(u32, u32)>, each: &mut dyn FnMut(u64, u32, u32)| {
@@ -280,9 +347,9 @@ impl Tail {
     }
 }
 
-/// Calls `each` with the key of every `ngram` token of `text`.
+/// [`Keyed::each`] of `ngram`.
 #[inline]
-pub fn ngram(text: &[u8], mut each: impl FnMut(u64)) {
+fn ngram(text: &[u8], mut each: impl FnMut(u64)) {
     let mut tail = Tail {
         last: Tail::OUTSIDE,
         alone: false,
@@ -298,14 +365,4 @@ pub fn ngram(text: &[u8], mut each: impl FnMut(u64)) {
         }
     }
     tail.end(&mut each);
-}
-
-/// Counts the `ngram` tokens of `text` that the query has; returns how many tokens there are in all.
-pub fn count_ngram(text: &[u8], bigrams: &Bigrams, hits: &mut Hits) -> usize {
-    let mut tokens = 0;
-    ngram(text, |key| {
-        tokens += 1;
-        bigrams.count(key, hits);
-    });
-    tokens
 }

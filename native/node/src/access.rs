@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use fusegate_core::access::{self, Decision, Delta};
+use fusegate_core::access::{self, Decision, Delta, Outcome};
 use fusegate_core::keys::{self, Hash, Record, Status};
 use fusegate_core::limits::{Limit, Limits, Now, Weight};
 use napi::bindgen_prelude::{Buffer, Error, Float64ArraySlice, Result};
@@ -65,14 +65,91 @@ pub struct UsageDelta {
     pub days: Vec<DayUse>,
 }
 
+/// Decision about a request.
+#[napi]
+pub enum AdmitOutcome {
+    /// It passes.
+    Admitted,
+    /// It passes uncounted, as no slot is free.
+    Uncounted,
+    /// The minute's requests are used up.
+    OverMinute,
+    /// The month's characters are used up.
+    OverMonth,
+    /// Load the subject's usage, then ask again.
+    Unloaded,
+    /// A well-formed key that is unknown here: look it up, then ask again.
+    Unknown,
+    /// No key, or a mistyped one.
+    Malformed,
+    /// The key's term is over.
+    Expired,
+    /// The key was revoked.
+    Revoked,
+    /// The key is suspended.
+    Suspended,
+    /// It passes, counted in the bucket of all addresses that found no slot.
+    Crowded,
+    /// The minute's requests of the address's network are used up.
+    OverNetwork,
+    /// The minute's requests of all addresses that found no slot are used up.
+    OverCrowd,
+}
+
+impl From<Outcome> for AdmitOutcome {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Admitted => Self::Admitted,
+            Outcome::Uncounted => Self::Uncounted,
+            Outcome::OverMinute => Self::OverMinute,
+            Outcome::OverMonth => Self::OverMonth,
+            Outcome::Unloaded => Self::Unloaded,
+            Outcome::Unknown => Self::Unknown,
+            Outcome::Malformed => Self::Malformed,
+            Outcome::Expired => Self::Expired,
+            Outcome::Revoked => Self::Revoked,
+            Outcome::Suspended => Self::Suspended,
+            Outcome::Crowded => Self::Crowded,
+            Outcome::OverNetwork => Self::OverNetwork,
+            Outcome::OverCrowd => Self::OverCrowd,
+        }
+    }
+}
+
+/// Places of the facts that a decision sets.
+#[napi]
+pub enum AdmitFact {
+    /// Requests left.
+    Remaining,
+    /// Seconds until the bucket is full.
+    FullInSeconds,
+    /// Seconds until a refused request passes.
+    RetrySeconds,
+    /// The tier's index.
+    Tier,
+    /// When the month began (ms since 1970); 0 where none is counted.
+    MonthStartMs,
+}
+
+/// Number of the facts.
+#[napi]
+pub const ADMIT_FACTS: u32 = 5;
+
+/// State of a key.
+#[napi]
+pub enum KeyStatus {
+    /// In use.
+    Active,
+    /// Refused until it is resumed.
+    Suspended,
+    /// Refused for good.
+    Revoked,
+}
+
 /// Keys and limits of one process; the limits are shared by all that open the same file.
 ///
-/// The three `admit` functions return: 0 admitted, 1 admitted uncounted (no slot free), 2 over the minute, 3
-/// over the month, 4 usage to be loaded first, 5 a key unknown here, 6 no key or mistyped, 7 expired, 8
-/// revoked, 9 suspended, 10 admitted in the crowd of addresses that found no slot, 11 over the minute of the
-/// address's network, 12 over the minute of the crowd. For 0 to 3 and 10 to 12 they set `facts`: requests
-/// left, seconds until the bucket is full, seconds until a refused request passes, the tier's index, when the
-/// month began (ms since 1970; 0 where none is counted).
+/// The three `admit` functions set the `facts` of a decision for which limits were looked at: the request
+/// passes, or a limit refuses it. `facts` has room for [`ADMIT_FACTS`], at the places of [`AdmitFact`].
 #[napi]
 pub struct Access {
     inner: access::Access,
@@ -95,7 +172,13 @@ impl Access {
 
     /// Decides about a request with a key and counts it.
     #[napi]
-    pub fn admit_key(&mut self, key: String, micros: f64, now_ms: f64, facts: Float64ArraySlice<'_>) -> u32 {
+    pub fn admit_key(
+        &mut self,
+        key: String,
+        micros: f64,
+        now_ms: f64,
+        facts: Float64ArraySlice<'_>,
+    ) -> AdmitOutcome {
         told(self.inner.admit_key(key.as_bytes(), now(micros, now_ms)), facts)
     }
 
@@ -116,7 +199,7 @@ impl Access {
         micros: f64,
         now_ms: f64,
         facts: Float64ArraySlice<'_>,
-    ) -> u32 {
+    ) -> AdmitOutcome {
         let limit = limit(requests_per_minute, characters_per_month);
         let moment = now(micros, now_ms);
         told(
@@ -126,7 +209,7 @@ impl Access {
         )
     }
 
-    /// Decides again after `admitAddress` returned 4 and the usage was loaded.
+    /// Decides again after `admitAddress` returned `Unloaded` and the usage was loaded.
     #[napi]
     #[allow(
         clippy::too_many_arguments,
@@ -142,7 +225,7 @@ impl Access {
         micros: f64,
         now_ms: f64,
         facts: Float64ArraySlice<'_>,
-    ) -> u32 {
+    ) -> AdmitOutcome {
         let limit = limit(requests_per_minute, characters_per_month);
         let moment = now(micros, now_ms);
         told(
@@ -174,7 +257,7 @@ impl Access {
     }
 
     /// Takes in a key's record. `countedAs`: hash of the key whose limits and usage it shares, its own for
-    /// most. `status`: 0 active, 1 suspended, 2 revoked. Throws on a tier or status that is not there.
+    /// most. Throws on a tier that is not there.
     #[napi]
     pub fn know_key(
         &mut self,
@@ -183,13 +266,12 @@ impl Access {
         tier: u32,
         issued_at_ms: f64,
         expires_at_ms: Option<f64>,
-        status: u32,
+        status: KeyStatus,
     ) -> Result<()> {
         let status = match status {
-            0 => Status::Active,
-            1 => Status::Suspended,
-            2 => Status::Revoked,
-            _ => return Err(wrong("a status is 0, 1 or 2")),
+            KeyStatus::Active => Status::Active,
+            KeyStatus::Suspended => Status::Suspended,
+            KeyStatus::Revoked => Status::Revoked,
         };
         let record = Record {
             tier: tier as usize,
@@ -324,22 +406,24 @@ fn now(micros: f64, now_ms: f64) -> Now {
     }
 }
 
-fn told(decision: Decision, mut facts: Float64ArraySlice<'_>) -> u32 {
+fn told(decision: Decision, mut facts: Float64ArraySlice<'_>) -> AdmitOutcome {
     if let Some(standing) = decision.standing {
         // SAFETY: no JavaScript runs before this function returns, so nothing else reads or writes the array.
         let facts = unsafe { facts.as_mut() };
         let values = [
-            f64::from(standing.remaining),
-            standing.full_in_seconds as f64,
-            standing.retry_seconds as f64,
-            decision.tier as f64,
-            decision.month_start_ms as f64,
+            (AdmitFact::Remaining, f64::from(standing.remaining)),
+            (AdmitFact::FullInSeconds, standing.full_in_seconds as f64),
+            (AdmitFact::RetrySeconds, standing.retry_seconds as f64),
+            (AdmitFact::Tier, decision.tier as f64),
+            (AdmitFact::MonthStartMs, decision.month_start_ms as f64),
         ];
-        for (fact, value) in facts.iter_mut().zip(values) {
-            *fact = value;
+        for (fact, value) in values {
+            if let Some(place) = facts.get_mut(fact as usize) {
+                *place = value;
+            }
         }
     }
-    decision.outcome as u32
+    decision.outcome.into()
 }
 
 fn hash_of(bytes: &[u8]) -> Result<Hash> {

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fusegate_core::corpora::{Corpora as Table, Counter, Key, Refused, Statistics, Version};
-use fusegate_core::request::Tokenizer;
+use fusegate_core::tokenize::Tokenizer;
 use napi::bindgen_prelude::{AsyncTask, Buffer, Error, Result};
 use napi::{Env, Task};
 use napi_derive::napi;
@@ -133,11 +133,12 @@ pub struct CorpusCounter {
 
 #[napi]
 impl CorpusCounter {
-    /// `analyzer`: the JSON of a request's `analyzer`. Throws where it is invalid, or does not go with the
-    /// tokenizer.
+    /// `analyzer`: the JSON of a request's `analyzer`; `tokenizer`: a tokenizer's name. Throws where one is
+    /// invalid, or they do not go together.
     #[napi(constructor)]
-    pub fn new(key: &[u8], analyzer: String, ngram: bool) -> Result<Self> {
-        let tokenizer = if ngram { Tokenizer::Ngram } else { Tokenizer::Ws };
+    pub fn new(key: &[u8], analyzer: String, tokenizer: String) -> Result<Self> {
+        let tokenizer =
+            Tokenizer::named(tokenizer.as_bytes()).ok_or_else(|| Error::from_reason("no such tokenizer"))?;
         let counter = Counter::new(key_of(key)?, analyzer.as_bytes(), tokenizer)
             .map_err(|_| Error::from_reason("no such analyzer"))?;
         Ok(Self {

@@ -4,21 +4,37 @@ use fusegate_core::canonical::Fragment;
 use fusegate_core::digest::{digests, is_probe, seal};
 use napi_derive::napi;
 
-/// A fragment's accepted strings, digests and sealed envelope. Digests are 64 lower-case hexadecimal digits.
+/// The digests of a fragment, each 64 lower-case hexadecimal digits.
+#[napi(object)]
+pub struct FragmentHashes {
+    /// Of the accepted content.
+    pub content: String,
+    /// Of title, LF, content.
+    pub submission: String,
+    /// Of the canonical JSON.
+    pub canonical: String,
+    /// By which duplicates are found.
+    pub dedupe: String,
+    /// The confirmation's binding: the token itself.
+    pub binding: String,
+    /// Of the token's characters.
+    pub token: String,
+}
+
+/// A fragment's accepted strings, digests and sealed envelope.
 #[napi(object)]
 pub struct SealedFragment {
     /// Canonical JSON of the six accepted strings.
     pub canonical: String,
-    /// Six digests, one behind the other: content, title LF content, canonical JSON, dedupe key, confirmation
-    /// binding (the token itself), the token's characters.
-    pub digests: String,
+    /// Its digests.
+    pub digests: FragmentHashes,
     /// True if the kind was one of the eight, or none.
     pub known_kind: bool,
     /// True if the visitor's fragments are probes.
     pub probe: bool,
     /// The receipt's envelope as canonical JSON, `""` without a receipt.
     pub envelope: String,
-    /// SHA-256 of the envelope, `""` without a receipt.
+    /// SHA-256 of the envelope as 64 lower-case hexadecimal digits, `""` without a receipt.
     pub seal: String,
 }
 
@@ -56,17 +72,17 @@ pub fn seal_fragment(
         let sealed = seal(&accepted, &found, &receipt, &received_at);
         (sealed.envelope, sealed.seal)
     };
-    let all = [
-        &found.content,
-        &found.submission,
-        &found.canonical,
-        &found.dedupe,
-        &found.binding,
-        &found.token,
-    ];
+    let digests = FragmentHashes {
+        content: found.content,
+        submission: found.submission,
+        canonical: found.canonical,
+        dedupe: found.dedupe,
+        binding: found.binding,
+        token: found.token,
+    };
     SealedFragment {
         canonical,
-        digests: all.map(String::as_str).concat(),
+        digests,
         known_kind,
         probe: is_probe(&accepted.visitor),
         envelope,

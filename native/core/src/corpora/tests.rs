@@ -1,6 +1,7 @@
 //! Tests of counted and named statistics.
 
 use super::*;
+use crate::tokenize::Keyed;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +13,7 @@ proptest! {
         texts in proptest::collection::vec("[a-dA-D é.]{0,30}", 1..20),
         ngram in any::<bool>(),
     ) {
-        let tokenizer = if ngram { Tokenizer::Ngram } else { Tokenizer::Ws };
+        let tokenizer = if ngram { Tokenizer::Keyed(Keyed::Ngram) } else { Tokenizer::Ws };
         let settings: &[u8] = if ngram { b"\"plain\"" } else { b"\"english\"" };
         let mut counter = Counter::new(KEY, settings, tokenizer).expect("valid settings");
         let (mut tokens, mut terms) = (0, BTreeMap::new());
@@ -20,7 +21,7 @@ proptest! {
             counter.add(text).expect("few texts");
             let mut found = BTreeSet::new();
             if ngram {
-                tokenize::ngram(text.as_bytes(), |bigram| {
+                Keyed::Ngram.each(text.as_bytes(), |bigram| {
                     tokens += 1;
                     found.insert(crate::terms::bigram_text(bigram));
                 });

@@ -3,7 +3,8 @@
 use super::{Source, Workspace, with_text};
 use crate::dense::MODEL_ID_BYTES;
 use crate::json::Span;
-use crate::request::{Doc, Lists, Method, Options, Tokenizer};
+use crate::request::{Doc, Lists, Method, Options};
+use crate::tokenize::Tokenizer;
 use crate::unicode;
 
 const LEXICAL_EMPTY: &[u8] = b"{\"code\":\"lexical_leg_empty\",\"message\":\"\
@@ -65,10 +66,8 @@ impl Workspace {
             Method::MaxNorm => b"\",\"method\":\"maxnorm\",\"tokenizer\":\"" as &[u8],
             Method::Rrf => b"\",\"method\":\"rrf\",\"tokenizer\":\"",
         });
-        writer.raw(match options.tokenizer {
-            Tokenizer::Ws => b"ws\",\"dense_source\":\"" as &[u8],
-            Tokenizer::Ngram => b"ngram\",\"dense_source\":\"",
-        });
+        writer.raw(options.tokenizer.name());
+        writer.raw(b"\",\"dense_source\":\"");
         match &source.model {
             None if self.dense_unused => writer.raw(b"none"),
             None => writer.raw(b"caller"),

@@ -5,10 +5,10 @@ use std::ops::Range;
 use super::{Workspace, with_text};
 use crate::ascii::count_ws_ascii;
 use crate::json::Span;
-use crate::request::{Options, Tokenizer};
+use crate::request::Options;
 use crate::scan::code_points;
 use crate::terms::{Hits, Terms};
-use crate::tokenize;
+use crate::tokenize::{self, Keyed, Tokenizer};
 
 /// Characters that a doc counts for at least: an empty one, too, has an answer of its own.
 pub const LEAST_DOC_CHARACTERS: u64 = 16;
@@ -38,7 +38,7 @@ impl Workspace {
     pub(super) fn count(&mut self, body: &[u8], options: &Options) -> u64 {
         match options.tokenizer {
             Tokenizer::Ws => self.count_words(body, options),
-            Tokenizer::Ngram => self.count_bigrams(body, options),
+            Tokenizer::Keyed(cut) => self.count_keys(body, options, cut),
         }
     }
 
@@ -73,13 +73,13 @@ impl Workspace {
             })
     }
 
-    fn count_bigrams(&mut self, body: &[u8], options: &Options) -> u64 {
+    fn count_keys(&mut self, body: &[u8], options: &Options, cut: Keyed) -> u64 {
         let Workspace {
             bigrams, unescaped, ..
         } = self;
         bigrams.clear();
         let of_query = with_text(body, options.query, unescaped, |text, range, _| {
-            tokenize::ngram(&text[range.clone()], |key| bigrams.insert(key));
+            cut.each(&text[range.clone()], |key| bigrams.insert(key));
             code_points(&text[range])
         });
         let count = bigrams.frequencies().len();
@@ -93,7 +93,7 @@ impl Workspace {
                 } = workspace;
                 with_text(body, text, unescaped, |text, range, _| {
                     let text = &text[range];
-                    (code_points(text), tokenize::count_ngram(text, bigrams, hits))
+                    (code_points(text), cut.count(text, bigrams, hits))
                 })
             })
     }
@@ -123,7 +123,7 @@ impl Workspace {
     pub(super) fn frequencies(&self, options: &Options) -> &[u32] {
         match options.tokenizer {
             Tokenizer::Ws => self.terms.frequencies(),
-            Tokenizer::Ngram => self.bigrams.frequencies(),
+            Tokenizer::Keyed(_) => self.bigrams.frequencies(),
         }
     }
 

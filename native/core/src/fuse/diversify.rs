@@ -5,11 +5,12 @@
 use super::analyze::read_as;
 use super::{Workspace, with_str, with_text};
 use crate::analyzer::Analyzer;
+use crate::bits;
+use crate::request::Options;
 use crate::request::results::{CANDIDATES, Diversify};
-use crate::request::{Options, Tokenizer};
 use crate::simd::Path;
 use crate::terms::{Distinct, Use};
-use crate::{bits, tokenize};
+use crate::tokenize::{self, Tokenizer};
 
 /// How a result was chosen.
 #[derive(Debug, Clone, Copy)]
@@ -94,7 +95,7 @@ impl Workspace {
                     tokenize::collect_ws(text, token, terms, hits);
                     distinct.add(&hits.met.hashes);
                 }
-                Tokenizer::Ngram => tokenize::ngram(text, |key| distinct.add_one(key)),
+                Tokenizer::Keyed(cut) => cut.each(text, |key| distinct.add_one(key)),
             };
             if analyzer.normalize {
                 with_str(body, text, unescaped, |text| {

@@ -4,9 +4,9 @@ use super::analyze::read_as;
 use super::{Workspace, with_str};
 use crate::analyzer::Analyzer;
 use crate::bm25;
+use crate::request::Options;
 use crate::request::more::More;
-use crate::request::{Options, Tokenizer};
-use crate::tokenize;
+use crate::tokenize::{self, Tokenizer};
 
 /// Most different tokens of a text that are named for a term.
 const MOST_MATCHED: usize = 10;
@@ -136,7 +136,7 @@ impl Workspace {
     ) {
         let matched = match options.tokenizer {
             Tokenizer::Ws => self.matched(body, analyzer, place),
-            Tokenizer::Ngram => Vec::new(),
+            Tokenizer::Keyed(_) => Vec::new(),
         };
         let start = place.checked_sub(1).map_or(0, |before| self.lengths[before].0);
         let (end, length) = self.lengths[place];
@@ -153,7 +153,7 @@ impl Workspace {
             match options.tokenizer {
                 // No term holds a character that JSON escapes.
                 Tokenizer::Ws => pieces.raw(self.terms.text(term)),
-                Tokenizer::Ngram => pieces.raw(self.bigrams.text(term).as_bytes()),
+                Tokenizer::Keyed(_) => pieces.raw(self.bigrams.text(term).as_bytes()),
             }
             pieces.raw(b"\",\"matched\":[");
             match matched.get(known) {

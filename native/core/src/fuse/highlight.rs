@@ -3,10 +3,10 @@
 use super::explain::Pieces;
 use super::{Workspace, with_text};
 use crate::ascii::count_ws_ascii;
+use crate::request::Options;
 use crate::request::results::Highlight;
-use crate::request::{Options, Tokenizer};
 use crate::terms::{Located, Use};
-use crate::tokenize;
+use crate::tokenize::{self, Tokenizer};
 
 /// A fragment, and the places of its matches among all.
 #[derive(Debug, Clone, Copy)]
@@ -83,7 +83,7 @@ impl Workspace {
                 let token = std::str::from_utf8(token).unwrap_or_default();
                 note(terms.find_form(token), start, end);
             }),
-            Tokenizer::Ngram => tokenize::ngram_places(text, |key, start, end| {
+            Tokenizer::Keyed(cut) => cut.places(text, |key, start, end| {
                 note(bigrams.find_key(key), start, end);
             }),
         }

@@ -8,7 +8,8 @@ use crate::bm25;
 use crate::corpora;
 use crate::json::{Scanner, unescape};
 use crate::request::more::{Corpus, More};
-use crate::request::{Method, Options, Tokenizer};
+use crate::request::{Method, Options};
+use crate::tokenize::Tokenizer;
 
 /// Statistics of the collection by which BM25 scores a request's docs.
 #[derive(Debug, Clone, Copy, Default)]
@@ -86,7 +87,7 @@ impl Workspace {
         for term in 0..self.frequencies(options).len() as u32 {
             frequencies.push(match options.tokenizer {
                 Tokenizer::Ws => named.frequency(self.terms.text(term)),
-                Tokenizer::Ngram => named.frequency(self.bigrams.text(term).as_bytes()),
+                Tokenizer::Keyed(_) => named.frequency(self.bigrams.text(term).as_bytes()),
             });
         }
         self.corpus_frequencies = frequencies;
@@ -110,7 +111,7 @@ impl Workspace {
             let value = scanner.number()?;
             let term = match options.tokenizer {
                 Tokenizer::Ws => self.terms.find(&name),
-                Tokenizer::Ngram => self.bigrams.find(&name),
+                Tokenizer::Keyed(_) => self.bigrams.find(&name),
             };
             if let Some(term) = term {
                 frequencies[term as usize] = value + 0.0;

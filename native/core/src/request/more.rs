@@ -8,11 +8,11 @@ use super::legs::{self, Boost, Faults, Leg, Source};
 use super::named::Named;
 use super::results::{self, Collapse, CollapseBy, Diversify, Highlight};
 use super::unknown::{Notes, Place, Unknown, known_members};
-use super::{Doc, NOWHERE, Options, Tokenizer, number, word};
+use super::{Doc, NOWHERE, Options, number, word};
 use crate::analyzer::{Analyzer, Forms, LANGUAGES, STOP_LISTS, StopWords, stop_list};
 use crate::corpora::{Version, Visible};
 use crate::json::{Scanner, Span, Unfit, unescape};
-use crate::tokenize;
+use crate::tokenize::{self, Tokenizer};
 
 /// Settings that few requests have.
 #[derive(Debug, Default)]
@@ -362,9 +362,9 @@ fn given(scanner: &mut Scanner) -> Result<Given, Unfit> {
         _ => return Err(Unfit),
     }
     let end = scanner.position();
-    scanner.go(frequencies);
+    scanner.stand_at(frequencies);
     scanner.values(3, |scanner, _| whole(scanner, 0.0, docs).map(|_| ()))?;
-    scanner.go(end);
+    scanner.stand_at(end);
     Ok(Given::Inline(Corpus {
         docs,
         average_length,

@@ -1,0 +1,200 @@
+//! Arrays and objects of JSON: the scanner hands each item or member to a function that reads it.
+
+use std::collections::{HashMap, HashSet};
+use std::hash::BuildHasher;
+
+use super::{Scanner, Span, Unfit, unescape};
+
+/// The known members that an object has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Members {
+    /// The bits of the names that were met.
+    pub met: u32,
+    /// The bits of those of which the last value is unfit.
+    pub unfit: u32,
+}
+
+impl Scanner<'_> {
+    /// Reads an array, or with braces for `brackets` an object, and hands each place where an item begins to
+    /// `item`, which reads it.
+    ///
+    /// # Errors
+    /// Another value, or what `item` says.
+    #[inline]
+    fn items(
+        &mut self,
+        brackets: [u8; 2],
+        mut item: impl FnMut(&mut Self) -> Result<(), Unfit>,
+    ) -> Result<(), Unfit> {
+        self.expect(brackets[0])?;
+        self.skip_space();
+        if self.take(brackets[1]) {
+            return Ok(());
+        }
+        loop {
+            item(self)?;
+            self.skip_space();
+            if !self.take(b',') {
+                break;
+            }
+            self.skip_space();
+        }
+        Ok(self.expect(brackets[1])?)
+    }
+
+    /// Reads an array, each item by `item`.
+    ///
+    /// # Errors
+    /// Another value, or what `item` says.
+    #[inline]
+    pub fn array(&mut self, item: impl FnMut(&mut Self) -> Result<(), Unfit>) -> Result<(), Unfit> {
+        self.items(*b"[]", item)
+    }
+
+    /// Reads an object of any names: `value` is given each member's name and reads its value.
+    ///
+    /// # Errors
+    /// Another value, or what `value` says.
+    #[inline]
+    pub fn dictionary(
+        &mut self,
+        mut value: impl FnMut(&mut Self, Span) -> Result<(), Unfit>,
+    ) -> Result<(), Unfit> {
+        self.items(*b"{}", |scanner| {
+            let name = scanner.key()?;
+            value(scanner, name)
+        })
+    }
+
+    /// Reads an object of which `names` are known, in ASCII: `value` is given a name's place among them and
+    /// reads its value. Unknown members are stepped over. Of a repeated member the last counts (as in
+    /// ECMAScript's JSON.parse), so that `value` must forget what it read for the same name before, and a
+    /// value that it finds unfit is stepped over and held against the object only where none follows that
+    /// fits.
+    ///
+    /// `inside`: how many arrays and objects are open within it, itself included. Returns the bits of the
+    /// names that were met.
+    ///
+    /// # Errors
+    /// Another value, what is no JSON, or a member of which the last value is unfit.
+    #[inline]
+    pub fn members<const COUNT: usize>(
+        &mut self,
+        names: &[&[u8]; COUNT],
+        inside: usize,
+        value: impl FnMut(&mut Self, usize) -> Result<(), Unfit>,
+    ) -> Result<u32, Unfit> {
+        let members = self.members_told(names, inside, value, |_, _| ())?;
+        if members.unfit == 0 {
+            Ok(members.met)
+        } else {
+            Err(Unfit)
+        }
+    }
+
+    /// Does what [`Scanner::members`] does, and tells more: which members are unfit, and to `unknown` the
+    /// name of each that is not known.
+    ///
+    /// # Errors
+    /// Another value, or what is no JSON.
+    #[inline]
+    pub fn members_told<const COUNT: usize>(
+        &mut self,
+        names: &[&[u8]; COUNT],
+        inside: usize,
+        mut value: impl FnMut(&mut Self, usize) -> Result<(), Unfit>,
+        mut unknown: impl FnMut(&Self, Span),
+    ) -> Result<Members, Unfit> {
+        let (mut met, mut unfit) = (0, 0);
+        self.dictionary(|scanner, name| {
+            let Some(place) = scanner.place(name, names) else {
+                unknown(scanner, name);
+                return Ok(scanner.skip_value(inside)?);
+            };
+            let (start, bit) = (scanner.at, 1 << place);
+            met |= bit;
+            unfit &= !bit;
+            if value(scanner, place).is_err() {
+                unfit |= bit;
+                scanner.at = start;
+                scanner.skip_value(inside)?;
+            }
+            Ok(())
+        })?;
+        Ok(Members { met, unfit })
+    }
+
+    /// Reads an object of any names whose values are strings; the places of both go to `pairs`, repeated
+    /// names included. `inside` as for [`Scanner::members`], and as there the last value of a name counts.
+    ///
+    /// # Errors
+    /// Another value, what is no JSON, or a name of which the last value is no string.
+    pub fn pairs(&mut self, inside: usize, pairs: &mut Vec<(Span, Span)>) -> Result<(), Unfit> {
+        // Names whose value is no string, and how many pairs came before.
+        let mut unfit = Vec::new();
+        pairs.clear();
+        self.dictionary(|scanner, name| {
+            let start = scanner.at;
+            match scanner.string() {
+                Ok(value) => pairs.push((name, value)),
+                Err(_) => {
+                    scanner.at = start;
+                    scanner.skip_value(inside)?;
+                    unfit.push((name, pairs.len()));
+                }
+            }
+            Ok(())
+        })?;
+        if unfit.is_empty() {
+            return Ok(());
+        }
+        let plain = |name: Span| {
+            let mut text = Vec::new();
+            unescape(self.bytes(name), &mut text);
+            text
+        };
+        let last: HashMap<Vec<u8>, usize> = (0..pairs.len()).map(|at| (plain(pairs[at].0), at)).collect();
+        let follows = |&(name, before)| last.get(&plain(name)).is_some_and(|&at| at >= before);
+        if unfit.iter().all(follows) {
+            Ok(())
+        } else {
+            Err(Unfit)
+        }
+    }
+
+    /// Reads an object of any names, each value by `value`. Of a repeated name the last value counts.
+    /// `inside` as for [`Scanner::members`].
+    ///
+    /// # Errors
+    /// Another value, what is no JSON, or a name of which the last value is unfit.
+    pub(crate) fn values(
+        &mut self,
+        inside: usize,
+        mut value: impl FnMut(&mut Self, Span) -> Result<(), Unfit>,
+    ) -> Result<(), Unfit> {
+        // Hashes of the names whose last value so far is unfit. Others have one of these by chance once in
+        // 2^64 times the number of names.
+        let mut unfit: HashSet<u64> = HashSet::new();
+        let mut text = Vec::new();
+        self.dictionary(|scanner, name| {
+            let at = scanner.at;
+            let fits = value(scanner, name).is_ok();
+            if !fits {
+                scanner.at = at;
+                scanner.skip_value(inside)?;
+            }
+            if !fits || !unfit.is_empty() {
+                text.clear();
+                unescape(scanner.bytes(name), &mut text);
+                let hash = unfit.hasher().hash_one(&text);
+                if fits {
+                    unfit.remove(&hash);
+                } else {
+                    unfit.insert(hash);
+                }
+            }
+            Ok(())
+        })?;
+        if unfit.is_empty() { Ok(()) } else { Err(Unfit) }
+    }
+}
