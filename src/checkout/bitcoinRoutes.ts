@@ -2,7 +2,6 @@
 import type { Tiers } from '../access/tiers.js';
 import type { Handler } from '../contract/exchange.js';
 import type { BitcoinOrder, BitcoinOrderCreated } from '../contract/bitcoin.js';
-import type { CreateOrderRequest } from '../contract/orders.js';
 import { problemOf } from '../contract/problem.js';
 import type { BtcOrder } from '../store/order.js';
 import { findOrder, isOn } from '../store/orders.js';
@@ -86,17 +85,17 @@ export function bitcoinOrders(parts: BitcoinRoutesParts): PagedOrders<BitcoinOrd
   };
 }
 
-/** Makes an order for a tier, with an address of its own. */
-export function createBitcoinOrder(parts: BitcoinRoutesParts): Handler<CreateOrderRequest> {
-  return createRoute(bitcoinOrders(parts));
-}
-
-/** Polls an order, and hands out its key to the first poll after it is confirmed. */
-export function bitcoinOrder(parts: BitcoinRoutesParts): Handler {
-  return pollRoute(bitcoinOrders(parts), 'order_id');
-}
-
 /** An order's payment request, as a QR code. */
 export function bitcoinQr(parts: BookParts): Handler {
   return qrRoute(findOnChain(parts), 'order_id', paymentUri);
+}
+
+/** The handlers of the endpoints. */
+export function bitcoinHandlers(parts: BitcoinRoutesParts) {
+  const orders = bitcoinOrders(parts);
+  return {
+    createBitcoinOrder: createRoute(orders),
+    bitcoinOrder: pollRoute(orders, 'order_id'),
+    bitcoinQr: bitcoinQr(parts),
+  };
 }

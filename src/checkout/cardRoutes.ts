@@ -10,7 +10,6 @@ import {
   type CardWebhookStatusResponse,
 } from '../contract/card.js';
 import type { Answer, Handler } from '../contract/exchange.js';
-import type { CreateOrderRequest } from '../contract/orders.js';
 import type { Tier } from '../contract/pricing.js';
 import { lastEventMs } from '../store/cardEvents.js';
 import type { CardOrder } from '../store/order.js';
@@ -167,17 +166,19 @@ export function cardOrders(
   };
 }
 
-/** Makes a session at the processor, and the order for it. */
-export function createCardOrder(parts: CardRoutesParts): Handler<CreateOrderRequest> {
-  return createRoute(cardOrders(parts));
+/** The handlers of the endpoints. */
+export function cardHandlers(parts: CardRoutesParts) {
+  const orders = cardOrders(parts);
+  return {
+    createCardOrder: createRoute(orders),
+    cardStatus: cardStatus(parts),
+    cardWebhook: cardWebhook(parts),
+    cardWebhookStatus: cardWebhookStatus(parts),
+    cardOrder: pollRoute(orders, 'session_id'),
+  };
 }
 
-/** Shows a session's order, and hands out its key to the first poll after it was paid. */
-export function cardOrder(parts: CardRoutesParts): Handler {
-  return pollRoute(cardOrders(parts), 'session_id');
-}
-
-/** The same for the page that a buyer comes back to; undefined while the store cannot be read. */
+/** A poll for the page that a buyer comes back to; undefined while the store cannot be read. */
 export type PickUpCard = (request: PollRequest, session: string) => Promise<CardPickup | undefined>;
 
 /** Makes a {@link PickUpCard}. */

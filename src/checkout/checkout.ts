@@ -8,31 +8,15 @@ import type { Clock, Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 import { readAccount, type Account } from './addresses.js';
 import { Bitcoin } from './bitcoin.js';
-import { bitcoinOrder, bitcoinOrders, bitcoinQr, createBitcoinOrder } from './bitcoinRoutes.js';
+import { bitcoinHandlers, bitcoinOrders } from './bitcoinRoutes.js';
 import type { BookParts } from './book.js';
 import { Btcd } from './btcd.js';
 import { Card } from './card.js';
-import {
-  cardOrder,
-  cardOrders,
-  cardStatus,
-  cardWebhook,
-  cardWebhookStatus,
-  createCardOrder,
-  pickUpCard,
-  type PickUpCard,
-} from './cardRoutes.js';
+import { cardHandlers, cardOrders, pickUpCard, type PickUpCard } from './cardRoutes.js';
 import type { Chain } from './chain.js';
 import { Esplora } from './esplora.js';
 import { Lightning } from './lightning.js';
-import {
-  createLightningOrder,
-  lightningCapacity,
-  lightningOrder,
-  lightningOrders,
-  lightningQr,
-  type LightningRoutesParts,
-} from './lightningRoutes.js';
+import { lightningHandlers, lightningOrders, type LightningRoutesParts } from './lightningRoutes.js';
 import { Lnd } from './lnd.js';
 import { LndChain } from './lndChain.js';
 import type { MayLook } from './lookUps.js';
@@ -64,23 +48,10 @@ export interface CheckoutParts extends BookParts {
 
 /** The checkout, running. */
 export interface Checkout {
-  readonly handlers: Pick<
-    Handlers,
-    | 'pricing'
-    | 'quote'
-    | 'createBitcoinOrder'
-    | 'bitcoinOrder'
-    | 'bitcoinQr'
-    | 'createLightningOrder'
-    | 'lightningCapacity'
-    | 'lightningOrder'
-    | 'lightningQr'
-    | 'createCardOrder'
-    | 'cardStatus'
-    | 'cardWebhook'
-    | 'cardWebhookStatus'
-    | 'cardOrder'
-  >;
+  readonly handlers: Pick<Handlers, 'pricing' | 'quote'> &
+    ReturnType<typeof bitcoinHandlers> &
+    ReturnType<typeof lightningHandlers> &
+    ReturnType<typeof cardHandlers>;
   /** For the pages that sell. */
   readonly shop: Shop;
   readonly pickUpCard: PickUpCard;
@@ -215,7 +186,13 @@ export function startCheckout(parts: CheckoutParts): Checkout {
   const onChainRoutes = { ...parts, bitcoin };
   const kept = parts.isServed === false ? [] : keepRails(parts, opened.rails);
   return {
-    handlers: handlersOf(prices, onChainRoutes, routes, cardRoutes),
+    handlers: {
+      pricing: pricing(prices),
+      quote: quote(prices),
+      ...bitcoinHandlers(onChainRoutes),
+      ...lightningHandlers(routes),
+      ...cardHandlers(cardRoutes),
+    },
     shop: {
       prices: () => pricesOf(prices),
       orders: {
@@ -237,31 +214,6 @@ export function startCheckout(parts: CheckoutParts): Checkout {
       await Promise.all(kept.map((stop) => stop()));
       opened.close();
     },
-  };
-}
-
-/** The handlers of the checkout, each with what its rail needs. */
-function handlersOf(
-  prices: Parameters<typeof pricing>[0],
-  onChain: Parameters<typeof createBitcoinOrder>[0],
-  lightning: LightningRoutesParts,
-  card: Parameters<typeof createCardOrder>[0],
-): Checkout['handlers'] {
-  return {
-    pricing: pricing(prices),
-    quote: quote(prices),
-    createBitcoinOrder: createBitcoinOrder(onChain),
-    bitcoinOrder: bitcoinOrder(onChain),
-    bitcoinQr: bitcoinQr(onChain),
-    createLightningOrder: createLightningOrder(lightning),
-    lightningCapacity: lightningCapacity(lightning),
-    lightningOrder: lightningOrder(lightning),
-    lightningQr: lightningQr(lightning),
-    createCardOrder: createCardOrder(card),
-    cardStatus: cardStatus(card),
-    cardWebhook: cardWebhook(card),
-    cardWebhookStatus: cardWebhookStatus(card),
-    cardOrder: cardOrder(card),
   };
 }
 

@@ -6,7 +6,6 @@ import type {
   LightningOrder as LightningOrderView,
   LightningOrderCreated,
 } from '../contract/lightning.js';
-import type { CreateOrderRequest } from '../contract/orders.js';
 import { tiers as tierNames } from '../contract/pricing.js';
 import type { LightningOrder, Network } from '../store/order.js';
 import { findOrderAt } from '../store/orders.js';
@@ -75,16 +74,6 @@ export function lightningOrders(
   };
 }
 
-/** Makes an invoice for a tier. */
-export function createLightningOrder(parts: LightningRoutesParts): Handler<CreateOrderRequest> {
-  return createRoute(lightningOrders(parts));
-}
-
-/** Polls an order, and hands out its key to the first poll after it settled. */
-export function lightningOrder(parts: LightningRoutesParts): Handler {
-  return pollRoute(lightningOrders(parts), 'payment_hash');
-}
-
 /** The invoice of an order as a QR code. */
 export function lightningQr(parts: BookParts): Handler {
   return qrRoute(findByHash(parts), 'payment_hash', ({ bolt11 }) => `lightning:${bolt11}`);
@@ -109,5 +98,16 @@ export function lightningCapacity({ lightning, tiers }: LightningRoutesParts): H
       checked_at: liquidity === undefined ? null : new Date(liquidity.checkedAtMs).toISOString(),
     };
     return checkoutAnswer(200, body);
+  };
+}
+
+/** The handlers of the endpoints. */
+export function lightningHandlers(parts: LightningRoutesParts) {
+  const orders = lightningOrders(parts);
+  return {
+    createLightningOrder: createRoute(orders),
+    lightningCapacity: lightningCapacity(parts),
+    lightningOrder: pollRoute(orders, 'payment_hash'),
+    lightningQr: lightningQr(parts),
   };
 }

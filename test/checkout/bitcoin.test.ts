@@ -2,7 +2,7 @@
 import type { BtcOrder, OrderRecord } from '../../src/store/order.js';
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
-import { bitcoinOrder, bitcoinQr, type BitcoinRoutesParts } from '../../src/checkout/bitcoinRoutes.js';
+import { bitcoinHandlers, bitcoinQr, type BitcoinRoutesParts } from '../../src/checkout/bitcoinRoutes.js';
 import { Bitcoin } from '../../src/checkout/bitcoin.js';
 import type { BookParts } from '../../src/checkout/book.js';
 import type { Chain } from '../../src/checkout/chain.js';
@@ -113,7 +113,7 @@ function request({ id }: OrderRecord, mayAct: boolean): RouteRequest {
 }
 
 async function show(parts: BitcoinRoutesParts, order: OrderRecord, mayAct = true): Promise<BitcoinOrder> {
-  const answer = await bitcoinOrder(parts)(request(order, mayAct));
+  const answer = await bitcoinHandlers(parts).bitcoinOrder(request(order, mayAct));
   assert.equal(answer.status, 200);
   assert.ok('json' in answer.body);
   return answer.body.json as BitcoinOrder;
@@ -196,7 +196,7 @@ describe('the on-chain endpoints', () => {
       ['confirmed', 'revealed_now', order.place],
     );
     assert.match(first.api_key ?? '', /^fg_/);
-    const missing = await bitcoinOrder(off)(request({ ...order, id: 'a'.repeat(26) }, true));
+    const missing = await bitcoinHandlers(off).bitcoinOrder(request({ ...order, id: 'a'.repeat(26) }, true));
     assert.equal(missing.status, 404);
   });
 

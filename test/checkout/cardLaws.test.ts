@@ -9,11 +9,10 @@ import Stripe from 'stripe';
 import { Card, type CardParts, type MadeCardOrder } from '../../src/checkout/card.js';
 import type { CardEvent, CardSession, CardSubject } from '../../src/checkout/cardEvents.js';
 import {
-  cardOrder,
+  cardHandlers,
   cardStatus,
   cardWebhook,
   cardWebhookStatus,
-  createCardOrder,
   pickUpCard,
   type CardRoutesParts,
 } from '../../src/checkout/cardRoutes.js';
@@ -707,12 +706,12 @@ describe('the card endpoints', () => {
 
   async function pickup(session: string, mayAct = true, parts = routes()): Promise<CardPickupResponse> {
     const asked = { input: undefined, path: { session_id: session }, mayAct };
-    return jsonOf(await call(cardOrder(parts), asked)) as CardPickupResponse;
+    return jsonOf(await call(cardHandlers(parts).cardOrder, asked)) as CardPickupResponse;
   }
 
   test('make a session, and say what it is', async () => {
     const { eventId: event_id, ...input } = wish;
-    const made = await call(createCardOrder(routes()), { input: { ...input, event_id } });
+    const made = await call(cardHandlers(routes()).createCardOrder, { input: { ...input, event_id } });
     const { session_id, claim_token, ...rest } = jsonOf(made) as CardOrderCreated;
     assert.match(claim_token, /^ct_/);
     const order = await findOrderAt(shop.book.store, 'card', session_id);
@@ -726,7 +725,7 @@ describe('the card endpoints', () => {
       [order?.email, order?.source, order?.segment, order?.campaign, order?.eventId],
       [wish.email, wish.source, wish.segment, wish.campaign, wish.eventId],
     );
-    const bare = await call(createCardOrder(routes()), { input: { tier: 'growth' as const } });
+    const bare = await call(cardHandlers(routes()).createCardOrder, { input: { tier: 'growth' as const } });
     const { session_id: id, amount_cents } = jsonOf(bare) as CardOrderCreated;
     const none = await findOrderAt(shop.book.store, 'card', id);
     assert.deepEqual(
@@ -737,14 +736,14 @@ describe('the card endpoints', () => {
 
   test('sell nothing where the rail is not set up, not ready, or the store does not answer', async () => {
     const input = { tier: 'developer' } as const;
-    const off = await call(createCardOrder(routes({ card: undefined })), { input });
+    const off = await call(cardHandlers(routes({ card: undefined })).createCardOrder, { input });
     assert.match((jsonOf(off, 503) as Problem).detail, /^Card payments are not configured on this server\. /);
     stripe.up = false;
-    const down = await call(createCardOrder(routes()), { input });
+    const down = await call(cardHandlers(routes()).createCardOrder, { input });
     assert.equal((jsonOf(down, 503) as Problem).code, 'rail_unavailable');
     stripe.up = true;
     shop.failing.failure = 'not written';
-    const made = await call(createCardOrder(routes()), { input });
+    const made = await call(cardHandlers(routes()).createCardOrder, { input });
     shop.failing.failure = undefined;
     assert.equal((jsonOf(made, 503) as Problem).code, 'store_unavailable');
   });
@@ -877,7 +876,10 @@ describe('the card endpoints', () => {
       'cs_test_a ',
       `cs_test_${'a'.repeat(181)}`,
     ]) {
-      const answer = await call(cardOrder(routes()), { input: undefined, path: { session_id: id } });
+      const answer = await call(cardHandlers(routes()).cardOrder, {
+        input: undefined,
+        path: { session_id: id },
+      });
       assert.equal((jsonOf(answer, 404) as Problem).code, 'order_not_found', id);
     }
     for (const id of ['cs_test_a', 'cs_live_A_1', `cs_test_${'a'.repeat(180)}`]) {
@@ -885,7 +887,7 @@ describe('the card endpoints', () => {
     }
     shop.failing.failure = 'not written';
     const path = { session_id: 'cs_test_a' };
-    const unread = await call(cardOrder(routes()), { input: undefined, path });
+    const unread = await call(cardHandlers(routes()).cardOrder, { input: undefined, path });
     const page = await pickUpCard(routes())(pollRequest(request({ input: undefined })), 'cs_test_a');
     shop.failing.failure = undefined;
     assert.equal((jsonOf(unread, 503) as Problem).code, 'store_unavailable');

@@ -7,9 +7,8 @@ import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
 import { Lightning, type LightningParts } from '../../src/checkout/lightning.js';
 import {
-  createLightningOrder,
   lightningCapacity,
-  lightningOrder,
+  lightningHandlers,
   lightningQr,
   type LightningRoutesParts,
 } from '../../src/checkout/lightningRoutes.js';
@@ -395,7 +394,7 @@ describe('the Lightning endpoints', () => {
   async function order(parts = routes()): Promise<LightningOrderCreated> {
     const { eventId: event_id, ...input } = wish;
     return jsonOf(
-      await call(createLightningOrder(parts), { input: { ...input, event_id } }),
+      await call(lightningHandlers(parts).createLightningOrder, { input: { ...input, event_id } }),
     ) as LightningOrderCreated;
   }
 
@@ -404,7 +403,7 @@ describe('the Lightning endpoints', () => {
   }
 
   async function show(parts: LightningRoutesParts, hash: string, more: Partial<RouteRequest> = {}) {
-    return jsonOf(await lightningOrder(parts)(asking(hash, more))) as LightningOrder;
+    return jsonOf(await lightningHandlers(parts).lightningOrder(asking(hash, more))) as LightningOrder;
   }
 
   const problemOf = (answer: Answer, status: number): Problem => jsonOf(answer, status) as Problem;
@@ -428,7 +427,9 @@ describe('the Lightning endpoints', () => {
     const { email, source, segment, campaign, eventId, termDays, rateCents } = stored;
     assert.deepEqual({ tier: stored.tier, email, source, segment, campaign, eventId }, { ...wish });
     assert.deepEqual([termDays, columnsOf(stored)['cents'], rateCents], [30, null, null]);
-    const bare = await call(createLightningOrder(routes()), { input: { tier: 'growth' as const } });
+    const bare = await call(lightningHandlers(routes()).createLightningOrder, {
+      input: { tier: 'growth' as const },
+    });
     const { sat, order_id: bareId } = jsonOf(bare) as LightningOrderCreated;
     assert.equal(sat, 250_000);
     const none = await shop.stored(bareId);
@@ -455,7 +456,7 @@ describe('the Lightning endpoints', () => {
     assert.match(first.api_key ?? '', /^fg_/);
     const second = await show(parts, made.payment_hash);
     assert.deepEqual([second.api_key, second.key_status], [null, 'already_revealed']);
-    const answer = await lightningOrder(parts)(asking(made.payment_hash));
+    const answer = await lightningHandlers(parts).lightningOrder(asking(made.payment_hash));
     assert.deepEqual(answer.headers, {
       ...{ 'cache-control': 'no-store', 'referrer-policy': 'no-referrer', 'x-robots-tag': 'noindex' },
     });
@@ -486,7 +487,7 @@ describe('the Lightning endpoints', () => {
     ] as const) {
       const header = (name: string) => (name === 'prefer' ? prefer : '');
       const made = jsonOf(
-        await createLightningOrder(parts)(request({ input, header })),
+        await lightningHandlers(parts).createLightningOrder(request({ input, header })),
       ) as LightningOrderCreated;
       node.settle(made.payment_hash);
       const bare = await show(parts, made.payment_hash);
@@ -502,7 +503,9 @@ describe('the Lightning endpoints', () => {
     await rail().reconcile();
     const off = routes({ lightning: undefined });
     assert.equal((await show(off, made.payment_hash)).key_status, 'revealed_now');
-    const refused = await call(createLightningOrder(off), { input: { tier: 'developer' as const } });
+    const refused = await call(lightningHandlers(off).createLightningOrder, {
+      input: { tier: 'developer' as const },
+    });
     assert.deepEqual(problemOf(refused, 503), {
       detail: 'Lightning payments are not configured on this server. Nothing was ordered or charged.',
       code: 'rail_unavailable',
@@ -514,7 +517,7 @@ describe('the Lightning endpoints', () => {
   test('know no order of an unknown or malformed hash, nor of another rail', async () => {
     const onChain = await shop.make('btc', { place: 'ab'.repeat(32) });
     for (const hash of ['', 'x', '00'.repeat(32), '00'.repeat(31), onChain.order.place, 'AB'.repeat(32)]) {
-      for (const handler of [lightningOrder(routes()), lightningQr(routes())]) {
+      for (const handler of [lightningHandlers(routes()).lightningOrder, lightningQr(routes())]) {
         const answer = await handler(asking(hash));
         assert.equal(problemOf(answer, 404).code, 'order_not_found', hash);
       }
@@ -525,15 +528,17 @@ describe('the Lightning endpoints', () => {
     const made = await order();
     shop.failing.failure = 'not written';
     const answers = [
-      await call(lightningOrder(routes()), asking(made.payment_hash)),
+      await call(lightningHandlers(routes()).lightningOrder, asking(made.payment_hash)),
       await call(lightningQr(routes()), asking(made.payment_hash)),
-      await call(createLightningOrder(routes()), { input: { tier: 'developer' as const } }),
+      await call(lightningHandlers(routes()).createLightningOrder, { input: { tier: 'developer' as const } }),
     ];
     shop.failing.failure = undefined;
     for (const answer of answers) assert.equal(problemOf(answer, 503).code, 'store_unavailable');
     node.up = false;
     later();
-    const down = await call(createLightningOrder(routes()), { input: { tier: 'developer' as const } });
+    const down = await call(lightningHandlers(routes()).createLightningOrder, {
+      input: { tier: 'developer' as const },
+    });
     assert.match(problemOf(down, 503).detail, /^The Lightning node does not answer\. Nothing was ordered/);
   });
 

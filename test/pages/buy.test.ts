@@ -10,7 +10,7 @@ import type { Browser, Page } from 'playwright-core';
 import { readTiers } from '../../src/access/tiers.js';
 import { readAccount } from '../../src/checkout/addresses.js';
 import { Bitcoin } from '../../src/checkout/bitcoin.js';
-import { bitcoinOrder, bitcoinOrders } from '../../src/checkout/bitcoinRoutes.js';
+import { bitcoinHandlers, bitcoinOrders } from '../../src/checkout/bitcoinRoutes.js';
 import { cardOrders } from '../../src/checkout/cardRoutes.js';
 import { lightningOrders } from '../../src/checkout/lightningRoutes.js';
 import { pricesOf } from '../../src/checkout/pricing.js';
@@ -91,7 +91,7 @@ const closed = buyPages(
   (_, session) => pickups(session),
   { ...noOperator, contact: 'search@example.com' },
 );
-const api = bitcoinOrder(routes);
+const api = bitcoinHandlers(routes).bitcoinOrder;
 const files = pageFile();
 
 /** What the page of a card payment is told of a session; the tests decide. */
