@@ -1,7 +1,7 @@
 /** Members that the buyers of every rail see of an order. */
 import type { KeyStatus, Order as OrderAnswer } from '../contract/orders.js';
 import type { Tier } from '../contract/pricing.js';
-import { heldOf, type BtcOrder, type LightningOrder, type OrderRecord } from '../store/order.js';
+import { heldOf, type Network, type OrderRecord } from '../store/order.js';
 import { btcText } from './money.js';
 import type { Polled } from './poll.js';
 
@@ -22,8 +22,11 @@ export function keyExpiresAt({ keyExpiresAtMs }: Polled): string | null {
   return keyExpiresAtMs === null ? null : new Date(keyExpiresAtMs).toISOString();
 }
 
+/** An order that is paid in bitcoin. */
+type BitcoinPaid = Extract<OrderRecord, { readonly network: Network }>;
+
 /** Members of every order's answer. `path`: of its route, from which its links are made. */
-export function orderView(polled: Polled<BtcOrder | LightningOrder>, path: string): OrderAnswer {
+export function orderView(polled: Polled<BitcoinPaid>, path: string): OrderAnswer {
   const { order, apiKey, keyStatus } = polled;
   const [received, price] = [heldOf(order), order.sat];
   return {
