@@ -19,10 +19,7 @@ import { startWebhooks } from './webhooks.js';
 type Upkeep = OpenedStore & Pick<SweepParts, 'clock' | 'holder'> & { readonly log: Log };
 
 /** Signs the log of receipts, where the door is served and the log's key can be had. */
-function publishing(
-  configuration: Configuration,
-  { store, log, holder }: Upkeep,
-): Publishing | undefined {
+function publishing(configuration: Configuration, { store, log, holder }: Upkeep): Publishing | undefined {
   const { dataFolder, serve } = configuration;
   if (!serve.includes('door')) return undefined;
   const opened = openKey(dataFolder, systemRandomness);

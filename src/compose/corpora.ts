@@ -1,14 +1,16 @@
 /** The named statistics of a worker: the native table, and what follows those of the store. */
 import type { OpenedStore } from '../commands/withStore.js';
 import { CorpusFollower, type CorpusFollowerParts } from '../corpora/follower.js';
+import { CorpusLearner, type CorpusLearnerParts } from '../corpora/learner.js';
 import { native } from '../native/addon.js';
 import type { Corpora } from '../native/index.js';
-import { corpusKey, ownerIn, type OwnerOf } from '../search/corpora.js';
+import { corpusKey, learnerIn, ownerIn, type LearnerOf, type OwnerOf } from '../search/corpora.js';
 
 /** The named statistics of a process. */
 export interface NamedStatistics {
   readonly table: Corpora;
   readonly ownerOf: OwnerOf;
+  readonly learnerOf: LearnerOf;
   /** The hash of a key that owns statistics: that of its holder's first. */
   readonly hashKey: (key: string) => Uint8Array | null;
   /** The key of the hashes of terms. */
@@ -21,16 +23,25 @@ export interface NamedStatistics {
 /** Loads those of the store, where requests that name them are served, and follows them until stopped. */
 export async function namedStatistics({
   isServed,
+  isOpen,
   hashKey,
   ...parts
 }: OpenedStore &
-  Omit<CorpusFollowerParts, 'corpora'> &
-  Pick<NamedStatistics, 'hashKey'> & { readonly isServed: boolean }): Promise<NamedStatistics> {
+  Omit<CorpusFollowerParts & CorpusLearnerParts, 'corpora'> &
+  Pick<NamedStatistics, 'hashKey'> & {
+    readonly isServed: boolean;
+    /** True if callers without a key may add to the statistics that belong to everybody. */
+    readonly isOpen: boolean;
+  }): Promise<NamedStatistics> {
   const key = corpusKey(parts.secrets);
   const table = new native.Corpora(key);
   const follower = new CorpusFollower({ ...parts, corpora: table });
-  if (isServed) await follower.start();
-  const ownerOf = ownerIn(table, hashKey);
-  const following = { look: () => follower.look(), stop: () => follower.stop() };
-  return { table, ownerOf, hashKey, corpusKey: key, ...following };
+  const learner = new CorpusLearner({ ...parts, corpora: table });
+  if (isServed) {
+    await follower.start();
+    learner.start();
+  }
+  const whose = { ownerOf: ownerIn(table, hashKey), learnerOf: learnerIn(isOpen, hashKey) };
+  const stop = (): void => [follower, learner].forEach((part) => part.stop());
+  return { table, ...whose, hashKey, corpusKey: key, look: () => follower.look(), stop };
 }

@@ -40,8 +40,10 @@ export interface SearchParts {
 export async function searchParts(
   configuration: Configuration,
   embedder: Embedder,
-  parts: Omit<Parameters<typeof namedStatistics>[0], 'isServed'> & { readonly log: Log },
+  parts: Omit<Parameters<typeof namedStatistics>[0], 'isServed' | 'isOpen'> & { readonly log: Log },
 ): Promise<SearchParts> {
-  const corpora = await namedStatistics({ ...parts, isServed: configuration.serve.includes('fuse') });
+  const { serve, access } = configuration;
+  const served = { isServed: serve.includes('fuse'), isOpen: access.mode === 'open' };
+  const corpora = await namedStatistics({ ...parts, ...served });
   return { embedMode: embedModeOf(configuration, embedder, corpora.table, parts.log), corpora };
 }

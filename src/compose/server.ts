@@ -12,7 +12,8 @@ import type { OpenedStore } from '../commands/withStore.js';
 import type { Configuration } from '../configuration.js';
 import type { Handler } from '../contract/exchange.js';
 import { routes, type Handlers, type RouteLimit } from '../contract/routes.js';
-import { corporaHandlers, keyRequired } from '../corpora/handlers.js';
+import { corporaHandlers } from '../corpora/handlers.js';
+import { corpusKeyRequired } from '../search/corpora.js';
 import { textEmbedding, type TextEmbedding } from '../door/embedding.js';
 import { startExploration, type ExplorationProcess } from '../door/exploration.js';
 import { graph } from '../door/graph.js';
@@ -331,7 +332,7 @@ function storageRoom({ dataFolder, diskReserveMb, doorMaxGb }: Configuration, st
 
 /** Where only keys may have something stored under a key, the others are refused before their body comes. */
 function keylessStoring({ access }: Configuration): Pick<PipelineParts, 'refuseKeyless'> {
-  return access.mode === 'open' ? {} : { refuseKeyless: keyRequired };
+  return access.mode === 'open' ? {} : { refuseKeyless: corpusKeyRequired };
 }
 
 /** The routes of a door with an address of its own, whose guides stand alone; none where it has none. */
@@ -372,7 +373,8 @@ export async function buildServer(
   const checkout = warnedCheckout(checkoutParts, access);
   const stored = storedEmbedder(embedder, { ...opened, clock: systemClock, log });
   const embedding = configuration.embedCacheStore ? stored : embedder;
-  const search = await searchParts(configuration, embedding, { ...upkeep, hashKey: access.holderOf });
+  const learning = { ...upkeep, hashKey: access.holderOf, randomness: systemRandomness };
+  const search = await searchParts(configuration, embedding, learning);
   const { embedMode, corpora } = search;
   const explorer = exploration(configuration, opened, textEmbedding(embedder.models, embedMode.dense), log);
   const page = gatewayPage(configuration);

@@ -39,6 +39,18 @@ export interface CorpusVersion {
   terms_by: string;
   /** RFC 3339 UTC. */
   created_at: string;
+  /** True if it was learnt from requests; else absent. */
+  learnt?: boolean;
+}
+
+/** The sample that a name is learnt by. */
+export interface CorpusLearning {
+  /** Number of its docs so far. */
+  docs: number & Integer & tags.Minimum<0>;
+  /** Tokenizer and analyzer of the terms. */
+  terms_by: string;
+  /** RFC 3339 UTC. */
+  updated_at: string;
 }
 
 /** A new version. */
@@ -51,8 +63,10 @@ export interface CorpusResponse {
   name: string;
   /** True if they belong to everybody, not to the key of the request. */
   shared: boolean;
-  /** The oldest first. */
+  /** The oldest first; none where the name is learnt and has too few docs yet. */
   versions: CorpusVersion[];
+  /** Present where requests with `learn` add docs to the name. */
+  learning?: CorpusLearning;
 }
 
 /** Statistics that were removed. */

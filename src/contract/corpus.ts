@@ -51,6 +51,12 @@ function termFaults(df: FuseCorpus['df'] & object, docs: number): ValidationErro
     );
 }
 
+/** A request that learns, and has no name for what it learns. */
+export function learnFaults(learn: boolean | undefined, corpus: FuseCorpus | undefined): ValidationError[] {
+  if (learn !== true || corpus?.name !== undefined) return [];
+  return [valueError(['body', 'learn'], 'corpus must name the statistics that are learnt', learn)];
+}
+
 /** Statistics that are neither given nor named, or both; terms that more docs hold than there are. */
 export function corpusFaults(corpus: FuseCorpus | undefined): ValidationError[] {
   if (corpus === undefined) return [];

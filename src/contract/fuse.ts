@@ -1,7 +1,7 @@
 /** `POST /v1/fuse` on the wire (contract, FuseRequest and FuseResponse; the rest are marked extensions). */
 import typia, { type tags } from 'typia';
 import { analyzerFaults, stemmers, type FuseAnalyzer } from './analyzer.js';
-import { corpusFaults, type FuseCorpus, type FuseCorpusUsed } from './corpus.js';
+import { corpusFaults, learnFaults, type FuseCorpus, type FuseCorpusUsed } from './corpus.js';
 import { keyHeadersType } from './key.js';
 import { batchDescription, batchProblems, failedLineType } from './lines.js';
 import {
@@ -141,6 +141,13 @@ export interface FuseRequest {
   diversify?: FuseDiversify;
   /** Each result tells where its text has the query's terms, in code points. */
   highlight?: FuseHighlight;
+  /**
+   * True: the docs of this request are learnt under `corpus.name`. Of all docs that were seen the 512 with the
+   * smallest keyed hash of their text are its sample; at 64, 128, 256 and 512 docs, and whenever twice as many
+   * were seen, it becomes the name's next version. Until the first one the statistics are those of the
+   * request's docs.
+   */
+  learn?: boolean;
 }
 
 /** Defaults of absent fields. */
@@ -154,6 +161,7 @@ export const fuseDefaults = {
   explain: false,
   on_missing_dense: 'embed',
   dense_kind: 'similarity',
+  learn: false,
 } as const satisfies Partial<FuseRequest>;
 
 /** A term of the query that a text has. */
@@ -234,7 +242,7 @@ export interface FuseResponse {
   dense_source: string;
   /** Results by falling fused score, unless `diversify` chose; ties in the order of the docs. */
   results: RankedDoc[];
-  /** The statistics by which BM25 scored, where the request named them. */
+  /** The statistics by which BM25 scored, where the request named them and they have a version. */
   corpus?: FuseCorpusUsed;
   /** Present only when there is one. */
   warnings?: FuseWarning[];
@@ -269,6 +277,7 @@ function fuseRules(request: FuseRequest): ValidationError[] {
   const errors = [
     ...analyzerFaults(analyzer, tokenizer),
     ...corpusFaults(request.corpus),
+    ...learnFaults(request.learn, request.corpus),
     ...denseFaults(request),
     ...weightFaults(request),
   ];
@@ -300,7 +309,7 @@ export const fuseRequestType = bodyType(requestType, typia.createIs<FuseRequest>
   extensions: [
     ...(['weights', 'rrf_k', 'k1', 'b', 'return_text', 'explain', 'analyzer', 'corpus'] as const),
     ...(['on_missing_dense', 'dense_kind', 'min_score'] as const),
-    ...(['legs', 'boosts', 'collapse', 'diversify', 'highlight'] as const),
+    ...(['legs', 'boosts', 'collapse', 'diversify', 'highlight', 'learn'] as const),
   ],
 });
 

@@ -15,7 +15,7 @@ const pageEntries = 100;
 export interface CorpusFollowerParts {
   readonly store: Store;
   /** The process's table. */
-  readonly corpora: Pick<Corpora, 'add' | 'remove' | 'versions'>;
+  readonly corpora: Pick<Corpora, 'add' | 'remove' | 'versions' | 'retry'>;
   readonly clock: Pick<Clock, 'every'>;
   readonly log: Pick<Log, 'error'>;
 }
@@ -72,6 +72,8 @@ export class CorpusFollower {
       // Versions of before a removal are gone, though the name may be there again.
       if (corpora.versions(name).some((version) => !stored.has(version))) corpora.remove(name);
       if (record !== undefined) await this.take(record);
+      // A removal makes room for names that could not be stored.
+      corpora.retry();
       this.seen = position;
     }
   }
@@ -80,11 +82,11 @@ export class CorpusFollower {
   private async take({ name, versions }: CorpusRecord): Promise<void> {
     const { store, corpora, log } = this.parts;
     const known = corpora.versions(name).at(-1) ?? 0;
-    for (const { version } of versions.filter((each) => each.version > known)) {
+    for (const { version, learnt } of versions.filter((each) => each.version > known)) {
       const statistics = await findStatistics(store, name, version);
       // Removed since its record was read: another change tells of it.
       if (statistics === undefined) return;
-      if (!(await corpora.add(name, version, Buffer.from(statistics)))) {
+      if (!(await corpora.add(name, version, Buffer.from(statistics), learnt))) {
         log.error(
           { name, version },
           'statistics are damaged, of a later version, or under another master secret',

@@ -2,6 +2,7 @@
 import { jsonAnswer, problemAnswer, unprocessable } from '../contract/answer.js';
 import type { Answer, RouteRequest } from '../contract/exchange.js';
 import type {
+  CorpusLearning,
   CorpusResponse,
   CorpusVersion,
   PutCorpusResponse,
@@ -15,15 +16,17 @@ import type { CorpusCounter, CorpusRefusal, CorpusStatistics } from '../native/i
 import {
   corpusObstacle,
   findCorpus,
+  findLearning,
   isCorpusName,
   putCorpus,
   removeCorpus,
   storedCorpusName,
   type CorpusRecord,
+  type LearningRecord,
 } from '../store/corpora.js';
 import type { Store } from '../store/store.js';
 import type { Clock } from '../system/clock.js';
-import { ownerOfKey } from '../search/corpora.js';
+import { corpusKeyRequired, ownerOfKey } from '../search/corpora.js';
 
 /** Parts of the handlers. */
 export interface CorporaRouteParts {
@@ -46,13 +49,6 @@ const mostWaiting = 32;
 
 const overloaded = problemAnswer(503, 'overloaded', 'Other bodies are being counted. Try again shortly.');
 
-/** The answer to who may have no statistics stored for want of a key. */
-export const keyRequired = problemAnswer(
-  401,
-  'key_required',
-  'Named statistics belong to API keys here: send a key in X-API-Key.',
-);
-
 /** Why a body is refused, by the native module's reason. */
 const sentences: Readonly<Record<string, string>> = {
   invalid: 'not an object of docs, average_length and df, as corpus of POST /v1/fuse has them',
@@ -70,9 +66,20 @@ function refusalOf({ reason, line }: CorpusRefusal): Answer {
 function shownVersion({ versions }: CorpusRecord, at: number): CorpusVersion | undefined {
   const found = versions.at(at);
   if (found === undefined) return undefined;
-  const { version, docs, averageLength, terms, terming, createdAtMs } = found;
+  const { version, docs, averageLength, terms, terming, createdAtMs, learnt } = found;
   const created_at = new Date(createdAtMs).toISOString();
-  return { version, docs, average_length: averageLength, terms, terms_by: terming, created_at };
+  const shown = { version, docs, average_length: averageLength, terms, terms_by: terming, created_at };
+  return learnt ? { ...shown, learnt } : shown;
+}
+
+function shownLearning({ docs, terming, updatedAtMs }: LearningRecord): CorpusLearning {
+  return { docs, terms_by: terming, updated_at: new Date(updatedAtMs).toISOString() };
+}
+
+/** A name as it is stored. */
+interface FoundName {
+  readonly record: CorpusRecord | undefined;
+  readonly learning: LearningRecord | undefined;
 }
 
 class CorporaHandlers {
@@ -94,19 +101,24 @@ class CorporaHandlers {
     const own = owner === undefined ? undefined : await this.find(owner, name);
     const found = own ?? (await this.find(undefined, name));
     if (found === undefined) return notFound(name);
-    const versions = found.versions.flatMap((_, at) => shownVersion(found, at) ?? []);
-    return jsonAnswer(200, { name, shared: own === undefined, versions } satisfies CorpusResponse);
+    const { record, learning } = found;
+    const versions = record?.versions.flatMap((_, at) => shownVersion(record, at) ?? []) ?? [];
+    const shown: CorpusResponse = { name, shared: own === undefined, versions };
+    return jsonAnswer(200, learning === undefined ? shown : { ...shown, learning: shownLearning(learning) });
   };
 
-  private find(owner: string | undefined, name: string): Promise<CorpusRecord | undefined> {
-    return findCorpus(this.parts.store, storedCorpusName(owner, name));
+  private async find(owner: string | undefined, name: string): Promise<FoundName | undefined> {
+    const { store } = this.parts;
+    const full = storedCorpusName(owner, name);
+    const [record, learning] = [await findCorpus(store, full), await findLearning(store, full)];
+    return record === undefined && learning === undefined ? undefined : { record, learning };
   }
 
   readonly remove = async (request: RouteRequest): Promise<Answer> => {
     const name = request.path['name'] ?? '';
     const { store, isOpen, look } = this.parts;
     const owner = this.ownerOf(request);
-    if (owner === undefined && !isOpen) return keyRequired;
+    if (owner === undefined && !isOpen) return corpusKeyRequired;
     if (!isCorpusName(name)) return badName(name);
     if (!(await removeCorpus(store, storedCorpusName(owner, name)))) return notFound(name);
     await look();
@@ -116,7 +128,7 @@ class CorporaHandlers {
   readonly put = (request: RouteRequest): Answer | Promise<Answer> => {
     const name = request.path['name'] ?? '';
     const owner = this.ownerOf(request);
-    if (owner === undefined && !this.parts.isOpen) return keyRequired;
+    if (owner === undefined && !this.parts.isOpen) return corpusKeyRequired;
     if (!isCorpusName(name)) return badName(name);
     const type = request.header('content-type');
     const isGiven = type !== '' && checkMediaType(type, false) === null;

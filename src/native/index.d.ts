@@ -72,9 +72,27 @@ export declare class Corpora {
   constructor(key: Uint8Array)
   /**
    * Takes a version that is newer than those that are there; false where the bytes are damaged. They must
-   * not change until the promise settles.
+   * not change until the promise settles. `learnt`: true if requests may go on adding to its name.
    */
-  add(name: string, version: number, statistics: Buffer): Promise<boolean>
+  add(name: string, version: number, statistics: Buffer, learnt?: boolean | undefined | null): Promise<boolean>
+  /** Names of which something was learnt that is not stored, in order. */
+  unsaved(): Array<string>
+  /**
+   * Counts the texts that were learnt of a name, and joins them with the stored sample. Resolves to what is
+   * to be stored in its place, or to null where it holds all. Rejects where the sample is damaged, of a
+   * later version or under another key. `id`: eight random bytes, for a name without a sample. `sample`
+   * must not change until the promise settles.
+   */
+  learn(name: string, sample: Buffer | undefined | null, id: Uint8Array): Promise<LearntStep | null>
+  /** Takes it that what `learn` resolved to last was stored. */
+  saved(name: string): void
+  /**
+   * Ends the learning of a name. `isFull`: it has all its versions; else requests that would add to it are
+   * refused until `retry`.
+   */
+  endLearning(name: string, isFull: boolean): void
+  /** Lets names be tried again that could not be stored. */
+  retry(): void
   /** Forgets a name. */
   remove(name: string): void
   /** Versions of a name that are there, in order. */
@@ -159,8 +177,8 @@ export declare class Fuser {
   /**
    * Answers a request's bytes into `out`, which must not overlap them, and sets `facts` to the answer's
    * length (written, or needed) and the characters that it counts for. A model is given at most `mostDocs`
-   * docs. `owner`: whose collections it may name besides everybody's. `Pending`: `takePending` has the
-   * request.
+   * docs. `owner`: whose collections it may name besides everybody's, or empty for nobody's; absent where
+   * that was not looked up. `Pending`: `takePending` has the request.
    */
   fuse(body: Uint8Array, out: Uint8Array, facts: Float64Array, mostDocs: number, owner?: string | undefined | null): FuseOutcome
   /** Faults of names, where the last `fuse` came to `Invalid` for them: a JSON array of `{loc, message}`. */
@@ -626,6 +644,8 @@ export declare enum FuseOutcome {
   LongTexts = 5,
   /** The search for the keys of `entity_map` would take too long. */
   LongSearch = 6,
+  /** The request learns, and `owner` was not given. */
+  OwnerUnknown = 7,
 }
 
 /** A surface form and its gloss. */
@@ -666,6 +686,18 @@ export interface KindCount {
   kind: string
   /** Changes of it. */
   count: number
+}
+
+/** What is to be stored of a name that is learnt. */
+export interface LearntStep {
+  /** The sample. */
+  sample: Buffer
+  /** Number of its docs. */
+  docs: number
+  /** Tokenizer and analyzer of its terms, by name. */
+  terming: string
+  /** The version that is due. */
+  frozen?: CorpusStatistics
 }
 
 /** A list of objects among a body's members. */

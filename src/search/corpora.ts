@@ -1,4 +1,5 @@
 /** Named statistics of collections: the key of their hashes, and whose they are. */
+import { problemAnswer } from '../contract/answer.js';
 import { derive, type MasterSecrets } from '../system/masterSecret.js';
 
 /** Bytes of a key's digest that name it as an owner. */
@@ -26,6 +27,21 @@ export function ownerOfKey(key: string | undefined, hashKey: HashKey): string | 
 
 /** Tells by a request's key whose statistics it may name besides everybody's; undefined: nobody's. */
 export type OwnerOf = (key: string | undefined) => string | undefined;
+
+/** The answer to callers without a key, where statistics belong to keys. */
+export const corpusKeyRequired = problemAnswer(
+  401,
+  'key_required',
+  'Named statistics belong to API keys here: send a key in X-API-Key.',
+);
+
+/** Tells by a request's key to whose statistics it may add; empty: everybody's, null: to none. */
+export type LearnerOf = (key: string | undefined) => string | null;
+
+/** Where a server is open, callers without a key add to what belongs to everybody. */
+export function learnerIn(isOpen: boolean, hashKey: HashKey): LearnerOf {
+  return (key) => ownerOfKey(key, hashKey) ?? (isOpen ? '' : null);
+}
 
 /** Of a process's table. Where no key owns any, no key is digested. */
 export function ownerIn(table: { readonly hasOwners: () => boolean }, hashKey: HashKey): OwnerOf {

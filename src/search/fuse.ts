@@ -5,7 +5,7 @@
 import { type BodyParts, loopBytes } from '../contract/schema/bytes.js';
 import type { Answer, RouteRequest } from '../contract/exchange.js';
 import type { FuseOutcome } from '../native/index.js';
-import type { OwnerOf } from './corpora.js';
+import { corpusKeyRequired, type LearnerOf, type OwnerOf } from './corpora.js';
 import { embedDocs, type EmbedMode } from './embedMode.js';
 import { JSON_TYPE, PooledAnswers } from './pooledAnswers.js';
 import { refusalOf, refusalOffLoop, unusableEntities } from './refusal.js';
@@ -18,6 +18,8 @@ export interface FuseParts extends BodyParts {
   readonly FuseOutcome: typeof FuseOutcome;
   /** Whose statistics a request may name; everybody's alone where not given. */
   readonly ownerOf?: OwnerOf;
+  /** To whose statistics a request may add; to none where not given. */
+  readonly learnerOf?: LearnerOf;
   /** The sentence that says why an outcome's `entity_map` cannot be applied. */
   readonly entitiesRefusal: (outcome: FuseOutcome) => string | null;
 }
@@ -51,12 +53,11 @@ class FuseHandler {
     const { embedMode, FuseOutcome: outcomes } = this.parts;
     const { fuser, choice } = embedMode;
     const { body } = request;
-    const owner = this.parts.ownerOf?.(request.key);
-    let outcome = fuser.fuse(body, this.out, this.facts, mostDocs, owner);
-    // More may be needed once the results are known.
-    while (outcome === outcomes.NeedsRoom) {
-      this.out = new Uint8Array(this.facts[0] ?? 0);
-      outcome = fuser.fuse(body, this.out, this.facts, mostDocs, owner);
+    let outcome = this.fuse(body, mostDocs, this.parts.ownerOf?.(request.key));
+    if (outcome === outcomes.OwnerUnknown) {
+      const learner = this.parts.learnerOf?.(request.key) ?? null;
+      if (learner === null) return corpusKeyRequired;
+      outcome = this.fuse(body, mostDocs, learner);
     }
     if (outcome === outcomes.Written) {
       const bytes = this.out.subarray(0, this.facts[0]);
@@ -71,6 +72,17 @@ class FuseHandler {
     return this.refusedEntities(outcome);
   }
 
+  private fuse(body: Uint8Array, mostDocs: number, owner: string | undefined): FuseOutcome {
+    const { embedMode, FuseOutcome: outcomes } = this.parts;
+    let outcome = embedMode.fuser.fuse(body, this.out, this.facts, mostDocs, owner);
+    // More may be needed once the results are known.
+    while (outcome === outcomes.NeedsRoom) {
+      this.out = new Uint8Array(this.facts[0] ?? 0);
+      outcome = embedMode.fuser.fuse(body, this.out, this.facts, mostDocs, owner);
+    }
+    return outcome;
+  }
+
   /**
    * Answers into pooled memory; texts come back in any order, so that an answer is little longer than its
    * body.
@@ -81,8 +93,17 @@ class FuseHandler {
     const { buffer, byteOffset, byteLength } = request.retain();
     const body = Buffer.from(buffer, byteOffset, byteLength);
     let room = this.pooled.take(byteLength + byteLength / 4);
-    const owner = this.parts.ownerOf?.(request.key);
+    let owner = this.parts.ownerOf?.(request.key);
     let attempt = await fuser.fuseAsync(body, room, mostDocs, owner);
+    if (attempt.outcome === outcomes.OwnerUnknown) {
+      const learner = this.parts.learnerOf?.(request.key) ?? null;
+      if (learner === null) {
+        this.pooled.give(room);
+        return corpusKeyRequired;
+      }
+      owner = learner;
+      attempt = await fuser.fuseAsync(body, room, mostDocs, owner);
+    }
     while (attempt.outcome === outcomes.NeedsRoom) {
       this.pooled.give(room);
       room = this.pooled.take(attempt.length);

@@ -64,16 +64,19 @@ export interface CorpusVersion {
   /** Tokenizer and analyzer that made its terms; `given` where the caller sent the terms. */
   readonly terming: string;
   readonly createdAtMs: number;
+  /** True if it was learnt from requests. */
+  readonly learnt: boolean;
 }
 
 function readVersion(row: readonly unknown[]): CorpusVersion {
-  const [version, docs, averageLength, terms, bytes, terming, createdAtMs] = row;
+  const [version, docs, averageLength, terms, bytes, terming, createdAtMs, learnt] = row;
   const numbers = [version, docs, averageLength, terms, bytes, createdAtMs];
   if (numbers.some((each) => typeof each !== 'number') || typeof terming !== 'string') {
     throw new Error('A record of named statistics has a version that cannot be read');
   }
   const [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0] = numbers as number[];
-  return { version: a, docs: b, averageLength: c, terms: d, bytes: e, terming, createdAtMs: f };
+  const read = { version: a, docs: b, averageLength: c, terms: d, bytes: e, terming, createdAtMs: f };
+  return { ...read, learnt: learnt === true };
 }
 
 const corpusTable = table('corpus', {
@@ -81,10 +84,14 @@ const corpusTable = table('corpus', {
   /** The last number that was given out; 0: none. */
   lastVersion: integer,
   /** The oldest first; none where the name was removed. */
-  versions: rows(readVersion, ({ version, docs, averageLength, terms, bytes, terming, createdAtMs }) => [
-    ...[version, docs, averageLength, terms, bytes],
-    ...[terming, createdAtMs],
-  ]),
+  versions: rows(
+    readVersion,
+    ({ version, docs, averageLength, terms, bytes, terming, createdAtMs, learnt }) => [
+      ...[version, docs, averageLength, terms, bytes],
+      ...[terming, createdAtMs],
+      ...(learnt ? [true] : []),
+    ],
+  ),
 });
 
 /** A name and its versions as they are stored. */
@@ -159,8 +166,29 @@ export function findStatistics(store: Store, name: string, version: number): Pro
   return store.get('corpusVersions', versionKey(name, version));
 }
 
+const learningTable = table('corpus learning', {
+  name: text,
+  /** Grows with each change of the sample. */
+  revision: integer,
+  /** Tokenizer and analyzer that make its terms. */
+  terming: text,
+  /** Docs of the sample. */
+  docs: integer,
+  /** Bytes of the sample. */
+  bytes: integer,
+  updatedAtMs: integer,
+});
+
+/** A name that is learnt, as it is stored beside its sample. */
+export type LearningRecord = ValueOf<typeof learningTable>;
+
+/** The learning of a name; undefined where it is not learnt. */
+export function findLearning(store: Store, name: string): Promise<LearningRecord | undefined> {
+  return findRecord(store, 'corpusLearning', keyOf(name), learningTable.decode);
+}
+
 /** Contents of a new version. */
-export type NewCorpusVersion = Omit<CorpusVersion, 'version' | 'bytes' | 'createdAtMs'> & {
+export type NewCorpusVersion = Omit<CorpusVersion, 'version' | 'bytes' | 'createdAtMs' | 'learnt'> & {
   readonly statistics: Uint8Array;
 };
 
@@ -168,28 +196,42 @@ export type NewCorpusVersion = Omit<CorpusVersion, 'version' | 'bytes' | 'create
 export type CorpusPut =
   { readonly ok: true; readonly version: number } | { readonly ok: false; readonly detail: string };
 
-function overOne(
-  records: readonly CorpusRecord[],
-  isNew: boolean,
-  added: number,
-  { names, bytes }: CorpusLimits,
-): string | undefined {
-  if (isNew && records.length >= names) {
-    return `There are ${names} names, and there may be no more. Remove one first.`;
+/** Bytes that each name holds, with its sample where it is learnt. */
+type Held = readonly (readonly [name: string, bytes: number])[];
+
+async function heldNames(store: Store): Promise<Held> {
+  const held = new Map<string, number>();
+  for (const { name, versions } of await allCorpora(store)) {
+    held.set(
+      name,
+      versions.reduce((sum, { bytes }) => sum + bytes, 0),
+    );
   }
-  const held = records.flatMap((each) => each.versions).reduce((sum, version) => sum + version.bytes, 0);
-  if (held + added <= bytes) return undefined;
-  return `The statistics of all names would have more than ${bytes} bytes. Remove a name first.`;
+  for await (const { value } of recordsAfter(store, 'corpusLearning')) {
+    const { name, bytes } = learningTable.decode(value);
+    held.set(name, (held.get(name) ?? 0) + bytes);
+  }
+  return [...held];
 }
 
-/** The limit that another version would break. Of several at once each may take the last room. */
-function overLimit(all: readonly CorpusRecord[], had: CorpusRecord, added: number): string | undefined {
-  if (had.versions.length >= mostCorpusVersions) {
-    return `The name has ${mostCorpusVersions} versions, as many as it may. Remove it, or take another.`;
+function overOne(
+  held: Held,
+  isNew: boolean,
+  added: number,
+  { names, bytes: most }: CorpusLimits,
+): string | undefined {
+  if (isNew && held.length >= names) {
+    return `There are ${names} names, and there may be no more. Remove one first.`;
   }
-  const owner = ownerOf(had.name);
-  const isNew = had.versions.length === 0;
-  const own = owner === undefined ? [] : all.filter(({ name }) => ownerOf(name) === owner);
+  if (held.reduce((sum, [, bytes]) => sum + bytes, 0) + added <= most) return undefined;
+  return `The statistics of all names would have more than ${most} bytes. Remove a name first.`;
+}
+
+/** The limit that more bytes of a name would break. Of several at once each may take the last room. */
+function overLimit(all: Held, name: string, added: number): string | undefined {
+  const owner = ownerOf(name);
+  const isNew = !all.some(([each]) => each === name);
+  const own = owner === undefined ? [] : all.filter(([each]) => ownerOf(each) === owner);
   const over = owner === undefined ? undefined : overOne(own, isNew, added, ownedCorpusLimits);
   return over ?? overOne(all, isNew, added, allCorpusLimits);
 }
@@ -213,7 +255,19 @@ async function beforePut(store: Store, name: string): Promise<Before> {
 /** Why another version of a name would not be stored however small it is; undefined: it might be. */
 export async function corpusObstacle(store: Store, name: string): Promise<string | undefined> {
   const { had } = await beforePut(store, name);
-  return overLimit(await allCorpora(store), had, 0);
+  return obstacle(store, had, 0);
+}
+
+/** The limit that a version of so many bytes would break. */
+async function obstacle(
+  store: Store,
+  { name, versions }: CorpusRecord,
+  added: number,
+): Promise<string | undefined> {
+  if (versions.length >= mostCorpusVersions) {
+    return `The name has ${mostCorpusVersions} versions, as many as it may. Remove it, or take another.`;
+  }
+  return overLimit(await heldNames(store), name, added);
 }
 
 /** Adds a version to a name; on disk when this resolves. Of several at once each gets a number of its own. */
@@ -226,37 +280,116 @@ export async function putCorpus(
   const key = keyOf(name);
   for (;;) {
     const { had, from, unless } = await beforePut(store, name);
-    const every = await everyCorpus(store);
-    const detail = overLimit(every.filter(isThere), had, statistics.byteLength);
+    const detail = await obstacle(store, had, statistics.byteLength);
     if (detail !== undefined) return { ok: false, detail };
-    const removed = every.filter((each) => !isThere(each));
-    if (from === undefined && removed.length >= mostRemovedCorpora) {
+    const removed = from === undefined ? (await everyCorpus(store)).filter((each) => !isThere(each)) : [];
+    if (removed.length >= mostRemovedCorpora) {
       await forgetRemoved(store, removed);
       continue;
     }
-    const version = had.lastVersion + 1;
-    const added = { ...made, version, bytes: statistics.byteLength, createdAtMs: nowMs };
-    const to = corpusTable.encode({ name, lastVersion: version, versions: [...had.versions, added] });
-    const outcome = await store.commit([
-      ...unless,
-      writeOver('corpora', key, from, to),
-      { kind: 'insert', space: 'corpusVersions', key: versionKey(name, version), value: statistics },
-      { kind: 'append', log: 'corpusChanges', value: key },
-    ]);
+    const added = { ...made, learnt: false, bytes: statistics.byteLength, createdAtMs: nowMs };
+    const { version, operations } = versionAdded(had, from, added, statistics);
+    const outcome = await store.commit([...unless, ...operations]);
     if (outcome.kind === 'done') return { ok: true, version };
   }
+}
+
+/** The record of a name as it was read. */
+function recordOf(name: string, from: Uint8Array | undefined): CorpusRecord {
+  return from === undefined ? { name, lastVersion: 0, versions: [] } : corpusTable.decode(from);
+}
+
+/** The next version of a name, and the operations that add it to the record `from`. */
+function versionAdded(
+  { name, lastVersion, versions }: CorpusRecord,
+  from: Uint8Array | undefined,
+  made: Omit<CorpusVersion, 'version'>,
+  statistics: Uint8Array,
+): { readonly version: number; readonly operations: readonly Operation[] } {
+  const [version, key] = [lastVersion + 1, keyOf(name)];
+  const to = corpusTable.encode({
+    name,
+    lastVersion: version,
+    versions: [...versions, { ...made, version }],
+  });
+  const operations: readonly Operation[] = [
+    writeOver('corpora', key, from, to),
+    { kind: 'insert', space: 'corpusVersions', key: versionKey(name, version), value: statistics },
+    { kind: 'append', log: 'corpusChanges', value: key },
+  ];
+  return { version, operations };
+}
+
+/** A change of a sample, and the version that is due with it. */
+export interface LearntChange {
+  readonly sample: Uint8Array;
+  readonly docs: number;
+  readonly terming: string;
+  readonly frozen: Omit<NewCorpusVersion, 'terming'> | undefined;
+}
+
+/** Outcome of a step of learning. `put`: its statistics were put. */
+export type Learnt = 'nothing' | 'stored' | 'full' | 'put' | 'over';
+
+/**
+ * Stores what was learnt of a name; on disk when this resolves. `join` gives what is to be stored in the
+ * place of a sample, or nothing where that holds all. It is called again where another process came between.
+ */
+export async function storeLearnt(
+  store: Store,
+  name: string,
+  join: (sample: Uint8Array | undefined) => Promise<LearntChange | undefined>,
+  nowMs: number,
+): Promise<Learnt> {
+  const key = keyOf(name);
+  for (;;) {
+    const from = await store.get('corpusLearning', key);
+    const { had, from: corpus, unless } = await beforePut(store, name);
+    if (had.versions.at(-1)?.learnt === false) return 'put';
+    if (had.versions.length >= mostCorpusVersions) return 'full';
+    const change = await join(from === undefined ? undefined : await store.get('corpusSamples', key));
+    if (change === undefined) return 'nothing';
+    const { sample, frozen, ...made } = change;
+    const before = from === undefined ? undefined : learningTable.decode(from);
+    const added = sample.byteLength - (before?.bytes ?? 0) + (frozen?.statistics.byteLength ?? 0);
+    const asks = before === undefined || frozen !== undefined;
+    if (asks && overLimit(await heldNames(store), name, added) !== undefined) return 'over';
+    const revision = (before?.revision ?? 0) + 1;
+    const record = { ...made, name, revision, bytes: sample.byteLength, updatedAtMs: nowMs };
+    const outcome = await store.commit([
+      writeOver('corpusLearning', key, from, learningTable.encode(record)),
+      { kind: 'put', space: 'corpusSamples', key, value: sample },
+      ...(frozen === undefined ? [] : unless),
+      ...frozenOperations(had, corpus, frozen, made.terming, nowMs),
+    ]);
+    if (outcome.kind === 'done') return 'stored';
+  }
+}
+
+function frozenOperations(
+  had: CorpusRecord,
+  from: Uint8Array | undefined,
+  frozen: LearntChange['frozen'],
+  terming: string,
+  nowMs: number,
+): readonly Operation[] {
+  if (frozen === undefined) return [];
+  const { statistics, ...counted } = frozen;
+  const made = { ...counted, terming, learnt: true, bytes: statistics.byteLength, createdAtMs: nowMs };
+  return versionAdded(had, from, made, statistics).operations;
 }
 
 /** Removes a name with its versions; false where there is none. Its numbers stay used. */
 export async function removeCorpus(store: Store, name: string): Promise<boolean> {
   const key = keyOf(name);
   for (;;) {
-    const from = await store.get('corpora', key);
-    const had = from === undefined ? undefined : corpusTable.decode(from);
-    if (from === undefined || had === undefined || had.versions.length === 0) return false;
+    const [from, learning] = [await store.get('corpora', key), await store.get('corpusLearning', key)];
+    const had = recordOf(name, from);
+    if (had.versions.length === 0 && learning === undefined) return false;
     const to = corpusTable.encode({ ...had, versions: [] });
     const outcome = await store.commit([
-      { kind: 'replace', space: 'corpora', key, from, to },
+      ...(from === undefined ? [] : [writeOver('corpora', key, from, to)]),
+      ...(await removedLearning(store, key, learning)),
       { kind: 'append', log: 'corpusChanges', value: key },
     ]);
     if (outcome.kind !== 'done') continue;
@@ -264,6 +397,22 @@ export async function removeCorpus(store: Store, name: string): Promise<boolean>
     for (const { version } of had.versions) await removeStatistics(store, name, version);
     return true;
   }
+}
+
+/** The operations that remove a name's learning. */
+async function removedLearning(
+  store: Store,
+  key: Uint8Array,
+  learning: Uint8Array | undefined,
+): Promise<readonly Operation[]> {
+  if (learning === undefined) return [];
+  const sample = await store.get('corpusSamples', key);
+  return [
+    { kind: 'replace', space: 'corpusLearning', key, from: learning, to: undefined },
+    ...(sample === undefined
+      ? []
+      : [{ kind: 'replace', space: 'corpusSamples', key, from: sample, to: undefined } as const]),
+  ];
 }
 
 async function removeStatistics(store: Store, name: string, version: number): Promise<void> {

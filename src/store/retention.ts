@@ -110,10 +110,12 @@ const afterPreviews: readonly StoredData[] = [
   {
     what:
       'Named statistics: a keyed 64-bit hash of each term of the texts that were put, and the number of ' +
-      'texts that hold it; name, times, and half of the SHA-256 of the API key. Not the texts.',
+      'texts that hold it; of names that requests teach, of up to 512 of their docs, a keyed hash of the ' +
+      'text, those of its terms, and its length; name, times, and half of the SHA-256 of the API key. Not ' +
+      'the texts.',
     why: 'To score requests that name them.',
     retention: 'Until they are removed.',
-    where: 'Tables corpora and corpusVersions of the store.',
+    where: 'Tables corpora, corpusVersions, corpusLearning and corpusSamples of the store.',
   },
 ];
 

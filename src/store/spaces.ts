@@ -40,6 +40,10 @@ export const spaces = {
   corpora: 28,
   /** Statistics of a version. Key: the name, a zero byte, the number (32 bits). */
   corpusVersions: 29,
+  /** Names of statistics that are learnt. Key: the name. */
+  corpusLearning: 30,
+  /** Samples of docs that names are learnt by. Key: the name. */
+  corpusSamples: 31,
   /** Webhooks, by their ids. */
   webhooks: 36,
   /** The position of each webhook in the logs of events. Key: the webhook's id. */

@@ -190,6 +190,7 @@ class FuseRequest(Model):
     collapse: FuseCollapse = None
     diversify: FuseDiversify = None
     highlight: FuseHighlight = None
+    learn: bool = False
     explain: bool = False
 
 

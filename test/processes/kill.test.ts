@@ -3,7 +3,6 @@
  * what was acknowledged is there exactly once, and nothing is half-written.
  */
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { describe, test, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -21,7 +20,7 @@ import { exchange, post } from '../http/raw.js';
 import { forLength } from '../length.js';
 import { storeAt } from '../store/open.js';
 import { PostgresServer, postgresMissing } from '../store/postgresServer.js';
-import { run, temporaryFolder, type Running } from './run.js';
+import { processesOf, run, temporaryFolder, type Running } from './run.js';
 import { until } from '../until.js';
 import { collect } from '../store/collect.js';
 
@@ -97,12 +96,6 @@ async function client(name: string, port: number, over: () => boolean, told: Ack
 }
 
 /** The processes of a server: the parent and its workers. */
-function processesOf({ pid }: Running): number[] {
-  const workers = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number);
-  assert.equal(workers.length, 2);
-  return [pid, ...workers];
-}
-
 const doorOpen = { DOOR_SUBMISSIONS_PER_MINUTE: '0' };
 
 /** How the server is started. */
@@ -134,7 +127,9 @@ async function round(
   await maker.prints(/ISSUED/);
   await until(() => told.leads.length > before);
   await pause((number * 137) % 700);
-  for (const pid of [...processesOf(server), maker.pid]) process.kill(pid, 'SIGKILL');
+  const processes = processesOf(server);
+  assert.equal(processes.length, 3);
+  for (const pid of [...processes, maker.pid]) process.kill(pid, 'SIGKILL');
   await also();
   state.over = true;
   await Promise.all([server.ended(), maker.ended(), ...load]);

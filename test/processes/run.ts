@@ -1,6 +1,6 @@
 /** Runs the tests' server program, or any other, and watches what it prints. */
 import { spawn, type ChildProcess } from 'node:child_process';
-import { accessSync, constants, mkdtempSync, rmSync, statfsSync } from 'node:fs';
+import { accessSync, constants, mkdtempSync, readFileSync, rmSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
@@ -123,6 +123,12 @@ export function runServer(environment: Readonly<Record<string, string>> = {}): R
 export async function listening(server: Running): Promise<{ port: number; metricsPort: number }> {
   const [, port, metricsPort] = await server.prints(/listening (\d+) (\d+)/);
   return { port: Number(port), metricsPort: Number(metricsPort) };
+}
+
+/** A server's parent and its workers. */
+export function processesOf({ pid }: Running): number[] {
+  const workers = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number);
+  return [pid, ...workers];
 }
 
 /** Whether a process lives. */

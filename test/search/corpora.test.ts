@@ -10,12 +10,12 @@ import type { HTTPValidationError } from '../../src/contract/schema/validation.j
 import { native } from '../../src/native/addon.js';
 import { corpusOwner, ownerIn } from '../../src/search/corpora.js';
 import { LOOP_BODY_LIMIT, fuseHandler } from '../../src/search/fuse.js';
-import { formOf, stems, type ReferenceAnalyzer } from '../reference/analyzer.js';
-import type { ReferenceCorpus } from '../reference/bm25.js';
-import { fuse, tokenize, type ReferenceRequest } from '../reference/fuse.js';
+import { stems } from '../reference/analyzer.js';
+import { fuse, type ReferenceRequest } from '../reference/fuse.js';
 import { foldText } from '../reference/unicode.js';
 import { answered, requestWith, staticMode } from './embedding.js';
 import { plainStyle, style, writeBody } from './bodies.js';
+import { counted, type Way } from './counted.js';
 
 const key = Buffer.from('0123456789abcdef');
 const corpora = new native.Corpora(key);
@@ -43,30 +43,6 @@ async function frozen(texts: readonly string[], analyzer: unknown = 'plain', ngr
     assert.equal(await counter.add(Buffer.from(`${JSON.stringify({ text })}\n`)), null);
   return counter.finish();
 }
-
-/** Statistics of texts by the obvious count. */
-function counted(texts: readonly string[], { analyzer, tokenizer }: Way): ReferenceCorpus {
-  const tokens = texts.map((text) => tokenize(text, tokenizer));
-  const forms = tokens.map((each) => each.map((token) => formOf(settings[analyzer], token)));
-  const terms = new Set(forms.flat().filter((term) => term !== ''));
-  return {
-    docs: texts.length,
-    average_length: tokens.flat().length / texts.length,
-    df: Object.fromEntries(
-      Array.from(terms, (term) => [term, forms.filter((each) => each.includes(term)).length]),
-    ),
-  };
-}
-
-interface Way {
-  readonly analyzer: 'plain' | 'english';
-  readonly tokenizer: 'ws' | 'ngram';
-}
-
-const settings: Readonly<Record<Way['analyzer'], ReferenceAnalyzer>> = {
-  plain: {},
-  english: { stemmer: 'english', stopwords: 'english' },
-};
 
 const words = stems.filter(({ language, word }) => language === 'english' && foldText(word) === word);
 const few = words.filter((_, at) => at % Math.ceil(words.length / 24) === 0).map(({ word }) => word);

@@ -1,7 +1,7 @@
 /** Named statistics in the store, on every engine: versions, limits, and processes that follow them. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { CorpusFollower } from '../../src/corpora/follower.js';
 import { native } from '../../src/native/addon.js';
 import type { Corpora } from '../../src/native/index.js';
@@ -19,34 +19,10 @@ import {
 } from '../../src/store/corpora.js';
 import type { Store } from '../../src/store/store.js';
 import { answered, requestWith, staticMode } from '../search/embedding.js';
-import { temporaryFolder } from '../processes/run.js';
+import { bothEngines } from './engines.js';
 import { storeAt } from './open.js';
-import { PostgresServer, postgresMissing } from './postgresServer.js';
 
 const key = Buffer.from('0123456789abcdef');
-const missing = postgresMissing();
-let server: PostgresServer | undefined;
-
-before(async () => {
-  if (missing === false) server = await PostgresServer.start();
-});
-after(() => server?.stop());
-
-interface Engine {
-  readonly name: string;
-  readonly skip: string | false;
-  readonly fresh: () => Promise<string>;
-}
-
-const engines: readonly Engine[] = [
-  { name: 'LMDB', skip: false, fresh: () => Promise.resolve(`lmdb:${temporaryFolder()}/store`) },
-  {
-    name: 'PostgreSQL',
-    skip: missing,
-    fresh: () => server?.database() ?? Promise.reject(new Error('PostgreSQL does not run')),
-  },
-];
-
 /** Statistics in which one doc has each word, and all docs the rest. */
 async function statisticsOf(docs: number, rare: string) {
   const given = { docs, average_length: 3, df: { [rare]: 1 } };
@@ -82,7 +58,7 @@ async function following(store: Store) {
   return { corpora, follower, faults, ask };
 }
 
-for (const { name, skip, fresh } of engines) {
+for (const { name, skip, fresh } of bothEngines()) {
   describe(`named statistics on ${name}`, { skip }, () => {
     test('a version never changes, and its number is never given out again', async (context) => {
       const store = await storeAt(await fresh());

@@ -134,6 +134,14 @@ impl Forms {
 }
 
 impl Forms {
+    /// Language of the stemmer.
+    pub(crate) fn language(self) -> Option<&'static str> {
+        let (name, _) = LANGUAGES
+            .iter()
+            .find(|&&(_, algorithm)| Some(algorithm) == self.stemmer)?;
+        std::str::from_utf8(name).ok()
+    }
+
     /// A number that no other rules have, from 1 on.
     pub(crate) fn number(self) -> u16 {
         let language = LANGUAGES

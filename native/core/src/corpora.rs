@@ -2,18 +2,25 @@
 //! a keyed 64-bit hash (SipHash-2-4), so that no word of a text is; two terms of a million share one by
 //! chance once in 37 million collections.
 
+mod hashed;
+mod learning;
+mod sample;
+
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::hash::Hasher;
+use std::hash::Hasher as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use siphasher::sip::SipHasher24;
 
-use crate::analyzer::Analyzer;
 use crate::json::{Scanner, Unfit, unescape};
 use crate::request::more::{analyzer_alone, corpus};
-use crate::tokenize::{self, Tokenizer};
+use crate::tokenize::Tokenizer;
+use hashed::Hasher;
+pub use hashed::Terming;
+use learning::Learnings;
+pub use learning::{Learning, Step, Unlearnt};
 
 /// Key of the hashes of terms.
 pub type Key = [u8; 16];
@@ -186,24 +193,15 @@ impl Statistics {
 /// Counts texts; keeps nothing of them but hashes.
 pub struct Counter {
     key: Key,
-    analyzer: Analyzer,
-    tokenizer: Tokenizer,
+    hasher: Hasher,
     docs: u32,
     tokens: u64,
     /// Docs that hold each term, and the last of them.
     counted: HashMap<u64, (u32, u32)>,
-    /// Hashes of the terms that tokens stand for, so that most are stemmed once.
-    known: HashMap<Box<[u8]>, Option<u64>>,
-    token: Vec<u8>,
     /// Different terms, and true if they are too many.
     terms: usize,
     too_many: bool,
 }
-
-/// Tokens whose terms are remembered.
-const KNOWN_TOKENS: usize = 1 << 16;
-/// Bytes of such a token at most.
-const KNOWN_BYTES: usize = 32;
 
 impl Counter {
     /// `settings`: the JSON of a request's `analyzer`.
@@ -220,13 +218,10 @@ impl Counter {
         }
         Ok(Self {
             key,
-            analyzer,
-            tokenizer,
+            hasher: Hasher::new(key, analyzer, tokenizer),
             docs: 0,
             tokens: 0,
             counted: HashMap::new(),
-            known: HashMap::new(),
-            token: Vec::new(),
             terms: 0,
             too_many: false,
         })
@@ -239,13 +234,10 @@ impl Counter {
     pub fn add(&mut self, text: &str) -> Result<(), Refused> {
         self.docs = self.docs.checked_add(1).ok_or(Refused::Docs)?;
         let Self {
-            key,
-            analyzer,
+            hasher,
             docs,
             tokens,
             counted,
-            known,
-            token,
             terms,
             too_many,
             ..
@@ -265,33 +257,12 @@ impl Counter {
                 }
             }
         };
-        match self.tokenizer {
-            Tokenizer::Ws => {
-                let read = crate::fuse::read_as(text, analyzer);
-                tokenize::ws(read.as_bytes(), token, |token| {
-                    *tokens += 1;
-                    let found = known.get(token).copied();
-                    let hash = found.unwrap_or_else(|| {
-                        // Tokens are made of whole characters.
-                        let word = std::str::from_utf8(token).unwrap_or_default();
-                        let form = analyzer.forms.of(word);
-                        // A token of nothing but accents is no term.
-                        let hash = (!form.is_empty()).then(|| hash(key, form.as_bytes()));
-                        if known.len() < KNOWN_TOKENS && token.len() <= KNOWN_BYTES {
-                            known.insert(token.into(), hash);
-                        }
-                        hash
-                    });
-                    if let Some(hash) = hash {
-                        count(hash);
-                    }
-                });
+        hasher.each(text, |hash| {
+            *tokens += 1;
+            if let Some(hash) = hash {
+                count(hash);
             }
-            Tokenizer::Keyed(cut) => cut.each(text.as_bytes(), |bigram| {
-                *tokens += 1;
-                count(hash(key, crate::terms::bigram_text(bigram).as_bytes()));
-            }),
-        }
+        });
         if self.too_many {
             return Err(Refused::Terms);
         }
@@ -353,6 +324,8 @@ fn doc_text(line: &[u8], text: &mut Vec<u8>) -> Result<(), Unfit> {
 pub struct Version {
     /// From 1 on.
     pub number: u32,
+    /// True if it was learnt from requests.
+    pub learnt: bool,
     /// Its statistics.
     pub statistics: Statistics,
 }
@@ -363,17 +336,40 @@ type Versions = Vec<Arc<Version>>;
 /// The byte between an owner and a name, which no name has.
 const OWNED: u8 = b'/';
 
+/// True if a collection may be called so; the store says the same.
+pub(crate) fn is_name(name: &[u8]) -> bool {
+    let fits = |&byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+    (1..=64).contains(&name.len()) && name.iter().all(fits)
+}
+
 /// The named collections that a process knows. Those of an owner are called by him, `/` and their name; the
 /// others are everybody's.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Corpora {
     /// By name.
     names: RwLock<HashMap<Box<[u8]>, Versions>>,
     /// True once a name with an owner was there.
     owned: AtomicBool,
+    /// The names that are learnt.
+    learnings: Learnings,
 }
 
 impl Corpora {
+    /// None yet. `key`: that of the hashes.
+    #[must_use]
+    pub fn new(key: &Key) -> Self {
+        Self {
+            learnings: Learnings::new(key),
+            ..Self::default()
+        }
+    }
+
+    /// The names that are learnt.
+    #[must_use]
+    pub fn learnings(&self) -> &Learnings {
+        &self.learnings
+    }
+
     /// Takes a version that is newer than those that are there.
     pub fn add(&self, name: &[u8], version: Version) {
         if name.contains(&OWNED) {
@@ -386,8 +382,9 @@ impl Corpora {
         }
     }
 
-    /// Forgets a name.
+    /// Forgets a name, and what was learnt of it.
     pub fn remove(&self, name: &[u8]) {
+        self.learnings.remove(name);
         let mut names = self.names.write().unwrap_or_else(PoisonError::into_inner);
         names.remove(name);
     }
@@ -439,6 +436,8 @@ pub struct Visible<'a> {
     pub corpora: &'a Corpora,
     /// Whose they may be besides everybody's; empty: nobody's.
     pub owner: &'a [u8],
+    /// False where it was not looked up who asks, as no owner has any.
+    pub owner_known: bool,
 }
 
 impl Visible<'_> {
@@ -473,6 +472,26 @@ impl Visible<'_> {
             }
         }
         self.corpora.find(name, version)
+    }
+
+    /// The learning of a name, which is the owner's, or everybody's where there is none.
+    ///
+    /// # Errors
+    /// Nothing is learnt under this name, or not so.
+    pub(crate) fn learn(&self, name: &[u8], terming: Terming) -> Result<Arc<Learning>, Unlearnt> {
+        let full = if self.owner.is_empty() {
+            name.to_vec()
+        } else {
+            [self.owner, &[OWNED], name].concat()
+        };
+        if self
+            .corpora
+            .find(&full, None)
+            .is_some_and(|version| !version.learnt)
+        {
+            return Err(Unlearnt::Put);
+        }
+        self.corpora.learnings.of(&full, self.owner, terming)
     }
 }
 

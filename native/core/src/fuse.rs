@@ -17,11 +17,11 @@ mod score;
 use std::sync::Arc;
 
 use crate::analyzer::Analyzer;
-use crate::corpora::Visible;
+use crate::corpora::{Learning, Visible};
 use crate::dense::{Gathered, Models};
 use crate::entity_map::{EntityMap, Refused};
 use crate::json::{Span, unescape};
-use crate::request::more::More;
+use crate::request::more::{More, NotFound};
 use crate::request::{self, Lists, Options};
 use crate::rerank::{Api, Asked, Refused as Unranked, Wrong};
 use crate::sight::Poor;
@@ -127,6 +127,8 @@ pub enum Outcome {
     Pending,
     /// No valid request, more docs than a model is given, or no such model.
     Invalid,
+    /// The request learns, and it has to be known who asks.
+    OwnerUnknown,
     /// `entity_map` cannot be applied.
     Entities(Refused),
 }
@@ -286,10 +288,13 @@ impl Workspace {
             return Err(Outcome::Invalid);
         };
         if let Some(more) = &mut self.lists.more
-            && more.find(body, embedding.corpora).is_err()
+            && let Err(not_found) = more.find(body, options.tokenizer, embedding.corpora)
         {
             self.faults = more.take_faults();
-            return Err(Outcome::Invalid);
+            return Err(match not_found {
+                NotFound::Refused => Outcome::Invalid,
+                NotFound::OwnerUnknown => Outcome::OwnerUnknown,
+            });
         }
         self.answer_read(body, options, Form::Fuse, out, embedding)
     }
@@ -486,8 +491,26 @@ impl Workspace {
         if needed > out.len() {
             return Outcome::NeedsRoom(needed);
         }
+        if let Some(learning) = &more.learning {
+            self.learn(body, learning);
+        }
         let length = self.write(body, options, source, out);
         Outcome::Written { length, characters }
+    }
+
+    /// Offers the docs to what a name learns.
+    #[cold]
+    fn learn(&mut self, body: &[u8], learning: &Learning) {
+        if learning.has_ended() {
+            return;
+        }
+        let Workspace { lists, unescaped, .. } = self;
+        let docs = &lists.docs;
+        let digests: Vec<u64> = docs
+            .iter()
+            .map(|doc| with_str(body, doc.text, unescaped, |text| learning.digest(text)))
+            .collect();
+        learning.offer(&digests, |at| text_of(body, docs[at].text, unescaped).into());
     }
 
     /// The query's and the docs' texts as the model reads them.

@@ -115,7 +115,7 @@ impl Lists {
     }
 }
 
-const NAMES: [&[u8]; 23] = [
+const NAMES: [&[u8]; 24] = [
     b"query",
     b"docs",
     b"method",
@@ -139,6 +139,7 @@ const NAMES: [&[u8]; 23] = [
     b"collapse",
     b"diversify",
     b"highlight",
+    b"learn",
 ];
 /// The bits of `query` and `docs`.
 const REQUIRED: u32 = 0b11;

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use fusegate_core::corpora::{Corpora as Table, Counter, Key, Refused, Statistics, Version};
+use fusegate_core::corpora::{Corpora as Table, Counter, Key, Refused, Statistics, Step, Version};
 use fusegate_core::tokenize::Tokenizer;
 use napi::bindgen_prelude::{AsyncTask, Buffer, Error, Result};
 use napi::{Env, Task};
@@ -183,6 +183,7 @@ pub struct TakeTask {
     table: Arc<Table>,
     name: String,
     number: u32,
+    learnt: bool,
     bytes: Buffer,
 }
 
@@ -194,14 +195,60 @@ impl Task for TakeTask {
         let Some(statistics) = Statistics::read(&self.bytes, self.key) else {
             return Ok(false);
         };
-        let number = self.number;
-        self.table
-            .add(self.name.as_bytes(), Version { number, statistics });
+        let (number, learnt) = (self.number, self.learnt);
+        let version = Version {
+            number,
+            learnt,
+            statistics,
+        };
+        self.table.add(self.name.as_bytes(), version);
         Ok(true)
     }
 
     fn resolve(&mut self, _env: Env, output: Self::Output) -> Result<Self::JsValue> {
         Ok(output)
+    }
+}
+
+/// What is to be stored of a name that is learnt.
+#[napi(object)]
+pub struct LearntStep {
+    /// The sample.
+    pub sample: Buffer,
+    /// Number of its docs.
+    pub docs: f64,
+    /// Tokenizer and analyzer of its terms, by name.
+    pub terming: String,
+    /// The version that is due.
+    pub frozen: Option<CorpusStatistics>,
+}
+
+/// What was learnt of a name on its way through the thread pool.
+pub struct LearnTask {
+    table: Arc<Table>,
+    name: String,
+    sample: Option<Buffer>,
+    id: [u8; 8],
+}
+
+impl Task for LearnTask {
+    type Output = Option<Step>;
+    type JsValue = Option<LearntStep>;
+
+    fn compute(&mut self) -> Result<Self::Output> {
+        let learnings = self.table.learnings();
+        learnings
+            .step(self.name.as_bytes(), self.sample.as_deref(), self.id)
+            .map_err(|_| Error::from_reason("the sample is damaged, or under another master secret"))
+    }
+
+    fn resolve(&mut self, _env: Env, step: Self::Output) -> Result<Self::JsValue> {
+        Ok(step.map(|step| LearntStep {
+            sample: step.sample.into(),
+            docs: step.docs as f64,
+            terming: step.terming,
+            frozen: step.frozen.map(|frozen| told(Ok(frozen))),
+        }))
     }
 }
 
@@ -212,21 +259,70 @@ impl Corpora {
     pub fn new(key: &[u8]) -> Result<Self> {
         Ok(Self {
             key: key_of(key)?,
-            inner: Arc::default(),
+            inner: Arc::new(Table::new(&key_of(key)?)),
         })
     }
 
     /// Takes a version that is newer than those that are there; false where the bytes are damaged. They must
-    /// not change until the promise settles.
+    /// not change until the promise settles. `learnt`: true if requests may go on adding to its name.
     #[napi(ts_return_type = "Promise<boolean>")]
-    pub fn add(&self, name: String, version: u32, statistics: Buffer) -> AsyncTask<TakeTask> {
+    pub fn add(
+        &self,
+        name: String,
+        version: u32,
+        statistics: Buffer,
+        learnt: Option<bool>,
+    ) -> AsyncTask<TakeTask> {
         AsyncTask::new(TakeTask {
             key: self.key,
             table: self.inner.clone(),
             name,
             number: version,
+            learnt: learnt.unwrap_or(false),
             bytes: statistics,
         })
+    }
+
+    /// Names of which something was learnt that is not stored, in order.
+    #[napi]
+    pub fn unsaved(&self) -> Vec<String> {
+        self.inner.learnings().unsaved()
+    }
+
+    /// Counts the texts that were learnt of a name, and joins them with the stored sample. Resolves to what is
+    /// to be stored in its place, or to null where it holds all. Rejects where the sample is damaged, of a
+    /// later version or under another key. `id`: eight random bytes, for a name without a sample. `sample`
+    /// must not change until the promise settles.
+    #[napi(ts_return_type = "Promise<LearntStep | null>")]
+    pub fn learn(&self, name: String, sample: Option<Buffer>, id: &[u8]) -> Result<AsyncTask<LearnTask>> {
+        let id = id
+            .try_into()
+            .map_err(|_| Error::from_reason("an id has 8 bytes"))?;
+        Ok(AsyncTask::new(LearnTask {
+            table: self.inner.clone(),
+            name,
+            sample,
+            id,
+        }))
+    }
+
+    /// Takes it that what `learn` resolved to last was stored.
+    #[napi]
+    pub fn saved(&self, name: String) {
+        self.inner.learnings().saved(name.as_bytes());
+    }
+
+    /// Ends the learning of a name. `isFull`: it has all its versions; else requests that would add to it are
+    /// refused until `retry`.
+    #[napi]
+    pub fn end_learning(&self, name: String, is_full: bool) {
+        self.inner.learnings().end(name.as_bytes(), is_full);
+    }
+
+    /// Lets names be tried again that could not be stored.
+    #[napi]
+    pub fn retry(&self) {
+        self.inner.learnings().retry();
     }
 
     /// Forgets a name.

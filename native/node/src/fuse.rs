@@ -38,6 +38,8 @@ pub enum FuseOutcome {
     LongTexts,
     /// The search for the keys of `entity_map` would take too long.
     LongSearch,
+    /// The request learns, and `owner` was not given.
+    OwnerUnknown,
 }
 
 /// The sentence that says why an outcome's `entity_map` cannot be applied; null for other outcomes.
@@ -60,6 +62,7 @@ fn told(outcome: Outcome) -> (FuseOutcome, f64, f64) {
         Outcome::NeedsRoom(room) => (FuseOutcome::NeedsRoom, room as f64, 0.0),
         Outcome::Pending => (FuseOutcome::Pending, 0.0, 0.0),
         Outcome::Invalid => (FuseOutcome::Invalid, 0.0, 0.0),
+        Outcome::OwnerUnknown => (FuseOutcome::OwnerUnknown, 0.0, 0.0),
         Outcome::Entities(Refused::Keys) => (FuseOutcome::LongEntities, 0.0, 0.0),
         Outcome::Entities(Refused::Texts) => (FuseOutcome::LongTexts, 0.0, 0.0),
         Outcome::Entities(Refused::Search) => (FuseOutcome::LongSearch, 0.0, 0.0),
@@ -155,8 +158,8 @@ impl Fuser {
 
     /// Answers a request's bytes into `out`, which must not overlap them, and sets `facts` to the answer's
     /// length (written, or needed) and the characters that it counts for. A model is given at most `mostDocs`
-    /// docs. `owner`: whose collections it may name besides everybody's. `Pending`: `takePending` has the
-    /// request.
+    /// docs. `owner`: whose collections it may name besides everybody's, or empty for nobody's; absent where
+    /// that was not looked up. `Pending`: `takePending` has the request.
     #[napi]
     pub fn fuse(
         &self,
@@ -170,7 +173,7 @@ impl Fuser {
             body,
             (&mut out, &mut facts),
             most_docs,
-            owner.as_deref().unwrap_or_default(),
+            owner.as_deref(),
             |workspace, body, out, embedding| {
                 let outcome = workspace.fuse(body, out, embedding);
                 if outcome == Outcome::Invalid {
@@ -203,7 +206,7 @@ impl Fuser {
             body,
             (&mut out, &mut facts),
             most_docs,
-            "",
+            None,
             |workspace, body, out, embedding| {
                 let outcome = workspace.rerank(body, path.into(), &id, out, embedding);
                 *self.unranked.borrow_mut() = workspace.take_unranked();
@@ -234,7 +237,7 @@ impl Fuser {
             body: Some(body),
             out,
             most_docs: most_docs as usize,
-            owner: String::new(),
+            owner: None,
             rerank: Some((path.into(), id)),
         })
     }
@@ -264,7 +267,7 @@ impl Fuser {
             body: Some(body),
             out,
             most_docs: most_docs as usize,
-            owner: owner.unwrap_or_default(),
+            owner,
             rerank: None,
         })
     }
@@ -277,7 +280,7 @@ impl Fuser {
         body: &[u8],
         (out, facts): (&mut Uint8ArraySlice<'_>, &mut Float64ArraySlice<'_>),
         most_docs: u32,
-        owner: &str,
+        owner: Option<&str>,
         answer: impl FnOnce(&mut Workspace, &[u8], &mut [u8], Embedding<'_>) -> Outcome,
     ) -> FuseOutcome {
         // SAFETY: the caller keeps `out` apart from `body`; no JavaScript runs before this function returns,
@@ -301,9 +304,14 @@ impl Fuser {
     }
 }
 
-fn visible<'a>(corpora: Option<&'a Table>, owner: &'a str) -> Option<Visible<'a>> {
-    let owner = owner.as_bytes();
-    corpora.map(|corpora| Visible { corpora, owner })
+fn visible<'a>(corpora: Option<&'a Table>, owner: Option<&'a str>) -> Option<Visible<'a>> {
+    let owner_known = owner.is_some();
+    let owner = owner.unwrap_or_default().as_bytes();
+    corpora.map(|corpora| Visible {
+        corpora,
+        owner,
+        owner_known,
+    })
 }
 
 fn text(json: Option<Vec<u8>>) -> Option<String> {
@@ -373,7 +381,7 @@ pub struct FuseTask {
     body: Option<Buffer>,
     out: Buffer,
     most_docs: usize,
-    owner: String,
+    owner: Option<String>,
     /// Path and id of a rerank request.
     rerank: Option<(Api, String)>,
 }
@@ -386,7 +394,7 @@ impl Task for FuseTask {
         let embedding = Embedding {
             models: &self.models,
             most_docs: self.most_docs,
-            corpora: visible(self.corpora.as_deref(), &self.owner),
+            corpora: visible(self.corpora.as_deref(), self.owner.as_deref()),
         };
         let body: &[u8] = self.body.as_deref().unwrap_or_default();
         Ok(WORKSPACE.with_borrow_mut(|workspace| {

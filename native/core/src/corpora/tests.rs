@@ -1,7 +1,9 @@
 //! Tests of counted and named statistics.
 
+use super::hashed::Digester;
+use super::sample::{Doc, SAMPLE_DOCS, Sample, take};
 use super::*;
-use crate::tokenize::Keyed;
+use crate::tokenize::{self, Keyed};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -50,6 +52,33 @@ proptest! {
                 prop_assert_eq!(Statistics::read(&statistics.write(), *b"fedcba9876543210"), None);
                 prop_assert_eq!(Statistics::read(&statistics.write(), KEY), Some(statistics));
             }
+        }
+    }
+
+    #[test]
+    fn a_stored_sample_is_read_as_it_was_and_damaged_ones_as_none_or_sound_ones(
+        docs in proptest::collection::vec("[a-d ]{1,20}", 0..90),
+        (at, byte) in (any::<proptest::sample::Index>(), any::<u8>()),
+        cut in any::<proptest::sample::Index>(),
+    ) {
+        let digester = Digester::new(&KEY);
+        let terming = Terming::of(Tokenizer::Ws, None);
+        let mut hasher = terming.hasher(KEY);
+        let mut sample = Sample::new(*b"01234567", terming.text());
+        for text in &docs {
+            if let Some(doc) = Doc::of(text, &mut hasher) {
+                take(&mut sample.docs, digester.digest(text), doc);
+            }
+        }
+        sample.freeze(KEY);
+        let mut bytes = sample.write(&KEY);
+        prop_assert_eq!(Sample::read(&bytes, b"fedcba9876543210"), None);
+        prop_assert_eq!(Sample::read(&bytes, &KEY), Some(sample));
+        let at = at.index(bytes.len());
+        bytes[at] = byte;
+        bytes.truncate(bytes.len() - cut.index(bytes.len()) / 2);
+        if let Some(read) = Sample::read(&bytes, &KEY) {
+            prop_assert_eq!(read.write(&KEY), bytes);
         }
     }
 
@@ -126,11 +155,17 @@ fn names_have_versions_and_pinned_ones_stay() {
     let visible = Visible {
         corpora: &corpora,
         owner: b"",
+        owner_known: true,
     };
     let version = |number, docs| {
         let body = format!(r#"{{"docs":{docs},"average_length":1,"df":{{}}}}"#);
         let statistics = Statistics::read_inline(body.as_bytes(), &KEY).expect("valid");
-        Version { number, statistics }
+        let learnt = false;
+        Version {
+            number,
+            learnt,
+            statistics,
+        }
     };
     assert!(visible.find(b"shop", None).is_none());
     corpora.add(b"shop", version(1, 10));
@@ -156,6 +191,7 @@ fn an_owner_s_name_hides_everybody_s_and_is_nobody_else_s() {
             name.as_bytes(),
             Version {
                 number: 1,
+                learnt: false,
                 statistics,
             },
         );
@@ -164,8 +200,12 @@ fn an_owner_s_name_hides_everybody_s_and_is_nobody_else_s() {
     add("ada/shop", 2);
     add("ada/wiki", 3);
     let docs = |owner: &str, name: &str| {
-        let (corpora, owner) = (&corpora, owner.as_bytes());
-        let found = Visible { corpora, owner }.find(name.as_bytes(), None);
+        let found = Visible {
+            corpora: &corpora,
+            owner: owner.as_bytes(),
+            owner_known: true,
+        }
+        .find(name.as_bytes(), None);
         found.map(|found| found.statistics.docs)
     };
     assert_eq!(
@@ -180,6 +220,7 @@ fn an_owner_s_name_hides_everybody_s_and_is_nobody_else_s() {
         Visible {
             corpora: &corpora,
             owner: owner.as_bytes(),
+            owner_known: true,
         }
         .names()
     };
@@ -188,4 +229,59 @@ fn an_owner_s_name_hides_everybody_s_and_is_nobody_else_s() {
         ("shop".to_owned(), "shop wiki".to_owned())
     );
     assert_eq!((docs("", "ada/wiki"), docs("bob", "ada/wiki")), (None, None));
+}
+
+#[test]
+fn a_sample_has_the_smallest_digests_and_no_doc_of_too_many_terms() {
+    let terming = Terming::of(Tokenizer::Ws, None);
+    let mut hasher = terming.hasher(KEY);
+    let mut sample = Sample::new([0; 8], terming.text());
+    for digest in (0..2_000).rev() {
+        take(
+            &mut sample.docs,
+            digest,
+            Doc::of("hiking boots", &mut hasher).expect("a doc"),
+        );
+    }
+    assert!(sample.docs.keys().copied().eq(0..SAMPLE_DOCS as u64));
+    let words = |count: usize| (0..count).map(|at| format!("w{at} ")).collect::<String>();
+    let most = MOST_TERMS / SAMPLE_DOCS;
+    assert!(Doc::of(&words(most), &mut hasher).is_some());
+    assert!(Doc::of(&words(most + 1), &mut hasher).is_none());
+    assert!(Doc::of("...", &mut hasher).is_none());
+    assert_eq!(
+        Terming::of(Tokenizer::Keyed(Keyed::Ngram), None).text(),
+        "ngram, plain"
+    );
+}
+
+#[test]
+fn names_that_are_learnt_are_few_and_texts_that_wait_are_short() {
+    let corpora = Corpora::new(&KEY);
+    let visible = |owner: &'static [u8]| Visible {
+        corpora: &corpora,
+        owner,
+        owner_known: true,
+    };
+    let terming = Terming::of(Tokenizer::Ws, None);
+    let learn = |owner, name: String| visible(owner).learn(name.as_bytes(), terming).err();
+    for number in 0..8 {
+        assert_eq!(learn(b"ada", format!("n{number}")), None);
+    }
+    assert_eq!(learn(b"ada", "n8".to_owned()), Some(Unlearnt::Names));
+    assert_eq!(learn(b"ada", "n7".to_owned()), None);
+    for number in 8..1_024 {
+        assert_eq!(learn(b"", format!("n{number}")), None);
+    }
+    assert_eq!(learn(b"", "more".to_owned()), Some(Unlearnt::Names));
+    let learning = visible(b"").learn(b"n8", terming).expect("a name that is known");
+    // Of texts of 9 MiB one waits, and the other is not learnt until that is counted.
+    learning.offer(&[1, 2], |_| "a ".repeat(9 << 19).into());
+    let docs = |digests: &[u64]| {
+        learning.offer(digests, |_| "a".into());
+        let step = corpora.learnings().step(b"n8", None, [0; 8]).expect("no sample");
+        step.map(|step| step.docs)
+    };
+    assert_eq!(docs(&[]), Some(1));
+    assert_eq!(docs(&[1, 2]), Some(2));
 }

@@ -10,7 +10,7 @@ use super::results::{self, Collapse, CollapseBy, Diversify, Highlight};
 use super::unknown::{Notes, Place, Unknown, known_members};
 use super::{Doc, NOWHERE, Options, number, word};
 use crate::analyzer::{Analyzer, Forms, LANGUAGES, STOP_LISTS, StopWords, stop_list};
-use crate::corpora::{Version, Visible};
+use crate::corpora::{Learning, Terming, Version, Visible, is_name};
 use crate::json::{Scanner, Span, Unfit, unescape};
 use crate::tokenize::{self, Tokenizer};
 
@@ -23,6 +23,10 @@ pub struct More {
     pub corpus: Option<Corpus>,
     /// Statistics that the request names in place of them.
     pub corpus_named: Option<NamedCorpus>,
+    /// True if that name learns the request's docs.
+    pub learn: bool,
+    /// The learning of the name.
+    pub learning: Option<Arc<Learning>>,
     /// The score of a doc that came without a dense score.
     pub on_missing_dense: OnMissing,
     /// Meaning of dense scores.
@@ -96,6 +100,15 @@ pub struct NamedCorpus {
     found: Option<Arc<Version>>,
 }
 
+/// Why the statistics that a request names are not found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NotFound {
+    /// There are none, or the name cannot learn.
+    Refused,
+    /// It has to be known who asks.
+    OwnerUnknown,
+}
+
 /// `corpus` as a request gives it.
 enum Given {
     Inline(Corpus),
@@ -128,6 +141,7 @@ impl More {
                     Given::Named(named) => (None, Some(named)),
                 }
             }
+            b"learn" => self.learn = scanner.boolean()?,
             b"on_missing_dense" => self.on_missing_dense = word(scanner, &MISSING)?,
             b"dense_kind" => self.dense_kind = word(scanner, &KINDS)?,
             b"legs" => self.legs = legs::read_legs(scanner, notes)?,
@@ -202,6 +216,9 @@ impl More {
             docs.iter_mut()
                 .for_each(|doc| doc.dense = 1.0 / (1.0 + doc.dense));
         }
+        if self.learn && self.corpus_named.is_none() {
+            return Err(Unfit);
+        }
         self.look_up()?;
         let embeds = self.on_missing_dense == OnMissing::Embed && self.needs_dense();
         if options.all_dense || embeds {
@@ -244,14 +261,35 @@ impl More {
     /// Finds the statistics that the request names. Kept with it, they are the same whenever it is answered.
     ///
     /// # Errors
-    /// There are none.
-    pub(crate) fn find(&mut self, body: &[u8], corpora: Option<Visible<'_>>) -> Result<(), Unfit> {
+    /// There are none, or the name cannot learn; or it has to be known who asks.
+    pub(crate) fn find(
+        &mut self,
+        body: &[u8],
+        tokenizer: Tokenizer,
+        corpora: Option<Visible<'_>>,
+    ) -> Result<(), NotFound> {
         let Some(named) = &mut self.corpus_named else {
             return Ok(());
         };
+        if self.learn && corpora.is_some_and(|visible| !visible.owner_known) {
+            return Err(NotFound::OwnerUnknown);
+        }
         let mut name = Vec::new();
         unescape(&body[named.name.start..named.name.end], &mut name);
         named.found = corpora.and_then(|visible| visible.find(&name, named.version));
+        // A name begins with what is learnt of it, and has no version until then.
+        let begins = self.learn && named.version.is_none() && is_name(&name);
+        if let Some(visible) = corpora.filter(|_| self.learn && (named.found.is_some() || begins)) {
+            let terming = Terming::of(tokenizer, self.analyzer.as_ref());
+            match visible.learn(&name, terming) {
+                Ok(learning) => self.learning = Some(learning),
+                Err(unlearnt) => {
+                    self.faults.add("\"learn\"", None, &unlearnt.text());
+                    return Err(NotFound::Refused);
+                }
+            }
+            return Ok(());
+        }
         if named.found.is_some() {
             return Ok(());
         }
@@ -267,7 +305,7 @@ impl More {
         };
         let place = format!("\"corpus\",\"{place}\"");
         self.faults.add(&place, None, &message);
-        Err(Unfit)
+        Err(NotFound::Refused)
     }
 
     /// The statistics that the request names.
@@ -282,12 +320,12 @@ impl More {
 
     /// True if BM25 has the statistics of a collection.
     pub(crate) fn has_statistics(&self) -> bool {
-        self.corpus.is_some() || self.corpus_named.is_some()
+        self.corpus.is_some() || self.version().is_some()
     }
 
     /// True if explanations name terms.
     pub(crate) fn names_terms(&self) -> bool {
-        self.analyzer.is_some() || self.has_statistics()
+        self.analyzer.is_some() || self.corpus.is_some() || self.corpus_named.is_some()
     }
 }
 

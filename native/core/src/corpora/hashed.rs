@@ -1,0 +1,146 @@
+//! Texts as keyed hashes: the terms of a text one by one, and the digest by which a text is sampled.
+
+use std::collections::HashMap;
+
+use sha2::{Digest, Sha256};
+
+use super::{Key, hash};
+use crate::analyzer::{Analyzer, Forms};
+use crate::tokenize::{self, Tokenizer};
+
+/// Tokens whose terms are remembered.
+const KNOWN_TOKENS: usize = 1 << 16;
+/// Bytes of such a token at most.
+const KNOWN_BYTES: usize = 32;
+
+/// Hashes the terms of texts.
+pub(super) struct Hasher {
+    key: Key,
+    analyzer: Analyzer,
+    tokenizer: Tokenizer,
+    /// Hashes of the terms that tokens stand for, so that most are stemmed once.
+    known: HashMap<Box<[u8]>, Option<u64>>,
+    token: Vec<u8>,
+}
+
+impl Hasher {
+    pub(super) fn new(key: Key, analyzer: Analyzer, tokenizer: Tokenizer) -> Self {
+        Self {
+            key,
+            analyzer,
+            tokenizer,
+            known: HashMap::new(),
+            token: Vec::new(),
+        }
+    }
+
+    /// Hands over the hash of each token's term; nothing for a token of nothing but accents, which is none.
+    pub(super) fn each(&mut self, text: &str, mut each: impl FnMut(Option<u64>)) {
+        let Self {
+            key,
+            analyzer,
+            known,
+            token,
+            ..
+        } = self;
+        if let Tokenizer::Keyed(cut) = self.tokenizer {
+            cut.each(text.as_bytes(), |bigram| {
+                each(Some(hash(key, crate::terms::bigram_text(bigram).as_bytes())));
+            });
+            return;
+        }
+        let read = crate::fuse::read_as(text, analyzer);
+        tokenize::ws(read.as_bytes(), token, |token| {
+            let found = known.get(token).copied();
+            each(found.unwrap_or_else(|| {
+                // Tokens are made of whole characters.
+                let word = std::str::from_utf8(token).unwrap_or_default();
+                let form = analyzer.forms.of(word);
+                let hash = (!form.is_empty()).then(|| hash(key, form.as_bytes()));
+                if known.len() < KNOWN_TOKENS && token.len() <= KNOWN_BYTES {
+                    known.insert(token.into(), hash);
+                }
+                hash
+            }));
+        });
+    }
+}
+
+/// Settings of a request that decide the terms of texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Terming {
+    /// Tokenizer of the request.
+    pub(crate) tokenizer: Tokenizer,
+    /// Forms of its tokens.
+    pub(crate) forms: Forms,
+    /// True if texts are repaired first.
+    pub(crate) normalize: bool,
+}
+
+impl Terming {
+    /// The settings of a request.
+    pub(crate) fn of(tokenizer: Tokenizer, analyzer: Option<&Analyzer>) -> Self {
+        let analyzer = analyzer.filter(|_| tokenizer == Tokenizer::Ws);
+        Self {
+            tokenizer,
+            forms: analyzer.map(|analyzer| analyzer.forms).unwrap_or_default(),
+            normalize: analyzer.is_some_and(|analyzer| analyzer.normalize),
+        }
+    }
+
+    /// The settings by name, as they are stored.
+    #[must_use]
+    pub fn text(self) -> String {
+        // Names of tokenizers are ASCII.
+        let mut text = String::from_utf8_lossy(self.tokenizer.name()).into_owned();
+        text.push_str(", ");
+        text.push_str(self.forms.language().unwrap_or("plain"));
+        if self.forms.fold_accents {
+            text.push_str(", fold_accents");
+        }
+        if self.normalize {
+            text.push_str(", normalize");
+        }
+        text
+    }
+
+    pub(super) fn hasher(self, key: Key) -> Hasher {
+        let analyzer = Analyzer {
+            forms: self.forms,
+            normalize: self.normalize,
+            ..Analyzer::default()
+        };
+        Hasher::new(key, analyzer, self.tokenizer)
+    }
+}
+
+/// Digests texts: the first eight bytes of HMAC-SHA-256 (RFC 2104), read with the greatest first.
+#[derive(Clone)]
+pub(crate) struct Digester {
+    /// The states after the first block of each.
+    inner: Sha256,
+    outer: Sha256,
+}
+
+impl Digester {
+    pub(crate) fn new(key: &Key) -> Self {
+        let started = |pad: u8| {
+            let mut block = [pad; 64];
+            block.iter_mut().zip(key).for_each(|(byte, key)| *byte ^= key);
+            Sha256::new_with_prefix(block)
+        };
+        Self {
+            inner: started(0x36),
+            outer: started(0x5C),
+        }
+    }
+
+    pub(crate) fn digest(&self, text: &str) -> u64 {
+        let inner = self.inner.clone().chain_update(text).finalize();
+        let digest = self.outer.clone().chain_update(inner).finalize();
+        digest
+            .iter()
+            .take(8)
+            .fold(0, |first, &byte| first << 8 | u64::from(byte))
+    }
+}

@@ -1,0 +1,82 @@
+/**
+ * Stores what requests of this process teach: each second the samples of all names that have changed become
+ * one with those of the store, and a version is frozen where one is due. A crash loses what was learnt since.
+ */
+import type { Corpora } from '../native/index.js';
+import { storeLearnt, type LearntChange } from '../store/corpora.js';
+import { whenUnavailable, type Store } from '../store/store.js';
+import type { Clock, Timer } from '../system/clock.js';
+import type { Log } from '../system/log.js';
+import type { Randomness } from '../system/randomness.js';
+import { reasonOf } from '../system/reason.js';
+
+/** Interval at which what was learnt is stored (ms). */
+const storeMs = 1_000;
+
+/** Bytes that name a sample. */
+const idBytes = 8;
+
+/** Parts of the learner. */
+export interface CorpusLearnerParts {
+  readonly store: Store;
+  /** The process's table. */
+  readonly corpora: Pick<Corpora, 'unsaved' | 'learn' | 'saved' | 'endLearning'>;
+  readonly clock: Pick<Clock, 'every' | 'wallMs'>;
+  readonly randomness: Randomness;
+  readonly log: Pick<Log, 'error'>;
+}
+
+/** Stores what is learnt. */
+export class CorpusLearner {
+  private timer: Timer | undefined;
+  private isStoring = false;
+
+  constructor(private readonly parts: CorpusLearnerParts) {}
+
+  start(): void {
+    this.timer = this.parts.clock.every(storeMs, () => {
+      if (!this.isStoring) void this.storeAll();
+    });
+  }
+
+  stop(): void {
+    this.timer?.stop();
+  }
+
+  /** Stores all that was learnt before the call. What the store does not take now waits. */
+  async storeAll(): Promise<void> {
+    this.isStoring = true;
+    try {
+      for (const name of this.parts.corpora.unsaved()) {
+        await whenUnavailable(this.store(name), () => undefined);
+      }
+    } finally {
+      this.isStoring = false;
+    }
+  }
+
+  private async store(name: string): Promise<void> {
+    const { store, corpora, clock } = this.parts;
+    const nowMs = Math.floor(clock.wallMs());
+    const outcome = await storeLearnt(store, name, (sample) => this.join(name, sample), nowMs);
+    if (outcome === 'stored') corpora.saved(name);
+    else if (outcome !== 'nothing') corpora.endLearning(name, outcome !== 'over');
+  }
+
+  private async join(name: string, sample: Uint8Array | undefined): Promise<LearntChange | undefined> {
+    const { corpora, randomness, log } = this.parts;
+    const stored = sample === undefined ? null : Buffer.from(sample);
+    try {
+      const step = await corpora.learn(name, stored, randomness(idBytes));
+      if (step === null) return undefined;
+      const { frozen, ...change } = step;
+      if (frozen == null) return { ...change, frozen: undefined };
+      const { bytes: statistics, docs, averageLength, terms } = frozen;
+      return { ...change, frozen: { statistics, docs, averageLength, terms } };
+    } catch (error) {
+      log.error({ name, reason: reasonOf(error) }, 'a name is learnt no more');
+      corpora.endLearning(name, true);
+      return undefined;
+    }
+  }
+}
