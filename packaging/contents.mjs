@@ -101,6 +101,7 @@ export function layProgram(root, folder, modules) {
   copy(join(root, 'dist/pages'), join(folder, 'dist/pages'));
   copy(join(root, 'models'), join(folder, 'models'), (path) => !path.startsWith('scripts/'));
   copy(join(root, 'docs'), join(folder, 'docs'), (path) => !path.startsWith('examples/'));
+  copy(join(root, 'deploy'), join(folder, 'deploy'));
   mkdirSync(join(folder, 'dist'), { recursive: true });
   copyFileSync(join(root, 'dist/tiers.json'), join(folder, 'dist/tiers.json'));
   for (const name of ['fusegate.mjs', 'README.md', 'LICENSE', 'CHANGELOG.md', 'SECURITY.md']) {
