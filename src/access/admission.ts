@@ -31,7 +31,7 @@ import {
   suspendedKey,
 } from './refusals.js';
 import { sentKey } from './sentKey.js';
-import { storingLimit } from './storing.js';
+import { storingLimit, usageRoom } from './storing.js';
 import type { Tiers } from './tiers.js';
 import { UsageFlush, usageFlushMs, type UsageDelta } from './usage.js';
 
@@ -66,7 +66,7 @@ export interface Access {
    * `limit` is switched off, nothing else bounds what it bounds.
    */
   readonly store: (limit: RouteLimit, address: Uint8Array, bytes: number) => Answer | undefined;
-  /** Takes room for bytes that turned out to be stored, whether there is any: what comes next waits for it. */
+  /** Takes room for bytes that turned out to be stored, whether there is any: what comes next waits. */
   readonly stored: (limit: RouteLimit, address: Uint8Array, bytes: number) => void;
   /** True once in `everyMs` for an order, whichever process asks: a poll then has its payment looked up. */
   readonly mayLookUp: (orderId: string, everyMs: number) => boolean;
@@ -112,9 +112,6 @@ export const UNKNOWN_KEYS_PER_MINUTE = 60;
 const keyLength = 52;
 /** A month, as characters are counted (ms). */
 export const monthMs = 30 * dayMs;
-
-/** Bytes that the record of an address's usage takes on the disk, at most. */
-const usageBytes = 512;
 const nothing = (): void => undefined;
 
 const unlimited = { refusal: undefined, ...noRateLimit, charge: nothing } as const;
@@ -166,13 +163,7 @@ class ProcessAccess implements Access {
         native.owe({ ...month, subject: Buffer.from(subject), days: [...days] }),
       raise,
     };
-    // A new record of an address counts as what its network has stored; that of a key does not.
-    const mayMake = ([kind, ...address]: Uint8Array): boolean => {
-      if (kind !== kinds.anonymous) return true;
-      const isStored = storing.take(Uint8Array.from(address), usageBytes) === undefined;
-      this.unstored += isStored ? 0 : 1;
-      return isStored;
-    };
+    const mayMake = usageRoom(storing, () => (this.unstored += 1));
     this.usageFlush = usage === undefined ? undefined : new UsageFlush(usage, ledger, log, mayMake);
     this.timer = clock.every(usageFlushMs, () => void this.flush());
   }

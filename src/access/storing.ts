@@ -59,3 +59,19 @@ export function storingLimit(
     spend: (address, bytes) => spendUnits(address, unitsOf(bytes)),
   };
 }
+
+/** Bytes that the record of an address's usage takes on the disk, at most. */
+const usageBytes = 512;
+
+/**
+ * Decides whether a subject of usage may have a new record: that of an address counts as what its network has
+ * stored, that of a key does not. `onRefused`: there is none.
+ */
+export function usageRoom({ take }: StoringLimit, onRefused: () => void): (subject: Uint8Array) => boolean {
+  return ([kind, ...address]) => {
+    if (kind !== kinds.anonymous) return true;
+    const isRefused = take(Uint8Array.from(address), usageBytes) !== undefined;
+    if (isRefused) onRefused();
+    return !isRefused;
+  };
+}

@@ -19,8 +19,8 @@ export interface UsageLedger {
 }
 
 /**
- * Hands charges over; what is not kept waits for the next time, unless its subject may have no record. Flushes
- * do not overlap: each one begins when the one before has ended.
+ * Hands charges over; what is not kept waits for the next time, unless its subject may have no record.
+ * Flushes do not overlap: each one begins when the one before has ended.
  */
 export class UsageFlush {
   private last: Promise<void> = Promise.resolve();

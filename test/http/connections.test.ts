@@ -121,7 +121,7 @@ describe('how many', () => {
     let kept = 0;
     const openMany = (count: number): void => {
       for (let at = 0; at < count; at += 1) {
-        let isKept = true;
+        let isKept = true as boolean;
         const close = (): void => {
           isKept = false;
           told(response, -1);
