@@ -102,11 +102,11 @@ async function reranking(world: World): Promise<Outcome[]> {
   const documents = Array.from({ length: 50 }, (_, at) => `${at} ${'a red bike and its lock '.repeat(100)}`);
   const paths = ['/v2/rerank', '/v1/rerank', '/rerank', '/voyage/v1/rerank'];
   const heavy = [`{"query":"a","documents":[${'{},'.repeat(MiB)}{}]}`, `{"z":[${'[],'.repeat(MiB)}0]}`];
-  const seen = await flood(world, 16, 10, (lane, at) => {
+  const seen = await flood(world, 16, 3, (lane, at) => {
     serial += 1;
     const valid = JSON.stringify({ query: `bike ${serial}`, documents });
-    const body = at % 5 === 4 ? (heavy[lane % heavy.length] ?? '') : valid;
-    return { from: `127.37.0.${1 + lane}`, bytes: post(paths[at % paths.length] ?? '', body, json) };
+    const body = lane % 5 === 4 ? (heavy[at % heavy.length] ?? '') : valid;
+    return { from: `127.37.0.${1 + lane}`, bytes: post(paths[(lane + at) % paths.length] ?? '', body, json) };
   });
   return [faults(seen)];
 }
