@@ -41,6 +41,7 @@ import {
   type ServeOptions,
 } from './commands/program.js';
 import { addLog } from './commands/log.js';
+import type { WalletPlace } from './commands/logStamp.js';
 import { addReceipts } from './commands/receipts.js';
 import {
   serve,
@@ -228,6 +229,7 @@ const logParts = {
   tree: native,
   getBytes,
   lockFile: native.lockFile,
+  openWallet: async (place: WalletPlace) => (await import('./compose/wallet.js')).openWallet(place),
   told: () =>
     new Promise<void>((done) => {
       for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(signal, () => done());

@@ -296,7 +296,8 @@ export class Lnd {
     this.agent.destroy();
   }
 
-  private async ask<Value>(
+  /** A call of its interface; `read` throws where the answer is not what it must be. */
+  async ask<Value>(
     method: 'GET' | 'POST',
     path: string,
     body: unknown,

@@ -70,6 +70,9 @@ export const examples: Readonly<Record<string, string>> = {
   'fragments show': 'fusegate fragments show RECEIPT --reason "the author agreed"',
   'log audit': 'fusegate log audit https://fuse.example.com --since checkpoint.txt',
   'log resolve': 'fusegate log resolve --continue',
+  'log stamp':
+    'fusegate log stamp --lnd https://localhost:8080 --cert tls.cert --macaroon stamp.macaroon --most-sat 99',
+  'log verify': 'fusegate log verify checkpoint.txt checkpoint.txt.ots --header header.txt --vkey "$VKEY"',
   'log witness': 'fusegate log witness --name witness.example/w1 --log "$VKEY" --folder witness',
   backup: 'fusegate backup /var/backups/fusegate',
   restore: 'fusegate restore /var/backups/fusegate',

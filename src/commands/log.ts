@@ -1,4 +1,4 @@
-/** `fusegate log audit|resolve|witness`: the public log of receipts, from outside and for its operator. */
+/** `fusegate log …`: the public log of receipts, from outside and for its operator. */
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { auditLog, type AuditParts } from '../log/audit.js';
@@ -8,12 +8,13 @@ import { seenFile } from '../log/seen.js';
 import { findSigned, writeSigned } from '../store/receiptLog.js';
 import { reasonOf } from '../system/reason.js';
 import { notCosigned, readTrust, type Trust, type TrustOptions } from './logTrust.js';
+import { addLogStamp, type StampCommandParts } from './logStamp.js';
 import { addLogWitness, type WitnessCommandParts } from './logWitness.js';
 import { progressOn } from './progress.js';
-import { withStore, type CommandContext, type CommandParts } from './withStore.js';
+import { withStore, type CommandContext } from './withStore.js';
 
 /** Dependencies of the commands besides the store. */
-export interface LogCommandParts extends CommandParts, WitnessCommandParts {
+export interface LogCommandParts extends StampCommandParts, WitnessCommandParts {
   readonly tree: AuditParts['tree'];
   /** The bytes of an answer with status 200. @throws Error with the reason */
   readonly getBytes: (url: string) => Promise<Buffer>;
@@ -100,7 +101,7 @@ async function resolve(parts: LogCommandParts, context: CommandContext, options:
 export function addLog(program: Command, parts: LogCommandParts): void {
   const log = program
     .command('log')
-    .description('audit a log of receipts, decide about your own, and be a witness of others');
+    .description('audit a log of receipts, decide about your own, stamp it, and be a witness of others');
   log
     .command('audit <url>')
     .description('read a whole log, compute all its hashes anew and compare them')
@@ -114,6 +115,7 @@ export function addLog(program: Command, parts: LogCommandParts): void {
       process.exitCode = typeof ended === 'number' ? ended : 1;
     });
   addLogWitness(log, parts);
+  addLogStamp(log, parts);
   log
     .command('resolve')
     .description('say how the log goes on after the store was restored or went back')

@@ -29,8 +29,16 @@ export interface TilePath4 extends TilePath3 {
   n4: string;
 }
 
-const [receiptPathType, tilePathType, tilePath2Type, tilePath3Type, tilePath4Type] = wireTypes(
-  typia.json.schemas<[ReceiptPath, TilePath, TilePath2, TilePath3, TilePath4]>(),
+/** Path of a file of a stamp. */
+export interface StampPath {
+  /** The day of the stamp, UTC, as in `2026-11-23`. */
+  day: string;
+  /** `checkpoint.txt`, `checkpoint.txt.ots` or `header.txt`. */
+  file: string;
+}
+
+const [receiptPathType, stampPathType, tilePathType, tilePath2Type, tilePath3Type, tilePath4Type] = wireTypes(
+  typia.json.schemas<[ReceiptPath, StampPath, TilePath, TilePath2, TilePath3, TilePath4]>(),
 );
 
 /** The media type of tiles. */
@@ -108,6 +116,24 @@ export const logRoutes = {
     answers: { 200: { type: plainText, description: 'The key.' } },
     problems: { 503: ['log_not_ready', 'store_unavailable'] },
     example: getOther('/log/vkey', plainText),
+  },
+  logStamp: {
+    ...log,
+    path: '/log/stamps/{day}/{file}',
+    summary: 'A file of a stamp of the log of receipts in Bitcoin',
+    description:
+      'Of one day at most: `checkpoint.txt`, the signed checkpoint that was stamped; `checkpoint.txt.ots`, ' +
+      'its timestamp (OpenTimestamps); `header.txt`, the header of the block in hexadecimal. They never ' +
+      'change. `fusegate log verify` verifies them without this server.',
+    parameters: { path: stampPathType },
+    unprocessable: true,
+    answers: {
+      200: { type: bytesType, description: 'The file.' },
+      304: { type: bytesType, description: 'It is the one whose `ETag` came in `If-None-Match`.' },
+    },
+    reads: ['if-none-match'],
+    problems: { 404: ['stamp_not_found'], 503: ['store_unavailable'] },
+    example: getOther('/log/stamps/2026-11-23/checkpoint.txt.ots', bytesType),
   },
   logPage: {
     ...log,

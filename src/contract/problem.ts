@@ -33,6 +33,7 @@ export type ProblemCode =
   | 'receipt_not_found'
   | 'receipt_not_logged'
   | 'tile_not_found'
+  | 'stamp_not_found'
   | 'log_not_ready'
   | 'preview_not_found'
   | 'token_mismatch'
@@ -80,6 +81,7 @@ const guides: Readonly<Record<ProblemCode, string>> = {
   receipt_not_found: 'door',
   receipt_not_logged: 'log',
   tile_not_found: 'log',
+  stamp_not_found: 'log',
   log_not_ready: 'log',
   preview_not_found: 'door',
   token_mismatch: 'door',

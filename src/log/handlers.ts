@@ -5,6 +5,7 @@ import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
 import { bytesType, type LogRoute } from '../contract/log.js';
 import { plainText } from '../contract/route.js';
 import type { Handlers } from '../contract/routes.js';
+import { findStamp } from '../store/logStamps.js';
 import { findLeaf, findSigned, readLeaves, type SignedCheckpoint } from '../store/receiptLog.js';
 import type { Store } from '../store/store.js';
 import { verifierText } from './note.js';
@@ -27,6 +28,12 @@ const noTile = problemAnswer(
   404,
   'tile_not_found',
   'The log has no such tile. Tiles are those of the sizes that GET /checkpoint answers.',
+);
+
+const noStamp = problemAnswer(
+  404,
+  'stamp_not_found',
+  'The log has no such file of a stamp. GET /log names the last stamps.',
 );
 
 const notLogged = problemAnswer(
@@ -80,8 +87,8 @@ async function tileBytes(store: Store, path: TilePath): Promise<Buffer | undefin
   return hashes.byteLength < width * hashBytes ? undefined : hashes.subarray(0, width * hashBytes);
 }
 
-/** A tile never changes, neither a full one nor one of a width. */
-function tileAnswer(bytes: Buffer, request: RouteRequest): Answer {
+/** What never changes: a tile, full or of a width, and the files of a stamp. */
+function lastingAnswer(bytes: Uint8Array, request: RouteRequest): Answer {
   const etag = `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`;
   const headers = { 'cache-control': 'public, max-age=31536000, immutable', etag };
   const known = request.header('if-none-match').split(/\s*,\s*/);
@@ -96,7 +103,27 @@ function tile({ store }: LogParts): Handler {
     const segments = [level, n1, n2, n3, n4].filter((segment) => segment !== undefined);
     const path = parseTilePath(segments);
     const bytes = path === undefined ? undefined : await tileBytes(store, path);
-    return bytes === undefined ? noTile : tileAnswer(bytes, request);
+    return bytes === undefined ? noTile : lastingAnswer(bytes, request);
+  };
+}
+
+function stamp({ store }: LogParts): Handler {
+  return async (request) => {
+    const { day = '', file = '' } = request.path;
+    const found = /^\d{4}-\d\d-\d\d$/.test(day) ? await findStamp(store, day) : undefined;
+    // Until its block is deep enough it may yet come to be in another one.
+    if (found === undefined || found.stamp.height === null) return noStamp;
+    const { note, timestamp, header } = found.stamp;
+    switch (file) {
+      case 'checkpoint.txt':
+        return lastingAnswer(Buffer.from(note), request);
+      case 'checkpoint.txt.ots':
+        return lastingAnswer(timestamp, request);
+      case 'header.txt':
+        return lastingAnswer(Buffer.from(`${Buffer.from(header).toString('hex')}\n`), request);
+      default:
+        return noStamp;
+    }
   };
 }
 
@@ -120,6 +147,7 @@ export function logHandlers(parts: LogParts): Pick<Handlers, Exclude<LogRoute, '
     logTile2: tile(parts),
     logTile3: tile(parts),
     logTile4: tile(parts),
+    logStamp: stamp(parts),
     logVkey: vkey(parts),
     receiptProof: receiptProof(parts),
   };

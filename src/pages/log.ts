@@ -2,8 +2,10 @@
 import type { Answer, Handler } from '../contract/exchange.js';
 import { cosignaturesOf } from '../log/cosignature.js';
 import { verifierText, type VerifierKey } from '../log/note.js';
+import { stampsFrom, type StoredStamp } from '../store/logStamps.js';
 import { findSigned, type SignedCheckpoint } from '../store/receiptLog.js';
 import type { Store } from '../store/store.js';
+import { dayMs } from '../system/clock.js';
 import { escapeHtml, unnamedPage, type PageMaker } from './page.js';
 import { commandsHtml, factsHtml, timeHtml } from './receipt.js';
 
@@ -32,7 +34,39 @@ had verified that the log only grew since what it saw before.</p>
 <ul>${rows.join('\n')}</ul>`;
 }
 
-function main(signed: SignedCheckpoint, witnesses: readonly VerifierKey[]): string {
+/** Days before the last checkpoint whose stamps are shown, and stamps at most. */
+const shownDays = 30;
+const mostStamps = 40;
+
+/** The stamps of the last month of the log, the newest first. */
+async function shownStamps(store: Store, { atMs }: SignedCheckpoint): Promise<readonly StoredStamp[]> {
+  const from = new Date(atMs - shownDays * dayMs).toISOString().slice(0, 10);
+  return (await stampsFrom(store, from, mostStamps)).reverse();
+}
+
+/** The last stamps in Bitcoin; nothing where the operator makes none. */
+function stampsHtml(stamps: readonly StoredStamp[]): string {
+  if (stamps.length === 0) return '';
+  const rows = stamps.map(({ day, stamp: { size, height } }) => {
+    const receipts = size === 1 ? 'one receipt' : `${size.toLocaleString('en')} receipts`;
+    if (height === null) return `<li>${escapeHtml(day)}: ${receipts}, waiting for its block</li>`;
+    const files = ['checkpoint.txt', 'checkpoint.txt.ots', 'header.txt'].map((file) => {
+      return `<a href="/log/stamps/${escapeHtml(day)}/${file}" download>${file}</a>`;
+    });
+    return `<li>${escapeHtml(day)}: ${receipts}, block ${height} (${files.join(', ')})</li>`;
+  });
+  return `<h2>Stamps in Bitcoin</h2>
+<p>A stamp shows that the log had these receipts, as they are, before its block. Verify it with
+<code>fusegate log verify</code>, or with OpenTimestamps and a node of your own.</p>
+<ul>${rows.join('\n')}</ul>
+`;
+}
+
+function main(
+  signed: SignedCheckpoint,
+  witnesses: readonly VerifierKey[],
+  stamps: readonly StoredStamp[],
+): string {
   const { origin, publicKey, size, root, note, atMs } = signed;
   const vkey = verifierText({ name: origin, publicKey });
   return `<article class="sheet">
@@ -51,7 +85,7 @@ ${factsHtml([
 <pre tabindex="0" role="region" aria-label="Checkpoint"><code>${escapeHtml(note)}</code></pre>
 <h2>Witnesses</h2>
 ${witnessesHtml(signed, witnesses)}
-<h2>Check all of it</h2>
+${stampsHtml(stamps)}<h2>Check all of it</h2>
 <p>An audit reads every entry and computes every hash; with a checkpoint that you kept it says whether the log
 still begins with that.</p>
 ${commandsHtml(`curl -s ADDRESS/checkpoint &gt; checkpoint.txt
@@ -69,7 +103,7 @@ export function logPage(
     const signed = (await findSigned(store))?.signed;
     // Without a key it waits for the operator's new one.
     const isSigned = signed !== undefined && signed.publicKey.byteLength > 0;
-    const shown = isSigned ? main(signed, witnesses) : empty;
+    const shown = isSigned ? main(signed, witnesses, await shownStamps(store, signed)) : empty;
     const files = { styles: ['receipt.css'], modules: ['receipt.js'] };
     return page({ title: 'The log of receipts', headed: true, main: shown, ...files });
   };

@@ -72,6 +72,8 @@ export const spaces = {
   logCheckpoints: 55,
   /** Previews of fragments on a shared store. Key: period of the end (32 bits), token (32 bytes). */
   previews: 56,
+  /** Stamps of the log of receipts in Bitcoin. Key: the day (`2026-11-23`, UTC). */
+  logStamps: 57,
 } as const;
 
 /** Name of a space of records. */

@@ -15,6 +15,7 @@ import {
 import { decodeLegacyReceipt, encodeLegacyReceipt } from '../../src/store/legacyReceipts.js';
 import { decodeNotice, encodeNotice } from '../../src/store/notices.js';
 import { decodePreview, encodePreview } from '../../src/store/previews.js';
+import { decodeStamp, encodeStamp } from '../../src/store/logStamps.js';
 import { decodePast, decodeSigned, encodePast, encodeSigned } from '../../src/store/receiptLog.js';
 import { decodeLease, encodeLease } from '../../src/store/leaseRecord.js';
 
@@ -81,6 +82,17 @@ const kinds = [
       return { root: Buffer.from(root).toString('hex'), atMs };
     },
     rewrite: (bytes: Uint8Array) => encodePast(decodePast(bytes)),
+  },
+  {
+    name: 'stamp',
+    decode: (bytes: Uint8Array) => {
+      const { transaction, header, timestamp, feeSat, ...stamp } = decodeStamp(bytes);
+      const [raw, head, proof] = [transaction, header, timestamp].map((each) =>
+        Buffer.from(each).toString('hex'),
+      );
+      return { ...stamp, transaction: raw, feeSat: String(feeSat), header: head, timestamp: proof };
+    },
+    rewrite: (bytes: Uint8Array) => encodeStamp(decodeStamp(bytes)),
   },
   {
     name: 'fragmentNotice',

@@ -168,6 +168,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/log/stamps/{day}/{file}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * A file of a stamp of the log of receipts in Bitcoin
+         * @description Of one day at most: `checkpoint.txt`, the signed checkpoint that was stamped; `checkpoint.txt.ots`, its timestamp (OpenTimestamps); `header.txt`, the header of the block in hexadecimal. They never change. `fusegate log verify` verifies them without this server.
+         */
+        get: operations["logStamp"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/receipt/{id}/proof": {
         parameters: {
             query?: never;
@@ -706,7 +726,7 @@ export interface components {
             /** @description The fault and its remedy, as a sentence. */
             detail: string;
             /** @enum {string} */
-            code: "body_timeout" | "body_too_large" | "idempotency_conflict" | "log_not_ready" | "overloaded" | "preview_not_found" | "rate_limited" | "receipt_not_found" | "receipt_not_logged" | "storage_reserved" | "store_unavailable" | "tile_not_found" | "token_mismatch" | "unsupported_encoding";
+            code: "body_timeout" | "body_too_large" | "idempotency_conflict" | "log_not_ready" | "overloaded" | "preview_not_found" | "rate_limited" | "receipt_not_found" | "receipt_not_logged" | "stamp_not_found" | "storage_reserved" | "store_unavailable" | "tile_not_found" | "token_mismatch" | "unsupported_encoding";
             /** @description Path of the guide that explains it, on the same address. */
             docs: string;
         };
@@ -1732,6 +1752,73 @@ export interface operations {
                 };
             };
             /** @description It cannot be served now. Codes: `log_not_ready`, `store_unavailable`. */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    logStamp: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The day of the stamp, UTC, as in `2026-11-23`. */
+                day: string;
+                /** @description `checkpoint.txt`, `checkpoint.txt.ots` or `header.txt`. */
+                file: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The file. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description It is the one whose `ETag` came in `If-None-Match`. */
+            304: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description There is no such thing, or it is not told that there is. Codes: `stamp_not_found`. */
+            404: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request does not fit; each error says where and why. */
+            422: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description It cannot be served now. Codes: `store_unavailable`. */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];

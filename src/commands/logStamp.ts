@@ -1,0 +1,190 @@
+/** `fusegate log stamp|verify`: stamps checkpoints in Bitcoin, and verifies stamps without a server. */
+import { readFileSync, statSync } from 'node:fs';
+import type { Command } from 'commander';
+import { headerBytes, readHeader, type BlockHeader } from '../log/blockHeader.js';
+import { openCheckpoint } from '../log/note.js';
+import { stamp, type Stamped, type StampWallet } from '../log/stamping.js';
+import { openTimestamp } from '../log/timestampFile.js';
+import { reasonOf } from '../system/reason.js';
+import { count } from './evaluate.js';
+import { notCosigned, readTrust, type TrustOptions } from './logTrust.js';
+import { printable } from './printable.js';
+import { withStore, type CommandContext, type CommandParts } from './withStore.js';
+
+/** Where a wallet is, and what opens it. */
+export interface WalletPlace {
+  readonly url: string;
+  readonly certificate: string;
+  /** In hex. A secret. */
+  readonly macaroon: string;
+}
+
+/** Dependencies of the commands besides the store. */
+export interface StampCommandParts extends CommandParts {
+  /** Opens LND's wallet. @throws Error where the certificate is none */
+  readonly openWallet: (
+    place: WalletPlace,
+  ) => Promise<{ readonly wallet: StampWallet; readonly close: () => void }>;
+}
+
+type Ended = Promise<number | { readonly wrong: string }>;
+
+interface StampOptions {
+  readonly lnd: string;
+  readonly cert: string;
+  readonly macaroon: string;
+  readonly mostSat: number;
+}
+
+/** A file's bytes, or the sentence that says why not. */
+function bytesOf(path: string): Buffer | { readonly wrong: string } {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    return { wrong: `${path} cannot be read (${reasonOf(error)}).` };
+  }
+}
+
+/** The options of `log stamp` as a place. */
+function placeOf({ lnd, cert, macaroon }: StampOptions): WalletPlace | { readonly wrong: string } {
+  const url = URL.canParse(lnd) ? new URL(lnd) : undefined;
+  if (url?.protocol !== 'https:' || url.href !== `${url.origin}/`) {
+    return { wrong: '--lnd must be https://<host>:<port>, such as https://127.0.0.1:8080.' };
+  }
+  const [certificate, secret] = [bytesOf(cert), bytesOf(macaroon)];
+  if ('wrong' in certificate) return certificate;
+  if ('wrong' in secret) return secret;
+  if ((statSync(macaroon).mode & 0o077) !== 0) {
+    return { wrong: `${macaroon} can spend and can be read by others. Run: chmod 600 ${macaroon}` };
+  }
+  return { url: url.origin, certificate: certificate.toString(), macaroon: secret.toString('hex') };
+}
+
+/** A line about what became of a stamp. */
+function lineOf(stamped: Stamped): string {
+  const { day } = stamped;
+  switch (stamped.kind) {
+    case 'published':
+      return `${day}: ${stamped.size} receipts, published for ${stamped.feeSat} sat.`;
+    case 'waiting':
+      return `${day}: waits, ${stamped.confirmations} confirmations.`;
+    case 'complete':
+      return `${day}: complete, block ${stamped.height}.`;
+    case 'nothing new':
+      return `${day}: the log has not grown since the last stamp.`;
+    case 'failed':
+      return `${day}: ${printable(stamped.reason)}.`;
+  }
+}
+
+async function runStamp(parts: StampCommandParts, { store }: CommandContext, options: StampOptions): Ended {
+  const place = placeOf(options);
+  if ('wrong' in place) return place;
+  let opened: Awaited<ReturnType<StampCommandParts['openWallet']>>;
+  try {
+    opened = await parts.openWallet(place);
+  } catch (error) {
+    return { wrong: `${options.cert} is no certificate of LND (${reasonOf(error)}).` };
+  }
+  let code = 0;
+  try {
+    const stamping = { store, wallet: opened.wallet, clock: parts.clock };
+    for await (const stamped of stamp(stamping, BigInt(options.mostSat))) {
+      if (stamped.kind === 'failed') code = 1;
+      if (stamped.kind === 'failed') parts.printError(lineOf(stamped));
+      else await parts.write(`${lineOf(stamped)}\n`);
+    }
+    return code;
+  } finally {
+    opened.close();
+  }
+}
+
+/**
+ * Work under which a header is no proof (hashes): every block of Bitcoin since 2023 took more, and a header
+ * that takes as much costs its forger about as much as a block earns.
+ */
+const leastWork = 2n ** 77n;
+
+interface VerifyOptions extends TrustOptions {
+  readonly header?: string;
+  readonly testing: boolean;
+}
+
+/** A header's bytes: raw, or in hexadecimal as nodes print it. */
+function headerOf(path: string): BlockHeader | { readonly wrong: string } {
+  const bytes = bytesOf(path);
+  if ('wrong' in bytes) return bytes;
+  const text = bytes.toString('latin1').trim();
+  const isHex = /^[0-9a-f]+$/i.test(text) && text.length === 2 * headerBytes;
+  const header = readHeader(isHex ? Buffer.from(text, 'hex') : bytes);
+  return 'wrong' in header ? { wrong: `The header ${path} ${header.wrong}.` } : header;
+}
+
+async function verify(
+  parts: StampCommandParts,
+  [checkpointPath, timestampPath]: readonly [string, string],
+  options: VerifyOptions,
+): Ended {
+  const trust = readTrust(options);
+  if ('wrong' in trust) return trust;
+  if (trust.keys.length === 0) return { wrong: 'Give the verifier key of the log: --vkey or --policy.' };
+  const [note, timestamp] = [bytesOf(checkpointPath), bytesOf(timestampPath)];
+  if ('wrong' in note) return note;
+  if ('wrong' in timestamp) return timestamp;
+  const opened = trust.keys.map((key) => openCheckpoint(note.toString(), key));
+  const checkpoint = opened.find((each) => 'size' in each) ?? opened[0];
+  if (checkpoint === undefined || 'wrong' in checkpoint) {
+    return { wrong: `The checkpoint ${printable(checkpoint?.wrong ?? 'is none')}.` };
+  }
+  const lacking = notCosigned(trust, note.toString());
+  if (lacking !== undefined) return { wrong: `The checkpoint ${lacking}.` };
+  const attested = openTimestamp(timestamp, note);
+  if ('wrong' in attested) return { wrong: `The timestamp ${attested.wrong}.` };
+  const [first] = attested;
+  if (first === undefined) return { wrong: 'The timestamp names no block of Bitcoin (yet).' };
+  if (options.header === undefined) {
+    return { wrong: `The timestamp names block ${first.height}: give its header (--header).` };
+  }
+  const header = headerOf(options.header);
+  if ('wrong' in header) return header;
+  if (header.work < leastWork && !options.testing) {
+    return { wrong: `The header took ${header.work} hashes: any computer makes such a block.` };
+  }
+  const found = attested.find(({ root }) => root.equals(header.merkleRoot));
+  if (found === undefined) return { wrong: 'The timestamp does not lead to the header.' };
+  const time = new Date(header.timeS * 1_000).toISOString().replace('.000Z', 'Z');
+  await parts.write(
+    `${printable(checkpoint.origin)}: ${checkpoint.size} receipts were signed before block ${found.height} ` +
+      `of ${time}.\nCompare its hash with a node or an explorer: ${header.hash}\n`,
+  );
+  return 0;
+}
+
+/** Adds the commands to those of the log. */
+export function addLogStamp(log: Command, parts: StampCommandParts): void {
+  log
+    .command('stamp')
+    .description('stamp today’s checkpoint in Bitcoin by your own LND, and complete earlier stamps')
+    .requiredOption('--lnd <url>', 'LND’s REST interface, https://host:port')
+    .requiredOption('--cert <file>', 'LND’s certificate, PEM')
+    .requiredOption('--macaroon <file>', 'macaroon with info:read, onchain:read and onchain:write')
+    .requiredOption('--most-sat <number>', 'satoshi that one day’s stamp may cost', count(1))
+    .allowExcessArguments(false)
+    .action(async (options: StampOptions) => {
+      process.exitCode = await withStore(parts, (context) => runStamp(parts, context, options));
+    });
+  log
+    .command('verify <checkpoint> <timestamp>')
+    .description('verify offline that a checkpoint is signed, and stamped in a block of Bitcoin')
+    .option('--header <file>', 'the block’s header, 80 bytes or their hexadecimal')
+    .option('--vkey <key>', 'verifier key of the log')
+    .option('--policy <file>', 'policy with keys of logs and the witnesses that must have cosigned')
+    .option('--testing', 'take the header of a test chain, whose blocks cost nothing', false)
+    .allowExcessArguments(false)
+    .action(async (checkpoint: string, timestamp: string, options: VerifyOptions) => {
+      const ended = await verify(parts, [checkpoint, timestamp], options);
+      if (typeof ended !== 'number') parts.printError(ended.wrong);
+      process.exitCode = typeof ended === 'number' ? ended : 1;
+    });
+}

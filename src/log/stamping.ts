@@ -1,0 +1,194 @@
+/**
+ * Stamps checkpoints in Bitcoin, one a day (UTC): the SHA-256 of the signed checkpoint goes into an output of
+ * a transaction. In this order: the wallet signs a transaction, the store notes it as the stamp of the day
+ * unless that day has one, the wallet publishes it. A crash before the store's unit spends nothing; after it
+ * the next run publishes the same transaction again. Once its block is deep enough, the stamp is complete.
+ */
+import { findSigned } from '../store/receiptLog.js';
+import { findStamp, stampsOf, writeStamp, type Stamp, type StoredStamp } from '../store/logStamps.js';
+import type { Store } from '../store/store.js';
+import { dayMs, type Clock } from '../system/clock.js';
+import { merkleSteps, readHeader } from './blockHeader.js';
+import { mostMessageBytes, openTimestamp, sha256, writeTimestamp, type Step } from './timestampFile.js';
+
+/** Blocks, its own among them, after which a transaction counts as one that stays. */
+export const deepEnough = 6;
+
+/** Something that did not succeed; the reason is a sentence part for the operator. */
+export interface StampFailure {
+  readonly wrong: string;
+}
+
+/** A transaction that is signed and not published. */
+export interface SignedTransaction {
+  readonly transaction: Uint8Array;
+  readonly feeSat: bigint;
+  /** Bytes that its hash is of. */
+  readonly bytes: number;
+  readonly tipHeight: number;
+}
+
+/** A transaction in a block. */
+export interface InBlock {
+  readonly kind: 'in block';
+  readonly height: number;
+  readonly confirmations: number;
+  /** The block's header. */
+  readonly header: Buffer;
+  /** Hashes of the block's transactions, in their order. */
+  readonly txids: readonly Buffer[];
+  /** What the transaction's hash is of: the transaction without its witnesses. */
+  readonly hashed: Buffer;
+}
+
+/** A transaction that is in no block. */
+export type NotInBlock = { readonly kind: 'absent' } | { readonly kind: 'waiting' };
+
+/** A wallet that can spend. `absent`: it does not know the transaction; `waiting`: no block has it. */
+export interface StampWallet {
+  /** Signs a transaction with one output of data, for at most `mostSat` in fees. Spends nothing. */
+  readonly sign: (
+    data: Uint8Array,
+    label: string,
+    mostSat: bigint,
+  ) => Promise<SignedTransaction | StampFailure>;
+  /** Publishes a transaction under a label; again and again has the effect of once. */
+  readonly publish: (transaction: Uint8Array, label: string) => Promise<StampFailure | undefined>;
+  /** Where a transaction is; `fromHeight`: it is in no earlier block. */
+  readonly find: (
+    transaction: Uint8Array,
+    fromHeight: number,
+  ) => Promise<InBlock | NotInBlock | StampFailure>;
+}
+
+/** Dependencies of stamping. */
+export interface StampingParts {
+  readonly store: Store;
+  readonly wallet: StampWallet;
+  readonly clock: Pick<Clock, 'wallMs'>;
+}
+
+/** What became of a stamp. */
+export type Stamped =
+  | { readonly kind: 'published'; readonly day: string; readonly size: number; readonly feeSat: bigint }
+  | { readonly kind: 'waiting'; readonly day: string; readonly confirmations: number }
+  | { readonly kind: 'complete'; readonly day: string; readonly height: number }
+  | { readonly kind: 'nothing new'; readonly day: string }
+  | { readonly kind: 'failed'; readonly day: string; readonly reason: string };
+
+/** The day of a time (ms since 1970), UTC. */
+export function dayOf(atMs: number): string {
+  return new Date(atMs).toISOString().slice(0, 10);
+}
+
+const mostOriginCharacters = 300;
+
+/** The label of a day's transaction in the wallet, by which it is known there. */
+function labelOf(day: string, note: string): string {
+  const [origin = ''] = note.split('\n');
+  return `fusegate log stamp ${day} ${origin.slice(0, mostOriginCharacters)}`;
+}
+
+/** The script of an output that has data and cannot be spent. */
+export function dataScript(data: Uint8Array): Buffer {
+  const opReturn = 0x6a;
+  return Buffer.concat([Buffer.of(opReturn, data.byteLength), data]);
+}
+
+/** The steps from a checkpoint's digest to a Merkle root; undefined where they do not lead there. */
+function stepsOf(note: string, { hashed, txids }: InBlock): Step[] | undefined {
+  const digest = sha256(Buffer.from(note));
+  const at = hashed.indexOf(dataScript(digest));
+  const txid = sha256(sha256(hashed));
+  const place = txids.findIndex((each) => each.equals(txid));
+  if (at < 0 || place < 0) return undefined;
+  const begin = at + dataScript(digest).byteLength - digest.byteLength;
+  return [
+    { kind: 'prepend', bytes: hashed.subarray(0, begin) },
+    { kind: 'append', bytes: hashed.subarray(begin + digest.byteLength) },
+    ...merkleSteps(txids, place),
+  ];
+}
+
+/** A stamp with its timestamp, which was verified; undefined where the block does not prove it. */
+export function completed(stamp: Stamp, found: InBlock): Stamp | undefined {
+  const steps = stepsOf(stamp.note, found);
+  const header = readHeader(found.header);
+  if (steps === undefined || 'wrong' in header) return undefined;
+  const content = Buffer.from(stamp.note);
+  const timestamp = writeTimestamp(content, steps, found.height);
+  const attested = openTimestamp(timestamp, content);
+  if ('wrong' in attested || attested[0]?.root.equals(header.merkleRoot) !== true) return undefined;
+  return { ...stamp, height: found.height, header: found.header, timestamp };
+}
+
+/** Goes on with a stamp that is not complete. */
+async function advance({ store, wallet }: StampingParts, stored: StoredStamp): Promise<Stamped> {
+  const { day, stamp, record } = stored;
+  const failed = (reason: string): Stamped => ({ kind: 'failed', day, reason });
+  const found = await wallet.find(stamp.transaction, stamp.madeAtHeight);
+  if ('wrong' in found) return failed(found.wrong);
+  if (found.kind === 'absent') {
+    const published = await wallet.publish(stamp.transaction, labelOf(day, stamp.note));
+    if (published !== undefined) return failed(published.wrong);
+    return { kind: 'published', day, size: stamp.size, feeSat: stamp.feeSat };
+  }
+  if (found.kind === 'waiting') return { kind: 'waiting', day, confirmations: 0 };
+  const { confirmations, height } = found;
+  if (confirmations < deepEnough) return { kind: 'waiting', day, confirmations };
+  const next = completed(stamp, found);
+  if (next === undefined) return failed(`block ${height} does not prove the stamp`);
+  // A conflict: another run wrote the same.
+  await store.commit([writeStamp(day, record, next)]);
+  return { kind: 'complete', day, height };
+}
+
+/** Makes the stamp of a day that has none. */
+async function begin(parts: StampingParts, day: string, mostSat: bigint): Promise<Stamped> {
+  const { store, wallet, clock } = parts;
+  const signed = (await findSigned(store))?.signed;
+  // Without a key the log waits for the operator's new one; what was restored may not be what was signed.
+  if (signed === undefined || signed.restored || signed.publicKey.byteLength === 0) {
+    const reason = 'the log has signed nothing yet, was restored, or waits for a key (fusegate log resolve)';
+    return { kind: 'failed', day, reason };
+  }
+  const { note, size } = signed;
+  const label = labelOf(day, note);
+  const made = await wallet.sign(sha256(Buffer.from(note)), label, mostSat);
+  if ('wrong' in made) return { kind: 'failed', day, reason: made.wrong };
+  const { transaction, feeSat, bytes, tipHeight } = made;
+  if (feeSat > mostSat) return { kind: 'failed', day, reason: `it would cost ${feeSat} sat` };
+  if (bytes > mostMessageBytes) {
+    return { kind: 'failed', day, reason: 'the transaction spends more coins than a timestamp can have' };
+  }
+  const stamp: Stamp = {
+    ...{ note, size, transaction, feeSat, madeAtHeight: tipHeight, atMs: Math.floor(clock.wallMs()) },
+    ...{ height: null, header: Buffer.alloc(0), timestamp: Buffer.alloc(0) },
+  };
+  await store.commit([writeStamp(day, undefined, stamp)]);
+  // Another run may have been first: what the store has is published, whoever made it.
+  const stored = await findStamp(store, day);
+  if (stored === undefined) throw new Error(`The stamp of ${day} was written and is not there`);
+  return advance(parts, stored);
+}
+
+/** Time after which a transaction that no block took is given up (ms): nodes have forgotten it by then. */
+const givenUpMs = 14 * dayMs;
+
+/** Goes on with every stamp that is not complete, and makes today's if the log has grown since the last. */
+export async function* stamp(parts: StampingParts, mostSat: bigint): AsyncGenerator<Stamped, void> {
+  const nowMs = parts.clock.wallMs();
+  const today = dayOf(nowMs);
+  let last: StoredStamp | undefined;
+  for await (const stored of stampsOf(parts.store)) {
+    const { height, atMs } = stored.stamp;
+    if (height === null && nowMs - atMs < givenUpMs) yield advance(parts, stored);
+    last = stored;
+  }
+  if (last?.day === today) return;
+  const signed = (await findSigned(parts.store))?.signed;
+  const [text = ''] = signed?.note.split('\n\n') ?? [];
+  const isStamped = last?.stamp.note.split('\n\n')[0] === text;
+  if (last !== undefined && isStamped) yield { kind: 'nothing new', day: today };
+  else yield begin(parts, today, mostSat);
+}
