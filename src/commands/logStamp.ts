@@ -60,12 +60,16 @@ function placeOf({ lnd, cert, macaroon }: StampOptions): WalletPlace | { readonl
   return { url: url.origin, certificate: certificate.toString(), macaroon: secret.toString('hex') };
 }
 
+function receipts(count: number): string {
+  return count === 1 ? '1 receipt' : `${count} receipts`;
+}
+
 /** A line about what became of a stamp. */
 function lineOf(stamped: Stamped): string {
   const { day } = stamped;
   switch (stamped.kind) {
     case 'published':
-      return `${day}: ${stamped.size} receipts, published for ${stamped.feeSat} sat.`;
+      return `${day}: ${receipts(stamped.size)}, published for ${stamped.feeSat} sat.`;
     case 'waiting':
       return `${day}: waits, ${stamped.confirmations} confirmations.`;
     case 'complete':
@@ -155,8 +159,9 @@ async function verify(
   if (found === undefined) return { wrong: 'The timestamp does not lead to the header.' };
   const time = new Date(header.timeS * 1_000).toISOString().replace('.000Z', 'Z');
   await parts.write(
-    `${printable(checkpoint.origin)}: ${checkpoint.size} receipts were signed before block ${found.height} ` +
-      `of ${time}.\nCompare its hash with a node or an explorer: ${header.hash}\n`,
+    `${printable(checkpoint.origin)}: ${receipts(checkpoint.size)}, signed before the block of ${time}.\n` +
+      // A header does not have its height: the timestamp may say any.
+      `Compare with a node or an explorer: block ${header.hash}, at height ${found.height}.\n`,
   );
   return 0;
 }

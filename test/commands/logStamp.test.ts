@@ -54,7 +54,7 @@ test('a stamp is made, served, shown and verified offline', async () => {
   const [dear, reason] = await said(start(folder, node, '249'));
   assert.deepEqual([dear, /would cost 250 sat now, more than 249/.test(reason)], [1, true]);
   const [made, words] = await said(start(folder, node));
-  const [, day = ''] = /^(\S+): 1 receipts, published for 250 sat\.\n$/.exec(words) ?? [];
+  const [, day = ''] = /^(\S+): 1 receipt, published for 250 sat\.\n$/.exec(words) ?? [];
   assert.deepEqual([made, day.length], [0, 10], words);
   const get = (file: string) => exchange(port, head('GET', `/log/stamps/${day}/${file}`));
   assert.equal((await get('checkpoint.txt')).status, 404, 'not before its block is deep enough');
@@ -80,7 +80,10 @@ test('a stamp is made, served, shown and verified offline', async () => {
   const whole = ['--vkey', vkey, '--header', header] as const;
   const [good, line] = await verify(...whole, '--testing');
   assert.equal(good, 0, line);
-  assert.match(line, /fusegate\.invalid: 1 receipts were signed before block 800001 of \S+Z\./);
+  assert.match(
+    line,
+    /fusegate\.invalid: 1 receipt, signed before the block of \S+Z\.\n.*at height 800001\.\n/,
+  );
   for (const [more, expected] of [
     [whole, /any computer makes such a block/],
     [['--vkey', vkey], /names block 800001: give its header/],

@@ -2,7 +2,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { auditLog, type AuditParts } from '../../src/log/audit.js';
-import { parseVerifierKey, openCheckpoint, verifierText, type VerifierKey } from '../../src/log/note.js';
+import {
+  parseVerifierKey,
+  openCheckpoint,
+  signCheckpoint,
+  verifierText,
+  type VerifierKey,
+} from '../../src/log/note.js';
 import { originOf } from '../../src/log/origin.js';
 import { verifyProof } from '../../src/log/proof.js';
 import { signRound } from '../../src/log/signer.js';
@@ -206,6 +212,58 @@ test('of 100 seeded corruptions of the stored log an audit finds 100', async () 
   }
   assert.deepEqual(missed, []);
   assert.equal(await audited(), 'right', 'all was put back');
+});
+
+/** Writes entries of the log over others, each given by its position, old and new bytes. */
+async function amend(changes: readonly (readonly [number, Uint8Array, Uint8Array | undefined])[]) {
+  const log = 'fragments';
+  await store.commit(
+    changes.map(([position, from, to]) => ({ kind: 'amend', log, position, from, to }) as const),
+  );
+}
+
+test('of 50 seeded pairs and runs of leaves in other places an audit finds 50', async () => {
+  const missed: number[] = [];
+  for (let seed = 0; seed < 50; seed += 1) {
+    // A run of leaves whose first becomes its last; of two they are swapped.
+    const entries = await store.read('fragments', { after: 2 + ((seed * 37) % 600), limit: 2 + (seed % 7) });
+    const moved = entries.map(({ position, value }, at) => {
+      return [position, value, entries[(at + 1) % entries.length]?.value ?? value] as const;
+    });
+    await amend(moved);
+    if ((await audited()) === 'right') missed.push(seed);
+    await amend(moved.map(([position, from, to]) => [position, to, from] as const));
+  }
+  assert.deepEqual(missed, []);
+  assert.equal(await audited(), 'right', 'all was put back');
+});
+
+test('a log that went back and one that was forked contradict a checkpoint that was kept', async () => {
+  const kept = (await ask('/checkpoint')).body.toString();
+  const [, size = ''] = kept.split('\n');
+  await grow(Number(size) + 20);
+  const newer = (await ask('/checkpoint')).body.toString();
+  const parts = auditing();
+  const old: AuditParts = {
+    ...parts,
+    fetch: (path) => (path === 'checkpoint' ? Promise.resolve(Buffer.from(kept)) : parts.fetch(path)),
+  };
+  assert.deepEqual(await auditLog(old, key, newer), {
+    wrong: `The log went back: it had ${Number(size) + 20} entries and has ${size}.`,
+  });
+  // The log's own key signed it, for somebody else.
+  const forked = signCheckpoint({ origin: key.name, size: 500, root: sealOf(0, 'other') }, keyOf(1));
+  assert.deepEqual(await auditLog(parts, key, forked), {
+    wrong: "The log's first 500 entries do not have the root of the checkpoint to compare with.",
+  });
+  assert.ok('checkpoint' in (await auditLog(parts, key, newer)));
+});
+
+test('a leaf that is removed is found', async () => {
+  const [entry] = await store.read('fragments', { after: 300, limit: 1 });
+  assert.ok(entry !== undefined);
+  await amend([[entry.position, entry.value, undefined]]);
+  assert.match(await audited(), /status 500 of tile\/entries/);
 });
 
 /** A log entry with another seal. */

@@ -109,7 +109,7 @@ describe('stamps', { skip, timeout: 600_000 }, () => {
   test('a real wallet pays for one a day, within the bound', async () => {
     assert.match(await stamp('50'), /would cost \d+ sat now, more than 50/);
     assert.deepEqual(await transactions(), []);
-    assert.match(await stamp(), /: 1 receipts, published for \d+ sat\.\n$/);
+    assert.match(await stamp(), /: 1 receipt, published for \d+ sat\.\n$/);
     assert.match(await stamp(), /waits, 0 confirmations/);
     assert.equal((await transactions()).length, 1);
     await nodes.mine(3);
@@ -135,8 +135,8 @@ describe('stamps', { skip, timeout: 600_000 }, () => {
     const [code, line] = await verify('--testing');
     assert.equal(code, 0, line);
     const moment = new Date(Number(time) * 1_000).toISOString().replace('.000Z', 'Z');
-    assert.ok(line.includes(`before block ${height} of ${moment}.`), line);
-    assert.ok(line.includes(String(hash)));
+    assert.ok(line.includes(`before the block of ${moment}.`), line);
+    assert.ok(line.includes(`block ${String(hash)}, at height ${height}.`), line);
     assert.equal((await verify())[0], 1, 'a block that costs nothing proves nothing');
   });
 
