@@ -5,6 +5,7 @@ import { CorpusLearner, type CorpusLearnerParts } from '../corpora/learner.js';
 import { native } from '../native/addon.js';
 import type { Corpora } from '../native/index.js';
 import { corpusKey, learnerIn, ownerIn, type LearnerOf, type OwnerOf } from '../search/corpora.js';
+import { systemRandomness } from '../system/randomness.js';
 
 /** The named statistics of a process. */
 export interface NamedStatistics {
@@ -27,7 +28,7 @@ export async function namedStatistics({
   hashKey,
   ...parts
 }: OpenedStore &
-  Omit<CorpusFollowerParts & CorpusLearnerParts, 'corpora'> &
+  Omit<CorpusFollowerParts & CorpusLearnerParts, 'corpora' | 'randomness'> &
   Pick<NamedStatistics, 'hashKey'> & {
     readonly isServed: boolean;
     /** True if callers without a key may add to the statistics that belong to everybody. */
@@ -36,7 +37,7 @@ export async function namedStatistics({
   const key = corpusKey(parts.secrets);
   const table = new native.Corpora(key);
   const follower = new CorpusFollower({ ...parts, corpora: table });
-  const learner = new CorpusLearner({ ...parts, corpora: table });
+  const learner = new CorpusLearner({ ...parts, corpora: table, randomness: systemRandomness });
   if (isServed) {
     await follower.start();
     learner.start();

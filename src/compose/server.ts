@@ -373,8 +373,7 @@ export async function buildServer(
   const checkout = warnedCheckout(checkoutParts, access);
   const stored = storedEmbedder(embedder, { ...opened, clock: systemClock, log });
   const embedding = configuration.embedCacheStore ? stored : embedder;
-  const learning = { ...upkeep, hashKey: access.holderOf, randomness: systemRandomness };
-  const search = await searchParts(configuration, embedding, learning);
+  const search = await searchParts(configuration, embedding, { ...upkeep, hashKey: access.holderOf });
   const { embedMode, corpora } = search;
   const explorer = exploration(configuration, opened, textEmbedding(embedder.models, embedMode.dense), log);
   const page = gatewayPage(configuration);

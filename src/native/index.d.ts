@@ -78,8 +78,8 @@ export declare class Corpora {
   /** Names of which something was learnt that is not stored, in order. */
   unsaved(): Array<string>
   /**
-   * Counts the texts that were learnt of a name, and joins them with the stored sample. Resolves to what is
-   * to be stored in its place, or to null where it holds all. Rejects where the sample is damaged, of a
+   * Counts the texts that were learnt of a name, and joins them with the stored sample. Resolves to what
+   * is to be stored in its place, or to null where it holds all. Rejects where the sample is damaged, of a
    * later version or under another key. `id`: eight random bytes, for a name without a sample. `sample`
    * must not change until the promise settles.
    */

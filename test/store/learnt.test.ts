@@ -23,7 +23,7 @@ import {
 } from '../../src/store/corpora.js';
 import { StoreUnavailable, type Store } from '../../src/store/store.js';
 import { stems } from '../reference/analyzer.js';
-import { fuse, tokenize, type ReferenceRequest } from '../reference/fuse.js';
+import { fuse, tokenize } from '../reference/fuse.js';
 import { foldText } from '../reference/unicode.js';
 import { counted, type Way } from '../search/counted.js';
 import { answered, requestWith, staticMode } from '../search/embedding.js';
@@ -144,7 +144,7 @@ for (const { name: engine, skip, fresh: place } of bothEngines()) {
             const pinned = Math.floor(versions.length / 2) + 1;
             for (const version of [versions.length, pinned]) {
               const seen = versions[version - 1] ?? [];
-              const expected = fuse({ ...request, corpus: counted(seen, settings) } as ReferenceRequest);
+              const expected = fuse({ ...request, corpus: counted(seen, settings) });
               const { body } = await other.ask({ ...request, corpus: { ...named, version } });
               assert.deepEqual(body, { ...expected, corpus: { ...named, version, docs: seen.length } });
             }
@@ -332,9 +332,10 @@ for (const { name: engine, skip, fresh: place } of bothEngines()) {
     test('end with the last version that a name may have', async (context) => {
       const store = await storeAt(await place());
       context.after(() => store.close());
-      const { statistics: bytes, terming: _, ...counts } = await statistics();
+      const { statistics: bytes, docs, averageLength, terms } = await statistics();
       const change = { sample: Buffer.from('sample'), docs: 64, terming: 'ws, plain' };
-      const join = () => Promise.resolve({ ...change, frozen: { ...counts, statistics: bytes } });
+      const join = () =>
+        Promise.resolve({ ...change, frozen: { statistics: bytes, docs, averageLength, terms } });
       for (let version = 1; version <= mostCorpusVersions; version += 1) {
         assert.equal(await storeLearnt(store, name, join, 0), 'stored');
       }

@@ -1259,13 +1259,24 @@ export interface components {
             /** @description When the next month begins (RFC 3339 UTC). */
             resets_at: string;
         };
+        /** @description The sample that a name is learnt by. */
+        CorpusLearning: {
+            /** @description Number of its docs so far. */
+            docs: number;
+            /** @description Tokenizer and analyzer of the terms. */
+            terms_by: string;
+            /** @description RFC 3339 UTC. */
+            updated_at: string;
+        };
         /** @description Named statistics. */
         CorpusResponse: {
             name: string;
             /** @description True if they belong to everybody, not to the key of the request. */
             shared: boolean;
-            /** @description The oldest first. */
+            /** @description The oldest first; none where the name is learnt and has too few docs yet. */
             versions: components["schemas"]["CorpusVersion"][];
+            /** @description Present where requests with `learn` add docs to the name. */
+            learning?: components["schemas"]["CorpusLearning"];
         };
         /** @description A version of named statistics. */
         CorpusVersion: {
@@ -1280,6 +1291,8 @@ export interface components {
             terms_by: string;
             /** @description RFC 3339 UTC. */
             created_at: string;
+            /** @description True if it was learnt from requests; else absent. */
+            learnt?: boolean;
         };
         /** @description An order for a tier's key. */
         CreateOrderRequest: {
@@ -1689,6 +1702,13 @@ export interface components {
             diversify?: components["schemas"]["FuseDiversify"];
             /** @description Each result tells where its text has the query's terms, in code points. */
             highlight?: components["schemas"]["FuseHighlight"];
+            /**
+             * @description True: the docs of this request are learnt under `corpus.name`. Of all docs that were seen the 512 with the
+             *     smallest keyed hash of their text are its sample; at 64, 128, 256 and 512 docs, and whenever twice as many
+             *     were seen, it becomes the name's next version. Until the first one the statistics are those of the
+             *     request's docs.
+             */
+            learn?: boolean;
         };
         /** @description The re-ranked candidates. */
         FuseResponse: {
@@ -1705,7 +1725,7 @@ export interface components {
             dense_source: string;
             /** @description Results by falling fused score, unless `diversify` chose; ties in the order of the docs. */
             results: components["schemas"]["RankedDoc"][];
-            /** @description The statistics by which BM25 scored, where the request named them. */
+            /** @description The statistics by which BM25 scored, where the request named them and they have a version. */
             corpus?: components["schemas"]["FuseCorpusUsed"];
             /** @description Present only when there is one. */
             warnings?: components["schemas"]["FuseWarning"][];
@@ -2060,6 +2080,8 @@ export interface components {
             terms_by: string;
             /** @description RFC 3339 UTC. */
             created_at: string;
+            /** @description True if it was learnt from requests; else absent. */
+            learnt?: boolean;
         };
         /** @description The price asked for. */
         QuoteRequest: {

@@ -317,9 +317,9 @@ impl Learnings {
             return Ok(known);
         }
         let mut names = self.names.write().unwrap_or_else(PoisonError::into_inner);
-        let is_owned = |name: &&Box<[u8]>| name.starts_with(owner) && name.get(owner.len()) == Some(&OWNED);
-        let owned = !owner.is_empty() && names.keys().filter(is_owned).count() >= MOST_OWNED;
-        if owned || names.len() >= MOST_NAMES {
+        let is_owned = |name: &[u8]| name.starts_with(owner) && name.get(owner.len()) == Some(&OWNED);
+        let owned = || names.keys().filter(|name| is_owned(name)).count();
+        if !owner.is_empty() && owned() >= MOST_OWNED || names.len() >= MOST_NAMES {
             return Err(Unlearnt::Names);
         }
         let begin = || Learning::new(self.digester.clone(), self.waiting_bytes.clone(), terming);
