@@ -1,5 +1,7 @@
 /** `npm run bench -- <name>`: the benchmarks, checked, plotted and recorded with the machine they ran on. */
+import { join } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
+import { projectRoot } from '../test/peers/python.js';
 import { benchAccess } from './access.js';
 import type { AccessOptions } from './access.js';
 import { benchAudit } from './audit.js';
@@ -21,6 +23,7 @@ import type { LeadsOptions } from './leads.js';
 import { benchLog, type LogOptions } from './log.js';
 import { benchNormalize } from './normalize.js';
 import type { NormalizeOptions } from './normalize.js';
+import { benchRank, type RankOptions } from './rank.js';
 import { benchRerank } from './rerank.js';
 import type { RerankOptions } from './rerank.js';
 import { benchSoak } from './soak.js';
@@ -173,6 +176,16 @@ program
   .option('--no-record', 'write nothing to bench/record')
   .action(async (options: CheckoutOptions) => {
     process.exitCode = await benchCheckout(options);
+  });
+program
+  .command('rank')
+  .description('nDCG@10 of requests on two judged collections, by analyzer, learnt statistics and model')
+  .option('--model <text>', 'only models whose id contains this', '')
+  .option('--data <folder>', 'the collections cranfield and cisi', join(projectRoot, '../shared/data'))
+  .option('--json', 'print one JSON document instead of text', false)
+  .option('--no-record', 'write nothing to bench/record')
+  .action(async (options: RankOptions) => {
+    process.exitCode = await benchRank(options);
   });
 program
   .command('rerank')

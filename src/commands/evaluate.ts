@@ -7,7 +7,7 @@ import { stemmers } from '../contract/analyzer.js';
 import { tokenizers } from '../contract/fuse.js';
 import { isImmediate, type Embedder, type InstalledModel } from '../models/embedder.js';
 import { localEmbedder, type OpenSession } from '../models/localEmbedder.js';
-import type { DenseModels, FuseOutcome, Fuser, PendingFuse } from '../native/index.js';
+import type { Corpora, DenseModels, FuseOutcome, Fuser, PendingFuse } from '../native/index.js';
 import { openEmbedMode, type EmbedMode } from '../search/embedMode.js';
 import { ask, rankQuery, sampleOf, type EvaluationParts, type QueryRankings } from '../search/evaluate.js';
 import type { Progress } from '../store/copy.js';
@@ -23,6 +23,8 @@ export interface EvaluateParts {
   readonly DenseModels: typeof DenseModels;
   readonly Fuser: typeof Fuser;
   readonly FuseOutcome: typeof FuseOutcome;
+  /** Statistics that requests may name; none where not given. */
+  readonly corpora?: Corpora;
   readonly prepareEmbeddings: (path: string, bytes: number, dimension: number) => void;
   readonly openSession: OpenSession;
   readonly write: (text: string) => Promise<void>;

@@ -32,8 +32,8 @@ export interface EvaluationParts {
   readonly analyzer: string;
   /** Docs of a query that make its request. */
   readonly candidates: number;
-  /** Docs whose statistics its BM25 has; absent: its own. */
-  readonly sample?: Sample;
+  /** Docs whose statistics its BM25 has, or statistics by name; absent: its own. */
+  readonly sample?: Sample | NamedSample;
   /** Brings the vectors that are missing. @throws Error where it cannot */
   readonly bring: (pending: PendingFuse) => Promise<void>;
 }
@@ -97,6 +97,11 @@ export interface Sample {
   readonly averageLength: number;
 }
 
+/** Statistics that the fuser knows by name. */
+export interface NamedSample {
+  readonly name: string;
+}
+
 /** Number of a text's tokens. */
 function tokensOf(text: string, tokenizer: EvaluationParts['tokenizer']): number {
   const words = text.match(/[\p{L}\p{M}\p{N}]+/gu) ?? [];
@@ -137,12 +142,18 @@ async function rank(
   query: string,
   docs: readonly CollectionText[],
   places: readonly number[],
-  sample?: Sample,
+  sample?: Sample | NamedSample,
 ): Promise<Rankings> {
   const { model, tokenizer, analyzer } = parts;
   const analyzed = { query, tokenizer, ...(analyzer === 'plain' ? {} : { analyzer }) };
-  const corpus = sample === undefined ? {} : { corpus: await statisticsOf(parts, analyzed, sample) };
-  const asked = { ...analyzed, ...corpus, explain: true, return_text: false };
+  const corpus =
+    sample === undefined || 'name' in sample ? sample : await statisticsOf(parts, analyzed, sample);
+  const asked = {
+    ...analyzed,
+    ...(corpus === undefined ? {} : { corpus }),
+    explain: true,
+    return_text: false,
+  };
   const listed = places.map((place) => ({ id: String(place), text: docs[place]?.text ?? '' }));
   const rrf = await ask(parts, { ...asked, method: 'rrf', embed_model: model, docs: listed });
   // The same scores once more: numbers come back from JSON as they were.
