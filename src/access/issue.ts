@@ -7,9 +7,8 @@ import {
   overlapping,
   replaceKeys,
   unlinked,
-  type KeyChange,
-  type KeyRecord,
 } from '../store/keys.js';
+import type { KeyChange, KeyRecord } from '../store/keys.js';
 import { findOrder } from '../store/orders.js';
 import type { Store } from '../store/store.js';
 import { dayMs, type Clock } from '../system/clock.js';

@@ -2,17 +2,8 @@
 import { jsonAnswer, problemAnswer } from '../contract/answer.js';
 import type { Answer, Handler } from '../contract/exchange.js';
 import { rotateKeyDefaults, type RotateKeyRequest, type RotateKeyResponse } from '../contract/rotate.js';
-import {
-  changeKey,
-  endedKey,
-  findKey,
-  insertKey,
-  isOver,
-  overlapping,
-  replaceKeys,
-  type KeyRecord,
-  type KeyStep,
-} from '../store/keys.js';
+import { changeKey, endedKey, findKey, insertKey, isOver, overlapping, replaceKeys } from '../store/keys.js';
+import type { KeyRecord, KeyStep } from '../store/keys.js';
 import { changeOrder } from '../store/orders.js';
 import type { Log } from '../system/log.js';
 import { newKey, orderOf, type IssuedKey, type IssueParts } from './issue.js';

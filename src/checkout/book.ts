@@ -4,22 +4,10 @@
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Rail } from '../contract/pricing.js';
-import {
-  beginningOf,
-  heldOf,
-  sameOrder,
-  unitOf,
-  type NewMembers,
-  type OrderOn,
-  type OrderRecord,
-} from '../store/order.js';
-import {
-  changeOrder,
-  insertOrder,
-  type LedgerEntry,
-  type OrderChange,
-  type OrderOutcome,
-} from '../store/orders.js';
+import { beginningOf, heldOf, sameOrder, unitOf } from '../store/order.js';
+import type { NewMembers, OrderOn, OrderRecord } from '../store/order.js';
+import { changeOrder, insertOrder } from '../store/orders.js';
+import type { LedgerEntry, OrderChange, OrderOutcome } from '../store/orders.js';
 import type { Fence, Operation } from '../store/store.js';
 import type { Clock } from '../system/clock.js';
 import { secretId } from '../system/masterSecret.js';

@@ -6,14 +6,8 @@ import { Agent } from 'node:https';
 import type { Clock } from '../system/clock.js';
 import { reasonOf } from '../system/reason.js';
 import { BtcdFollower, type BtcdPlace } from './btcdFollow.js';
-import {
-  usedEach,
-  type Chain,
-  type ChainAnswer,
-  type ChainHints,
-  type Failed,
-  type Following,
-} from './chain.js';
+import { usedEach } from './chain.js';
+import type { Chain, ChainAnswer, ChainHints, Failed, Following } from './chain.js';
 import { askNode } from './httpsJson.js';
 import type { Network, Output } from '../store/order.js';
 import type { FoundOutput } from './orders.js';

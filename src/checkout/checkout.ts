@@ -16,7 +16,7 @@ import { cardHandlers, cardOrders, pickUpCard, type PickUpCard } from './cardRou
 import type { Chain } from './chain.js';
 import { Esplora } from './esplora.js';
 import { Lightning } from './lightning.js';
-import { lightningHandlers, lightningOrders, type LightningRoutesParts } from './lightningRoutes.js';
+import { lightningHandlers, lightningOrders } from './lightningRoutes.js';
 import { Lnd } from './lnd.js';
 import { LndChain } from './lndChain.js';
 import type { MayLook } from './lookUps.js';
@@ -178,11 +178,7 @@ export function startCheckout(parts: CheckoutParts): Checkout {
   };
   const prices = { tiers, rails: checks, clock, rates };
   const cardRoutes = { ...parts, card, rates, webhookSecrets: configuration.stripeWebhookSecrets };
-  const routes: LightningRoutesParts = {
-    ...parts,
-    lightning,
-    claimRequired: configuration.lightningClaim,
-  };
+  const routes = { ...parts, lightning, claimRequired: configuration.lightningClaim };
   const onChainRoutes = { ...parts, bitcoin };
   const kept = parts.isServed === false ? [] : keepRails(parts, opened.rails);
   return {

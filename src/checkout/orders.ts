@@ -324,7 +324,7 @@ const rules: { readonly [Name in Rail]: Rules<OrderOn<Name>> } = {
 
 /** The rules of a rail, which fit its orders alone. */
 function rulesOf<Name extends Rail>(rail: Name): Rules<OrderOn<Name>> {
-  return rules[rail] as Rules<OrderOn<Name>>;
+  return rules[rail];
 }
 
 /** The order with the members that follow from its state and the time; the same object where they stay. */

@@ -2,14 +2,8 @@
 import type { Tiers } from '../access/tiers.js';
 import { jsonAnswer } from '../contract/answer.js';
 import type { Handler } from '../contract/exchange.js';
-import {
-  tiers as tierNames,
-  type FiatPrice,
-  type PricingResponse,
-  type QuoteRequest,
-  type QuoteResponse,
-  type Tier,
-} from '../contract/pricing.js';
+import { tiers as tierNames } from '../contract/pricing.js';
+import type { FiatPrice, PricingResponse, QuoteRequest, QuoteResponse, Tier } from '../contract/pricing.js';
 import type { Clock } from '../system/clock.js';
 import { btcText, centsOf } from './money.js';
 import { paymentPaths, type RailChecks } from './rail.js';

@@ -1,12 +1,7 @@
 /** `fusegate audit FILE`: POST /v1/audit's work on a file of any size, with its report as a page. */
 import { InvalidArgumentError, Option, type Command } from 'commander';
-import {
-  auditDefaults,
-  auditFormats,
-  auditSurfaces,
-  auditUseCases,
-  type AuditResponse,
-} from '../contract/audit.js';
+import { auditDefaults, auditFormats, auditSurfaces, auditUseCases } from '../contract/audit.js';
+import type { AuditResponse } from '../contract/audit.js';
 import type { AuditFindings, FileAuditStep } from '../native/index.js';
 import { reportPage } from '../pages/auditReport.js';
 import type { Clock } from '../system/clock.js';

@@ -5,14 +5,8 @@ import type { InstalledModel } from '../models/embedder.js';
 import { calibrated, judgedScores, type Calibrated, type JudgedScores } from '../search/calibrate.js';
 import { reasonOf } from '../system/reason.js';
 import { readCollection } from './collection.js';
-import {
-  analyzerOption,
-  count,
-  rankingOptions,
-  withModel,
-  type EvaluateParts,
-  type RankingOptions,
-} from './evaluate.js';
+import { analyzerOption, count, rankingOptions, withModel } from './evaluate.js';
+import type { EvaluateParts, RankingOptions } from './evaluate.js';
 import type { Ended } from './withStore.js';
 
 /** Settings by the options. */

@@ -12,8 +12,8 @@ import {
   isStoredCorpusName,
   putCorpus,
   removeCorpus,
-  type CorpusRecord,
 } from '../store/corpora.js';
+import type { CorpusRecord } from '../store/corpora.js';
 import { reasonOf } from '../system/reason.js';
 import { progressOn } from './progress.js';
 import { withStore, type CommandParts } from './withStore.js';

@@ -1,12 +1,6 @@
 /** Outcome of an evaluation, and how it is printed. */
-import {
-  bootstrapped,
-  measured,
-  measures,
-  SAMPLES,
-  type Interval,
-  type Measure,
-} from '../search/measures.js';
+import { bootstrapped, measured, measures, SAMPLES } from '../search/measures.js';
+import type { Interval, Measure } from '../search/measures.js';
 import { legs, type Leg, type QueryRankings } from '../search/evaluate.js';
 import type { Collection, JudgedQuery } from './collection.js';
 

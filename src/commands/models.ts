@@ -6,13 +6,8 @@ import { basename, join } from 'node:path';
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { isImmediate, poolings, type InstalledModel } from '../models/embedder.js';
 import { installModel, removeModel, type InstallOptions, type InstallParts } from '../models/install.js';
-import {
-  defaultModel,
-  isModelId,
-  modelNames,
-  readModelFolder,
-  type FoundModels,
-} from '../models/modelFolder.js';
+import { defaultModel, isModelId, modelNames, readModelFolder } from '../models/modelFolder.js';
+import type { FoundModels } from '../models/modelFolder.js';
 import type { Configuration } from '../configuration.js';
 import { installedModelsFolder } from '../models/settings.js';
 import { reasonOf } from '../system/reason.js';

@@ -1,15 +1,8 @@
 /** `fusegate orders …`: the operator's view of what was ordered and paid. */
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { btcText } from '../checkout/money.js';
-import {
-  heldOf,
-  outputRow,
-  rowOf,
-  type BtcStatus,
-  type CardStatus,
-  type LightningStatus,
-  type OrderRecord,
-} from '../store/order.js';
+import { heldOf, outputRow, rowOf } from '../store/order.js';
+import type { BtcStatus, CardStatus, LightningStatus, OrderRecord } from '../store/order.js';
 import { decodeLedger, findOrderNamed, allOrders } from '../store/orders.js';
 import { allCardEvents } from '../store/cardEvents.js';
 import { entriesAfter } from '../store/entries.js';

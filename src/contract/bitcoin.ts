@@ -1,7 +1,7 @@
 /** On-chain checkout on the wire (contract, CreateOrderRequest; BIP 21). */
 import typia, { type tags } from 'typia';
 import { checkout, claimHeadersType, claimQueryType, claimToken, ordered, orderRequest } from './orders.js';
-import type { Order } from './orders.js';
+import { coveredOrder, type Order } from './orders.js';
 import { tiers } from './pricing.js';
 import type { ResourceRoutes } from './route.js';
 import { get, getOther, post } from './schema/route.js';
@@ -39,26 +39,15 @@ const [bitcoinOrderPathType, bitcoinOrderType, bitcoinOrderCreatedType] = wireTy
 const address = 'bc1qcr8te4kr609gcawutmrza0j4xv80jy8z306fyu';
 const onChainPath = '/v1/checkout/btc/hq5vbd2gkzx3yodu7rnwtc4maq';
 
-const bitcoinOrder: BitcoinOrder = {
+const covered = {
   order_id: 'hq5vbd2gkzx3yodu7rnwtc4maq',
   rail: 'btc',
-  tier: 'growth',
   status: 'seen',
-  network: 'mainnet',
-  btc: '0.00250000',
-  sat: 250_000,
-  received_sat: 250_000,
-  missing_sat: 0,
-  overpaid_sat: 0,
-  late: false,
-  created_at: '2026-11-21T09:30:00.000Z',
   expires_at: '2026-11-21T10:30:00.000Z',
-  status_url: onChainPath,
-  qr_url: `${onChainPath}/qr.svg`,
-  api_key: null,
-  key_status: 'none',
-  key_detail: null,
-  key_expires_at: null,
+} as const;
+
+const bitcoinOrder: BitcoinOrder = {
+  ...coveredOrder(covered, onChainPath),
   address,
   bip21: `bitcoin:${address}?amount=0.00250000`,
   confirmations: 1,

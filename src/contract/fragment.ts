@@ -11,6 +11,16 @@ export interface Fragment {
   visitor: string;
 }
 
+/** Names of its fields, in their order. */
+export const fragmentFields = [
+  ...(['title', 'content', 'mechanism', 'test', 'kind', 'visitor'] as const),
+] satisfies (keyof Fragment)[];
+
+/** The fragment whose fields `text` gives. */
+export function fragmentOf(text: (field: keyof Fragment) => string): Fragment {
+  return Object.fromEntries(fragmentFields.map((field) => [field, text(field)])) as unknown as Fragment;
+}
+
 /** Every digest of a fragment. */
 export interface FragmentDigests {
   /** Accepted content. */

@@ -103,24 +103,28 @@ const privacyStored: StoredData[] = [
   },
 ];
 
+/** Members of a log line about a request. */
+export const requestLog: StoredData = {
+  what:
+    'Route, status, sizes, duration and request id of requests that ended in a fault of ours (5xx); ' +
+    'of every request where the operator set LOG_LEVEL to debug.',
+  why: 'To run the service and find faults.',
+  retention: "As long as the operator's log collector keeps standard error.",
+  where: 'Standard error.',
+};
+
+/** What is kept of nobody. */
+export const notStored: string[] = [
+  'Bodies of requests and answers, but for what is listed above.',
+  'Paths with their values, and queries, but for the tokens and destinations of counted links.',
+  'API keys, idempotency keys and tokens of opt-out links.',
+  'IP addresses, Referer and User-Agent.',
+];
+
 const privacy: PrivacyResponse = {
   stored: privacyStored,
-  logged: [
-    {
-      what:
-        'Route, status, sizes, duration and request id of requests that ended in a fault of ours (5xx); ' +
-        'of every request where the operator set LOG_LEVEL to debug.',
-      why: 'To run the service and find faults.',
-      retention: "As long as the operator's log collector keeps standard error.",
-      where: 'Standard error.',
-    },
-  ],
-  not_stored: [
-    'Bodies of requests and answers, but for what is listed above.',
-    'Paths with their values, and queries, but for the tokens and destinations of counted links.',
-    'API keys, idempotency keys and tokens of opt-out links.',
-    'IP addresses, Referer and User-Agent.',
-  ],
+  logged: [requestLog],
+  not_stored: notStored,
 };
 
 /** Description of the service. */

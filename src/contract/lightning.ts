@@ -1,7 +1,7 @@
 /** Lightning checkout on the wire (contract, CreateOrderRequest; BOLT 11). */
 import typia, { type tags } from 'typia';
 import { checkout, claimHeadersType, claimQueryType, claimToken, ordered, orderRequest } from './orders.js';
-import type { Order } from './orders.js';
+import { coveredOrder, noKey, type Order } from './orders.js';
 import { tiers, type Tier } from './pricing.js';
 import { information, privateFields, read, type ResourceRoutes } from './route.js';
 import { get, getOther, post } from './schema/route.js';
@@ -61,25 +61,17 @@ const [lightningOrderPathType, lightningOrderType, lightningOrderCreatedType, li
 /** The invoice and its payment hash stand in BOLT 11, "Examples". */
 export const paymentHash = '0001020304050607080900010203040506070809000102030405060708090102';
 
-const lightningOrder: LightningOrder = {
+const covered = {
   order_id: 'u4vzmvkyqbmb2lwyvswkpkxe6a',
   rail: 'lightning',
-  tier: 'growth',
   status: 'settled',
-  network: 'mainnet',
-  btc: '0.00250000',
-  sat: 250_000,
-  received_sat: 250_000,
-  missing_sat: 0,
-  overpaid_sat: 0,
-  late: false,
-  created_at: '2026-11-21T09:30:00.000Z',
   expires_at: '2026-11-21T09:45:00.000Z',
-  status_url: `/v1/checkout/lightning/${paymentHash}`,
-  qr_url: `/v1/checkout/lightning/${paymentHash}/qr.svg`,
+} as const;
+
+const lightningOrder: LightningOrder = {
+  ...coveredOrder(covered, `/v1/checkout/lightning/${paymentHash}`),
   api_key: 'fg_rMsLLdgJvAYk16LZJjBycLdhSUboUx9_dTDOuRg3ZeU1iwCpL',
   key_status: 'revealed_now',
-  key_detail: null,
   key_expires_at: '2026-12-21T09:31:00.000Z',
   payment_hash: paymentHash,
   bolt11: null,
@@ -90,10 +82,7 @@ const lightningCreated: LightningOrderCreated = {
   status: 'pending',
   received_sat: 0,
   missing_sat: 250_000,
-  api_key: null,
-  key_status: 'none',
-  key_detail: null,
-  key_expires_at: null,
+  ...noKey,
   bolt11:
     'lnbc2500u1pvjluezpp5qqqsyqcyq5rqwzqfqqqsyqcyq5rqwzqfqqqsyqcyq5rqwzqfqypqdq5xysxxatsyp3k7enxv4jsxqzpu' +
     '9qrsgquk0rl77nj30yxdy8j9vdx85fkpmdla2087ne0xh8nhedh8w27kyke0lp53ut353s06fv3qfegext0eh0ymjpf39tuven0' +

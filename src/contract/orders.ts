@@ -114,3 +114,20 @@ export const orderRequest: CreateOrderRequest = {
 
 /** A claim token, in examples. */
 export const claimToken = 'ct_4mJv2Tt9cYq0H8n3rXoWbK6sPZ1eLdUaGfQ7xVyIiBw';
+
+/** No key yet, in examples. */
+export const noKey = { api_key: null, key_status: 'none', key_detail: null, key_expires_at: null } as const;
+
+/** An order whose price is covered, in examples; `path`: of its poll. */
+export function coveredOrder(
+  { order_id, rail, status, expires_at }: Pick<Order, 'order_id' | 'rail' | 'status' | 'expires_at'>,
+  path: string,
+): Order {
+  return {
+    ...{ order_id, rail, tier: 'growth', status, network: 'mainnet', btc: '0.00250000', sat: 250_000 },
+    ...{ received_sat: 250_000, missing_sat: 0, overpaid_sat: 0, late: false },
+    ...{ created_at: '2026-11-21T09:30:00.000Z', expires_at },
+    ...{ status_url: path, qr_url: `${path}/qr.svg` },
+    ...noKey,
+  };
+}

@@ -4,6 +4,7 @@
  */
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex } from '@noble/hashes/utils.js';
+import { fragmentFields, fragmentOf } from '../contract/fragment.js';
 import type { CryptographicVerification, Fragment } from '../contract/fragment.js';
 import type { ReceiptResponse } from '../contract/receipt.js';
 import { isReceiptId } from './receiptId.js';
@@ -55,7 +56,7 @@ function legacyOf(
   members: ReadonlyMap<string, unknown>,
 ): { readonly legacy: LegacyReceipt } | { readonly wrong: string } {
   const text = (name: string): string => optional(members, name) ?? '';
-  for (const name of ['title', 'content', 'mechanism', 'test', 'kind', 'visitor', 'received_at']) {
+  for (const name of [...fragmentFields, 'received_at']) {
     if (optional(members, name) === undefined) return { wrong: `has a ${name} that is no text` };
   }
   const receipt = text('receipt');
@@ -73,14 +74,7 @@ function legacyOf(
   }
   const contentSha256 = text('content_sha256');
   if (!digestForm.test(contentSha256)) return { wrong: 'has no content_sha256 of 64 hexadecimal digits' };
-  const fragment = {
-    title: text('title'),
-    content: text('content'),
-    mechanism: text('mechanism'),
-    test: text('test'),
-    kind: text('kind'),
-    visitor: text('visitor'),
-  };
+  const fragment = fragmentOf(text);
   if (legacyDigest(fragment) !== contentSha256) {
     return { wrong: 'has a content_sha256 that is not the SHA-256 of title, LF, content' };
   }

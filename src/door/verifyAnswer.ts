@@ -1,4 +1,5 @@
 /** The verification of an answer of `GET /receipt/{id}`, wherever it came from (docs/receipt.md). */
+import { fragmentFields, fragmentOf } from '../contract/fragment.js';
 import type { CryptographicVerification, Fragment } from '../contract/fragment.js';
 import { verifyLegacy } from './legacy.js';
 import { digestNames, implementation, sealFits, verify } from './verify.js';
@@ -26,20 +27,10 @@ function textsOf(value: unknown): Readonly<Record<string, string>> | undefined {
   return texts ? (members as Readonly<Record<string, string>>) : undefined;
 }
 
-const fieldNames = ['title', 'content', 'mechanism', 'test', 'kind', 'visitor'] as const;
-
-function fragmentOf(value: unknown): Fragment | undefined {
+function fragmentIn(value: unknown): Fragment | undefined {
   const texts = textsOf(value);
-  if (texts === undefined || fieldNames.some((name) => texts[name] === undefined)) return undefined;
-  const text = (name: (typeof fieldNames)[number]): string => texts[name] ?? '';
-  return {
-    title: text('title'),
-    content: text('content'),
-    mechanism: text('mechanism'),
-    test: text('test'),
-    kind: text('kind'),
-    visitor: text('visitor'),
-  };
+  if (texts === undefined || fragmentFields.some((name) => texts[name] === undefined)) return undefined;
+  return fragmentOf((name) => texts[name] ?? '');
 }
 
 /** Verifies an answer, parsed from JSON; `wrong` is a sentence part that says why it is none. */
@@ -48,7 +39,7 @@ export function verifyAnswer(answer: unknown): VerifiedAnswer | { readonly wrong
   const receipt = members?.['receipt'];
   if (members === undefined || typeof receipt !== 'string') return { wrong: 'is no receipt' };
   const withheld = members['fragment'] === null && typeof members['withheld'] === 'string';
-  const fragment = withheld ? undefined : fragmentOf(members['fragment']);
+  const fragment = withheld ? undefined : fragmentIn(members['fragment']);
   if (!withheld && fragment === undefined) return { wrong: 'has no fragment of six texts' };
   switch (members['hash_contract']) {
     case 'fragment-receipt-hash-v2':

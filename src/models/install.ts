@@ -9,15 +9,8 @@ import { makeFolder, syncPath } from '../system/sync.js';
 import type { DownloadParts } from './download.js';
 import type { InstalledModel } from './embedder.js';
 import { factFiles, readFacts, type FactTexts, type GivenFacts } from './facts.js';
-import {
-  fileSha256,
-  isModelId,
-  manifestName,
-  parseManifest,
-  readModelFolder,
-  type ModelFile,
-  type ModelManifest,
-} from './modelFolder.js';
+import { fileSha256, isModelId, manifestName, parseManifest, readModelFolder } from './modelFolder.js';
+import type { ModelFile, ModelManifest } from './modelFolder.js';
 import { sourceOf, type ModelSource } from './source.js';
 
 /** Shows how far a pass is, in a unit. */

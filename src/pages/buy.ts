@@ -8,15 +8,8 @@ import { storeProblem } from '../contract/answer.js';
 import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
 import type { CreateOrderRequest } from '../contract/orders.js';
 import type { CardOrderCreated } from '../contract/card.js';
-import {
-  rails as railNames,
-  tiers as tierNames,
-  type PaymentPath,
-  type PricingResponse,
-  type Rail,
-  type Tier,
-  type TierPrice,
-} from '../contract/pricing.js';
+import { rails as railNames, tiers as tierNames } from '../contract/pricing.js';
+import type { PaymentPath, PricingResponse, Rail, Tier, TierPrice } from '../contract/pricing.js';
 import type { Problem } from '../contract/problem.js';
 import type { Handlers } from '../contract/routes.js';
 import { noOperator, type Operator } from '../outreach/operator.js';

@@ -1,25 +1,19 @@
 /** The fields of a JSON Schema (draft 2020-12, as OpenAPI 3.1 documents hold it) as HTML lists. */
+import type { JsonSchema } from '../contract/schema/jsonSchema.js';
 import { escapeHtml } from './page.js';
 
+/** Members that hold schemas. */
+type Inner = Pick<JsonSchema, 'items' | 'properties' | 'additionalProperties' | 'oneOf'>;
+
 /** A schema, as far as our own documents go. */
-export interface Schema {
-  readonly $ref?: string;
+export interface Schema extends Omit<JsonSchema, 'type' | keyof Inner> {
   readonly type?: string | readonly string[];
-  readonly description?: string;
   readonly enum?: readonly unknown[];
-  readonly const?: unknown;
   readonly default?: unknown;
   readonly 'x-default'?: unknown;
   readonly format?: string;
-  readonly minimum?: number;
-  readonly maximum?: number;
-  readonly minLength?: number;
-  readonly maxLength?: number;
-  readonly minItems?: number;
-  readonly maxItems?: number;
   readonly items?: Schema;
   readonly properties?: Readonly<Record<string, Schema>>;
-  readonly required?: readonly string[];
   readonly additionalProperties?: Schema | boolean;
   readonly anyOf?: readonly Schema[];
   readonly oneOf?: readonly Schema[];

@@ -6,19 +6,8 @@
 import type { Order as OrderAnswer } from '../contract/orders.js';
 import { rails, type Rail } from '../contract/pricing.js';
 import { campaignColumns } from './campaign.js';
-import {
-  amount,
-  boolean,
-  bytes,
-  choice,
-  integer,
-  orNull,
-  rows,
-  text,
-  widenedTable,
-  type Row,
-  type ValueOf,
-} from './table.js';
+import { amount, boolean, bytes, choice, integer, orNull, rows, text, widenedTable } from './table.js';
+import type { Row, ValueOf } from './table.js';
 
 /** The Bitcoin networks. */
 export type Network = OrderAnswer['network'];
@@ -219,18 +208,15 @@ const none = {
   ...{ outputs: [], paid: 0n, refunded: 0n, createdHeight: null, earlier: [], orderedBy: null },
 } as const;
 
-/** The columns that some rails do not have, of a row. */
-type OwnRow = Pick<OrderRow, keyof typeof none>;
-
 /** Orders of one rail: what the records of all rails do not share. */
 interface OrderKind<Order extends OrderRecord> {
   readonly statuses: readonly Order['status'][];
   /** Columns of {@link none} that its records have. */
   readonly columns: readonly (keyof typeof none)[];
-  /** The order's own members by those columns; `there` throws where a column that it needs is null. */
-  readonly read: (row: OwnRow, there: There) => Omit<Order, keyof AnyOrder | 'rail' | 'status'>;
-  /** Columns that have other names than the order's members. */
-  readonly write: (order: Order) => Partial<OwnRow>;
+  /** The order's own members. @throws Error where a column that it needs is null */
+  readonly read: (row: OrderRow) => Omit<Order, keyof AnyOrder | 'rail' | 'status'>;
+  /** An order in the columns of all rails. */
+  readonly write: (order: Order) => OrderRow;
   /** Members with which every order begins; the others come with it ({@link NewMembers}). */
   readonly beginning: Partial<Order>;
   /** Unit of its entries in the ledger. */
@@ -242,7 +228,10 @@ interface OrderKind<Order extends OrderRecord> {
 }
 
 /** A column's value, which a record of this rail has. @throws Error where it is null */
-type There = <Value>(name: string, value: Value | null) => Value;
+function there<Value>({ id }: OrderRow, name: string, value: Value | null): Value {
+  if (value === null) throw new Error(`Order ${id} has no ${name}`);
+  return value;
+}
 
 /** The rails: another one is an entry here, and the interface of its orders above. */
 const kinds: { readonly [Name in Rail]: OrderKind<OrderOn<Name>> } = {
@@ -252,11 +241,16 @@ const kinds: { readonly [Name in Rail]: OrderKind<OrderOn<Name>> } = {
       ...(['network', 'addressIndex', 'confirmationsRequired', 'outputs'] as const),
       ...(['createdHeight', 'earlier', 'orderedBy'] as const),
     ],
-    read: ({ confirmationsRequired, outputs, createdHeight, earlier, orderedBy, ...row }, there) => ({
-      ...{ network: there('network', row.network), addressIndex: there('address index', row.addressIndex) },
-      ...{ confirmationsRequired, outputs, createdHeight, earlier, orderedBy },
+    read: (row) => ({
+      network: there(row, 'network', row.network),
+      addressIndex: there(row, 'address index', row.addressIndex),
+      confirmationsRequired: row.confirmationsRequired,
+      outputs: row.outputs,
+      createdHeight: row.createdHeight,
+      earlier: row.earlier,
+      orderedBy: row.orderedBy,
     }),
-    write: () => ({}),
+    write: (order) => ({ ...none, ...order }),
     beginning: { status: 'pending', open: true, outputs: [], earlier: [], orderedBy: null },
     unit: 'sat',
     held: receivedSat,
@@ -265,10 +259,12 @@ const kinds: { readonly [Name in Rail]: OrderKind<OrderOn<Name>> } = {
   lightning: {
     statuses: ['pending', 'settled', 'expired'],
     columns: ['network', 'reference', 'paid'],
-    read: ({ network, reference, paid }, there) => ({
-      ...{ network: there('network', network), bolt11: there('invoice', reference), paidSat: paid },
+    read: (row) => ({
+      network: there(row, 'network', row.network),
+      bolt11: there(row, 'invoice', row.reference),
+      paidSat: row.paid,
     }),
-    write: ({ bolt11, paidSat }) => ({ reference: bolt11, paid: paidSat }),
+    write: (order) => ({ ...none, ...order, reference: order.bolt11, paid: order.paidSat }),
     beginning: { status: 'pending', open: true, paidSat: 0n },
     unit: 'sat',
     held: ({ paidSat }) => paidSat,
@@ -277,13 +273,16 @@ const kinds: { readonly [Name in Rail]: OrderKind<OrderOn<Name>> } = {
   card: {
     statuses: ['open', 'paid', 'revealed', 'expired', 'failed', 'refunded', 'disputed', 'revoked'],
     columns: ['cents', 'reference', 'paid', 'refunded'],
-    read: ({ cents, reference, paid, refunded }, there) => ({
-      ...{ cents: there('price in cents', cents), intent: reference },
-      ...{ paidCents: paid, refundedCents: refunded },
+    read: (row) => ({
+      cents: there(row, 'price in cents', row.cents),
+      intent: row.reference,
+      paidCents: row.paid,
+      refundedCents: row.refunded,
     }),
-    write: ({ intent, paidCents, refundedCents }) => ({
-      ...{ reference: intent, paid: paidCents, refunded: refundedCents },
-    }),
+    write: (order) => {
+      const { intent: reference, paidCents: paid, refundedCents: refunded } = order;
+      return { ...none, ...order, reference, paid, refunded };
+    },
     beginning: { status: 'open', open: false, intent: null, paidCents: 0n, refundedCents: 0n },
     unit: 'cent',
     held: ({ paidCents, refundedCents }) => paidCents - refundedCents,
@@ -293,7 +292,7 @@ const kinds: { readonly [Name in Rail]: OrderKind<OrderOn<Name>> } = {
 
 /** The kind of an order; the one of a rail fits the orders of that rail alone. */
 function kindOf<Name extends Rail>(rail: Name): OrderKind<OrderOn<Name>> {
-  return kinds[rail] as OrderKind<OrderOn<Name>>;
+  return kinds[rail];
 }
 
 const foreignColumns = Object.fromEntries(
@@ -307,29 +306,50 @@ function isNone(row: OrderRow, name: keyof typeof none): boolean {
   return Array.isArray(value) ? value.length === 0 : value === none[name];
 }
 
+/** Members of orders on every rail. Each by its name: copied by a spread they cost twice as much. */
+function commonOf(row: OrderRow): AnyOrder {
+  return {
+    id: row.id,
+    tier: row.tier,
+    sat: row.sat,
+    rateCents: row.rateCents,
+    termDays: row.termDays,
+    createdAtMs: row.createdAtMs,
+    expiresAtMs: row.expiresAtMs,
+    email: row.email,
+    source: row.source,
+    segment: row.segment,
+    campaign: row.campaign,
+    eventId: row.eventId,
+    place: row.place,
+    late: row.late,
+    key: row.key,
+    keyId: row.keyId,
+    keyGeneration: row.keyGeneration,
+    seed: row.seed,
+    revealedAtMs: row.revealedAtMs,
+    secretId: row.secretId,
+    claimHash: row.claimHash,
+    claimed: row.claimed,
+    open: row.open,
+  };
+}
+
 /** The order of a row. What no version wrote is an error: written again it would not be the same bytes. */
 function orderOf(row: OrderRow): OrderRecord {
-  const { network, cents, reference, addressIndex, confirmationsRequired, ...others } = row;
-  const { outputs, paid, refunded, createdHeight, earlier, orderedBy, ...any } = others;
-  const { id, rail, status } = any;
+  const { rail, status } = row;
   const { statuses, read } = kindOf(rail);
   const foreign = foreignColumns[rail].find((name) => !isNone(row, name));
   if (foreign !== undefined) throw new Error(`An order record of ${rail} has a ${foreign}`);
   if (!(statuses as readonly string[]).includes(status)) {
     throw new Error(`An order record of ${rail} has the status ${status}`);
   }
-  const there: There = (name, value) => {
-    if (value === null) throw new Error(`Order ${id} has no ${name}`);
-    return value;
-  };
-  const own = { network, cents, reference, addressIndex, confirmationsRequired };
-  const more = { outputs, paid, refunded, createdHeight, earlier, orderedBy };
-  return { ...any, ...read({ ...own, ...more }, there) } as OrderRecord;
+  return { ...commonOf(row), ...read(row), rail, status } as OrderRecord;
 }
 
 /** An order in the columns of all rails. */
 export function rowOf(order: OrderRecord): OrderRow {
-  return { ...none, ...order, ...kindOf(order.rail).write(order) };
+  return kindOf(order.rail).write(order);
 }
 
 /** An order's bytes: the same for the same order, whatever version wrote it. */
