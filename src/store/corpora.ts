@@ -277,7 +277,6 @@ export async function putCorpus(
   { statistics, ...made }: NewCorpusVersion,
   nowMs: number,
 ): Promise<CorpusPut> {
-  const key = keyOf(name);
   for (;;) {
     const { had, from, unless } = await beforePut(store, name);
     const detail = await obstacle(store, had, statistics.byteLength);
