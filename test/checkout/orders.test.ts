@@ -11,6 +11,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
   amountDueSat,
+  attended,
   confirmations,
   deepSat,
   isDue,
@@ -375,6 +376,240 @@ describe('card', () => {
       );
     });
   }
+});
+
+describe('what a network says again', () => {
+  const byName = (left: Output, right: Output): number =>
+    `${left.txid} ${left.vout}` < `${right.txid} ${right.vout}` ? -1 : 1;
+  const [one, other] = [output('a', 7n, 1), { ...output('a', 8n, 2), vout: 1 }];
+  const before = run(btc, [outputs(one, other)]).order as BtcOrder;
+
+  test('leaves the same object, so that nothing is written', () => {
+    for (const same of [outputs(one, other), outputs(other, one), outputs(one, other, one), time]) {
+      assert.equal(transition(before, same, 0).order, before);
+    }
+    const old = { ...output('b', 9n, 5), height: tip };
+    const { order } = run(btc, [outputs(old)]);
+    assert.equal(transition(order, outputs(old), 0).order, order);
+    const settled: OrderEvent = { kind: 'invoice', state: 'settled', paidSat: price, settledAtMs: 5 };
+    const paid = run(lightning, [settled]).order;
+    assert.equal(transition(paid, settled, 0).order, paid);
+    const expired = run(lightning, [{ ...settled, state: 'canceled' }]).order;
+    assert.equal(transition(expired, { ...settled, state: 'canceled' }, 0).order, expired);
+  });
+
+  test('is noted where one thing about one output is another', () => {
+    for (const told of [
+      [one],
+      [one, other, output('c', 1n, 0)],
+      [output('c', 7n, 1), other],
+      [one, { ...other, vout: 2 }],
+      [one, { ...other, sat: 9n }],
+      [{ ...one, sat: 6n }, other],
+      [one, { ...other, confirmations: 3 }],
+      [{ ...one, confirmations: 0 }, other],
+    ]) {
+      const { order } = transition(before, outputs(...told), 0);
+      assert.ok(order.rail === 'btc' && order !== before);
+      assert.deepEqual(order.outputs, told.toSorted(byName));
+    }
+  });
+
+  test('of another rail changes nothing', () => {
+    const invoice: OrderEvent = { kind: 'invoice', state: 'settled', paidSat: price, settledAtMs: 5 };
+    const card: OrderEvent = { kind: 'card paid', cents: price };
+    for (const event of [invoice, card]) {
+      // Paid and deep enough, it would be confirmed by any event that it heeds.
+      const order: BtcOrder = { ...btc, outputs: [output('a', price, 9)] };
+      assert.equal(transition(order, event, 0).order, order);
+    }
+    const open: LightningOrder = { ...lightning, paidSat: price };
+    for (const event of [outputs(output('a', price, 9)), card, time]) {
+      assert.equal(transition(open, event, 0).order, open);
+    }
+  });
+
+  test('keeps the names of earlier outputs sorted, whatever came first', () => {
+    const old = ['c', 'a', 'b'].map((name) => ({ ...output(name, 1n, 5), height: tip }));
+    const [first, ...more] = old;
+    assert.ok(first !== undefined);
+    const { order } = run(btc, [outputs(first)], [outputs(...more)]);
+    assert.ok(order.rail === 'btc');
+    assert.deepEqual(order.earlier, old.map(({ txid }) => `${txid}:0`).sort());
+  });
+});
+
+describe('late', () => {
+  test('is what was covered after the end, in the order of the network and not of the names', () => {
+    const late = (...all: Output[]): boolean => run(btc, [outputs(...all), end + 9]).order.late;
+    const [early, after] = [end - 2, end + 1];
+    // The first alone covers it, whichever name it has.
+    assert.equal(late(output('b', price, 2, early), output('a', price, 2, after)), false);
+    assert.equal(late(output('a', price, 2, early), output('b', price, 2, after)), false);
+    assert.equal(late(output('b', price - 1n, 2, early), output('a', price, 2, after)), true);
+    assert.equal(late(output('a', price - 1n, 2, early), output('b', 1n, 2, after)), true);
+    // A time that has not come yet is not believed.
+    assert.equal(run(btc, [outputs(output('a', price, 2, end + 5)), end - 1]).order.late, false);
+  });
+
+  test('stays as it was decided when the price was covered first', () => {
+    const seen = run(btc, [outputs(output('a', price, 0)), end - 1]).order;
+    assert.equal(run(seen, [outputs(output('a', price, 2, end + 5)), end + 9]).order.late, false);
+    const tardy = run(btc, [time, end], [outputs(output('a', price, 0)), end + 1]).order;
+    assert.equal(run(tardy, [outputs(output('a', price, 2, end - 5)), end + 9]).order.late, true);
+    assert.equal(run(tardy, [outputs(), end + 9]).order.late, true);
+  });
+
+  test('is no invoice whose time LND does not tell, nor one that only expired', () => {
+    const settled = { kind: 'invoice', state: 'settled', paidSat: price } as const;
+    const paid = run({ ...lightning, expiresAtMs: 1 }, [{ ...settled, settledAtMs: null }]);
+    assert.deepEqual([paid.order.late, paid.order.status], [false, 'settled']);
+    assert.equal(run({ ...lightning, expiresAtMs: 1 }, [{ ...settled, settledAtMs: 1 }]).order.late, true);
+    assert.equal(run(lightning, [{ ...settled, state: 'canceled', settledAtMs: 1 }]).order.late, false);
+  });
+
+  test('is a card that was paid after its session failed or ended', () => {
+    const paid: OrderEvent = { kind: 'card paid', cents: price };
+    assert.equal(run(card, [paid]).order.late, false);
+    assert.equal(run(card, [{ kind: 'card failed' }], [paid]).order.late, true);
+    assert.equal(run(card, [{ kind: 'card expired' }], [paid]).order.late, true);
+  });
+});
+
+describe('an invoice', () => {
+  test('that is accepted is not settled, whatever it carries; a settled one is not canceled', () => {
+    const event = { kind: 'invoice', paidSat: price, settledAtMs: 5 } as const;
+    for (const state of ['open', 'accepted', 'canceled'] as const) {
+      const { order, effects } = run(lightning, [{ ...event, state }]);
+      assert.deepEqual([order.key, effects], ['none', []]);
+    }
+    const paid = run(lightning, [{ ...event, state: 'settled' }]).order;
+    assert.ok(paid.rail === 'lightning');
+    assert.deepEqual([paid.paidSat, paid.key], [price, 'active']);
+    assert.equal(run(paid, [{ ...event, state: 'canceled' }]).order, paid);
+  });
+});
+
+describe('a card order', () => {
+  const paid = (more: object = {}): OrderEvent => ({ kind: 'card paid', cents: price, ...more });
+  const asCard = (order: OrderRecord): CardOrder => (order.rail === 'card' ? order : assert.fail());
+
+  test('knows its payment intent from the payment on, and keeps one that it knows', () => {
+    const { order } = run(card, [paid({ intent: 'pi_1' })]);
+    assert.equal(asCard(order).intent, 'pi_1');
+    assert.equal(asCard(order).id, card.id);
+    const known: CardOrder = { ...card, intent: 'pi_0' };
+    for (const intent of [null, undefined]) {
+      const event = paid(intent === null ? { intent } : {});
+      assert.equal(asCard(run(known, [event]).order).intent, 'pi_0');
+    }
+    assert.equal(asCard(run(known, [paid({ intent: 'pi_0', cents: 1n })]).order), known);
+  });
+
+  test('takes less than the price only as a discount', () => {
+    const cents = price - 1n;
+    assert.deepEqual(run(card, [paid({ cents })]).effects, []);
+    assert.deepEqual(run(card, [paid({ cents, discounted: false })]).effects, []);
+    const { order, effects } = run(card, [paid({ cents, discounted: true })]);
+    assert.deepEqual([asCard(order).paidCents, effects], [cents, ['mint']]);
+  });
+
+  test('is returned up to what was paid, in totals that only grow', () => {
+    const refund = (totalCents: bigint): OrderEvent => ({ kind: 'card refunded', totalCents });
+    const bought = asCard(run(card, [paid()]).order);
+    const part = asCard(transition(bought, refund(7n), 0).order);
+    assert.deepEqual([part.refundedCents, part.status, part.key], [7n, 'paid', 'active']);
+    for (const again of [7n, 6n, 0n]) assert.equal(transition(part, refund(again), 0).order, part);
+    const all = asCard(transition(part, refund(price + 5n), 0).order);
+    assert.deepEqual([all.refundedCents, all.status, all.key], [price, 'refunded', 'revoked']);
+    const almost = asCard(transition(bought, refund(price - 1n), 0).order);
+    assert.deepEqual([almost.refundedCents, almost.key], [price - 1n, 'active']);
+    const disputed = transition(bought, { kind: 'card disputed' }, 0).order;
+    assert.equal(asCard(transition(disputed, refund(price), 0).order).key, 'revoked');
+  });
+
+  test('that is not open neither fails nor expires', () => {
+    for (const kind of ['card failed', 'card expired'] as const) {
+      const over = run(card, [{ kind }]).order;
+      assert.equal(over.status, kind === 'card failed' ? 'failed' : 'expired');
+      for (const next of ['card failed', 'card expired'] as const) {
+        assert.equal(run(over, [{ kind: next }]).order, over);
+      }
+    }
+  });
+
+  test('whose dispute is lost has no key, whether its beginning came or not', () => {
+    const lost: OrderEvent = { kind: 'card dispute lost' };
+    const disputed: OrderEvent = { kind: 'card disputed' };
+    const reveal: OrderEvent = { kind: 'reveal' };
+    for (const events of [[paid()], [paid(), reveal], [paid(), disputed], [paid(), reveal, disputed]]) {
+      const { order, effect } = transition(
+        run(card, ...events.map((each) => [each] as const)).order,
+        lost,
+        0,
+      );
+      assert.deepEqual([order.status, order.key], ['revoked', 'revoked']);
+      const reason = 'the payment was taken back after a dispute';
+      assert.deepEqual(effect, { kind: 'revoke', reason });
+    }
+    for (const events of [[], [{ kind: 'card failed' } as const]]) {
+      const order = run(card, ...events.map((each) => [each] as const)).order;
+      assert.equal(transition(order, lost, 0).order, order);
+    }
+  });
+});
+
+test('a key that is suspended says why', () => {
+  const paid = run(btc, [outputs(output('a', price, 2))]).order;
+  const { effect } = transition(paid, outputs(output('a', price, 1)), 0);
+  assert.deepEqual(effect, { kind: 'suspend', reason: 'the payment is no longer confirmed' });
+});
+
+test('an order is as deep as nothing while its price is not covered', () => {
+  assert.equal(confirmations(btc), 0);
+  assert.equal(confirmations({ ...btc, outputs: [output('a', price - 1n, 9)] }), 0);
+});
+
+describe('an order is looked after', () => {
+  test('while its network alone can tell what happens to it', () => {
+    const open = (order: OrderRecord, nowMs = 0): boolean => attended(order, nowMs).open;
+    const month = 30 * 86_400_000;
+    for (const shut of [false, true]) {
+      const was = { open: !shut };
+      const settled: LightningOrder = { ...lightning, ...was, status: 'settled' };
+      assert.equal(open({ ...lightning, ...was }), true);
+      assert.equal(open(settled), false);
+      assert.equal(open({ ...settled, status: 'expired' }), false);
+      assert.equal(open({ ...card, ...was }), false);
+      const outputs = [output('a', price, 6)];
+      for (const status of ['pending', 'seen', 'underpaid'] as const) {
+        assert.equal(open({ ...btc, ...was, status, outputs }, end + month), true, status);
+      }
+      assert.equal(open({ ...btc, ...was, status: 'confirmed', outputs }), false);
+      assert.equal(open({ ...btc, ...was, status: 'expired' }, end + month - 1), true);
+      assert.equal(open({ ...btc, ...was, status: 'expired' }, end + month), false);
+    }
+  });
+
+  test('as the same object where that stays', () => {
+    for (const order of [btc, lightning, { ...card, open: false }]) assert.equal(attended(order, 0), order);
+    const changed = attended({ ...lightning, status: 'expired' }, 0);
+    assert.deepEqual(changed, { ...lightning, status: 'expired', open: false });
+  });
+
+  test('who ordered it is forgotten once it is paid, on chain as everywhere', () => {
+    const orderedBy = Buffer.from('somebody');
+    for (const status of ['pending', 'underpaid'] as const) {
+      const order: BtcOrder = { ...btc, status, orderedBy };
+      assert.equal(attended(order, 0), order);
+    }
+    for (const status of ['seen', 'confirmed', 'expired'] as const) {
+      const order: BtcOrder = { ...btc, status, orderedBy, outputs: [output('a', price, 2)] };
+      assert.deepEqual(attended(order, 0), { ...order, orderedBy: null });
+    }
+    const known: BtcOrder = { ...btc, status: 'seen', orderedBy: null };
+    assert.equal(attended(known, 0), known);
+  });
 });
 
 /** Numbers that look random and are the same in every run (Numerical Recipes' generator). */

@@ -136,11 +136,12 @@ function isLogged(node: ts.Node): boolean {
   return /\blog\.(debug|info|warn|error|fatal)$/.test(call.expression.getText());
 }
 
-/** Members of an object and elements of a list, each of them left out. */
+/** Members of an object and elements of a list, each left out; a member that is undefined is so anyway. */
 function ofMembers(members: readonly ts.Node[], at: (node: ts.Node, text: string) => Mutation): Mutation[] {
-  return members.map((each, index) => {
+  return members.flatMap((each, index) => {
+    if (ts.isPropertyAssignment(each) && each.initializer.getText() === 'undefined') return [];
     const next = members[index + 1];
-    return { ...at(each, ''), ...(next === undefined ? {} : { to: next.getStart() }) };
+    return [{ ...at(each, ''), ...(next === undefined ? {} : { to: next.getStart() }) }];
   });
 }
 

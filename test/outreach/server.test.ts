@@ -6,6 +6,7 @@ import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { here, type Ended } from '../commands/here.js';
 import { exchange, head, post, RawClient, type RawResponse } from '../http/raw.js';
 import { run, temporaryFolder, type Running } from '../processes/run.js';
 import { evilDestinations } from '../vectors/destinations.js';
@@ -44,14 +45,17 @@ async function killAll(): Promise<void> {
 }
 
 /** Runs a command of the program and gives its exit code and output. */
-async function program(...args: readonly string[]): Promise<{ code: number | null; output: string }> {
+async function program(...args: readonly string[]): Promise<Ended> {
   const running = run(main, args, environment);
   const { code } = await running.ended();
   return { code, output: running.output };
 }
 
+/** The same beside the servers, in this process. */
+const command = (...args: readonly string[]): Promise<Ended> => here(args, environment);
+
 async function exported(table: string, ...options: readonly string[]): Promise<Record<string, unknown>[]> {
-  const { code, output } = await program(table, 'export', '--format', 'jsonl', ...options);
+  const { code, output } = await command(table, 'export', '--format', 'jsonl', ...options);
   assert.equal(code, 0, output);
   const lines = output.split('\n').filter((line) => line !== '');
   return lines.map((line) => JSON.parse(line) as Record<string, unknown>);
@@ -68,7 +72,7 @@ const send = (path: string, body: unknown): Promise<RawResponse> =>
 
 /** The path and query of a link that a command printed. */
 async function linkOf(...args: readonly string[]): Promise<string> {
-  const { code, output } = await program(...args);
+  const { code, output } = await command(...args);
   assert.equal(code, 0, output);
   const [link = ''] = output.split('\n');
   assert.ok(link.startsWith('https://fuse.example/'), link);
@@ -159,7 +163,7 @@ describe('opt-out', () => {
     );
     assert.match(page.body.toString(), /<button>Unsubscribe<\/button>/);
     assert.equal((await exchange(port, head('HEAD', path))).status, 200);
-    assert.equal((await program('optout', 'check', 'ada+news@example.com')).code, 3);
+    assert.equal((await command('optout', 'check', 'ada+news@example.com')).code, 3);
     const form = { 'Content-Type': 'application/x-www-form-urlencoded' };
     for (const [body, fields] of [
       ['List-Unsubscribe=One-Click', form],
@@ -342,7 +346,7 @@ describe('exports', () => {
       [['click', 'link', 'https://a.example', '--id', 'a b'], /An id has 1 to 64 characters/],
       [['forget'], /missing required argument 'email'/],
     ] as const) {
-      const { code, output } = await program(...args);
+      const { code, output } = await command(...args);
       // Where the command line itself is wrong, commander says so; the rest the commands find.
       const isUsage = /required|Allowed choices/.test(expected.source);
       assert.equal(code, isUsage ? 2 : 1, args.join(' '));
@@ -373,18 +377,18 @@ test('forget erases what came with an address and leaves its opt-out', async () 
   await send('/v1/delivery-interest', { email, delivery_model: 'oem_embedded' });
   await send('/v1/leads', { email: `x${email}` });
   await exchange(port, post(await linkOf('optout', 'link', email), ''));
-  const asked = await program('forget', 'FORGET.ME@example.com');
+  const asked = await command('forget', 'FORGET.ME@example.com');
   assert.deepEqual([asked.code, asked.output], [1, 'Nobody can be asked here: add --yes to erase.\n']);
   const done = await program('forget', 'FORGET.ME@example.com', '--yes');
   const kept = '; the opt-out stays, as a keyed hash of the address';
   assert.deepEqual([done.code, done.output], [0, `Erased 2 leads and 1 interest${kept}.\n`]);
-  const again = await program('forget', email, '--yes');
+  const again = await command('forget', email, '--yes');
   assert.equal(again.output, `Nothing is stored about forget.me@example.com${kept}.\n`);
   for (const table of ['leads', 'interests', 'optouts']) {
     const text = JSON.stringify(await exported(table)).toLowerCase();
     assert.ok(!text.replaceAll('xforget.me@', '').includes('forget.me@'), table);
   }
-  assert.equal((await program('optout', 'check', email)).code, 0);
+  assert.equal((await command('optout', 'check', email)).code, 0);
   const privacy = (await exchange(port, head('GET', '/privacy'))).body.toString();
   for (const table of ['leads', 'interests', 'optouts', 'clicks']) {
     assert.ok(privacy.includes(`Table ${table} of the store.`), table);
@@ -427,7 +431,7 @@ describe('the master secret', () => {
     assert.deepEqual(bodyOf(await exchange(port, post(link, ''))), { ok: true, unsubscribed: true });
     assert.notEqual(await linkOf('optout', 'link', 'rotate@example.com'), link);
     assert.equal(
-      (await program('optout', 'check', 'Ada+News@example.com')).code,
+      (await command('optout', 'check', 'Ada+News@example.com')).code,
       0,
       'suppression outlives it',
     );
