@@ -1,64 +1,29 @@
 /** The outreach routes and commands end to end: the compiled program, its processes, its store, over HTTP. */
 import { bodyShape } from '../contract/routeTypes.js';
 import assert from 'node:assert/strict';
-import { AsyncResource } from 'node:async_hooks';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { here, type Ended } from '../commands/here.js';
 import { exchange, head, post, RawClient, type RawResponse } from '../http/raw.js';
-import { run, temporaryFolder, type Running } from '../processes/run.js';
+import { run, temporaryFolder } from '../processes/run.js';
 import { evilDestinations } from '../vectors/destinations.js';
+import { browser, environmentOf, inProcess, linkIn, main, rowsOf, starter } from './served.js';
 
-const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const json = { 'Content-Type': 'application/json' };
-const browser = { 'User-Agent': 'Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0' };
 
 const data = temporaryFolder();
-const environment = {
-  STORE_URL: `lmdb:${data}/store`,
-  PUBLIC_URL: 'https://fuse.example',
-  CLICK_HOSTS: 'good.example',
-  LEADS_PER_MINUTE: '0',
-  CLICKS_PER_MINUTE: '0',
-};
+const environment = environmentOf(data);
+const start = starter(environment);
 
-/** Bound to the file, so that a server ends with it and not with the test that started it. */
-const start = AsyncResource.bind(async (): Promise<{ server: Running; port: number }> => {
-  const server = run(main, ['serve'], { ...environment, PORT: '0', WORKERS: '2' });
-  const [, port] = await server.prints(/listens on http:\/\/127\.0\.0\.1:(\d+)/);
-  return { server, port: Number(port) };
-});
-
-/** The workers of a parent are found by /proc. */
-const onLinux = { skip: process.platform === 'linux' ? false : '/proc is needed' };
-
-/** Kills the parent and its workers at one stroke, and starts anew. */
-async function killAll(): Promise<void> {
-  const { pid } = server;
-  const workers = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number);
-  assert.equal(workers.length, 2);
-  for (const each of [pid, ...workers]) process.kill(each, 'SIGKILL');
-  await server.ended();
-  ({ server, port } = await start());
-}
-
-/** Runs a command of the program and gives its exit code and output. */
-async function program(...args: readonly string[]): Promise<Ended> {
-  const running = run(main, args, environment);
-  const { code } = await running.ended();
-  return { code, output: running.output };
-}
+/** Runs a command of the program in a process of its own. */
+const program = (...args: readonly string[]): Promise<Ended> => inProcess(environment, args);
 
 /** The same beside the servers, in this process. */
 const command = (...args: readonly string[]): Promise<Ended> => here(args, environment);
 
 async function exported(table: string, ...options: readonly string[]): Promise<Record<string, unknown>[]> {
-  const { code, output } = await command(table, 'export', '--format', 'jsonl', ...options);
-  assert.equal(code, 0, output);
-  const lines = output.split('\n').filter((line) => line !== '');
-  return lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+  return rowsOf(await command(table, 'export', '--format', 'jsonl', ...options));
 }
 
 function bodyOf(response: RawResponse): unknown {
@@ -70,13 +35,8 @@ let { server, port } = await start();
 const send = (path: string, body: unknown): Promise<RawResponse> =>
   exchange(port, post(path, JSON.stringify(body), json));
 
-/** The path and query of a link that a command printed. */
 async function linkOf(...args: readonly string[]): Promise<string> {
-  const { code, output } = await command(...args);
-  assert.equal(code, 0, output);
-  const [link = ''] = output.split('\n');
-  assert.ok(link.startsWith('https://fuse.example/'), link);
-  return link.slice('https://fuse.example'.length);
+  return linkIn(await command(...args));
 }
 
 describe('leads and interests', () => {
@@ -131,21 +91,6 @@ describe('leads and interests', () => {
     assert.match(response.body.toString(), /'dedicated_byoc', 'self_hosted_appliance' or 'oem_embedded'/);
     const models = bodyOf(await exchange(port, head('GET', '/v1/delivery-models'))) as { models: unknown[] };
     assert.equal(models.models.length, 3);
-  });
-
-  test('an answered lead is there after every process was killed', onLinux, async () => {
-    const email = 'killed@example.com';
-    const ids: string[] = [];
-    for (let index = 0; index < 20; index += 1) {
-      const response = await send('/v1/leads', { email, message: `${index}` });
-      ids.push((bodyOf(response) as { id: string }).id);
-    }
-    await killAll();
-    const found = (await exported('leads')).filter((lead) => lead['email'] === email);
-    assert.deepEqual(
-      found.map((lead) => lead['id']),
-      ids,
-    );
   });
 });
 
@@ -287,19 +232,6 @@ describe('clicks', () => {
     assert.equal((await exchange(port, head('POST', '/c/x'))).status, 405);
   });
 
-  test('what came until a second before a kill is in the log', onLinux, async () => {
-    const before = (await clicks()).length;
-    const path = await linkOf('click', 'link', 'https://good.example/docs', '--id', 'kill');
-    const client = await RawClient.open(port);
-    for (let index = 0; index < 500; index += 1) {
-      assert.equal((await client.send(head('GET', path, browser)).response()).status, 302);
-    }
-    client.destroy();
-    await new Promise((resolve) => setTimeout(resolve, 1_000));
-    await killAll();
-    assert.equal((await clicks()).length - before, 500);
-  });
-
   test('what came just before a drain is in the log', async () => {
     const before = (await clicks()).length;
     const path = await linkOf('click', 'link', 'https://good.example/docs', '--id', 'drain');
@@ -363,7 +295,7 @@ describe('exports', () => {
   });
 
   test('links need PUBLIC_URL and say so', async () => {
-    const { STORE_URL } = environment;
+    const STORE_URL = `lmdb:${data}/store`;
     const nameless = run(main, ['optout', 'link', 'a@b'], { STORE_URL });
     assert.equal((await nameless.ended()).code, 1);
     assert.match(nameless.output, /^Links need PUBLIC_URL/);

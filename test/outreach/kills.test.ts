@@ -1,0 +1,60 @@
+/** Every process of a server killed at one stroke: the leads and clicks that it acknowledged are there. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { exchange, head, post, RawClient } from '../http/raw.js';
+import { temporaryFolder } from '../processes/run.js';
+import { until } from '../until.js';
+import { browser, environmentOf, inProcess, linkIn, rowsOf, starter } from './served.js';
+
+/** The workers of a parent are found by /proc. */
+const onLinux = { skip: process.platform === 'linux' ? false : '/proc is needed' };
+
+const environment = environmentOf(temporaryFolder());
+const start = starter(environment);
+let { server, port } = await start();
+
+async function exported(table: string): Promise<Record<string, unknown>[]> {
+  return rowsOf(await inProcess(environment, [table, 'export', '--format', 'jsonl']));
+}
+
+/** Kills the parent and its workers at one stroke, and starts anew. */
+async function killAll(): Promise<void> {
+  const { pid } = server;
+  const workers = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number);
+  assert.equal(workers.length, 2);
+  for (const each of [pid, ...workers]) process.kill(each, 'SIGKILL');
+  await server.ended();
+  ({ server, port } = await start());
+}
+
+test('an answered lead is there after every process was killed', onLinux, async () => {
+  const email = 'killed@example.com';
+  const ids: string[] = [];
+  for (let index = 0; index < 20; index += 1) {
+    const lead = JSON.stringify({ email, message: `${index}` });
+    const { body } = await exchange(port, post('/v1/leads', lead, { 'Content-Type': 'application/json' }));
+    ids.push((JSON.parse(body.toString()) as { id: string }).id);
+  }
+  await killAll();
+  const found = (await exported('leads')).filter((lead) => lead['email'] === email);
+  assert.deepEqual(
+    found.map((lead) => lead['id']),
+    ids,
+  );
+});
+
+test('what came until a second before a kill is in the log', onLinux, async () => {
+  const link = ['click', 'link', 'https://good.example/docs', '--id', 'kill'];
+  const path = linkIn(await inProcess(environment, link));
+  const client = await RawClient.open(port);
+  for (let index = 0; index < 500; index += 1) {
+    assert.equal((await client.send(head('GET', path, browser)).response()).status, 302);
+  }
+  client.destroy();
+  await new Promise((resolve) => setTimeout(resolve, 1_000));
+  await killAll();
+  // A server that was started again adds none.
+  await until(async () => (await exported('clicks')).length >= 500);
+  assert.equal((await exported('clicks')).length, 500);
+});
