@@ -4,7 +4,8 @@ import { describe, test } from 'node:test';
 import type { Engine } from '../../src/store/engine.js';
 import { createStore } from '../../src/store/groupCommit.js';
 import { spaces } from '../../src/store/spaces.js';
-import type { Unit } from '../../src/store/evaluate.js';
+import { keysOf, type Unit } from '../../src/store/evaluate.js';
+import { headKey, logKey, recordKey } from '../../src/store/bytes.js';
 import {
   maxUnitBytes,
   maxValueBytes,
@@ -80,6 +81,7 @@ function settled(): Promise<void> {
 
 const put = (value: Uint8Array): Operation => ({ kind: 'put', space: 'usage', key: bytes('k'), value });
 const unit = (...operations: Operation[]): Unit => ({ id: newUnitId(), operations });
+const unitOf = (id: Uint8Array, ...operations: Operation[]): Unit => ({ id, operations });
 const small = (operations: number): Unit =>
   unit(...Array.from({ length: operations }, () => put(bytes('v'))));
 const large = Buffer.alloc(maxValueBytes);
@@ -245,4 +247,47 @@ test('operations that come without an id are a unit of their own', async () => {
   await stepped.end();
   assert.deepEqual(stepped.begun, [2], 'each under an id of its own');
   assert.deepEqual([(await first).kind, (await second).kind], ['done', 'done']);
+});
+
+test('a probe is a transaction: it resolves when one was written, and fails when none could be', async () => {
+  const { stepped, store } = working();
+  let answered = false;
+  const probe = store.probe().then(() => (answered = true));
+  await settled();
+  assert.deepEqual([stepped.begun, answered], [[1], false]);
+  await stepped.end();
+  await probe;
+  stepped.fails = unavailable;
+  const failing = assert.rejects(store.probe(), StoreUnavailable);
+  await settled();
+  await stepped.end();
+  await failing;
+});
+
+test('every record that a unit reads is among the keys that an engine locks for it, once', () => {
+  const [key, value] = [bytes('k'), bytes('v')];
+  const [id, more] = [newUnitId(), newUnitId()];
+  const reads = keysOf([
+    unitOf(id, { kind: 'append', log: 'leads', value }, { kind: 'append', log: 'leads', value }),
+    unitOf(
+      more,
+      { kind: 'amend', log: 'leads', position: 7, from: value, to: value },
+      { kind: 'fence', lease: 'work', token: 1 },
+      { kind: 'insert', space: 'keys', key, value },
+      { kind: 'replace', space: 'orders', key, from: value, to: value },
+      { kind: 'put', space: 'usage', key, value },
+    ),
+  ]);
+  const expected = [
+    recordKey('units', id),
+    headKey('leads'),
+    recordKey('units', more),
+    logKey('leads', 7),
+    recordKey('leases', bytes('work')),
+    recordKey('keys', key),
+    recordKey('orders', key),
+  ];
+  const named = (keys: readonly Uint8Array[]): string[] =>
+    keys.map((each) => Buffer.from(each).toString('hex'));
+  assert.deepEqual(named(reads), named(expected));
 });
