@@ -50,6 +50,30 @@ const MOST_FILE_LINES = { typescript: 450, rust: 600 } as const;
 /** Files that are longer, each with its own bound: they only get shorter. */
 const longFiles: Readonly<Record<string, number>> = {};
 
+/**
+ * Names of what CONTRIBUTING.md says how to add, and the files that may name one: those that are all about
+ * it, and the lists. A name elsewhere is one more file to touch for the next of its kind.
+ */
+const namedIn: readonly (readonly [string, RegExp, readonly RegExp[]])[] = [
+  [
+    'a way to pay',
+    /'(btc|lightning|card)'/,
+    [
+      ...[/contract\/(pricing|bitcoin|lightning|card)\.ts$/, /store\/(order|orders|cardEvents)\.ts$/],
+      /checkout\/(bitcoin|lightning|card)\w*\.ts$/,
+      // Those that look after bitcoin, and the rules.
+      /checkout\/(recover|scan|watcher|checkout|orders)\.ts$/,
+    ],
+  ],
+  ['a tokenizer', /'ngram'/, [/contract\/fuse\.ts$/]],
+  ['a kind of model', /'(onnx|static)'/, [/models\/install\.ts$/, /door\/embedding\.ts$/]],
+  [
+    'a store engine',
+    /'(lmdb|postgres)'|startsWith\('(lmdb|postgres)/,
+    [/store\/(lmdb|postgres)\w*\.ts$/, /text\/stacks\.ts$/],
+  ],
+];
+
 /** Files nobody imports because something else runs them. */
 const entryPoints = [
   /^src\/main\.ts$/,
@@ -244,6 +268,15 @@ describe('tidy', () => {
     assert.ok(generators.length > 2);
     for (const name of generators) assert.ok(script.includes(`--example ${name.replace('.rs', '')}`), name);
     assert.match(script, /cargo check .*--manifest-path native\/core\/fuzz\/Cargo\.toml/);
+  });
+
+  test('what may be added is named where it is listed, and nowhere else', () => {
+    const own = files.filter((file) => file.startsWith('src/'));
+    for (const [what, name, allowed] of namedIn) {
+      const others = own.filter((file) => !allowed.some((place) => place.test(file)));
+      assert.ok(others.length < own.length, what);
+      assert.deepEqual(lines(name, others), [], what);
+    }
   });
 
   test('every file is imported or run', () => {
