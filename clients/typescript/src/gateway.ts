@@ -1703,10 +1703,10 @@ export interface components {
             /** @description Each result tells where its text has the query's terms, in code points. */
             highlight?: components["schemas"]["FuseHighlight"];
             /**
-             * @description True: the docs of this request are learnt under `corpus.name`. Of all docs that were seen the 512 with the
-             *     smallest keyed hash of their text are its sample; at 64, 128, 256 and 512 docs, and whenever twice as many
-             *     were seen, it becomes the name's next version. Until the first one the statistics are those of the
-             *     request's docs.
+             * @description True: the docs of this request are learnt under `corpus.name`. Of all docs that were seen the 512 with
+             *     the smallest keyed hash of their text are its sample; at 64, 128, 256 and 512 docs, and whenever twice
+             *     as many were seen, it becomes the name's next version. Until the first one the statistics are those of
+             *     the request's docs.
              */
             learn?: boolean;
         };
