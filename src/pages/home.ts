@@ -3,6 +3,7 @@
  * (contract, service banner).
  */
 import { prefers } from '../contract/accept.js';
+import { stemmers } from '../contract/analyzer.js';
 import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
 import { fuseDefaults, fuseMethods, tokenizers } from '../contract/fuse.js';
 import { servedParts, type ServedPart } from '../contract/served.js';
@@ -86,6 +87,10 @@ function slider(id: string, label: string): string {
 
 function form(models: readonly OfferedModel[]): string {
   const tokenizerWords = { ws: 'ws: words', ngram: 'ngram: for CJK' };
+  const analyzerWords = {
+    plain: 'as they stand',
+    ...Object.fromEntries(stemmers.map((language) => [language, `stems: ${language}`])),
+  };
   const methodWords = { maxnorm: 'maxnorm', rrf: 'rrf: by ranks' };
   return `<form id="form">
 <label for="query">Query</label>
@@ -103,6 +108,8 @@ ${howToPaste}
 <div id="model-box"><label for="model">Model</label><select id="model">${modelChoice(models)}</select></div>
 <div><label for="tokenizer">Tokenizer</label><select id="tokenizer">
 ${options(tokenizers, fuseDefaults.tokenizer, tokenizerWords)}</select></div>
+<div><label for="analyzer">Words</label><select id="analyzer">
+${options(['plain', ...stemmers], 'plain', analyzerWords)}</select></div>
 <div><label for="method">Method</label><select id="method">
 ${options(fuseMethods, fuseDefaults.method, methodWords)}</select></div>
 <div>${slider('bm25', 'Weight of BM25')}</div>

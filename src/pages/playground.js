@@ -8,7 +8,7 @@ const byId = (id) => document.getElementById(id);
 
 /** Controls whose values a link holds, by their ids; the key is not among them. */
 const stored = [
-  ...['query', 'docs', 'field', 'dense', 'model', 'tokenizer', 'method', 'bm25', 'dense-weight'],
+  ...['query', 'docs', 'field', 'dense', 'model', 'tokenizer', 'analyzer', 'method', 'bm25', 'dense-weight'],
 ];
 
 /** Results that are drawn on each side; the answer may hold more. */
@@ -52,6 +52,8 @@ function requestBody() {
     docs: given ? docs : docs.map(({ id, text }) => ({ id, text })),
     method: byId('method').value,
     tokenizer: byId('tokenizer').value,
+    // Stems are of words: the server refuses them where texts are cut into bigrams.
+    ...(byId('analyzer').disabled ? {} : { analyzer: byId('analyzer').value }),
     ...(given || byId('model').value === '' ? {} : { embed_model: byId('model').value }),
     weights,
     explain: true,
@@ -165,6 +167,7 @@ async function rank() {
 function showSettings() {
   for (const id of ['bm25', 'dense-weight'])
     byId(`${id}-value`).textContent = Number(byId(id).value).toFixed(2);
+  byId('analyzer').disabled = byId('tokenizer').value !== 'ws';
   byId('model-box').hidden = byId('dense').value === 'given' || byId('model').options.length === 0;
 }
 

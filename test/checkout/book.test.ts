@@ -78,9 +78,13 @@ async function keysOf(parts: BookParts): Promise<KeyRecord[]> {
   return collect(allKeys(parts.store));
 }
 
-async function ledger(parts: BookParts): Promise<number[]> {
+/** The money that was booked, in the units in which it came. */
+async function ledger(parts: BookParts): Promise<string[]> {
   const entries = await parts.store.read('ledger', { after: 0, limit: 1_000 });
-  return entries.map(({ value }) => decodeLedger(value).change);
+  return entries.map(({ value }) => {
+    const { change, unit } = decodeLedger(value);
+    return `${change} ${unit}`;
+  });
 }
 
 test('ids are 128 random bits in base32', () => {
@@ -123,7 +127,7 @@ test('1,000 simultaneous settlements: one key, one entry of the ledger', async (
   const outcomes = await Promise.all(Array.from({ length: 1_000 }, () => apply(parts, order.id, settled)));
   assert.equal(outcomes.filter(({ kind }) => kind === 'changed').length, 1);
   assert.equal((await keysOf(parts)).length, 1);
-  assert.deepEqual(await ledger(parts), [250_000]);
+  assert.deepEqual(await ledger(parts), ['250000 sat']);
 });
 
 test('what happened once by its id does not happen again', async (context) => {
@@ -142,7 +146,7 @@ test('what happened once by its id does not happen again', async (context) => {
     (await apply(parts, order.id, { kind: 'card refunded', totalCents: 1n }, effect)).kind,
     'refused',
   );
-  assert.deepEqual(await ledger(parts), [3_300]);
+  assert.deepEqual(await ledger(parts), ['3300 cent']);
 });
 
 describe('the claim token', () => {
@@ -249,7 +253,7 @@ test('suspended, resumed, refunded: the key follows, the ledger balances', async
   await happened(parts, order.id, { kind: 'card refunded', totalCents: 3_300n });
   assert.equal(await status(), 'revoked');
   assert.deepEqual(await shown(parts, order.id, {}), [null, 'revoked']);
-  assert.deepEqual(await ledger(parts), [3_300, -1_000, -2_300]);
+  assert.deepEqual(await ledger(parts), ['3300 cent', '-1000 cent', '-2300 cent']);
 });
 
 test('a lost key is made anew for who shows the claim token', async (context) => {

@@ -279,6 +279,23 @@ describe('the playground', () => {
     await page.context().close();
   });
 
+  test(
+    'words are ranked by their stems where a language is chosen, and bigrams have none',
+    skip,
+    async () => {
+      const { page } = await open();
+      await ranked(page);
+      const [docs, query] = ['charged batteries\t0.5\ncharging\t0.5', 'charging the battery'];
+      assert.deepEqual((await rank(page, docs, query)).after, ['charging', 'charged batteries']);
+      await page.locator('#analyzer').selectOption('english');
+      await page.locator('#after > li:first-child .text').filter({ hasText: 'charged batteries' }).waitFor();
+      await page.locator('#tokenizer').selectOption('ngram');
+      await page.locator('#analyzer:disabled').waitFor();
+      assert.equal((await rank(page, docs, query)).after.length, 2, 'the server takes it');
+      await page.context().close();
+    },
+  );
+
   test('the copied curl command gets the same ranking, and names no key', skip, async () => {
     const { page } = await open('/', { permissions: ['clipboard-read', 'clipboard-write'] });
     await ranked(page);
