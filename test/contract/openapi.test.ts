@@ -115,6 +115,7 @@ test('FuseRequest says types, defaults, allowed values and extensions as the con
       ...extension,
     },
     corpus: { $ref: '#/components/schemas/FuseCorpus', ...extension },
+    learn: { type: 'boolean', 'x-default': false, ...extension },
     on_missing_dense: {
       ...{ type: 'string', enum: ['embed', 'zero', 'min', 'error'], 'x-default': 'embed' },
       ...extension,

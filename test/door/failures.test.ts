@@ -216,9 +216,10 @@ test('the log before its first checkpoint, without what is asked, and without a 
   }
   const tiles = ['/tile/0/000', '/tile/0/000.p/1', '/tile/0/x001/000.p/1', '/tile/0/x001/x000/000.p/1'];
   const other = '/receipt/fr_01M7YQ1WE038NKRKAYDXR834J3/proof';
-  for (const path of [...tiles, other]) assert.equal((await door.get(path)).status, 404, path);
+  const stamp = '/log/stamps/2026-11-21/checkpoint';
+  for (const path of [...tiles, other, stamp]) assert.equal((await door.get(path)).status, 404, path);
   failing.failure = 'not written';
-  for (const path of ['/checkpoint', '/log/vkey', ...tiles, proof]) {
+  for (const path of ['/checkpoint', '/log/vkey', ...tiles, proof, stamp]) {
     const answer = await door.get(path);
     assert.deepEqual([answer.status, answer.body['code']], [503, 'store_unavailable'], path);
   }

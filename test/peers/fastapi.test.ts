@@ -29,7 +29,7 @@ const valueRules = [
   'weights',
   'legs',
   'boosts',
-  'corpus',
+  'corpus', 'learn',
   'docs',
   'confirm',
   'title',
