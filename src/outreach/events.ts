@@ -6,7 +6,7 @@ import { decodeEvent, type StoredEvent } from '../store/events.js';
 import { decodeInterest, type Interest } from '../store/interests.js';
 import { findKeyById } from '../store/keys.js';
 import { decodeLead, type Lead } from '../store/leads.js';
-import type { OrderRecord } from '../store/order.js';
+import { heldOf, unitOf } from '../store/order.js';
 import { findOrder } from '../store/orders.js';
 import type { Store } from '../store/store.js';
 import type { Delivery, EventLog } from '../store/webhooks.js';
@@ -38,19 +38,20 @@ function eventId(log: EventLog, position: number, value: Uint8Array): string {
   return `evt_${digest.slice(0, 32)}`;
 }
 
-/** Amount of an order, in the unit in which it was paid. */
-function amountOf(order: OrderRecord): object {
-  return order.rail === 'card'
-    ? { amount: Number(order.paidCents), currency: 'usd_cents' }
-    : { amount: Number(order.sat), currency: 'sat' };
-}
-
 async function orderPaid(store: Store, { object, atMs }: StoredEvent): Promise<object | undefined> {
   const order = await findOrder(store, object);
   if (order === undefined) return undefined;
   const { id, rail, tier, late, email, source, segment, campaign } = order;
   return {
-    ...{ order_id: id, rail, tier, ...amountOf(order), paid_at: timeText(atMs), late },
+    ...{
+      order_id: id,
+      rail,
+      tier,
+      amount: Number(heldOf(order)),
+      unit: unitOf(order),
+      paid_at: timeText(atMs),
+      late,
+    },
     ...{ email, source, segment, campaign, event_id: order.eventId },
   };
 }

@@ -3,12 +3,14 @@ import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { bodyOf, readEvents } from '../../src/outreach/events.js';
 import { webhookSecret } from '../../src/outreach/webhookMessage.js';
 import { parseTarget, wrongAddress } from '../../src/outreach/webhookTarget.js';
 import { webhookSender } from '../../src/compose/webhooks.js';
 import { insertKey, unlinked, type KeyRecord } from '../../src/store/keys.js';
 import { findWebhook, removeWebhook, waitingDeliveries } from '../../src/store/webhooks.js';
 import { parseNetwork } from '../../src/system/network.js';
+import { Shop } from '../checkout/shop.js';
 import { secrets, WebhookWorld } from './webhookWorld.js';
 
 const messages = (world: WebhookWorld): unknown[] =>
@@ -138,6 +140,23 @@ function keyRecord(id: string, expiresAtMs: number | null): KeyRecord {
     ...{ issuedAtMs: 1, expiresAtMs, status: 'active', reason: null, changedAtMs: 1, ...unlinked },
   };
 }
+
+test('a paid order is told with its money, and without its key', async () => {
+  const shop = await Shop.open();
+  const { order } = await shop.make('card');
+  await shop.happened(order.id, { kind: 'card paid', cents: 3_300n });
+  const { events } = await readEvents(shop.book.store, 'events', 0, 10);
+  assert.deepEqual(
+    events.map(({ type, object }) => [type, object]),
+    [['order.paid', order.id]],
+  );
+  const [event = assert.fail('nothing was told')] = events;
+  const text = (await bodyOf(event)) ?? '';
+  const { data } = JSON.parse(text) as { data: Record<string, unknown> };
+  const { order_id: id, rail, amount, unit, tier } = data;
+  assert.deepEqual([id, rail, amount, unit, tier], [order.id, 'card', 3_300, 'cent', order.tier]);
+  assert.doesNotMatch(text, /fg_/);
+});
 
 test('the end of a key is announced once, a week before it', async () => {
   const world = new WebhookWorld();
