@@ -161,6 +161,14 @@ async function forgetRemoved(store: Store, removed: readonly StoredCorpus[]): Pr
   ]);
 }
 
+/** Keeps the records of removed names few as new ones come: true where some were forgotten. */
+async function forgotMany(store: Store, every: readonly StoredCorpus[]): Promise<boolean> {
+  const removed = every.filter((each) => !isThere(each));
+  if (removed.length < mostRemovedCorpora) return false;
+  await forgetRemoved(store, removed);
+  return true;
+}
+
 /** The statistics of a version; undefined where it was removed. */
 export function findStatistics(store: Store, name: string, version: number): Promise<Uint8Array | undefined> {
   return store.get('corpusVersions', versionKey(name, version));
@@ -199,9 +207,9 @@ export type CorpusPut =
 /** Bytes that each name holds, with its sample where it is learnt. */
 type Held = readonly (readonly [name: string, bytes: number])[];
 
-async function heldNames(store: Store): Promise<Held> {
+async function heldNames(store: Store, every: readonly StoredCorpus[]): Promise<Held> {
   const held = new Map<string, number>();
-  for (const { name, versions } of await allCorpora(store)) {
+  for (const { name, versions } of every.filter(isThere)) {
     held.set(
       name,
       versions.reduce((sum, { bytes }) => sum + bytes, 0),
@@ -255,19 +263,20 @@ async function beforePut(store: Store, name: string): Promise<Before> {
 /** Why another version of a name would not be stored however small it is; undefined: it might be. */
 export async function corpusObstacle(store: Store, name: string): Promise<string | undefined> {
   const { had } = await beforePut(store, name);
-  return obstacle(store, had, 0);
+  return obstacle(store, had, await everyCorpus(store), 0);
 }
 
 /** The limit that a version of so many bytes would break. */
 async function obstacle(
   store: Store,
   { name, versions }: CorpusRecord,
+  every: readonly StoredCorpus[],
   added: number,
 ): Promise<string | undefined> {
   if (versions.length >= mostCorpusVersions) {
     return `The name has ${mostCorpusVersions} versions, as many as it may. Remove it, or take another.`;
   }
-  return overLimit(await heldNames(store), name, added);
+  return overLimit(await heldNames(store, every), name, added);
 }
 
 /** Adds a version to a name; on disk when this resolves. Of several at once each gets a number of its own. */
@@ -279,13 +288,10 @@ export async function putCorpus(
 ): Promise<CorpusPut> {
   for (;;) {
     const { had, from, unless } = await beforePut(store, name);
-    const detail = await obstacle(store, had, statistics.byteLength);
+    const every = await everyCorpus(store);
+    const detail = await obstacle(store, had, every, statistics.byteLength);
     if (detail !== undefined) return { ok: false, detail };
-    const removed = from === undefined ? (await everyCorpus(store)).filter((each) => !isThere(each)) : [];
-    if (removed.length >= mostRemovedCorpora) {
-      await forgetRemoved(store, removed);
-      continue;
-    }
+    if (from === undefined && (await forgotMany(store, every))) continue;
     const added = { ...made, learnt: false, bytes: statistics.byteLength, createdAtMs: nowMs };
     const { version, operations } = versionAdded(had, from, added, statistics);
     const outcome = await store.commit([...unless, ...operations]);
@@ -351,8 +357,11 @@ export async function storeLearnt(
     const { sample, frozen, ...made } = change;
     const before = from === undefined ? undefined : learningTable.decode(from);
     const added = sample.byteLength - (before?.bytes ?? 0) + (frozen?.statistics.byteLength ?? 0);
-    const asks = before === undefined || frozen !== undefined;
-    if (asks && overLimit(await heldNames(store), name, added) !== undefined) return 'over';
+    if (before === undefined || frozen !== undefined) {
+      const every = await everyCorpus(store);
+      if (overLimit(await heldNames(store, every), name, added) !== undefined) return 'over';
+      if (frozen !== undefined && corpus === undefined && (await forgotMany(store, every))) continue;
+    }
     const revision = (before?.revision ?? 0) + 1;
     const record = { ...made, name, revision, bytes: sample.byteLength, updatedAtMs: nowMs };
     const outcome = await store.commit([

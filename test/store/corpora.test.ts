@@ -16,6 +16,7 @@ import {
   ownedCorpusLimits,
   putCorpus,
   removeCorpus,
+  storeLearnt,
 } from '../../src/store/corpora.js';
 import type { Store } from '../../src/store/store.js';
 import { answered, requestWith, staticMode } from '../search/embedding.js';
@@ -136,6 +137,28 @@ for (const { name, skip, fresh } of bothEngines()) {
         (await allCorpora(store)).map((each) => each.name),
         ['kept', 'n1', 'new', 'shop'],
       );
+    });
+
+    test('removed names that were learnt leave few records, too', async (context) => {
+      const store = await storeAt(await fresh());
+      context.after(() => store.close());
+      const { terming, ...frozen } = await statisticsOf(64, 'boots');
+      const learn = (name: string) =>
+        storeLearnt(
+          store,
+          name,
+          () => Promise.resolve({ sample: Buffer.of(1), docs: 64, terming, frozen }),
+          1_000,
+        );
+      const records = async () => (await store.scan('corpora', { limit: 1_000 })).length;
+      for (let at = 0; at < mostRemovedCorpora; at += 1) {
+        assert.equal(await learn(`n${at}`), 'stored');
+        await removeCorpus(store, `n${at}`);
+      }
+      assert.equal(await records(), mostRemovedCorpora);
+      assert.equal(await learn('new'), 'stored');
+      assert.equal(await records(), 1);
+      assert.equal((await findCorpus(store, 'new'))?.versions[0]?.version, 2, 'after every number forgotten');
     });
 
     test('every process knows what one stores, and answers with the same bytes', async (context) => {
