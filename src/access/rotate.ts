@@ -23,7 +23,7 @@ const youngMs = 60_000;
 interface Replacement {
   readonly kind: 'replacement';
   readonly mint: IssuedKey;
-  /** What becomes of the key, and of one that it had replaced. */
+  /** Changes of the key, and of the one that it replaced, if any. */
   readonly keys: readonly [KeyStep, ...KeyStep[]];
   readonly oldEndsAtMs: number;
 }

@@ -83,15 +83,17 @@ function feeOf(psbt: Psbt): bigint {
   return sum(inputs) - sum(psbt.txOutputs.map(({ value }) => value));
 }
 
-/** Whether a signed transaction spends what the funded one does, to the same outputs. */
-function isSame(signed: Transaction, funded: Psbt): boolean {
-  const inputs = signed.ins.map(({ hash, index }) => `${Buffer.from(hash).toString('hex')}:${index}`);
-  const wanted = funded.txInputs.map(({ hash, index }) => `${Buffer.from(hash).toString('hex')}:${index}`);
-  const outputs = signed.outs.map(({ script, value }) => `${Buffer.from(script).toString('hex')}:${value}`);
-  const asked = funded.txOutputs.map(
-    ({ script, value }) => `${Buffer.from(script).toString('hex')}:${value}`,
-  );
-  return inputs.join() === wanted.join() && outputs.join() === asked.join();
+/** Outputs that are spent and outputs that are made, as a text. */
+function effectOf(inputs: Transaction['ins'] | Psbt['txInputs'], outputs: Transaction['outs']): string {
+  const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
+  const spent = inputs.map(({ hash, index }) => `${hex(hash)}:${index}`);
+  const made = outputs.map(({ script, value }) => `${hex(script)}:${value}`);
+  return `${spent.join()} ${made.join()}`;
+}
+
+/** True if a signed transaction spends the same as the funded one, to the same outputs. */
+function isSame({ ins, outs }: Transaction, { txInputs, txOutputs }: Psbt): boolean {
+  return effectOf(ins, outs) === effectOf(txInputs, txOutputs);
 }
 
 /** The value of an answer. @throws Error with LND's reason */
@@ -100,7 +102,7 @@ function valueOf<Value>(answer: LndAnswer<Value>): Value {
   return answer.value;
 }
 
-/** What a call comes to; what it throws as a failure. */
+/** The value of a call; an error that it throws becomes a failure. */
 function orWrong<Value>(call: Promise<Value>): Promise<Value | StampFailure> {
   return call.catch((error: unknown) => ({ wrong: reasonOf(error) }));
 }

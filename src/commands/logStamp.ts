@@ -94,9 +94,12 @@ async function runStamp(parts: StampCommandParts, { store }: CommandContext, opt
   try {
     const stamping = { store, wallet: opened.wallet, clock: parts.clock };
     for await (const stamped of stamp(stamping, BigInt(options.mostSat))) {
-      if (stamped.kind === 'failed') code = 1;
-      if (stamped.kind === 'failed') parts.printError(lineOf(stamped));
-      else await parts.write(`${lineOf(stamped)}\n`);
+      if (stamped.kind !== 'failed') {
+        await parts.write(`${lineOf(stamped)}\n`);
+        continue;
+      }
+      code = 1;
+      parts.printError(lineOf(stamped));
     }
     return code;
   } finally {

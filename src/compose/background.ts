@@ -15,7 +15,7 @@ import { systemRandomness } from '../system/randomness.js';
 import { post } from './outbound.js';
 import { expiry } from './stores.js';
 import { startWebhooks } from './webhooks.js';
-/** What such work needs. */
+/** Dependencies of such work. */
 type Upkeep = OpenedStore & Pick<SweepParts, 'clock' | 'holder'> & { readonly log: Log };
 
 /** Signs the log of receipts, where the door is served and the log's key can be had. */

@@ -113,7 +113,7 @@ export const requestLog: StoredData = {
   where: 'Standard error.',
 };
 
-/** What is kept of nobody. */
+/** Data that is not stored. */
 export const notStored: string[] = [
   'Bodies of requests and answers, but for what is listed above.',
   'Paths with their values, and queries, but for the tokens and destinations of counted links.',

@@ -9,6 +9,7 @@ import type { Clock, Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
 import type { Randomness } from '../system/randomness.js';
 import { reasonOf } from '../system/reason.js';
+import { oneAtATime } from '../system/shared.js';
 
 /** Interval at which what was learnt is stored (ms). */
 const storeMs = 1_000;
@@ -29,14 +30,12 @@ export interface CorpusLearnerParts {
 /** Stores what is learnt. */
 export class CorpusLearner {
   private timer: Timer | undefined;
-  private isStoring = false;
+  private readonly rounds = oneAtATime(() => this.storeAll());
 
   constructor(private readonly parts: CorpusLearnerParts) {}
 
   start(): void {
-    this.timer = this.parts.clock.every(storeMs, () => {
-      if (!this.isStoring) void this.storeAll();
-    });
+    this.timer = this.parts.clock.every(storeMs, () => void this.rounds.run());
   }
 
   stop(): void {
@@ -45,13 +44,8 @@ export class CorpusLearner {
 
   /** Stores all that was learnt before the call. What the store does not take now waits. */
   async storeAll(): Promise<void> {
-    this.isStoring = true;
-    try {
-      for (const name of this.parts.corpora.unsaved()) {
-        await whenUnavailable(this.store(name), () => undefined);
-      }
-    } finally {
-      this.isStoring = false;
+    for (const name of this.parts.corpora.unsaved()) {
+      await whenUnavailable(this.store(name), () => undefined);
     }
   }
 

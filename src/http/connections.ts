@@ -188,7 +188,7 @@ export class Connections {
     response.close();
   }
 
-  /** What opens meanwhile may be in the tables or not: it counts as opened since. */
+  /** One that opens during a look may be in the tables or not: it counts as opened since. */
   private async lookNow(): Promise<void> {
     const since = new Map<string, number>();
     this.sinceThisLook = since;

@@ -4,7 +4,7 @@
  * unless that day has one, the wallet publishes it. A crash before the store's unit spends nothing; after it
  * the next run publishes the same transaction again. Once its block is deep enough, the stamp is complete.
  */
-import { findSigned } from '../store/receiptLog.js';
+import { findSigned, type SignedCheckpoint } from '../store/receiptLog.js';
 import { findStamp, stampsOf, writeStamp, type Stamp, type StoredStamp } from '../store/logStamps.js';
 import type { Store } from '../store/store.js';
 import { dayMs, type Clock } from '../system/clock.js';
@@ -98,11 +98,12 @@ export function dataScript(data: Uint8Array): Buffer {
 /** The steps from a checkpoint's digest to a Merkle root; undefined where they do not lead there. */
 function stepsOf(note: string, { hashed, txids }: InBlock): Step[] | undefined {
   const digest = sha256(Buffer.from(note));
-  const at = hashed.indexOf(dataScript(digest));
+  const script = dataScript(digest);
+  const at = hashed.indexOf(script);
   const txid = sha256(sha256(hashed));
   const place = txids.findIndex((each) => each.equals(txid));
   if (at < 0 || place < 0) return undefined;
-  const begin = at + dataScript(digest).byteLength - digest.byteLength;
+  const begin = at + script.byteLength - digest.byteLength;
   return [
     { kind: 'prepend', bytes: hashed.subarray(0, begin) },
     { kind: 'append', bytes: hashed.subarray(begin + digest.byteLength) },
@@ -144,9 +145,13 @@ async function advance({ store, wallet }: StampingParts, stored: StoredStamp): P
 }
 
 /** Makes the stamp of a day that has none. */
-async function begin(parts: StampingParts, day: string, mostSat: bigint): Promise<Stamped> {
+async function begin(
+  parts: StampingParts,
+  signed: SignedCheckpoint | undefined,
+  day: string,
+  mostSat: bigint,
+): Promise<Stamped> {
   const { store, wallet, clock } = parts;
-  const signed = (await findSigned(store))?.signed;
   // Without a key the log waits for the operator's new one; what was restored may not be what was signed.
   if (signed === undefined || signed.restored || signed.publicKey.byteLength === 0) {
     const reason = 'the log has signed nothing yet, was restored, or waits for a key (fusegate log resolve)';
@@ -172,6 +177,11 @@ async function begin(parts: StampingParts, day: string, mostSat: bigint): Promis
   return advance(parts, stored);
 }
 
+/** A checkpoint's text, without its signatures. */
+function textOf({ note }: Pick<Stamp, 'note'>): string | undefined {
+  return note.split('\n\n')[0];
+}
+
 /** Time after which a transaction that no block took is given up (ms): nodes have forgotten it by then. */
 const givenUpMs = 14 * dayMs;
 
@@ -187,8 +197,7 @@ export async function* stamp(parts: StampingParts, mostSat: bigint): AsyncGenera
   }
   if (last?.day === today) return;
   const signed = (await findSigned(parts.store))?.signed;
-  const [text = ''] = signed?.note.split('\n\n') ?? [];
-  const isStamped = last?.stamp.note.split('\n\n')[0] === text;
-  if (last !== undefined && isStamped) yield { kind: 'nothing new', day: today };
-  else yield begin(parts, today, mostSat);
+  const isStamped = last !== undefined && textOf(last.stamp) === (signed && textOf(signed));
+  if (isStamped) yield { kind: 'nothing new', day: today };
+  else yield begin(parts, signed, today, mostSat);
 }

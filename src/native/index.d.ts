@@ -688,7 +688,7 @@ export interface KindCount {
   count: number
 }
 
-/** What is to be stored of a name that is learnt. */
+/** A step of learning a name, to be stored. */
 export interface LearntStep {
   /** The sample. */
   sample: Buffer

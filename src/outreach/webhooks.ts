@@ -102,6 +102,12 @@ type Attempt =
   /** This process ends or has lost the lease. */
   | { readonly kind: 'aborted' };
 
+/** Deliveries of a webhook that wait: their number at most, and the objects that they are about. */
+interface Backlog {
+  count: number;
+  readonly objects: Set<string>;
+}
+
 /** Number of attempts by their outcome. */
 type Counts = Record<'taken' | 'failed' | 'given_up', number>;
 
@@ -149,15 +155,20 @@ class Receiver {
   private async advance(): Promise<void> {
     const { store } = this.parts;
     const waiting = await waitingDeliveries(store, this.webhook.id);
-    await this.again(waiting);
-    if (this.isOver() || waiting.length >= mostWaiting) return;
-    const blocked = new Set((await waitingDeliveries(store, this.webhook.id)).map(({ object }) => object));
-    for (const log of eventLogs) await this.readOn(log, blocked);
+    const backlog = { count: waiting.length, objects: await this.again(waiting) };
+    let place = this.isOver() ? undefined : await placeOf(store, this.webhook.id);
+    for (const log of eventLogs) {
+      if (place !== undefined) place = await this.readOn(log, place, backlog);
+    }
   }
 
-  /** Tries again what waited: of each object the first, and the next ones where that is taken. */
-  private async again(waiting: readonly Delivery[]): Promise<void> {
+  /**
+   * Tries again what waited: of each object the first, and the next ones where that is taken. Resolves to the
+   * objects of which something still waits.
+   */
+  private async again(waiting: readonly Delivery[]): Promise<Set<string>> {
     const { store, clock, log } = this.parts;
+    const blocked = new Set(waiting.map(({ object }) => object));
     await eachOf(byObject(waiting), async (deliveries) => {
       for (const delivery of deliveries) {
         if (this.isOver() || delivery.nextAtMs > clock.wallMs()) return;
@@ -173,7 +184,9 @@ class Receiver {
         const settled = await settleDelivery(store, this.turn.fence, this.webhook.id, delivery, next);
         if (!settled || next !== undefined) return;
       }
+      for (const { object } of deliveries) blocked.delete(object);
     });
+    return blocked;
   }
 
   /** The delivery after a failed attempt; undefined: there is none any more. */
@@ -186,19 +199,24 @@ class Receiver {
     return { ...delivery, attempts: delivery.attempts + 1, nextAtMs };
   }
 
-  /** Sends a log's events from the webhook's place on, a page at a time. */
-  private async readOn(log: EventLog, blocked: Set<string>): Promise<void> {
+  /**
+   * Sends a log's events from the webhook's place on, a page at a time. Resolves to the place after them;
+   * undefined: nothing more is to be sent now.
+   */
+  private async readOn(log: EventLog, begin: Place, backlog: Backlog): Promise<Place | undefined> {
     const { store } = this.parts;
-    for (;;) {
-      const from = await placeOf(store, this.webhook.id);
-      if (from === undefined || this.isOver() || blocked.size >= mostWaiting) return;
+    for (let from = begin; ;) {
+      if (this.isOver() || backlog.count >= mostWaiting) return undefined;
       const { events, upTo } = await readEvents(store, log, from[log], pageEvents);
-      if (upTo === from[log]) return;
-      const untaken = await this.sendPage(events, blocked);
-      if (this.isOver()) return;
+      if (upTo === from[log]) return from;
+      const untaken = await this.sendPage(events, backlog.objects);
+      if (this.isOver()) return undefined;
       const to: Place = { ...from, [log]: upTo };
-      if (!(await movePlace(store, this.turn.fence, this.webhook.id, { from, to, untaken }))) return;
-      for (const { object } of untaken) blocked.add(object);
+      const moved = await movePlace(store, this.turn.fence, this.webhook.id, { from, to, untaken });
+      if (!moved) return undefined;
+      backlog.count += untaken.length;
+      for (const { object } of untaken) backlog.objects.add(object);
+      from = to;
     }
   }
 

@@ -5,12 +5,9 @@
  */
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { createServer, type Server } from 'node:https';
-import type { AddressInfo } from 'node:net';
-import { after } from 'node:test';
 import { systemRandomness } from '../../src/system/randomness.js';
 import { invoice, type InvoiceWish } from './bolt11.js';
-import { makeCertificate } from './certificate.js';
+import { HttpsNode, type NodeAnswer } from './httpsNode.js';
 
 /** An invoice of the node. */
 interface Invoice {
@@ -48,7 +45,7 @@ interface Asked {
 const hashOf = (preimage: Buffer): Buffer => createHash('sha256').update(preimage).digest();
 
 /** A node that can be paid. */
-export class LndServer {
+export class LndServer extends HttpsNode {
   network = 'regtest';
   syncedToChain = true;
   channels: readonly Channel[] = [channel(10_000_000)];
@@ -61,39 +58,15 @@ export class LndServer {
   readonly asked: Asked[] = [];
   /** Bodies of what it was asked to make invoices of. */
   readonly wishes: Readonly<Record<string, string>>[] = [];
-  readonly macaroon = systemRandomness(40).toString('hex');
-  private readonly certificate = makeCertificate();
-  private readonly server: Server;
   private readonly invoices = new Map<string, Invoice>();
 
   private constructor(private readonly nowMs: () => number) {
-    const { cert, key } = this.certificate;
-    this.server = createServer({ cert, key }, (request, response) => {
-      void this.answer(request).then((told) => {
-        if (told === undefined) {
-          request.socket.destroy();
-          return;
-        }
-        response.writeHead(told.status, { 'content-type': 'application/json' });
-        response.end(JSON.stringify(told.json));
-      });
-    });
+    super(systemRandomness(40).toString('hex'));
   }
 
   /** Starts it; it ends with the tests. */
-  static async start(nowMs: () => number): Promise<LndServer> {
-    const node = new LndServer(nowMs);
-    await new Promise<void>((listening) => node.server.listen(0, '127.0.0.1', listening));
-    after(() => {
-      node.server.closeAllConnections();
-      node.server.close();
-    });
-    return node;
-  }
-
-  get place(): { readonly url: string; readonly certificate: string; readonly macaroon: string } {
-    const { port } = this.server.address() as AddressInfo;
-    return { url: `https://127.0.0.1:${port}`, certificate: this.certificate.cert, macaroon: this.macaroon };
+  static start(nowMs: () => number): Promise<LndServer> {
+    return new LndServer(nowMs).listening();
   }
 
   /** How often it was asked for a path that begins so. */
@@ -134,7 +107,7 @@ export class LndServer {
     return found;
   }
 
-  private async answer(request: IncomingMessage): Promise<{ status: number; json: unknown } | undefined> {
+  protected async answer(request: IncomingMessage): Promise<NodeAnswer> {
     const { method = '', url = '' } = request;
     let body = '';
     for await (const chunk of request) body += String(chunk);

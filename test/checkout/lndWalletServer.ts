@@ -4,12 +4,9 @@
  */
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { createServer, type Server } from 'node:https';
-import type { AddressInfo } from 'node:net';
-import { after } from 'node:test';
 import { Block, Psbt, Transaction } from 'bitcoinjs-lib';
 import { headerOver } from '../log/chain.js';
-import { makeCertificate } from './certificate.js';
+import { HttpsNode, type NodeAnswer } from './httpsNode.js';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -28,7 +25,7 @@ function varint(count: number): Buffer {
 }
 
 /** A wallet with as many coins as are asked for. */
-export class LndWalletServer {
+export class LndWalletServer extends HttpsNode {
   feeSat = 250n;
   tip = 800_000;
   syncedToChain = true;
@@ -40,34 +37,12 @@ export class LndWalletServer {
   /** Outputs that are held back, by the coin. */
   readonly held = new Set<string>();
   readonly asked: string[] = [];
-  private readonly certificate = makeCertificate();
-  private readonly server: Server;
   private readonly blocks = new Map<string, Buffer>();
   private coins = 0;
 
-  private constructor(private readonly macaroon: string) {
-    const { cert, key } = this.certificate;
-    this.server = createServer({ cert, key }, (request, response) => {
-      void this.answer(request).then(({ status, json }) => {
-        response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(json));
-      });
-    });
-  }
-
   /** Starts it; it ends with the tests. */
-  static async start(macaroon: string): Promise<LndWalletServer> {
-    const node = new LndWalletServer(macaroon);
-    await new Promise<void>((listening) => node.server.listen(0, '127.0.0.1', listening));
-    after(() => {
-      node.server.closeAllConnections();
-      node.server.close();
-    });
-    return node;
-  }
-
-  get place(): { readonly url: string; readonly certificate: string; readonly macaroon: string } {
-    const { port } = this.server.address() as AddressInfo;
-    return { url: `https://127.0.0.1:${port}`, certificate: this.certificate.cert, macaroon: this.macaroon };
+  static start(macaroon: string): Promise<LndWalletServer> {
+    return new LndWalletServer(macaroon).listening();
   }
 
   /** Takes what is published into the next block, and mines others on it. */
@@ -77,7 +52,7 @@ export class LndWalletServer {
     this.tip += blocks - 1;
   }
 
-  private async answer(request: IncomingMessage): Promise<{ status: number; json: unknown }> {
+  protected async answer(request: IncomingMessage): Promise<NodeAnswer> {
     const { url = '' } = request;
     let body = '';
     for await (const chunk of request) body += String(chunk);

@@ -9,6 +9,7 @@ import { encodeFragment, encodeLogged, encodeReceipt } from '../../src/store/fra
 import { findSigned, type SignedCheckpoint } from '../../src/store/receiptLog.js';
 import type { Operation, Outcome, Store } from '../../src/store/store.js';
 import { ReferenceStore } from '../reference/store.js';
+import { viewOf } from '../reference/storeView.js';
 import { newUnitId } from '../store/open.js';
 
 /** Name and fencing number of the lease that is held. */
@@ -53,33 +54,11 @@ export class MemoryStore {
   };
 
   /** The store as a signer sees it. */
-  get seen(): Store {
-    const unused = (): never => {
-      throw new Error('not used here');
-    };
-    return {
-      commit: this.commit,
-      newUnitId,
-      get: (space, key) => Promise.resolve(this.reference.get(space, key)),
-      scan: (space, { from, limit }) => {
-        const all = this.reference.scan(space);
-        const page = all.filter(({ key }) => from === undefined || Buffer.compare(key, from) >= 0);
-        return Promise.resolve(page.slice(0, limit));
-      },
-      read: (log, { after, limit }) =>
-        Promise.resolve(
-          this.reference
-            .read(log)
-            .filter(({ position }) => position > after)
-            .slice(0, limit),
-        ),
-      last: (log) => Promise.resolve(this.reference.last(log)),
-      trim: unused,
-      prune: unused,
-      probe: unused,
-      close: () => Promise.resolve(),
-    };
-  }
+  readonly seen: Store = viewOf({
+    reference: () => this.reference,
+    commit: (operations) => this.commit(operations),
+    read: (call) => Promise.resolve(call()),
+  });
 }
 
 /** A machine's file in memory. `crash`: the next write fails, before or after it. */

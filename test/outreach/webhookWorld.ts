@@ -7,6 +7,7 @@ import type { Operation, Outcome, Store } from '../../src/store/store.js';
 import { addWebhook, type Webhook } from '../../src/store/webhooks.js';
 import { secretId } from '../../src/system/masterSecret.js';
 import { ReferenceStore } from '../reference/store.js';
+import { viewOf } from '../reference/storeView.js';
 import { newUnitId } from '../store/open.js';
 import { HandClock } from '../system/handClock.js';
 
@@ -66,32 +67,11 @@ export class WebhookWorld {
   }
 
   private storeOf(life: Life): Store {
-    const unused = (): never => {
-      throw new Error('not used here');
-    };
-    const { reference } = this;
-    return {
+    return viewOf({
+      reference: () => this.reference,
       commit: (operations) => life.call(() => this.commit(operations)),
-      newUnitId,
-      get: (space, key) => life.call(() => reference.get(space, key)),
-      scan: (space, { from, to, limit }) =>
-        life.call(() =>
-          reference
-            .scan(space)
-            .filter(({ key }) => from === undefined || Buffer.compare(key, from) >= 0)
-            .filter(({ key }) => to === undefined || Buffer.compare(key, to) < 0)
-            .slice(0, limit),
-        ),
-      read: (log, { after, limit }) =>
-        life.call(() =>
-          reference
-            .read(log)
-            .filter(({ position }) => position > after)
-            .slice(0, limit),
-        ),
-      last: (log) => life.call(() => reference.last(log)),
-      ...{ trim: unused, prune: unused, probe: unused, close: () => Promise.resolve() },
-    };
+      read: (call) => life.call(call),
+    });
   }
 
   /** The store as one sees it who is never killed. */

@@ -210,7 +210,7 @@ impl Task for TakeTask {
     }
 }
 
-/// What is to be stored of a name that is learnt.
+/// A step of learning a name, to be stored.
 #[napi(object)]
 pub struct LearntStep {
     /// The sample.
@@ -223,7 +223,7 @@ pub struct LearntStep {
     pub frozen: Option<CorpusStatistics>,
 }
 
-/// What was learnt of a name on its way through the thread pool.
+/// A step of learning a name, in the thread pool.
 pub struct LearnTask {
     table: Arc<Table>,
     name: String,
