@@ -3,8 +3,7 @@
  * costs to watch many of them, and how soon a payment is found.
  */
 import type { OrderRecord } from '../src/store/order.js';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { BitcoinOrder, BitcoinOrderCreated } from '../src/contract/bitcoin.js';
@@ -13,7 +12,7 @@ import { allOrders } from '../src/store/orders.js';
 import { systemClock } from '../src/system/clock.js';
 import { systemRandomness } from '../src/system/randomness.js';
 import { PaymentNodes } from '../test/peers/payments/nodes.js';
-import { findWrk, runWrk, type Load } from './load.js';
+import { runWrk, withWrk, type Load } from './load.js';
 import { machine, writeRecord } from './machine.js';
 import { dotPlot } from './plot.js';
 import type { Server } from './processes.js';
@@ -176,24 +175,18 @@ async function onChain(
 }
 
 /** Runs it, prints and judges the figures, and writes the record; resolves to the exit code. */
-export async function benchCheckout(options: CheckoutOptions): Promise<number> {
-  const wrk = findWrk();
-  if ('missing' in wrk) {
-    console.error(wrk.missing);
-    return 1;
-  }
-  const startedAt = new Date();
-  const folder = mkdtempSync(join(tmpdir(), 'fusegate-bench-'));
-  console.error('Starting btcd and LND (the first time they are built, which takes some minutes) …');
-  const nodes = await PaymentNodes.start();
-  try {
-    const figures = await onChain(folder, nodes, options);
-    const lightning = await lightningOrders(folder, nodes, options);
-    return report(options, startedAt, { ...figures, lightning });
-  } finally {
-    await nodes.stop();
-    rmSync(folder, { recursive: true, force: true });
-  }
+export function benchCheckout(options: CheckoutOptions): Promise<number> {
+  return withWrk(async (folder, startedAt) => {
+    console.error('Starting btcd and LND (the first time they are built, which takes some minutes) …');
+    const nodes = await PaymentNodes.start();
+    try {
+      const figures = await onChain(folder, nodes, options);
+      const lightning = await lightningOrders(folder, nodes, options);
+      return report(options, startedAt, { ...figures, lightning });
+    } finally {
+      await nodes.stop();
+    }
+  });
 }
 
 function report(options: CheckoutOptions, startedAt: Date, figures: Figures): number {

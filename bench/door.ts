@@ -3,8 +3,7 @@
  * through HTTP with one worker, the store counted afterwards, beside the machine's bare fdatasync; and
  * GET /graph/near among 100,000 fragments.
  */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ReceiptResponse } from '../src/contract/receipt.js';
 import { native } from '../src/native/addon.js';
@@ -14,7 +13,7 @@ import { openStore } from '../src/store/open.js';
 import { systemClock } from '../src/system/clock.js';
 import { systemRandomness } from '../src/system/randomness.js';
 import { bareSyncs } from './leads.js';
-import { findWrk, runWrk, type Load } from './load.js';
+import { runWrk, withWrk, type Load } from './load.js';
 import { machine, writeRecord } from './machine.js';
 import { dotPlot } from './plot.js';
 import { measureNear, NEAR_FRAGMENTS, type NearFigures, type NearTimes } from './near.js';
@@ -133,15 +132,8 @@ function fault({ submissions, stored: count }: Served, connections: number): str
 }
 
 /** Runs it, prints and judges the figures, and writes the record; resolves to the exit code. */
-export async function benchDoor(options: DoorOptions): Promise<number> {
-  const wrk = findWrk();
-  if ('missing' in wrk) {
-    console.error(wrk.missing);
-    return 1;
-  }
-  const startedAt = new Date();
-  const folder = mkdtempSync(join(tmpdir(), 'fusegate-bench-'));
-  try {
+export function benchDoor(options: DoorOptions): Promise<number> {
+  return withWrk(async (folder, startedAt) => {
     const digests = {
       ascii: digestMicroseconds(text(0x61, 26)),
       cjk: digestMicroseconds(text(0x4e00, 20_000)),
@@ -150,9 +142,7 @@ export async function benchDoor(options: DoorOptions): Promise<number> {
     const served = await serve(folder, options);
     const near = await measureNear(folder);
     return report(options, startedAt, digests, served, [before, bareSyncs(folder)], near);
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+  });
 }
 
 type Digests = Readonly<Record<'ascii' | 'cjk', number>>;

@@ -4,8 +4,7 @@
  * counted; with the clicks one second after the last, which is what the click log promises. Leads are also
  * sent to a server whose store is a PostgreSQL of this machine.
  */
-import { closeSync, fdatasyncSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { closeSync, fdatasyncSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openStore } from '../src/store/open.js';
@@ -15,7 +14,7 @@ import { leadsAfter } from '../src/store/leads.js';
 import type { Store } from '../src/store/store.js';
 import { systemClock } from '../src/system/clock.js';
 import { systemRandomness } from '../src/system/randomness.js';
-import { findWrk, runWrk, type Load } from './load.js';
+import { runWrk, withWrk, type Load } from './load.js';
 import { machine, writeRecord } from './machine.js';
 import { dotPlot } from './plot.js';
 import { startFusegate } from './servers.js';
@@ -141,24 +140,15 @@ function fault(
 }
 
 /** Runs it, prints and judges the rates, and writes the record; resolves to the exit code. */
-export async function benchLeads(options: LeadsOptions): Promise<number> {
-  const wrk = findWrk();
-  if ('missing' in wrk) {
-    console.error(wrk.missing);
-    return 1;
-  }
-  const startedAt = new Date();
-  const folder = mkdtempSync(join(tmpdir(), 'fusegate-bench-'));
-  try {
+export function benchLeads(options: LeadsOptions): Promise<number> {
+  return withWrk(async (folder, startedAt) => {
     const before = bareSyncs(folder);
     const leads = await part('leads', `lmdb:${join(folder, 'leads', 'store')}`, options);
     const clicks = await part('clicks', `lmdb:${join(folder, 'clicks', 'store')}`, options);
     const postgres = await onPostgres(options);
     const syncs = [before, bareSyncs(folder)];
     return report(options, startedAt, { leads, clicks, ...postgres }, syncs);
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+  });
 }
 
 function report(options: LeadsOptions, startedAt: Date, parts: Parts, syncs: readonly number[]): number {

@@ -1,5 +1,7 @@
 /** Load by wrk: one file posted over several connections for some seconds. */
 import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { projectRoot } from '../test/peers/python.js';
@@ -35,6 +37,24 @@ export function findWrk(): { readonly version: string } | { readonly missing: st
   return {
     missing: 'The benchmark makes its load with wrk. Install it: apt-get install wrk (or brew install wrk)',
   };
+}
+
+/**
+ * Runs a benchmark that needs wrk, in a folder that is removed afterwards. Resolves to the benchmark's exit
+ * code; to 1, with a sentence on how to get wrk, where there is none.
+ */
+export async function withWrk(run: (folder: string, startedAt: Date) => Promise<number>): Promise<number> {
+  const wrk = findWrk();
+  if ('missing' in wrk) {
+    console.error(wrk.missing);
+    return 1;
+  }
+  const folder = mkdtempSync(join(tmpdir(), 'fusegate-bench-'));
+  try {
+    return await run(folder, new Date());
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 }
 
 /** Posts a file to a server's /v1/fuse. @throws as {@link runWrk} */

@@ -50,20 +50,29 @@ export function digestsOf({ envelope, stored }: Receipt): FragmentDigests {
   };
 }
 
+/** The first members of an answer with a receipt. */
+interface ReceivedFields {
+  receipt: string;
+  status: ReceiptStatus;
+  /** Of a duplicate's original. */
+  original_status?: 'quarantined' | 'probe';
+  submitted?: DreamSubmitted;
+}
+
 /**
- * Members of a duplicate's answer besides the original's receipt; none for an original. `payload`: the
- * submission's own `canonical_payload_sha256`.
+ * The receipt of a submission and its status; for a duplicate also the original's status, and a comparison of
+ * the two payloads. `payload`: the submission's own `canonical_payload_sha256`.
  */
-export function duplicateFields(
-  received: Received,
-  payload: string,
-): { original_status?: 'quarantined' | 'probe'; submitted?: DreamSubmitted } {
-  if (received.kind === 'stored') return {};
+export function receivedFields(received: Received, payload: string): ReceivedFields {
+  const original = received.receipt;
+  const fields = { receipt: original.stored.receipt, status: statusOf(received) };
+  if (received.kind === 'stored') return fields;
   return {
-    original_status: storedStatus(received.receipt),
+    ...fields,
+    original_status: storedStatus(original),
     submitted: {
       canonical_payload_sha256: payload,
-      same_payload: payload === received.receipt.envelope['canonical_payload_sha256'],
+      same_payload: payload === original.envelope['canonical_payload_sha256'],
     },
   };
 }

@@ -9,15 +9,7 @@ import {
 } from '../contract/dream.js';
 import type { Answer, Handler } from '../contract/exchange.js';
 import { findBinding } from '../store/fragments.js';
-import {
-  digestsOf,
-  duplicateFields,
-  identityOf,
-  receiptAnswer,
-  refusalOf,
-  statusOf,
-  warningField,
-} from './answers.js';
+import { digestsOf, identityOf, receiptAnswer, receivedFields, refusalOf, warningField } from './answers.js';
 import { noStore } from './preview.js';
 import type { Previews } from './previews.js';
 import { accept, replay, submit, type GivenFragment, type Received, type SubmitParts } from './submit.js';
@@ -52,9 +44,7 @@ function answer(received: Received, payload: string, input: DreamConfirmRequest,
   const { receipt } = received;
   const { content_sha256, canonical_payload_sha256, stored_envelope_sha256 } = digestsOf(receipt);
   const body: DreamConfirmResponse = {
-    receipt: receipt.stored.receipt,
-    status: statusOf(received),
-    ...duplicateFields(received, payload),
+    ...receivedFields(received, payload),
     ...warning,
     content_sha256,
     canonical_payload_sha256,

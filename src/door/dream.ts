@@ -2,23 +2,13 @@
 import type { DreamRequest, DreamResponse } from '../contract/dream.js';
 import type { Handler } from '../contract/exchange.js';
 import { canonicalization, hashScope } from '../contract/fragment.js';
-import {
-  digestsOf,
-  duplicateFields,
-  identityOf,
-  receiptAnswer,
-  refusalOf,
-  statusOf,
-  warningField,
-} from './answers.js';
+import { digestsOf, identityOf, receiptAnswer, receivedFields, refusalOf, warningField } from './answers.js';
 import { submit, type Accepted, type Received, type SubmitParts } from './submit.js';
 
 function body(received: Received, accepted: Accepted, kind: string | null | undefined): DreamResponse {
   const { receipt } = received;
   return {
-    receipt: receipt.stored.receipt,
-    status: statusOf(received),
-    ...duplicateFields(received, accepted.digests.canonical_payload_sha256),
+    ...receivedFields(received, accepted.digests.canonical_payload_sha256),
     ...warningField(accepted, kind),
     ...digestsOf(receipt),
     stored_fragment_identity: identityOf(receipt),

@@ -2,11 +2,9 @@
 import type { BufferPool } from '../system/bufferPool.js';
 import type { Holder, MemoryBudget } from './memory.js';
 
-/**
- * Bytes taken at first: a client must have sent as many before memory for the rest of a large body is
- * taken.
- */
+/** Bytes taken at first, and then, where the body is not known to be smaller. */
 const firstBytes = 1 << 18;
+const secondBytes = 1 << 21;
 
 /** Memory held for bodies by one worker, against its limits, and the buffers that are used again. */
 export interface BodyBudget {
@@ -18,9 +16,11 @@ export interface BodyBudget {
 export type Gathered = 'taken' | 'too_large' | 'overloaded';
 
 /**
- * Gathers one body. With a declared length memory is taken twice at most: up to 256 KiB, then all of it;
- * without one (chunked coding) it doubles. Bytes count against the worker's budget as they come, not as they
- * are announced, until {@link release}: what nobody has written to is no memory yet.
+ * Gathers one body. Memory grows with what was sent, not with what is announced: to 256 KiB, then 2 MiB, then
+ * fourfold, each time at most to the declared length. Fresh memory is not free even where nobody writes to
+ * it: every MiB of it brings the next full garbage collection nearer. Bytes count against the worker's budget
+ * as they come, not as they are announced, until {@link release}: what nobody has written to is no memory
+ * yet.
  */
 export class BodyBuffer {
   private memory: Buffer = Buffer.alloc(0);
@@ -66,9 +66,9 @@ export class BodyBuffer {
   }
 
   private grow(needed: number): void {
-    const whole = this.declared >= 0 ? this.declared : Math.min(this.limit, 2 * needed);
-    const capacity = needed <= firstBytes ? Math.min(whole, firstBytes) : whole;
-    const memory = this.budget.pool.take(Math.max(capacity, needed));
+    const whole = this.declared >= 0 ? this.declared : this.limit;
+    const capacity = needed <= firstBytes ? firstBytes : Math.max(secondBytes, 4 * needed);
+    const memory = this.budget.pool.take(Math.max(needed, Math.min(whole, capacity)));
     memory.set(this.bytes());
     this.budget.pool.give(this.memory);
     this.memory = memory;

@@ -88,6 +88,14 @@ export function methodNotAllowed(methods: readonly string[], docs?: string): Ans
   return failure(405, wrong, { allow: [...methods, 'OPTIONS'].join(', ') });
 }
 
+/** 400 for the lines after too many wrong ones. */
+export const tooManyFailed = problem(
+  400,
+  'invalid_request',
+  'Too many short lines failed: this one and those that follow were not answered. ' +
+    'Mend the first errors, then send these lines again.',
+);
+
 /** 413 for an answer that only callers with a key get. */
 export function answerTooLarge(bytes: number, limitBytes: number): Answer {
   return problem(

@@ -13,7 +13,14 @@ import { inSlice } from '../system/slices.js';
 import { AnswerLines } from './answerLines.js';
 import { bodyOf, lengthOf } from './answer.js';
 import { closeLine, Exchange } from './exchange.js';
-import { answerTooLarge, internalError, lineTooLong, overloaded, requestTimeout } from './failures.js';
+import {
+  answerTooLarge,
+  internalError,
+  lineTooLong,
+  overloaded,
+  requestTimeout,
+  tooManyFailed,
+} from './failures.js';
 import { KeptHead } from './head.js';
 import type { PacedSender } from './incoming.js';
 import { Lines, type MissingLine } from './lines.js';
@@ -26,6 +33,13 @@ const turnMs = 2;
 /** Times after which a client that sends and does not read is read from again: the first, the last (ms). */
 const firstLookMs = 20;
 const lastLookMs = 1_000;
+
+/**
+ * Lines of a request that may fail, and the bytes of the body for each further one: an error costs more than
+ * the bytes of a short line explain.
+ */
+const mostFailed = 500;
+const bytesPerFailed = 128;
 
 /** The answer whose head is written before the first line. */
 const headAnswer: Answer = { status: 200, body: { bytes: '', type: ndjson }, charge: 0 };
@@ -116,6 +130,10 @@ export class LineExchange extends Exchange implements PacedSender {
   private look: Timer | undefined;
   private lookMs = firstLookMs;
   private isLast = false;
+  /** Lines that were answered with an error. */
+  private failed = 0;
+  /** True once too many have failed: what follows is not answered. */
+  private isCutOff = false;
   private windowStartMs = 0;
   private windowBytes = 0;
 
@@ -156,6 +174,7 @@ export class LineExchange extends Exchange implements PacedSender {
 
   private takePiece(piece: Uint8Array, isLast: boolean): void {
     this.bytesIn += piece.byteLength;
+    if (this.isCutOff) return;
     this.lines.push(piece);
     if (isLast) {
       this.isLast = true;
@@ -189,14 +208,14 @@ export class LineExchange extends Exchange implements PacedSender {
     this.unpause();
     this.response.cork(() => this.answerLines());
     if (this.aborted()) return;
-    if (this.isLast && this.isFree()) this.finishLines(false);
+    if (this.isLast && this.isFree()) this.finishLines(this.isCutOff);
     else this.adjustSoon();
   }
 
   private answerLines(): void {
     const { clock } = this.server;
     const endMs = clock.monotonicMs() + turnMs;
-    for (let line = this.lines.next(); line !== undefined; line = this.lines.next()) {
+    for (let line = this.nextLine(); line !== undefined; line = this.nextLine()) {
       const answered = this.answerLine(line);
       if (answered !== undefined) {
         this.waitFor(answered);
@@ -209,6 +228,18 @@ export class LineExchange extends Exchange implements PacedSender {
       }
     }
     this.answers.flush();
+  }
+
+  /** The next line, if it is answered. Once too many have failed, one error stands for all that follow. */
+  private nextLine(): Uint8Array | MissingLine | undefined {
+    if (this.isCutOff) return undefined;
+    const line = this.lines.next();
+    if (line === undefined || this.failed <= mostFailed + this.bytesIn / bytesPerFailed) return line;
+    this.isCutOff = true;
+    this.isLast = true;
+    this.server.receiving.delete(this);
+    this.add(this.lines.count, tooManyFailed, undefined);
+    return undefined;
   }
 
   /**
@@ -340,8 +371,10 @@ export class LineExchange extends Exchange implements PacedSender {
   private addLine(count: number, answer: Answer, admission: Admission | undefined): void {
     const body = bodyOf(answer);
     const { keylessAnswerLimit } = this.mounted.route;
-    if (answer.status !== 200) this.answers.add(failureLine(count, answer, body));
-    else if (!this.keyed && lengthOf(body) > keylessAnswerLimit) {
+    if (answer.status !== 200) {
+      this.failed += 1;
+      this.answers.add(failureLine(count, answer, body));
+    } else if (!this.keyed && lengthOf(body) > keylessAnswerLimit) {
       const refusal = answerTooLarge(lengthOf(body), keylessAnswerLimit);
       this.answers.add(failureLine(count, refusal, bodyOf(refusal)));
     } else {

@@ -137,7 +137,7 @@ export class Lines {
       return;
     }
     if (needed > this.beginning.byteLength) {
-      const larger = this.budget.pool.take(2 * needed);
+      const larger = this.budget.pool.take(Math.max(needed, Math.min(2 * needed, this.limit)));
       larger.set(this.beginning.subarray(0, this.begun));
       this.budget.pool.give(this.beginning);
       this.beginning = larger;

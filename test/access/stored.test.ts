@@ -7,6 +7,7 @@ import type { Clock } from '../../src/system/clock.js';
 import { insertKey, type KeyRecord, unlinked } from '../../src/store/keys.js';
 import { FailingStore, openTestStore } from '../outreach/fixture.js';
 import { commit } from '../store/subject.js';
+import { Gate } from '../gate.js';
 
 const key: KeyRecord = {
   ...{ hash: Buffer.alloc(32, 7), id: 'key_7', tier: 'growth', hint: '', origin: '', issuedAtMs: 1 },
@@ -27,7 +28,7 @@ class Watch {
   private readonly failing: FailingStore;
   private reads = 0;
   private ended = 0;
-  private held: Promise<void> | undefined;
+  private readonly gate = new Gate();
 
   constructor(private readonly store: Store) {
     this.failing = new FailingStore(store);
@@ -41,7 +42,7 @@ class Watch {
       try {
         return await look();
       } finally {
-        await this.held;
+        await this.gate.passed();
         this.ended += 1;
       }
     };
@@ -71,14 +72,7 @@ class Watch {
 
   /** Keeps reads from ending until the returned function is called. */
   hold(): () => void {
-    let release = (): void => undefined;
-    this.held = new Promise((resolve) => {
-      release = resolve;
-    });
-    return () => {
-      this.held = undefined;
-      release();
-    };
+    return this.gate.hold();
   }
 
   get looks(): number {

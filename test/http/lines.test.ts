@@ -189,6 +189,26 @@ describe('a request of lines', async () => {
     counted.most = Infinity;
   });
 
+  test('costs no more than its bytes explain: too many short lines that fail end it', async () => {
+    counted.most = Infinity;
+    const short = await exchange(port, post('/lines', `${'bad\n'.repeat(3_000)}last\n`));
+    assert.equal(short.status, 200);
+    const lines = short.body.toString().trimEnd().split('\n');
+    // 500, and one for each 128 of the 12,005 bytes; then the error that stands for the rest.
+    assert.equal(lines.length, 595);
+    const { error } = JSON.parse(lines.at(-1) ?? '') as { error: Record<string, unknown> };
+    assert.deepEqual([error['line'], error['status'], error['code']], [595, 400, 'invalid_request']);
+    const padded = await exchange(port, post('/lines', `bad${'\n'.repeat(126)}`.repeat(3_000)));
+    assert.equal(padded.body.toString().trimEnd().split('\n').length, 3_000);
+    const client = await RawClient.open(port);
+    client.send(head('POST', '/lines', { 'Transfer-Encoding': 'chunked' }));
+    client.send(`4000\r\n${'bad\n'.repeat(4_096)}\r\n`);
+    assert.match((await client.response()).body.toString(), /"status":400,"detail":"Too many short lines/);
+    client.send('4\r\none\n\r\n0\r\n\r\n');
+    client.destroy();
+    await until(() => gauge(server, 'fusegate_http_body_bytes') === 0, 30_000);
+  });
+
   test('may come in any pieces, and its connection serves the next one', async () => {
     const client = await RawClient.open(port);
     const number = numbers(11);

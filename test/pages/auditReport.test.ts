@@ -13,8 +13,8 @@ import { auditUseCases, type FreeAuditRequest } from '../../src/contract/audit.j
 import { native } from '../../src/native/addon.js';
 import { reportPage } from '../../src/pages/auditReport.js';
 import { answerAudit } from '../../src/text/auditAnswer.js';
-import { assertAccessible } from './axe.js';
 import { launch, skipBrowser } from './browser.js';
+import { assertReadable } from './readable.js';
 
 const wallMs = Date.UTC(2026, 10, 21);
 const skip = { skip: skipBrowser };
@@ -78,28 +78,6 @@ const records = [
   'word '.repeat(300),
 ];
 
-/** The lowest contrast (WCAG 2.2) of any text with what is painted behind it. */
-const lowestContrast = `(() => {
-  const linear = (s) => s <= 0.04045 ? s / 12.92 : ((s + 0.055) / 1.055) ** 2.4;
-  const parse = (color) => color.match(/[\\d.]+/g).map(Number);
-  const channel = (value) => linear(value / 255);
-  const luminance = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
-  const behind = (element) => {
-    for (let at = element; at !== null; at = at.parentElement) {
-      const color = parse(getComputedStyle(at).backgroundColor);
-      if (color.length === 3 || color[3] === 1) return color;
-    }
-    return [255, 255, 255];
-  };
-  const all = [...document.querySelectorAll('h1, h2, h3, p, li, th, td, dt, dd, mark, a, span')];
-  const shown = all.filter((each) => each.checkVisibility() && each.textContent.trim() !== '');
-  return Math.min(...shown.map((element) => {
-    const colors = [parse(getComputedStyle(element).color), behind(element)];
-    const pair = colors.map(luminance).sort((a, b) => b - a);
-    return (pair[0] + 0.05) / (pair[1] + 0.05);
-  }));
-})()`;
-
 async function picture(page: Page, name: string): Promise<void> {
   const to = process.env['SCREENSHOTS'];
   if (to !== undefined) await page.screenshot({ path: `${to}/audit-${name}.png`, fullPage: true });
@@ -118,11 +96,7 @@ for (const [width, colorScheme] of [
     assert.equal(await page.locator('.bars tbody tr').count(), 13);
     assert.equal(await page.locator('.bars tbody svg[aria-label*="95 % interval"]').count(), 13);
     assert.ok((await page.locator('dl').count()) >= 13);
-    const overflow = Number(await page.evaluate('document.documentElement.scrollWidth - innerWidth'));
-    assert.ok(overflow <= 0, `${overflow} px wider than the window`);
-    const contrast = Number(await page.evaluate(lowestContrast));
-    assert.ok(contrast >= 4.5, `contrast ${contrast}`);
-    await assertAccessible(page);
+    await assertReadable(page);
     await picture(page, `${width}-${colorScheme}`);
     assert.deepEqual(seen, []);
     await page.context().close();

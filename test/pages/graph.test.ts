@@ -6,8 +6,8 @@ import { fill, receiptOf } from '../door/fill.js';
 import { explored, startDoor, startTestExploration, type DoorClient } from '../door/fixture.js';
 import { forLength } from '../length.js';
 import { openTestStore } from '../outreach/fixture.js';
-import { assertAccessible } from './axe.js';
 import { launch, skipBrowser } from './browser.js';
+import { assertReadable } from './readable.js';
 
 const skip = { skip: skipBrowser };
 const hostile = {
@@ -87,37 +87,6 @@ const drawn = (page: Page, timeout = 30_000) =>
 async function picture(page: Page, name: string): Promise<void> {
   const folder = process.env['SCREENSHOTS'];
   if (folder !== undefined) await page.screenshot({ path: `${folder}/graph-${name}.png` });
-}
-
-/** Contrast (WCAG 2.2) of every text that shows with what is painted behind it; the lowest, and where. */
-const lowestContrast = `(() => {
-  const linear = (s) => s <= 0.04045 ? s / 12.92 : ((s + 0.055) / 1.055) ** 2.4;
-  const part = (value, share) => share * linear(value / 255);
-  const luminance = ([r, g, b]) => part(r, 0.2126) + part(g, 0.7152) + part(b, 0.0722);
-  const parse = (color) => color.match(/[\\d.]+/g).map(Number);
-  const behind = (element) => {
-    for (let at = element; at !== null; at = at.parentElement) {
-      const color = parse(getComputedStyle(at).backgroundColor);
-      if (color.length === 3 || color[3] === 1) return color;
-    }
-    return [255, 255, 255];
-  };
-  const texts = 'h1, h2, h3, p, li, a, button, label, caption, th, td, dt, dd, code';
-  const all = [...document.querySelectorAll(texts)];
-  const shown = all.filter((each) => each.checkVisibility() && each.textContent.trim() !== '');
-  return shown.map((element) => {
-    const colors = [parse(getComputedStyle(element).color), behind(element)];
-    const pair = colors.map(luminance).sort((a, b) => b - a);
-    return [(pair[0] + 0.05) / (pair[1] + 0.05), element.outerHTML.slice(0, 80)];
-  }).sort((a, b) => a[0] - b[0])[0];
-})()`;
-
-async function assertReadable(page: Page): Promise<void> {
-  const overflow = Number(await page.evaluate('document.documentElement.scrollWidth - innerWidth'));
-  assert.ok(overflow <= 0, `${overflow} px wider than the window`);
-  const [contrast, where] = await page.evaluate<[number, string]>(lowestContrast);
-  assert.ok(contrast >= 4.5, `contrast ${contrast} of ${where}`);
-  await assertAccessible(page);
 }
 
 /** Runs a script on the pixels of the drawing, RGBA words in `words`, `width` in a row. */

@@ -13,8 +13,8 @@ import { findOptout } from '../../src/store/optouts.js';
 import { whenUnavailable } from '../../src/store/store.js';
 import { systemClock } from '../../src/system/clock.js';
 import { FailingStore, openTestStore, request, secrets } from '../outreach/fixture.js';
-import { assertAccessible } from './axe.js';
 import { launch, skipBrowser } from './browser.js';
+import { assertReadable } from './readable.js';
 
 const failing = new FailingStore(await openTestStore());
 const parts: OptoutParts = { store: failing.seen, clock: systemClock, secrets };
@@ -93,36 +93,6 @@ async function picture(page: Page, name: string): Promise<void> {
   const folder = process.env['SCREENSHOTS'];
   if (folder !== undefined)
     await page.screenshot({ path: `${folder}/unsubscribe-${name}.png`, fullPage: true });
-}
-
-/** Contrast (WCAG 2.2) of every text that shows with what is painted behind it; the lowest. */
-const lowestContrast = `(() => {
-  const linear = (s) => s <= 0.04045 ? s / 12.92 : ((s + 0.055) / 1.055) ** 2.4;
-  const channel = (value) => linear(value / 255);
-  const luminance = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
-  const parse = (color) => color.match(/[\\d.]+/g).map(Number);
-  const behind = (element) => {
-    for (let at = element; at !== null; at = at.parentElement) {
-      const color = parse(getComputedStyle(at).backgroundColor);
-      if (color.length === 3 || color[3] === 1) return color;
-    }
-    return [255, 255, 255];
-  };
-  const all = [...document.querySelectorAll('h1, p, button, a')];
-  const shown = all.filter((each) => each.checkVisibility() && each.textContent.trim() !== '');
-  return Math.min(...shown.map((element) => {
-    const colors = [parse(getComputedStyle(element).color), behind(element)];
-    const pair = colors.map(luminance).sort((a, b) => b - a);
-    return (pair[0] + 0.05) / (pair[1] + 0.05);
-  }));
-})()`;
-
-async function assertReadable(page: Page): Promise<void> {
-  const overflow = Number(await page.evaluate('document.documentElement.scrollWidth - innerWidth'));
-  assert.ok(overflow <= 0, `${overflow} px wider than the window`);
-  const contrast = Number(await page.evaluate(lowestContrast));
-  assert.ok(contrast >= 4.5, `contrast ${contrast}`);
-  await assertAccessible(page);
 }
 
 const skip = { skip: skipBrowser };

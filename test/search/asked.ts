@@ -4,7 +4,9 @@ import type { FuseResponse } from '../../src/contract/fuse.js';
 import type { HTTPValidationError } from '../../src/contract/schema/validation.js';
 import { native } from '../../src/native/addon.js';
 import { fuseHandler } from '../../src/search/fuse.js';
-import { plainStyle, writeBody } from './bodies.js';
+import { fuse, type ReferenceRequest } from '../reference/fuse.js';
+import { withUnknown } from '../reference/unknown.js';
+import { plainStyle, writeBody, type Style } from './bodies.js';
 import { answered, requestWith, staticMode } from './embedding.js';
 
 const handler = fuseHandler({ ...native, embedMode: staticMode() });
@@ -19,6 +21,15 @@ export async function answerTo(body: Uint8Array): Promise<{ status: number; body
 export async function asked(request: object): Promise<FuseResponse> {
   const { status, body } = await answerTo(writeBody(request, plainStyle));
   assert.equal(status, 200, JSON.stringify(body));
+  return body as FuseResponse;
+}
+
+/** The answer to a request that is right, written in a style, which is the oracle's to the last bit. */
+export async function askedAsOracle(request: ReferenceRequest, how: Style): Promise<FuseResponse> {
+  const bytes = writeBody(request, how);
+  const { status, body } = await answerTo(bytes);
+  assert.equal(status, 200, JSON.stringify(body));
+  assert.deepEqual(body, withUnknown(fuse(request), bytes));
   return body as FuseResponse;
 }
 

@@ -5,6 +5,7 @@ import { acquireLease, keepLease, renewLease, type LeaseKeeper } from '../../src
 import { StoreUnavailable, type Store } from '../../src/store/store.js';
 import { systemClock, type Clock } from '../../src/system/clock.js';
 import { FailingStore, openTestStore } from '../outreach/fixture.js';
+import { Gate } from '../gate.js';
 
 const durationMs = 300;
 
@@ -17,7 +18,7 @@ class World {
   private nowMs = 1_000;
   private period: () => void = () => undefined;
   private stopped = false;
-  private held: Promise<void> | undefined;
+  private readonly gate = new Gate();
   private under = 0;
   commits = 0;
 
@@ -27,7 +28,7 @@ class World {
     const commit: Store['commit'] = async (operations, id) => {
       this.commits += 1;
       this.under += 1;
-      await this.held;
+      await this.gate.passed();
       return seen.commit(operations, id).finally(() => (this.under -= 1));
     };
     const clock: Clock = {
@@ -55,7 +56,7 @@ class World {
   /** Resolves when no commit is under way that could end. */
   async settled(): Promise<void> {
     do for (let turn = 0; turn < 4; turn += 1) await new Promise(setImmediate);
-    while (this.under > 0 && this.held === undefined);
+    while (this.under > 0 && !this.gate.isHeld);
   }
 
   /** Lets time pass, and the keeper see it. */
@@ -69,12 +70,8 @@ class World {
 
   /** Keeps commits from reaching the store until the returned function is called. */
   hold(): () => Promise<void> {
-    let release = (): void => undefined;
-    this.held = new Promise((resolve) => {
-      release = resolve;
-    });
+    const release = this.gate.hold();
     return () => {
-      this.held = undefined;
       release();
       return this.settled();
     };

@@ -1,26 +1,23 @@
 /** Keys sold on chain, paid on a real node: every turn that a payment can take. */
 import type { OrderRecord } from '../../../src/store/order.js';
 import assert from 'node:assert/strict';
-import { AsyncResource } from 'node:async_hooks';
 import { copyFileSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import type { BitcoinOrder, BitcoinOrderCreated } from '../../../src/contract/bitcoin.js';
 import type { LightningOrderCreated } from '../../../src/contract/lightning.js';
 import type { ReadyResponse } from '../../../src/contract/info.js';
 import { readAccount } from '../../../src/checkout/addresses.js';
 import { allOrders } from '../../../src/store/orders.js';
 import { storeAt } from '../../store/open.js';
-import { exchange, head, post, type RawResponse } from '../../http/raw.js';
-import { run, temporaryFolder, type Running } from '../../processes/run.js';
+import type { RawResponse } from '../../http/raw.js';
+import { run, temporaryFolder } from '../../processes/run.js';
 import { until } from '../../until.js';
+import { bodyOf, Gateway, main } from './gateway.js';
 import { nodesSkip, PaymentNodes } from './nodes.js';
 import { collect } from '../../store/collect.js';
 
-const main = fileURLToPath(new URL('../../../src/main.js', import.meta.url));
-const json = { 'Content-Type': 'application/json' };
 const path = '/v1/checkout/btc';
 const data = temporaryFolder();
 const temporary = temporaryFolder();
@@ -39,63 +36,28 @@ const account = vectors.find(({ network }) => network !== 'mainnet')?.account_pu
 
 describe('Bitcoin', { skip: nodesSkip, timeout: 900_000 }, () => {
   let nodes: PaymentNodes;
-  let server: Running;
-  let port = 0;
-  const servers: Running[] = [];
   /** Raw keys that polls carried. */
   const handedOut: string[] = [];
 
-  function environment(more: Readonly<Record<string, string>> = {}): Record<string, string> {
-    return {
-      STORE_URL: `lmdb:${data}/store`,
-      PORT: '0',
-      WORKERS: '2',
-      CHECKOUT_REQUESTS_PER_MINUTE: '0',
-      UNPAID_ORDERS_PER_ADDRESS: '0',
-      POLLS_PER_MINUTE: '0',
-      PAGES_PER_MINUTE: '0',
-      CARD_EVENTS_PER_MINUTE: '0',
-      RATE_SOURCE: 'fixed:60000',
-      BTC_NETWORK: 'regtest',
-      BTC_XPUB: account,
-      BTC_CHAIN: nodes.chain,
-      ...more,
-    };
-  }
-
-  /** Bound to the file, so that a server ends with it and not with the test that started it. */
-  const launch = AsyncResource.bind((more: Readonly<Record<string, string>>) =>
-    run(main, ['serve'], environment(more)),
-  );
-
-  async function start(more: Readonly<Record<string, string>> = {}): Promise<void> {
-    server = launch(more);
-    servers.push(server);
-    const [, found] = await server.prints(/listens on http:\/\/127\.0\.0\.1:(\d+)/);
-    port = Number(found);
-  }
-
-  async function stop(): Promise<void> {
-    server.child.kill('SIGTERM');
-    await server.ended();
-  }
+  const gateway = new Gateway(() => ({
+    STORE_URL: `lmdb:${data}/store`,
+    WORKERS: '2',
+    BTC_NETWORK: 'regtest',
+    BTC_XPUB: account,
+    BTC_CHAIN: nodes.chain,
+  }));
 
   before(async () => {
     nodes = await PaymentNodes.start();
-    await start();
+    await gateway.start();
     // A fresh store first searches the account for earlier payments.
-    const priced = async () => (await exchange(port, head('GET', '/v1/pricing'))).body.toString();
+    const priced = async () => (await gateway.get('/v1/pricing')).body.toString();
     await until(async () => /"rail":"btc","ready":true/.test(await priced()), 60_000);
   });
   after(() => nodes.stop());
 
-  function bodyOf(response: RawResponse, status = 200): unknown {
-    assert.equal(response.status, status, response.body.toString());
-    return JSON.parse(response.body.toString());
-  }
-
   function create(): Promise<RawResponse> {
-    return exchange(port, post(path, '{"tier":"developer"}', json));
+    return gateway.post(path, '{"tier":"developer"}');
   }
 
   async function order(): Promise<BitcoinOrderCreated> {
@@ -104,12 +66,11 @@ describe('Bitcoin', { skip: nodesSkip, timeout: 900_000 }, () => {
 
   /** Polls without acting, so that the key stays. */
   async function look({ order_id: id }: BitcoinOrder): Promise<BitcoinOrder> {
-    const request = head('GET', `${path}/${id}`, { 'Sec-Purpose': 'prefetch' });
-    return bodyOf(await exchange(port, request)) as BitcoinOrder;
+    return bodyOf(await gateway.get(`${path}/${id}`, { 'Sec-Purpose': 'prefetch' })) as BitcoinOrder;
   }
 
   async function poll({ order_id: id }: BitcoinOrder): Promise<BitcoinOrder> {
-    const polled = bodyOf(await exchange(port, head('GET', `${path}/${id}`))) as BitcoinOrder;
+    const polled = bodyOf(await gateway.get(`${path}/${id}`)) as BitcoinOrder;
     if (polled.api_key !== null) handedOut.push(polled.api_key);
     return polled;
   }
@@ -122,11 +83,6 @@ describe('Bitcoin', { skip: nodesSkip, timeout: 900_000 }, () => {
     return last;
   }
 
-  async function statusWith(key: string | null): Promise<number> {
-    const body = JSON.stringify({ query: 'a', docs: [{ id: '1', text: 'a', dense_score: 1 }] });
-    return (await exchange(port, post('/v1/fuse', body, { ...json, 'X-API-Key': key ?? '' }))).status;
-  }
-
   test('the first addresses are the account’s, in order', async () => {
     const expected = vectors.find(({ account_public: key }) => key === account)?.receive ?? [];
     assert.ok(expected.length > 0);
@@ -135,7 +91,7 @@ describe('Bitcoin', { skip: nodesSkip, timeout: 900_000 }, () => {
     assert.match(made.address, /^bcrt1q/);
     // The vectors are of testnet: the witness program is the same, the prefix and the checksum are not.
     assert.equal(made.address.slice('bcrt1'.length, -6), expected[0]?.address.slice('tb1'.length, -6));
-    const code = await exchange(port, head('GET', `${path}/${made.order_id}/qr.svg`));
+    const code = await gateway.get(`${path}/${made.order_id}/qr.svg`);
     assert.match(code.body.toString(), /^<svg /);
   });
 
@@ -153,7 +109,7 @@ describe('Bitcoin', { skip: nodesSkip, timeout: 900_000 }, () => {
     assert.deepEqual([confirmed.confirmations, confirmed.late, confirmed.key_status], [2, false, 'none']);
     const first = await poll(made);
     assert.equal(first.key_status, 'revealed_now');
-    assert.equal(await statusWith(first.api_key), 200);
+    assert.equal(await gateway.statusWith(first.api_key), 200);
     assert.deepEqual([(await poll(made)).api_key, (await poll(made)).key_status], [null, 'already_revealed']);
   });
 
@@ -179,16 +135,16 @@ describe('Bitcoin', { skip: nodesSkip, timeout: 900_000 }, () => {
     await nodes.mine(1);
     await becomes(made, 'confirmed');
     const { api_key: key } = await poll(made);
-    assert.equal(await statusWith(key), 200);
+    assert.equal(await gateway.statusWith(key), 200);
     await nodes.btcd('invalidateblock', block);
     // Its sender sends it again; a node that took it back into its pool refuses that.
     await nodes.btcd('sendrawtransaction', payment).catch(() => undefined);
     const back = await becomes(made, 'seen');
     assert.equal(back.key_status, 'suspended');
-    await until(async () => (await statusWith(key)) === 401, 5_000);
+    await until(async () => (await gateway.statusWith(key)) === 401, 5_000);
     await nodes.btcd('generate', 3);
     assert.equal((await becomes(made, 'confirmed')).key_status, 'already_revealed');
-    await until(async () => (await statusWith(key)) === 200, 5_000);
+    await until(async () => (await gateway.statusWith(key)) === 200, 5_000);
   });
 
   test('a payment is found without a poll', async () => {
@@ -204,11 +160,11 @@ describe('Bitcoin', { skip: nodesSkip, timeout: 900_000 }, () => {
 
   test('a payment while Fusegate is down is found without a poll', async () => {
     const made = await order();
-    await stop();
+    await gateway.stop();
     await nodes.payAddress(made.address, price);
     await nodes.btcd('generate', 2);
-    await start({ LOG_LEVEL: 'debug' });
-    await server.prints(/"rail":"btc","looked":\d+/);
+    await gateway.start({ LOG_LEVEL: 'debug' });
+    await gateway.server.prints(/"rail":"btc","looked":\d+/);
     assert.equal((await look(made)).status, 'confirmed');
   });
 
@@ -224,33 +180,32 @@ describe('Bitcoin', { skip: nodesSkip, timeout: 900_000 }, () => {
   });
 
   test('at most MAX_UNPAID_ORDERS wait, over all workers', async () => {
-    await stop();
+    await gateway.stop();
     const open = (await unpaid()).length;
-    await start({ MAX_UNPAID_ORDERS: String(open + 20) });
+    await gateway.start({ MAX_UNPAID_ORDERS: String(open + 20) });
     const answers = await Promise.all(Array.from({ length: 60 }, create));
     const counts = new Map<number, number>();
     for (const { status } of answers) counts.set(status, (counts.get(status) ?? 0) + 1);
     assert.deepEqual([counts.get(200), counts.get(503)], [20, 40]);
     const busy = answers.find(({ status }) => status === 503);
     assert.equal((JSON.parse(busy?.body.toString() ?? '') as { code: string }).code, 'rail_busy');
-    await stop();
-    await start({ MAX_UNPAID_ORDERS: '0' });
+    await gateway.stop();
+    await gateway.start({ MAX_UNPAID_ORDERS: '0' });
   });
 
   test('4 processes, with kills between, give out every index once', async () => {
     const addresses = new Set<string>();
     for (let round = 0; round < 5; round += 1) {
-      await stop();
-      await start({ MAX_UNPAID_ORDERS: '0', WORKERS: '4' });
-      const workers = readFileSync(`/proc/${server.pid}/task/${server.pid}/children`, 'utf8')
-        .trim()
-        .split(' ');
+      await gateway.stop();
+      await gateway.start({ MAX_UNPAID_ORDERS: '0', WORKERS: '4' });
+      const { pid } = gateway.server;
+      const workers = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ');
       const asked = Array.from({ length: 64 }, () => create().catch(() => undefined));
       if (round % 2 === 1) {
         await Promise.race(asked);
-        for (const pid of [server.pid, ...workers.map(Number)]) process.kill(pid, 'SIGKILL');
-        await server.ended();
-        await start({ MAX_UNPAID_ORDERS: '0', WORKERS: '4' });
+        for (const each of [pid, ...workers.map(Number)]) process.kill(each, 'SIGKILL');
+        await gateway.server.ended();
+        await gateway.start({ MAX_UNPAID_ORDERS: '0', WORKERS: '4' });
       }
       for (const answer of await Promise.all(asked)) {
         if (answer?.status !== 200) continue;
@@ -260,19 +215,19 @@ describe('Bitcoin', { skip: nodesSkip, timeout: 900_000 }, () => {
       }
     }
     assert.ok(addresses.size >= 3 * 64);
-    await stop();
+    await gateway.stop();
     const given = (await indexes()).sort((a, b) => a - b);
     assert.deepEqual(
       given,
       given.map((_, at) => at),
     );
-    await start();
+    await gateway.start();
   });
 
   test('a wallet’s gap limit is warned of, and every address can be looked up again', async () => {
     const warned = async (): Promise<readonly string[]> => {
       for (;;) {
-        const { body } = await exchange(port, head('GET', '/ready'));
+        const { body } = await gateway.get('/ready');
         const { ready, checks, warnings } = JSON.parse(body.toString()) as ReadyResponse;
         if (ready) return warnings;
         // On a busy machine a check may take longer than /ready waits for it; nothing else may be wrong.
@@ -284,7 +239,8 @@ describe('Bitcoin', { skip: nodesSkip, timeout: 900_000 }, () => {
       }
     };
     assert.match((await warned())[0] ?? '', /^More than 15 on-chain addresses in a row were not paid to/);
-    const doctor = run(main, ['doctor'], environment({ PORT: String(port), MAX_UNPAID_ORDERS: '0' }));
+    const settings = { PORT: String(gateway.port), MAX_UNPAID_ORDERS: '0' };
+    const doctor = run(main, ['doctor'], gateway.environment(settings));
     await doctor.ended();
     assert.match(doctor.output, /^note +server +More than 15 on-chain addresses/m);
     const last = await order();
@@ -292,14 +248,14 @@ describe('Bitcoin', { skip: nodesSkip, timeout: 900_000 }, () => {
     await becomes(last, 'seen');
     // What /ready found is reported again for a second.
     await until(async () => (await warned()).length === 0, 20_000);
-    await stop();
+    await gateway.stop();
     const read = readAccount(account, 'regtest');
     assert.ok('account' in read);
     const given = await indexes();
     const beyond = Math.max(...given) + 3;
     await nodes.payAddress(read.account.address(beyond), 7_000);
     await nodes.mine(2);
-    const rescan = run(main, ['orders', 'rescan', '--from', '1'], environment());
+    const rescan = run(main, ['orders', 'rescan', '--from', '1'], gateway.environment());
     assert.equal((await rescan.ended()).code, 0, rescan.output);
     assert.match(
       rescan.output,
@@ -309,7 +265,7 @@ describe('Bitcoin', { skip: nodesSkip, timeout: 900_000 }, () => {
       rescan.output,
       new RegExp(`^7000 sat came to \\w+ \\(index ${beyond}\\), which no order has`, 'm'),
     );
-    await start();
+    await gateway.start();
     assert.equal((await look(last)).status, 'confirmed');
   });
 
@@ -322,25 +278,25 @@ describe('Bitcoin', { skip: nodesSkip, timeout: 900_000 }, () => {
     };
     const fusegate = async (target: string, ...args: readonly string[]): Promise<string> => {
       const command = run(main, args, {
-        ...environment(lightning),
+        ...gateway.environment(lightning),
         ...(target === '' ? {} : { STORE_URL: target }),
       });
       assert.equal((await command.ended()).code, 0, command.output);
       return command.output;
     };
-    await stop();
-    await start(lightning);
+    await gateway.stop();
+    await gateway.start(lightning);
     const before = await order();
     const folder = `${temporary}/backup`;
     await fusegate('', 'backup', folder);
     const [lost, unpaidOne] = [await order(), await order()];
     await nodes.payAddress(before.address, price);
     await nodes.payAddress(lost.address, price);
-    const asked = await exchange(port, post('/v1/checkout/lightning', '{"tier":"developer"}', json));
+    const asked = await gateway.post('/v1/checkout/lightning', '{"tier":"developer"}');
     const invoice = bodyOf(asked) as LightningOrderCreated;
     await nodes.payInvoice(invoice.bolt11);
     await nodes.mine(2);
-    await stop();
+    await gateway.stop();
     mkdirSync(`${temporary}/restored`);
     copyFileSync(`${data}/master-secret`, `${temporary}/restored/master-secret`);
     const target = `lmdb:${temporary}/restored/store`;
@@ -349,18 +305,18 @@ describe('Bitcoin', { skip: nodesSkip, timeout: 900_000 }, () => {
     assert.match(said, new RegExp(`${invoice.payment_hash}.* for order ${invoice.order_id}, made after`));
     assert.match(said, /^The address index was moved on, past 1000 addresses\.$/m);
     assert.match(await fusegate(target, 'orders', 'show', before.order_id), /^status +confirmed$/m);
-    await start({ ...lightning, STORE_URL: target });
+    await gateway.start({ ...lightning, STORE_URL: target });
     const next = await order();
     assert.ok(![before, lost, unpaidOne].some(({ address }) => address === next.address));
     assert.equal((await poll(before)).key_status, 'revealed_now');
-    await stop();
-    await start();
+    await gateway.stop();
+    await gateway.start();
   });
 
   test('no key that was handed out is anywhere on the disk or in a log', async () => {
     assert.ok(handedOut.length >= 3);
-    await stop();
-    const logs = servers.map(({ output }) => output).join('');
+    await gateway.stop();
+    const logs = gateway.servers.map(({ output }) => output).join('');
     const files = [data, temporary].flatMap((folder) =>
       readdirSync(folder, { recursive: true, withFileTypes: true })
         .filter((entry) => entry.isFile())
@@ -374,12 +330,12 @@ describe('Bitcoin', { skip: nodesSkip, timeout: 900_000 }, () => {
         assert.ok(files.every((bytes) => !bytes.includes(shape)));
       }
     }
-    await start();
+    await gateway.start();
   });
 
   test('malformed, unknown and foreign ids are one 404', async () => {
     for (const id of ['x', 'a'.repeat(26), 'A'.repeat(26), '%00', 'a'.repeat(300)]) {
-      const response = await exchange(port, head('GET', `${path}/${id}`));
+      const response = await gateway.get(`${path}/${id}`);
       assert.deepEqual(
         [response.status, response.body.toString()],
         [404, '{"detail":"There is no such order.","code":"order_not_found","docs":"/docs/guides/checkout"}'],

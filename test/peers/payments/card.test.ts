@@ -1,8 +1,6 @@
 /** Card sessions at stripe-mock, Stripe's own test double of its API, and the events that settle them. */
 import assert from 'node:assert/strict';
-import { AsyncResource } from 'node:async_hooks';
 import { after, before, describe, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import Stripe from 'stripe';
 import type {
   CardOrderCreated,
@@ -11,67 +9,38 @@ import type {
   CardWebhookResponse,
 } from '../../../src/contract/card.js';
 import type { Problem } from '../../../src/contract/problem.js';
-import { exchange, head, post, type RawResponse } from '../../http/raw.js';
 import { closedPort } from '../../processes/ports.js';
-import { run, temporaryFolder, type Running } from '../../processes/run.js';
+import { temporaryFolder } from '../../processes/run.js';
+import { bodyOf, Gateway } from './gateway.js';
 import { nodesSkip, PaymentNodes } from './nodes.js';
 
-const main = fileURLToPath(new URL('../../../src/main.js', import.meta.url));
-const json = { 'Content-Type': 'application/json' };
 const path = '/v1/checkout/card';
 const secret = 'whsec_of_the_tests_that_signs_nothing_else';
 const data = temporaryFolder();
 
 describe('card', { skip: nodesSkip, timeout: 300_000 }, () => {
   let nodes: PaymentNodes;
-  let server: Running;
-  let port = 0;
-
-  const launch = AsyncResource.bind((environment: Record<string, string>) =>
-    run(main, ['serve'], environment),
-  );
-
-  async function start(more: Record<string, string> = {}): Promise<void> {
-    server = launch({
-      ...{ STORE_URL: `lmdb:${data}/store`, PORT: '0', WORKERS: '1', RATE_SOURCE: 'fixed:60000' },
-      ...{
-        PUBLIC_URL: 'https://fuse.example',
-        CHECKOUT_REQUESTS_PER_MINUTE: '0',
-        POLLS_PER_MINUTE: '0',
-        PAGES_PER_MINUTE: '0',
-        CARD_EVENTS_PER_MINUTE: '0',
-      },
-      ...{ STRIPE_SECRET_KEY: 'sk_test_123', STRIPE_WEBHOOK_SECRET: secret },
-      STRIPE_API_BASE: `http://127.0.0.1:${nodes.stripeMockPort}`,
-      ...more,
-    });
-    port = Number((await server.prints(/listens on http:\/\/127\.0\.0\.1:(\d+)/))[1]);
-  }
-
-  async function restart(more: Record<string, string>): Promise<void> {
-    server.child.kill('SIGTERM');
-    await server.ended();
-    await start(more);
-  }
+  const gateway = new Gateway(() => ({
+    STORE_URL: `lmdb:${data}/store`,
+    WORKERS: '1',
+    PUBLIC_URL: 'https://fuse.example',
+    STRIPE_SECRET_KEY: 'sk_test_123',
+    STRIPE_WEBHOOK_SECRET: secret,
+    STRIPE_API_BASE: `http://127.0.0.1:${nodes.stripeMockPort}`,
+  }));
 
   before(async () => {
     nodes = await PaymentNodes.start();
-    await start();
+    await gateway.start();
   });
   after(() => nodes.stop());
 
-  function bodyOf(response: RawResponse, status = 200): unknown {
-    assert.equal(response.status, status, response.body.toString());
-    return JSON.parse(response.body.toString());
-  }
-
   async function status(): Promise<CardStatusResponse> {
-    const asked = head('GET', `${path}/status?tier=developer`);
-    return bodyOf(await exchange(port, asked)) as CardStatusResponse;
+    return bodyOf(await gateway.get(`${path}/status?tier=developer`)) as CardStatusResponse;
   }
 
   async function order(expected = 200): Promise<unknown> {
-    return bodyOf(await exchange(port, post(path, '{"tier":"developer"}', json)), expected);
+    return bodyOf(await gateway.post(path, '{"tier":"developer"}'), expected);
   }
 
   test('a session, paid, gives its key once to who shows the claim token', async () => {
@@ -90,12 +59,10 @@ describe('card', { skip: nodesSkip, timeout: 300_000 }, () => {
       ...{ created: object.created, data: { object } },
     });
     const signature = Stripe.webhooks.generateTestHeaderString({ payload, secret });
-    const delivered = post(`${path}/webhook`, payload, { ...json, 'Stripe-Signature': signature });
-    assert.equal((bodyOf(await exchange(port, delivered)) as CardWebhookResponse).result, 'minted');
+    const delivered = await gateway.post(`${path}/webhook`, payload, { 'Stripe-Signature': signature });
+    assert.equal((bodyOf(delivered) as CardWebhookResponse).result, 'minted');
     const claim = { 'X-Claim-Token': made.claim_token };
-    const picked = bodyOf(
-      await exchange(port, head('GET', `${path}/${made.session_id}`, claim)),
-    ) as CardPickupResponse;
+    const picked = bodyOf(await gateway.get(`${path}/${made.session_id}`, claim)) as CardPickupResponse;
     assert.deepEqual([picked.status, picked.key_status], ['paid', 'revealed_now']);
   });
 
@@ -108,7 +75,7 @@ describe('card', { skip: nodesSkip, timeout: 300_000 }, () => {
     });
     const items = await stripe.checkout.sessions.listLineItems('cs_test_elsewhere');
     const price = items.data[0]?.price?.id ?? '';
-    await restart({ STRIPE_PRICES: `${price}=growth` });
+    await gateway.restart({ STRIPE_PRICES: `${price}=growth` });
     const object = {
       ...{ id: 'cs_test_elsewhere', object: 'checkout.session', created: Math.floor(Date.now() / 1_000) },
       ...{ payment_status: 'paid', amount_total: 9_900, currency: 'usd', payment_intent: 'pi_elsewhere' },
@@ -118,26 +85,24 @@ describe('card', { skip: nodesSkip, timeout: 300_000 }, () => {
       ...{ created: object.created, data: { object } },
     });
     const signature = Stripe.webhooks.generateTestHeaderString({ payload, secret });
-    const delivered = post(`${path}/webhook`, payload, { ...json, 'Stripe-Signature': signature });
-    assert.equal((bodyOf(await exchange(port, delivered)) as CardWebhookResponse).result, 'minted');
-    const picked = bodyOf(
-      await exchange(port, head('GET', `${path}/cs_test_elsewhere`)),
-    ) as CardPickupResponse;
+    const delivered = await gateway.post(`${path}/webhook`, payload, { 'Stripe-Signature': signature });
+    assert.equal((bodyOf(delivered) as CardWebhookResponse).result, 'minted');
+    const picked = bodyOf(await gateway.get(`${path}/cs_test_elsewhere`)) as CardPickupResponse;
     assert.deepEqual([picked.tier, picked.key_status], ['growth', 'revealed_now']);
   });
 
   test('a key that Stripe does not take, or no Stripe: an honest 503 and ready: false', async () => {
     const nobodyThere = `http://127.0.0.1:${await closedPort()}`;
     for (const more of [{ STRIPE_SECRET_KEY: 'sk_live_wrong' }, { STRIPE_API_BASE: nobodyThere }]) {
-      await restart(more);
+      await gateway.restart(more);
       const found = await status();
       assert.deepEqual([found.configured, found.ready, found.checkout_url], [true, false, null]);
       assert.match(found.reason ?? '', /does not take the server’s key, or does not answer/);
       assert.equal(((await order(503)) as Problem).code, 'rail_unavailable');
     }
-    await restart({ PUBLIC_URL: '' });
+    await gateway.restart({ PUBLIC_URL: '' });
     assert.match((await status()).reason ?? '', /PUBLIC_URL/);
-    await restart({ STRIPE_WEBHOOK_SECRET: '' });
+    await gateway.restart({ STRIPE_WEBHOOK_SECRET: '' });
     assert.match((await status()).reason ?? '', /the webhook has no secret/);
   });
 });

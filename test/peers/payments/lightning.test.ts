@@ -1,84 +1,48 @@
 /** Keys sold over Lightning, paid on real nodes; and what the rail does when its node fails. */
 import assert from 'node:assert/strict';
-import { AsyncResource } from 'node:async_hooks';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import type {
   LightningCapacityResponse,
   LightningOrder,
   LightningOrderCreated,
 } from '../../../src/contract/lightning.js';
-import { exchange, head, post, type RawResponse } from '../../http/raw.js';
+import { exchange, head } from '../../http/raw.js';
 import { findOrderAt } from '../../../src/store/orders.js';
 import { storeAt } from '../../store/open.js';
-import { run, temporaryFolder, type Running } from '../../processes/run.js';
+import { run, temporaryFolder } from '../../processes/run.js';
 import { until } from '../../until.js';
+import { bodyOf, Gateway, main } from './gateway.js';
 import { nodesSkip, PaymentNodes } from './nodes.js';
 
-const main = fileURLToPath(new URL('../../../src/main.js', import.meta.url));
-const json = { 'Content-Type': 'application/json' };
 const path = '/v1/checkout/lightning';
 const data = temporaryFolder();
 
 describe('Lightning', { skip: nodesSkip, timeout: 900_000 }, () => {
   let nodes: PaymentNodes;
-  let server: Running;
-  let port = 0;
-
-  function environment(more: Readonly<Record<string, string>> = {}): Record<string, string> {
-    return {
-      STORE_URL: `lmdb:${data}/store`,
-      PORT: '0',
-      WORKERS: '2',
-      CHECKOUT_REQUESTS_PER_MINUTE: '0',
-      POLLS_PER_MINUTE: '0',
-      PAGES_PER_MINUTE: '0',
-      CARD_EVENTS_PER_MINUTE: '0',
-      RATE_SOURCE: 'fixed:60000',
-      BTC_NETWORK: 'regtest',
-      LND_REST_URL: nodes.merchant.url,
-      LND_TLS_CERT: nodes.merchant.certificatePath,
-      LND_MACAROON_HEX: nodes.macaroon,
-      ...more,
-    };
-  }
-
-  /** Bound to the file, so that a server ends with it and not with the test that started it. */
-  const launch = AsyncResource.bind((more: Readonly<Record<string, string>>) =>
-    run(main, ['serve'], environment(more)),
-  );
-
-  async function start(more: Readonly<Record<string, string>> = {}): Promise<void> {
-    server = launch(more);
-    const [, found] = await server.prints(/listens on http:\/\/127\.0\.0\.1:(\d+)/);
-    port = Number(found);
-  }
-
-  async function stop(): Promise<void> {
-    server.child.kill('SIGTERM');
-    await server.ended();
-  }
+  const gateway = new Gateway(() => ({
+    STORE_URL: `lmdb:${data}/store`,
+    WORKERS: '2',
+    BTC_NETWORK: 'regtest',
+    LND_REST_URL: nodes.merchant.url,
+    LND_TLS_CERT: nodes.merchant.certificatePath,
+    LND_MACAROON_HEX: nodes.macaroon,
+  }));
 
   before(async () => {
     nodes = await PaymentNodes.start();
-    await start();
+    await gateway.start();
   });
   after(() => nodes.stop());
 
-  function bodyOf(response: RawResponse, status = 200): unknown {
-    assert.equal(response.status, status, response.body.toString());
-    return JSON.parse(response.body.toString());
-  }
-
   async function order(tier = 'developer'): Promise<LightningOrderCreated> {
-    return bodyOf(await exchange(port, post(path, JSON.stringify({ tier }), json))) as LightningOrderCreated;
+    return bodyOf(await gateway.post(path, JSON.stringify({ tier }))) as LightningOrderCreated;
   }
 
   async function poll(hash: string, fields: Readonly<Record<string, string>> = {}): Promise<LightningOrder> {
-    return bodyOf(await exchange(port, head('GET', `${path}/${hash}`, fields))) as LightningOrder;
+    return bodyOf(await gateway.get(`${path}/${hash}`, fields)) as LightningOrder;
   }
 
   async function settled(
@@ -92,12 +56,7 @@ describe('Lightning', { skip: nodesSkip, timeout: 900_000 }, () => {
   }
 
   async function capacity(): Promise<LightningCapacityResponse> {
-    return bodyOf(await exchange(port, head('GET', `${path}/capacity`))) as LightningCapacityResponse;
-  }
-
-  async function statusWith(key: string): Promise<number> {
-    const body = JSON.stringify({ query: 'a', docs: [{ id: '1', text: 'a', dense_score: 1 }] });
-    return (await exchange(port, post('/v1/fuse', body, { ...json, 'X-API-Key': key }))).status;
+    return bodyOf(await gateway.get(`${path}/capacity`)) as LightningCapacityResponse;
   }
 
   test('says what the node can receive, and sells no more', async () => {
@@ -119,7 +78,7 @@ describe('Lightning', { skip: nodesSkip, timeout: 900_000 }, () => {
     await nodes.payInvoice(made.bolt11);
     await until(async () => {
       // HEAD acts as little as a prefetch does: neither takes the key away.
-      const quiet = await exchange(port, head('HEAD', `${path}/${made.payment_hash}`));
+      const quiet = await exchange(gateway.port, head('HEAD', `${path}/${made.payment_hash}`));
       const prefetch = await poll(made.payment_hash, { 'Sec-Purpose': 'prefetch' });
       assert.deepEqual([quiet.status, prefetch.api_key], [200, null]);
       return prefetch.status === 'settled';
@@ -129,15 +88,15 @@ describe('Lightning', { skip: nodesSkip, timeout: 900_000 }, () => {
       [first.status, first.key_status, first.received_sat],
       ['settled', 'revealed_now', 50_000],
     );
-    assert.equal(await statusWith(first.api_key ?? ''), 200);
+    assert.equal(await gateway.statusWith(first.api_key ?? ''), 200);
     const second = await poll(made.payment_hash);
     assert.deepEqual([second.api_key, second.key_status], [null, 'already_revealed']);
-    const paid = await exchange(port, head('GET', `${path}/${made.payment_hash}/qr.svg`));
+    const paid = await gateway.get(`${path}/${made.payment_hash}/qr.svg`);
     assert.equal(paid.status, 410);
     assert.equal((bodyOf(paid, 410) as { code: string }).code, 'order_paid');
     assert.equal(second.bolt11, null);
     const unpaid = await order();
-    const code = await exchange(port, head('GET', `${path}/${unpaid.payment_hash}/qr.svg`));
+    const code = await gateway.get(`${path}/${unpaid.payment_hash}/qr.svg`);
     assert.match(code.body.toString(), /^<svg /);
   });
 
@@ -159,30 +118,30 @@ describe('Lightning', { skip: nodesSkip, timeout: 900_000 }, () => {
     const seen = await settled(made.payment_hash);
     assert.deepEqual([seen.api_key, seen.key_status], [null, 'claim_required']);
     const query = `${path}/${made.payment_hash}?claim=${made.claim_token}`;
-    const claimed = bodyOf(await exchange(port, head('GET', query))) as LightningOrder;
+    const claimed = bodyOf(await gateway.get(query)) as LightningOrder;
     assert.equal(claimed.key_status, 'revealed_now');
   });
 
   test('a payment while Fusegate is down is found when it starts again', async () => {
     const made = await order();
-    await stop();
+    await gateway.stop();
     await nodes.payInvoice(made.bolt11);
-    await start();
+    await gateway.start();
     assert.equal((await settled(made.payment_hash)).key_status, 'revealed_now');
   });
 
   test('also where nobody polls', async () => {
     const made = await order();
-    await stop();
+    await gateway.stop();
     await nodes.payInvoice(made.bolt11);
-    await start({ LOG_LEVEL: 'debug' });
-    await server.prints(/open orders were looked up/);
-    await stop();
+    await gateway.start({ LOG_LEVEL: 'debug' });
+    await gateway.server.prints(/open orders were looked up/);
+    await gateway.stop();
     const store = await storeAt(`lmdb:${data}/store`);
     const found = await findOrderAt(store, 'lightning', made.payment_hash);
     await store.close();
     assert.equal(found?.status, 'settled');
-    await start();
+    await gateway.start();
   });
 
   test('a node that hangs: an honest 503, ready: false, and no settlement lost', async () => {
@@ -192,7 +151,7 @@ describe('Lightning', { skip: nodesSkip, timeout: 900_000 }, () => {
     await pause(3_100);
     const found = await capacity();
     assert.deepEqual([found.ready, found.reason], [false, 'The Lightning node does not answer.']);
-    const refused = bodyOf(await exchange(port, post(path, '{"tier":"developer"}', json)), 503);
+    const refused = bodyOf(await gateway.post(path, '{"tier":"developer"}'), 503);
     assert.equal((refused as { code: string }).code, 'rail_unavailable');
     assert.equal((await poll(made.payment_hash)).status, 'pending');
     nodes.merchant.signal('SIGCONT');
@@ -212,42 +171,42 @@ describe('Lightning', { skip: nodesSkip, timeout: 900_000 }, () => {
   });
 
   test('a node of another network, or with another certificate, is not used', async () => {
-    await stop();
-    await start({ BTC_NETWORK: 'testnet' });
+    await gateway.stop();
+    await gateway.start({ BTC_NETWORK: 'testnet' });
     const other = await capacity();
     assert.deepEqual(
       [other.ready, other.reason],
       [false, 'The Lightning node is on regtest, not on testnet.'],
     );
-    bodyOf(await exchange(port, post(path, '{"tier":"developer"}', json)), 503);
-    await stop();
-    await start({ LND_TLS_CERT: nodes.buyer.certificatePath });
+    bodyOf(await gateway.post(path, '{"tier":"developer"}'), 503);
+    await gateway.stop();
+    await gateway.start({ LND_TLS_CERT: nodes.buyer.certificatePath });
     const foreign = await capacity();
     assert.deepEqual([foreign.ready, foreign.reason], [false, 'The Lightning node does not answer.']);
-    await stop();
-    await start({ LND_MACAROON_HEX: 'ab'.repeat(40) });
+    await gateway.stop();
+    await gateway.start({ LND_MACAROON_HEX: 'ab'.repeat(40) });
     assert.equal((await capacity()).ready, false);
-    await stop();
-    await start();
+    await gateway.stop();
+    await gateway.start();
   });
 
   test('LIGHTNING_CLAIM=required: no key without the token', async () => {
-    await stop();
-    await start({ LIGHTNING_CLAIM: 'required' });
+    await gateway.stop();
+    await gateway.start({ LIGHTNING_CLAIM: 'required' });
     const made = await order();
     await nodes.payInvoice(made.bolt11);
     assert.equal((await settled(made.payment_hash)).api_key, null);
     const claimed = await settled(made.payment_hash, { 'X-Claim-Token': made.claim_token });
     assert.equal(claimed.key_status, 'revealed_now');
-    await stop();
-    await start();
+    await gateway.stop();
+    await gateway.start();
   });
 
   test('the operator sees the orders, and makes a lost key anew', async () => {
     const made = await order();
     await nodes.payInvoice(made.bolt11);
     const { api_key: lost } = await settled(made.payment_hash);
-    assert.equal(await statusWith(lost ?? ''), 200);
+    assert.equal(await gateway.statusWith(lost ?? ''), 200);
     const list = await fusegate('orders', 'list', '--status', 'settled');
     assert.match(list, new RegExp(`^${made.order_id} +lightning +developer +settled +50000 .+ active`, 'm'));
     const shown = await fusegate('orders', 'show', made.order_id);
@@ -256,12 +215,12 @@ describe('Lightning', { skip: nodesSkip, timeout: 900_000 }, () => {
     assert.match(await fusegate('orders', 'reconcile'), /^lightning: \d+ open orders? looked up$/m);
     const said = await fusegate('keys', 'reissue', '--order', made.order_id, '--claim', made.claim_token);
     const again = said.trim().split('\n').at(-1) ?? '';
-    assert.equal(await statusWith(again), 200);
-    await until(async () => (await statusWith(lost ?? '')) === 401, 5_000);
+    assert.equal(await gateway.statusWith(again), 200);
+    await until(async () => (await gateway.statusWith(lost ?? '')) === 401, 5_000);
   });
 
   async function fusegate(...args: readonly string[]): Promise<string> {
-    const command = run(main, args, environment());
+    const command = run(main, args, gateway.environment());
     assert.equal((await command.ended()).code, 0, command.output);
     return command.output;
   }
@@ -275,12 +234,12 @@ describe('Lightning', { skip: nodesSkip, timeout: 900_000 }, () => {
     );
     const { api_key: key } = await settled(made.payment_hash);
     assert.ok(key !== null);
-    await stop();
+    await gateway.stop();
     const files = readdirSync(data, { recursive: true, encoding: 'utf8' }).map((name) => join(data, name));
     for (const file of files.filter((name) => statSync(name).isFile())) {
       assert.ok(!readFileSync(file).includes(key), file);
     }
-    assert.ok(!server.output.includes(key) && !server.output.includes(nodes.macaroon));
-    await start();
+    assert.ok(!gateway.server.output.includes(key) && !gateway.server.output.includes(nodes.macaroon));
+    await gateway.start();
   });
 });
