@@ -1,11 +1,11 @@
 /** Groups of units: how much shares one transaction, and that steps of one engine never overlap. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Engine } from '../../src/store/engine.js';
+import type { Engine, KeyRange } from '../../src/store/engine.js';
 import { createStore } from '../../src/store/groupCommit.js';
-import { spaces } from '../../src/store/spaces.js';
+import { logs, spaces } from '../../src/store/spaces.js';
 import { keysOf, type Unit } from '../../src/store/evaluate.js';
-import { headKey, logKey, recordKey } from '../../src/store/bytes.js';
+import { endOf, headKey, logKey, recordKey } from '../../src/store/bytes.js';
 import {
   maxUnitBytes,
   maxValueBytes,
@@ -290,4 +290,51 @@ test('every record that a unit reads is among the keys that an engine locks for 
   const named = (keys: readonly Uint8Array[]): string[] =>
     keys.map((each) => Buffer.from(each).toString('hex'));
   assert.deepEqual(named(reads), named(expected));
+});
+
+/** A store, and the ranges that its engine was asked for. */
+function ranged(): { readonly store: Store; readonly asked: KeyRange[] } {
+  const asked: KeyRange[] = [];
+  const engine: Engine = {
+    ...new SteppedEngine().engine,
+    scan: (range) => Promise.resolve(void asked.push(range)).then(() => []),
+    removeRange: (range) => Promise.resolve(asked.push(range)),
+  };
+  return { store: createStore(engine, newUnitId), asked };
+}
+
+test('a range is of one space or log, and of as many records as its caller takes at once', async () => {
+  const { store, asked } = ranged();
+  const [from, to] = [bytes('b'), bytes('k')];
+  await store.prune('usage', to, 7);
+  await store.trim('leads', 4, 9);
+  await store.scan('usage', { limit: 3 });
+  await store.scan('usage', { from: bytes(''), to, limit: 4 });
+  await store.scan('usage', { from, limit: 5 });
+  await store.read('leads', { after: 4, limit: 2 });
+  const [first, end] = [Buffer.of(spaces.usage), endOf(spaces.usage)];
+  const before = recordKey('usage', to);
+  assert.deepEqual(asked, [
+    { from: first, to: before, limit: 7 },
+    { from: logKey('leads', 0), to: logKey('leads', 5), limit: 9 },
+    { from: first, to: end, limit: 3 },
+    { from: first, to: before, limit: 4 },
+    { from: recordKey('usage', from), to: end, limit: 5 },
+    { from: logKey('leads', 5), to: endOf(logs.leads), limit: 2 },
+  ]);
+});
+
+test('a unit over a limit, in values or comparisons, is refused before it waits', async () => {
+  const { stepped, store } = working();
+  const rejects = (pattern: RegExp, ...operations: Operation[]): Promise<void> =>
+    assert.rejects(async () => store.commit(operations), pattern);
+  const other = { kind: 'replace', space: 'usage', key: bytes('k') } as const;
+  const [empty, over] = [bytes(''), Buffer.alloc(maxValueBytes + 1)];
+  await rejects(/^Error: A value of \d+ bytes$/, put(over));
+  await rejects(/^Error: A value of \d+ bytes$/, { ...other, from: empty, to: over });
+  const { operations } = ofBytes(maxUnitBytes);
+  await rejects(/^Error: A unit of \d+ bytes$/, ...operations, put(bytes('v')));
+  await rejects(/^Error: A unit of \d+ bytes$/, ...operations, { ...other, from: bytes('v'), to: empty });
+  await settled();
+  assert.deepEqual(stepped.begun, []);
 });

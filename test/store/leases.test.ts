@@ -1,7 +1,15 @@
 /** The keeper of a lease by its own clock: what it does when the store is slow, silent or failing. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { acquireLease, keepLease, renewLease, type LeaseKeeper } from '../../src/store/leases.js';
+import { decodeLease } from '../../src/store/leaseRecord.js';
+import {
+  acquireLease,
+  keepLease,
+  releaseLease,
+  renewLease,
+  type Lease,
+  type LeaseKeeper,
+} from '../../src/store/leases.js';
 import { StoreUnavailable, type Store } from '../../src/store/store.js';
 import { systemClock, type Clock } from '../../src/system/clock.js';
 import { FailingStore, openTestStore } from '../outreach/fixture.js';
@@ -178,6 +186,14 @@ describe('a keeper', () => {
     await assert.rejects(world.pass(1), 'its timer is stopped');
   });
 
+  test('stops also where the store does not answer: the lease ends by its time', async () => {
+    const world = await World.begin();
+    world.failing.failure = 'not written';
+    await world.keeper.stop();
+    assert.deepEqual([world.told, world.keeper.token()], [['lost'], undefined]);
+    assert.equal(await world.steal(), 'taken');
+  });
+
   test('that holds nothing has nothing to give back', async () => {
     const world = await World.begin();
     world.failing.failure = 'not written';
@@ -211,5 +227,48 @@ describe('a lease', () => {
       await assert.rejects(acquireLease(parts, 'work', 'a', 100), StoreUnavailable);
     }
     assert.equal(await store.get('leases', Buffer.from('work')), undefined);
+  });
+
+  /** Takes a lease on a store of its own. */
+  async function held(): Promise<{ readonly store: Store; readonly lease: Lease }> {
+    const store = await openTestStore();
+    const taken = await acquireLease({ store, clock: fixed }, 'work', 'a', 100);
+    assert.ok(taken.kind === 'held');
+    return { store, lease: taken.lease };
+  }
+
+  test('has one holder, whose name and end everybody else is told', async () => {
+    const store = await openTestStore();
+    const parts = { store, clock: fixed };
+    const outcomes = await Promise.all(['a', 'b'].map((name) => acquireLease(parts, 'work', name, 100)));
+    const record = { token: 1, holder: 'a', expiresAtMs: 1_100 };
+    assert.deepEqual(outcomes, [
+      { kind: 'held', lease: { name: 'work', record } },
+      { kind: 'taken', record },
+    ]);
+    assert.deepEqual(await acquireLease(parts, 'work', 'c', 100), { kind: 'taken', record });
+  });
+
+  test('that was given back is nobody’s, and its number counts no more', async () => {
+    const { store, lease } = await held();
+    await releaseLease({ store, clock: fixed }, lease);
+    const found = await store.get('leases', Buffer.from('work'));
+    assert.deepEqual(found && decodeLease(found), { token: 2, holder: '', expiresAtMs: 0 });
+    const next = await acquireLease({ store, clock: fixed }, 'work', 'b', 100);
+    assert.deepEqual(next.kind === 'held' && next.lease.record, {
+      token: 3,
+      holder: 'b',
+      expiresAtMs: 1_100,
+    });
+  });
+
+  test('whose record is gone is not renewed', async () => {
+    const { store, lease } = await held();
+    const key = Buffer.from('work');
+    const from = await store.get('leases', key);
+    assert.ok(from !== undefined);
+    await store.commit([{ kind: 'replace', space: 'leases', key, from, to: undefined }]);
+    const renewed = await renewLease({ store, clock: fixed }, lease, 100);
+    assert.deepEqual(renewed, { kind: 'taken', record: undefined });
   });
 });
