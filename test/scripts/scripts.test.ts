@@ -1,6 +1,6 @@
 /**
  * Runs the text scripts of this folder (README.md says how they are written) against the compiled program:
- * each against a server of its own, with its commands run beside it.
+ * each against a server of its own or the shared one, with its commands run beside it.
  */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -159,17 +159,26 @@ const asked = new Set<string>();
 
 const names = readdirSync(folder).filter((name) => name.endsWith('.script'));
 
+/** Starts a server, and says what its commands need to find its store. */
+function launch() {
+  const environment = {
+    STORE_URL: `lmdb:${memoryFolder()}/store`,
+    PUBLIC_URL: 'https://fuse.example',
+    RATE_SOURCE: 'fixed:60000',
+    // As on a server that sells keys: without one there are limits.
+    ACCESS: 'metered',
+  };
+  return { environment, server: run(main, ['serve'], { ...environment, PORT: '0', WORKERS: '1' }) };
+}
+
+/** The server of the scripts that leave nothing behind and count nothing. */
+const shared = launch();
+const sharing = /^# It shares a server\.$/m;
+
 for (const name of names) {
   test(name, async () => {
     const text = readFileSync(join(folder, name), 'utf8');
-    const environment = {
-      STORE_URL: `lmdb:${memoryFolder()}/store`,
-      PUBLIC_URL: 'https://fuse.example',
-      RATE_SOURCE: 'fixed:60000',
-      // As on a server that sells keys: without one there are limits.
-      ACCESS: 'metered',
-    };
-    const server = run(main, ['serve'], { ...environment, PORT: '0', WORKERS: '1' });
+    const { environment, server } = sharing.test(text) ? shared : launch();
     const [, port] = await server.prints(/listens on http:\/\/127\.0\.0\.1:(\d+)/);
     const variables: Variables = new Map();
     for (const { kind, line, sent, expected } of parse(text)) {
@@ -187,10 +196,16 @@ for (const name of names) {
         throw new Error(`${name}, line ${line}: ${String(error)}`, { cause: error });
       }
     }
+    if (server === shared.server) return;
     server.child.kill('SIGTERM');
     await server.ended();
   });
 }
+
+test('the shared server ends when it is told to', async () => {
+  shared.server.child.kill('SIGTERM');
+  assert.equal((await shared.server.ended()).code, 0);
+});
 
 test('every route has a script', () => {
   const silent = Object.values(routes).filter(({ method, path }) => {
