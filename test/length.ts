@@ -9,3 +9,8 @@ export const isLong = process.env['FUSEGATE_LONG'] === '1';
 export function forLength({ short, long }: { readonly short: number; readonly long: number }): number {
   return isLong ? long : short;
 }
+
+/** Draws of a property: all of them in `npm run test:long`, the first quarter of them in `npm test`. */
+export function draws(all: number): number {
+  return forLength({ short: Math.ceil(all / 4), long: all });
+}

@@ -18,6 +18,7 @@ import { allKeys, type KeyRecord } from '../../src/store/keys.js';
 import { keepRate } from '../../src/store/rates.js';
 import { systemRandomness } from '../../src/system/randomness.js';
 import { exchange, head, post, type RawResponse } from '../http/raw.js';
+import { forLength } from '../length.js';
 import { run, memoryFolder, type Running } from '../processes/run.js';
 import { until } from '../until.js';
 import { storeAt } from '../store/open.js';
@@ -359,7 +360,8 @@ describe('card', () => {
     assert.equal((await pickup(other.id)).key_status, 'suspended');
   });
 
-  test('1,000 deliveries in any order over 4 processes, with kills between: one key', async () => {
+  const rounds = forLength({ short: 5, long: 10 });
+  test(`${rounds * 100} deliveries in any order over 4 processes, with kills between: one key`, async () => {
     await stop();
     await start({ WORKERS: '4' });
     const made = session();
@@ -371,7 +373,7 @@ describe('card', () => {
       disputed(made.payment_intent, 'dp_f', 'closed', 'won'),
     ];
     const results: string[] = [];
-    for (let round = 0; round < 10; round += 1) {
+    for (let round = 0; round < rounds; round += 1) {
       const asked = Array.from({ length: 100 }, (_, index) =>
         deliver(all[(index * 7 + round) % all.length] ?? {}).catch(() => undefined),
       );

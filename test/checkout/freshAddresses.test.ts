@@ -13,6 +13,7 @@ import { addressSentence, maxPassedOver } from '../../src/checkout/freshAddresse
 import { native } from '../../src/native/addon.js';
 import { allKeys } from '../../src/store/keys.js';
 import { findOrder } from '../../src/store/orders.js';
+import { draws } from '../length.js';
 import { memoryFolder } from '../processes/run.js';
 import { storeAt } from '../store/open.js';
 import { Dice, SimulatedChain, Time } from './world.js';
@@ -314,9 +315,11 @@ async function sell(seed: number): Promise<number> {
   return told.length;
 }
 
-test('10,000 orders on accounts with random histories: no key for money that came before', async () => {
+const drawn = draws(10_000);
+
+test(`${drawn} orders on accounts with random histories: no key for money that came before`, async () => {
   let orders = 0;
-  for (let seed = 1; orders < 10_000; seed += 1) {
+  for (let seed = 1; orders < drawn; seed += 1) {
     orders += await sell(seed).catch((error: unknown) => {
       throw new Error(`Seed ${seed}: ${String(error)}`, { cause: error });
     });

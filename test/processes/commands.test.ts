@@ -7,6 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { LimitsResponse } from '../../src/contract/limits.js';
 import { exchange, head, post } from '../http/raw.js';
+import { forLength } from '../length.js';
 import { closedPort } from './ports.js';
 import { run, memoryFolder, type Running } from './run.js';
 import { until } from '../until.js';
@@ -189,7 +190,7 @@ test('a signal while the workers start ends them at once', async (context) => {
     context.skip('whether there are workers is read from /proc');
     return;
   }
-  for (let afterMs = 0; afterMs < 1_200; afterMs += 150) {
+  for (let afterMs = 0; afterMs < 1_200; afterMs += forLength({ short: 300, long: 150 })) {
     const STORE_URL = `lmdb:${memoryFolder()}/store`;
     const server = fusegate(['serve'], { PORT: '0', WORKERS: '2', STORE_URL });
     const children = `/proc/${server.pid}/task/${server.pid}/children`;

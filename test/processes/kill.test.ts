@@ -27,7 +27,7 @@ import { collect } from '../store/collect.js';
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const keyMaker = fileURLToPath(new URL('keyMaker.js', import.meta.url));
 const MASTER_SECRET = 'a-secret-of-the-tests-that-opens-nothing';
-const rounds = forLength({ short: 7, long: 20 });
+const rounds = forLength({ short: 4, long: 20 });
 const clients = 24;
 const json = { 'Content-Type': 'application/json' };
 

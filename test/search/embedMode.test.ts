@@ -10,6 +10,7 @@ import fc from 'fast-check';
 import type { FuseRequest, FuseResponse } from '../../src/contract/fuse.js';
 import { native } from '../../src/native/addon.js';
 import { LOOP_BODY_LIMIT, fuseHandler } from '../../src/search/fuse.js';
+import { draws } from '../length.js';
 import { near } from '../reference/agreement.js';
 import {
   fuse,
@@ -145,7 +146,7 @@ test('native = oracle to the last bit, however a request is written', async () =
         counted.reduce((sum, count) => sum + count, Array.from(request.query).length),
       );
     }),
-    { seed: 20_261_121, numRuns: 1_500 },
+    { seed: 20_261_121, numRuns: draws(1_500) },
   );
 });
 

@@ -9,6 +9,7 @@ import type { Answer } from '../../src/contract/exchange.js';
 import { native } from '../../src/native/addon.js';
 import { LOOP_BODY_LIMIT, fuseHandler } from '../../src/search/fuse.js';
 import { answered, requestWith, staticMode } from './embedding.js';
+import { draws } from '../length.js';
 import { assertAgrees } from '../reference/agreement.js';
 import { fuse, type ReferenceRequest, type ReferenceResponse } from '../reference/fuse.js';
 import { fuseVectors } from '../vectors/fuse.js';
@@ -86,7 +87,7 @@ test('native = oracle on random requests, however they are written', () => {
       assert.deepEqual(nativeAnswer(body), withUnknown(expected, body));
       assert.equal(facts[1], codePoints(request));
     }),
-    { seed: 20_260_102, numRuns: 4000 },
+    { seed: 20_260_102, numRuns: draws(4_000) },
   );
 });
 
@@ -98,7 +99,7 @@ test('the handler answers every valid body, and charges it', async () => {
       assert.deepEqual(bodyOf(answer), withUnknown(expectedAnswer(request), body));
       assert.equal(answer.charge, codePoints(request));
     }),
-    { seed: 20_260_103, numRuns: 1000 },
+    { seed: 20_260_103, numRuns: draws(1_000) },
   );
 });
 

@@ -8,6 +8,7 @@ import fc from 'fast-check';
 import type { FuseResponse } from '../../src/contract/fuse.js';
 import { native } from '../../src/native/addon.js';
 import { LOOP_BODY_LIMIT, fuseHandler } from '../../src/search/fuse.js';
+import { draws } from '../length.js';
 import type { ReferenceRequest } from '../reference/fuse.js';
 import { exponential } from '../reference/exponential.js';
 import { answered, noModels, requestWith } from './embedding.js';
@@ -106,7 +107,7 @@ test('legs and boosts rank as the oracle does, to the last bit, and explanations
         assert.ok(Math.abs(whole - score) <= 1e-12 * Math.max(1, ...parts.map(Math.abs)));
       }
     }),
-    { seed: 20_261_125, numRuns: 2500 },
+    { seed: 20_261_125, numRuns: draws(2_500) },
   );
 });
 

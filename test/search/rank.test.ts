@@ -9,6 +9,7 @@ import type { FuseResponse } from '../../src/contract/fuse.js';
 import type { HTTPValidationError } from '../../src/contract/schema/validation.js';
 import { native } from '../../src/native/addon.js';
 import { LOOP_BODY_LIMIT, fuseHandler } from '../../src/search/fuse.js';
+import { draws } from '../length.js';
 import { stems, type ReferenceAnalyzer } from '../reference/analyzer.js';
 import { fuse, type ReferenceRequest } from '../reference/fuse.js';
 import { foldText } from '../reference/unicode.js';
@@ -115,7 +116,7 @@ test('an analyzer ranks as the oracle does, to the last bit, and its terms add u
           assert.ok(Math.abs(parts.reduce((sum, part) => sum + part, 0) - score) < 1e-12);
       }
     }),
-    { seed: 20_261_122, numRuns: 1500 },
+    { seed: 20_261_122, numRuns: draws(1_500) },
   );
 });
 
@@ -273,7 +274,7 @@ test('corpus, missing scores, distances and a least score: as the oracle, to the
       const results = expected.results.filter(({ fused_score: score }) => score >= least);
       assert.deepEqual(body, { ...expected, results });
     }),
-    { seed: 20_261_124, numRuns: 2000 },
+    { seed: 20_261_124, numRuns: draws(2_000) },
   );
 });
 

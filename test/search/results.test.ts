@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { LOOP_BODY_LIMIT } from '../../src/search/fuse.js';
+import { draws } from '../length.js';
 import type { ReferenceRequest } from '../reference/fuse.js';
 import { asked, askedAsOracle, refused } from './asked.js';
 import { style } from './bodies.js';
@@ -96,7 +97,7 @@ test('collapse, diversify and highlight do what the oracle does, to the last bit
         assert.ok(Math.abs(sum - chosen.score) < 1e-12);
       }
     }),
-    { seed: 20_261_126, numRuns: 3000 },
+    { seed: 20_261_126, numRuns: draws(3_000) },
   );
 });
 
