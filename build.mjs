@@ -65,16 +65,23 @@ let isCopied = false;
 /** The file that says for which inputs a step was done. */
 const stampOf = ({ name }) => join(root, 'dist', `.${name}`);
 
+/** The steps that a step does: itself, and one that it contains. */
+function doneBy(step) {
+  return [step, ...steps.filter(({ name }) => name === step.contains)];
+}
+
 function isBuilt(step) {
-  const stamp = stampOf(step);
-  return existsSync(stamp) && Number(readFileSync(stamp, 'utf8')) === newest(step.inputs);
+  return doneBy(step).every((each) => {
+    const stamp = stampOf(each);
+    return existsSync(stamp) && Number(readFileSync(stamp, 'utf8')) === newest(each.inputs);
+  });
 }
 
 function build(step) {
-  const latest = newest(step.inputs);
+  const stamps = doneBy(step).map((each) => [each, newest(each.inputs)]);
   if (!isCopied) step.build();
   mkdirSync(join(root, 'dist'), { recursive: true });
-  writeFileSync(stampOf(step), String(latest));
+  for (const [each, time] of stamps) writeFileSync(stampOf(each), String(time));
 }
 
 /** The prebuilt module that an installed package has for this machine, if it is of these very sources. */
@@ -179,9 +186,10 @@ const steps = [
   },
 ];
 
-/** Tests and benchmarks. */
+/** Tests and benchmarks, and with them `src`, which is then not compiled by itself. */
 const testStep = {
   name: 'all',
+  contains: 'src',
   inputs: ['src', 'bench', 'test', ...configuration],
   build: () => compile('tsconfig.json', 'dist/tsconfig.tsbuildinfo'),
   needsTools: () => true,
@@ -195,7 +203,8 @@ export function ensureBuilt({ all = false, force = false } = {}) {
   tool('lmdb/package.json');
   if (all) tool('fast-check/package.json');
   let areBrought = false;
-  for (const each of all ? [...steps, testStep] : steps) {
+  for (const step of steps) {
+    const each = all && step.name === testStep.contains ? testStep : step;
     if (!force && isBuilt(each)) continue;
     if (!isCopied && !existsSync(join(root, 'node_modules/ts-patch')) && each.needsTools()) {
       console.error('Bringing what the build needs (npm install --include=dev) …');
@@ -222,11 +231,10 @@ function testFiles(folder) {
 }
 
 /**
- * Options of a test run. Three files at least run beside each other, as most of them wait for processes that
- * they start. Results go to the output, the summary (test/reporter.ts) below them to standard error.
+ * Options of a test run, of so many files beside each other: three at least, as most of them wait for processes
+ * that they start. Results go to the output, the summary (test/reporter.ts) below them to standard error.
  */
-function testOptions() {
-  const together = Math.max(3, availableParallelism() - 1);
+function testOptions(together = Math.max(3, availableParallelism() - 1)) {
   return [
     '--enable-source-maps',
     '--test',
@@ -311,6 +319,7 @@ async function testInstall(args) {
 
 async function main([command, ...rest]) {
   if (command === undefined) return ensureBuilt({ force: false });
+  if (command === '--all') return ensureBuilt({ all: true });
   if (command === '--force') return ensureBuilt({ all: true, force: true });
   if (command === '--check') return check();
   if (command === '--copied') {
@@ -338,7 +347,9 @@ async function main([command, ...rest]) {
   if (command === '--test-peers') {
     process.env['FUSEGATE_PAYMENT_NODES'] = '1';
     const files = peerFolders.flatMap((name) => testFiles(join(root, 'dist/test/peers', name)));
-    return run(process.execPath, ['--enable-source-maps', '--test', '--test-concurrency=1', ...files]);
+    // Two files at once could both begin to build the programs that they need.
+    run(process.execPath, [join(root, 'dist/test/peers/go.js')]);
+    return run(process.execPath, [...testOptions(2), ...files]);
   }
   if (command === '--test-node') return testOnNode(rest);
   if (command === '--test-mutants')
@@ -353,7 +364,7 @@ async function main([command, ...rest]) {
     return run(process.execPath, [join(root, 'dist/test/contract/writeDocuments.js')]);
   if (command === '--bench') return run(process.execPath, [join(root, 'dist/bench/main.js'), ...rest]);
   return stop(
-    `Unknown option ${command}. Known: --force, --copied, --check, --test, --test-long, --test-node, --test-peers, --test-mutants, --test-coverage, --test-loaded, --test-attack, --test-install, --generate, --bench, --package, --release.`,
+    `Unknown option ${command}. Known: --all, --force, --copied, --check, --test, --test-long, --test-node, --test-peers, --test-mutants, --test-coverage, --test-loaded, --test-attack, --test-install, --generate, --bench, --package, --release.`,
   );
 }
 

@@ -3,24 +3,36 @@ import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { projectRoot } from './python.js';
 
 /** Where the programs are built to. */
 export const programs = resolve(process.env['FUSEGATE_PEERS_DIR'] ?? join(projectRoot, '.peers'));
 
-/** A program. */
-export interface GoProgram {
-  /** The folder of the module that pins it, or is it, under the project's root. */
-  readonly module: string;
-  /** The Go package. */
-  readonly path: string;
-  readonly tags: string;
-}
+/** The modules that pin the programs, or are them, under the project's root. */
+const [payments, log] = ['test/peers/payments/go', 'test/peers/log/go'];
 
-/** Builds the programs that are not there in the pinned versions; says what it does, as it takes minutes. */
-export function buildPrograms(wanted: Readonly<Record<string, GoProgram>>): void {
+/** The programs: the module's folder, the Go package, its tags. */
+const known = {
+  btcd: { module: `${payments}/btcd`, path: 'github.com/btcsuite/btcd', tags: '' },
+  lnd: {
+    module: `${payments}/lnd`,
+    path: 'github.com/lightningnetwork/lnd/cmd/lnd',
+    tags: 'autopilotrpc signrpc walletrpc chainrpc invoicesrpc routerrpc',
+  },
+  'stripe-mock': { module: `${payments}/stripe-mock`, path: 'github.com/stripe/stripe-mock', tags: '' },
+  'log-peer': { module: log, path: '.', tags: '' },
+  litewitness: { module: log, path: 'filippo.io/torchwood/cmd/litewitness', tags: '' },
+} as const;
+
+/** A program's name. */
+export type GoProgram = keyof typeof known;
+
+/** Builds the programs that are not there in the pinned versions; says so, as it takes minutes. */
+export function buildPrograms(wanted: readonly GoProgram[]): void {
   mkdirSync(programs, { recursive: true });
-  for (const [name, { module, path, tags }] of Object.entries(wanted)) {
+  for (const name of wanted) {
+    const { module, path, tags } = known[name];
     const folder = join(projectRoot, module);
     const own = readdirSync(folder).filter((file) => file.endsWith('.go'));
     const pins = ['go.mod', 'go.sum', ...own].map((file) => readFileSync(join(folder, file)));
@@ -37,3 +49,6 @@ export function buildPrograms(wanted: Readonly<Record<string, GoProgram>>): void
     writeFileSync(note, stamp);
   }
 }
+
+// `npm run test:peers` builds all of them before its tests, two of which may need the same.
+if (process.argv[1] === fileURLToPath(import.meta.url)) buildPrograms(Object.keys(known) as GoProgram[]);

@@ -32,12 +32,9 @@ export interface Said {
   readonly torchwood: string;
 }
 
-/** Where the Go programs of these tests come from. */
-export const goModule = 'test/peers/log/go';
-
 /** Builds and starts it; it is bound to the file, so that it ends with the tests and not with a hook. */
 export const startVerifier = AsyncResource.bind((): ((asked: Asked) => Promise<Said>) => {
-  buildPrograms({ 'log-peer': { module: goModule, path: '.', tags: '' } });
+  buildPrograms(['log-peer']);
   const peer = spawn(join(programs, 'log-peer'), [], { stdio: ['pipe', 'pipe', 'inherit'] });
   after(() => peer.kill());
   const lines = createInterface(peer.stdout)[Symbol.asyncIterator]();

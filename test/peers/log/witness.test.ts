@@ -21,7 +21,7 @@ import { run, Running, temporaryFolder } from '../../processes/run.js';
 import { until } from '../../until.js';
 import { buildPrograms, programs } from '../go.js';
 import { findPython } from '../python.js';
-import { goModule, skip, startVerifier } from './verifier.js';
+import { skip, startVerifier } from './verifier.js';
 
 const origin = 'fuse.example.com';
 const main = fileURLToPath(new URL('../../../src/main.js', import.meta.url));
@@ -37,9 +37,7 @@ with sqlite3.connect(sys.argv[1]) as database:
 
 /** Starts litewitness with a key in an agent; its line in a policy. */
 async function startLitewitness(vkey: string): Promise<string> {
-  buildPrograms({
-    litewitness: { module: goModule, path: 'filippo.io/torchwood/cmd/litewitness', tags: '' },
-  });
+  buildPrograms(['litewitness']);
   const [socket, key] = [join(folder, 'agent'), join(folder, 'key')];
   const agent = spawn('ssh-agent', ['-D', '-a', socket], { stdio: ['ignore', 'pipe', 'inherit'] });
   await new Running(agent).prints(/SSH_AUTH_SOCK/);

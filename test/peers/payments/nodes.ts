@@ -18,24 +18,6 @@ export const nodesSkip: string | false =
     ? 'real payment nodes are not asked for; run: npm run test:peers (needs Go, takes minutes at first)'
     : false;
 
-const modules = 'test/peers/payments/go';
-
-/** The Go packages that are built, by the module that pins them. */
-const packages = {
-  btcd: { module: `${modules}/btcd`, path: 'github.com/btcsuite/btcd', tags: '' },
-  lnd: {
-    module: `${modules}/lnd`,
-    path: 'github.com/lightningnetwork/lnd/cmd/lnd',
-    tags: 'autopilotrpc signrpc walletrpc chainrpc invoicesrpc routerrpc',
-  },
-  'stripe-mock': { module: `${modules}/stripe-mock`, path: 'github.com/stripe/stripe-mock', tags: '' },
-} as const;
-
-/** Builds the programs that are not there in the pinned versions. */
-export function buildNodes(): void {
-  buildPrograms(packages);
-}
-
 /**
  * The buyer's wallet is made from a key that everybody knows, worth nothing, so that its first address is
  * known before it runs: btcd mines to the address it is given at its start.
@@ -222,7 +204,7 @@ export class PaymentNodes {
 
   /** Builds, starts and funds them: a chain with coins, and a channel from the buyer to the merchant. */
   static async start(): Promise<PaymentNodes> {
-    buildNodes();
+    buildPrograms(['btcd', 'lnd', 'stripe-mock']);
     const folder = mkdtempSync(join(tmpdir(), 'fusegate-nodes-'));
     const [btcdPort = 0, a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, http = 0, https = 0] = await freePorts(9);
     launch('stripe-mock', folder, 'stripe-mock.log', [
