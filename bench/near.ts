@@ -6,6 +6,8 @@ import { Agent, get } from 'node:http';
 import { join } from 'node:path';
 import type { NearResponse } from '../src/contract/near.js';
 import { textEmbedding } from '../src/door/embedding.js';
+import { rounded } from '../src/door/explore.js';
+import { native } from '../src/native/addon.js';
 import { openStore } from '../src/store/open.js';
 import { systemClock } from '../src/system/clock.js';
 import { systemRandomness } from '../src/system/randomness.js';
@@ -13,7 +15,7 @@ import { fill, receiptOf, textsOf } from '../test/door/fill.js';
 import { staticMode, staticModel } from '../test/search/embedding.js';
 import { startFusegate } from './servers.js';
 
-const { embedText } = textEmbedding([staticModel], staticMode().dense);
+const { embedText, method } = textEmbedding([staticModel], staticMode().dense);
 
 /** Fragments that are looked among. */
 export const NEAR_FRAGMENTS = 100_000;
@@ -35,13 +37,17 @@ export interface NearTimes {
 /** What was measured. */
 export interface NearFigures {
   readonly exact: NearTimes;
-  /** Null where hnswlib-node is not installed. */
-  readonly index: NearTimes | null;
+  readonly index: NearTimes;
   /** From the start until every fragment was there, the file of vectors made anew (s). */
   readonly rebuildSeconds: number;
 }
 
-type Ask = (query: Readonly<Record<string, string>>) => Promise<NearResponse>;
+/** Members of an answer that are looked at. */
+interface Answered extends Pick<NearResponse, 'search' | 'total'> {
+  readonly results: readonly Pick<NearResponse['results'][number], 'receipt' | 'similarity'>[];
+}
+
+type Ask = (query: Readonly<Record<string, string>>) => Promise<Answered>;
 
 /** Asks over one connection that is kept. */
 function askOver(url: string): Ask {
@@ -54,6 +60,20 @@ function askOver(url: string): Ask {
         response.on('end', () => resolve(JSON.parse(Buffer.concat(parts).toString()) as NearResponse));
       }).on('error', reject);
     });
+}
+
+/** The exact scan of a server's file, in this process: the service has the index from fewer fragments on. */
+function scanOf(dataFolder: string): Ask {
+  const vectors = new native.Vectors(join(dataFolder, 'vectors'), method, 0xffff_ffff);
+  return async ({ text = '' }) => {
+    const { position, count } = vectors.state();
+    const { neighbours } = await vectors.nearest(position, embedText(text), RESULTS);
+    const results = neighbours.map(({ receipt, similarity }) => ({
+      receipt,
+      similarity: rounded(similarity),
+    }));
+    return { search: 'exact', total: count, results };
+  };
 }
 
 /** A text to look for: words of one fragment's content. */
@@ -89,20 +109,16 @@ function naive(text: string, vectors: readonly Int8Array[]): { receipt: string; 
     .slice(0, RESULTS)
     .map(({ number, similarity }) => ({
       receipt: receiptOf(number),
-      similarity: Math.round(similarity * 1e6) / 1e6,
+      similarity: rounded(similarity),
     }));
 }
 
 /** @throws when an exact answer differs, or another has a wrong similarity; else returns the recall */
-async function check(
-  ask: Ask,
-  more: Readonly<Record<string, string>>,
-  vectors: Int8Array[],
-): Promise<number> {
+async function check(ask: Ask, vectors: Int8Array[]): Promise<number> {
   let found = 0;
   for (let number = 0; number < CHECKED; number += 1) {
     const text = question(number);
-    const { results, search } = await ask({ text, ...more });
+    const { results, search } = await ask({ text });
     const expected = naive(text, vectors);
     const shown = results.map(({ receipt, similarity }) => ({ receipt, similarity }));
     if (search === 'exact' && JSON.stringify(shown) !== JSON.stringify(expected)) {
@@ -114,17 +130,13 @@ async function check(
   return found / (CHECKED * RESULTS);
 }
 
-async function times(
-  ask: Ask,
-  more: Readonly<Record<string, string>>,
-  vectors: Int8Array[],
-): Promise<NearTimes> {
-  const recall = await check(ask, more, vectors);
+async function times(ask: Ask, vectors: Int8Array[]): Promise<NearTimes> {
+  const recall = await check(ask, vectors);
   const taken: number[] = [];
   for (let number = 0; number < QUERIES; number += 1) {
     const text = question(CHECKED + number);
     const start = performance.now();
-    await ask({ text, ...more });
+    await ask({ text });
     taken.push(performance.now() - start);
   }
   taken.sort((a, b) => a - b);
@@ -161,9 +173,9 @@ export async function measureNear(folder: string): Promise<NearFigures> {
     const rebuildSeconds = (performance.now() - start) / 1000;
     const vectors = allVectors();
     const indexed = await until(async () => (await ask({ text: 'x' })).search === 'index');
-    const { as_of } = await ask({ text: 'x' });
-    const exact = await times(ask, { as_of }, vectors);
-    const index = indexed ? await times(ask, {}, vectors) : null;
+    if (!indexed) throw new Error('the index was not made');
+    const index = await times(ask, vectors);
+    const exact = await times(scanOf(join(folder, 'near')), vectors);
     return { exact, index, rebuildSeconds };
   } finally {
     await server.stop();

@@ -97,8 +97,6 @@ function layPackages(root, folder) {
   rmSync(bare, { recursive: true });
   const described = readJson(join(app, 'package.json'));
   delete described.bundleDependencies;
-  // It would be built of C++ here, for the C++ library of this machine.
-  delete described.optionalDependencies['hnswlib-node'];
   writeJson(join(app, 'package.json'), described);
 }
 

@@ -68,7 +68,6 @@ import { openExistingStore } from './compose/stores.js';
 import { webhookSender } from './compose/webhooks.js';
 import type { Configuration } from './configuration.js';
 import { exploringMethod, exploringModel } from './door/embedding.js';
-import { loadHnsw } from './door/nearestIndex.js';
 import { descriptorLimit } from './http/connections.js';
 import { loadUws } from './http/uws.js';
 import { SERVICE_VERSION } from './info/version.js';
@@ -209,7 +208,6 @@ const doctorParts = {
   loadServer: () => loadUws(),
   descriptors: () => descriptorLimit(),
   maxConnections: ({ maxConnections }: Configuration) => maxConnections,
-  hasIndex: () => loadHnsw() !== undefined,
   async get(url: string) {
     const response = await fetch(url, { signal: AbortSignal.timeout(askMs) });
     return { status: response.status, body: await response.text() };

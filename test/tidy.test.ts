@@ -35,7 +35,6 @@ const homes: Readonly<Record<string, string>> = {
   'onnxruntime-node': 'src/models/',
   stripe: 'src/checkout/',
   '@noble': 'src/door/',
-  'hnswlib-node': 'src/door/',
 };
 
 /** Functions that are longer, each with its reason. */

@@ -33,8 +33,6 @@ export interface DoctorParts extends CommandParts {
   readonly isRoot: boolean;
   /** Version of the native module that is loaded. */
   readonly nativeVersion: () => string;
-  /** True if fragments are looked for by an index where they are very many. */
-  readonly hasIndex: () => boolean;
   /** Version of Node, as in `20.1.0`. */
   readonly nodeVersion: string;
   /** Loads the HTTP server's native build. @throws Error with a sentence where none fits */
@@ -62,24 +60,14 @@ function unanswered(subject: string): (failure: StoreUnavailable) => Finding {
   return ({ message }) => finding('problem', subject, message);
 }
 
-function program({ version, nativeVersion, nodeVersion, hasIndex, loadServer }: DoctorParts): Finding[] {
+function program({ version, nativeVersion, nodeVersion, loadServer }: DoctorParts): Finding[] {
   const native = nativeVersion();
   const built =
     native === version
       ? finding('ok', 'program', `Fusegate ${version}, its native module too.`)
       : finding('problem', 'program', `The native module is version ${native}, not ${version}. Build again.`);
-  return [
-    built,
-    nodeFinding(nodeVersion, loadServer),
-    hasIndex()
-      ? finding('ok', 'index', 'hnswlib-node is there, for 50,000 fragments and more.')
-      : finding('note', 'index', `hnswlib-node cannot be loaded. ${withoutIndex}`),
-  ];
+  return [built, nodeFinding(nodeVersion, loadServer)];
 }
-
-const withoutIndex =
-  'From 50,000 fragments on, GET /graph/near compares every vector, some milliseconds for 100,000. ' +
-  'npm install builds it where there is a C++ compiler.';
 
 /** Free space below which a note is due. */
 const littleBytes = 1_000_000_000;

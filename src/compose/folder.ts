@@ -6,6 +6,7 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Configuration } from '../configuration.js';
+import { indexedFrom } from '../door/exploration.js';
 import { isImmediate, type InstalledModel } from '../models/embedder.js';
 import { native } from '../native/addon.js';
 import type { Log } from '../system/log.js';
@@ -20,6 +21,9 @@ export const previewsFile = (dataFolder: string): string => join(dataFolder, 'pr
 
 /** The file of the data folder that holds the vectors of the fragments. */
 export const vectorsFile = (dataFolder: string): string => join(dataFolder, 'vectors');
+
+/** The file of the data folder that holds the index of the fragments' vectors. */
+export const indexFile = (dataFolder: string): string => `${vectorsFile(dataFolder)}.index`;
 
 /** The file of the data folder that holds the vectors of texts that models have computed. */
 export const embeddingsFile = (dataFolder: string): string => join(dataFolder, 'embeddings');
@@ -71,6 +75,11 @@ export class MappedFiles {
         path: vectors,
         make: () => makeVectors(vectors, method, log),
         open: () => openVectors(vectors, method),
+      },
+      {
+        path: indexFile(dataFolder),
+        make: () => native.prepareIndex(vectors, method),
+        open: () => native.prepareIndex(vectors, method),
       },
       ...(serve.includes('fuse')
         ? [
@@ -136,7 +145,7 @@ export class MappedFiles {
 
 /** @throws Error where the file is shorter than what it says that it holds */
 function openVectors(path: string, method: string): void {
-  const vectors = new native.Vectors(path, method);
+  const vectors = new native.Vectors(path, method, indexedFrom);
   vectors.count(vectors.state().position);
 }
 
@@ -149,7 +158,7 @@ function makeVectors(path: string, method: string, log: Log): void {
   try {
     openVectors(path, method);
   } catch {
-    new native.Vectors(path, method).reset();
+    new native.Vectors(path, method, indexedFrom).reset();
   }
 }
 

@@ -15,7 +15,7 @@ import { routes, type Handlers, type RouteLimit } from '../contract/routes.js';
 import { corporaHandlers } from '../corpora/handlers.js';
 import { corpusKeyRequired } from '../search/corpora.js';
 import { textEmbedding, type TextEmbedding } from '../door/embedding.js';
-import { startExploration, type ExplorationProcess } from '../door/exploration.js';
+import { indexedFrom, startExploration, type ExplorationProcess } from '../door/exploration.js';
 import { graph } from '../door/graph.js';
 import { doorHandlers } from '../door/handlers.js';
 import { createPreviews } from '../door/previews.js';
@@ -125,12 +125,11 @@ function exploration(
   const { file, vectors } = withFile(
     vectorsFile(dataFolder),
     (path) => native.prepareVectors(path, embedding.method),
-    (path) => ({ file: path, vectors: new native.Vectors(path, embedding.method) }),
+    (path) => ({ file: path, vectors: new native.Vectors(path, embedding.method, indexedFrom) }),
     log,
   );
   return startExploration({
     store,
-    vectorsFile: file,
     vectors,
     textEmbedding: embedding,
     visitorId: native.visitorId,

@@ -1,5 +1,4 @@
-/** Exploration as one process runs it: the file of vectors, its writer where this is it, and the index. */
-import type { Embedding } from '../contract/exploration.js';
+/** Exploration as one process runs it: the file of vectors, its index, and their writer where this is it. */
 import type { Vectors } from '../native/index.js';
 import type { Store } from '../store/store.js';
 import type { Clock } from '../system/clock.js';
@@ -9,11 +8,10 @@ import type { Randomness } from '../system/randomness.js';
 import type { TextEmbedding } from './embedding.js';
 import type { ExploreParts } from './explore.js';
 import { hiddenFragments } from './hiddenFragments.js';
-import { loadHnsw, NearestIndex } from './nearestIndex.js';
 import { followFragments } from './vectorsFollower.js';
 import { workQueue } from '../system/workQueue.js';
 
-/** Fragments from which on neighbours are looked for by an index. */
+/** Fragments from which on the index answers. */
 export const indexedFrom = 50_000;
 
 /** Long and short work that may wait in one process; some seconds of either. */
@@ -23,8 +21,7 @@ const shortWaiting = 256;
 /** Dependencies of exploration on its process. */
 export interface ExplorationParts {
   readonly store: Store;
-  /** The file of vectors, which must have been prepared. */
-  readonly vectorsFile: string;
+  /** The file of vectors, which must have been prepared, with its index. */
   readonly vectors: Vectors;
   /** Method of the file's vectors. */
   readonly textEmbedding: TextEmbedding;
@@ -36,33 +33,14 @@ export interface ExplorationParts {
   readonly log: Pick<Log, 'info' | 'warn'>;
   /** False: exploration is not served, and the log of fragments is not followed. */
   readonly isServed?: boolean;
-  /** {@link indexedFrom}, where it is not another. */
-  readonly indexedFrom?: number;
 }
 
 /** Exploration that runs. */
 export interface ExplorationProcess {
   /** Parts of the routes. */
   readonly explore: ExploreParts;
-  /** Fragments in the index that is in use; 0: none is. */
-  readonly indexed: () => number;
   readonly metrics: () => Metric[];
   readonly stop: () => Promise<void>;
-}
-
-function openIndex(parts: ExplorationParts, { method, dimension }: Embedding): NearestIndex {
-  const { vectorsFile, vectors, clock, log } = parts;
-  return new NearestIndex({
-    vectorsFile,
-    indexFile: `${vectorsFile}.hnsw`,
-    method,
-    dimension,
-    from: parts.indexedFrom ?? indexedFrom,
-    receiptAt: (index) => vectors.receipt(index),
-    newHnsw: loadHnsw(),
-    clock,
-    log,
-  });
 }
 
 /** Begins to follow the fragments of the store; answers from the start with what the file already has. */
@@ -70,11 +48,7 @@ export function startExploration(parts: ExplorationParts): ExplorationProcess {
   const { store, vectors, visitorId, randomness } = parts;
   const { method, embedText } = parts.textEmbedding;
   const embedding = { method, dimension: embedText('').byteLength };
-  const index = openIndex(parts, embedding);
-  const follower =
-    parts.isServed === false
-      ? undefined
-      : followFragments({ ...parts, embedText, onRound: (count) => index.build(count) });
+  const follower = parts.isServed === false ? undefined : followFragments({ ...parts, embedText });
   return {
     explore: {
       store,
@@ -83,12 +57,10 @@ export function startExploration(parts: ExplorationParts): ExplorationProcess {
       embedText,
       visitorId,
       hidden: hiddenFragments(store, parts.clock, visitorId),
-      candidates: (vector, results) => index.candidates(vector, results),
       randomness,
       inTurn: workQueue(1, longWaiting),
       inShortTurn: workQueue(2, shortWaiting),
     },
-    indexed: () => index.count,
     metrics() {
       const { count, position } = vectors.state();
       return [
@@ -100,11 +72,11 @@ export function startExploration(parts: ExplorationParts): ExplorationProcess {
           position,
           'max',
         ),
+        single('gauge', 'fusegate_explored_indexed', 'Fragments in their index.', vectors.indexed(), 'max'),
       ];
     },
     async stop() {
       await follower?.stop();
-      await index.stop();
     },
   };
 }

@@ -9,14 +9,24 @@ import type { Store } from '../store/store.js';
 import type { Randomness } from '../system/randomness.js';
 import { jsonInSlices } from '../system/slices.js';
 import type { HiddenFragments } from './hiddenFragments.js';
-import type { Candidates } from './nearestIndex.js';
 import { publicFragment } from './publicFragment.js';
 import type { InTurn } from '../system/workQueue.js';
 
 /** The file of vectors as it is asked. */
 export type ReadVectors = Pick<
   Vectors,
-  'state' | 'count' | 'receipt' | 'select' | 'nearest' | 'rescore' | 'links' | 'standings' | 'regions'
+  | 'state'
+  | 'count'
+  | 'receipt'
+  | 'receipts'
+  | 'vector'
+  | 'select'
+  | 'nearest'
+  | 'links'
+  | 'board'
+  | 'standings'
+  | 'kinds'
+  | 'regions'
 >;
 
 /** Parts of exploration. */
@@ -28,7 +38,6 @@ export interface ExploreParts {
   readonly embedText: (text: string) => Uint8Array;
   /** Digest of a visitor, for filters. */
   readonly visitorId: (visitor: string) => string;
-  readonly candidates: (vector: Uint8Array, results: number) => Candidates | undefined;
   /** The fragments whose content is withheld. */
   readonly hidden: () => Promise<HiddenFragments>;
   readonly randomness: Randomness;

@@ -45,7 +45,7 @@ async function graphPage(
 ): Promise<GraphResponse | NotDone> {
   const { store, vectors, embedding, inTurn } = parts;
   const to = Math.min(from + limit, vectors.count(asOf));
-  const receipts = Array.from({ length: to - from }, (_, index) => vectors.receipt(from + index));
+  const receipts = vectors.receipts(from, to);
   const links = await inTurn(() => vectors.links(asOf, from, to), signal);
   if (links === 'busy') return links;
   const cards = await cardsOf(store, receipts);

@@ -61,18 +61,11 @@ interface Search {
   readonly asOf: number;
   readonly vector: Uint8Array;
   readonly most: number;
-  /** True if the state asked for is the present one: the index is of no other. */
-  readonly present: boolean;
 }
 
-async function search(
-  { vectors, candidates }: ExploreParts,
-  { asOf, vector, most, present }: Search,
-): Promise<Found> {
-  const named = present ? candidates(vector, most) : undefined;
-  if (named === undefined) return { search: 'exact', found: await vectors.nearest(asOf, vector, most) };
-  const found = await vectors.rescore(asOf, vector, most, named.places, named.from);
-  return { search: 'index', found };
+async function search({ vectors }: ExploreParts, { asOf, vector, most }: Search): Promise<Found> {
+  const { indexed, neighbours } = await vectors.nearest(asOf, vector, most);
+  return { search: indexed ? 'index' : 'exact', found: neighbours };
 }
 
 /**
@@ -94,7 +87,7 @@ export async function searchVisible(
   return 'busy';
 }
 
-/** Finds neighbours: exactly, but among an index's candidates where there are very many fragments. */
+/** Finds neighbours: by comparing every vector, or those that the index names where there are very many. */
 export function near(parts: ExploreParts): Handler {
   return async (request) => {
     const { query } = request;
@@ -109,10 +102,9 @@ export function near(parts: ExploreParts): Handler {
       receipt === undefined ? parts.embedText(text ?? '') : await vectorOfReceipt(parts, receipt);
     if (!(vector instanceof Uint8Array)) return vector;
     const k = numberOf(query['k'], nearDefaults.k);
-    const present = query['as_of'] === undefined;
     const except = receipt === undefined ? receipts : new Set([...receipts, receipt]);
     const searched = await parts.inShortTurn(
-      () => searchVisible(parts, { asOf, vector, most: k, present, except }, signal),
+      () => searchVisible(parts, { asOf, vector, most: k, except }, signal),
       signal,
     );
     if (searched === 'busy') return exploringTooMuch;

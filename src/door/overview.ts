@@ -1,29 +1,36 @@
 /** `GET /focus` and `GET /leaderboard` (contract, Exploration): where fragments are few, whose are many. */
+import { setImmediate } from 'node:timers/promises';
 import { jsonAnswer, unprocessable } from '../contract/answer.js';
-import type { Handler } from '../contract/exchange.js';
+import type { Handler, RouteRequest } from '../contract/exchange.js';
 import { kinds } from '../contract/exploration.js';
 import type { FocusKind, FocusRegion, FocusResponse } from '../contract/focus.js';
 import type { LeaderboardEntry, LeaderboardResponse } from '../contract/leaderboard.js';
-import type { FragmentRegion, VisitorStanding } from '../native/index.js';
+import type { ValidationError } from '../contract/schema/validation.js';
+import type { FragmentBoard, FragmentRegion, VisitorStanding } from '../native/index.js';
+import { findWithheld } from '../store/notices.js';
+import type { Store } from '../store/store.js';
 import { cardsOf, exploringTooMuch, frame, readAsOf, type ExploreParts } from './explore.js';
 import { publicFragment } from './publicFragment.js';
 import { remembered } from '../system/workQueue.js';
 
-/** Visitors that the leaderboard lists. */
-const most = 100;
-
 /** Fragments of a visitor that are looked at for a name that is not withheld. */
 const namesTried = 100;
 
-/** Fragments by kind, fewest first; of equals in the order of the contract. */
-async function kindsOf({ vectors }: ExploreParts, asOf: number): Promise<FocusKind[]> {
-  const counts = await Promise.all(
-    kinds.map(async (kind, number) => {
-      const { matching } = await vectors.select(asOf, { kind: number }, 0, 0);
-      return { kind, fragments: matching };
-    }),
-  );
-  return counts.sort((a, b) => a.fragments - b.fragments);
+/** Fragments by kind, fewest first; of equals in the contract's order. `counts`: by the kinds' numbers. */
+function kindsOf(counts: readonly number[]): FocusKind[] {
+  const all = kinds.map((kind, number) => ({ kind, fragments: counts[number] ?? 0 }));
+  return all.sort((a, b) => a.fragments - b.fragments);
+}
+
+/** Position to answer from, and the counts there where they are those of the present. */
+function presentOr(
+  parts: ExploreParts,
+  query: RouteRequest['query'],
+): { readonly asOf: number; readonly board: FragmentBoard | null } | ValidationError {
+  const board = query['as_of'] === undefined ? parts.vectors.board() : null;
+  if (board !== null) return { asOf: board.position, board };
+  const asOf = readAsOf(parts, query);
+  return typeof asOf === 'number' ? { asOf, board } : asOf;
 }
 
 async function named({ store }: ExploreParts, regions: readonly FragmentRegion[]): Promise<FocusRegion[]> {
@@ -43,55 +50,78 @@ export function focus(parts: ExploreParts): Handler {
   const regionsAt = remembered((asOf, signal) => parts.inTurn(() => parts.vectors.regions(asOf), signal));
   return async (request) => {
     const signal = request.signal();
-    const asOf = readAsOf(parts, request.query);
-    if (typeof asOf !== 'number') return unprocessable([asOf]);
+    const state = presentOr(parts, request.query);
+    if ('loc' in state) return unprocessable([state]);
+    const { asOf, board } = state;
     const found = await regionsAt(asOf, signal);
     if (found === 'busy') return exploringTooMuch;
     const regions = await named(parts, found);
+    const counts = board?.kinds ?? (await parts.vectors.kinds(asOf));
     const { embedding } = parts;
     const body: FocusResponse = {
       ...frame(parts, asOf),
       embedding,
-      kinds: await kindsOf(parts, asOf),
+      kinds: kindsOf(counts),
       regions,
     };
     return jsonAnswer(200, body);
   };
 }
 
+/** Visitors whose names are known without reading their fragments. */
+const namesKept = 10_000;
+
+/** Visitors' names by receipts. Content never changes; what is withheld is looked up each time. */
+type Names = Map<string, string>;
+
+async function nameIn(store: Store, names: Names, receipt: string): Promise<string | null> {
+  const known = names.get(receipt);
+  if (known !== undefined) return (await findWithheld(store, receipt)) === undefined ? known : null;
+  const name = (await publicFragment(store, receipt))?.visitor ?? null;
+  if (name === null) return null;
+  if (names.size >= namesKept) names.clear();
+  names.set(receipt, name);
+  return name;
+}
+
 /** A visitor's name, by a fragment of its whose content is not withheld; null where all are. */
 async function nameOf(
   { store, vectors }: ExploreParts,
+  names: Names,
   asOf: number,
   { receipt, visitor }: VisitorStanding,
-): Promise<{ readonly name: string | null }> {
-  const first = await publicFragment(store, receipt);
-  if (first?.visitor != null) return { name: first.visitor };
+): Promise<string | null> {
+  const first = await nameIn(store, names, receipt);
+  if (first !== null) return first;
   const { places } = await vectors.select(asOf, { visitor }, 0, namesTried);
   const cards = await cardsOf(
     store,
     places.map((place) => place.receipt),
   );
-  return { name: [...cards.values()].find((card) => card.visitor !== null)?.visitor ?? null };
+  return [...cards.values()].find((card) => card.visitor !== null)?.visitor ?? null;
 }
+
+/** Names that are looked up in one turn of the event loop. */
+const turnNames = 25;
 
 /** Ranks visitors by how many fragments of different content they left; equals share a rank. */
 export function leaderboard(parts: ExploreParts): Handler {
-  const standingsAt = remembered((asOf, signal) =>
-    parts.inTurn(() => parts.vectors.standings(asOf, most), signal),
-  );
+  const names: Names = new Map();
+  const standingsAt = remembered((asOf, signal) => parts.inTurn(() => parts.vectors.standings(asOf), signal));
   return async (request) => {
     const signal = request.signal();
-    const asOf = readAsOf(parts, request.query);
-    if (typeof asOf !== 'number') return unprocessable([asOf]);
-    const standings = await standingsAt(asOf, signal);
+    const state = presentOr(parts, request.query);
+    if ('loc' in state) return unprocessable([state]);
+    const { asOf, board } = state;
+    const standings = board?.standings ?? (await standingsAt(asOf, signal));
     if (standings === 'busy') return exploringTooMuch;
     const visitors: LeaderboardEntry[] = [];
-    for (const standing of standings) {
-      const found = await nameOf(parts, asOf, standing);
-      if (found.name === null) continue;
+    for (const [place, standing] of standings.entries()) {
+      if (place > 0 && place % turnNames === 0) await setImmediate();
+      const visitor = await nameOf(parts, names, asOf, standing);
+      if (visitor === null) continue;
       const rank = 1 + standings.findIndex(({ fragments }) => fragments === standing.fragments);
-      visitors.push({ rank, visitor: found.name, fragments: standing.fragments });
+      visitors.push({ rank, visitor, fragments: standing.fragments });
     }
     const body: LeaderboardResponse = { ...frame(parts, asOf), visitors };
     return jsonAnswer(200, body);

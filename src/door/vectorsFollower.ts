@@ -15,7 +15,9 @@ export interface WrittenVectors {
   readonly state: () => VectorsState;
   readonly append: (fragment: ExploredFragment) => boolean;
   readonly see: (position: number, receipt: string) => void;
-  readonly verify: () => number;
+  readonly begin: () => Promise<number>;
+  readonly grow: (most: number) => Promise<boolean>;
+  readonly close: () => Promise<void>;
   readonly reset: () => void;
 }
 
@@ -28,8 +30,6 @@ export interface FollowerParts {
   readonly log: Pick<Log, 'info' | 'warn'>;
   /** Takes the lock of the writer for the life of this process; false while another one has it. */
   readonly takeLock: () => boolean;
-  /** Called after each round of the writer, with how many fragments the file has. */
-  readonly onRound: (count: number) => void;
 }
 
 /** Interval at which the log is looked at (ms): what was stored is explored within a second. */
@@ -37,6 +37,9 @@ const lookMs = 250;
 
 /** Entries read in one step; between two steps requests get their turn. */
 const stepEntries = 100;
+
+/** Fragments that the index and the counts are brought up by in one piece of work: some milliseconds. */
+const grownAtOnce = 2_000;
 
 /** Interval at which a long round says how far it is (ms). */
 const progressMs = 2_000;
@@ -119,7 +122,7 @@ async function fits({ store, vectors }: FollowerParts): Promise<boolean> {
 /** First step of the writer: it cuts off a damaged end, and begins again where the log is another. */
 async function begin(parts: FollowerParts): Promise<boolean> {
   const { vectors, log } = parts;
-  const cut = vectors.verify();
+  const cut = await vectors.begin();
   if (cut > 0) log.warn({ fragments: cut }, 'the file of vectors was damaged; that much is made anew');
   const fitting = await whenUnavailable(fits(parts), () => undefined);
   if (fitting === undefined) return false;
@@ -143,8 +146,11 @@ class FollowingProcess implements Follower {
 
   readonly stop = async (): Promise<void> => {
     this.timer.stop();
+    const wrote = this.state === 'writing';
     this.state = 'stopped';
     await this.round;
+    // One that is not closed is made anew after a power cut, and otherwise not.
+    if (wrote) await this.parts.vectors.close().catch(() => undefined);
   };
 
   private look(): void {
@@ -172,17 +178,28 @@ class FollowingProcess implements Follower {
   }
 
   private async catchUp(): Promise<void> {
-    const { clock, log, vectors, onRound } = this.parts;
+    const { clock } = this.parts;
     let toldMs = clock.monotonicMs();
-    while (!this.stopped() && (await whenUnavailable(step(this.parts), () => false))) {
+    while (!this.stopped() && (await this.advanceOnce())) {
       // A look at the other work of this process.
       await clock.sleep(0);
       if (clock.monotonicMs() - toldMs < progressMs) continue;
       toldMs = clock.monotonicMs();
-      const of = await whenUnavailable(this.parts.store.last('fragments'), () => null);
-      log.info({ read: vectors.state().position, of }, 'reading fragments into the file of vectors');
+      await this.tellProgress();
     }
-    onRound(vectors.state().count);
+  }
+
+  /** Reads a page of the log, and brings up an index that is behind; false when nothing is left to do. */
+  private async advanceOnce(): Promise<boolean> {
+    const more = await whenUnavailable(step(this.parts), () => false);
+    const grown = await this.parts.vectors.grow(grownAtOnce);
+    return more || !grown;
+  }
+
+  private async tellProgress(): Promise<void> {
+    const { log, vectors, store } = this.parts;
+    const of = await whenUnavailable(store.last('fragments'), () => null);
+    log.info({ read: vectors.state().position, of }, 'reading fragments into the file of vectors');
   }
 }
 

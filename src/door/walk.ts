@@ -42,19 +42,18 @@ interface Walk {
 async function next(
   parts: ExploreParts,
   { seed, asOf, hidden, steps, signal }: Walk,
-): Promise<Step | Answer | undefined> {
+): Promise<Step | undefined> {
   const last = steps.at(-1);
   if (last === undefined) return undefined;
   const seen = new Set(steps.map(({ receipt }) => receipt));
   const except = new Set([...seen, ...hidden]);
-  const asked = { asOf, vector: last.vector, most: ways, present: false, except };
+  const asked = { asOf, vector: last.vector, most: ways, except };
   const searched = await searchVisible(parts, asked, signal);
   if (searched === 'busy') return undefined;
   const { found: open } = searched;
   const chosen = open[turn(seed, steps.length, Math.max(1, open.length))];
   if (chosen === undefined) return undefined;
-  const vector = await vectorOfReceipt(parts, chosen.receipt);
-  return vector instanceof Uint8Array ? { ...chosen, vector } : vector;
+  return { ...chosen, vector: parts.vectors.vector(chosen.index) };
 }
 
 /**
@@ -86,7 +85,6 @@ async function wander(
   while (walk.steps.length < most && !walk.signal.aborted) {
     const step = await next(parts, walk);
     if (step === undefined) return undefined;
-    if ('status' in step) return step;
     walk.steps.push(step);
   }
   return undefined;

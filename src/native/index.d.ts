@@ -288,42 +288,55 @@ export declare class TextNormalizer {
 }
 
 /**
- * The vectors of this machine, shared by all processes that open the same file. Positions are those of the
- * log of fragments: what is asked of one is answered by the fragments up to it, the same whenever it is
- * asked. Calls throw, and promises reject, when the file cannot be read.
+ * The vectors of this machine and their index, shared by all processes that open the same files. Positions are
+ * those of the log of fragments: what is asked of one is answered by the fragments up to it, the same whenever
+ * it is asked. Calls throw, and promises reject, when a file cannot be read.
  */
 export declare class Vectors {
-  /** Opens the file that `prepareVectors` made for `method`. Throws when it cannot be opened. */
-  constructor(path: string, method: string)
+  /**
+   * Opens the file that `prepareVectors` made for `method`, and the index beside it, which answers from so
+   * many fragments on. Throws when they cannot be opened.
+   */
+  constructor(path: string, method: string, indexedFrom: number)
   /** Its position in the log. */
   state(): VectorsState
+  /** Fragments in the index. */
+  indexed(): number
   /** Adds a fragment; false where its receipt's id is too long. Only one process at a time may write. */
   append(fragment: ExploredFragment): boolean
   /** Notes that the log was looked at up to a position, whose receipt this is. For the writer. */
   see(position: number, receipt: string): void
-  /** Cuts off what a power cut left wrong; returns how many fragments. For the writer, before it begins. */
-  verify(): number
-  /** Gives the file up for a new one, which every process has from its next call on. For the writer. */
+  /**
+   * Cuts off what a power cut left wrong, and gives up an index of other fragments; resolves to how many
+   * fragments were cut off. For the writer, before it begins.
+   */
+  begin(): Promise<number>
+  /** Brings index and counts up by a number of fragments; resolves to whether they have all. For the writer. */
+  grow(most: number): Promise<boolean>
+  /** Puts the index on disk for the next writer. For the writer, at its end. */
+  close(): Promise<void>
+  /** Gives the files up for new ones, which every process has from its next call on. For the writer. */
   reset(): void
   /** Fragments up to a position. */
   count(position: number): number
-  /**
-   * The vectors of the fragments from a place to another, one behind the other; fewer where there are
-   * fewer.
-   */
-  vectors(from: number, to: number): Buffer
+  /** A fragment's vector by its place; empty where there is none. */
+  vector(index: number): Buffer
   /** A fragment's receipt by its place; `""` where there is none. */
   receipt(index: number): string
+  /** The receipts of the fragments from a place to another; fewer where there are fewer. */
+  receipts(from: number, to: number): Array<string>
   /** Fragments that fit: how many there are, and those from a place on, at most so many. */
   select(position: number, filter: FragmentFilter, from: number, most: number): Promise<FragmentSelection>
   /** The nearest to a vector: the most similar first, of equals the earlier. */
-  nearest(position: number, vector: Uint8Array, most: number): Promise<Array<Neighbour>>
-  /** As `nearest`, among the fragments at some places and those from a place on. */
-  rescore(position: number, vector: Uint8Array, most: number, places: Uint32Array, from: number): Promise<Array<Neighbour>>
+  nearest(position: number, vector: Uint8Array, most: number): Promise<FoundNeighbours>
   /** For each fragment from a place to another the nearest among those before it, at most three. */
   links(position: number, from: number, to: number): Promise<Array<Array<Neighbour>>>
-  /** Standings of the visitors with most fragments, at most so many. */
-  standings(position: number, most: number): Promise<Array<VisitorStanding>>
+  /** The counts of the present; null while the writer brings them up. */
+  board(): FragmentBoard | null
+  /** Standings of the visitors with most fragments, at most a hundred. */
+  standings(position: number): Promise<Array<VisitorStanding>>
+  /** Fragments by the numbers of their kinds. */
+  kinds(position: number): Promise<Array<number>>
   /** The regions of the fragments, those with fewest first. */
   regions(position: number): Promise<Array<FragmentRegion>>
 }
@@ -571,6 +584,24 @@ export interface FileAuditStep {
 
 /** Every shard marker of a text, in its order. Lone surrogates are U+FFFD. */
 export declare function findShards(text: string): Array<ShardMarker>
+
+/** Neighbours, and how they were found. */
+export interface FoundNeighbours {
+  /** True if the index named what was compared; false if every vector was. */
+  indexed: boolean
+  /** The most similar first, of equals the earlier. */
+  neighbours: Array<Neighbour>
+}
+
+/** The counts of the present. */
+export interface FragmentBoard {
+  /** The position of the log that they are of. */
+  position: number
+  /** Fragments by the numbers of their kinds. */
+  kinds: Array<number>
+  /** The visitors with most fragments, at most a hundred. */
+  standings: Array<VisitorStanding>
+}
 
 /** Filter of fragments. */
 export interface FragmentFilter {
@@ -838,6 +869,9 @@ export interface NormalizeResult {
  * file has; `dimension`: most numbers of a vector. Throws when it cannot be made.
  */
 export declare function prepareEmbeddings(path: string, bytes: number, dimension: number): void
+
+/** Makes the index beside the file of vectors at `path` anew where it cannot be used. Throws when it cannot. */
+export declare function prepareIndex(path: string, method: string): void
 
 /**
  * Keeps the file of vectors at `path` where its vectors were made by `method`, or makes it anew. False where

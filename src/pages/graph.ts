@@ -110,7 +110,7 @@ fragment is.</p>`;
 /** The newest fragments before a place, newest first, with the way to older ones. */
 async function listOf({ store, vectors }: ExploreParts, { asOf, from: to }: PageStart): Promise<Html> {
   const from = Math.max(0, to - listed);
-  const receipts = Array.from({ length: to - from }, (_, index) => vectors.receipt(from + index));
+  const receipts = vectors.receipts(from, to);
   const cards = await cardsOf(store, receipts);
   if (cards.size === 0) return { html: noFragments };
   const rows = [...cards.values()].reverse().map((card: FragmentCard) => row(card));

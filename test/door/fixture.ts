@@ -5,7 +5,7 @@ import type { ValidationError } from '../../src/contract/schema/validation.js';
 import { routeList, type RouteOf } from '../../src/contract/routes.js';
 import { doorHandlers } from '../../src/door/handlers.js';
 import { textEmbedding } from '../../src/door/embedding.js';
-import { startExploration, type ExplorationProcess } from '../../src/door/exploration.js';
+import { indexedFrom, startExploration, type ExplorationProcess } from '../../src/door/exploration.js';
 import { createPreviews } from '../../src/door/previews.js';
 import { servedRoute } from '../../src/http/pipeline.js';
 import type { ServerLimits } from '../../src/http/server.js';
@@ -66,11 +66,10 @@ export function vectorsFile(): string {
 
 /** Starts to explore a store; stopped when the tests are over. */
 export function startTestExploration(options: ExplorationOptions): ExplorationProcess {
-  const { store, file = vectorsFile(), indexedFrom, told = [] } = options;
+  const { store, file = vectorsFile(), told = [] } = options;
   const exploration = startExploration({
     store,
-    vectorsFile: file,
-    vectors: new native.Vectors(file, embedding.method),
+    vectors: new native.Vectors(file, embedding.method, options.indexedFrom ?? indexedFrom),
     textEmbedding: embedding,
     visitorId: native.visitorId,
     takeLock: () => native.lockFile(`${file}.lock`, 'test') === null,
@@ -80,7 +79,6 @@ export function startTestExploration(options: ExplorationOptions): ExplorationPr
       info: (_, message) => void told.push(`info: ${message}`),
       warn: (_, message) => void told.push(`warn: ${message}`),
     },
-    ...(indexedFrom === undefined ? {} : { indexedFrom }),
   });
   after(() => exploration.stop());
   return exploration;

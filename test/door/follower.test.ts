@@ -1,13 +1,11 @@
-/** The file of vectors and its index: one writer, another store's file, candidates that change no answer. */
+/** The file of vectors and its index: one writer, another store's file, answers beside the exact ones. */
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { loadHnsw, readState } from '../../src/door/nearestIndex.js';
-import type { ExplorationProcess } from '../../src/door/exploration.js';
 import type { NearResponse } from '../../src/contract/near.js';
 import { openTestStore } from '../outreach/fixture.js';
 import { fill, receiptOf } from './fill.js';
-import { embedding, explored, startDoor, startTestExploration, vectorsFile } from './fixture.js';
+import { explored, startDoor, startTestExploration, vectorsFile } from './fixture.js';
 import { until } from '../until.js';
 
 const words = [
@@ -58,62 +56,78 @@ test('a file of another store is made anew, also where that has more', async () 
   }
 });
 
-test(
-  'the index is built in a thread, saved, loaded, and answers with exact similarities',
-  {
-    skip: loadHnsw() === undefined ? 'hnswlib-node is not installed' : false,
-  },
-  async () => {
-    const store = await openTestStore();
-    await fill(store, 0, 3_000);
-    const file = vectorsFile();
-    const exploration: ExplorationProcess = startTestExploration({ store, file, indexedFrom: 2_000 });
-    await until(() => exploration.indexed() > 0);
-    await explored(exploration);
-    const count = exploration.indexed();
-    assert.ok(count >= 2_000 && count <= 3_000);
-    assert.equal(readState(`${file}.hnsw`, embedding.method)?.count, count);
-    assert.ok(existsSync(`${file}.hnsw`));
-    await fill(store, 3_000, 3_040);
-    await explored(exploration);
-    const door = await startDoor({ store, exploration });
-    let [found, wanted] = [0, 0];
-    for (let number = 0; number < 40; number += 1) {
-      const text = `${words[number % 10]} ${words[(number * 3) % 10]} ${number}`;
-      const now = (await door.get<NearResponse>('/graph/near', { text, k: '10' })).body;
-      const as_of = now.as_of;
-      const exact = (await door.get<NearResponse>('/graph/near', { text, k: '10', as_of })).body;
-      assert.deepEqual([now.search, exact.search], ['index', 'exact']);
-      const known = new Map(exact.results.map(({ receipt, similarity }) => [receipt, similarity]));
-      for (const { receipt, similarity } of now.results) {
-        if (known.has(receipt)) assert.equal(similarity, known.get(receipt));
-      }
-      wanted += exact.results.length;
-      found += now.results.filter(
-        ({ similarity }) => similarity >= (exact.results.at(-1)?.similarity ?? 0),
-      ).length;
-    }
-    assert.ok(found / wanted > 0.95, `recall ${found / wanted}`);
-    const tail = (await door.get<NearResponse>('/graph/near', { receipt: receiptOf(3_039) })).body;
-    assert.equal(tail.search, 'index');
-    const again = startTestExploration({ store, file, indexedFrom: 2_000 });
-    await until(() => again.indexed() === exploration.indexed());
-  },
-);
-
-test('an index that cannot be read is none', async () => {
+test('from a count on the index answers, with exact similarities, also after a restart', async () => {
   const store = await openTestStore();
-  await fill(store, 0, 50);
+  await fill(store, 0, 3_000);
   const file = vectorsFile();
-  const told: string[] = [];
-  writeFileSync(`${file}.hnsw`, 'nothing');
-  const state = { method: embedding.method, count: 50, receipt: receiptOf(49) };
-  writeFileSync(`${file}.hnsw.json`, JSON.stringify(state));
-  const exploration = startTestExploration({ store, file, told });
+  const exploration = startTestExploration({ store, file, indexedFrom: 2_000 });
   await explored(exploration);
-  await until(() => told.some((line) => line.includes('cannot be read')) || loadHnsw() === undefined);
-  assert.equal(exploration.indexed(), 0);
+  await until(() => exploration.explore.vectors.board() !== null);
+  await fill(store, 3_000, 3_040);
+  await explored(exploration);
   const door = await startDoor({ store, exploration });
+  const all = await startDoor({ store, exploration: startTestExploration({ store, file }) });
+  let [found, wanted] = [0, 0];
+  for (let number = 0; number < 40; number += 1) {
+    const text = `${words[number % 10]} ${words[(number * 3) % 10]} ${number}`;
+    const now = (await door.get<NearResponse>('/graph/near', { text, k: '10' })).body;
+    const as_of = now.as_of;
+    const exact = (await all.get<NearResponse>('/graph/near', { text, k: '10', as_of })).body;
+    assert.deepEqual([now.search, exact.search], ['index', 'exact']);
+    const known = new Map(exact.results.map(({ receipt, similarity }) => [receipt, similarity]));
+    for (const { receipt, similarity } of now.results) {
+      if (known.has(receipt)) assert.equal(similarity, known.get(receipt));
+    }
+    wanted += exact.results.length;
+    found += now.results.filter(
+      ({ similarity }) => similarity >= (exact.results.at(-1)?.similarity ?? 0),
+    ).length;
+  }
+  assert.ok(found / wanted > 0.95, `recall ${found / wanted}`);
+  const asked = { receipt: receiptOf(3_039) };
+  const tail = (await door.get<NearResponse>('/graph/near', asked)).body;
+  assert.equal(tail.search, 'index');
+  const again = startTestExploration({ store, file, indexedFrom: 2_000 });
+  const other = await startDoor({ store, exploration: again });
+  assert.deepEqual((await other.get<NearResponse>('/graph/near', asked)).body, tail);
+});
+
+test('an answer of the index can be had again after more was stored', async () => {
+  const store = await openTestStore();
+  await fill(store, 0, 2_500);
+  const exploration = startTestExploration({ store, indexedFrom: 1_000 });
+  await explored(exploration);
+  const door = await startDoor({ store, exploration });
+  const paths = [
+    ['/graph/near', { text: 'lattice strut' }],
+    ['/walk', { seed: 's' }],
+    ['/graph', { cursor: '2500.2400' }],
+    ['/focus', {}],
+    ['/leaderboard', {}],
+  ] as const;
+  const before = await Promise.all(paths.map(([path, query]) => door.get(path, query)));
+  await fill(store, 2_500, 4_000);
+  await explored(exploration);
+  for (const [index, [path, query]] of paths.entries()) {
+    const as_of = String(before[index]?.body['as_of']);
+    assert.equal(as_of, '2500');
+    assert.deepEqual((await door.get(path, { ...query, as_of })).body, before[index]?.body, path);
+  }
+});
+
+test('an index that cannot be used is made anew beside the vectors', async () => {
+  const store = await openTestStore();
+  await fill(store, 0, 1_500);
+  const file = vectorsFile();
+  const first = startTestExploration({ store, file, indexedFrom: 100 });
+  await explored(first);
+  await first.stop();
+  const moved = vectorsFile();
+  writeFileSync(moved, readFileSync(file));
+  writeFileSync(`${moved}.index`, 'nothing');
+  const second = startTestExploration({ store, file: moved, indexedFrom: 100 });
+  await until(() => second.explore.vectors.board() !== null);
+  const door = await startDoor({ store, exploration: second });
   const { body } = await door.get<NearResponse>('/graph/near', { text: 'lattice' });
-  assert.deepEqual([body.search, body.results.length], ['exact', 10]);
+  assert.deepEqual([body.search, body.results.length, body.total], ['index', 10, 1_500]);
 });

@@ -1,6 +1,7 @@
 //! The exact scan: every vector of a block against one, and the nearest of them in a total order. The loops
 //! are plain Rust, compiled once more for each instruction set that is worth it and chosen at run time.
 
+use std::borrow::Borrow;
 use std::cmp::Ordering;
 
 use crate::simd::{Level, Path};
@@ -58,10 +59,15 @@ pub fn similarity(a: &Vector, b: &Vector) -> f64 {
 
 /// Similarities of one vector to those of a block. `squares`: the squared lengths of these.
 #[inline(always)]
-fn compare_with(query: &Vector, square: u32, vectors: &[Vector], squares: &[u32], out: &mut [f64; BLOCK]) {
+fn compare_with<One: Borrow<Vector>>(
+    (query, square): (&Vector, u32),
+    vectors: &[One],
+    squares: &[u32],
+    out: &mut [f64; BLOCK],
+) {
     let mut products = [0; BLOCK];
     for (product, vector) in products.iter_mut().zip(vectors) {
-        *product = dot(query, vector);
+        *product = dot(query, vector.borrow());
     }
     for ((similarity, &product), &other) in out.iter_mut().zip(&products).zip(squares) {
         *similarity = cosine(product, square, other);
@@ -70,21 +76,31 @@ fn compare_with(query: &Vector, square: u32, vectors: &[Vector], squares: &[u32]
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512bw,avx512vl")]
-fn compare_avx512(query: &Vector, square: u32, vectors: &[Vector], squares: &[u32], out: &mut [f64; BLOCK]) {
-    compare_with(query, square, vectors, squares, out);
+fn compare_avx512<One: Borrow<Vector>>(
+    query: (&Vector, u32),
+    vectors: &[One],
+    squares: &[u32],
+    out: &mut [f64; BLOCK],
+) {
+    compare_with(query, vectors, squares, out);
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn compare_avx2(query: &Vector, square: u32, vectors: &[Vector], squares: &[u32], out: &mut [f64; BLOCK]) {
-    compare_with(query, square, vectors, squares, out);
+fn compare_avx2<One: Borrow<Vector>>(
+    query: (&Vector, u32),
+    vectors: &[One],
+    squares: &[u32],
+    out: &mut [f64; BLOCK],
+) {
+    compare_with(query, vectors, squares, out);
 }
 
 /// As [`compare_with`], by a path of the CPU.
-fn compare(
+fn compare<One: Borrow<Vector>>(
     path: Path,
-    (query, square): (&Vector, u32),
-    vectors: &[Vector],
+    query: (&Vector, u32),
+    vectors: &[One],
     squares: &[u32],
     out: &mut [f64; BLOCK],
 ) {
@@ -92,15 +108,25 @@ fn compare(
         #[cfg(target_arch = "x86_64")]
         Level::Avx512Vbmi2 | Level::Avx512 => {
             // SAFETY: the path proves that the CPU has what the function is compiled for.
-            unsafe { compare_avx512(query, square, vectors, squares, out) }
+            unsafe { compare_avx512(query, vectors, squares, out) }
         }
         #[cfg(target_arch = "x86_64")]
         Level::Avx2 => {
             // SAFETY: as above.
-            unsafe { compare_avx2(query, square, vectors, squares, out) }
+            unsafe { compare_avx2(query, vectors, squares, out) }
         }
-        Level::Portable => compare_with(query, square, vectors, squares, out),
+        Level::Portable => compare_with(query, vectors, squares, out),
     }
+}
+
+/// Similarities of a vector, with its squared length, to at most [`BLOCK`] others, by their places in `out`.
+pub(crate) fn similarities<One: Borrow<Vector>>(
+    query: (&Vector, u32),
+    vectors: &[One],
+    squares: &[u32],
+    out: &mut [f64; BLOCK],
+) {
+    compare(Path::best(), query, vectors, squares, out);
 }
 
 /// The best few of what was offered.
@@ -133,6 +159,18 @@ impl Best {
         if let (true, Some(last)) = (self.kept.len() == self.most, self.kept.last()) {
             self.least = self.least.max(last.similarity);
         }
+    }
+
+    /// As [`Best::offer`], where places come in any order: of equals the first place stays.
+    pub(crate) fn offer_unordered(&mut self, neighbour: Neighbour) {
+        let full = self.kept.len() == self.most;
+        let worse = |last: &Neighbour| !neighbour.order(last).is_lt();
+        if neighbour.similarity <= 0.0 || self.most == 0 || (full && self.kept.last().is_some_and(worse)) {
+            return;
+        }
+        let at = self.kept.partition_point(|kept| kept.order(&neighbour).is_lt());
+        self.kept.insert(at, neighbour);
+        self.kept.truncate(self.most);
     }
 
     /// Offers those of a block, whose first one has the place `first`.
@@ -223,7 +261,7 @@ mod tests {
             let squares: Vec<u32> = all.iter().map(square).collect();
             let (mut plain, mut fast) = ([0.0; BLOCK], [0.0; BLOCK]);
             for query in &all {
-                compare_with(query, square(query), &all, &squares, &mut plain);
+                compare_with((query, square(query)), &all, &squares, &mut plain);
                 for path in Path::all() {
                     compare(path, (query, square(query)), &all, &squares, &mut fast);
                     prop_assert_eq!(plain[..all.len()].to_vec(), fast[..all.len()].to_vec(), "{:?}", path);

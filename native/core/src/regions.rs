@@ -1,6 +1,7 @@
 //! Regions of a view's fragments: spherical k-means (Dhillon and Modha 2001) from a fixed beginning, so that
 //! the same fragments always have the same regions.
 
+use crate::clusters::Cluster;
 use crate::nearest::{Best, Neighbour, square};
 use crate::static_model::{DIMENSION, Vector, quantized};
 use crate::vectors::View;
@@ -29,17 +30,19 @@ fn nearest(centres: &[Vector], squares: &[u32], vector: &Vector) -> Option<Neigh
     best.take().first().copied()
 }
 
+/// A vector, and how many fragments it stands for.
+type Weighted<'a> = (&'a Vector, u32);
+
 /// One round: each centre moves to the middle of what is nearest to it.
-fn moved(view: &View, places: &[usize], centres: &[Vector]) -> Vec<Vector> {
+fn moved(points: &[Weighted], centres: &[Vector]) -> Vec<Vector> {
     let squares: Vec<u32> = centres.iter().map(square).collect();
     let mut sums = vec![[0_i64; DIMENSION]; centres.len()];
-    for &place in places {
-        let vector = view.vector(place);
+    for &(vector, weight) in points {
         if let Some(centre) = nearest(centres, &squares, vector) {
             let sums = &mut sums[centre.index as usize];
             sums.iter_mut()
                 .zip(vector)
-                .for_each(|(sum, &one)| *sum += i64::from(one));
+                .for_each(|(sum, &one)| *sum += i64::from(one) * i64::from(weight));
         }
     }
     let still = |sums: &[i64; DIMENSION]| sums.iter().all(|&sum| sum == 0);
@@ -49,15 +52,38 @@ fn moved(view: &View, places: &[usize], centres: &[Vector]) -> Vec<Vector> {
         .collect()
 }
 
+/// Centres of regions of clusters, and the fragments of each.
+pub fn of_clusters(clusters: &[Cluster]) -> Vec<(Vector, u32)> {
+    let points: Vec<Weighted> = clusters.iter().map(|one| (&one.middle, one.fragments)).collect();
+    let wanted = points.len().min(MOST);
+    let mut centres: Vec<Vector> = (0..wanted)
+        .map(|at| *points[at * points.len() / wanted].0)
+        .collect();
+    for _ in 0..ROUNDS {
+        centres = moved(&points, &centres);
+    }
+    let squares: Vec<u32> = centres.iter().map(square).collect();
+    let mut found: Vec<(Vector, u32)> = centres.iter().map(|centre| (*centre, 0)).collect();
+    for (vector, fragments) in points {
+        // A cluster whose middle is none of these directions has fragments all the same.
+        let region = nearest(&centres, &squares, vector).map_or(0, |centre| centre.index as usize);
+        found[region].1 += fragments;
+    }
+    found.retain(|(_, fragments)| *fragments > 0);
+    found
+}
+
 /// The regions of a view, those with the fewest fragments first. A fragment without words is in none.
 pub fn regions(view: &View) -> Vec<Region> {
     let count = view.count();
     let wanted = (count / FEW).clamp(usize::from(count > 0), MOST);
     let spread = |number: usize| (0..number).map(move |at| at * count / number);
-    let places: Vec<usize> = spread(count.min(SAMPLE)).collect();
+    let sample: Vec<Weighted> = spread(count.min(SAMPLE))
+        .map(|place| (view.vector(place), 1))
+        .collect();
     let mut centres: Vec<Vector> = spread(wanted).map(|place| *view.vector(place)).collect();
     for _ in 0..ROUNDS {
-        centres = moved(view, &places, &centres);
+        centres = moved(&sample, &centres);
     }
     let squares: Vec<u32> = centres.iter().map(square).collect();
     let mut found: Vec<(Region, f64)> = centres

@@ -10,17 +10,18 @@
 //! counted yet. After a power cut pages may be there or not, one by one: each fragment carries a checksum,
 //! and [`Vectors::verify`] cuts the file at the first that is wrong.
 
-use std::cmp::Reverse;
+use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
-use std::fs::{File, OpenOptions};
-use std::io::{self, ErrorKind, Seek, SeekFrom, Write};
+use std::fs::OpenOptions;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU8, AtomicU64};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use memmap2::{MmapOptions, MmapRaw};
 
+use crate::blocks::{Blocks, Mapped, Sizes};
 use crate::mapped;
 use crate::nearest::{BLOCK, Best, Neighbour, square};
 use crate::static_model::{DIMENSION, Vector};
@@ -58,7 +59,7 @@ pub const LINKS: usize = 3;
 /// Least similarity of a link.
 pub const LINK_LEAST: f64 = 0.3;
 
-/// A visitor's standing.
+/// A visitor's standing. One with more fragments comes first, of equals the one that came first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standing {
     /// Hash of the visitor.
@@ -67,6 +68,21 @@ pub struct Standing {
     pub fragments: u32,
     /// Place of its first fragment.
     pub first: u32,
+}
+
+impl Ord for Standing {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let fewer = other.fragments.cmp(&self.fragments);
+        fewer
+            .then(self.first.cmp(&other.first))
+            .then(self.visitor.cmp(&other.visitor))
+    }
+}
+
+impl PartialOrd for Standing {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
 }
 
 /// Position of the file in the log.
@@ -81,15 +97,12 @@ pub struct State {
 }
 
 /// Neighbours of a fragment among those before it.
-type Links = Vec<Neighbour>;
+pub type Links = Vec<Neighbour>;
 
 /// One file as this process has mapped it.
 struct Mapping {
-    file: Mutex<File>,
     header: MmapRaw,
-    blocks: RwLock<Vec<Arc<MmapRaw>>>,
-    /// Links that were asked for, by place: they never change, since later fragments have no part in them.
-    links: Mutex<Vec<Option<Links>>>,
+    blocks: Blocks,
 }
 
 impl Mapping {
@@ -107,12 +120,12 @@ impl Mapping {
         if unsafe { std::slice::from_raw_parts(header.as_ptr(), magic.len()) } != magic {
             return Err(foreign());
         }
-        Ok(Self {
-            file: Mutex::new(file),
-            header,
-            blocks: RwLock::default(),
-            links: Mutex::default(),
-        })
+        let sizes = Sizes {
+            header: HEADER_BYTES,
+            block: BLOCK_BYTES,
+        };
+        let blocks = Blocks::new(file, sizes);
+        Ok(Self { header, blocks })
     }
 
     fn number(&self, at: usize) -> &AtomicU64 {
@@ -148,61 +161,15 @@ impl Mapping {
     }
 
     /// The first `count` fragments, as far as there are blocks for them in the file.
-    fn view(self: &Arc<Self>, count: usize) -> io::Result<View> {
-        let mapping = self.clone();
-        let needed = count.div_ceil(BLOCK);
-        {
-            let blocks = self.blocks.read().unwrap_or_else(PoisonError::into_inner);
-            if blocks.len() >= needed {
-                return Ok(View {
-                    mapping,
-                    blocks: blocks[..needed].to_vec(),
-                    count,
-                });
-            }
-        }
-        let file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        let length = file.metadata()?.len();
-        let mut blocks = self.blocks.write().unwrap_or_else(PoisonError::into_inner);
-        while blocks.len() < needed {
-            let offset = (HEADER_BYTES + blocks.len() * BLOCK_BYTES) as u64;
-            if length < offset + BLOCK_BYTES as u64 {
-                return Err(io::Error::new(
-                    ErrorKind::UnexpectedEof,
-                    "the file of vectors was cut off",
-                ));
-            }
-            let block = MmapOptions::new()
-                .offset(offset)
-                .len(BLOCK_BYTES)
-                .map_raw(&*file)?;
-            blocks.push(Arc::new(block));
-        }
-        Ok(View {
-            mapping,
-            blocks: blocks[..needed].to_vec(),
-            count,
-        })
-    }
-
-    /// Makes room for one more fragment.
-    fn grow(&self, count: usize) -> io::Result<()> {
-        let end = (HEADER_BYTES + (count / BLOCK + 1) * BLOCK_BYTES) as u64;
-        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        let length = file.metadata()?.len();
-        if length < end {
-            let start = end - BLOCK_BYTES as u64;
-            file.seek(SeekFrom::Start(start))?;
-            file.write_all(&vec![0; BLOCK_BYTES])?;
-        }
-        Ok(())
+    fn view(&self, count: usize) -> io::Result<View> {
+        let blocks = self.blocks.at_least(count.div_ceil(BLOCK))?;
+        Ok(View { blocks, count })
     }
 }
 
 /// The first fragments of a file, as they were when it was asked for; good as long as this lives.
 pub struct View {
-    mapping: Arc<Mapping>,
-    blocks: Vec<Arc<MmapRaw>>,
+    blocks: Mapped,
     count: usize,
 }
 
@@ -247,8 +214,16 @@ impl View {
         &self.vectors(index / BLOCK)[index % BLOCK]
     }
 
+    /// The first fragments of it, as it was when there were so many.
+    pub fn first(&self, count: usize) -> Self {
+        Self {
+            blocks: self.blocks.clone(),
+            count: count.min(self.count),
+        }
+    }
+
     /// A fragment's squared length.
-    fn square(&self, index: usize) -> u32 {
+    pub(crate) fn square(&self, index: usize) -> u32 {
         self.squares(index / BLOCK)[index % BLOCK]
     }
 
@@ -259,14 +234,14 @@ impl View {
 
     /// Every fragment's facts, in order.
     pub fn all_facts(&self) -> impl Iterator<Item = &Facts> {
-        (0..self.blocks.len()).flat_map(|block| self.block_facts(block))
+        (0..self.count.div_ceil(BLOCK)).flat_map(|block| self.block_facts(block))
     }
 
     /// The nearest to a vector among those from a place on.
     pub fn nearest(&self, query: &Vector, most: usize, from: usize) -> Vec<Neighbour> {
         let mut best = Best::new(most, 0.0);
         let length = square(query);
-        for block in from / BLOCK..self.blocks.len() {
+        for block in from / BLOCK..self.count.div_ceil(BLOCK) {
             let skipped = from.saturating_sub(block * BLOCK).min(self.within(block));
             let first = (block * BLOCK + skipped) as u32;
             let (vectors, squares) = (&self.vectors(block)[skipped..], &self.squares(block)[skipped..]);
@@ -275,29 +250,10 @@ impl View {
         best.take()
     }
 
-    /// As [`View::nearest`], among those at some places and those from a place on.
-    pub fn rescore(&self, query: &Vector, most: usize, places: &[u32], from: usize) -> Vec<Neighbour> {
-        let mut found = self.nearest(query, most, from);
-        let length = square(query);
-        for &index in places
-            .iter()
-            .filter(|&&index| (index as usize) < from.min(self.count))
-        {
-            let at = index as usize;
-            let mut best = Best::new(1, 0.0);
-            let (vectors, squares) = (std::slice::from_ref(self.vector(at)), [self.square(at)]);
-            best.scan(query, length, index, vectors, &squares);
-            found.extend(best.take());
-        }
-        found.sort_by(Neighbour::order);
-        found.dedup_by_key(|neighbour| neighbour.index);
-        found.truncate(most);
-        found
-    }
-
     /// For each fragment from a place to another the nearest among those before it. Each block is read once
     /// for all of them.
-    fn find_links(&self, from: usize, to: usize) -> Vec<Links> {
+    pub fn links(&self, from: usize, to: usize) -> Vec<Links> {
+        let to = to.min(self.count);
         let mut all: Vec<Best> = (from..to).map(|_| Best::new(LINKS, LINK_LEAST)).collect();
         for block in 0..to.div_ceil(BLOCK) {
             let first = block * BLOCK;
@@ -317,31 +273,10 @@ impl View {
         all.into_iter().map(Best::take).collect()
     }
 
-    /// Links of the fragments from a place to another: up to [`LINKS`] each, to fragments before it. What was
-    /// asked for once is known from then on.
-    pub fn links(&self, from: usize, to: usize) -> Vec<Links> {
-        let to = to.min(self.count);
-        let mut known = self.mapping.links.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() < to {
-            known.resize(to, None);
-        }
-        let first = (from..to).find(|&at| known[at].is_none());
-        let last = (from..to).rfind(|&at| known[at].is_none());
-        if let (Some(first), Some(last)) = (first, last) {
-            for (at, links) in (first..).zip(self.find_links(first, last + 1)) {
-                known[at] = Some(links);
-            }
-        }
-        (from..to)
-            .map(|at| known[at].clone().unwrap_or_default())
-            .collect()
-    }
-
     /// Places of the fragments that fit, from a place on, at most so many.
     pub fn select(&self, filter: &Filter, from: usize, most: usize) -> Vec<u32> {
-        let numbered = (0_u32..).zip(self.all_facts()).skip(from);
-        let fitting = numbered.filter(|(_, facts)| filter.fits(facts));
-        fitting.map(|(index, _)| index).take(most).collect()
+        let fitting = (from..self.count).filter(|&index| filter.fits(self.facts(index)));
+        fitting.map(|index| index as u32).take(most).collect()
     }
 
     /// Every visitor's standing, those with most fragments first, of equals the earlier. Fragments without a
@@ -363,11 +298,11 @@ impl View {
             first,
         };
         let mut standings: Vec<Standing> = found.into_iter().map(standing).collect();
-        standings.sort_by_key(|standing| (Reverse(standing.fragments), standing.first));
+        standings.sort();
         standings
     }
 
-    /// Capacity, in fragments.
+    /// How many fragments fit.
     pub fn matching(&self, filter: &Filter) -> usize {
         self.all_facts().filter(|facts| filter.fits(facts)).count()
     }
@@ -433,6 +368,12 @@ impl Vectors {
         })
     }
 
+    /// All fragments.
+    pub fn all(&self) -> io::Result<View> {
+        let mapping = self.current()?;
+        mapping.view(mapping.count())
+    }
+
     /// The fragments whose positions in the log are at most `position`.
     pub fn view(&self, position: u64) -> io::Result<View> {
         let mapping = self.current()?;
@@ -453,7 +394,7 @@ impl Vectors {
     pub fn append(&self, facts: Facts, vector: &Vector) -> io::Result<()> {
         let mapping = self.current()?;
         let count = mapping.count();
-        mapping.grow(count)?;
+        mapping.blocks.grow(count / BLOCK + 1)?;
         let facts = Facts {
             checksum: facts.sum(vector),
             ..facts
@@ -490,13 +431,7 @@ impl Vectors {
     pub fn verify(&self) -> io::Result<u32> {
         let mapping = self.current()?;
         let count = mapping.count();
-        let in_file = mapping
-            .file
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .metadata()?
-            .len();
-        let room = (in_file as usize - HEADER_BYTES) / BLOCK_BYTES * BLOCK;
+        let room = mapping.blocks.in_file()? * BLOCK;
         let view = mapping.view(count.min(room))?;
         let right = |index: &usize| {
             let (facts, vector) = (view.facts(*index), view.vector(*index));

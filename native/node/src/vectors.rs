@@ -3,11 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use fusegate_core::clusters::board::Board;
+use fusegate_core::explored::{self, Explored};
 use fusegate_core::nearest;
 use fusegate_core::regions;
 use fusegate_core::static_model::{DIMENSION, Vector};
 use fusegate_core::vectors::{self, Facts, Filter, View, hash_of};
-use napi::bindgen_prelude::{AsyncTask, Buffer, Error, Result, ToNapiValue, TypeName, Uint32Array};
+use napi::bindgen_prelude::{AsyncTask, Buffer, Error, Result, ToNapiValue, TypeName};
 use napi::{Env, Task};
 use napi_derive::napi;
 
@@ -16,6 +18,12 @@ use napi_derive::napi;
 #[napi]
 pub fn prepare_vectors(path: String, method: String) -> Result<bool> {
     Ok(vectors::Vectors::prepare(Path::new(&path), &method)?)
+}
+
+/// Makes the index beside the file of vectors at `path` anew where it cannot be used. Throws when it cannot.
+#[napi]
+pub fn prepare_index(path: String, method: String) -> Result<()> {
+    Ok(explored::prepare_index(Path::new(&path), &method)?)
 }
 
 /// Digest of a visitor, for filters.
@@ -112,6 +120,26 @@ pub struct VisitorStanding {
     pub fragments: u32,
 }
 
+/// The counts of the present.
+#[napi(object)]
+pub struct FragmentBoard {
+    /// The position of the log that they are of.
+    pub position: f64,
+    /// Fragments by the numbers of their kinds.
+    pub kinds: Vec<u32>,
+    /// The visitors with most fragments, at most a hundred.
+    pub standings: Vec<VisitorStanding>,
+}
+
+/// Neighbours, and how they were found.
+#[napi(object)]
+pub struct FoundNeighbours {
+    /// True if the index named what was compared; false if every vector was.
+    pub indexed: bool,
+    /// The most similar first, of equals the earlier.
+    pub neighbours: Vec<Neighbour>,
+}
+
 /// One region of the fragments.
 #[napi(object)]
 pub struct FragmentRegion {
@@ -140,32 +168,41 @@ impl<Value: Send + ToNapiValue + TypeName + 'static> Task for Work<Value> {
     }
 }
 
-/// The vectors of this machine, shared by all processes that open the same file. Positions are those of the
-/// log of fragments: what is asked of one is answered by the fragments up to it, the same whenever it is
-/// asked. Calls throw, and promises reject, when the file cannot be read.
+/// The vectors of this machine and their index, shared by all processes that open the same files. Positions
+/// are those of the log of fragments: what is asked of one is answered by the fragments up to it, the same
+/// whenever it is asked. Calls throw, and promises reject, when a file cannot be read.
 #[napi]
 pub struct Vectors {
-    inner: Arc<vectors::Vectors>,
+    inner: Arc<Explored>,
 }
 
 #[napi]
 impl Vectors {
-    /// Opens the file that `prepareVectors` made for `method`. Throws when it cannot be opened.
+    /// Opens the file that `prepareVectors` made for `method`, and the index beside it, which answers from so
+    /// many fragments on. Throws when they cannot be opened.
     #[napi(constructor)]
-    pub fn new(path: String, method: String) -> Result<Self> {
-        let inner = Arc::new(vectors::Vectors::open(Path::new(&path), &method)?);
-        Ok(Self { inner })
+    pub fn new(path: String, method: String, indexed_from: u32) -> Result<Self> {
+        let inner = Explored::open(Path::new(&path), &method, indexed_from as usize)?;
+        Ok(Self {
+            inner: Arc::new(inner),
+        })
     }
 
     /// Its position in the log.
     #[napi]
     pub fn state(&self) -> Result<VectorsState> {
-        let state = self.inner.state()?;
+        let state = self.inner.vectors().state()?;
         Ok(VectorsState {
             count: state.count,
             position: state.position as f64,
             last_receipt: state.last_receipt,
         })
+    }
+
+    /// Fragments in the index.
+    #[napi]
+    pub fn indexed(&self) -> Result<u32> {
+        Ok(self.inner.indexed()?)
     }
 
     /// Adds a fragment; false where its receipt's id is too long. Only one process at a time may write.
@@ -195,13 +232,27 @@ impl Vectors {
         Ok(self.inner.see(position as u64, &receipt)?)
     }
 
-    /// Cuts off what a power cut left wrong; returns how many fragments. For the writer, before it begins.
-    #[napi]
-    pub fn verify(&self) -> Result<u32> {
-        Ok(self.inner.verify()?)
+    /// Cuts off what a power cut left wrong, and gives up an index of other fragments; resolves to how many
+    /// fragments were cut off. For the writer, before it begins.
+    #[napi(ts_return_type = "Promise<number>")]
+    pub fn begin(&self) -> AsyncTask<Work<u32>> {
+        self.work(|explored| explored.begin())
     }
 
-    /// Gives the file up for a new one, which every process has from its next call on. For the writer.
+    /// Brings index and counts up by a number of fragments; resolves to true when they have all. For the
+    /// writer.
+    #[napi(ts_return_type = "Promise<boolean>")]
+    pub fn grow(&self, most: u32) -> AsyncTask<Work<bool>> {
+        self.work(move |explored| explored.grow(most as usize))
+    }
+
+    /// Puts the index on disk for the next writer. For the writer, at its end.
+    #[napi(ts_return_type = "Promise<void>")]
+    pub fn close(&self) -> AsyncTask<Work<()>> {
+        self.work(|explored| explored.close())
+    }
+
+    /// Gives the files up for new ones, which every process has from its next call on. For the writer.
     #[napi]
     pub fn reset(&self) -> Result<()> {
         Ok(self.inner.reset()?)
@@ -210,31 +261,37 @@ impl Vectors {
     /// Fragments up to a position.
     #[napi]
     pub fn count(&self, position: f64) -> Result<u32> {
-        Ok(self.view(position)?.count() as u32)
+        Ok(self.inner.vectors().view(position as u64)?.count() as u32)
     }
 
-    /// The vectors of the fragments from a place to another, one behind the other; fewer where there are
-    /// fewer.
+    /// A fragment's vector by its place; empty where there is none.
     #[napi]
-    pub fn vectors(&self, from: u32, to: u32) -> Result<Buffer> {
-        let view = self.inner.view(u64::MAX)?;
-        let places = from as usize..(to as usize).min(view.count());
-        let bytes: Vec<u8> = places
-            .flat_map(|at| view.vector(at).map(|one| one as u8))
-            .collect();
+    pub fn vector(&self, index: u32) -> Result<Buffer> {
+        let view = self.inner.vectors().all()?;
+        let there = (index as usize) < view.count();
+        let bytes: Vec<u8> = if there {
+            view.vector(index as usize).map(|one| one as u8).to_vec()
+        } else {
+            Vec::new()
+        };
         Ok(bytes.into())
     }
 
     /// A fragment's receipt by its place; `""` where there is none.
     #[napi]
     pub fn receipt(&self, index: u32) -> Result<String> {
-        let view = self.inner.view(u64::MAX)?;
-        let there = (index as usize) < view.count();
-        Ok(if there {
-            receipt_at(&view, index)
-        } else {
-            String::new()
-        })
+        Ok(self
+            .receipts(index, index.saturating_add(1))?
+            .pop()
+            .unwrap_or_default())
+    }
+
+    /// The receipts of the fragments from a place to another; fewer where there are fewer.
+    #[napi]
+    pub fn receipts(&self, from: u32, to: u32) -> Result<Vec<String>> {
+        let view = self.inner.vectors().all()?;
+        let places = from..to.min(view.count() as u32);
+        Ok(places.map(|index| receipt_at(&view, index)).collect())
     }
 
     /// Fragments that fit: how many there are, and those from a place on, at most so many.
@@ -247,103 +304,100 @@ impl Vectors {
         most: u32,
     ) -> Result<AsyncTask<Work<FragmentSelection>>> {
         let filter = filter_of(&filter)?;
-        Ok(self.work(move |vectors| {
-            let view = vectors.view(position as u64)?;
+        Ok(self.work(move |explored| {
+            let view = explored.vectors().view(position as u64)?;
             let named = |index| FragmentPlace {
                 index,
                 receipt: receipt_at(&view, index),
             };
             let places = view.select(&filter, from as usize, most as usize);
             Ok(FragmentSelection {
-                matching: view.matching(&filter) as u32,
+                matching: explored.matching(&view, &filter)? as u32,
                 places: places.into_iter().map(named).collect(),
             })
         }))
     }
 
     /// The nearest to a vector: the most similar first, of equals the earlier.
-    #[napi(ts_return_type = "Promise<Array<Neighbour>>")]
+    #[napi(ts_return_type = "Promise<FoundNeighbours>")]
     pub fn nearest(
         &self,
         position: f64,
         vector: &[u8],
         most: u32,
-    ) -> Result<AsyncTask<Work<Vec<Neighbour>>>> {
+    ) -> Result<AsyncTask<Work<FoundNeighbours>>> {
         let vector = vector_of(vector)?;
-        Ok(self.work(move |vectors| {
-            let view = vectors.view(position as u64)?;
-            Ok(neighbours(&view, &view.nearest(&vector, most as usize, 0)))
-        }))
-    }
-
-    /// As `nearest`, among the fragments at some places and those from a place on.
-    #[napi(ts_return_type = "Promise<Array<Neighbour>>")]
-    pub fn rescore(
-        &self,
-        position: f64,
-        vector: &[u8],
-        most: u32,
-        places: Uint32Array,
-        from: u32,
-    ) -> Result<AsyncTask<Work<Vec<Neighbour>>>> {
-        let vector = vector_of(vector)?;
-        let places = places.to_vec();
-        Ok(self.work(move |vectors| {
-            let view = vectors.view(position as u64)?;
-            let found = view.rescore(&vector, most as usize, &places, from as usize);
-            Ok(neighbours(&view, &found))
+        Ok(self.work(move |explored| {
+            let explored::Found { indexed, neighbours } =
+                explored.nearest(position as u64, &vector, most as usize)?;
+            let view = explored.vectors().all()?;
+            let neighbours = named_neighbours(&view, &neighbours);
+            Ok(FoundNeighbours { indexed, neighbours })
         }))
     }
 
     /// For each fragment from a place to another the nearest among those before it, at most three.
     #[napi(ts_return_type = "Promise<Array<Array<Neighbour>>>")]
     pub fn links(&self, position: f64, from: u32, to: u32) -> AsyncTask<Work<Vec<Vec<Neighbour>>>> {
-        self.work(move |vectors| {
-            let view = vectors.view(position as u64)?;
-            let links = view.links(from as usize, to as usize);
-            Ok(links.iter().map(|links| neighbours(&view, links)).collect())
+        self.work(move |explored| {
+            let links = explored.links(position as u64, from as usize..to as usize)?;
+            let view = explored.vectors().all()?;
+            Ok(links.iter().map(|links| named_neighbours(&view, links)).collect())
         })
     }
 
-    /// Standings of the visitors with most fragments, at most so many.
+    /// The counts of the present; null while the writer brings them up.
+    #[napi]
+    pub fn board(&self) -> Result<Option<FragmentBoard>> {
+        let Some(Board {
+            position,
+            kinds,
+            standings,
+            ..
+        }) = self.inner.board()?
+        else {
+            return Ok(None);
+        };
+        let view = self.inner.vectors().all()?;
+        Ok(Some(FragmentBoard {
+            position: position as f64,
+            kinds: kinds.to_vec(),
+            standings: named_standings(&view, &standings),
+        }))
+    }
+
+    /// Standings of the visitors with most fragments, at most a hundred.
     #[napi(ts_return_type = "Promise<Array<VisitorStanding>>")]
-    pub fn standings(&self, position: f64, most: u32) -> AsyncTask<Work<Vec<VisitorStanding>>> {
-        self.work(move |vectors| {
-            let view = vectors.view(position as u64)?;
-            let named = |standing: vectors::Standing| VisitorStanding {
-                visitor: format!("{:016x}", standing.visitor),
-                receipt: receipt_at(&view, standing.first),
-                fragments: standing.fragments,
-            };
-            Ok(view
-                .standings()
-                .into_iter()
-                .take(most as usize)
-                .map(named)
-                .collect())
+    pub fn standings(&self, position: f64) -> AsyncTask<Work<Vec<VisitorStanding>>> {
+        self.work(move |explored| {
+            let standings = explored.standings(position as u64)?;
+            Ok(named_standings(&explored.vectors().all()?, &standings))
         })
+    }
+
+    /// Fragments by the numbers of their kinds.
+    #[napi(ts_return_type = "Promise<Array<number>>")]
+    pub fn kinds(&self, position: f64) -> AsyncTask<Work<Vec<u32>>> {
+        self.work(move |explored| Ok(explored.kinds(position as u64)?.to_vec()))
     }
 
     /// The regions of the fragments, those with fewest first.
     #[napi(ts_return_type = "Promise<Array<FragmentRegion>>")]
     pub fn regions(&self, position: f64) -> AsyncTask<Work<Vec<FragmentRegion>>> {
-        self.work(move |vectors| {
-            let view = vectors.view(position as u64)?;
+        self.work(move |explored| {
+            let found = explored.regions(position as u64)?;
+            let view = explored.vectors().all()?;
             let named = |region: regions::Region| FragmentRegion {
                 receipt: receipt_at(&view, region.centre),
                 fragments: region.count,
             };
-            Ok(regions::regions(&view).into_iter().map(named).collect())
+            Ok(found.into_iter().map(named).collect())
         })
-    }
-
-    fn view(&self, position: f64) -> Result<View> {
-        Ok(self.inner.view(position as u64)?)
     }
 
     fn work<Value>(
         &self,
-        run: impl FnOnce(&vectors::Vectors) -> std::io::Result<Value> + Send + 'static,
+        run: impl FnOnce(&Explored) -> std::io::Result<Value> + Send + 'static,
     ) -> AsyncTask<Work<Value>>
     where
         Value: Send + ToNapiValue + TypeName + 'static,
@@ -359,7 +413,17 @@ fn receipt_at(view: &View, index: u32) -> String {
     view.facts(index as usize).receipt().to_owned()
 }
 
-fn neighbours(view: &View, found: &[nearest::Neighbour]) -> Vec<Neighbour> {
+fn named_standings(view: &View, standings: &[vectors::Standing]) -> Vec<VisitorStanding> {
+    let there = |standing: &&vectors::Standing| (standing.first as usize) < view.count();
+    let named = |standing: &vectors::Standing| VisitorStanding {
+        visitor: format!("{:016x}", standing.visitor),
+        receipt: receipt_at(view, standing.first),
+        fragments: standing.fragments,
+    };
+    standings.iter().filter(there).map(named).collect()
+}
+
+fn named_neighbours(view: &View, found: &[nearest::Neighbour]) -> Vec<Neighbour> {
     let named = |one: &nearest::Neighbour| Neighbour {
         index: one.index,
         receipt: receipt_at(view, one.index),

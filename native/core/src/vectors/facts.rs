@@ -54,6 +54,11 @@ impl Facts {
             .unwrap_or("")
     }
 
+    /// Checksum of the fragment, as it lies in the file.
+    pub(crate) fn checksum(&self) -> u32 {
+        self.checksum
+    }
+
     /// The checksum of a fragment: of its vector and of all facts but this one.
     pub(super) fn sum(&self, vector: &Vector) -> u32 {
         let mut hasher = crc32fast::Hasher::new();
@@ -87,6 +92,11 @@ pub struct Filter {
 }
 
 impl Filter {
+    /// True if it leaves nothing out.
+    pub fn lets_all(&self) -> bool {
+        self.kind.is_none() && self.visitor.is_none() && self.since_ms.is_none()
+    }
+
     pub(super) fn fits(&self, facts: &Facts) -> bool {
         self.kind.is_none_or(|kind| kind == facts.kind)
             && self.visitor.is_none_or(|visitor| visitor == facts.visitor)

@@ -1,0 +1,415 @@
+//! The index of exploration: a tree of clusters of the fragments' vectors, in one mapped file that every
+//! worker of a machine reads and one of them writes. A cache: it can always be made anew from the vectors.
+//!
+//! **Shape.** A node is a cluster: its middle, and the places of its fragments in the log's order. A full
+//! node is divided in two ([`mod@divide`]), and later fragments go to its halves. Vectors that many
+//! fragments share get a node of their own, which grows by a chain.
+//!
+//! **Every state of the log at once.** A node that was divided keeps its places, and notes the count of
+//! fragments at which it was. A search among the first `count` fragments takes a node as whole that was
+//! divided later, and passes by the places behind: its answer depends on these fragments alone, whenever it
+//! is asked.
+//!
+//! **One writer, by a lock that its caller holds.** A node is complete before the one above it says that it
+//! was divided, and places never move: readers need no lock. A writer that is killed leaves at most a node
+//! that nothing leads to, and the fragment that it was putting in is put in once. After a power cut pages
+//! may be there or not: [`Clusters::begin`] has the index made anew unless it was closed, or the machine has
+//! run on.
+
+use std::fs::OpenOptions;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use memmap2::{MmapOptions, MmapRaw};
+
+use crate::blocks::{Blocks, Mapped, Sizes};
+use crate::mapped;
+use crate::nearest::{similarity, square};
+use crate::static_model::{DIMENSION, Vector, quantized};
+use crate::vectors::{View, hash_of};
+use divide::{Division, divide};
+
+pub mod board;
+mod divide;
+mod search;
+
+pub use search::Cluster;
+
+/// The form of the file.
+const FORM: [u8; 8] = *b"fgindex1";
+/// The form of the file and what made its vectors.
+type Magic = [u8; 16];
+const HEADER_BYTES: usize = 4096;
+/// Places of the header's numbers: fragments and the last one's checksum; nodes; whether the file was given
+/// up; the start of the machine that last wrote.
+const STATE_AT: usize = size_of::<Magic>();
+const NODES_AT: usize = STATE_AT + 8;
+const GIVEN_UP_AT: usize = NODES_AT + 8;
+const BOOT_AT: usize = GIVEN_UP_AT + 8;
+const BOARD_AT: usize = BOOT_AT + 8;
+
+/// Places that a node has.
+const PLACES: usize = 496;
+/// Nodes of a block of the file: whole pages.
+const BLOCK_NODES: usize = 128;
+const ROOT: u32 = 0;
+/// More levels than any tree has: a damaged one ends there.
+const MOST_LEVELS: usize = 512;
+
+/// What a node is.
+const CLUSTER: u32 = 0;
+/// All its fragments have one vector, its middle.
+const SAME: u32 = 1;
+/// More places of a node of that kind.
+const CHAIN: u32 = 2;
+
+/// A node as it lies in the file. `middle`, `square` and `kind` are written before anything leads to it.
+#[repr(C)]
+struct Node {
+    middle: Vector,
+    square: u32,
+    kind: u32,
+    length: AtomicU32,
+    /// The count of fragments from which on it is divided; 0: it is not.
+    divided: AtomicU32,
+    halves: [AtomicU32; 2],
+    /// Chain of more places; 0: none. `last` is where its writer goes on.
+    next: AtomicU32,
+    last: AtomicU32,
+    unused: [u32; 8],
+    places: [AtomicU32; PLACES],
+}
+
+const BLOCK_BYTES: usize = BLOCK_NODES * size_of::<Node>();
+const _: () = assert!(BLOCK_BYTES.is_multiple_of(4096) && size_of::<Node>() == 2304);
+
+impl Node {
+    fn new(kind: u32, middle: Vector, places: &[u32]) -> Self {
+        Self {
+            middle,
+            square: square(&middle),
+            kind,
+            length: AtomicU32::new(places.len() as u32),
+            divided: AtomicU32::new(0),
+            halves: Default::default(),
+            next: AtomicU32::new(0),
+            last: AtomicU32::new(0),
+            unused: [0; 8],
+            places: std::array::from_fn(|at| AtomicU32::new(places.get(at).copied().unwrap_or(0))),
+        }
+    }
+
+    /// Its halves, where it is divided in a state of so many fragments.
+    fn halves(&self, count: u32) -> Option<[u32; 2]> {
+        let divided = self.divided.load(Acquire);
+        let there = divided != 0 && divided <= count;
+        there.then(|| self.halves.each_ref().map(|half| half.load(Relaxed)))
+    }
+
+    /// Places of its own, in order.
+    fn places(&self) -> impl DoubleEndedIterator<Item = u32> {
+        let length = (self.length.load(Acquire) as usize).min(PLACES);
+        self.places[..length].iter().map(|place| place.load(Relaxed))
+    }
+
+    /// How many of its own places lie before `count`.
+    fn before(&self, count: u32) -> usize {
+        let length = (self.length.load(Acquire) as usize).min(PLACES);
+        self.places[..length].partition_point(|place| place.load(Relaxed) < count)
+    }
+
+    /// Adds a place, unless it is there: a writer that was killed may have added it. There must be room.
+    fn push(&self, place: u32) {
+        if self.places().next_back().is_none_or(|last| last < place) {
+            let length = self.length.load(Relaxed) as usize;
+            self.places[length].store(place, Relaxed);
+            self.length.store(length as u32 + 1, Release);
+        }
+    }
+
+    fn full(&self) -> bool {
+        self.length.load(Relaxed) as usize >= PLACES
+    }
+}
+
+/// Nodes as they were mapped at some time.
+struct Nodes(Mapped);
+
+impl Nodes {
+    /// A node; nothing where there is none, as a damaged file may say.
+    fn at(&self, id: u32) -> Option<&Node> {
+        let block = self.0.get(id as usize / BLOCK_NODES)?;
+        // SAFETY: the place lies in the block, aligned as the block is; a node that something leads to is
+        // complete, and of it only atomics change. Every bit pattern is a node.
+        Some(unsafe { &*block.as_ptr().cast::<Node>().add(id as usize % BLOCK_NODES) })
+    }
+}
+
+/// One file as this process has mapped it.
+struct Mapping {
+    header: MmapRaw,
+    blocks: Blocks,
+}
+
+impl Mapping {
+    fn open(path: &Path, magic: &Magic) -> io::Result<Self> {
+        let file = OpenOptions::new().read(true).write(true).open(path)?;
+        let foreign = || io::Error::new(ErrorKind::InvalidData, "not an index of this version");
+        if file.metadata()?.len() < (HEADER_BYTES + BLOCK_BYTES) as u64 {
+            return Err(foreign());
+        }
+        let header = MmapOptions::new().len(HEADER_BYTES).map_raw(&file)?;
+        // SAFETY: the mapping is longer than the magic, and nobody writes there once the file has its name.
+        if unsafe { std::slice::from_raw_parts(header.as_ptr(), magic.len()) } != magic {
+            return Err(foreign());
+        }
+        let sizes = Sizes {
+            header: HEADER_BYTES,
+            block: BLOCK_BYTES,
+        };
+        let blocks = Blocks::new(file, sizes);
+        Ok(Self { header, blocks })
+    }
+
+    fn number(&self, at: usize) -> &AtomicU64 {
+        // SAFETY: the header's numbers lie aligned in its page and are reached by atomics alone.
+        unsafe { &*self.header.as_ptr().add(at).cast::<AtomicU64>() }
+    }
+
+    fn state(&self) -> IndexState {
+        let both = self.number(STATE_AT).load(Acquire);
+        IndexState {
+            count: both as u32,
+            check: (both >> 32) as u32,
+        }
+    }
+
+    fn nodes(&self) -> io::Result<Nodes> {
+        // The root is there from the beginning.
+        let count = (self.number(NODES_AT).load(Acquire) as usize).max(1);
+        Ok(Nodes(self.blocks.at_least(count.div_ceil(BLOCK_NODES))?))
+    }
+
+    /// Writes nodes that nothing leads to yet; returns the first one's id. The caller is the only writer.
+    fn add(&self, nodes: Vec<Node>) -> io::Result<u32> {
+        let first = (self.number(NODES_AT).load(Relaxed) as usize).max(1);
+        let end = first + nodes.len();
+        let id = u32::try_from(end).map_err(|_| io::Error::other("the index is full"))?;
+        while self.blocks.in_file()? < end.div_ceil(BLOCK_NODES) {
+            self.blocks.grow(self.blocks.in_file()? + 1)?;
+        }
+        let blocks = self.blocks.at_least(end.div_ceil(BLOCK_NODES))?;
+        let count = nodes.len() as u32;
+        for (at, node) in (first..).zip(nodes) {
+            let block = blocks[at / BLOCK_NODES].as_mut_ptr();
+            // SAFETY: the place lies within the block, aligned; nothing leads there yet, and this is the only
+            // writer.
+            unsafe { block.cast::<Node>().add(at % BLOCK_NODES).write(node) };
+        }
+        self.number(NODES_AT).store(end as u64, Release);
+        Ok(id - count)
+    }
+}
+
+/// How far an index is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IndexState {
+    /// The first so many fragments are in it.
+    pub count: u32,
+    /// Checksum of the last of them.
+    check: u32,
+}
+
+impl IndexState {
+    /// True if it is of the fragments of a view that has all that are there.
+    pub fn fits(&self, all: &View) -> bool {
+        let last = (self.count as usize).checked_sub(1);
+        last.is_none_or(|last| last < all.count() && all.facts(last).checksum() == self.check)
+    }
+}
+
+/// The index of one file.
+pub struct Clusters {
+    path: PathBuf,
+    magic: Magic,
+    mapping: RwLock<Arc<Mapping>>,
+}
+
+/// Hash of the machine's start; 1 where the system does not name it.
+fn this_boot() -> u64 {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").map_or(1, |id| hash_of(id.trim()))
+}
+
+impl Clusters {
+    /// Opens the index at `path` of vectors that were made by `method`; makes an empty one where there is
+    /// none that can be used.
+    pub fn open(path: &Path, method: &str) -> io::Result<Self> {
+        let mut magic = [0; 16];
+        magic[..8].copy_from_slice(&FORM);
+        magic[8..].copy_from_slice(&hash_of(method).to_le_bytes());
+        let mapping = match Mapping::open(path, &magic) {
+            Err(error) if matches!(error.kind(), ErrorKind::InvalidData | ErrorKind::NotFound) => {
+                mapped::create(path, &magic, HEADER_BYTES + BLOCK_BYTES)?;
+                Mapping::open(path, &magic)?
+            }
+            opened => opened?,
+        };
+        Ok(Self {
+            path: path.to_owned(),
+            magic,
+            mapping: RwLock::new(Arc::new(mapping)),
+        })
+    }
+
+    fn current(&self) -> io::Result<Arc<Mapping>> {
+        let mapping = self
+            .mapping
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        if mapping.number(GIVEN_UP_AT).load(Acquire) == 0 {
+            return Ok(mapping);
+        }
+        let fresh = Arc::new(Mapping::open(&self.path, &self.magic)?);
+        *self.mapping.write().unwrap_or_else(PoisonError::into_inner) = fresh.clone();
+        Ok(fresh)
+    }
+
+    /// How far it is.
+    pub fn state(&self) -> io::Result<IndexState> {
+        Ok(self.current()?.state())
+    }
+
+    /// True if the file has all nodes that it says it has.
+    pub fn is_whole(&self) -> io::Result<bool> {
+        let mapping = self.current()?;
+        let nodes = mapping.number(NODES_AT).load(Acquire) as usize;
+        Ok(nodes.div_ceil(BLOCK_NODES) <= mapping.blocks.in_file()?)
+    }
+
+    /// First step of the writer: gives the file up for an empty one unless it can be relied on and is of the
+    /// fragments of a view that has all. False where it was given up.
+    pub fn begin(&self, all: &View) -> io::Result<bool> {
+        let mapping = self.current()?;
+        let wrote = mapping.number(BOOT_AT).load(Acquire);
+        // Closed, or written since this machine's start: what the writer wrote is in the system's memory.
+        let reliable = wrote == 0 || (wrote == this_boot() && wrote != 1);
+        let good = reliable && mapping.state().fits(all);
+        if !good {
+            self.reset()?;
+        }
+        self.current()?.number(BOOT_AT).store(this_boot(), Release);
+        Ok(good)
+    }
+
+    /// Gives the file up for an empty one. The caller is the only writer.
+    pub fn reset(&self) -> io::Result<()> {
+        let former = self.current()?;
+        mapped::create(&self.path, &self.magic, HEADER_BYTES + BLOCK_BYTES)?;
+        former.number(GIVEN_UP_AT).store(1, Release);
+        self.current()?.number(BOOT_AT).store(this_boot(), Release);
+        Ok(())
+    }
+
+    /// Last step of the writer: once this returns, a power cut takes nothing of the index.
+    pub fn close(&self) -> io::Result<()> {
+        let mapping = self.current()?;
+        mapping.blocks.sync()?;
+        mapping.number(BOOT_AT).store(0, Release);
+        mapping.blocks.sync()
+    }
+
+    /// Puts the next fragment of a view in. The caller is the only writer.
+    pub fn insert(&self, all: &View) -> io::Result<()> {
+        let mapping = self.current()?;
+        let place = mapping.state().count;
+        let vector = all.vector(place as usize);
+        // A fragment without words has no direction, and is nobody's neighbour.
+        if square(vector) != 0 {
+            put(&mapping, all, place, vector)?;
+        }
+        let check = all.facts(place as usize).checksum();
+        let both = u64::from(place + 1) | u64::from(check) << 32;
+        mapping.number(STATE_AT).store(both, Release);
+        Ok(())
+    }
+}
+
+/// Puts a place into its node, which is divided before where it is full.
+fn put(mapping: &Mapping, all: &View, place: u32, vector: &Vector) -> io::Result<()> {
+    let damaged = || io::Error::new(ErrorKind::InvalidData, "the index is damaged");
+    let mut id = ROOT;
+    for _ in 0..MOST_LEVELS {
+        let nodes = mapping.nodes()?;
+        let node = nodes.at(id).ok_or_else(damaged)?;
+        if let Some(halves) = node.halves(place + 1) {
+            let [left, right] = halves.map(|half| nodes.at(half));
+            let (left, right) = (left.ok_or_else(damaged)?, right.ok_or_else(damaged)?);
+            id = halves[usize::from(!goes_left(vector, left, right))];
+        } else if node.kind == SAME {
+            return put_same(mapping, &nodes, node, place);
+        } else if node.full() && node.places().next_back() != Some(place) {
+            divide_node(mapping, node, all, place)?;
+        } else {
+            node.push(place);
+            return Ok(());
+        }
+    }
+    Err(damaged())
+}
+
+/// A node of one vector takes that vector alone.
+fn goes_left(vector: &Vector, left: &Node, right: &Node) -> bool {
+    if left.kind == SAME {
+        return *vector == left.middle;
+    }
+    similarity(vector, &left.middle) >= similarity(vector, &right.middle)
+}
+
+/// Adds a place to the chain of a node of one vector.
+fn put_same(mapping: &Mapping, nodes: &Nodes, node: &Node, place: u32) -> io::Result<()> {
+    let last = node.last.load(Relaxed);
+    let end = if last == 0 { Some(node) } else { nodes.at(last) };
+    let Some(end) = end else { return Ok(()) };
+    if !end.full() {
+        end.push(place);
+    } else if end.places().next_back() != Some(place) {
+        let more = mapping.add(vec![Node::new(CHAIN, [0; DIMENSION], &[place])])?;
+        end.next.store(more, Release);
+        node.last.store(more, Release);
+    }
+    Ok(())
+}
+
+/// Divides a full node, from the state on that has the fragment at `place`.
+fn divide_node(mapping: &Mapping, node: &Node, all: &View, place: u32) -> io::Result<()> {
+    let places: Vec<u32> = node.places().collect();
+    let vectors: Vec<&Vector> = places.iter().map(|&at| all.vector(at as usize)).collect();
+    let Division { left, right, same } = divide(&vectors);
+    let half = |members: &[usize], kind: u32| {
+        let mut sums = [0_i64; DIMENSION];
+        for &member in members {
+            let pairs = sums.iter_mut().zip(vectors[member]);
+            pairs.for_each(|(sum, &one)| *sum += i64::from(one));
+        }
+        let middle = match members.first() {
+            Some(&first) if kind == SAME => *vectors[first],
+            Some(_) => quantized(&sums),
+            None => node.middle,
+        };
+        let own: Vec<u32> = members.iter().map(|&member| places[member]).collect();
+        Node::new(kind, middle, &own)
+    };
+    let left = half(&left, if same { SAME } else { CLUSTER });
+    let first = mapping.add(vec![left, half(&right, CLUSTER)])?;
+    node.halves[0].store(first, Relaxed);
+    node.halves[1].store(first + 1, Relaxed);
+    node.divided.store(place + 1, Release);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

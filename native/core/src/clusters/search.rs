@@ -1,0 +1,209 @@
+//! Searches in the tree of clusters: down the levels with the nearest nodes of each, then every vector of the
+//! nearest clusters. The cost is bounded by the levels, whose number grows with the logarithm of the count.
+
+use std::io;
+
+use super::{Clusters, MOST_LEVELS, Node, Nodes, ROOT, SAME};
+use crate::nearest::{BLOCK, Best, Neighbour, similarities, square};
+use crate::static_model::Vector;
+use crate::vectors::View;
+
+/// Nodes of a level that are gone down from.
+const WIDTH: usize = 192;
+/// Vectors that are compared at least, as long as there are clusters; more for searches of many results.
+const COMPARED: usize = 16_384;
+const COMPARED_A_RESULT: usize = 64;
+
+/// A node and how near its middle is.
+type Ranked = (f64, u32);
+
+/// The nearest first; of equals the one that was made first.
+fn rank(nodes: &mut [Ranked]) {
+    nodes.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+}
+
+/// A cluster of a state, and its fragments there.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cluster {
+    /// Its middle.
+    pub middle: Vector,
+    /// Its fragments.
+    pub fragments: u32,
+}
+
+/// One search.
+struct Search<'a> {
+    nodes: Nodes,
+    view: &'a View,
+    query: (&'a Vector, u32),
+    most: usize,
+}
+
+impl Search<'_> {
+    fn count(&self) -> u32 {
+        self.view.count() as u32
+    }
+
+    /// Nodes by their nearness; those that a damaged file names and does not have are left out.
+    fn ranked(&self, ids: &[u32]) -> Vec<Ranked> {
+        let mut all = Vec::with_capacity(ids.len());
+        for ids in ids.chunks(BLOCK) {
+            let found: Vec<(u32, &Node)> = ids
+                .iter()
+                .filter_map(|&id| Some((id, self.nodes.at(id)?)))
+                .collect();
+            let middles: Vec<&Vector> = found.iter().map(|(_, node)| &node.middle).collect();
+            let squares: Vec<u32> = found.iter().map(|(_, node)| node.square).collect();
+            let mut near = [0.0; BLOCK];
+            similarities(self.query, &middles, &squares, &mut near);
+            all.extend(found.iter().zip(near).map(|((id, _), near)| (near, *id)));
+        }
+        all
+    }
+
+    /// The clusters that are looked into, the nearest first.
+    fn clusters(&self) -> Vec<Ranked> {
+        let mut whole = Vec::new();
+        let mut level = vec![(1.0, ROOT)];
+        for _ in 0..MOST_LEVELS {
+            let mut below = Vec::new();
+            for (near, id) in level {
+                match self.nodes.at(id).and_then(|node| node.halves(self.count())) {
+                    Some(halves) => below.extend(halves),
+                    None => whole.push((near, id)),
+                }
+            }
+            if below.is_empty() {
+                break;
+            }
+            level = self.ranked(&below);
+            rank(&mut level);
+            level.truncate(WIDTH);
+        }
+        rank(&mut whole);
+        whole
+    }
+
+    /// Compares the vectors of a cluster; returns how many there were.
+    fn compare(&self, node: &Node, best: &mut Best) -> usize {
+        let before = node.before(self.count());
+        let places: Vec<u32> = node.places().take(before).collect();
+        let vectors: Vec<&Vector> = places.iter().map(|&at| self.view.vector(at as usize)).collect();
+        let squares: Vec<u32> = places.iter().map(|&at| self.view.square(at as usize)).collect();
+        let mut near = [0.0; BLOCK];
+        similarities(self.query, &vectors, &squares, &mut near);
+        for (index, similarity) in places.into_iter().zip(near) {
+            best.offer_unordered(Neighbour { index, similarity });
+        }
+        before
+    }
+
+    /// Takes the first fragments of a node of one vector, as many as are asked for.
+    fn take_same(&self, node: &Node, best: &mut Best) {
+        let mut near = [0.0; BLOCK];
+        similarities(self.query, &[&node.middle], &[node.square], &mut near);
+        let count = self.count();
+        let places = chain(&self.nodes, node)
+            .flat_map(|node| node.places())
+            .take_while(|&place| place < count)
+            .take(self.most);
+        for index in places {
+            best.offer_unordered(Neighbour {
+                index,
+                similarity: near[0],
+            });
+        }
+    }
+
+    fn run(&self) -> Vec<Neighbour> {
+        let mut best = Best::new(self.most, 0.0);
+        let enough = COMPARED.max(COMPARED_A_RESULT * self.most);
+        let mut compared = 0;
+        for (_, id) in self.clusters() {
+            let Some(node) = self.nodes.at(id) else { continue };
+            if node.kind == SAME {
+                self.take_same(node, &mut best);
+                compared += 1;
+            } else {
+                compared += self.compare(node, &mut best);
+            }
+            if compared >= enough {
+                break;
+            }
+        }
+        best.take()
+    }
+}
+
+/// A node of one vector and its chain.
+fn chain<'a>(nodes: &'a Nodes, node: &'a Node) -> impl Iterator<Item = &'a Node> {
+    // A chain leads to later nodes: one that does not is damaged.
+    std::iter::successors(Some((0, node)), |&(id, node)| {
+        let next = node.next.load(std::sync::atomic::Ordering::Acquire);
+        (next > id)
+            .then(|| nodes.at(next))
+            .flatten()
+            .map(|node| (next, node))
+    })
+    .map(|(_, node)| node)
+}
+
+/// Fragments of a state in a node and below it.
+fn fragments(nodes: &Nodes, id: u32, count: u32) -> usize {
+    let mut sum = 0;
+    let mut open = vec![id];
+    while let Some(id) = open.pop() {
+        let Some(node) = nodes.at(id) else { continue };
+        match node.halves(count) {
+            Some(halves) => open.extend(halves.iter().filter(|&&half| half > id)),
+            None => sum += chain(nodes, node).map(|node| node.before(count)).sum::<usize>(),
+        }
+    }
+    sum
+}
+
+impl Clusters {
+    /// The nearest to a vector among the fragments of a view, which must all be in the index: the most
+    /// similar first, of equals the earlier. Similarities are exact; that no nearer one is left out is not
+    /// sure.
+    pub fn nearest(&self, view: &View, query: &Vector, most: usize) -> io::Result<Vec<Neighbour>> {
+        let search = Search {
+            nodes: self.current()?.nodes()?,
+            view,
+            query: (query, square(query)),
+            most,
+        };
+        Ok(if most == 0 || search.query.1 == 0 {
+            Vec::new()
+        } else {
+            search.run()
+        })
+    }
+
+    /// Clusters that have every fragment of a view between them, about `wanted` and at most twice as many.
+    /// All fragments of the view must be in the index.
+    pub fn clusters(&self, view: &View, wanted: usize) -> io::Result<Vec<Cluster>> {
+        let nodes = self.current()?.nodes()?;
+        let count = view.count() as u32;
+        let mut level = vec![ROOT];
+        for _ in 0..MOST_LEVELS {
+            let halves = |&id: &u32| nodes.at(id).and_then(|node| node.halves(count));
+            if level.len() >= wanted || level.iter().all(|id| halves(id).is_none()) {
+                break;
+            }
+            level = level
+                .iter()
+                .flat_map(|id| halves(id).map_or_else(|| vec![*id], |halves| halves.to_vec()))
+                .collect();
+        }
+        let cluster = |id: u32| {
+            let node = nodes.at(id)?;
+            let fragments = fragments(&nodes, id, count) as u32;
+            (fragments > 0).then_some(Cluster {
+                middle: node.middle,
+                fragments,
+            })
+        };
+        Ok(level.into_iter().filter_map(cluster).collect())
+    }
+}

@@ -1,0 +1,322 @@
+//! Exploration of one machine: the file of vectors, its index beside it, and which of them answers. Below a
+//! number of fragments, and while the index is made, every vector is compared.
+
+use std::collections::HashMap;
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError, TryLockError};
+
+use crate::clusters::Clusters;
+use crate::clusters::board::{Board, KINDS, LISTED, Tally};
+use crate::nearest::Neighbour;
+use crate::regions::{self, Region};
+use crate::static_model::Vector;
+use crate::vectors::{Facts, Filter, LINK_LEAST, LINKS, Links, Standing, Vectors, View};
+
+/// Fragments whose links are known without looking, in each process.
+const KNOWN_LINKS: usize = 50_000;
+
+/// Clusters that regions are made of.
+const REGION_CLUSTERS: usize = 1_024;
+
+/// The file of the index beside the vectors'.
+fn index_path(vectors: &Path) -> PathBuf {
+    let mut name = vectors.as_os_str().to_owned();
+    name.push(".index");
+    name.into()
+}
+
+/// Neighbours, and how they were found.
+#[derive(Debug, PartialEq)]
+pub struct Found {
+    /// The index named what was compared.
+    pub indexed: bool,
+    /// The nearest first.
+    pub neighbours: Vec<Neighbour>,
+}
+
+/// Makes the index beside a file of vectors anew where it cannot be used.
+pub fn prepare_index(vectors: &Path, method: &str) -> io::Result<()> {
+    let index = Clusters::open(&index_path(vectors), method)?;
+    if index.is_whole()? {
+        return Ok(());
+    }
+    index.reset()
+}
+
+/// The vectors and their index.
+pub struct Explored {
+    vectors: Vectors,
+    index: Clusters,
+    /// Fragments of a state from which on the index answers.
+    from: usize,
+    /// Counts of the writer; empty in other processes. Whoever holds it is the index's only writer.
+    tally: Mutex<Tally>,
+    /// Links that were asked for, by place: they never change, as later fragments have no part in them.
+    links: Mutex<HashMap<u32, Links>>,
+}
+
+impl Explored {
+    /// Maps the file that [`Vectors::prepare`] made for `method`. The index answers from so many fragments
+    /// on.
+    pub fn open(path: &Path, method: &str, from: usize) -> io::Result<Self> {
+        Ok(Self {
+            vectors: Vectors::open(path, method)?,
+            index: Clusters::open(&index_path(path), method)?,
+            from,
+            tally: Mutex::default(),
+            links: Mutex::default(),
+        })
+    }
+
+    /// The file of vectors.
+    pub fn vectors(&self) -> &Vectors {
+        &self.vectors
+    }
+
+    fn all(&self) -> io::Result<View> {
+        self.vectors.all()
+    }
+
+    /// Fragments in the index, where it is of the file's; else 0.
+    pub fn indexed(&self) -> io::Result<u32> {
+        // The index first: what it covers is in the file already.
+        let state = self.index.state()?;
+        Ok(if state.fits(&self.all()?) { state.count } else { 0 })
+    }
+
+    /// First steps of the writer: cuts off what is damaged, and gives up an index that is of other fragments.
+    /// Returns how many fragments were cut off.
+    pub fn begin(&self) -> io::Result<u32> {
+        let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
+        let cut = self.vectors.verify()?;
+        *tally = Tally::default();
+        self.index.begin(&self.all()?)?;
+        Ok(cut)
+    }
+
+    /// Gives the files up for new ones with nothing in them. The caller is the only writer.
+    pub fn reset(&self) -> io::Result<()> {
+        let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
+        self.vectors.reset()?;
+        self.index.reset()?;
+        *tally = Tally::default();
+        Ok(())
+    }
+
+    /// Adds a fragment, also to the index and the counts where they have all before it. The caller is the
+    /// only writer, and calls [`Explored::see`] next.
+    pub fn append(&self, facts: Facts, vector: &Vector) -> io::Result<()> {
+        self.vectors.append(facts, vector)?;
+        // Held while these are brought up: what is missing then is added by the same work.
+        let mut tally = match self.tally.try_lock() {
+            Ok(tally) => tally,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return Ok(()),
+        };
+        let all = self.all()?;
+        let count = all.count() as u32;
+        if self.index.state()?.count + 1 == count {
+            self.index.insert(&all)?;
+        }
+        if tally.count() + 1 == count {
+            tally.add(all.facts(count as usize - 1));
+        }
+        Ok(())
+    }
+
+    /// Notes that the log was looked at up to a position, whose receipt this is, and publishes the counts.
+    /// The caller is the only writer.
+    pub fn see(&self, position: u64, receipt: &str) -> io::Result<()> {
+        if let Ok(tally) = self.tally.try_lock() {
+            self.publish(&tally, position)?;
+        }
+        self.vectors.see(position, receipt)
+    }
+
+    fn publish(&self, tally: &Tally, position: u64) -> io::Result<()> {
+        if tally.count() as usize == self.all()?.count() {
+            self.index.publish(&tally.at(position))?;
+        }
+        Ok(())
+    }
+
+    /// Brings index and counts up by at most so many fragments each; true when they have all. The caller is
+    /// the only writer.
+    pub fn grow(&self, most: usize) -> io::Result<bool> {
+        let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
+        let position = self.vectors.state()?.position;
+        let all = self.all()?;
+        let count = all.count() as u32;
+        for _ in 0..most {
+            if self.index.state()?.count >= count {
+                break;
+            }
+            self.index.insert(&all)?;
+        }
+        // Counting takes a fraction of the time.
+        for _ in 0..most.saturating_mul(16) {
+            if tally.count() >= count {
+                break;
+            }
+            let next = tally.count() as usize;
+            tally.add(all.facts(next));
+        }
+        // Fragments behind the position are counted once it is theirs.
+        if all.count() == self.vectors.view(position)?.count() {
+            self.publish(&tally, position)?;
+        }
+        Ok(self.index.state()?.count >= count && tally.count() >= count)
+    }
+
+    /// Last step of the writer: a power cut takes nothing of the index from here on.
+    pub fn close(&self) -> io::Result<()> {
+        self.index.close()
+    }
+
+    /// True if the index answers for the first `count` fragments.
+    fn answers(&self, count: usize) -> io::Result<bool> {
+        Ok(count >= self.from && count <= self.indexed()? as usize)
+    }
+
+    /// The nearest to a vector at a position: the most similar first, of equals the earlier.
+    pub fn nearest(&self, position: u64, vector: &Vector, most: usize) -> io::Result<Found> {
+        let view = self.vectors.view(position)?;
+        let indexed = self.answers(view.count())?;
+        let neighbours = if indexed {
+            self.index.nearest(&view, vector, most)?
+        } else {
+            view.nearest(vector, most, 0)
+        };
+        Ok(Found { indexed, neighbours })
+    }
+
+    /// Links of the fragments from a place to another, to the nearest before each: [`LINKS`] at most.
+    pub fn links(&self, position: u64, places: Range<usize>) -> io::Result<Vec<Links>> {
+        let view = self.vectors.view(position)?;
+        let places = places.start..places.end.min(view.count());
+        let mut found: Vec<Option<Links>> = {
+            let known = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+            places
+                .clone()
+                .map(|at| known.get(&(at as u32)).cloned())
+                .collect()
+        };
+        let unknown = |found: &Option<Links>| found.is_none();
+        let (first, last) = (found.iter().position(unknown), found.iter().rposition(unknown));
+        if let (Some(first), Some(last)) = (first, last) {
+            let asked = places.start + first..places.start + last + 1;
+            for (slot, links) in found[first..].iter_mut().zip(self.find_links(&view, asked)?) {
+                *slot = Some(links);
+            }
+        }
+        Ok(found.into_iter().map(Option::unwrap_or_default).collect())
+    }
+
+    fn find_links(&self, view: &View, places: Range<usize>) -> io::Result<Vec<Links>> {
+        let indexed = self.answers(places.end.max(self.from))?;
+        let exact_to = if indexed {
+            places.end.min(self.from)
+        } else {
+            places.end
+        };
+        let mut links = view.links(places.start.min(exact_to), exact_to);
+        for at in exact_to.max(places.start)..places.end {
+            let near = self.index.nearest(&view.first(at), view.vector(at), LINKS)?;
+            links.push(
+                near.into_iter()
+                    .filter(|one| one.similarity > LINK_LEAST)
+                    .collect(),
+            );
+        }
+        // While the index is made, links are exact; those that it will answer are not kept.
+        let kept = if indexed {
+            places.end
+        } else {
+            places.end.min(self.from)
+        };
+        let mut known = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() + links.len() > KNOWN_LINKS {
+            known.clear();
+        }
+        for (at, links) in (places.start..kept).zip(&links) {
+            known.insert(at as u32, links.clone());
+        }
+        Ok(links)
+    }
+
+    /// Counts of the present, where they are no older than the file.
+    pub fn board(&self) -> io::Result<Option<Board>> {
+        let position = self.vectors.state()?.position;
+        Ok(self.index.board()?.filter(|board| board.position >= position))
+    }
+
+    /// The board where it is of the same fragments as a view.
+    fn board_of(&self, view: &View) -> io::Result<Option<Board>> {
+        let board = self.board()?;
+        Ok(board.filter(|board| board.count as usize == view.count()))
+    }
+
+    /// Standings of the visitors with most fragments at a position, at most [`LISTED`].
+    pub fn standings(&self, position: u64) -> io::Result<Vec<Standing>> {
+        let view = self.vectors.view(position)?;
+        Ok(match self.board_of(&view)? {
+            Some(board) => board.standings,
+            None => view.standings().into_iter().take(LISTED).collect(),
+        })
+    }
+
+    /// Fragments at a position by the numbers of their kinds.
+    pub fn kinds(&self, position: u64) -> io::Result<[u32; KINDS]> {
+        let view = self.vectors.view(position)?;
+        if let Some(board) = self.board_of(&view)? {
+            return Ok(board.kinds);
+        }
+        let mut kinds = [0; KINDS];
+        for facts in view.all_facts() {
+            if let Some(kind) = kinds.get_mut(usize::from(facts.kind)) {
+                *kind += 1;
+            }
+        }
+        Ok(kinds)
+    }
+
+    /// Fragments at a position that fit a filter.
+    pub fn matching(&self, view: &View, filter: &Filter) -> io::Result<usize> {
+        Ok(match (filter, self.board_of(view)?) {
+            (filter, _) if filter.lets_all() => view.count(),
+            (
+                &Filter {
+                    kind: Some(kind),
+                    visitor: None,
+                    since_ms: None,
+                },
+                Some(board),
+            ) if usize::from(kind) < KINDS => board.kinds[usize::from(kind)] as usize,
+            _ => view.matching(filter),
+        })
+    }
+
+    /// The regions at a position, those with the fewest fragments first.
+    pub fn regions(&self, position: u64) -> io::Result<Vec<Region>> {
+        let view = self.vectors.view(position)?;
+        if !self.answers(view.count())? {
+            return Ok(regions::regions(&view));
+        }
+        let clusters = self.index.clusters(&view, REGION_CLUSTERS)?;
+        let mut found = Vec::new();
+        for (centre, fragments) in regions::of_clusters(&clusters) {
+            let nearest = self.index.nearest(&view, &centre, 1)?;
+            found.extend(nearest.first().map(|nearest| Region {
+                centre: nearest.index,
+                count: fragments,
+            }));
+        }
+        found.sort_by_key(|region| (region.count, region.centre));
+        Ok(found)
+    }
+}
+
+#[cfg(test)]
+mod tests;
