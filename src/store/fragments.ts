@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto';
 import type { Fragment } from '../contract/fragment.js';
 import { entriesAfter, findRecord, writeOver } from './entries.js';
+import { joinEnvelope, partEnvelope } from './envelope.js';
 import type { Operation, Store } from './store.js';
 import { bytes, integer, table, text, type ValueOf } from './table.js';
 
@@ -19,7 +20,7 @@ export interface StoredFragment {
   readonly seal: string;
 }
 
-const fragmentTable = table('fragment', {
+const fields = {
   receipt: text,
   title: text,
   content: text,
@@ -27,19 +28,40 @@ const fragmentTable = table('fragment', {
   test: text,
   kind: text,
   visitor: text,
-  envelope: text,
-  seal: text,
-});
+};
+
+/** Format 1 has the envelope whole. */
+const wholeTable = table('fragment', { ...fields, envelope: text, seal: text });
+
+/** Format of records whose envelope is in parts: about 700 bytes less. */
+const partedFormat = 2;
+const partedTable = table(
+  'fragment',
+  { ...fields, form: integer, digests: bytes, receivedAt: text, status: text, seal: bytes },
+  partedFormat,
+);
 
 /** A fragment's bytes. */
 export function encodeFragment({ receipt, fragment, envelope, seal }: StoredFragment): Uint8Array {
-  return fragmentTable.encode({ ...fragment, receipt, envelope, seal });
+  const parts = partEnvelope({ receipt, kind: fragment.kind }, envelope);
+  const sealBytes = Buffer.from(seal, 'hex');
+  // What the parts would not give again is stored as it came.
+  if (parts === undefined || sealBytes.toString('hex') !== seal) {
+    return wholeTable.encode({ ...fragment, receipt, envelope, seal });
+  }
+  return partedTable.encode({ ...fragment, ...parts, receipt, seal: sealBytes });
 }
 
 /** The fragment of a record's bytes. */
 export function decodeFragment(record: Uint8Array): StoredFragment {
-  const { receipt, envelope, seal, ...fragment } = fragmentTable.decode(record);
-  return { receipt, fragment, envelope, seal };
+  if (record[0] !== partedFormat) {
+    const { receipt, envelope, seal, ...fragment } = wholeTable.decode(record);
+    return { receipt, fragment, envelope, seal };
+  }
+  const { receipt, form, digests, receivedAt, status, seal, ...fragment } = partedTable.decode(record);
+  const parts = { form, digests, receivedAt, status };
+  const envelope = joinEnvelope({ receipt, kind: fragment.kind }, parts);
+  return { receipt, fragment, envelope, seal: Buffer.from(seal).toString('hex') };
 }
 
 const bindingTable = table('fragment key', {
