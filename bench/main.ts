@@ -15,6 +15,7 @@ import type { EmbedOptions } from './embed.js';
 import type { DoorOptions } from './door.js';
 import { benchFuse } from './fuse.js';
 import type { FuseOptions } from './fuse.js';
+import { benchGrowth, type GrowthOptions } from './growth.js';
 import { benchIdle, type IdleOptions } from './idle.js';
 import { benchLarge } from './large.js';
 import type { LargeOptions } from './large.js';
@@ -39,6 +40,10 @@ function whole(text: string): number {
   const value = positive(text);
   if (!Number.isInteger(value)) throw new InvalidArgumentError('a whole number above 0 is needed');
   return value;
+}
+
+function counts(text: string): number[] {
+  return text.split(',').map(whole);
 }
 
 const program = new Command('bench').description(
@@ -85,6 +90,17 @@ program
   .option('--no-record', 'write nothing to bench/record')
   .action(async (options: CensusOptions) => {
     process.exitCode = await benchCensus(options);
+  });
+program
+  .command('growth')
+  .description('what exploration costs by the number of fragments: times, memory, start, submissions')
+  .option('--counts <n,n>', 'numbers of fragments', counts, [10_000, 30_000, 100_000, 300_000])
+  .option('--rounds <n>', 'rounds of submissions, beside an empty store in turns', whole, 3)
+  .option('--seconds <s>', 'seconds of submissions into each of the two and round', whole, 2)
+  .option('--json', 'print one JSON document instead of text', false)
+  .option('--no-record', 'write nothing to bench/record')
+  .action(async (options: GrowthOptions) => {
+    process.exitCode = await benchGrowth(options);
   });
 program
   .command('idle')

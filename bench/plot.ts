@@ -94,3 +94,64 @@ export function linePlot({ title, subtitle, xAxis, yAxis, points }: LinePlot): s
     plotText((left + right) / 2, bottom + 44, xAxis, 'text-anchor="middle" class="quiet"'),
   ]);
 }
+
+/** A line of a plot of several. */
+export interface NamedLine {
+  readonly name: string;
+  readonly points: readonly (readonly [number, number])[];
+}
+
+export interface LinesPlot extends Omit<LinePlot, 'points'> {
+  readonly series: readonly NamedLine[];
+}
+
+/** Where a value lies between powers of ten, and these powers. */
+function logarithmic(values: readonly number[], from: number, to: number) {
+  const positive = values.filter((value) => value > 0);
+  const low = Math.floor(Math.log10(Math.min(...positive)));
+  const high = Math.max(low + 1, Math.ceil(Math.log10(Math.max(...positive))));
+  return {
+    at: (value: number): number => from + ((Math.log10(value) - low) / (high - low)) * (to - from),
+    decades: Array.from({ length: high - low + 1 }, (_, step) => 10 ** (low + step)),
+  };
+}
+
+/** Lines over two logarithmic axes, each named at its end. */
+export function linesPlot({ title, subtitle, xAxis, yAxis, series }: LinesPlot): string {
+  const height = 420;
+  const [left, right, bottom] = [80, plotWidth - 150, height - 60];
+  const points = series.flatMap((each) => each.points);
+  const x = logarithmic(
+    points.map(([across]) => across),
+    left,
+    right,
+  );
+  const y = logarithmic(
+    points.map(([, up]) => up),
+    bottom,
+    plotTop,
+  );
+  const grid = [
+    ...y.decades.flatMap((value) => [
+      plotLine(left, y.at(value), right, y.at(value), 'class="grid"'),
+      plotText(left - 10, y.at(value) + 4, figure(value), 'text-anchor="end" class="quiet"'),
+    ]),
+    ...x.decades.map((value) =>
+      plotText(x.at(value), bottom + 20, figure(value), 'text-anchor="middle" class="quiet"'),
+    ),
+  ];
+  const lines = series.flatMap(({ name, points: own }, place) => {
+    const colour = plotColours[place % plotColours.length] ?? '';
+    const path = own.map(([a, b]) => `${x.at(a).toFixed(1)},${y.at(b).toFixed(1)}`).join(' ');
+    const [across, up] = own.at(-1) ?? [1, 1];
+    const label = plotText(x.at(across) + 8, y.at(up) + 4, name, `style="fill:${colour}"`);
+    return [`<polyline points="${path}" fill="none" stroke="${colour}" stroke-width="2"/>`, label];
+  });
+  return plotPage(title, subtitle, height, [
+    ...grid,
+    plotLine(left, bottom, right, bottom, 'class="axis"'),
+    ...lines,
+    plotText(left, plotTop - 14, yAxis, 'class="quiet"'),
+    plotText((left + right) / 2, bottom + 44, xAxis, 'text-anchor="middle" class="quiet"'),
+  ]);
+}

@@ -8,7 +8,7 @@ export const plotRight = 150;
 export const plotTop = 86;
 
 /** Colours that are told apart on either ground. */
-export const plotColours = ['#2f6feb', '#d9622b', '#3a9d5d', '#8a5cc2'] as const;
+export const plotColours = ['#2f6feb', '#d9622b', '#3a9d5d', '#8a5cc2', '#b08800'] as const;
 
 const style = `
   text { font: 13px system-ui, sans-serif; fill: #1f2328; }
