@@ -41,13 +41,18 @@ export interface UsageSource {
   load(subject: Uint8Array): Promise<MonthUsage | undefined | 'unavailable'>;
   /**
    * Adds usage to a month and to days, and resolves, once it is kept, to the month's characters. `mayMake` is
-   * asked where the subject has none yet: without its leave nothing is kept.
+   * asked where the subject has none yet: without its leave nothing is kept. `unavailable`: nothing is kept.
    */
-  add(
-    subject: Uint8Array,
-    usage: MonthUsage,
-    mayMake?: () => boolean,
-  ): Promise<number | 'unavailable' | 'refused'>;
+  add(subject: Uint8Array, usage: MonthUsage, mayMake?: () => boolean): Promise<Added>;
+}
+
+/** Outcome of adding usage. */
+export type Added = number | 'unavailable' | 'refused' | Unsure;
+
+/** Usage that may be kept or not: the source does not know. */
+export interface Unsure {
+  /** Tries again; it is kept once, however often this is called. */
+  readonly again: () => Promise<Added>;
 }
 
 /** A look-up under way. */

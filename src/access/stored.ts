@@ -1,10 +1,10 @@
 /** Keys and usage from the store, and word of every change of a key (see `src/store/keys.ts`). */
 import { findKey } from '../store/keys.js';
 import { whenUnavailable, type Store } from '../store/store.js';
-import { addUsage, findUsage } from '../store/usage.js';
+import { Charge, findUsage } from '../store/usage.js';
 import type { Clock, Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
-import type { KeySource, UsageSource } from './keyring.js';
+import type { Added, KeySource, UsageSource } from './keyring.js';
 
 /** The keys of the store. */
 export function storedKeys(store: Store): KeySource {
@@ -22,11 +22,13 @@ export function storedUsage(store: Store, digest: (subject: Uint8Array) => Uint8
     load: (subject) => whenUnavailable(findUsage(store, digest(subject)), () => 'unavailable'),
     add(subject, more, mayMake) {
       const made = (): 'refused' | undefined => (mayMake?.() === false ? 'refused' : undefined);
-      const total = addUsage(store, digest(subject), more, made);
-      return whenUnavailable(
-        total.then((usage) => (usage === 'refused' ? usage : usage.characters)),
-        () => 'unavailable',
-      );
+      const charge = new Charge(store, digest(subject), more, made);
+      const again = (): Promise<Added> =>
+        whenUnavailable<Added, Added>(
+          charge.add().then((usage) => (usage === 'refused' ? usage : usage.characters)),
+          () => (charge.isUnsure ? { again } : 'unavailable'),
+        );
+      return again();
     },
   };
 }

@@ -1,6 +1,6 @@
 /** Characters that this process has charged, on their way to where usage outlives the server. */
 import type { Log } from '../system/log.js';
-import type { MonthUsage, UsageSource } from './keyring.js';
+import type { Added, MonthUsage, Unsure, UsageSource } from './keyring.js';
 
 /** Interval at which charges are handed over (ms): they are durable within 10 s. */
 export const usageFlushMs = 5_000;
@@ -18,12 +18,22 @@ export interface UsageLedger {
   readonly raise: (subject: Uint8Array, monthStartMs: number, total: number) => void;
 }
 
+/** Most charges of a process whose outcome is not known; those beyond are charged again. */
+const mostUnsure = 10_000;
+
+/** Name of a subject in a map. */
+function nameOf(subject: Uint8Array): string {
+  return Buffer.from(subject).toString('latin1');
+}
+
 /**
- * Hands charges over; what is not kept waits for the next time, unless its subject may have no record.
- * Flushes do not overlap: each one begins when the one before has ended.
+ * Hands charges over; what is not kept waits for the next time, unless its subject may have no record. A
+ * charge whose outcome is not known is tried again by itself until it is, so that it counts once, and those
+ * that follow it wait. Flushes do not overlap: each one begins when the one before has ended.
  */
 export class UsageFlush {
   private last: Promise<void> = Promise.resolve();
+  private readonly unsure = new Map<string, readonly [delta: UsageDelta, again: Unsure['again']]>();
 
   constructor(
     private readonly source: UsageSource,
@@ -41,25 +51,46 @@ export class UsageFlush {
 
   private async handOver(): Promise<void> {
     const charges = this.ledger.takeCharged();
-    const kept = await Promise.all(
-      charges.map(async (delta) => {
-        const total = await this.add(delta);
-        if (total === 'unavailable') this.ledger.owe(delta);
-        else if (total !== 'refused') this.ledger.raise(delta.subject, delta.monthStartMs, total);
-        return total !== 'unavailable';
-      }),
-    );
-    const waiting = kept.filter((done) => !done).length;
+    await Promise.all([...this.unsure.values()].map(([delta, again]) => this.settle(delta, again)));
+    await Promise.all(charges.map((delta) => this.charge(delta)));
+    const waiting = this.owed + this.unsure.size;
+    this.owed = 0;
     if (waiting > 0) this.log.warn({ waiting }, 'usage could not be kept and waits');
   }
 
-  /** A source that throws is broken; its charges wait all the same. */
-  private async add({ subject, ...usage }: UsageDelta): Promise<number | 'unavailable' | 'refused'> {
+  /** Charges that this flush gave back. */
+  private owed = 0;
+
+  private charge(delta: UsageDelta): Promise<void> {
+    const { subject, ...usage } = delta;
+    if (this.unsure.has(nameOf(subject))) {
+      this.owe(delta);
+      return Promise.resolve();
+    }
+    return this.settle(delta, () => this.source.add(subject, usage, () => this.mayMake(subject)));
+  }
+
+  /** Tries a charge. A source that throws is broken; its charges wait all the same. */
+  private async settle(delta: UsageDelta, add: () => Promise<Added>): Promise<void> {
+    let added: Added;
     try {
-      return await this.source.add(subject, usage, () => this.mayMake(subject));
+      added = await add();
     } catch (error) {
       this.log.error({ err: error }, 'usage could not be kept');
-      return 'unavailable';
+      added = 'unavailable';
     }
+    const name = nameOf(delta.subject);
+    if (typeof added === 'object' && (this.unsure.has(name) || this.unsure.size < mostUnsure)) {
+      this.unsure.set(name, [delta, added.again]);
+      return;
+    }
+    this.unsure.delete(name);
+    if (added === 'unavailable' || typeof added === 'object') this.owe(delta);
+    else if (added !== 'refused') this.ledger.raise(delta.subject, delta.monthStartMs, added);
+  }
+
+  private owe(delta: UsageDelta): void {
+    this.ledger.owe(delta);
+    this.owed += 1;
   }
 }

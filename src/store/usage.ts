@@ -62,8 +62,62 @@ function addedDays(before: readonly DayUse[], more: readonly DayUse[]): readonly
 }
 
 /** Stored usage of a subject (a digest; no address in the clear). */
-export function findUsage(store: Store, subject: Uint8Array): Promise<Usage | undefined> {
+export function findUsage(store: Pick<Store, 'get'>, subject: Uint8Array): Promise<Usage | undefined> {
   return findRecord(store, 'usage', subject, usageTable.decode);
+}
+
+/** Decides whether a record may be made. */
+type MayMake<Refused> = () => Refused | undefined;
+
+/** What is added to the usage of a subject, once, however often it is tried. */
+export class Charge<Refused extends 'refused' = never> {
+  private readonly id: Uint8Array;
+  private mayMake: MayMake<Refused>;
+  private isSent = false;
+
+  constructor(
+    private readonly store: Pick<Store, 'get' | 'commit' | 'newUnitId'>,
+    private readonly subject: Uint8Array,
+    private readonly usage: Usage,
+    mayMake: MayMake<Refused>,
+  ) {
+    this.id = store.newUnitId();
+    this.mayMake = mayMake;
+  }
+
+  /** True if a try was sent whose outcome is not known: only another try of this charge counts it once. */
+  get isUnsure(): boolean {
+    return this.isSent;
+  }
+
+  /** As {@link addUsage}. After StoreUnavailable it may be called again, for as long as outcomes are kept. */
+  async add(): Promise<Usage | Refused> {
+    const { store, subject, id } = this;
+    for (;;) {
+      const from = await store.get('usage', subject);
+      const refused = from === undefined ? this.mayMake() : undefined;
+      if (refused !== undefined && !this.isSent) return refused;
+      // Whoever may make the record is asked once.
+      this.mayMake = () => undefined;
+      const before = from === undefined ? undefined : usageTable.decode(from);
+      const total = totalOf(before, this.usage);
+      if (total === before && !this.isSent) return total;
+      const wasSent = this.isSent;
+      this.isSent = true;
+      const outcome = await store.commit([writeOver('usage', subject, from, usageTable.encode(total))], id);
+      if (outcome.kind === 'done') return wasSent ? ((await findUsage(store, subject)) ?? total) : total;
+      this.isSent = wasSent;
+    }
+  }
+}
+
+/** Usage of a subject with more of it; the very same where nothing changes. */
+function totalOf(before: Usage | undefined, { monthStartMs, characters, days }: Usage): Usage {
+  const isLate = before !== undefined && before.monthStartMs > monthStartMs;
+  if (isLate && days.length === 0) return before;
+  const carried = before?.monthStartMs === monthStartMs ? before.characters : 0;
+  const ofMonth = isLate ? before : { monthStartMs, characters: carried + characters };
+  return { ...ofMonth, days: addedDays(before?.days ?? [], days) };
 }
 
 /**
@@ -71,25 +125,13 @@ export function findUsage(store: Store, subject: Uint8Array): Promise<Usage | un
  * later month begins at what is added; what comes late for an earlier month counts for its days alone. Where
  * the subject has no record, one is made unless `mayMake` refuses it.
  */
-export async function addUsage<Refused extends 'refused' = never>(
+export function addUsage<Refused extends 'refused' = never>(
   store: Store,
   subject: Uint8Array,
-  { monthStartMs, characters, days }: Usage,
-  mayMake: () => Refused | undefined = () => undefined,
+  usage: Usage,
+  mayMake: MayMake<Refused> = () => undefined,
 ): Promise<Usage | Refused> {
-  for (;;) {
-    const from = await store.get('usage', subject);
-    const refused = from === undefined ? mayMake() : undefined;
-    if (refused !== undefined) return refused;
-    const before = from === undefined ? undefined : usageTable.decode(from);
-    const isLate = before !== undefined && before.monthStartMs > monthStartMs;
-    if (isLate && days.length === 0) return before;
-    const carried = before?.monthStartMs === monthStartMs ? before.characters : 0;
-    const ofMonth = isLate ? before : { monthStartMs, characters: carried + characters };
-    const total = { ...ofMonth, days: addedDays(before?.days ?? [], days) };
-    const outcome = await store.commit([writeOver('usage', subject, from, usageTable.encode(total))]);
-    if (outcome.kind === 'done') return total;
-  }
+  return new Charge(store, subject, usage, mayMake).add();
 }
 
 /** Retention of a month's usage after its start (ms): until it can no longer count, and as long again. */

@@ -1,6 +1,7 @@
 /** Keys and usage of the store: every change of a key is told, whatever fails meanwhile. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { Added, Unsure } from '../../src/access/keyring.js';
 import { KeyChanges, storedKeys, storedUsage } from '../../src/access/stored.js';
 import type { Store } from '../../src/store/store.js';
 import type { Clock } from '../../src/system/clock.js';
@@ -247,4 +248,39 @@ test('usage lies under a digest of its subject, and a store that does not answer
   failing.failure = 'not written';
   assert.equal(await usage.load(subject), 'unavailable');
   assert.equal(await usage.add(subject, { monthStartMs: 10, characters: 1, days: [] }), 'unavailable');
+});
+
+test('usage whose outcome the store did not tell is kept once, however often it is tried again', async () => {
+  const store = await openTestStore();
+  const failing = new FailingStore(store);
+  const usage = storedUsage(failing.seen, (subject) => subject);
+  const subject = Buffer.from('a');
+  const more = {
+    monthStartMs: 10,
+    characters: 3,
+    days: [{ day: 1, requests: 1, characters: 3, refused: 0 }],
+  };
+  const tries = async (failure: FailingStore['failure'], add: () => Promise<Added>): Promise<Unsure> => {
+    failing.failure = failure;
+    const added = await add();
+    assert.ok(typeof added === 'object');
+    return added;
+  };
+  failing.failReads = false;
+  for (const failure of ['not written', 'written'] as const) {
+    const first = await tries(failure, () => usage.add(subject, more));
+    const again = await tries('not written', first.again);
+    failing.failReads = true;
+    const more2 = await tries('not written', again.again);
+    failing.failReads = false;
+    failing.failure = undefined;
+    // What another node adds meanwhile counts, too.
+    assert.equal(typeof (await usage.add(subject, { ...more, characters: 100 })), 'number');
+    const total = await more2.again();
+    const found = await usage.load(subject);
+    assert.ok(typeof found === 'object');
+    assert.equal(total, found.characters);
+    assert.equal(found.characters, failure === 'written' ? 206 : 103);
+    assert.equal(found.days[0]?.requests, failure === 'written' ? 4 : 2);
+  }
 });

@@ -1,7 +1,7 @@
 /** Charges on their way to the store: each is kept once or waits, whatever the store does. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { UsageSource } from '../../src/access/keyring.js';
+import type { Added, UsageSource } from '../../src/access/keyring.js';
 import { UsageFlush, type UsageDelta } from '../../src/access/usage.js';
 import type { Log } from '../../src/system/log.js';
 import { createLog } from '../../src/system/log.js';
@@ -57,6 +57,33 @@ test('what the store cannot keep waits, alone, also where the store breaks', asy
     'raise kept 10 7',
     'warn {"waiting":2}',
   ]);
+});
+
+test('what may be kept is tried again by itself, and what follows it waits', async () => {
+  const calls: string[] = [];
+  let outcome: 'unsure' | number = 'unsure';
+  const again = (): Promise<Added> => {
+    calls.push('again');
+    return Promise.resolve(outcome === 'unsure' ? { again } : outcome);
+  };
+  const { flush, charges, said } = flushing((_, { characters }) => {
+    calls.push(`add ${characters}`);
+    return Promise.resolve(calls.length === 1 ? { again } : 100 + characters);
+  });
+  charges.push(charge('a', 1));
+  await flush.flush();
+  assert.deepEqual([calls.splice(1), said.splice(0)], [[], ['warn {"waiting":1}']], 'it is not owed');
+  charges.push(charge('a', 2), charge('b', 3));
+  await flush.flush();
+  assert.deepEqual(calls.splice(0), ['add 1', 'again', 'add 3']);
+  assert.deepEqual(said.splice(0).toSorted(), ['owe a 10 2', 'raise b 10 103', 'warn {"waiting":2}']);
+  outcome = 7;
+  charges.push(charge('a', 2));
+  await flush.flush();
+  assert.deepEqual(calls.splice(0), ['again', 'add 2']);
+  assert.deepEqual(said.splice(0), ['raise a 10 7', 'raise a 10 102']);
+  await flush.flush();
+  assert.deepEqual(calls, [], 'once');
 });
 
 test('a flush begins when the one before has ended, and ends when all it took is kept', async () => {
