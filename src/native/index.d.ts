@@ -288,9 +288,9 @@ export declare class TextNormalizer {
 }
 
 /**
- * The vectors of this machine and their index, shared by all processes that open the same files. Positions are
- * those of the log of fragments: what is asked of one is answered by the fragments up to it, the same whenever
- * it is asked. Calls throw, and promises reject, when a file cannot be read.
+ * The vectors of this machine and their index, shared by all processes that open the same files. Positions
+ * are those of the log of fragments: what is asked of one is answered by the fragments up to it, the same
+ * whenever it is asked. Calls throw, and promises reject, when a file cannot be read.
  */
 export declare class Vectors {
   /**
@@ -311,7 +311,10 @@ export declare class Vectors {
    * fragments were cut off. For the writer, before it begins.
    */
   begin(): Promise<number>
-  /** Brings index and counts up by a number of fragments; resolves to whether they have all. For the writer. */
+  /**
+   * Brings index and counts up by a number of fragments; resolves to true when they have all. For the
+   * writer.
+   */
   grow(most: number): Promise<boolean>
   /** Puts the index on disk for the next writer. For the writer, at its end. */
   close(): Promise<void>

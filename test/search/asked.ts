@@ -29,8 +29,9 @@ export async function askedAsOracle(request: ReferenceRequest, how: Style): Prom
   const bytes = writeBody(request, how);
   const { status, body } = await answerTo(bytes);
   assert.equal(status, 200, JSON.stringify(body));
+  const answer = body as FuseResponse;
   assert.deepEqual(body, withUnknown(fuse(request), bytes));
-  return body as FuseResponse;
+  return answer;
 }
 
 /** The errors of a request that is wrong: each one's place, and its sentence. */
