@@ -41,9 +41,11 @@ export interface IssuedKey {
   readonly rawKey: string;
 }
 
-/** A new key that is not yet stored. */
-export function newKey(parts: IssueParts, { tier, termDays, origin }: KeyWish): IssuedKey {
-  const issuedAtMs = parts.clock.wallMs();
+/** What a new key has of its own or takes over from another. */
+export type KeyTerms = Pick<KeyRecord, 'tier' | 'origin' | 'issuedAtMs' | 'expiresAtMs'>;
+
+/** A new key that is not yet stored, made at `nowMs`. */
+export function newKey(parts: IssueParts, terms: KeyTerms, nowMs: number): IssuedKey {
   const id = `key_${parts.randomness(10).toString('hex')}`;
   // The seed is never written: the key is revealed in the moment it is made.
   const seed = parts.randomness(32);
@@ -53,14 +55,11 @@ export function newKey(parts: IssueParts, { tier, termDays, origin }: KeyWish): 
   const key: KeyRecord = {
     hash,
     id,
-    tier,
     hint: hintOfKey(rawKey),
-    origin,
-    issuedAtMs,
-    expiresAtMs: termDays === 0 ? null : issuedAtMs + termDays * dayMs,
+    ...terms,
     status: 'active',
     reason: null,
-    changedAtMs: issuedAtMs,
+    changedAtMs: nowMs,
     ...unlinked,
   };
   return { kind: 'issued', key, rawKey };
@@ -68,7 +67,10 @@ export function newKey(parts: IssueParts, { tier, termDays, origin }: KeyWish): 
 
 /** Makes a key; it is on disk when this resolves. */
 export async function issueKey(parts: IssueParts, wish: KeyWish): Promise<IssuedKey> {
-  const issued = newKey(parts, wish);
+  const { tier, termDays, origin } = wish;
+  const issuedAtMs = parts.clock.wallMs();
+  const expiresAtMs = termDays === 0 ? null : issuedAtMs + termDays * dayMs;
+  const issued = newKey(parts, { tier, origin, issuedAtMs, expiresAtMs }, issuedAtMs);
   const outcome = await parts.store.commit(insertKey(issued.key));
   if (outcome.kind === 'done') return issued;
   throw new Error(`A new key was ${outcome.kind}`);
@@ -117,10 +119,10 @@ export async function reissueKey(parts: IssueParts, id: string): Promise<Reissue
       outcome = { kind: 'replaced', by: key.replacedBy };
       return undefined;
     }
-    const made = newKey(parts, { tier: key.tier, termDays: 0, origin: key.origin });
-    outcome = { ...made, key: { ...made.key, expiresAtMs: key.expiresAtMs } };
     const nowMs = clock.wallMs();
-    const { to } = endedKey(key, `replaced by ${made.key.id}`, nowMs);
+    const { tier, origin, expiresAtMs } = key;
+    outcome = newKey(parts, { tier, origin, issuedAtMs: nowMs, expiresAtMs }, nowMs);
+    const { to } = endedKey(key, `replaced by ${outcome.key.id}`, nowMs);
     const others = await overlapping(store, key, nowMs);
     const ended = others.map((each) => endedKey(each, `${id} was made anew`, nowMs));
     return { to, also: [...insertKey(outcome.key), ...replaceKeys(ended)] };

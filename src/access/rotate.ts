@@ -55,9 +55,9 @@ async function replacementOf(
   if (replacedBy !== null) return { kind: 'replaced', by: replacedBy };
   const waitMs = from.replaces === null ? 0 : from.changedAtMs + youngMs - nowMs;
   if (waitMs > 0) return { kind: 'young', retrySeconds: Math.ceil(waitMs / 1000) };
-  const made = newKey(parts, { tier, termDays: 0, origin });
+  const made = newKey(parts, { tier, origin, issuedAtMs, expiresAtMs }, nowMs);
   const links = { countedAs: from.countedAs ?? from.hash, replaces: from.id };
-  const mint = { ...made, key: { ...made.key, issuedAtMs, expiresAtMs, ...links } };
+  const mint = { ...made, key: { ...made.key, ...links } };
   const oldEndsAtMs = Math.min(nowMs + overlapMs, expiresAtMs ?? Infinity);
   const others = await overlapping(parts.store, from, nowMs);
   const ended = others.map((each) => endedKey(each, `replaced by ${mint.key.id}`, nowMs));

@@ -117,7 +117,7 @@ class GroupCommitStore implements Store {
     try {
       return await value;
     } finally {
-      this.running = this.waiting.length > 0 ? this.run() : undefined;
+      this.running = this.run();
     }
   }
 

@@ -107,8 +107,7 @@ export function keepLease(parts: LeaseParts, kept: Kept): LeaseKeeper {
 }
 
 class Keeper implements LeaseKeeper {
-  private lease: Lease | undefined;
-  private heldUntilMs = 0;
+  private held: { readonly lease: Lease; readonly untilMs: number } | undefined;
   private step: Promise<void> | undefined;
   private readonly timer: Timer;
 
@@ -120,45 +119,44 @@ class Keeper implements LeaseKeeper {
     this.tick();
   }
 
-  readonly token = (): number | undefined => this.lease?.record.token;
+  readonly token = (): number | undefined => this.held?.lease.record.token;
 
   readonly stop = async (): Promise<void> => {
     this.timer.stop();
     await this.step;
-    const { lease } = this;
+    const { held } = this;
     this.lose();
     // Where the store does not answer, the lease ends by its time.
-    if (lease !== undefined) await whenUnavailable(releaseLease(this.parts, lease), () => undefined);
+    if (held !== undefined) await whenUnavailable(releaseLease(this.parts, held.lease), () => undefined);
   };
 
   /** Renews or tries to take; where the last try still waits for the store, only looks at the time. */
   private tick(): void {
-    if (this.lease !== undefined && this.parts.clock.monotonicMs() >= this.heldUntilMs) this.lose();
+    if (this.held !== undefined && this.parts.clock.monotonicMs() >= this.held.untilMs) this.lose();
     this.step ??= whenUnavailable(this.advance(), () => undefined).finally(() => (this.step = undefined));
   }
 
   private async advance(): Promise<void> {
     const { name, holder, durationMs } = this.kept;
     const beganMs = this.parts.clock.monotonicMs();
-    const { lease } = this;
+    const { held } = this;
     const outcome =
-      lease === undefined
+      held === undefined
         ? await acquireLease(this.parts, name, holder, durationMs)
-        : await renewLease(this.parts, lease, durationMs);
+        : await renewLease(this.parts, held.lease, durationMs);
     if (outcome.kind === 'taken') {
       this.lose();
       return;
     }
-    this.heldUntilMs = beganMs + durationMs;
     // Lost by time while it was being renewed, and now held again under the same number.
-    const isNew = this.lease === undefined;
-    this.lease = outcome.lease;
+    const isNew = this.held === undefined;
+    this.held = { lease: outcome.lease, untilMs: beganMs + durationMs };
     if (isNew) this.kept.onHeld(outcome.lease.record.token);
   }
 
   private lose(): void {
-    if (this.lease === undefined) return;
-    this.lease = undefined;
+    if (this.held === undefined) return;
+    this.held = undefined;
     this.kept.onLost();
   }
 }

@@ -1,12 +1,14 @@
 /** Keys that the operator makes, ends and makes again: what the new one takes over. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { deriveKey } from '../../src/access/derive.js';
 import { issueKey, reissueKey, revokeKey, type IssuedKey, type IssueParts } from '../../src/access/issue.js';
 import { native } from '../../src/native/addon.js';
 import { changeKey, findKey, findKeyById, type KeyRecord } from '../../src/store/keys.js';
 import { logs, spaces, type Log as LogName, type Space } from '../../src/store/spaces.js';
 import { StoreUnavailable, type Store } from '../../src/store/store.js';
 import { systemRandomness } from '../../src/system/randomness.js';
+import { Shop } from '../checkout/shop.js';
 import { FailingStore, openTestStore, secrets } from '../outreach/fixture.js';
 
 const day = 86_400_000;
@@ -72,6 +74,35 @@ describe('a new key', () => {
     assert.equal(new Set(keys.map(({ key }) => key.id)).size, 2);
   });
 
+  test('is derived of 32 random bytes that nobody keeps, under an id of ten', async () => {
+    const drawn: Buffer[] = [];
+    const randomness = (count: number): Buffer => {
+      drawn.push(systemRandomness(count));
+      return drawn.at(-1) ?? Buffer.alloc(0);
+    };
+    const wish = { tier: 'growth', termDays: 0, origin: '' };
+    const { key, rawKey } = await issueKey({ ...parts, randomness }, wish);
+    const [id, seed] = drawn;
+    assert.deepEqual([id?.length, seed?.length, drawn.length], [10, 32, 2]);
+    assert.ok(id !== undefined && seed !== undefined);
+    assert.equal(key.id, `key_${id.toString('hex')}`);
+    const secret = secrets[0];
+    assert.equal(rawKey, deriveKey({ secret, orderId: key.id, generation: 0, seed }, native));
+    assert.equal(key.hint, `${rawKey.slice(0, 7)}…${rawKey.slice(-4)}`);
+  });
+
+  test('that is not of the form of keys, or that is there already, is not told as made', async () => {
+    const wish = { tier: 'growth', termDays: 0, origin: '' };
+    const format = { ...native, hashKey: () => null };
+    await assert.rejects(
+      issueKey({ ...parts, format }, wish),
+      /^Error: A new key is not of the form of keys$/,
+    );
+    const randomness = (count: number): Buffer => Buffer.alloc(count, 7);
+    assert.equal((await issueKey({ ...parts, randomness }, wish)).kind, 'issued');
+    await assert.rejects(issueKey({ ...parts, randomness }, wish), /^Error: A new key was conflict$/);
+  });
+
   test('is told to the processes that serve', async () => {
     const before = await store.last('keyChanges');
     const { key } = await issue();
@@ -122,6 +153,35 @@ describe('a key made again', () => {
       assert.equal(await store.last('keyChanges'), last);
     }
     assert.deepEqual(await reissueKey(parts, 'key_none'), { kind: 'absent' });
+  });
+});
+
+describe('no key is made again', () => {
+  test('of an order, which goes on deciding about its own', async () => {
+    const shop = await Shop.open();
+    const { order } = await shop.make('card');
+    await shop.happened(order.id, { kind: 'card paid', cents: 3_300n });
+    await shop.polled(order.id);
+    const { keyId } = await shop.stored(order.id);
+    assert.deepEqual(await reissueKey(partsOn(shop.book.store), keyId ?? ''), {
+      kind: 'sold',
+      orderId: order.id,
+    });
+    assert.equal((await shop.keys(order.id)).length, 1);
+  });
+
+  test('that another process ends meanwhile', async () => {
+    const before = await issue();
+    let isFirst = true;
+    const commit: Store['commit'] = async (operations, id) => {
+      if (isFirst) await revokeKey(parts, before.key.id, 'leaked');
+      isFirst = false;
+      return store.commit(operations, id);
+    };
+    const meanwhile: Store = { ...new FailingStore(store).seen, commit };
+    const outcome = await reissueKey(partsOn(meanwhile), before.key.id);
+    assert.equal(outcome.kind, 'unchanged');
+    assert.equal((await stored(before.key.id))?.reason, 'leaked');
   });
 });
 

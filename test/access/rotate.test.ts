@@ -148,13 +148,52 @@ describe('a key is replaced', () => {
     const first = await issue();
     const second = await rotate(first, 7 * day);
     assert.deepEqual(await rotateKey(parts, first.key.hash, day), { kind: 'replaced', by: second.key.id });
-    clock.pass(59_001);
-    assert.deepEqual(await rotateKey(parts, second.key.hash, day), { kind: 'young', retrySeconds: 1 });
-    clock.pass(999);
+    for (const [passed, retrySeconds] of [
+      [58_001, 2],
+      [1_000, 1],
+      [998, 1],
+    ] as const) {
+      clock.pass(passed);
+      assert.deepEqual(await rotateKey(parts, second.key.hash, day), { kind: 'young', retrySeconds });
+    }
+    clock.pass(1);
     const third = await rotate(second, day);
     const { status, reason } = await stored(first);
     assert.deepEqual([status, reason], ['revoked', `replaced by ${third.key.id}`]);
     assert.equal((await stored(second)).status, 'active');
+  });
+
+  test('at a whole millisecond, which the record of the old one has', async () => {
+    const old = await issue();
+    clock.pass(0.75);
+    const nowMs = Math.floor(clock.wallMs());
+    const made = await rotate(old, hour);
+    clock.pass(0.25);
+    assert.equal(made.oldEndsAtMs, nowMs + hour);
+    assert.deepEqual(await stored(old), {
+      ...old.key,
+      ...{ expiresAtMs: nowMs + hour, changedAtMs: nowMs, replacedBy: made.key.id },
+    });
+  });
+
+  test('while it is there', async () => {
+    const shop = await Shop.open();
+    const { order } = await shop.make('card');
+    await shop.happened(order.id, { kind: 'card paid', cents: 3_300n });
+    const { apiKey } = await shop.polled(order.id);
+    const sold = native.hashKey(apiKey ?? '') ?? Buffer.alloc(0);
+    const { key } = await issue();
+    for (const [on, hash] of [
+      [store, key.hash],
+      [shop.book.store, sold],
+    ] as const) {
+      let reads = 0;
+      // Its record goes after it was found.
+      const get: Store['get'] = async (space, at) =>
+        space === 'keys' && (reads += 1) > 1 ? undefined : on.get(space, at);
+      const leaving = { ...new FailingStore(on).seen, get };
+      assert.deepEqual(await rotateKey(partsOn(leaving), hash, day), { kind: 'ended' });
+    }
   });
 
   test('while it works', async () => {
@@ -229,6 +268,10 @@ describe('both keys end', () => {
     assert.ok(outcome.kind === 'issued');
     const { keyId, seed } = await shop.stored(order.id);
     assert.deepEqual([keyId, seed], [outcome.key.id, null]);
+    const old = (await shop.keys(order.id)).find(({ id }) => id !== keyId);
+    assert.deepEqual([old?.replacedBy, old?.expiresAtMs], [keyId, outcome.oldEndsAtMs]);
+    const again = await rotateKey(on, old?.hash ?? Buffer.alloc(0), day);
+    assert.deepEqual(again, { kind: 'replaced', by: keyId });
     assert.deepEqual(await happens('disputed'), ['suspended', 'suspended']);
     assert.deepEqual(await happens('won'), ['active', 'active']);
     assert.deepEqual(await happens('refunded'), ['revoked', 'revoked']);

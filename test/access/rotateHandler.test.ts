@@ -29,8 +29,11 @@ function served(perMinute = 600) {
   const logged: Logged[] = [];
   const log = recordingLog(logged);
   const handler = rotateKeys({ access, keys, hashKey: native.hashKey, issue: issueParts, log });
-  const ask = async (key: string, input: { overlap_s?: number } = {}): Promise<Answer> => {
-    access.allChanged();
+  const ask = async (
+    key: string,
+    { known = false, ...input }: { overlap_s?: number; known?: boolean } = {},
+  ): Promise<Answer> => {
+    if (!known) access.allChanged();
     const caller = (): Uint8Array => Uint8Array.of(192, 0, 2, 7);
     return handler(request({ input, header: (name) => (name === 'x-api-key' ? key : ''), caller }));
   };
@@ -97,6 +100,16 @@ describe('the holder is told', () => {
 });
 
 describe('refused is', () => {
+  test('a key that was ended since this process last read it', async () => {
+    const { ask, logged } = served();
+    const { api_key: key } = told(await ask((await issue()).rawKey));
+    assert.equal(refusal(await ask(key)).code, '429 rate_limited');
+    const found = await findKey(store, native.hashKey(key) ?? Buffer.alloc(0));
+    await revokeKey(issueParts, found?.id ?? '', 'leaked');
+    assert.equal(refusal(await ask(key, { known: true })).code, '401 key_revoked');
+    assert.equal(logged.length, 1);
+  });
+
   test('who sends no key, an unknown one, or one that was revoked', async () => {
     const { ask, logged } = served();
     const revoked = await issue();

@@ -118,10 +118,19 @@ function otherNumber(value: number): number {
   return value < 1_000 ? value + 1 : value * 2;
 }
 
+/** The assignment of a parameter to the property of its name, as the compiler writes it for constructors. */
+function keepsParameter({ expression }: ts.ExpressionStatement): boolean {
+  if (!ts.isBinaryExpression(expression) || !ts.isIdentifier(expression.right)) return false;
+  return expression.left.getText() === `this.${expression.right.text}`;
+}
+
 /** Two calls, one after the other, in the other order. */
 function ofBlock(node: ts.Block, at: (node: ts.Node, text: string) => Mutation): Mutation[] {
   const acts = (each: ts.Statement | undefined): each is ts.ExpressionStatement =>
-    each !== undefined && ts.isExpressionStatement(each) && !ts.isStringLiteral(each.expression);
+    each !== undefined &&
+    ts.isExpressionStatement(each) &&
+    !ts.isStringLiteral(each.expression) &&
+    !keepsParameter(each);
   return node.statements.flatMap((first, index) => {
     const second = node.statements[index + 1];
     if (!acts(first) || !acts(second)) return [];

@@ -5,7 +5,7 @@ import type { Engine, KeyRange } from '../../src/store/engine.js';
 import { createStore } from '../../src/store/groupCommit.js';
 import { logs, spaces } from '../../src/store/spaces.js';
 import { keysOf, type Unit } from '../../src/store/evaluate.js';
-import { endOf, headKey, logKey, recordKey } from '../../src/store/bytes.js';
+import { encodeCount, endOf, headKey, logKey, recordKey } from '../../src/store/bytes.js';
 import {
   maxUnitBytes,
   maxValueBytes,
@@ -64,10 +64,10 @@ class SteppedEngine {
       if (this.fails !== undefined) throw this.fails;
       return 1;
     },
-    close: () => {
+    close: async () => {
       assert.equal(this.under, 0, 'nothing is under way');
+      await settled();
       this.closed = true;
-      return Promise.resolve();
     },
   };
 }
@@ -335,6 +335,22 @@ test('a unit over a limit, in values or comparisons, is refused before it waits'
   const { operations } = ofBytes(maxUnitBytes);
   await rejects(/^Error: A unit of \d+ bytes$/, ...operations, put(bytes('v')));
   await rejects(/^Error: A unit of \d+ bytes$/, ...operations, { ...other, from: bytes('v'), to: empty });
+  const removal = { ...other, from: empty, to: undefined };
+  await rejects(/^Error: A unit of \d+ bytes$/, removal, ...operations, put(bytes('v')));
   await settled();
   assert.deepEqual(stepped.begun, []);
+  const whole = store.commit([removal, ...operations]);
+  await settled();
+  await stepped.end();
+  await whole;
+});
+
+test('a log without a head has no position; one with a head has the position in it', async () => {
+  const heads = new Map([[headKey('leads').toString('hex'), encodeCount(7)]]);
+  const engine: Engine = {
+    ...new SteppedEngine().engine,
+    get: (key) => Promise.resolve(heads.get(Buffer.from(key).toString('hex'))),
+  };
+  const store = createStore(engine, newUnitId);
+  assert.deepEqual([await store.last('leads'), await store.last('clicks')], [7, 0]);
 });

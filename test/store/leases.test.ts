@@ -50,8 +50,14 @@ class World {
       },
     };
     const onHeld = (token: number): unknown => this.told.push(`holds ${token}`);
-    const kept = { name: 'work', holder: 'a', durationMs, onHeld, onLost: () => this.told.push('lost') };
+    const kept = { name: 'work', holder: 'a', durationMs, onHeld, onLost: () => this.lost() };
     this.keeper = keepLease({ store: { ...seen, commit }, clock }, kept);
+  }
+
+  /** The keeper is told of as holding nothing any more. */
+  private lost(): void {
+    assert.equal(this.keeper.token(), undefined);
+    this.told.push('lost');
   }
 
   static async begin(): Promise<World> {
@@ -179,11 +185,23 @@ describe('a keeper', () => {
     const stopped = world.keeper.stop();
     await world.settled();
     assert.deepEqual(world.told, []);
+    await assert.rejects(world.pass(1), 'its timer is stopped');
     await release();
     await stopped;
     assert.deepEqual([world.told, world.keeper.token()], [['lost'], undefined]);
     assert.equal(await world.steal(), 'held');
-    await assert.rejects(world.pass(1), 'its timer is stopped');
+  });
+
+  test('has stopped when the lease is given back', async () => {
+    const world = await World.begin();
+    const release = world.hold();
+    let isOver = false;
+    const stopped = world.keeper.stop().then(() => (isOver = true));
+    await world.settled();
+    assert.deepEqual([world.told, isOver], [['lost'], false]);
+    await release();
+    await stopped;
+    assert.equal(await world.steal(), 'held');
   });
 
   test('stops also where the store does not answer: the lease ends by its time', async () => {
