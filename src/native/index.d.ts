@@ -221,6 +221,14 @@ export declare class Gate {
   close(): void
 }
 
+/** A Unix socket at which descriptors come in. */
+export declare class Inbox {
+  /** Listens at `path`; what lies there is removed. Throws where it cannot. */
+  constructor(path: string)
+  /** Waits in the thread pool for the next delivery; null where none came in time. */
+  receive(waitMs: number): Promise<Delivery | null>
+}
+
 /**
  * A request that was read, some of whose vectors may be missing. It holds memory that the engine does not
  * know of: `release` gives it back. Every other call throws from then on.
@@ -536,6 +544,14 @@ export interface DayUse {
   refused: number
 }
 
+/** Descriptors that came, which are the receiver's to close. */
+export interface Delivery {
+  /** The text that describes them. */
+  text: string
+  /** In the order in which they were sent. */
+  descriptors: Array<number>
+}
+
 /** A model that is installed. */
 export interface DenseModel {
   /** Its id: ASCII letters, digits, `.`, `_`, `-` and `/`. */
@@ -734,6 +750,12 @@ export interface LearntStep {
   frozen?: CorpusStatistics
 }
 
+/**
+ * Descriptors of this process that listen on a TCP port, in ascending order. Throws where the system, unlike
+ * Linux, does not say.
+ */
+export declare function listeningOn(port: number): Array<number>
+
 /** A list of objects among a body's members. */
 export interface ListFacts {
   /** The list's name. */
@@ -890,6 +912,12 @@ export interface Preview {
   expiresAtMs: number
 }
 
+/**
+ * Puts a listening socket in the place of this process's only one that listens on `port`, which is closed.
+ * Whoever has that one under its descriptor has the other from then on. `descriptor` itself is closed.
+ */
+export declare function putInPlace(descriptor: number, port: number): void
+
 /** Bytes of a text that a tokenizer looks at, for each token that its model reads. */
 export declare function readBytesPerToken(): number
 
@@ -938,6 +966,9 @@ export interface SealedFragment {
  * `receivedAt` is RFC 3339 UTC with milliseconds. Lone surrogates become U+FFFD.
  */
 export declare function sealFragment(title: string, content: string, mechanism: string, test: string, kind: string, visitor: string, receipt: string, receivedAt: string): SealedFragment
+
+/** Sends up to 64 descriptors with a text to the inbox at `path`. This process keeps its own. */
+export declare function sendDescriptors(path: string, text: string, descriptors: Array<number>): void
 
 /** One shard marker of a text. */
 export interface ShardMarker {

@@ -38,6 +38,7 @@ pub mod shape;
 pub mod shards;
 pub mod sight;
 mod simd;
+pub mod sockets;
 pub mod static_model;
 mod stop_words;
 pub mod subwords;

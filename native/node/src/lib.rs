@@ -12,6 +12,7 @@ mod lock;
 mod normalize;
 mod previews;
 mod shards;
+mod sockets;
 mod subwords;
 mod tree;
 mod vectors;
