@@ -29,6 +29,7 @@ import { benchRerank } from './rerank.js';
 import type { RerankOptions } from './rerank.js';
 import { benchSoak } from './soak.js';
 import type { SoakOptions } from './soak.js';
+import { benchTakeover, type TakeoverOptions } from './takeover.js';
 
 function positive(text: string): number {
   const value = Number(text);
@@ -224,6 +225,18 @@ program
   .option('--no-record', 'write nothing to bench/record')
   .action(async (options: EmbedOptions) => {
     process.exitCode = await benchEmbed(options);
+  });
+program
+  .command('takeover')
+  .description('requests at a constant rate while server after server takes the place of the one before')
+  .option('--takeovers <n>', 'servers that take over, one after the other', whole, 100)
+  .option('--rate <n>', 'requests a second', whole, 5_000)
+  .option('--workers <n>', 'workers of a server', whole, 1)
+  .option('--connections <n>', 'connections that are kept', whole, 32)
+  .option('--json', 'print one JSON document instead of text', false)
+  .option('--no-record', 'write nothing to bench/record')
+  .action(async (options: TakeoverOptions) => {
+    process.exitCode = await benchTakeover(options);
   });
 try {
   await program.parseAsync();

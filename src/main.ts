@@ -78,6 +78,7 @@ import { runEmbedder } from './processes/embedderProcess.js';
 import { takeDataFolder } from './processes/folder.js';
 import { runParent } from './processes/parent.js';
 import { runWorker } from './processes/worker.js';
+import { parseStoreUrl } from './store/open.js';
 import type { Store } from './store/store.js';
 import { systemClock, type Clock } from './system/clock.js';
 import { createLog } from './system/log.js';
@@ -86,6 +87,9 @@ import { settingsFileVariable, usualSettingsFile } from './system/settingsFile.j
 
 /** Time that requests in flight are waited for when told to stop (ms). */
 const drainMs = 10_000;
+
+/** Time that requests have which a process began that leaves its place to another (ms). */
+const leaveMs = 300_000;
 
 /** Time that the doctor waits for the server's answer (ms). */
 const askMs = 5_000;
@@ -114,8 +118,14 @@ const exploringMissing =
   `The model ${exploringModel}, which comes with Fusegate and exploring fragments needs, is not whole. ` +
   'Install Fusegate again.';
 
+/** Name of a store, for people. */
+function storeNameOf({ storeUrl }: Configuration): string {
+  const parsed = parseStoreUrl(storeUrl);
+  return 'wrong' in parsed ? 'no store' : parsed.location.name;
+}
+
 /** Runs the parent of the workers and of the embedder, which are this same program. */
-async function serveInProcesses(order: ServeOrder): Promise<ServeOutcome> {
+async function serveInProcesses(order: ServeOrder, takeOver: boolean): Promise<ServeOutcome> {
   const { configuration, log } = order;
   const found = await findModels(configuration).catch((error: unknown) =>
     unlistedModels(error, configuration),
@@ -146,10 +156,13 @@ async function serveInProcesses(order: ServeOrder): Promise<ServeOutcome> {
     embedderArguments: [embedderCommand],
     clock: systemClock,
     lockFile: native.lockFile,
-    prepareFolder: () => files.prepare(),
+    takeOver,
+    storeName: storeNameOf(configuration),
+    prepareFolder: (_, isShared) => files.prepare(isShared),
     repairFolder: (thorough) => files.repair(thorough),
     versions: { version: SERVICE_VERSION, native: native.version(), node: process.versions.node },
     drainMs,
+    leaveMs,
   });
 }
 
@@ -308,7 +321,10 @@ function versions(): string[] {
 }
 
 /** Serves as the command line says, which wins over the environment. */
-function serveAs({ port, open }: ServeOptions, parts: ReturnType<typeof commandParts>): Promise<number> {
+function serveAs(
+  { port, open, takeOver }: ServeOptions,
+  parts: ReturnType<typeof commandParts>,
+): Promise<number> {
   if (port !== undefined) parts.environment['PORT'] = port;
   return serve({
     environment: parts.environment,
@@ -317,7 +333,7 @@ function serveAs({ port, open }: ServeOptions, parts: ReturnType<typeof commandP
     version: SERVICE_VERSION,
     readTiers: parts.readTiers,
     wrongSettings: async (partial) => [...(await wrongAccount(partial)), ...(await wrongModelName(partial))],
-    run: serveInProcesses,
+    run: (order) => serveInProcesses(order, takeOver),
     print: (line) => console.log(line),
     printError: (line) => console.error(line),
     ...(open ? { onReady: openBrowser } : {}),

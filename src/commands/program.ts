@@ -9,6 +9,8 @@ export interface ServeOptions {
   readonly port?: string;
   /** True if a browser is opened once the server listens. */
   readonly open: boolean;
+  /** True if a server that runs on the same data folder leaves its place to this one. */
+  readonly takeOver: boolean;
 }
 
 /** Actions of the commands; each resolves to the exit code. */
@@ -56,6 +58,7 @@ function addServer(program: Command, commands: Commands): void {
     .description('serve until stopped (Ctrl-C or SIGTERM)')
     .option('--port <port>', 'port to listen on, in place of PORT', portNumber)
     .option('--open', 'open the home page in a browser once it listens', false)
+    .option('--take-over', 'take the place of the running server, which answers what it has and ends', false)
     .allowExcessArguments(false)
     .action(async (options: ServeOptions) => {
       process.exitCode = await commands.serve(options);

@@ -17,11 +17,19 @@ export type ServeOutcome =
   /** It did not start; `reason` is a sentence that says what to do. */
   | { readonly kind: 'refused'; readonly reason: string };
 
-/** The routes to serve, and where to announce them. */
-export interface ServeOrder {
+/** Settings that can be served with. */
+export interface ServedSettings {
   readonly configuration: Configuration;
   readonly tiers: Tiers;
+}
+
+/** The routes to serve, and where to announce them. */
+export interface ServeOrder extends ServedSettings {
   readonly log: Log;
+  /** Reads the settings again; every error of theirs, a sentence each, where there is one. */
+  readonly reread: () => Promise<ServedSettings | { readonly errors: readonly string[] }>;
+  /** Called with the settings that were read again, once they hold. */
+  readonly onRenewed: (configuration: Configuration) => void;
   /** Called once, when requests are answered, with where. */
   readonly onListening: (ports: Ports) => void;
 }
@@ -55,8 +63,40 @@ export interface ServeParts {
 
 /** Serves until stopped; resolves to the exit code: 0 stopped, 1 not started or requests were cut off. */
 export async function serve(parts: ServeParts): Promise<number> {
+  const read = await readAll(parts, (warning) => parts.printError(`Warning: ${warning}`));
+  if ('errors' in read) return refuse(parts, read.errors);
+  const { configuration, tiers } = read;
+  const onListening = (ports: Ports): void => {
+    for (const line of greeting(parts, configuration, tiers, ports)) parts.print(line);
+    parts.onReady?.(address(reachable(configuration.host), ports.port));
+  };
+  const log = createLog(configuration.logLevel);
+  const warnOfExposures = (exposed: Configuration): void => {
+    for (const warning of exposures(exposed, parts.isRoot)) log.warn({}, warning);
+  };
+  warnOfExposures(configuration);
+  const outcome = await parts.run({
+    ...read,
+    log,
+    onListening,
+    reread: () => readAll(parts, (warning) => log.warn({}, warning)),
+    onRenewed(renewed) {
+      log.setLevel(renewed.logLevel);
+      warnOfExposures(renewed);
+    },
+  });
+  if (outcome.kind === 'refused') parts.printError(outcome.reason);
+  if (outcome.kind === 'killed') parts.printError('Requests were still in flight and have been cut off.');
+  return outcome.kind === 'stopped' ? 0 : 1;
+}
+
+/** Reads every setting and the tiers, with all of their errors at once. */
+async function readAll(
+  parts: ServeParts,
+  warn: (warning: string) => void,
+): Promise<ServedSettings | { readonly errors: readonly string[] }> {
   const read = readConfiguration(parts.environment, parts.machine);
-  for (const warning of read.warnings) parts.printError(`Warning: ${warning}`);
+  for (const warning of read.warnings) warn(warning);
   const partial = 'errors' in read ? read.partial : read.configuration;
   const readTiers = tiersOf(parts, partial);
   const errors = [
@@ -64,21 +104,9 @@ export async function serve(parts: ServeParts): Promise<number> {
     ...(readTiers !== undefined && 'errors' in readTiers ? readTiers.errors : []),
     ...(await parts.wrongSettings(partial)),
   ];
-  if (errors.length > 0 || 'errors' in read || readTiers === undefined || 'errors' in readTiers) {
-    return refuse(parts, errors);
-  }
-  const { configuration } = read;
-  const { tiers } = readTiers;
-  const onListening = (ports: Ports): void => {
-    for (const line of greeting(parts, configuration, tiers, ports)) parts.print(line);
-    parts.onReady?.(address(reachable(configuration.host), ports.port));
-  };
-  const log = createLog(configuration.logLevel);
-  for (const warning of exposures(configuration, parts.isRoot)) log.warn({}, warning);
-  const outcome = await parts.run({ configuration, tiers, log, onListening });
-  if (outcome.kind === 'refused') parts.printError(outcome.reason);
-  if (outcome.kind === 'killed') parts.printError('Requests were still in flight and have been cut off.');
-  return outcome.kind === 'stopped' ? 0 : 1;
+  const isWrong = errors.length > 0 || 'errors' in read;
+  if (isWrong || readTiers === undefined || 'errors' in readTiers) return { errors };
+  return { configuration: read.configuration, tiers: readTiers.tiers };
 }
 
 /** The tiers, where it could be read which they are. */

@@ -43,6 +43,17 @@ interface MappedFile {
   readonly make: () => void;
   /** @throws Error where nobody can use it */
   readonly open: () => unknown;
+  /** True if each start makes it anew, with nothing in it. */
+  readonly isEmptied: boolean;
+}
+
+function canOpen({ open }: MappedFile): boolean {
+  try {
+    open();
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** The mapped files of the data folder, in the parent, which makes them. */
@@ -65,16 +76,19 @@ export class MappedFiles {
         path: limits,
         make: () => native.createLimits(limits, systemRandomness(16)),
         open: () => new native.Access(limits, []),
+        isEmptied: true,
       },
       {
         path: previews,
         make: () => native.createPreviews(previews),
         open: () => new native.Previews(previews),
+        isEmptied: true,
       },
       {
         path: vectors,
         make: () => makeVectors(vectors, method, log),
         open: () => openVectors(vectors, method),
+        isEmptied: false,
       },
       {
         path: indexFile(dataFolder),
@@ -87,17 +101,22 @@ export class MappedFiles {
               path: embeddings,
               make: () => prepareEmbeddings(embeddings, embedCacheMb, dimension, log),
               open: () => undefined,
+              isEmptied: false,
             },
           ]
         : []),
     ];
   }
 
-  /** Makes what the workers need, in the folder that is locked. @throws Error when it cannot. */
-  prepare(): void {
-    for (const { path, make } of this.files) {
-      make();
-      this.note(path);
+  /**
+   * Makes what the workers need, in the folder that is locked. `isShared`: another server's workers still
+   * count by the files and find previews in them, so that what can be used is kept.
+   * @throws Error when it cannot.
+   */
+  prepare(isShared: boolean): void {
+    for (const file of this.files) {
+      if (!isShared || !file.isEmptied || !canOpen(file)) file.make();
+      this.note(file.path);
     }
   }
 
@@ -122,19 +141,14 @@ export class MappedFiles {
     for (const { path } of this.files) this.note(path);
   }
 
-  private isDamaged({ path, open }: MappedFile, thorough: boolean): boolean {
+  private isDamaged(file: MappedFile, thorough: boolean): boolean {
+    const { path } = file;
     const before = this.seen.get(path);
     // One that could not be made, or is not wanted.
     if (before === undefined) return false;
     const now = statSync(path, { throwIfNoEntry: false });
     if (now === undefined || (now.ino === before.ino && now.size < before.size)) return true;
-    if (!thorough) return false;
-    try {
-      open();
-      return false;
-    } catch {
-      return true;
-    }
+    return thorough && !canOpen(file);
   }
 
   private note(path: string): void {

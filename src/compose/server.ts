@@ -346,6 +346,17 @@ function warnedCheckout(parts: Parameters<typeof startCheckout>[0], access: Acce
   return { ...checkout, warnings: async () => [...(await checkout.warnings()), ...access.warnings()] };
 }
 
+/** A server's drain, after which all else ends, once. */
+function endingAfter(drain: Server['drain'], end: () => Promise<void>): Server['drain'] {
+  let ended: Promise<void> | undefined;
+  return async (timeoutMs, untilClosed) => {
+    const drained = await drain(timeoutMs, untilClosed);
+    ended ??= end();
+    await ended;
+    return drained;
+  };
+}
+
 /** @throws Error with the sentence that says why a worker cannot serve */
 export async function buildServer(
   configuration: Configuration,
@@ -392,18 +403,17 @@ export async function buildServer(
     limits: { maxConnections: configuration.maxConnections, workers: configuration.workers },
   });
   keyChanges.start();
+  const end = async (): Promise<void> => {
+    for (const each of [keyChanges, corpora, room]) each.stop();
+    const stopped = [background.stop(), checkout.stop(), explorer.stop(), stored.settled()];
+    const closed = Promise.all([...stopped, clicks.close(), access.close()]);
+    const last = closed.then(() => opened.store.close());
+    await Promise.race([last, systemClock.sleep(lastFlushMs)]);
+  };
   return {
     listen: server.listen,
     metrics: () =>
       [server, clicks, access, explorer, embedMode, stored, background].flatMap((part) => part.metrics()),
-    async drain(timeoutMs) {
-      const drained = await server.drain(timeoutMs);
-      for (const each of [keyChanges, corpora, room]) each.stop();
-      const stopped = [background.stop(), checkout.stop(), explorer.stop(), stored.settled()];
-      const closed = Promise.all([...stopped, clicks.close(), access.close()]);
-      const last = closed.then(() => opened.store.close());
-      await Promise.race([last, systemClock.sleep(lastFlushMs)]);
-      return drained;
-    },
+    drain: endingAfter(server.drain, end),
   };
 }

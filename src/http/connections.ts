@@ -133,6 +133,11 @@ export class Connections {
     });
   }
 
+  /** Open connections. */
+  get count(): number {
+    return this.open;
+  }
+
   /** Adds a port whose connections the kernel is asked about. */
   listensOn(port: number): void {
     this.ports.push(port);

@@ -14,6 +14,7 @@ import { affordable, Connections, descriptorLimit } from './connections.js';
 import { answerOptions } from './cors.js';
 import { Exchange } from './exchange.js';
 import { LineExchange } from './lineExchange.js';
+import { Listening, type LeftSockets } from './listening.js';
 import type { MountedRoute } from './mounted.js';
 import type { ConnectionLimits, ServerState } from './state.js';
 import { methodNotAllowed, notFound, notFoundNear } from './failures.js';
@@ -22,7 +23,7 @@ import { MemoryBudget, networkBytes } from './memory.js';
 import { httpMetrics, RouteMeter } from './meters.js';
 import { nearestRoute } from './nearest.js';
 import type { Route, ServedRoute } from './routes.js';
-import { loadUws, type HttpRequest, type HttpResponse, type ListenSocket, type TemplatedApp } from './uws.js';
+import { loadUws, type HttpRequest, type HttpResponse, type TemplatedApp } from './uws.js';
 
 /** Memory for bodies that is kept for the next ones (bytes). */
 const pooledBytes = 32 << 20;
@@ -101,14 +102,21 @@ export interface ServerParts {
 export interface Server {
   /**
    * Listens, sharing the port with other processes, and where `doorPort` is given on that one too; resolves
-   * to the port, or to undefined when it cannot.
+   * to the port, or to undefined when it cannot. Where another process left sockets, it listens on these.
    */
-  readonly listen: (host: string, port: number, doorPort?: number) => Promise<number | undefined>;
+  readonly listen: (
+    host: string,
+    port: number,
+    doorPort?: number,
+    left?: LeftSockets,
+  ) => Promise<number | undefined>;
   /**
    * Takes no new connections, answers what is in flight (each answer ends its connection) and closes the
-   * rest. Resolves to whether all was answered within `timeoutMs`.
+   * rest. `untilClosed`: the rest may send one more request, and is waited for, too: their clients or the
+   * idle timeout close them. Resolves to whether all was answered within `timeoutMs`. Called once more, it
+   * can only hasten.
    */
-  readonly drain: (timeoutMs: number) => Promise<boolean>;
+  readonly drain: (timeoutMs: number, untilClosed?: boolean) => Promise<boolean>;
   /** The server's metrics as they stand. */
   readonly metrics: () => Metric[];
 }
@@ -162,31 +170,28 @@ export function createServer(parts: ServerParts): Server {
     connections.watch(made);
     return made;
   }) as [TemplatedApp, TemplatedApp];
-  const sockets: ListenSocket[] = [];
+  const listening = new Listening(uws);
   let sweep: Timer | undefined;
   const report = parts.clock.every(limits.reportMs, () => reportFailures(state));
+  const drain = drainer(state, connections, () => listening.close());
   return {
-    async listen(host, port, doorPort) {
-      const socket = await listenOn(app, host, port);
-      if (socket === undefined) return undefined;
-      sockets.push(socket);
-      connections.listensOn(uws.us_socket_local_port(socket));
+    async listen(host, port, doorPort, left) {
+      const found = await listening.on(app, host, port, left?.port ?? []);
+      if (found === undefined) return undefined;
+      connections.listensOn(found);
       if (doorPort !== undefined) {
-        const doorSocket = await listenOn(doorApp, host, doorPort);
-        if (doorSocket === undefined) return undefined;
-        sockets.push(doorSocket);
-        connections.listensOn(uws.us_socket_local_port(doorSocket));
+        const door = await listening.on(doorApp, host, doorPort, left?.door ?? []);
+        if (door === undefined) return undefined;
+        connections.listensOn(door);
       }
       sweep = parts.clock.every(limits.sweepMs, () => {
         sweepSlow(state);
         void connections.look();
       });
-      return uws.us_socket_local_port(socket);
+      return found;
     },
-    drain: async (timeoutMs) => {
-      state.draining = true;
-      for (const socket of sockets.splice(0)) uws.us_listen_socket_close(socket);
-      const drained = await idle(state, timeoutMs);
+    async drain(timeoutMs, untilClosed = false) {
+      const drained = await drain(timeoutMs, untilClosed);
       sweep?.stop();
       report.stop();
       reportFailures(state);
@@ -207,12 +212,6 @@ export function createServer(parts: ServerParts): Server {
   };
 }
 
-function listenOn(app: TemplatedApp, host: string, port: number): Promise<ListenSocket | undefined> {
-  return new Promise((resolve) => {
-    app.listen(host, port, (socket) => resolve(socket === false ? undefined : socket));
-  });
-}
-
 function sweepSlow(state: ServerState): void {
   const nowMs = state.clock.monotonicMs();
   for (const body of state.receiving) body.check(nowMs);
@@ -229,14 +228,31 @@ function reportFailures({ failures, log }: ServerState): void {
 /** Interval at which a drain looks whether all is answered (ms). */
 const drainLookMs = 20;
 
-/** Waits until nothing is in flight at two looks in a row, so that a request on its way is still answered. */
-async function idle(state: ServerState, timeoutMs: number): Promise<boolean> {
-  const endMs = state.clock.monotonicMs() + timeoutMs;
-  for (let looksIdle = 0; looksIdle < 2 && state.clock.monotonicMs() < endMs;) {
-    await state.clock.sleep(drainLookMs);
-    looksIdle = state.inFlight === 0 ? looksIdle + 1 : 0;
-  }
-  return state.inFlight === 0;
+/**
+ * Begins to drain when called first, and calls `begin`; later calls can only hasten. Resolves to whether all
+ * was answered. Two looks in a row must find nothing, so that a request on its way is still answered.
+ */
+function drainer(state: ServerState, connections: Connections, begin: () => void): Server['drain'] {
+  const { clock } = state;
+  let endMs = Infinity;
+  let forClosed = true;
+  const drained = async (): Promise<boolean> => {
+    state.draining = true;
+    begin();
+    for (let looksIdle = 0; looksIdle < 2 && clock.monotonicMs() < endMs;) {
+      await clock.sleep(drainLookMs);
+      const isIdle = state.inFlight === 0 && (!forClosed || connections.count === 0);
+      looksIdle = isIdle ? looksIdle + 1 : 0;
+    }
+    return state.inFlight === 0;
+  };
+  let draining: Promise<boolean> | undefined;
+  return (timeoutMs, untilClosed = false) => {
+    endMs = Math.min(endMs, clock.monotonicMs() + timeoutMs);
+    forClosed &&= untilClosed;
+    draining ??= drained();
+    return draining;
+  };
 }
 
 /** The routes that share one path template. */

@@ -10,25 +10,51 @@ import { makeFolder } from '../system/sync.js';
  */
 export type LockFile = (path: string, text: string) => string | null;
 
+/** Outcome of taking a data folder; reasons are sentences that say what to do. */
+export type FolderOutcome =
+  | { readonly kind: 'taken' }
+  /** Another process has it. */
+  | { readonly kind: 'held'; readonly reason: string }
+  | { readonly kind: 'unusable'; readonly reason: string };
+
 /**
  * Makes the data folder where it is missing, locks it for this process, by the file `lock`, which holds the
- * process id, and has it prepared. Returns undefined, or the sentence that says why it cannot be used.
+ * process id, and has it prepared.
  */
-export function takeDataFolder(
+export function tryDataFolder(
   folder: string,
   lockFile: LockFile,
   prepare: (folder: string) => void,
-): string | undefined {
+): FolderOutcome {
   let holder: string | null;
   try {
     makeFolder(folder, 0o700);
     holder = lockFile(join(folder, 'lock'), String(process.pid));
     if (holder === null) prepare(folder);
   } catch (error) {
-    const reason = reasonOf(error);
-    return `The data folder ${folder} cannot be used (${reason}). Set STORE_URL to one that can.`;
+    return unusable(folder, error);
   }
-  if (holder === null) return undefined;
+  if (holder === null) return { kind: 'taken' };
   const user = /^\d+$/.test(holder) ? `process ${holder}` : 'another process';
-  return `The data folder ${folder} is in use by ${user}. Stop that server, or set STORE_URL to another.`;
+  const advice = 'Stop that server, or set STORE_URL to another.';
+  return { kind: 'held', reason: `The data folder ${folder} is in use by ${user}. ${advice}` };
+}
+
+/** The outcome for a folder that cannot be made, locked or prepared. */
+export function unusable(folder: string, error: unknown): FolderOutcome & { readonly kind: 'unusable' } {
+  const reason = reasonOf(error);
+  return {
+    kind: 'unusable',
+    reason: `The data folder ${folder} cannot be used (${reason}). Set STORE_URL to one that can.`,
+  };
+}
+
+/** As {@link tryDataFolder}; undefined, or the sentence that says why the folder cannot be used. */
+export function takeDataFolder(
+  folder: string,
+  lockFile: LockFile,
+  prepare: (folder: string) => void,
+): string | undefined {
+  const outcome = tryDataFolder(folder, lockFile, prepare);
+  return outcome.kind === 'taken' ? undefined : outcome.reason;
 }

@@ -1,9 +1,11 @@
 /** Messages between the parent and its workers over their channel. */
 import type { Tiers } from '../access/tiers.js';
+import type { LeftSockets } from '../http/listening.js';
 import type { InstalledModel } from '../models/embedder.js';
 import type { EmbedAnswer, EmbedQuestion } from '../models/messages.js';
 import type { Configuration } from '../configuration.js';
 import type { Metric } from '../system/metrics.js';
+import type { Addressee } from './sockets.js';
 
 /** From the parent to a worker. */
 export type ToWorker =
@@ -18,11 +20,24 @@ export type ToWorker =
       readonly port: number;
       /** That of the fragment door; undefined: it shares the other. */
       readonly doorPort: number | undefined;
+      /**
+       * Sockets to listen on, which the worker inherited, once it is told to by `listen`; undefined: it
+       * listens on its own as soon as it can.
+       */
+      readonly left: LeftSockets | undefined;
+    }
+  | { readonly kind: 'listen' }
+  | {
+      /** Send the listening sockets to this inbox. */
+      readonly kind: 'handOver';
+      readonly to: Addressee;
     }
   | {
       /** Take no new connections, answer what is in flight, end. */
       readonly kind: 'drain';
       readonly timeoutMs: number;
+      /** True if connections that do nothing are waited for, too. */
+      readonly untilClosed: boolean;
     }
   | EmbedAnswer
   | { readonly kind: 'metrics'; readonly request: number };
@@ -30,7 +45,11 @@ export type ToWorker =
 /** From a worker to the parent. */
 export type ToParent =
   | EmbedQuestion
+  /** It can serve, and waits for `listen`. */
+  | { readonly kind: 'ready' }
   | { readonly kind: 'listening' }
+  /** Its listening sockets are in the inbox, unless `failed` says why not. */
+  | { readonly kind: 'handedOver'; readonly failed: string | undefined }
   | {
       /** The worker cannot serve; it ends. `reason` is a sentence. */
       readonly kind: 'refused';

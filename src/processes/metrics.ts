@@ -76,8 +76,13 @@ function sumOf(each: readonly (readonly Metric[])[]): Metric[] {
 /** A listening metrics server, or the sentence that says why there is none. */
 export type MetricsResult = { readonly server: Server; readonly port: number } | { readonly refused: string };
 
-/** Serves `GET /metrics` on a port of its own. */
-export function serveMetrics(host: string, port: number, scrape: Scrape): Promise<MetricsResult> {
+/** Serves `GET /metrics` on a port of its own, or on a listening socket that another server left. */
+export function serveMetrics(
+  host: string,
+  port: number,
+  scrape: Scrape,
+  left?: number,
+): Promise<MetricsResult> {
   const server = createServer((request, response) => {
     const { method, url } = request;
     if ((method !== 'GET' && method !== 'HEAD') || url !== '/metrics') {
@@ -101,7 +106,7 @@ export function serveMetrics(host: string, port: number, scrape: Scrape): Promis
         refused: `METRICS_PORT ${port} on ${host} cannot be had (${reason}). Set it to a free port.`,
       });
     });
-    server.listen(port, host, () => {
+    server.listen(left === undefined ? { port, host } : { fd: left }, () => {
       const address = server.address();
       resolve({ server, port: typeof address === 'object' && address !== null ? address.port : port });
     });

@@ -1,34 +1,38 @@
 /** The parent process: takes the folder and the port, runs the workers, ends them all. */
+import { closeSync } from 'node:fs';
 import type { Server as MetricsServer } from 'node:http';
 import type { InstalledModel } from '../models/embedder.js';
 import type { Configuration } from '../configuration.js';
 import { EmbedderProcess } from './embedder.js';
-import { takeDataFolder, type LockFile } from './folder.js';
+import { offerHandover, type HandOverOutcome, type Offer } from './handover.js';
 import { createScrape, serveMetrics } from './metrics.js';
+import { takePlace, type Place, type PlaceParts } from './place.js';
 import { WorkerPool, type PoolParts } from './pool.js';
+import { Reloads, type ReloadParts } from './reload.js';
 import type { Ports } from '../system/ports.js';
-import { probePort } from './port.js';
-import { ignoreInspector } from './signals.js';
+import type { Addressee } from './sockets.js';
+import { ignoreInspector, operatorSignals, type OperatorSignals } from './signals.js';
 import { watchVitals } from './vitals.js';
 
 /** Parts of the parent. */
-export interface ParentParts extends Omit<PoolParts, 'port' | 'doorPort' | 'embedder'> {
+export interface ParentParts extends Omit<PoolParts, 'port' | 'doorPort' | 'embedder'>, PlaceParts {
+  readonly configuration: Configuration;
   /** Arguments of the embedder process. */
   readonly embedderArguments: readonly string[];
-  readonly lockFile: LockFile;
-  /**
-   * Makes what the workers need in the data folder, once it is locked and before they start.
-   * @throws Error when it cannot.
-   */
-  readonly prepareFolder: (folder: string) => void;
   /** Versions of what runs, by the names that the metrics give them. */
   readonly versions: Readonly<Record<string, string>>;
   /** The model that is loaded at start; undefined: the first text loads its model. */
   readonly preload: InstalledModel | undefined;
   /** Called once, when every worker listens, with where. */
   readonly onListening: (ports: Ports) => void;
+  /** Reads the settings again. */
+  readonly reread: ReloadParts['reread'];
+  /** Called with the settings that were read again, once they hold. */
+  readonly onRenewed: ReloadParts['onRenewed'];
   /** Time that requests in flight are waited for when told to stop (ms). */
   readonly drainMs: number;
+  /** Time that processes have, in whose place others serve, for what they began (ms). */
+  readonly leaveMs: number;
 }
 
 /** The end of a parent. */
@@ -39,41 +43,27 @@ export type ParentOutcome =
   /** It did not start; `reason` is a sentence that says what to do. */
   | { readonly kind: 'refused'; readonly reason: string };
 
-const stopSignals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
-
 /**
- * Resolves at the first signal to stop; later ones (npm forwards the terminal's once more) change nothing.
- */
-function stopSignal(): Promise<void> {
-  return new Promise((resolve) => {
-    for (const signal of stopSignals) process.on(signal, () => resolve());
-  });
-}
-
-/**
- * Serves until a signal says to stop. Order matters: nothing starts before the folder and the port are
- * ours.
+ * Serves until a signal says to stop, or until another server serves in this one's place. Order matters:
+ * nothing starts before the folder and the port are ours.
  */
 export async function runParent(parts: ParentParts): Promise<ParentOutcome> {
-  const { host, port: wanted, doorPort: wantedDoor, dataFolder, metricsPort } = parts.configuration;
+  const { host } = parts.configuration;
   ignoreInspector();
-  const stopped = stopSignal();
-  const locked = takeDataFolder(dataFolder, parts.lockFile, parts.prepareFolder);
-  if (locked !== undefined) return { kind: 'refused', reason: locked };
-  const probe = await probePort(host, wanted);
-  if ('refused' in probe) return { kind: 'refused', reason: probe.refused };
-  const door = wantedDoor === null ? { port: undefined } : await probePort(host, wantedDoor, 'DOOR_PORT');
-  if ('refused' in door) return { kind: 'refused', reason: door.refused };
+  const signals = operatorSignals();
+  const place = await takePlace(parts);
+  if ('refused' in place) return { kind: 'refused', reason: place.refused };
   const embedder = new EmbedderProcess({ ...parts, ...embedLimits(parts.configuration) });
-  const pool = new WorkerPool({ ...parts, embedder, port: probe.port, doorPort: door.port });
+  const pool = new WorkerPool({ ...parts, embedder, port: place.port, doorPort: place.doorPort });
+  const scrape = createScrape(pool, embedder, watchVitals(), parts.versions);
   const metrics =
-    metricsPort === 0
+    place.metricsPort === 0
       ? undefined
-      : await serveMetrics(host, metricsPort, createScrape(pool, embedder, watchVitals(), parts.versions));
+      : await serveMetrics(host, place.metricsPort, scrape, place.metricsSocket);
   if (metrics !== undefined && 'refused' in metrics) return { kind: 'refused', reason: metrics.refused };
-  const ports = { port: probe.port, doorPort: door.port, metricsPort: metrics?.port ?? 0 };
+  const ports = { port: place.port, doorPort: place.doorPort, metricsPort: metrics?.port ?? 0 };
   if (parts.preload !== undefined) embedder.preload(parts.preload);
-  const outcome = await serve(parts, pool, stopped, ports);
+  const outcome = await serve(parts, pool, signals, place, ports, metrics?.server);
   embedder.stop();
   closeMetrics(metrics?.server);
   return outcome;
@@ -88,14 +78,44 @@ function embedLimits({ embedThreads, embedQueue, embedDeadlineMs }: Configuratio
 async function serve(
   parts: ParentParts,
   pool: WorkerPool,
-  stopped: Promise<void>,
+  signals: OperatorSignals,
+  place: Place,
   ports: Ports,
+  metrics: MetricsServer | undefined,
 ): Promise<ParentOutcome> {
-  const started = await Promise.race([pool.start(), stopped.then(() => 'stopped' as const)]);
+  const { stopped } = signals;
+  const started = await Promise.race([pool.start(place.left), stopped.then(() => 'stopped' as const)]);
+  // The workers have theirs.
+  for (const socket of [...(place.left?.port ?? []), ...(place.left?.door ?? [])]) closeSync(socket);
   if (started !== undefined && started !== 'stopped') return { kind: 'refused', reason: started };
-  if (started === undefined) parts.onListening(ports);
-  await stopped;
+  if (started === undefined) {
+    await place.serving();
+    const offer = offerPlace(parts, pool, signals, ports);
+    parts.onListening(ports);
+    const isTaken = await Promise.race([offer.taken.then(() => true), stopped.then(() => false)]);
+    offer.close();
+    if (isTaken) {
+      // Later scrapes are the other server's.
+      metrics?.close();
+      const left = pool.stop(parts.leaveMs, true);
+      await Promise.race([left, stopped]);
+    }
+  } else await stopped;
   return { kind: (await pool.stop(parts.drainMs)) ? 'stopped' : 'killed' };
+}
+
+/** Hands over to another server that asks, and reads the settings again when told to; not both at once. */
+function offerPlace(parts: ParentParts, pool: WorkerPool, signals: OperatorSignals, ports: Ports): Offer {
+  const { configuration, storeName, log } = parts;
+  const { dataFolder, host } = configuration;
+  const handOver = (to: Addressee): Promise<HandOverOutcome> =>
+    reloads.isUnderWay
+      ? Promise.resolve({ failed: 'it reads its settings again at this moment' })
+      : pool.handOver(to);
+  const offer = offerHandover({ folder: dataFolder, store: storeName, host, ports, handOver, log });
+  const reloads = new Reloads({ ...parts, pool, isBusy: offer.isUnderWay });
+  signals.onReload(() => reloads.reload());
+  return offer;
 }
 
 function closeMetrics(server: MetricsServer | undefined): void {

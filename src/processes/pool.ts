@@ -1,4 +1,7 @@
-/** The worker processes: started together, replaced one by one when they crash, drained together. */
+/**
+ * The worker processes: started together, replaced one by one when they crash, drained together; and others
+ * started in their place, which listen on the same sockets, so that no connection is lost.
+ */
 import { fork, type ChildProcess } from 'node:child_process';
 import type { Tiers } from '../access/tiers.js';
 import type { InstalledModel } from '../models/embedder.js';
@@ -6,9 +9,11 @@ import type { Clock, Timer } from '../system/clock.js';
 import type { Configuration } from '../configuration.js';
 import type { Log } from '../system/log.js';
 import { countersOf, type Metric } from '../system/metrics.js';
+import type { LeftSockets } from '../http/listening.js';
 import type { EmbedderProcess } from './embedder.js';
 import type { ToParent, ToWorker } from './messages.js';
 import { quickCrashMs, restartDelayMs } from './restartDelay.js';
+import { shareOut, type Addressee } from './sockets.js';
 
 /** Parts of a pool. */
 export interface PoolParts {
@@ -30,10 +35,23 @@ export interface PoolParts {
   readonly repairFolder: (thorough: boolean) => void;
 }
 
+/** Workers of one configuration, which are started together. */
+interface Generation {
+  readonly configuration: Configuration;
+  readonly tiers: Tiers;
+  /** Workers that are ready to listen on sockets that were left to them. */
+  ready: number;
+  /** True once others took their place: none is replaced. */
+  leaving: boolean;
+  /** Settles the start, once. */
+  settle: ((refused: string | undefined) => void) | undefined;
+}
+
 /** One worker process as the parent sees it. */
 interface Worker {
   readonly child: ChildProcess;
   readonly startedMs: number;
+  readonly generation: Generation;
   listening: boolean;
   refused: string | undefined;
   /** Its counters when they were last asked for. */
@@ -50,6 +68,9 @@ export interface Collected {
 /** Interval at which the parent looks for damaged files of the data folder (ms). */
 const repairMs = 5_000;
 
+/** Time that a worker takes at most to hand over its sockets (ms). */
+const handOverMs = 5_000;
+
 /** The workers of one parent. */
 export class WorkerPool {
   /** Workers started in the place of crashed ones. */
@@ -61,9 +82,13 @@ export class WorkerPool {
   private readonly waiting = new Set<Timer>();
   private quickCrashes = 0;
   private stopping = false;
+  private stopped: Promise<void> | undefined;
+  private killed = false;
   private metricsRequests = 0;
-  private settleStart: ((refused: string | undefined) => void) | undefined;
+  /** The workers that serve, or are the first to start. */
+  private generation: Generation | undefined;
   private settleStop: (() => void) | undefined;
+  private onHandedOver: ((worker: Worker, failed: string | undefined) => void) | undefined;
   private readonly metricsWaits = new Map<number, (worker: Worker) => void>();
   private repairs: Timer | undefined;
 
@@ -71,38 +96,104 @@ export class WorkerPool {
 
   /** Count of workers that listen. */
   get listening(): number {
-    return [...this.workers].filter((worker) => worker.listening).length;
+    return [...this.workers].filter(({ listening, generation }) => listening && !generation.leaving).length;
   }
 
-  /** Starts all workers; undefined when all listen, else the sentence that says why one does not. */
-  start(): Promise<string | undefined> {
+  /**
+   * Starts all workers; undefined when all listen, else the sentence that says why one does not. They listen
+   * on the sockets that another server left, if it did.
+   */
+  start(left?: LeftSockets): Promise<string | undefined> {
     this.repairs = this.parts.clock.every(repairMs, () => this.parts.repairFolder(false));
-    return new Promise((resolve) => {
-      this.settleStart = resolve;
-      for (let count = 0; count < this.parts.configuration.workers; count += 1) this.startOne();
+    const generation = generationOf(this.parts);
+    this.generation = generation;
+    return this.startAll(generation, left);
+  }
+
+  /**
+   * Starts workers of another configuration on the sockets of those that serve, which leave once all of the
+   * others listen; undefined, or the sentence that says why all stays as it was.
+   */
+  async renew(
+    settings: { readonly configuration: Configuration; readonly tiers: Tiers },
+    left: LeftSockets,
+    leaveMs: number,
+  ): Promise<string | undefined> {
+    const next = generationOf(settings);
+    const refused = await this.startAll(next, left);
+    if (refused !== undefined) return refused;
+    const former = this.generation;
+    this.generation = next;
+    if (former !== undefined) this.leave(former, leaveMs);
+    return undefined;
+  }
+
+  /**
+   * Has every worker that serves send its listening sockets to the inbox. Gives how many did, or
+   * why one cannot.
+   */
+  async handOver(to: Addressee): Promise<{ readonly sent: number } | { readonly failed: string }> {
+    const asked = new Set([...this.workers].filter(({ listening }) => listening));
+    for (const worker of asked) if (worker.generation.leaving) asked.delete(worker);
+    const sent = asked.size;
+    const failed = await new Promise<string | undefined>((resolve) => {
+      const timer = this.parts.clock.after(handOverMs, () => resolve('a worker does not answer'));
+      this.onHandedOver = (worker, wrong) => {
+        asked.delete(worker);
+        if (wrong === undefined && asked.size > 0) return;
+        timer.stop();
+        resolve(wrong);
+      };
+      for (const worker of asked) this.tell(worker, { kind: 'handOver', to });
     });
+    this.onHandedOver = undefined;
+    return failed === undefined ? { sent } : { failed };
+  }
+
+  private startAll(generation: Generation, left: LeftSockets | undefined): Promise<string | undefined> {
+    const { workers } = generation.configuration;
+    return new Promise((resolve) => {
+      generation.settle = resolve;
+      const shares = left === undefined ? [] : shareOut(left, workers);
+      for (let at = 0; at < workers; at += 1) this.startOne(generation, shares[at]);
+    });
+  }
+
+  /** Has workers answer what is in flight, wait for their clients' connections to end, and end. */
+  private leave(generation: Generation, leaveMs: number): void {
+    generation.leaving = true;
+    const ofIt = [...this.workers].filter((worker) => worker.generation === generation);
+    for (const worker of ofIt) {
+      this.tell(worker, { kind: 'drain', timeoutMs: leaveMs, untilClosed: true });
+      const timer = this.parts.clock.after(leaveMs + 1_000, () => worker.child.kill('SIGKILL'));
+      this.waiting.add(timer);
+      worker.child.once('exit', () => {
+        timer.stop();
+        this.waiting.delete(timer);
+      });
+    }
   }
 
   /**
    * Has every worker answer what is in flight and end; kills those left after `timeoutMs`. False when it
-   * had to.
+   * had to. `untilClosed`: connections that do nothing are waited for, too. Called again, it can only hasten.
    */
-  async stop(timeoutMs: number): Promise<boolean> {
+  async stop(timeoutMs: number, untilClosed = false): Promise<boolean> {
     this.stopping = true;
     this.repairs?.stop();
     for (const timer of this.waiting) timer.stop();
-    for (const worker of this.workers) this.tell(worker, { kind: 'drain', timeoutMs });
-    let killed = false;
+    for (const worker of this.workers) this.tell(worker, { kind: 'drain', timeoutMs, untilClosed });
     const timer = this.parts.clock.after(timeoutMs + 1_000, () => {
-      killed = true;
+      this.killed = true;
       this.kill();
     });
-    await new Promise<void>((resolve) => {
+    this.stopped ??= new Promise<void>((resolve) => {
       this.settleStop = resolve;
       if (this.workers.size === 0) resolve();
     });
+    await this.stopped;
     timer.stop();
-    return !killed;
+    return !this.killed;
   }
 
   /** Ends every worker at once. */
@@ -146,18 +237,22 @@ export class WorkerPool {
     if (worker.child.connected) worker.child.send(message, () => undefined);
   }
 
-  private startOne(): void {
-    const { program, programArguments, configuration, tiers, models, port, doorPort, clock } = this.parts;
-    const stdio = ['ignore', 'inherit', 'inherit', 'ipc'] as const;
+  private startOne(generation: Generation, left: LeftSockets | undefined): void {
+    const { program, programArguments, models, port, doorPort, clock } = this.parts;
+    const { configuration, tiers } = generation;
+    const inherited = [...(left?.port ?? []), ...(left?.door ?? [])];
+    const stdio = ['ignore', 'inherit', 'inherit', 'ipc', ...inherited] as const;
     // Serialized by the engine, not as JSON: texts and vectors are bytes.
     const child = fork(program, programArguments, { stdio: [...stdio], serialization: 'advanced' });
     const startedMs = clock.monotonicMs();
-    const worker: Worker = { child, startedMs, listening: false, refused: undefined, metrics: [] };
+    const state = { listening: false, refused: undefined, metrics: [] };
+    const worker: Worker = { child, startedMs, generation, ...state };
     this.workers.add(worker);
     child.on('message', (message: ToParent) => this.hear(worker, message));
     child.on('error', (error) => (worker.refused ??= `A worker could not be started (${error.message}).`));
     child.on('exit', (code, signal) => this.ended(worker, code, signal));
-    this.tell(worker, { kind: 'start', configuration, tiers, models, port, doorPort });
+    const order = { kind: 'start', configuration, tiers, models, port, doorPort } as const;
+    this.tell(worker, { ...order, left: left === undefined ? undefined : placesOf(left) });
   }
 
   private hear(worker: Worker, message: ToParent): void {
@@ -167,32 +262,48 @@ export class WorkerPool {
     } else if (message.kind === 'refused') worker.refused = message.reason;
     else if (message.kind === 'embed' || message.kind === 'cancelEmbed') {
       this.parts.embedder.hear(worker, message, (answer) => this.tell(worker, answer));
-    } else {
-      worker.listening = true;
-      if (this.listening === this.parts.configuration.workers) this.started(undefined);
-    }
+    } else if (message.kind === 'handedOver') this.onHandedOver?.(worker, message.failed);
+    else this.advance(worker, message.kind);
   }
 
-  private started(refused: string | undefined): void {
-    this.settleStart?.(refused);
-    this.settleStart = undefined;
+  /** Workers on sockets that were left to them listen when all can, so that a failed start serves nobody. */
+  private advance(worker: Worker, reached: 'ready' | 'listening'): void {
+    const { generation } = worker;
+    const all = [...this.workers].filter((each) => each.generation === generation);
+    const { workers } = generation.configuration;
+    if (reached === 'ready') {
+      generation.ready += 1;
+      if (generation.ready === workers) for (const each of all) this.tell(each, { kind: 'listen' });
+      return;
+    }
+    worker.listening = true;
+    if (all.filter(({ listening }) => listening).length === workers) started(generation, undefined);
   }
 
   private ended(worker: Worker, code: number | null, signal: NodeJS.Signals | null): void {
+    const { generation } = worker;
     this.workers.delete(worker);
     this.parts.embedder.forget(worker);
     this.onRetired(countersOf(worker.metrics));
+    this.onHandedOver?.(worker, 'a worker ended');
     if (this.stopping) {
       if (this.workers.size === 0) this.settleStop?.();
       return;
     }
+    if (generation.leaving) return;
     const how = signal ?? `exit code ${code ?? 'unknown'}`;
-    if (this.settleStart !== undefined) {
-      this.kill();
-      this.started(worker.refused ?? `A worker ended before it listened (${how}).`);
+    if (generation.settle !== undefined) {
+      if (generation === this.generation) this.kill();
+      else this.killGeneration(generation);
+      started(generation, worker.refused ?? `A worker ended before it listened (${how}).`);
       return;
     }
     this.replace(worker, how);
+  }
+
+  private killGeneration(generation: Generation): void {
+    generation.leaving = true;
+    for (const worker of this.workers) if (worker.generation === generation) worker.child.kill('SIGKILL');
   }
 
   private replace(worker: Worker, how: string): void {
@@ -212,8 +323,26 @@ export class WorkerPool {
       this.waiting.delete(timer);
       this.restarts += 1;
       this.parts.repairFolder(true);
-      this.startOne();
+      if (!worker.generation.leaving) this.startOne(worker.generation, undefined);
     });
     this.waiting.add(timer);
   }
+}
+
+function generationOf({ configuration, tiers }: Pick<Generation, 'configuration' | 'tiers'>): Generation {
+  return { configuration, tiers, ready: 0, leaving: false, settle: undefined };
+}
+
+function started(generation: Generation, refused: string | undefined): void {
+  generation.settle?.(refused);
+  generation.settle = undefined;
+}
+
+/** Descriptor of the first socket that a worker inherits, after its standard ones and its channel. */
+const firstInherited = 4;
+
+/** The descriptors that sockets have in the worker that inherits them. */
+function placesOf({ port, door }: LeftSockets): LeftSockets {
+  const places = [...port, ...door].map((_, at) => firstInherited + at);
+  return { port: places.slice(0, port.length), door: places.slice(port.length) };
 }

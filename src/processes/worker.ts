@@ -7,6 +7,7 @@ import type { Configuration } from '../configuration.js';
 import { reasonOf } from '../system/reason.js';
 import type { ToParent, ToWorker } from './messages.js';
 import { noInspector } from './signals.js';
+import { sendSockets } from './sockets.js';
 import { watchVitals } from './vitals.js';
 
 /** Time that a worker whose parent died answers what is in flight (ms). */
@@ -17,6 +18,9 @@ const orphanDrainMs = 3_000;
  * it.
  */
 const groupSignals = ['SIGINT', 'SIGTERM', 'SIGHUP', ...noInspector] as const;
+
+/** What a worker is started with. */
+type Start = ToWorker & { readonly kind: 'start' };
 
 /** False where the parent has gone. */
 function tell(message: ToParent): boolean {
@@ -50,16 +54,23 @@ export function runWorker(
   let embedder: RemoteEmbedder | undefined;
   let starting = Promise.resolve();
   let ending = false;
-  const drain = (timeoutMs: number): void => {
-    if (ending) return;
+  let order: Start | undefined;
+  const drain = (timeoutMs: number, untilClosed = false): void => {
     ending = true;
     // While it starts, LMDB's thread may wait for this one amid a unit: to exit now would wait for it.
     void starting
-      .then(() => server?.drain(timeoutMs) ?? true)
+      .then(() => server?.drain(timeoutMs, untilClosed) ?? true)
       .then((drained) => process.exit(drained ? 0 : 1));
   };
-  const start = async (order: ToWorker & { kind: 'start' }): Promise<void> => {
-    const { configuration, tiers, models, port, doorPort } = order;
+  const listen = async ({ configuration: { host }, port, doorPort, left }: Start): Promise<void> => {
+    if (ending) return;
+    const listening = await server?.listen(host, port, doorPort, left);
+    if (listening === undefined) refuse(`A worker could not listen on ${host} port ${port}.`);
+    else tell({ kind: 'listening' });
+  };
+  const start = async (given: Start): Promise<void> => {
+    order = given;
+    const { configuration, tiers, models } = given;
     embedder = remoteEmbedder({ models, tell, readBytesPerToken });
     try {
       server = await build(configuration, tiers, embedder);
@@ -67,18 +78,19 @@ export function runWorker(
       refuse(reasonOf(error));
       return;
     }
-    if (ending) return;
-    const listening = await server.listen(configuration.host, port, doorPort);
-    if (listening === undefined) refuse(`A worker could not listen on ${configuration.host} port ${port}.`);
-    else tell({ kind: 'listening' });
+    if (given.left === undefined) await listen(given);
+    else tell({ kind: 'ready' });
   };
   for (const signal of groupSignals) process.on(signal, () => undefined);
   process.on('disconnect', () => drain(orphanDrainMs));
   process.on('message', (message: ToWorker) => {
     if (message.kind === 'start') starting = start(message);
-    else if (message.kind === 'drain') drain(message.timeoutMs);
+    else if (message.kind === 'listen' && order !== undefined) void listen(order);
+    else if (message.kind === 'handOver' && order !== undefined) {
+      tell({ kind: 'handedOver', failed: sendSockets(message.to, order) });
+    } else if (message.kind === 'drain') drain(message.timeoutMs, message.untilClosed);
     else if (message.kind === 'embedded') embedder?.hear(message);
-    else {
+    else if (message.kind === 'metrics') {
       const metrics = [...(server?.metrics() ?? []), ...vitals()];
       tell({ kind: 'metrics', request: message.request, metrics });
     }

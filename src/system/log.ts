@@ -20,14 +20,24 @@ export interface Log {
   readonly debugging: boolean;
 }
 
+/** A log whose level may change. */
+export interface LevelledLog extends Log {
+  readonly setLevel: (level: LogLevel) => void;
+}
+
 /** A log that writes to standard error, each line carrying the process id. `err` fields keep their stack. */
-export function createLog(level: LogLevel): Log {
+export function createLog(level: LogLevel): LevelledLog {
   const logger = pino({ level, base: { pid: process.pid } }, pino.destination({ dest: 2, sync: true }));
-  return {
+  const log: Omit<LevelledLog, 'debugging'> & { debugging: boolean } = {
     debug: (fields, message) => logger.debug(fields, message),
     info: (fields, message) => logger.info(fields, message),
     warn: (fields, message) => logger.warn(fields, message),
     error: (fields, message) => logger.error(fields, message),
     debugging: logger.isLevelEnabled('debug'),
+    setLevel(next: LogLevel) {
+      logger.level = next;
+      log.debugging = logger.isLevelEnabled('debug');
+    },
   };
+  return log;
 }

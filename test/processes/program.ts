@@ -2,6 +2,7 @@
  * A server program for the tests, parent and worker, with routes of its own. Its parent writes
  * `listening <port> <metrics port>` once it serves.
  */
+import { existsSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import type { ServedRoute } from '../../src/http/routes.js';
 import { createServer, type Server } from '../../src/http/server.js';
@@ -33,7 +34,9 @@ function embedRoute({ models, embed }: Embedder): ServedRoute {
   };
 }
 
-function build({ logLevel }: Configuration, _: unknown, embedder: Embedder): Server {
+async function build({ logLevel }: Configuration, _: unknown, embedder: Embedder): Promise<Server> {
+  if (process.env['TEST_BUILD'] === 'refuse') throw new Error('This worker cannot serve.');
+  if (process.env['TEST_BUILD'] === 'hang') await new Promise(() => undefined);
   return createServer({
     routes: [
       embedRoute(embedder),
@@ -41,7 +44,9 @@ function build({ logLevel }: Configuration, _: unknown, embedder: Embedder): Ser
       {
         route: route({ id: 'wait', path: '/wait' }),
         handler: async (request) => {
-          await systemClock.sleep(Number(request.query['ms']));
+          const { ms, file } = request.query;
+          if (ms !== undefined) await systemClock.sleep(Number(ms));
+          while (file !== undefined && !existsSync(file)) await systemClock.sleep(10);
           return text('waited');
         },
       },
@@ -66,6 +71,11 @@ async function parent(program: string): Promise<void> {
     log: createLog(read.configuration.logLevel),
     tiers: openTiers(),
     lockFile: native.lockFile,
+    takeOver: process.env['TEST_TAKE_OVER'] === 'yes',
+    storeName: read.configuration.storeUrl,
+    reread: () => Promise.resolve({ errors: ['read once'] }),
+    onRenewed: () => undefined,
+    leaveMs: 60_000,
     prepareFolder: () => undefined,
     repairFolder: () => undefined,
     versions: { version: 'test' },

@@ -1,0 +1,280 @@
+/**
+ * How one server takes the place of another on the same data folder: the sockets that both listen on for a
+ * while, and what the two say to each other over a Unix socket in the data folder, one JSON object a line.
+ *
+ * The new server asks; the old one has its listening sockets and the lock of the data folder sent to the
+ * new one's inbox and says where it listens; the new one starts its workers on them and says that it serves;
+ * the old one says that it leaves, listens no more and answers what it has. Until the new one says that it
+ * serves, its end changes nothing.
+ */
+import {
+  chmodSync,
+  fstatSync,
+  fsyncSync,
+  ftruncateSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { LeftSockets } from '../http/listening.js';
+import { native } from '../native/addon.js';
+import type { Log } from '../system/log.js';
+import type { Ports } from '../system/ports.js';
+import { reasonOf } from '../system/reason.js';
+import { removeInboxes, sendDelivery, SocketInbox, withSocketPath, type Addressee } from './sockets.js';
+
+/** Raised where a server and one before it cannot share a store and a data folder for a while. */
+const protocol = 1;
+
+/** Name of the Unix socket in the data folder at which a server is asked to hand over. */
+const socketName = 'handover';
+
+/** From the new server to the old one. */
+type ToOld =
+  | {
+      readonly kind: 'take';
+      readonly protocol: number;
+      readonly pid: number;
+      /** Name of the store: two servers of one data folder may have different ones. */
+      readonly store: string;
+      readonly host: string;
+      /** Those that the new server wants; 0: whatever the old one has. */
+      readonly ports: Ports;
+    }
+  | { readonly kind: 'serving' };
+
+/** From the old server to the new one. */
+type ToNew =
+  | { readonly kind: 'refused'; readonly reason: string }
+  | { readonly kind: 'given'; readonly ports: Ports; readonly deliveries: number }
+  | { readonly kind: 'leaving' };
+
+function say(socket: Socket, message: ToOld | ToNew): void {
+  socket.write(`${JSON.stringify(message)}\n`);
+}
+
+/** A running server, as one is asked to hand over. */
+export interface Leaver {
+  readonly folder: string;
+  readonly store: string;
+  readonly host: string;
+  readonly ports: Ports;
+  /** Has the workers send their listening sockets to an inbox. */
+  readonly handOver: (to: Addressee) => Promise<HandOverOutcome>;
+  readonly log: Pick<Log, 'info' | 'warn'>;
+}
+
+/** How many deliveries were sent to an inbox, or why none were. */
+export type HandOverOutcome = { readonly sent: number } | { readonly failed: string };
+
+/** The offer of a running server to hand over, until it is closed. */
+export interface Offer {
+  /** Resolves once another server serves in this one's place. */
+  readonly taken: Promise<void>;
+  /** True while another server takes over. */
+  readonly isUnderWay: () => boolean;
+  readonly close: () => void;
+}
+
+/** Waits for another server to take over. Where the folder cannot have a Unix socket, none can. */
+export function offerHandover(leaver: Leaver): Offer {
+  const { folder, log } = leaver;
+  const server = createServer();
+  let isAsked = false;
+  const taken = new Promise<void>((resolve) => {
+    server.on('connection', (socket) => {
+      socket.on('error', () => undefined);
+      if (isAsked) {
+        say(socket, { kind: 'refused', reason: 'Another server takes over already.' });
+        socket.end();
+        return;
+      }
+      isAsked = true;
+      void isTaken(socket, leaver).then((is) => {
+        isAsked = is;
+        if (!is) return;
+        // The path becomes the other's when it has heard this: closing removes it.
+        server.close();
+        say(socket, { kind: 'leaving' });
+        socket.end();
+        resolve();
+      });
+    });
+  });
+  server.on('error', (error) =>
+    log.warn({ reason: reasonOf(error) }, 'no server can take over from this one'),
+  );
+  if (process.platform === 'linux') listenIn(server, folder);
+  return { taken, isUnderWay: () => isAsked, close: () => void server.close() };
+}
+
+function listenIn(server: Server, folder: string): void {
+  removeInboxes(folder);
+  rmSync(join(folder, socketName), { force: true });
+  withSocketPath(folder, socketName, (path) => server.listen(path));
+  server.once('listening', () => chmodSync(join(folder, socketName), 0o600));
+  server.unref();
+}
+
+/** What is wrong with a server that wants to take over; undefined: nothing. */
+function wrongTaker(
+  { host, store, ports }: Leaver,
+  asked: ToOld & { readonly kind: 'take' },
+): string | undefined {
+  if (asked.protocol !== protocol) {
+    return 'The running server is of a version that cannot share its store with this one. Stop it first.';
+  }
+  if (asked.store !== store) {
+    return `The running server has ${store}, not ${asked.store}. Set STORE_URL as it has it.`;
+  }
+  const { port } = asked.ports;
+  if (asked.host === host && (port === 0 || port === ports.port)) return undefined;
+  return (
+    `The running server listens on ${host} port ${ports.port}, which a server that takes over keeps. ` +
+    'Set HOST and PORT as it has them.'
+  );
+}
+
+/** Answers one that asks to take over; true once it says that it serves in this one's place. */
+async function isTaken(socket: Socket, leaver: Leaver): Promise<boolean> {
+  const { ports, log } = leaver;
+  for await (const line of createInterface({ input: socket })) {
+    const said = read(line) as ToOld | undefined;
+    if (said?.kind === 'serving') return true;
+    if (said?.kind !== 'take') break;
+    log.info({ takerPid: said.pid }, 'another server asks to take over');
+    const wrong = wrongTaker(leaver, said);
+    const given = wrong === undefined ? await give(leaver, said.pid) : { refused: wrong };
+    if ('refused' in given) {
+      log.warn({ reason: given.refused }, 'the other server cannot take over, and this one serves on');
+      say(socket, { kind: 'refused', reason: given.refused });
+      socket.end();
+      return false;
+    }
+    say(socket, { kind: 'given', ports, ...given });
+  }
+  log.warn({}, 'the server that was to take over has ended, and this one serves on');
+  socket.destroy();
+  return false;
+}
+
+/** A line of the other server; undefined where it is none. */
+function read(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Sends all that another server needs to its inbox; or why it cannot. */
+async function give(
+  { folder, ports, handOver }: Leaver,
+  pid: number,
+): Promise<{ readonly deliveries: number } | { readonly refused: string }> {
+  const refused = (why: string) => ({ refused: `The running server cannot hand over its sockets (${why}).` });
+  try {
+    const outcome = await handOver({ folder, pid });
+    if ('failed' in outcome) return refused(outcome.failed);
+    const metrics = ports.metricsPort === 0 ? [] : native.listeningOn(ports.metricsPort);
+    sendDelivery({ folder, pid }, { port: [], door: [], metrics, lock: [lockDescriptor(folder)] });
+    return { deliveries: outcome.sent + 1 };
+  } catch (error) {
+    return refused(reasonOf(error));
+  }
+}
+
+/** The descriptor under which this process has the locked file of a data folder open. */
+function lockDescriptor(folder: string): number {
+  const { dev, ino } = statSync(join(folder, 'lock'));
+  const descriptors = readdirSync('/proc/self/fd').map(Number);
+  const found = descriptors.find((descriptor) => {
+    try {
+      const open = fstatSync(descriptor);
+      return open.dev === dev && open.ino === ino;
+    } catch {
+      // The listing's own, which is closed by now.
+      return false;
+    }
+  });
+  if (found === undefined) throw new Error('the lock of the data folder is not there');
+  return found;
+}
+
+/** What another server left. */
+export interface TakenOver {
+  readonly ports: Ports;
+  readonly sockets: LeftSockets;
+  /** The listening socket of the metrics; undefined: the other had none. */
+  readonly metrics: number | undefined;
+  /** Tells the other server that this one serves; resolves once it leaves. The lock is this one's then. */
+  readonly serving: () => Promise<void>;
+}
+
+/** What a server that takes over wants. */
+export interface Taker {
+  readonly folder: string;
+  readonly store: string;
+  readonly host: string;
+  readonly ports: Ports;
+}
+
+/** Takes over from the server that holds the data folder; or the sentence that says why not. */
+export async function takeOver({
+  folder,
+  ...wanted
+}: Taker): Promise<TakenOver | { readonly refused: string }> {
+  const socket = await connected(folder);
+  if (socket === undefined) {
+    const why = 'It is older than this version, or another program holds the folder.';
+    return { refused: `The server that uses ${folder} cannot be asked to hand over. ${why} Stop it first.` };
+  }
+  const inbox = new SocketInbox(folder);
+  const heard = createInterface({ input: socket })[Symbol.asyncIterator]();
+  const received = inbox.receive();
+  say(socket, { kind: 'take', protocol, pid: process.pid, ...wanted });
+  const said = await hear(heard);
+  inbox.expect(said?.kind === 'given' ? said.deliveries : 0);
+  await received;
+  if (said?.kind !== 'given') {
+    socket.destroy();
+    inbox.close();
+    const ended = 'The running server ended meanwhile. Start this one again.';
+    return { refused: said?.kind === 'refused' ? said.reason : ended };
+  }
+  const { port, door, metrics, lock } = inbox.takeAll();
+  const serving = async (): Promise<void> => {
+    say(socket, { kind: 'serving' });
+    await hear(heard);
+    socket.destroy();
+    for (const descriptor of lock) writeLock(descriptor);
+  };
+  return { ports: said.ports, sockets: { port, door }, metrics: metrics[0], serving };
+}
+
+function connected(folder: string): Promise<Socket | undefined> {
+  return new Promise((resolve) => {
+    const socket = withSocketPath(folder, socketName, (path) => connect(path));
+    socket.once('connect', () => {
+      // A process that cannot start ends, and with it this connection, by which the other hears of it.
+      resolve(socket.unref());
+    });
+    socket.once('error', () => resolve(undefined));
+  });
+}
+
+async function hear(heard: AsyncIterator<string>): Promise<ToNew | undefined> {
+  const line = await heard.next();
+  return line.done === true ? undefined : (read(line.value) as ToNew | undefined);
+}
+
+/** Writes this process's id into the lock, which both servers had open. It stays open, and so locked. */
+function writeLock(descriptor: number): void {
+  ftruncateSync(descriptor, 0);
+  writeSync(descriptor, String(process.pid), 0);
+  fsyncSync(descriptor);
+}

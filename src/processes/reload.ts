@@ -1,0 +1,122 @@
+/** Settings that are read again while the server runs (SIGHUP): other workers are started with them. */
+import type { Tiers } from '../access/tiers.js';
+import { settings, type Configuration } from '../configuration.js';
+import type { Log } from '../system/log.js';
+import { reasonOf } from '../system/reason.js';
+import type { WorkerPool } from './pool.js';
+import { SocketInbox } from './sockets.js';
+
+/** The settings as they are read: with every error of theirs, a sentence each, where there is one. */
+export type ReadAgain =
+  { readonly configuration: Configuration; readonly tiers: Tiers } | { readonly errors: readonly string[] };
+
+/** Settings that the parent uses, or that its files were made for: they stay until the next start. */
+const fixed = [
+  'port',
+  'doorPort',
+  'host',
+  'serve',
+  'storeUrl',
+  'metricsPort',
+  'embedModel',
+  'embedPreload',
+  'embedThreads',
+  'embedQueue',
+  'embedDeadlineMs',
+  'embedCacheMb',
+  'modelsFolder',
+] as const satisfies readonly (keyof typeof settings)[];
+
+/** Names of the settings that are not read again. */
+export const fixedNames: readonly string[] = fixed.map((key) => settings[key].name);
+
+/** The settings that hold from now on, and the names of those that changed and stay as they were. */
+export function mergeSettings(
+  present: Configuration,
+  given: Configuration,
+): { readonly configuration: Configuration; readonly unchanged: readonly string[] } {
+  const changed = fixed.filter((key) => JSON.stringify(present[key]) !== JSON.stringify(given[key]));
+  const kept = Object.fromEntries(fixed.map((key) => [key, present[key]]));
+  const { dataFolder } = present;
+  return {
+    configuration: { ...given, ...kept, dataFolder },
+    unchanged: changed.map((key) => settings[key].name),
+  };
+}
+
+/** Dependencies of reading again. */
+export interface ReloadParts {
+  readonly configuration: Configuration;
+  readonly reread: () => Promise<ReadAgain>;
+  readonly pool: Pick<WorkerPool, 'handOver' | 'renew'>;
+  /** True while the sockets go to another server. */
+  readonly isBusy: () => boolean;
+  /** Time that workers with the former settings have for what they began (ms). */
+  readonly leaveMs: number;
+  /** Called with the settings that hold from now on. */
+  readonly onRenewed: (configuration: Configuration) => void;
+  readonly log: Pick<Log, 'info' | 'warn' | 'error'>;
+}
+
+/** Reads the settings again whenever it is called, one after the other; what fails leaves all as it was. */
+export class Reloads {
+  private configuration: Configuration;
+  private last: Promise<void> = Promise.resolve();
+  private waiting = false;
+
+  constructor(private readonly parts: ReloadParts) {
+    this.configuration = parts.configuration;
+  }
+
+  /** True while other workers start. */
+  isUnderWay = false;
+
+  /** Reads them now, or once when the reading that is under way is over, however often it was called. */
+  reload(): void {
+    if (this.waiting) return;
+    this.waiting = true;
+    this.last = this.last.then(async () => {
+      this.waiting = false;
+      this.isUnderWay = true;
+      const failed = await this.tryOnce().catch((error: unknown) => [reasonOf(error)]);
+      this.isUnderWay = false;
+      if (failed !== undefined) this.parts.log.error({ reasons: failed }, 'the settings stay as they were');
+    });
+  }
+
+  /** The sentences that say why the settings stay as they were; undefined: they hold. */
+  private async tryOnce(): Promise<readonly string[] | undefined> {
+    const { parts } = this;
+    if (parts.isBusy()) return ['Another server takes over.'];
+    const read = await parts.reread();
+    if ('errors' in read) return read.errors;
+    const { configuration, unchanged } = mergeSettings(this.configuration, read.configuration);
+    const refused = await this.renew({ configuration, tiers: read.tiers });
+    if (refused !== undefined) return [refused];
+    this.configuration = configuration;
+    parts.onRenewed(configuration);
+    parts.log.info({ workers: configuration.workers }, 'the settings were read again, and hold');
+    if (unchanged.length > 0) {
+      parts.log.warn({ settings: unchanged }, 'these settings changed, and hold from the next start on');
+    }
+    return undefined;
+  }
+
+  private async renew(given: { readonly configuration: Configuration; readonly tiers: Tiers }) {
+    const { pool, leaveMs } = this.parts;
+    const { dataFolder } = this.configuration;
+    const inbox = new SocketInbox(dataFolder);
+    try {
+      const received = inbox.receive();
+      const outcome = await pool.handOver({ folder: dataFolder, pid: process.pid });
+      inbox.expect('sent' in outcome ? outcome.sent : 0);
+      await received;
+      if ('failed' in outcome) {
+        return `The workers cannot hand over their sockets (${outcome.failed}).`;
+      }
+      return await pool.renew(given, inbox.delivered, leaveMs);
+    } finally {
+      inbox.close();
+    }
+  }
+}

@@ -1,0 +1,131 @@
+/** SIGHUP: the served program reads its settings again, and other workers serve with them. */
+import assert from 'node:assert/strict';
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { shippedTiersFile } from '../../src/access/tiers.js';
+import { readConfiguration, settings, type Configuration } from '../../src/configuration.js';
+import type { LimitsResponse } from '../../src/contract/limits.js';
+import { fixedNames, mergeSettings } from '../../src/processes/reload.js';
+import { exchange, head } from '../http/raw.js';
+import { run, memoryFolder, processesOf } from './run.js';
+import { SteadyLoad } from './steadyLoad.js';
+
+const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
+const skip = process.platform === 'linux' ? false : 'sockets are handed over on Linux alone';
+
+/** A server with two workers whose settings stand in a file that can be written anew. */
+async function serve() {
+  const folder = memoryFolder();
+  const tiers = join(folder, 'tiers.json');
+  copyFileSync(shippedTiersFile, tiers);
+  const always = { PORT: 0, WORKERS: 2, STORE_URL: `lmdb:${folder}/data/store`, TIERS_FILE: tiers };
+  const write = (given: Readonly<Record<string, unknown>>): void =>
+    writeFileSync(join(folder, 'fusegate.json'), JSON.stringify({ ...always, ACCESS: 'metered', ...given }));
+  write({});
+  const server = run(main, ['serve'], {}, folder);
+  const port = Number((await server.prints(/listens on http:\/\/127\.0\.0\.1:(\d+)/))[1]);
+  /** Has the settings read again, and waits for a line that says what came of it. */
+  const reload = async (line: RegExp): Promise<void> => {
+    server.output = '';
+    server.child.kill('SIGHUP');
+    await server.prints(line);
+  };
+  return { server, port, tiers, write, reload };
+}
+
+/** What the workers that answer on many connections say at a path. */
+async function everywhere<Said>(port: number, path: string, say: (body: Buffer) => Said): Promise<Set<Said>> {
+  const answers = Array.from({ length: 24 }, () => exchange(port, head('GET', path)));
+  return new Set((await Promise.all(answers)).map(({ body }) => say(body)));
+}
+
+const anonymousLimit = (body: Buffer): number | undefined => {
+  const { rates } = JSON.parse(body.toString()) as LimitsResponse;
+  return rates.find(({ name }) => name === 'anonymous.requests')?.limit;
+};
+
+const holds = /the settings were read again, and hold/;
+
+describe('SIGHUP', { skip }, () => {
+  test('has every worker serve with the settings as they stand, and loses no request', async () => {
+    const { server, port, tiers, write, reload } = await serve();
+    assert.deepEqual(await everywhere(port, '/v1/limits', anonymousLimit), new Set([60]));
+    const before = processesOf(server);
+    const load = new SteadyLoad(port, head('GET', '/health'));
+    write({
+      ANONYMOUS_REQUESTS_PER_MINUTE: 17,
+      LOG_LEVEL: 'debug',
+      HOST: '127.0.0.2',
+      EMBED_QUEUE: 77,
+      WORKERS: 1,
+    });
+    const text = readFileSync(tiers, 'utf8');
+    writeFileSync(tiers, text.replace('"price_sat": 50000', '"price_sat": 50001'));
+    await reload(holds);
+    await server.prints(/"settings":\["HOST","EMBED_QUEUE"\].*hold from the next start on/);
+    assert.deepEqual(await everywhere(port, '/v1/limits', anonymousLimit), new Set([17]));
+    const price = (body: Buffer): boolean => body.includes('50001');
+    assert.deepEqual(await everywhere(port, '/v1/pricing', price), new Set([true]));
+    await server.prints(/"level":20.*"route":"health"/);
+    await load.goesOn();
+    write({ LOG_LEVEL: 'info' });
+    await reload(holds);
+    await load.goesOn();
+    assert.deepEqual(await load.stop(), []);
+    assert.deepEqual(await everywhere(port, '/v1/limits', anonymousLimit), new Set([60]));
+    const after = processesOf(server).slice(1);
+    assert.ok(!after.some((pid) => before.includes(pid)), 'the workers are others');
+    server.child.kill('SIGTERM');
+    assert.deepEqual(await server.ended(), { code: 0, signal: null });
+  });
+
+  test('leaves the settings where new ones are wrong, and says why in one line', async () => {
+    const { server, port, tiers, write, reload } = await serve();
+    const workers = processesOf(server);
+    const text = readFileSync(tiers, 'utf8');
+    const kept = /"level":50.*the settings stay as they were/;
+    write({ ANONYMOUS_REQUESTS_PER_MINUTE: 'many', LOG_LEVEL: 'loud' });
+    await reload(kept);
+    assert.match(server.output, /"reasons":\["[^\n]*LOG_LEVEL must[^\n]*ANONYMOUS_REQUESTS_PER_MINUTE must/);
+    write({ LOG_LEVEL: 'debug' });
+    writeFileSync(tiers, '{"term_days":1.5}');
+    await reload(kept);
+    assert.match(server.output, /term_days must be a whole number/);
+    // Settings that each can be read, and with which no worker can serve.
+    writeFileSync(tiers, text);
+    write({ MASTER_SECRET: 'f'.repeat(31) + '0123456789abcdefghijkl' });
+    await reload(kept);
+    assert.match(server.output, /secret/);
+    assert.equal(
+      server.output
+        .trim()
+        .split('\n')
+        .filter((line) => line.includes('"level":50')).length,
+      1,
+    );
+    assert.deepEqual(processesOf(server), workers);
+    assert.deepEqual(await everywhere(port, '/v1/limits', anonymousLimit), new Set([60]));
+    write({ ANONYMOUS_REQUESTS_PER_MINUTE: 18 });
+    await reload(holds);
+    assert.deepEqual(await everywhere(port, '/v1/limits', anonymousLimit), new Set([18]));
+    server.child.kill('SIGTERM');
+    assert.deepEqual(await server.ended(), { code: 0, signal: null });
+  });
+});
+
+test('settings of the parent stay, and are named', () => {
+  const read = (environment: Readonly<Record<string, string>>): Configuration => {
+    const outcome = readConfiguration(environment, { platform: 'linux', cores: 2 });
+    assert.ok('configuration' in outcome);
+    return outcome.configuration;
+  };
+  const present = read({});
+  const given = read({ HOST: '::1', STORE_URL: 'lmdb:/elsewhere/store', WORKERS: '7', LOG_LEVEL: 'warn' });
+  const { configuration, unchanged } = mergeSettings(present, given);
+  assert.deepEqual(unchanged, ['HOST', 'STORE_URL']);
+  assert.deepEqual(configuration, { ...present, workers: 7, logLevel: 'warn' });
+  const names = new Set(Object.values(settings).map(({ name }) => name));
+  assert.ok(fixedNames.every((name) => names.has(name)));
+});
