@@ -94,6 +94,7 @@ export class MappedFiles {
         path: indexFile(dataFolder),
         make: () => native.prepareIndex(vectors, method),
         open: () => native.prepareIndex(vectors, method),
+        isEmptied: false,
       },
       ...(serve.includes('fuse')
         ? [

@@ -128,7 +128,6 @@ async function readBack(store: Store, receipt: string): Promise<Receipt> {
 
 /** A submission on its way. */
 interface Candidate extends Accepted {
-  readonly unitId: Uint8Array;
   readonly stored: StoredFragment;
   readonly key: string | undefined;
 }
@@ -174,7 +173,7 @@ async function byContent(store: Store, candidate: Candidate): Promise<Submitted 
   if (found === undefined) return undefined;
   if (candidate.key !== undefined) {
     const operations = [insertBinding(candidate.key, bindingOf(candidate, found))];
-    const outcome = await store.commit(operations, candidate.unitId);
+    const outcome = await store.commit(operations);
     if (outcome.kind !== 'done') return 'changed';
   }
   return duplicateOf(store, found, false);
@@ -188,7 +187,7 @@ async function attempt(store: Store, candidate: Candidate): Promise<Submitted | 
   const bindings: Operation[] =
     key === undefined ? [] : [insertBinding(key, bindingOf(candidate, stored.receipt))];
   const operations = [...bindings, ...insertFragment(stored, duplicateKey(candidate))];
-  const outcome = await store.commit(operations, candidate.unitId);
+  const outcome = await store.commit(operations);
   if (outcome.kind !== 'done') return 'changed';
   return { kind: 'stored', receipt: await readBack(store, stored.receipt) };
 }
@@ -202,13 +201,12 @@ export async function submit(
   given: GivenFragment,
   key: string | undefined,
 ): Promise<{ readonly accepted: Accepted; readonly submitted: Submitted }> {
-  const unitId = store.newUnitId();
-  const receipt = receiptId(unitId);
+  const receipt = receiptId(store.newUnitId());
   const sealed = await inSlice(() => seal(sealFragment, given, receipt, timeText(clock.wallMs())));
   const own = accepted(sealed);
   const stored = { receipt, fragment: own.fragment, envelope: sealed.envelope, seal: sealed.seal };
   for (;;) {
-    const submitted = await attempt(store, { ...own, unitId, stored, key });
+    const submitted = await attempt(store, { ...own, stored, key });
     if (submitted !== 'changed') return { accepted: own, submitted };
   }
 }

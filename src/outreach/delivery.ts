@@ -26,10 +26,9 @@ export function deliveryInterest(
 ): Handler<DeliveryInterestRequest> {
   const next = operator.next_step === null ? nextStep : `${nextStep} ${operator.next_step}`;
   return async ({ input }) => {
-    const unitId = store.newUnitId();
-    const id = entryId('interest', unitId);
+    const id = entryId('interest', store.newUnitId());
     const receivedAtMs = Math.floor(clock.wallMs());
-    await appendInterest(store, unitId, {
+    await appendInterest(store, undefined, {
       id,
       receivedAtMs,
       email: input.email,

@@ -13,9 +13,9 @@ export interface StoringParts {
   readonly clock: Pick<Clock, 'wallMs'>;
 }
 
-/** The id that a client gets for what was stored in a unit. */
-export function entryId(prefix: string, unitId: Uint8Array): string {
-  return `${prefix}_${Buffer.from(unitId).toString('hex')}`;
+/** The id that a client gets for what was stored. */
+export function entryId(prefix: string, id: Uint8Array): string {
+  return `${prefix}_${Buffer.from(id).toString('hex')}`;
 }
 
 /** A time as answers show it: RFC 3339 UTC with milliseconds. */
@@ -26,10 +26,9 @@ export function timeText(wallMs: number): string {
 /** Stores leads. */
 export function leads({ store, clock }: StoringParts): Handler<LeadRequest> {
   return async ({ input }) => {
-    const unitId = store.newUnitId();
-    const id = entryId('lead', unitId);
+    const id = entryId('lead', store.newUnitId());
     const receivedAtMs = Math.floor(clock.wallMs());
-    await appendLead(store, unitId, {
+    await appendLead(store, undefined, {
       id,
       receivedAtMs,
       email: input.email,

@@ -30,6 +30,11 @@ export type Scan = (range: KeyRange) => Promise<readonly Entry[]>;
  * are the engine's own.
  */
 export interface Engine {
+  /**
+   * True if `transact` begins another transaction after one whose outcome it does not know. What `decide`
+   * writes must then tell the next call of it that the one before took effect.
+   */
+  readonly triesAgain: boolean;
   /** A record as the last finished transaction left it. Only what is on disk is seen. */
   get(key: Uint8Array): Promise<Uint8Array | undefined>;
   /** Records of one consistent view. Only what is on disk is seen. */

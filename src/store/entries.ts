@@ -57,10 +57,10 @@ export async function* keptAfter<Value>(
   }
 }
 
-/** Appends one entry; it is on disk when this resolves. `unitId`: a retry carries the same. */
+/** Appends one entry; it is on disk when this resolves. `unitId`: of a caller that retries with the same. */
 export async function appendEntry(
   store: Store,
-  unitId: Uint8Array,
+  unitId: Uint8Array | undefined,
   log: Log,
   value: Uint8Array,
 ): Promise<void> {

@@ -6,8 +6,8 @@ import type { Operation, Outcome } from './store.js';
 
 /** Operations that take effect together. */
 export interface Unit {
-  /** 16 bytes; a retry carries the same. */
-  readonly id: Uint8Array;
+  /** 16 bytes; a retry carries the same. Undefined: the caller does not retry, and no outcome is kept. */
+  readonly id: Uint8Array | undefined;
   readonly operations: readonly Operation[];
 }
 
@@ -22,7 +22,7 @@ export function keysOf(units: readonly Unit[]): Uint8Array[] {
   const keys = new Map<string, Uint8Array>();
   const add = (key: Uint8Array): unknown => keys.set(textOf(key), key);
   for (const unit of units) {
-    add(recordKey('units', unit.id));
+    if (unit.id !== undefined) add(recordKey('units', unit.id));
     for (const operation of unit.operations) {
       if (operation.kind === 'append') add(headKey(operation.log));
       else if (operation.kind === 'amend') add(logKey(operation.log, operation.position));
@@ -70,8 +70,8 @@ export function evaluate(units: readonly Unit[], read: ReadRecord): Evaluation {
 }
 
 function evaluateUnit(unit: Unit, view: View): Outcome {
-  const idKey = recordKey('units', unit.id);
-  const earlier = view.read(idKey);
+  const idKey = unit.id === undefined ? undefined : recordKey('units', unit.id);
+  const earlier = idKey === undefined ? undefined : view.read(idKey);
   if (earlier !== undefined) return { kind: 'done', positions: decodePositions(earlier) };
   const own = new View((key) => view.read(key));
   const positions: number[] = [];
@@ -79,7 +79,7 @@ function evaluateUnit(unit: Unit, view: View): Outcome {
     const failed = apply(operation, index, own, positions);
     if (failed !== undefined) return failed;
   }
-  own.write(idKey, encodePositions(positions));
+  if (idKey !== undefined) own.write(idKey, encodePositions(positions));
   view.adopt(own);
   return { kind: 'done', positions };
 }

@@ -1,6 +1,6 @@
 /** A Store on an engine: units that wait while one transaction syncs share the next (group commit). */
-import { decodeCount, endOf, headKey, logKey, positionIn, recordKey } from './bytes.js';
-import type { Engine } from './engine.js';
+import { decodeCount, encodeCount, endOf, headKey, logKey, positionIn, recordKey } from './bytes.js';
+import type { Engine, ReadRecord, Write } from './engine.js';
 import { evaluate, keysOf, type Evaluation, type Unit } from './evaluate.js';
 import { logs, spaces, type Log, type Space } from './spaces.js';
 import { maxUnitBytes, maxValueBytes } from './store.js';
@@ -18,7 +18,8 @@ interface Waiting extends Unit {
 
 /** Checks a unit before it is written; returns the bytes of the values that it writes and compares with. */
 function assertUnit(unit: Unit): number {
-  if (unit.id.byteLength !== 16) throw new Error(`A unit id of ${unit.id.byteLength} bytes`);
+  if (unit.id !== undefined && unit.id.byteLength !== 16)
+    throw new Error(`A unit id of ${unit.id.byteLength} bytes`);
   let bytes = 0;
   for (const operation of unit.operations) {
     const value = 'value' in operation ? operation.value : 'to' in operation ? operation.to : undefined;
@@ -45,7 +46,7 @@ class GroupCommitStore implements Store {
     readonly newUnitId: UnitIds,
   ) {}
 
-  commit(operations: readonly Operation[], id = this.newUnitId()): Promise<Outcome> {
+  commit(operations: readonly Operation[], id?: Uint8Array): Promise<Outcome> {
     const unit = { id, operations };
     const bytes = assertUnit(unit);
     return new Promise((settle, fail) => {
@@ -90,7 +91,8 @@ class GroupCommitStore implements Store {
   }
 
   async probe(): Promise<void> {
-    await this.commit([]);
+    // Under an id, so that there is something to write.
+    await this.commit([], this.newUnitId());
   }
 
   async close(): Promise<void> {
@@ -133,22 +135,64 @@ class GroupCommitStore implements Store {
   }
 
   private async commitGroup(group: readonly Waiting[]): Promise<void> {
-    let evaluation: Evaluation = { outcomes: [], writes: [] };
+    const memory = this.groupMemory(group);
+    let outcomes: readonly Outcome[] = [];
     try {
       await this.engine.transact(
-        () => keysOf(group),
+        () => [...(memory === undefined ? [] : [memory.key]), ...keysOf(group)],
         (read) => {
-          evaluation = evaluate(group, read);
-          return evaluation.writes;
+          const earlier = memory?.earlier(read);
+          if (earlier !== undefined) {
+            outcomes = earlier;
+            return [];
+          }
+          const evaluation = evaluate(group, read);
+          outcomes = evaluation.outcomes;
+          return memory?.with(evaluation) ?? evaluation.writes;
         },
       );
       group.forEach(({ settle, fail }, index) => {
-        const outcome = evaluation.outcomes[index];
+        const outcome = outcomes[index];
         if (outcome === undefined) fail(new Error('A unit without an outcome'));
         else settle(outcome);
       });
     } catch (error) {
       for (const { fail } of group) fail(error);
     }
+  }
+
+  /** The memory of a group's tries; undefined: none is needed. */
+  private groupMemory(group: readonly Unit[]): GroupMemory | undefined {
+    const isNeeded = this.engine.triesAgain && group.some(({ id }) => id === undefined);
+    return isNeeded ? new GroupMemory(this.newUnitId()) : undefined;
+  }
+}
+
+/**
+ * What tells an engine that tries again which of its tries took effect: one record for all the units of a
+ * group that came without an id, written with them. It holds the number of the try.
+ */
+class GroupMemory {
+  readonly key: Uint8Array;
+  private readonly tries: (readonly Outcome[])[] = [];
+
+  constructor(id: Uint8Array) {
+    this.key = recordKey('units', id);
+  }
+
+  /** Outcomes of the try that took effect; undefined: none has. */
+  earlier(read: ReadRecord): readonly Outcome[] | undefined {
+    const record = read(this.key);
+    if (record === undefined) return undefined;
+    const outcomes = this.tries[decodeCount(record) - 1];
+    if (outcomes === undefined) throw new Error('A group took effect in a try that was not made');
+    return outcomes;
+  }
+
+  /** What a try writes: nothing more where it changes nothing. */
+  with({ outcomes, writes }: Evaluation): readonly Write[] {
+    this.tries.push(outcomes);
+    if (writes.length === 0) return writes;
+    return [...writes, { key: this.key, value: encodeCount(this.tries.length) }];
   }
 }

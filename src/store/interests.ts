@@ -27,8 +27,12 @@ export type Interest = ValueOf<typeof interestTable>;
 /** An interest's bytes and back; undefined is an erased one. */
 export const { encode: encodeInterest, decode: decodeInterest } = erasable(interestTable);
 
-/** Appends an interest; it is on disk when this resolves. `unitId`: a retry carries the same. */
-export function appendInterest(store: Store, unitId: Uint8Array, interest: Interest): Promise<void> {
+/** Appends an interest; it is on disk when this resolves. `unitId`: of a caller that retries. */
+export function appendInterest(
+  store: Store,
+  unitId: Uint8Array | undefined,
+  interest: Interest,
+): Promise<void> {
   return appendEntry(store, unitId, 'interests', encodeInterest(interest));
 }
 

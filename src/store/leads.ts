@@ -22,8 +22,8 @@ export type Lead = ValueOf<typeof leadTable>;
 /** A lead's bytes and back; undefined is an erased one. */
 export const { encode: encodeLead, decode: decodeLead } = erasable(leadTable);
 
-/** Appends a lead; it is on disk when this resolves. `unitId`: a retry carries the same. */
-export function appendLead(store: Store, unitId: Uint8Array, lead: Lead): Promise<void> {
+/** Appends a lead; it is on disk when this resolves. `unitId`: of a caller that retries. */
+export function appendLead(store: Store, unitId: Uint8Array | undefined, lead: Lead): Promise<void> {
   return appendEntry(store, unitId, 'leads', encodeLead(lead));
 }
 

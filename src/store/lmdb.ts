@@ -104,6 +104,7 @@ export async function openLmdb(parts: LmdbParts): Promise<Engine> {
 }
 
 class LmdbEngine implements Engine {
+  readonly triesAgain = false;
   private environment: Environment | undefined;
   private failure = new StoreUnavailable('The store is being opened.');
   private retry: Timer | undefined;

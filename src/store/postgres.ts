@@ -5,9 +5,13 @@
  * A transaction takes two round trips: BEGIN and the reads, then the writes and COMMIT. PostgreSQL lets
  * others see a transaction once its log is synced, so that what a read finds is on disk. One that another
  * transaction got in the way of, or whose connection was lost, is decided anew until the time for it is
- * over. After a COMMIT whose answer was lost that is safe because a unit's id is read and written inside
- * it: either the second try finds it, or the first can no longer commit beside the second
- * (serializability).
+ * over. After a COMMIT whose answer was lost that is safe because the id of a unit, or of a group of them, is
+ * read and written inside it: either the second try finds it, or the first can no longer commit beside the
+ * second (serializability).
+ *
+ * Transactions that append take turns by a lock on a table, which they take before PostgreSQL gives them
+ * their view of the rows. Without it a transaction that waited for the head of a log has waited in vain: the
+ * head has changed since its view, and it begins again.
  *
  * Reads and writes have a circuit breaker each: a server that is being replaced, or whose disk is full, often
  * answers the one and not the other.
@@ -19,10 +23,12 @@ import { Breaker, type BreakerTimes, type Probed } from './breaker.js';
 import { textOf } from './bytes.js';
 import type { Engine, KeyRange, ReadRecord, Scan, Write } from './engine.js';
 import { serverName, type PostgresAddress } from './postgresAddress.js';
-import { failureOf, isOfServer, type Failure } from './postgresFailure.js';
+import { codeOf, failureOf, isOfServer, type Failure } from './postgresFailure.js';
 import { migrate } from './postgresSchema.js';
-import { openSession, type Row, type ServerSettings, type Session } from './postgresSession.js';
+import { openSession, type Answer, type Row, type ServerSettings, type Session } from './postgresSession.js';
 import { Slot } from './postgresSlot.js';
+import { literal, selectLocked, statementsOf, takeTurn, within } from './postgresStatements.js';
+import { spaces } from './spaces.js';
 import { StoreUnavailable, type Entry } from './store.js';
 
 /** Times of the engine (ms). */
@@ -50,8 +56,8 @@ const refusalMs = 1;
 /** Connections for reads outside transactions, so that a long scan does not hold up every look-up. */
 const readers = 2;
 
-/** Bytes of records in one INSERT message; larger writes take several. */
-const messageBytes = 4 * 1024 * 1024;
+/** Errors of a server that does not know LOCK, or of a role that may not: turns only save work. */
+const turnRefusals: ReadonlySet<string> = new Set(['0A000', '42601', '42501']);
 
 /** Time that the server waits for a snapshot's next statement, and takes for one (ms). */
 const snapshotPatienceMs = 60_000;
@@ -90,11 +96,13 @@ interface Lane {
 }
 
 class PostgresEngine implements Engine {
+  readonly triesAgain = true;
   private readonly writing: Lane;
   private readonly reading: Lane;
   private readonly times: PostgresTimes;
   private turn = 0;
   private answers = true;
+  private takesTurns = true;
 
   constructor(private readonly parts: PostgresParts) {
     this.times = parts.times ?? usualTimes;
@@ -264,19 +272,28 @@ class PostgresEngine implements Engine {
     ].join('; ');
   }
 
-  /**
-   * Begins and reads; what is there is locked in the order of keys, so that two that meet do not deadlock.
-   */
+  /** Begins and reads; what is there is locked. */
   private async beginReading(session: Session, keys: readonly Uint8Array[]): Promise<ReadRecord> {
     const found = new Map<string, Uint8Array>();
-    const select =
-      keys.length === 0
-        ? ''
-        : `; SELECT key, value FROM fusegate_records WHERE key IN (${keys.map(literal).join(', ')}) ` +
-          'ORDER BY key FOR UPDATE';
-    const { rows } = await session.run(this.begin(session) + select);
+    const select = keys.length === 0 ? '' : `; ${selectLocked(keys)}`;
+    const { rows } = await this.inTurn(session, keys, select);
     for (const row of rows) found.set(textOf(bytesOf(row, 0)), bytesOf(row, 1));
     return (key) => found.get(textOf(key));
+  }
+
+  /** Begins a transaction with `select`, in its turn where it reads the head of a log. */
+  private async inTurn(session: Session, keys: readonly Uint8Array[], select: string): Promise<Answer> {
+    const begin = this.begin(session);
+    if (!this.takesTurns || !keys.some(([space]) => space === spaces.heads))
+      return session.run(begin + select);
+    try {
+      return await session.run(`${begin}; ${takeTurn}${select}`);
+    } catch (error) {
+      if (!turnRefusals.has(codeOf(error) ?? '')) throw error;
+      this.takesTurns = false;
+      await session.run('ROLLBACK');
+      return session.run(begin + select);
+    }
   }
 
   /** Tries a step while the server answers; while it is away it fails at once. */
@@ -389,48 +406,11 @@ function assertCommitted(command: string | undefined): void {
   if (command !== 'COMMIT') throw new Error(`PostgreSQL answered COMMIT with ${command ?? 'nothing'}`);
 }
 
-/** INSERTs of at most {@link messageBytes} where values allow, and a DELETE. */
-function statementsOf(writes: readonly Write[]): string[] {
-  const statements: string[] = [];
-  let rows: string[] = [];
-  let bytes = 0;
-  const flush = (): void => {
-    if (rows.length > 0) {
-      statements.push(
-        `INSERT INTO fusegate_records (key, value) VALUES ${rows.join(', ')} ` +
-          'ON CONFLICT (key) DO UPDATE SET value = excluded.value',
-      );
-    }
-    rows = [];
-    bytes = 0;
-  };
-  const removed = writes.filter(({ value }) => value === undefined).map(({ key }) => literal(key));
-  if (removed.length > 0)
-    statements.push(`DELETE FROM fusegate_records WHERE key IN (${removed.join(', ')})`);
-  for (const { key, value } of writes) {
-    if (value === undefined) continue;
-    if (bytes + value.byteLength > messageBytes) flush();
-    rows.push(`(${literal(key)}, ${literal(value)})`);
-    bytes += key.byteLength + value.byteLength;
-  }
-  flush();
-  return statements;
-}
-
 async function entriesOf(session: Session, range: KeyRange): Promise<Entry[]> {
   const { rows } = await session.run(
     `SELECT key, value FROM fusegate_records WHERE ${within(range)} ORDER BY key LIMIT ${range.limit}`,
   );
   return rows.map((row) => ({ key: bytesOf(row, 0), value: bytesOf(row, 1) }));
-}
-
-function within({ from, to }: KeyRange): string {
-  return `key >= ${literal(from)} AND key < ${literal(to)}`;
-}
-
-/** Bytes as a string constant in hex; `E` reads the same whatever standard_conforming_strings is. */
-function literal(bytes: Uint8Array): string {
-  return `E'\\\\x${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')}'`;
 }
 
 function bytesOf(row: Row, column: number): Uint8Array {

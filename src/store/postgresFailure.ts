@@ -39,6 +39,11 @@ export function failureOf(error: unknown): Failure {
   return { kind: 'outage', reason: `does not answer (${sentenceOf(error)})` };
 }
 
+/** The SQLSTATE of an error that the server sent. */
+export function codeOf(error: unknown): string | undefined {
+  return error instanceof postgres.PostgresError ? error.code : undefined;
+}
+
 /** True if the server itself sent the error, so that it answers. */
 export function isOfServer(error: unknown): boolean {
   return error instanceof postgres.PostgresError;

@@ -25,7 +25,7 @@ export class ReferenceStore {
   constructor(private readonly tokens: Readonly<Record<string, number>> = {}) {}
 
   commit(unit: Unit): Outcome {
-    const earlier = this.done.get(hex(unit.id));
+    const earlier = unit.id === undefined ? undefined : this.done.get(hex(unit.id));
     if (earlier !== undefined) return earlier;
     const trial: State = structuredClone(this.state);
     const positions: number[] = [];
@@ -35,7 +35,7 @@ export class ReferenceStore {
     }
     this.state = trial;
     const outcome: Outcome = { kind: 'done', positions };
-    this.done.set(hex(unit.id), outcome);
+    if (unit.id !== undefined) this.done.set(hex(unit.id), outcome);
     return outcome;
   }
 

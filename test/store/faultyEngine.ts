@@ -10,6 +10,7 @@ const unavailable = new StoreUnavailable('A fault was injected.');
 /** The engine with a fault before each transaction that `next` names. */
 export function faultyEngine(engine: Engine, next: () => Fault): Engine {
   return {
+    triesAgain: engine.triesAgain,
     get: (key) => engine.get(key),
     scan: (range) => engine.scan(range),
     snapshot: (use) => engine.snapshot(use),

@@ -5,7 +5,15 @@ import type { Engine, KeyRange } from '../../src/store/engine.js';
 import { createStore } from '../../src/store/groupCommit.js';
 import { logs, spaces } from '../../src/store/spaces.js';
 import { keysOf, type Unit } from '../../src/store/evaluate.js';
-import { encodeCount, endOf, headKey, logKey, recordKey } from '../../src/store/bytes.js';
+import {
+  decodeCount,
+  encodeCount,
+  endOf,
+  headKey,
+  logKey,
+  recordKey,
+  textOf,
+} from '../../src/store/bytes.js';
 import {
   maxUnitBytes,
   maxValueBytes,
@@ -49,6 +57,7 @@ class SteppedEngine {
   fails: StoreUnavailable | undefined;
 
   readonly engine: Engine = {
+    triesAgain: false,
     get: () => Promise.resolve(undefined),
     scan: () => Promise.resolve([]),
     snapshot: () => Promise.reject(new Error('not asked for')),
@@ -239,14 +248,116 @@ test('what stands in for an unavailable store hides no other error', async () =>
   await assert.rejects(whenUnavailable(Promise.reject(new Error('broken')), told), /^Error: broken$/);
 });
 
-test('operations that come without an id are a unit of their own', async () => {
+test('operations that come without an id are a unit of their own, and leave no outcome behind', async () => {
   const { stepped, store } = working();
-  const first = store.commit([put(bytes('v'))]);
-  const second = store.commit([put(bytes('v'))]);
+  const insert = { kind: 'insert', space: 'usage', key: bytes('k'), value: bytes('v') } as const;
+  const first = store.commit([insert]);
+  const second = store.commit([insert]);
+  const third = store.commit([put(bytes('v'))]);
   await settled();
   await stepped.end();
-  assert.deepEqual(stepped.begun, [2], 'each under an id of its own');
-  assert.deepEqual([(await first).kind, (await second).kind], ['done', 'done']);
+  assert.deepEqual(stepped.begun, [0], 'one transaction, and no key of an outcome');
+  assert.deepEqual(
+    [await first, await second, await third].map(({ kind }) => kind),
+    ['done', 'conflict', 'done'],
+  );
+});
+
+/** An engine that tries again, as told: whether each try is written before its answer is lost. */
+class TryingEngine {
+  readonly records = new Map<string, Uint8Array>();
+  /** What other processes do before each try. */
+  before: (attempt: number) => void = () => undefined;
+
+  constructor(private readonly tries: readonly ('written' | 'lost, but written' | 'lost')[]) {}
+
+  readonly engine: Engine = {
+    ...new SteppedEngine().engine,
+    triesAgain: true,
+    transact: (keys, decide) => {
+      const wanted = new Set(keys().map((key) => textOf(key)));
+      for (const [attempt, end] of this.tries.entries()) {
+        this.before(attempt);
+        const writes = decide((key) => {
+          assert.ok(wanted.has(textOf(key)), 'only what was named is read');
+          return this.records.get(textOf(key));
+        });
+        if (end !== 'lost') for (const { key, value } of writes) if (value) this.set(key, value);
+      }
+      return Promise.resolve();
+    },
+  };
+
+  set(key: Uint8Array, value: Uint8Array): void {
+    this.records.set(textOf(key), value);
+  }
+
+  /** Keys under which outcomes are kept. */
+  get kept(): number {
+    return [...this.records.keys()].filter((key) => key.charCodeAt(0) === spaces.units).length;
+  }
+}
+
+describe('on an engine that tries again', () => {
+  const key = bytes('k');
+  const insert = (value: string) => ({ kind: 'insert', space: 'usage', key, value: bytes(value) }) as const;
+  const append = { kind: 'append', log: 'leads', value: bytes('x') } as const;
+  const other = recordKey('usage', key);
+
+  test('units without an id get the outcomes of the try that took effect, and share one record', async () => {
+    const trying = new TryingEngine(['lost, but written', 'lost', 'written']);
+    const store = createStore(trying.engine, newUnitId);
+    const outcomes = await Promise.all([
+      store.commit([append]),
+      store.commit([insert('a')]),
+      store.commit([insert('b')]),
+      store.commit([append, append]),
+    ]);
+    assert.deepEqual(outcomes, [
+      { kind: 'done', positions: [1] },
+      { kind: 'done', positions: [] },
+      { kind: 'conflict', operation: 0, record: bytes('a') },
+      { kind: 'done', positions: [2, 3] },
+    ]);
+    assert.equal(decodeCount(trying.records.get(textOf(headKey('leads'))) ?? bytes('')), 3);
+    assert.equal(trying.kept, 1);
+  });
+
+  test('a try that did not take effect is decided anew, with what others wrote meanwhile', async () => {
+    const trying = new TryingEngine(['lost', 'lost, but written', 'written']);
+    trying.before = (attempt) => {
+      // In the first try the record is not there; what comes after the second changes nothing.
+      if (attempt === 1) trying.set(other, bytes('theirs'));
+      if (attempt === 2) trying.set(other, bytes('later'));
+    };
+    const store = createStore(trying.engine, newUnitId);
+    const outcomes = await Promise.all([store.commit([insert('a')]), store.commit([append])]);
+    assert.deepEqual(outcomes, [
+      { kind: 'conflict', operation: 0, record: bytes('theirs') },
+      { kind: 'done', positions: [1] },
+    ]);
+    assert.equal(trying.kept, 1);
+  });
+
+  test('a group that changes nothing leaves nothing', async () => {
+    const trying = new TryingEngine(['lost', 'written']);
+    trying.set(other, bytes('theirs'));
+    const store = createStore(trying.engine, newUnitId);
+    assert.equal((await store.commit([insert('a')])).kind, 'conflict');
+    assert.equal(trying.records.size, 1);
+  });
+
+  test('units with an id keep their own outcomes', async () => {
+    const trying = new TryingEngine(['lost, but written', 'written']);
+    const store = createStore(trying.engine, newUnitId);
+    const [id, more] = [newUnitId(), newUnitId()];
+    const outcomes = await Promise.all([store.commit([append], id), store.commit([append], more)]);
+    assert.deepEqual(outcomes, [
+      { kind: 'done', positions: [1] },
+      { kind: 'done', positions: [2] },
+    ]);
+    assert.equal(trying.kept, 2);
+  });
 });
 
 test('a probe is a transaction: it resolves when one was written, and fails when none could be', async () => {

@@ -39,6 +39,7 @@ async function open(url: string): Promise<Store> {
     return turn;
   };
   const own: Engine = {
+    triesAgain: engine.triesAgain,
     get: (key) => engine.get(key),
     scan: (range) => engine.scan(range),
     snapshot: (use) => engine.snapshot(use),

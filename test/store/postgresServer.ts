@@ -179,6 +179,11 @@ export class PostgresServer {
     while (this.child?.exitCode === null && this.child.signalCode === null) await pause(10);
   }
 
+  /** Id of its first process. */
+  get pid(): number {
+    return this.child?.pid ?? 0;
+  }
+
   /** Its password, which no message may carry. */
   get password(): string {
     return password;
