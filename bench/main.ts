@@ -22,6 +22,7 @@ import type { LargeOptions } from './large.js';
 import { benchLeads } from './leads.js';
 import type { LeadsOptions } from './leads.js';
 import { benchLog, type LogOptions } from './log.js';
+import { benchNodes, type NodesOptions } from './nodes.js';
 import { benchNormalize } from './normalize.js';
 import type { NormalizeOptions } from './normalize.js';
 import { benchRank, type RankOptions } from './rank.js';
@@ -151,6 +152,18 @@ program
   .option('--no-record', 'write nothing to bench/record')
   .action(async (options: LogOptions) => {
     process.exitCode = await benchLog(options);
+  });
+program
+  .command('nodes')
+  .description('durable leads by one node and by two on one PostgreSQL, and what each lead costs it')
+  .option('--rounds <n>', 'rounds in which they take turns', whole, 5)
+  .option('--seconds <s>', 'seconds of load of each and round', positive, 4)
+  .option('--connections <n>', 'clients at once, of all nodes', whole, 64)
+  .option('--against <folder>', 'a built working tree that takes turns with this one', '')
+  .option('--json', 'print one JSON document instead of text', false)
+  .option('--no-record', 'write nothing to bench/record')
+  .action(async (options: NodesOptions) => {
+    process.exitCode = await benchNodes(options);
   });
 program
   .command('normalize')

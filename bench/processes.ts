@@ -69,6 +69,11 @@ function cpuSecondsOf(pid: number): number {
   return (Number(fields[11] ?? 0) + Number(fields[12] ?? 0)) / TICKS_PER_SECOND;
 }
 
+/** CPU time (s) of a process and all that descend from it, so far. */
+export function cpuSecondsUnder(pid: number): number {
+  return family(pid).reduce((sum, each) => sum + cpuSecondsOf(each), 0);
+}
+
 async function untilReady(child: ChildProcess, url: string, heard: () => string): Promise<void> {
   const deadline = performance.now() + READY_MS;
   while (performance.now() < deadline) {
@@ -109,6 +114,6 @@ export async function startServer(start: ServerStart): Promise<Server> {
   const url = `http://127.0.0.1:${port}`;
   await untilReady(child, `${url}${start.probe}`, () => heard);
   const pids = (): number[] => (child.pid === undefined ? [] : family(child.pid));
-  const cpuSeconds = (): number => pids().reduce((sum, pid) => sum + cpuSecondsOf(pid), 0);
+  const cpuSeconds = (): number => (child.pid === undefined ? 0 : cpuSecondsUnder(child.pid));
   return { name: start.name, url, process: child, pids, cpuSeconds, stop: () => end(child) };
 }
