@@ -165,7 +165,7 @@ describe('a key is replaced', () => {
 
   test('at a whole millisecond, which the record of the old one has', async () => {
     const old = await issue();
-    clock.pass(0.75);
+    clock.pass(1_000.75);
     const nowMs = Math.floor(clock.wallMs());
     const made = await rotate(old, hour);
     clock.pass(0.25);
@@ -272,6 +272,7 @@ describe('both keys end', () => {
     assert.deepEqual([old?.replacedBy, old?.expiresAtMs], [keyId, outcome.oldEndsAtMs]);
     const again = await rotateKey(on, old?.hash ?? Buffer.alloc(0), day);
     assert.deepEqual(again, { kind: 'replaced', by: keyId });
+    assert.equal((await rotateKey(on, outcome.key.hash, day)).kind, 'young');
     assert.deepEqual(await happens('disputed'), ['suspended', 'suspended']);
     assert.deepEqual(await happens('won'), ['active', 'active']);
     assert.deepEqual(await happens('refunded'), ['revoked', 'revoked']);

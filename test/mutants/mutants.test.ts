@@ -39,6 +39,15 @@ describe('changes', () => {
     }
   });
 
+  test('a constructor keeps its parameters in one order, and does what it does in two', () => {
+    const changes = changesOf(
+      'class A { constructor(a, b) { this.a = a; this.b = b; this.c(); this.d(); } }',
+    );
+    assert.ok(!changes.some((text) => text.includes('this.b = b; this.a = a;')));
+    assert.ok(!changes.some((text) => text.includes('this.c(); this.b = b;')));
+    assert.ok(changes.some((text) => text.includes('this.d(); this.c();')));
+  });
+
   test('a condition, a default, a member and an element are left out', () => {
     const changes = changesOf('f(a && b, c ?? d, { e, g: 1 }, [h, i]);');
     for (const expected of [
