@@ -26,7 +26,10 @@ function stop(sentence) {
   process.exit(1);
 }
 
-/** Newest modification time (ms) of the files under `places`, folders walked, build results left out. */
+/** Files and folders under an input that are made or brought, and that no build reads. */
+const brought = new Set(['target', 'fuzz', 'node_modules', 'package-lock.json', '__pycache__']);
+
+/** Newest modification time (ms) of the files under `places`, folders walked, what is {@link brought} left out. */
 function newest(places) {
   let latest = 0;
   for (const place of places) {
@@ -35,7 +38,7 @@ function newest(places) {
     if (stat === undefined) continue;
     if (!stat.isDirectory()) latest = Math.max(latest, stat.mtimeMs);
     else {
-      const inside = readdirSync(path).filter((name) => name !== 'target' && name !== 'fuzz');
+      const inside = readdirSync(path).filter((name) => !brought.has(name));
       latest = Math.max(latest, stat.mtimeMs, newest(inside.map((name) => join(place, name))));
     }
   }
