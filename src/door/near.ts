@@ -61,10 +61,12 @@ interface Search {
   readonly asOf: number;
   readonly vector: Uint8Array;
   readonly most: number;
+  /** True for the only search of an answer. */
+  readonly thorough: boolean;
 }
 
-async function search({ vectors }: ExploreParts, { asOf, vector, most }: Search): Promise<Found> {
-  const { indexed, neighbours } = await vectors.nearest(asOf, vector, most);
+async function search({ vectors }: ExploreParts, { asOf, vector, most, thorough }: Search): Promise<Found> {
+  const { indexed, neighbours } = await vectors.nearest(asOf, vector, most, thorough);
   return { search: indexed ? 'index' : 'exact', found: neighbours };
 }
 
@@ -104,7 +106,7 @@ export function near(parts: ExploreParts): Handler {
     const k = numberOf(query['k'], nearDefaults.k);
     const except = receipt === undefined ? receipts : new Set([...receipts, receipt]);
     const searched = await parts.inShortTurn(
-      () => searchVisible(parts, { asOf, vector, most: k, except }, signal),
+      () => searchVisible(parts, { asOf, vector, most: k, thorough: true, except }, signal),
       signal,
     );
     if (searched === 'busy') return exploringTooMuch;

@@ -47,7 +47,7 @@ async function next(
   if (last === undefined) return undefined;
   const seen = new Set(steps.map(({ receipt }) => receipt));
   const except = new Set([...seen, ...hidden]);
-  const asked = { asOf, vector: last.vector, most: ways, except };
+  const asked = { asOf, vector: last.vector, most: ways, thorough: false, except };
   const searched = await searchVisible(parts, asked, signal);
   if (searched === 'busy') return undefined;
   const { found: open } = searched;

@@ -338,8 +338,11 @@ export declare class Vectors {
   receipts(from: number, to: number): Array<string>
   /** Fragments that fit: how many there are, and those from a place on, at most so many. */
   select(position: number, filter: FragmentFilter, from: number, most: number): Promise<FragmentSelection>
-  /** The nearest to a vector: the most similar first, of equals the earlier. */
-  nearest(position: number, vector: Uint8Array, most: number): Promise<FoundNeighbours>
+  /**
+   * The nearest to a vector: the most similar first, of equals the earlier. `thorough`: the index looks at
+   * more, which is for answers of one search.
+   */
+  nearest(position: number, vector: Uint8Array, most: number, thorough: boolean): Promise<FoundNeighbours>
   /** For each fragment from a place to another the nearest among those before it, at most three. */
   links(position: number, from: number, to: number): Promise<Array<Array<Neighbour>>>
   /** The counts of the present; null while the writer brings them up. */

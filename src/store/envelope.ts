@@ -1,6 +1,6 @@
 /**
- * Receipts' envelopes (docs/receipt.md) as fragment records hold them from format 2 on: the members that differ
- * from one to the next. An envelope of another form than those here is stored whole, in format 1.
+ * Receipts' envelopes (docs/receipt.md) as fragment records hold them from format 2 on: the members that
+ * differ from one to the next. An envelope of another form than those here is stored whole, in format 1.
  */
 
 /** Members that are the same in every envelope of a form. Forms are never changed, only added. */

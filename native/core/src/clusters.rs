@@ -31,15 +31,17 @@ use crate::nearest::{similarity, square};
 use crate::static_model::{DIMENSION, Vector, quantized};
 use crate::vectors::{View, hash_of};
 use divide::{Division, divide};
+use sketch::{Sketch, WORDS, sketch};
 
 pub mod board;
 mod divide;
 mod search;
+mod sketch;
 
-pub use search::Cluster;
+pub use search::{Cluster, Effort};
 
 /// The form of the file.
-const FORM: [u8; 8] = *b"fgindex1";
+const FORM: [u8; 8] = *b"fgindex2";
 /// The form of the file and what made its vectors.
 type Magic = [u8; 16];
 const HEADER_BYTES: usize = 4096;
@@ -52,9 +54,9 @@ const BOOT_AT: usize = GIVEN_UP_AT + 8;
 const BOARD_AT: usize = BOOT_AT + 8;
 
 /// Places that a node has.
-const PLACES: usize = 496;
+const PLACES: usize = 448;
 /// Nodes of a block of the file: whole pages.
-const BLOCK_NODES: usize = 128;
+const BLOCK_NODES: usize = 64;
 const ROOT: u32 = 0;
 /// More levels than any tree has: a damaged one ends there.
 const MOST_LEVELS: usize = 512;
@@ -81,24 +83,27 @@ struct Node {
     last: AtomicU32,
     unused: [u32; 8],
     places: [AtomicU32; PLACES],
+    sketches: [[AtomicU64; WORDS]; PLACES],
 }
 
 const BLOCK_BYTES: usize = BLOCK_NODES * size_of::<Node>();
-const _: () = assert!(BLOCK_BYTES.is_multiple_of(4096) && size_of::<Node>() == 2304);
+const _: () = assert!(BLOCK_BYTES.is_multiple_of(4096) && size_of::<Node>() == 16_448);
 
 impl Node {
-    fn new(kind: u32, middle: Vector, places: &[u32]) -> Self {
+    fn new(kind: u32, middle: Vector, members: &[(u32, Sketch)]) -> Self {
+        let member = |at: usize| members.get(at).copied().unwrap_or_default();
         Self {
             middle,
             square: square(&middle),
             kind,
-            length: AtomicU32::new(places.len() as u32),
+            length: AtomicU32::new(members.len() as u32),
             divided: AtomicU32::new(0),
             halves: Default::default(),
             next: AtomicU32::new(0),
             last: AtomicU32::new(0),
             unused: [0; 8],
-            places: std::array::from_fn(|at| AtomicU32::new(places.get(at).copied().unwrap_or(0))),
+            places: std::array::from_fn(|at| AtomicU32::new(member(at).0)),
+            sketches: std::array::from_fn(|at| member(at).1.map(AtomicU64::new)),
         }
     }
 
@@ -122,12 +127,21 @@ impl Node {
     }
 
     /// Adds a place, unless it is there: a writer that was killed may have added it. There must be room.
-    fn push(&self, place: u32) {
+    fn push(&self, place: u32, vector: &Vector) {
         if self.places().next_back().is_none_or(|last| last < place) {
             let length = self.length.load(Relaxed) as usize;
             self.places[length].store(place, Relaxed);
+            for (word, value) in self.sketches[length].iter().zip(sketch(vector)) {
+                word.store(value, Relaxed);
+            }
             self.length.store(length as u32 + 1, Release);
         }
+    }
+
+    /// Sketches of its first places, in their order.
+    fn sketches(&self, count: usize) -> impl Iterator<Item = Sketch> {
+        let words = |one: &[AtomicU64; WORDS]| one.each_ref().map(|word| word.load(Relaxed));
+        self.sketches[..count.min(PLACES)].iter().map(words)
     }
 
     fn full(&self) -> bool {
@@ -350,11 +364,11 @@ fn put(mapping: &Mapping, all: &View, place: u32, vector: &Vector) -> io::Result
             let (left, right) = (left.ok_or_else(damaged)?, right.ok_or_else(damaged)?);
             id = halves[usize::from(!goes_left(vector, left, right))];
         } else if node.kind == SAME {
-            return put_same(mapping, &nodes, node, place);
+            return put_same(mapping, &nodes, node, (place, vector));
         } else if node.full() && node.places().next_back() != Some(place) {
             divide_node(mapping, node, all, place)?;
         } else {
-            node.push(place);
+            node.push(place, vector);
             return Ok(());
         }
     }
@@ -370,14 +384,19 @@ fn goes_left(vector: &Vector, left: &Node, right: &Node) -> bool {
 }
 
 /// Adds a place to the chain of a node of one vector.
-fn put_same(mapping: &Mapping, nodes: &Nodes, node: &Node, place: u32) -> io::Result<()> {
+fn put_same(
+    mapping: &Mapping,
+    nodes: &Nodes,
+    node: &Node,
+    (place, vector): (u32, &Vector),
+) -> io::Result<()> {
     let last = node.last.load(Relaxed);
     let end = if last == 0 { Some(node) } else { nodes.at(last) };
     let Some(end) = end else { return Ok(()) };
     if !end.full() {
-        end.push(place);
+        end.push(place, vector);
     } else if end.places().next_back() != Some(place) {
-        let more = mapping.add(vec![Node::new(CHAIN, [0; DIMENSION], &[place])])?;
+        let more = mapping.add(vec![Node::new(CHAIN, [0; DIMENSION], &[(place, sketch(vector))])])?;
         end.next.store(more, Release);
         node.last.store(more, Release);
     }
@@ -400,7 +419,10 @@ fn divide_node(mapping: &Mapping, node: &Node, all: &View, place: u32) -> io::Re
             Some(_) => quantized(&sums),
             None => node.middle,
         };
-        let own: Vec<u32> = members.iter().map(|&member| places[member]).collect();
+        let own: Vec<(u32, Sketch)> = members
+            .iter()
+            .map(|&member| (places[member], sketch(vectors[member])))
+            .collect();
         Node::new(kind, middle, &own)
     };
     let left = half(&left, if same { SAME } else { CLUSTER });

@@ -7,8 +7,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError, TryLockError};
 
-use crate::clusters::Clusters;
 use crate::clusters::board::{Board, KINDS, LISTED, Tally};
+use crate::clusters::{Clusters, Effort};
 use crate::nearest::Neighbour;
 use crate::regions::{self, Region};
 use crate::static_model::Vector;
@@ -181,11 +181,11 @@ impl Explored {
     }
 
     /// The nearest to a vector at a position: the most similar first, of equals the earlier.
-    pub fn nearest(&self, position: u64, vector: &Vector, most: usize) -> io::Result<Found> {
+    pub fn nearest(&self, position: u64, vector: &Vector, most: usize, effort: Effort) -> io::Result<Found> {
         let view = self.vectors.view(position)?;
         let indexed = self.answers(view.count())?;
         let neighbours = if indexed {
-            self.index.nearest(&view, vector, most)?
+            self.index.nearest(&view, vector, most, effort)?
         } else {
             view.nearest(vector, most, 0)
         };
@@ -223,7 +223,9 @@ impl Explored {
         };
         let mut links = view.links(places.start.min(exact_to), exact_to);
         for at in exact_to.max(places.start)..places.end {
-            let near = self.index.nearest(&view.first(at), view.vector(at), LINKS)?;
+            let near = self
+                .index
+                .nearest(&view.first(at), view.vector(at), LINKS, Effort::Quick)?;
             links.push(
                 near.into_iter()
                     .filter(|one| one.similarity > LINK_LEAST)
@@ -307,7 +309,7 @@ impl Explored {
         let clusters = self.index.clusters(&view, REGION_CLUSTERS)?;
         let mut found = Vec::new();
         for (centre, fragments) in regions::of_clusters(&clusters) {
-            let nearest = self.index.nearest(&view, &centre, 1)?;
+            let nearest = self.index.nearest(&view, &centre, 1, Effort::Quick)?;
             found.extend(nearest.first().map(|nearest| Region {
                 centre: nearest.index,
                 count: fragments,

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use fusegate_core::clusters::Effort;
 use fusegate_core::clusters::board::Board;
 use fusegate_core::explored::{self, Explored};
 use fusegate_core::nearest;
@@ -318,18 +319,21 @@ impl Vectors {
         }))
     }
 
-    /// The nearest to a vector: the most similar first, of equals the earlier.
+    /// The nearest to a vector: the most similar first, of equals the earlier. `thorough`: the index looks at
+    /// more, which is for answers of one search.
     #[napi(ts_return_type = "Promise<FoundNeighbours>")]
     pub fn nearest(
         &self,
         position: f64,
         vector: &[u8],
         most: u32,
+        thorough: bool,
     ) -> Result<AsyncTask<Work<FoundNeighbours>>> {
         let vector = vector_of(vector)?;
+        let effort = if thorough { Effort::Thorough } else { Effort::Quick };
         Ok(self.work(move |explored| {
             let explored::Found { indexed, neighbours } =
-                explored.nearest(position as u64, &vector, most as usize)?;
+                explored.nearest(position as u64, &vector, most as usize, effort)?;
             let view = explored.vectors().all()?;
             let neighbours = named_neighbours(&view, &neighbours);
             Ok(FoundNeighbours { indexed, neighbours })

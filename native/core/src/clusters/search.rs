@@ -1,18 +1,54 @@
-//! Searches in the tree of clusters: down the levels with the nearest nodes of each, then every vector of the
-//! nearest clusters. The cost is bounded by the levels, whose number grows with the logarithm of the count.
+//! Searches in the tree of clusters: down the levels with the nearest nodes of each, then the sketches of the
+//! nearest clusters, then the vectors with the best of these. The cost is bounded but for the levels, whose
+//! number grows with the logarithm of the count.
 
 use std::io;
 
+use super::sketch::{DISTANCES, Sketch, distances, sketch};
 use super::{Clusters, MOST_LEVELS, Node, Nodes, ROOT, SAME};
 use crate::nearest::{BLOCK, Best, Neighbour, similarities, square};
 use crate::static_model::Vector;
 use crate::vectors::View;
 
-/// Nodes of a level that are gone down from.
-const WIDTH: usize = 192;
-/// Vectors that are compared at least, as long as there are clusters; more for searches of many results.
-const COMPARED: usize = 16_384;
-const COMPARED_A_RESULT: usize = 64;
+/// How much a search looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effort {
+    /// One of many for an answer, as a walk's steps are: about a millisecond.
+    Quick,
+    /// The only one for an answer: some milliseconds.
+    Thorough,
+}
+
+/// What an effort comes to.
+#[derive(Clone, Copy)]
+pub(super) struct Bounds {
+    /// Nodes of a level that are gone down from.
+    pub(super) width: usize,
+    /// Sketches that are looked at, as long as there are clusters.
+    pub(super) sketches: usize,
+    /// Vectors that are compared: those with the best sketches.
+    pub(super) compared: usize,
+}
+
+/// Vectors that are compared at least for each result.
+const COMPARED_A_RESULT: usize = 32;
+
+impl Effort {
+    fn bounds(self) -> Bounds {
+        match self {
+            Self::Quick => Bounds {
+                width: 512,
+                sketches: 131_072,
+                compared: 1_024,
+            },
+            Self::Thorough => Bounds {
+                width: 4_096,
+                sketches: 1_048_576,
+                compared: 4_096,
+            },
+        }
+    }
+}
 
 /// A node and how near its middle is.
 type Ranked = (f64, u32);
@@ -37,6 +73,7 @@ struct Search<'a> {
     view: &'a View,
     query: (&'a Vector, u32),
     most: usize,
+    bounds: Bounds,
 }
 
 impl Search<'_> {
@@ -78,24 +115,32 @@ impl Search<'_> {
             }
             level = self.ranked(&below);
             rank(&mut level);
-            level.truncate(WIDTH);
+            level.truncate(self.bounds.width);
         }
         rank(&mut whole);
         whole
     }
 
-    /// Compares the vectors of a cluster; returns how many there were.
-    fn compare(&self, node: &Node, best: &mut Best) -> usize {
+    /// Notes the sketches of a cluster: how many signs differ, and whose they are.
+    fn look(&self, node: &Node, query: &Sketch, seen: &mut Seen) {
         let before = node.before(self.count());
-        let places: Vec<u32> = node.places().take(before).collect();
-        let vectors: Vec<&Vector> = places.iter().map(|&at| self.view.vector(at as usize)).collect();
-        let squares: Vec<u32> = places.iter().map(|&at| self.view.square(at as usize)).collect();
-        let mut near = [0.0; BLOCK];
-        similarities(self.query, &vectors, &squares, &mut near);
-        for (index, similarity) in places.into_iter().zip(near) {
-            best.offer_unordered(Neighbour { index, similarity });
+        seen.sketches.clear();
+        seen.sketches.extend(node.sketches(before));
+        distances(query, &seen.sketches, &mut seen.distances);
+        seen.places.extend(node.places().take(before));
+    }
+
+    /// Compares vectors at places in their order.
+    fn compare(&self, places: &[u32], best: &mut Best) {
+        for places in places.chunks(BLOCK) {
+            let vectors: Vec<&Vector> = places.iter().map(|&at| self.view.vector(at as usize)).collect();
+            let squares: Vec<u32> = places.iter().map(|&at| self.view.square(at as usize)).collect();
+            let mut near = [0.0; BLOCK];
+            similarities(self.query, &vectors, &squares, &mut near);
+            for (&index, similarity) in places.iter().zip(near) {
+                best.offer_unordered(Neighbour { index, similarity });
+            }
         }
-        before
     }
 
     /// Takes the first fragments of a node of one vector, as many as are asked for.
@@ -117,21 +162,64 @@ impl Search<'_> {
 
     fn run(&self) -> Vec<Neighbour> {
         let mut best = Best::new(self.most, 0.0);
-        let enough = COMPARED.max(COMPARED_A_RESULT * self.most);
-        let mut compared = 0;
+        let mut seen = Seen::default();
+        let query = sketch(self.query.0);
         for (_, id) in self.clusters() {
             let Some(node) = self.nodes.at(id) else { continue };
             if node.kind == SAME {
                 self.take_same(node, &mut best);
-                compared += 1;
             } else {
-                compared += self.compare(node, &mut best);
+                self.look(node, &query, &mut seen);
             }
-            if compared >= enough {
+            if seen.places.len() >= self.bounds.sketches {
                 break;
             }
         }
+        let compared = self.bounds.compared.max(COMPARED_A_RESULT * self.most);
+        self.compare(&seen.nearest(compared), &mut best);
         best.take()
+    }
+}
+
+/// The fragments whose sketches were looked at.
+#[derive(Default)]
+struct Seen {
+    places: Vec<u32>,
+    distances: Vec<u16>,
+    /// Those of one cluster.
+    sketches: Vec<Sketch>,
+}
+
+impl Seen {
+    /// Places of so many with the fewest signs that differ, of equals the earlier; in the log's order.
+    fn nearest(mut self, most: usize) -> Vec<u32> {
+        if self.places.len() <= most {
+            self.places.sort_unstable();
+            return self.places;
+        }
+        let mut counts = [0_usize; DISTANCES];
+        for &distance in &self.distances {
+            counts[usize::from(distance)] += 1;
+        }
+        let mut room = most;
+        let full = counts.iter().position(|&count| {
+            let fits = count <= room;
+            room -= if fits { count } else { 0 };
+            !fits
+        });
+        let last = full.unwrap_or(DISTANCES);
+        let pairs = || self.places.iter().zip(&self.distances);
+        let at = |wanted: usize| {
+            let same = pairs().filter(move |(_, distance)| usize::from(**distance) == wanted);
+            same.map(|(&place, _)| place)
+        };
+        let mut equals: Vec<u32> = at(last).collect();
+        equals.sort_unstable();
+        let nearer = pairs().filter(|(_, distance)| usize::from(**distance) < last);
+        let mut found: Vec<u32> = nearer.map(|(&place, _)| place).collect();
+        found.extend(equals.into_iter().take(room));
+        found.sort_unstable();
+        found
     }
 }
 
@@ -166,12 +254,30 @@ impl Clusters {
     /// The nearest to a vector among the fragments of a view, which must all be in the index: the most
     /// similar first, of equals the earlier. Similarities are exact; that no nearer one is left out is not
     /// sure.
-    pub fn nearest(&self, view: &View, query: &Vector, most: usize) -> io::Result<Vec<Neighbour>> {
+    pub fn nearest(
+        &self,
+        view: &View,
+        query: &Vector,
+        most: usize,
+        effort: Effort,
+    ) -> io::Result<Vec<Neighbour>> {
+        self.nearest_within(view, query, most, effort.bounds())
+    }
+
+    /// As [`Clusters::nearest`], within some bounds.
+    pub(super) fn nearest_within(
+        &self,
+        view: &View,
+        query: &Vector,
+        most: usize,
+        bounds: Bounds,
+    ) -> io::Result<Vec<Neighbour>> {
         let search = Search {
             nodes: self.current()?.nodes()?,
             view,
             query: (query, square(query)),
             most,
+            bounds,
         };
         Ok(if most == 0 || search.query.1 == 0 {
             Vec::new()

@@ -143,8 +143,12 @@ fn the_index_answers_from_a_count_on_and_exactly_below() {
         let query = vector_of(number + 13);
         for count in [1_999, 2_000, 3_000] {
             let position = position_of(count - 1);
-            let found = explored.nearest(position, &query, 10).expect("an answer");
-            let scanned = exact.nearest(position, &query, 10).expect("an answer");
+            let found = explored
+                .nearest(position, &query, 10, Effort::Quick)
+                .expect("an answer");
+            let scanned = exact
+                .nearest(position, &query, 10, Effort::Quick)
+                .expect("an answer");
             assert_eq!((found.indexed, scanned.indexed), (count >= 2_000, false));
             wanted += scanned.neighbours.len();
             let has = |one: &&Neighbour| found.neighbours.contains(one);
@@ -215,7 +219,11 @@ fn files_that_are_given_up_are_made_anew() {
     std::fs::write(&index, "nothing").expect("room");
     prepare_index(&folder.0.join("vectors"), "test").expect("an index");
     let next = folder.opened(100);
-    let ask = |explored: &Explored| explored.nearest(u64::MAX, &vector_of(3), 5).expect("an answer");
+    let ask = |explored: &Explored| {
+        explored
+            .nearest(u64::MAX, &vector_of(3), 5, Effort::Thorough)
+            .expect("an answer")
+    };
     assert!(!ask(&next).indexed);
     next.begin().expect("a beginning");
     grow(&next);
