@@ -145,7 +145,7 @@ function fileWalk(path: string): Walk {
         const taken = takeEntries(Buffer.concat([rest, chunk.subarray(0, bytesRead)]));
         if ('wrong' in taken) throw damaged(path, taken.wrong);
         rest = taken.rest;
-        for (const entry of taken.entries) tally.add(entry);
+        tally.add(taken.entries);
         if (taken.entries.length > 0) await visit(taken.entries, tally.records);
         if (bytesRead === 0) break;
       }

@@ -44,10 +44,12 @@ export class Tally {
   private bytes = 0;
   records = 0;
 
-  add(entry: Entry): void {
-    this.hash.update(frame(entry)).update(entry.key).update(entry.value);
-    this.bytes += frameHead + entry.key.byteLength + entry.value.byteLength;
-    this.records += 1;
+  /** Adds a page. It is hashed in one call: one for each part of a record takes most of a walk's time. */
+  add(page: readonly Entry[]): void {
+    const bytes = Buffer.concat(page.flatMap((entry) => [frame(entry), entry.key, entry.value]));
+    this.hash.update(bytes);
+    this.bytes += bytes.byteLength;
+    this.records += page.length;
   }
 
   /** The additions; nothing can be added after. */
@@ -65,7 +67,7 @@ export function walkOver(scan: Scan): Walk {
     for (;;) {
       const found = await scan({ from, to: everything.to, limit });
       const page = found.filter(({ key }) => Buffer.compare(key, unfinishedCopyKey) !== 0);
-      for (const entry of page) tally.add(entry);
+      tally.add(page);
       await visit(page, tally.records);
       const last = found.at(-1);
       if (last === undefined || found.length < limit) return tally.summary();
