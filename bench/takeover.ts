@@ -10,6 +10,7 @@ import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { projectRoot } from '../test/peers/python.js';
 import { requestBytes } from './client.js';
 import { machine } from './machine.js';
@@ -23,6 +24,9 @@ export interface TakeoverOptions {
   readonly json: boolean;
   readonly record: boolean;
 }
+
+/** The compiled program. */
+const main = fileURLToPath(new URL('../src/main.js', import.meta.url));
 
 /** One request of so many goes over a new connection. */
 const newEvery = 10;
@@ -165,9 +169,9 @@ async function start(
 ): Promise<{ child: ChildProcess; port: number }> {
   const environment = {
     ...{ PORT: String(port), WORKERS: String(workers), STORE_URL: `lmdb:${join(folder, 'store')}` },
-    ...{ ACCESS: 'open', LOG_LEVEL: 'warn' },
+    ...{ ACCESS: 'open', LOG_LEVEL: 'error' },
   };
-  const child = spawn(process.execPath, [join(projectRoot, 'fusegate.mjs'), 'serve', '--take-over'], {
+  const child = spawn(process.execPath, [main, 'serve', '--take-over'], {
     cwd: folder,
     env: { ...process.env, ...environment },
     stdio: ['ignore', 'pipe', 'inherit'],

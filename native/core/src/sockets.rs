@@ -180,9 +180,9 @@ mod linux {
             iov_len: bytes.len(),
         };
         let mut owned = Vec::new();
-        // SAFETY: as in `send`; the kernel writes at most as much as `part` and `msg_controllen` say. The heads
-        // that it has written are walked with its own macros; each carries whole descriptors, which are this
-        // process's from now on and nobody else's.
+        // SAFETY: as in `send`; the kernel writes at most as much as `part` and `msg_controllen` say. The
+        // heads that it has written are walked with its own macros; each carries whole descriptors, which are
+        // this process's from now on and nobody else's.
         let received = unsafe {
             let mut message: libc::msghdr = MaybeUninit::zeroed().assume_init();
             message.msg_iov = &mut part;
