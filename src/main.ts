@@ -11,7 +11,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { availableParallelism, tmpdir } from 'node:os';
+import { availableParallelism, hostname, tmpdir, userInfo } from 'node:os';
 import { join, resolve } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
@@ -26,8 +26,10 @@ import { addClick } from './commands/click.js';
 import { addCorpora } from './commands/corpora.js';
 import { addDoctor } from './commands/doctor.js';
 import { addExports } from './commands/export.js';
+import type { Called, Operator } from './commands/changes.js';
 import { addForget } from './commands/forget.js';
 import { addFuse, type FuseCommandParts } from './commands/fuse.js';
+import { addHistory } from './commands/history.js';
 import { addKeys, type KeysParts } from './commands/keys.js';
 import { addModels } from './commands/models.js';
 import { addNormalize, type NormalizeCommandParts } from './commands/normalize.js';
@@ -201,9 +203,26 @@ function commandParts(around: Surroundings): Surroundings & KeysParts & Pick<Ser
     randomness: systemRandomness,
     openStore: openExistingStore,
     keyFormat: native,
+    called: () => undefined,
+    operator: operator(around.environment),
     readTiers: (configuration: TiersConfiguration) =>
       readTiers(configuration.tiersFile, limitsGiven(configuration.access.mode, configuration)),
   };
+}
+
+/** Who calls a command: the user of this process, and who became that user by `sudo`. */
+function operator({ SUDO_USER: caller = '' }: Readonly<Record<string, string | undefined>>): Operator {
+  const user = userName();
+  return { user: caller === '' || caller === user ? user : `${user} (${caller})`, host: hostname() };
+}
+
+/** Name of the user, or its number where it has none, as in a container. */
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return String(process.getuid?.() ?? '');
+  }
 }
 
 /** Locks a data folder for a command that needs it alone. */
@@ -245,6 +264,15 @@ const logParts = {
     new Promise<void>((done) => {
       for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(signal, () => done());
     }),
+};
+
+/** Dependencies of `fusegate models` besides the store. */
+const modelsParts = {
+  ...{ shippedFolder: shippedModels, findModels, fetch, lockFile: native.lockFile, tryModel },
+  evaluation: {
+    ...{ ...native, openSession },
+    writeFile: (path: string, text: string) => writeFileSync(path, text),
+  },
 };
 
 /** Dependencies of `fusegate normalize`. */
@@ -342,13 +370,15 @@ function serveAs(
 
 /** Every command, bound to what it is made of. */
 export function commands(around = thisProcess()): Commands {
-  const parts = commandParts(around);
+  let called: Called | undefined;
+  const parts = { ...commandParts(around), called: () => called };
   const more = { version: SERVICE_VERSION, log: createLog('silent') };
   return {
     version: SERVICE_VERSION,
     versions,
     write: around.write,
     useSettingsFile: (path) => useSettingsFile(around, path),
+    onCalled: (command) => (called = command),
     serve: (options) => serveAs(options, parts),
     storeCopy: (from, to) =>
       storeCopy(from, to, {
@@ -368,22 +398,13 @@ export function commands(around = thisProcess()): Commands {
       }, native.readBytesPerToken()),
     embed: () => runEmbedder({ openSession, clock: systemClock }),
     add: [
-      ...[addKeys, addExports, addOptout, addClick, addForget].map(
+      ...[addKeys, addExports, addOptout, addClick, addForget, addHistory].map(
         (add) => (program: Command) => add(program, parts),
       ),
       (program) => addBackup(program, { ...parts, ...more, lockFolder }),
       (program) => addOrders(program, parts),
       (program) => addDoctor(program, { ...parts, ...more, ...doctorParts, findModels, tryModel }),
-      (program) =>
-        addModels(program, {
-          ...parts,
-          shippedFolder: shippedModels,
-          findModels,
-          fetch,
-          lockFile: native.lockFile,
-          tryModel,
-          evaluation: { ...native, openSession, writeFile: (path, text) => writeFileSync(path, text) },
-        }),
+      (program) => addModels(program, { ...parts, ...modelsParts }),
       (program) =>
         addCorpora(program, {
           ...parts,

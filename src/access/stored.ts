@@ -4,6 +4,7 @@ import { whenUnavailable, type Store } from '../store/store.js';
 import { Charge, findUsage } from '../store/usage.js';
 import type { Clock, Timer } from '../system/clock.js';
 import type { Log } from '../system/log.js';
+import { derive, type MasterSecrets } from '../system/masterSecret.js';
 import type { Added, KeySource, UsageSource } from './keyring.js';
 
 /** The keys of the store. */
@@ -11,6 +12,13 @@ export function storedKeys(store: Store): KeySource {
   return {
     find: (hash) => whenUnavailable(findKey(store, hash), () => 'unavailable'),
   };
+}
+
+/** A subject as the store has its usage: a keyed hash. */
+export function usageSubject(secrets: MasterSecrets, subject: Uint8Array): Buffer {
+  // The oldest secret: usage stays what it is when a new one is put before it.
+  const oldest = secrets.at(-1) ?? secrets[0];
+  return derive(oldest, 'usage', Buffer.from(subject).toString('hex'));
 }
 
 /**

@@ -5,12 +5,14 @@ import { checkBackup, makeBackup, readManifest, restoreBackup, type Manifest } f
 import type { Progress } from '../store/copy.js';
 import type { Engine, StoreLocation } from '../store/engine.js';
 import { createStore } from '../store/groupCommit.js';
+import { beginEntry } from '../store/history.js';
 import { parseStoreUrl } from '../store/open.js';
 import { findSigned, writeSigned } from '../store/receiptLog.js';
 import { fingerprintsKey, secretsFor } from '../store/secrets.js';
 import { unitIds } from '../store/unitId.js';
 import type { Configuration } from '../configuration.js';
 import type { Log } from '../system/log.js';
+import { changeOf } from './changes.js';
 import { progressOn } from './progress.js';
 import { withConfiguration, type CommandContext, type CommandParts, type Ended } from './withStore.js';
 import { whenUnavailable, type Store } from '../store/store.js';
@@ -105,9 +107,11 @@ async function fill(
   const restored = await restoreBackup(folder, manifest, engine, progress, async () => {
     const store = createStore(engine, unitIds(parts.clock, parts.randomness));
     await markRestored(store);
+    await recordRestore(parts, store);
     // Without a secret there never was an order.
     if (first === undefined) return undefined;
-    const context = { ...parts, store, secrets: [first, ...others] as const, configuration };
+    const secrets = [first, ...others] as const;
+    const context = { ...parts, store, secrets, configuration, named: () => undefined };
     const outcome = await bringUpToDate(context, Date.parse(manifest.made_at), progress);
     if ('wrong' in outcome) return outcome.wrong;
     told = outcome;
@@ -123,6 +127,14 @@ async function markRestored(store: Store): Promise<void> {
   const found = await findSigned(store);
   if (found === undefined) return;
   await store.commit([writeSigned(found.record, { ...found.signed, restored: true })]);
+}
+
+/** Writes into the history of a restored store that it was restored. */
+async function recordRestore({ called, operator, clock }: BackupParts, store: Store): Promise<void> {
+  const change = changeOf(called());
+  if (change === undefined) return;
+  const entry = await beginEntry(store, { ...change, ...operator, atMs: Math.floor(clock.wallMs()) });
+  await entry.end('done', change.object);
 }
 
 /** Brings the orders of a restored store up to date with their nodes. */

@@ -19,7 +19,7 @@ export const groups: Readonly<Record<string, readonly string[]>> = {
     'webhooks',
   ],
   'Fragments and receipts:': ['receipts', 'fragments', 'log'],
-  'The store:': ['backup', 'restore', 'store'],
+  'The store:': ['backup', 'restore', 'store', 'history'],
   'This program:': ['version', 'completion', 'man'],
 };
 
@@ -33,6 +33,7 @@ export const examples: Readonly<Record<string, string>> = {
   'keys create': 'fusegate keys create --tier developer --note "for Ada"',
   'keys list': 'fusegate keys list --json',
   'keys show': 'fusegate keys show ID',
+  'keys usage': 'fusegate keys usage --by tier',
   'keys revoke': 'fusegate keys revoke ID --reason leaked',
   'keys reissue': 'fusegate keys reissue ID',
   'orders list': 'fusegate orders list --status pending',
@@ -76,6 +77,7 @@ export const examples: Readonly<Record<string, string>> = {
   'log witness': 'fusegate log witness --name witness.example/w1 --log "$VKEY" --folder witness',
   backup: 'fusegate backup /var/backups/fusegate',
   restore: 'fusegate restore /var/backups/fusegate',
+  history: 'fusegate history --after 100',
   'store copy': 'fusegate store copy lmdb:./data/store file:./postgres-url',
   version: 'fusegate version',
   completion: 'fusegate completion bash > ~/.local/share/bash-completion/completions/fusegate',

@@ -1,5 +1,6 @@
 /**
- * `fusegate keys create|list|show|revoke|reissue`: the operator's hand on API keys, also while a server runs.
+ * `fusegate keys create|list|show|usage|revoke|reissue`: the operator's hand on API keys, also while a server
+ * runs.
  */
 import type { Command } from 'commander';
 import type { KeyFormat } from '../access/derive.js';
@@ -10,6 +11,7 @@ import { tiers as tierNames } from '../contract/pricing.js';
 import { findKeyById, allKeys, isOver, type KeyRecord } from '../store/keys.js';
 import { findOrderNamed } from '../store/orders.js';
 import type { Configuration } from '../configuration.js';
+import { addKeyUsage } from './keyUsage.js';
 import { printable } from './printable.js';
 import { withStore, type CommandContext, type CommandParts, type Ended } from './withStore.js';
 
@@ -84,6 +86,7 @@ async function create(parts: KeysParts, context: CommandContext, options: Create
     return { wrong: `--term-days must be a whole number from 0 (no end) to ${longestTermDays}.` };
   }
   const issued = await issueKey(issueParts(parts, context), { tier, termDays, origin });
+  context.named(issued.key.id);
   await parts.write(issuedText(issued, json === true));
   return 0;
 }
@@ -234,6 +237,7 @@ export function addKeys(program: Command, parts: KeysParts): void {
   add('show <id>', 'show one key').action((id: string, options: Json) =>
     onStore((context) => show(parts, context, id, options)),
   );
+  addKeyUsage(keys, parts);
   add('revoke <id>', 'end a key for good')
     .option('--reason <text>', 'why', 'revoked by the operator')
     .action((id: string, options: RevokeOptions) =>

@@ -10,24 +10,26 @@ import { defaultModel, isModelId, modelNames, readModelFolder } from '../models/
 import type { FoundModels } from '../models/modelFolder.js';
 import type { Configuration } from '../configuration.js';
 import { installedModelsFolder } from '../models/settings.js';
+import type { Clock } from '../system/clock.js';
 import { reasonOf } from '../system/reason.js';
 import { addCalibrate, calibrate } from './calibrate.js';
 import { addEvaluate, evaluate, type EvaluateParts } from './evaluate.js';
 import { printable } from './printable.js';
 import { progressOn } from './progress.js';
 import { addTune, tune } from './tune.js';
-import { withConfiguration, type CommandParts, type Ended } from './withStore.js';
+import { changesNothing, inHistory, withConfiguration } from './withStore.js';
+import type { CommandParts, Ended } from './withStore.js';
 
 /** Dependencies of the commands. */
 export interface ModelsCommandParts extends Pick<
   CommandParts,
-  'environment' | 'machine' | 'write' | 'printError'
+  'environment' | 'machine' | 'write' | 'printError' | 'called' | 'operator' | 'openStore'
 > {
   /** Folder of the models that ship. */
   readonly shippedFolder: string;
   readonly findModels: (configuration: Configuration) => Promise<FoundModels>;
   readonly fetch: InstallParts['fetch'];
-  readonly clock: InstallParts['clock'];
+  readonly clock: Clock;
   readonly lockFile: InstallParts['lockFile'];
   readonly tryModel: InstallParts['tryModel'];
   readonly evaluation: Pick<
@@ -47,11 +49,14 @@ function withFolder(
   command: (configuration: Configuration) => Ended,
 ): Promise<number> {
   return withConfiguration(parts, async (configuration) => {
-    try {
-      return await command(configuration);
-    } catch (error) {
-      return { wrong: `The folder of models cannot be used (${reasonOf(error)}).` };
-    }
+    const run = async (): Ended => {
+      try {
+        return await command(configuration);
+      } catch (error) {
+        return { wrong: `The folder of models cannot be used (${reasonOf(error)}).` };
+      }
+    };
+    return changesNothing(parts) ? run() : inHistory(parts, configuration, run);
   });
 }
 

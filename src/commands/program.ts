@@ -1,5 +1,6 @@
 /** The command line: `fusegate serve`, `--version`, `--help`, and what else is added (commander). */
 import { Argument, Command, CommanderError, InvalidArgumentError } from 'commander';
+import type { Called } from './changes.js';
 import { completionScript, shells, type Shell } from './completion.js';
 import { addGuide, helpArguments } from './guide.js';
 import { manPage } from './manPage.js';
@@ -21,6 +22,8 @@ export interface Commands {
   readonly write: (text: string) => Promise<void>;
   /** Names the file of settings before a command runs; undefined: the usual one, where there is one. */
   readonly useSettingsFile: (path: string | undefined) => void;
+  /** Told of each command before it runs. */
+  readonly onCalled: (called: Called) => void;
   readonly serve: (options: ServeOptions) => Promise<number>;
   /** Copies a store to another. */
   readonly storeCopy: (from: string, to: string) => Promise<number>;
@@ -40,6 +43,12 @@ export const embedderCommand = 'embedder';
 
 /** Exit code of a command line that is wrong, as the shells' own programs have it. */
 const usageError = 2;
+
+/** A command's path, as in `keys create`. */
+function pathOf(command: Command): string {
+  const { parent } = command;
+  return parent?.parent === null || parent === null ? command.name() : `${pathOf(parent)} ${command.name()}`;
+}
 
 /** Has every command's errors end with where its own help is. */
 function pointToHelp(command: Command, path: string): void {
@@ -128,7 +137,10 @@ export function buildProgram(commands: Commands): Command {
     .helpOption('-h, --help', 'print this help')
     .addHelpCommand(helpCommand())
     .option('--config <file>', 'file of settings (JSON); fusegate.json where it is not given')
-    .hook('preAction', () => commands.useSettingsFile(program.opts<{ config?: string }>().config))
+    .hook('preAction', (_, called) => {
+      commands.useSettingsFile(program.opts<{ config?: string }>().config);
+      commands.onCalled({ path: pathOf(called), args: called.args, options: called.opts() });
+    })
     .addHelpText(
       'after',
       '\nExamples:\n  fusegate serve --open\n  fusegate help keys create\n' +

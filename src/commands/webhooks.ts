@@ -47,7 +47,7 @@ function absent(id: string): { readonly wrong: string } {
 
 async function add(
   parts: WebhooksCommandParts,
-  { store, secrets, configuration }: CommandContext,
+  { store, secrets, configuration, named }: CommandContext,
   text: string,
   { event: types = [], json }: AddOptions,
 ): Ended {
@@ -68,6 +68,7 @@ async function add(
     secretId: secretId(secrets[0]),
   };
   await addWebhook(store, webhook);
+  named(webhook.id);
   const secret = webhookSecret(secrets, webhook) ?? '';
   await parts.write(
     json === true

@@ -2,9 +2,11 @@
 import { whenUnavailable, StoreUnavailable, type Store } from '../store/store.js';
 import type { Clock } from '../system/clock.js';
 import { readConfiguration, type Configuration } from '../configuration.js';
+import { beginEntry } from '../store/history.js';
 import type { Machine } from '../system/settings.js';
 import type { MasterSecrets } from '../system/masterSecret.js';
 import type { Randomness } from '../system/randomness.js';
+import { changeOf, type Called, type Operator } from './changes.js';
 
 /** A store and the secrets that fit it. */
 export interface OpenedStore {
@@ -18,6 +20,9 @@ export interface CommandParts {
   readonly machine: Machine;
   readonly clock: Clock;
   readonly randomness: Randomness;
+  /** The command that was called. */
+  readonly called: () => Called | undefined;
+  readonly operator: Operator;
   /** Opens the store that the server uses; it makes none. */
   readonly openStore: (configuration: Configuration) => Promise<OpenedStore | { readonly refused: string }>;
   /** Writes text to standard output; resolves when there is room for more. */
@@ -31,7 +36,11 @@ export interface CommandParts {
 }
 
 /** An opened store and the configuration that named it. */
-export type CommandContext = OpenedStore & { readonly configuration: Configuration };
+export type CommandContext = OpenedStore & {
+  readonly configuration: Configuration;
+  /** Names the object that the command changes, where its command line does not. */
+  readonly named: (object: string) => void;
+};
 
 /** The exit code of a command, or the sentence that says what went wrong. */
 export type Ended = Promise<number | { readonly wrong: string }>;
@@ -59,11 +68,54 @@ export function withStore(parts: CommandParts, command: (context: CommandContext
     const opened = await parts.openStore(configuration);
     if ('refused' in opened) return { wrong: opened.refused };
     try {
-      return await whenUnavailable(command({ ...opened, configuration }), storeFailed);
+      return await whenUnavailable(recorded(parts, { ...opened, configuration }, command), storeFailed);
     } finally {
       await opened.store.close();
     }
   });
+}
+
+/** True if the command that was called leaves no entry in the history. */
+export function changesNothing({ called }: Pick<CommandParts, 'called'>): boolean {
+  return changeOf(called()) === undefined;
+}
+
+/** Runs a command that needs no store, with an entry in the history of the store, where there is one. */
+export async function inHistory(
+  parts: Pick<CommandParts, 'called' | 'operator' | 'openStore'> & { readonly clock: Pick<Clock, 'wallMs'> },
+  configuration: Configuration,
+  command: () => Ended,
+): Ended {
+  const opened = await parts.openStore(configuration);
+  if ('refused' in opened) return command();
+  try {
+    return await whenUnavailable(recorded(parts, { ...opened, configuration }, command), storeFailed);
+  } finally {
+    await opened.store.close();
+  }
+}
+
+/** Runs a command; one that changes something leaves an entry in the history. */
+async function recorded(
+  {
+    called,
+    operator,
+    clock,
+  }: Pick<CommandParts, 'called' | 'operator'> & { readonly clock: Pick<Clock, 'wallMs'> },
+  context: OpenedStore & { readonly configuration: Configuration },
+  command: (context: CommandContext) => Ended,
+): Ended {
+  const change = changeOf(called());
+  if (change === undefined) return command({ ...context, named: () => undefined });
+  const entry = await beginEntry(context.store, {
+    ...change,
+    ...operator,
+    atMs: Math.floor(clock.wallMs()),
+  });
+  let { object } = change;
+  const ended = await command({ ...context, named: (name) => (object = name) });
+  await entry.end(ended === 0 ? 'done' : 'failed', object);
+  return ended;
 }
 
 /** The sentence for a store that does not answer. */

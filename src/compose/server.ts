@@ -5,7 +5,7 @@ import { createAccess, type Access } from '../access/admission.js';
 import type { UsageSource } from '../access/keyring.js';
 import { keyUsage, usageReader } from '../access/keyUsage.js';
 import { rotateKeys } from '../access/rotate.js';
-import { KeyChanges, storedKeys, storedUsage } from '../access/stored.js';
+import { KeyChanges, storedKeys, storedUsage, usageSubject } from '../access/stored.js';
 import { keyTiers, type Tiers } from '../access/tiers.js';
 import { startCheckout, type Checkout } from '../checkout/checkout.js';
 import type { OpenedStore } from '../commands/withStore.js';
@@ -56,7 +56,6 @@ import type { Store } from '../store/store.js';
 import { systemClock } from '../system/clock.js';
 import { DiskReserve } from '../system/diskReserve.js';
 import { createLog, type Log } from '../system/log.js';
-import { derive } from '../system/masterSecret.js';
 import { systemRandomness } from '../system/randomness.js';
 import { auditOffLoop } from '../text/auditOffLoop.js';
 import { normalizeHandler } from '../text/normalize.js';
@@ -86,9 +85,7 @@ function routeLimits(configuration: Configuration): Readonly<Record<RouteLimit, 
 
 /** The usage of the store. */
 function usageOf({ store, secrets }: OpenedStore): UsageSource {
-  // The oldest secret: usage stays what it is when a new one is put before it.
-  const oldest = secrets.at(-1) ?? secrets[0];
-  return storedUsage(store, (subject) => derive(oldest, 'usage', Buffer.from(subject).toString('hex')));
+  return storedUsage(store, (subject) => usageSubject(secrets, subject));
 }
 
 function buildAccess(configuration: Configuration, tiers: Tiers, opened: OpenedStore, log: Log): Access {

@@ -92,6 +92,8 @@ export const logs = {
   corpusChanges: 133,
   /** Events of orders and keys, told by webhooks. */
   events: 134,
+  /** What commands of operators changed. */
+  history: 135,
   /** Receipts of fragments in the order in which they were stored. */
   fragments: 136,
 } as const;

@@ -40,6 +40,8 @@ async function ran(store: Store, args: readonly string[], answer?: boolean): Pro
   const parts: CommandParts = {
     environment: {},
     machine: { platform: 'linux', cores: 1 },
+    called: () => undefined,
+    operator: { user: 'ada', host: 'here' },
     clock: systemClock,
     randomness: systemRandomness,
     openStore: () => {

@@ -1,0 +1,84 @@
+/** `fusegate keys usage`: what keys have used on each of the last days, by key or by tier. */
+import { Option, type Command } from 'commander';
+import { usageSubject } from '../access/stored.js';
+import { allKeys } from '../store/keys.js';
+import { findUsage, type DayUse } from '../store/usage.js';
+import { dayMs } from '../system/clock.js';
+import { printable } from './printable.js';
+import { withStore, type CommandContext, type CommandParts } from './withStore.js';
+
+interface Options {
+  readonly by: 'key' | 'tier';
+  readonly json?: boolean;
+}
+
+/** Use on one day by whoever is counted together. */
+interface Row extends Omit<DayUse, 'day'> {
+  readonly date: string;
+  /** Id of the key; undefined where all of a tier's are added up. */
+  readonly key?: string;
+  readonly tier: string;
+}
+
+/** Use by day and key; keys that were replaced count with those that replaced them. */
+async function* usedByKeys({ store, secrets }: CommandContext): AsyncGenerator<Row> {
+  for await (const { id, tier, hash, countedAs } of allKeys(store)) {
+    if (countedAs !== null) continue;
+    const subject = usageSubject(secrets, Buffer.concat([Uint8Array.of(0), hash]));
+    for (const { day, ...counts } of (await findUsage(store, subject))?.days ?? []) {
+      yield { date: new Date(day * dayMs).toISOString().slice(0, 10), key: id, tier, ...counts };
+    }
+  }
+}
+
+/** The rows of all days, in the order of days; by tier, those of a day and a tier added up. */
+async function rowsOf(context: CommandContext, by: Options['by']): Promise<readonly Row[]> {
+  const rows = new Map<string, Row>();
+  for await (const { key, ...row } of usedByKeys(context)) {
+    const place = [row.date, row.tier, by === 'key' ? key : ''].join(' ');
+    const found = rows.get(place) ?? { requests: 0, characters: 0, refused: 0 };
+    rows.set(place, {
+      ...{ date: row.date, ...(by === 'key' && key !== undefined ? { key } : {}), tier: row.tier },
+      requests: found.requests + row.requests,
+      characters: found.characters + row.characters,
+      refused: found.refused + row.refused,
+    });
+  }
+  return [...rows].sort(([left], [right]) => (left < right ? -1 : 1)).map(([, row]) => row);
+}
+
+function line(cells: readonly (string | number)[]): string {
+  const widths = [10, 10, 24, 10, 14, 10];
+  return `${cells
+    .map((cell, at) => {
+      const width = widths[at] ?? 0;
+      return typeof cell === 'number' ? String(cell).padStart(width) : printable(cell).padEnd(width);
+    })
+    .join('  ')
+    .trimEnd()}\n`;
+}
+
+const heads = ['requests', 'characters', 'refused'].map((head, at) => head.padStart([10, 14, 10][at] ?? 0));
+
+/** Adds `usage` to the commands of keys. */
+export function addKeyUsage(keys: Command, parts: CommandParts): void {
+  keys
+    .command('usage')
+    .description('what keys have used on each of the last 30 days')
+    .addOption(new Option('--by <what>', 'a row for each').choices(['key', 'tier']).default('key'))
+    .option('--json', 'print JSON, one object a line')
+    .allowExcessArguments(false)
+    .action(async ({ by, json }: Options) => {
+      process.exitCode = await withStore(parts, async (context) => {
+        const rows = await rowsOf(context, by);
+        if (json !== true && rows.length > 0) await parts.write(line(['date', 'tier', 'key', ...heads]));
+        for (const row of rows) {
+          const { date, tier, key = '', requests, characters, refused } = row;
+          const text = line([date, tier, key, requests, characters, refused]);
+          await parts.write(json === true ? `${JSON.stringify(row)}\n` : text);
+        }
+        if (rows.length === 0) parts.printError('No key has been used in the last 30 days.');
+        return 0;
+      });
+    });
+}
