@@ -1,0 +1,59 @@
+/** What lies in `deploy` for an operator's machine, by the checks of the programs that it is for. */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { settings } from '../../src/configuration.js';
+import { settingsFileVariable } from '../../src/system/settingsFile.js';
+import { temporaryFolder } from '../processes/run.js';
+
+/** A reason to skip where a program is not there. */
+const without = (program: string): string | false =>
+  spawnSync(program, ['--version']).error === undefined ? false : `${program} is not installed`;
+
+const names = new Set(
+  Object.values(settings).flatMap(({ name, ...more }) =>
+    'secret' in more ? [name, `${name}_FILE`] : [name],
+  ),
+);
+
+/** Most exposure that systemd may find in the unit: 0 is none, 100 a service without switches. */
+const mostExposure = 15;
+
+test('the unit passes systemd’s checks, and exposes little', { skip: without('systemd-analyze') }, () => {
+  const unit = join(temporaryFolder(), 'fusegate@blue.service');
+  // Whoever checks has no archive unpacked.
+  const text = readFileSync('deploy/systemd/fusegate@.service', 'utf8');
+  assert.match(text, /^ExecStart=\/opt\/fusegate\/fusegate serve --take-over$/m);
+  writeFileSync(unit, text.replace('/opt/fusegate/fusegate', process.execPath));
+  const verified = spawnSync('systemd-analyze', ['verify', '--man=no', unit], { encoding: 'utf8' });
+  assert.doesNotMatch(verified.stderr, /fusegate@blue/, verified.stderr);
+  const limits = ['--offline=true', `--threshold=${mostExposure}`, '--no-pager'];
+  const judged = spawnSync('systemd-analyze', ['security', ...limits, unit], { encoding: 'utf8' });
+  assert.equal(judged.status, 0, `${judged.stdout}${judged.stderr}`);
+});
+
+test('the unit and the composition name settings that there are', () => {
+  const unit = readFileSync('deploy/systemd/fusegate@.service', 'utf8');
+  const composition = readFileSync('deploy/compose/compose.yaml', 'utf8');
+  const service = /^ {2}fusegate:\n((?: {4}.*\n)+)/m.exec(composition)?.[1] ?? '';
+  const environment = /^ {4}environment:\n((?: {6}.*\n)+)/m.exec(service)?.[1] ?? '';
+  const named = [...environment.matchAll(/^ {6}([A-Z_]+):/gm)].map(([, name = '']) => name);
+  assert.ok(named.length >= 5);
+  for (const name of named) assert.ok(names.has(name), `${name} is a setting`);
+  assert.ok(unit.includes(`${settingsFileVariable}=/etc/fusegate/fusegate.json`));
+});
+
+test('the Caddyfile of the composition is one', { skip: without('caddy') }, () => {
+  const found = spawnSync('caddy', ['version'], { encoding: 'utf8' }).stdout;
+  const [, minor = '0'] = /2\.(\d+)/.exec(found) ?? [];
+  const text = readFileSync('deploy/compose/Caddyfile', 'utf8');
+  const path = join(temporaryFolder(), 'Caddyfile');
+  // Caddy 2.6 has another name for it.
+  writeFileSync(path, Number(minor) < 7 ? text.replace('request_buffers 128MiB', 'buffer_requests') : text);
+  const env = { PATH: process.env['PATH'] ?? '', HOME: temporaryFolder(), FUSEGATE_HOST: 'fuse.example.com' };
+  const args = ['validate', '--adapter', 'caddyfile', '--config', path];
+  const validated = spawnSync('caddy', args, { encoding: 'utf8', env });
+  assert.equal(validated.status, 0, validated.stderr);
+});
