@@ -43,7 +43,7 @@ async function doorWithAlike(): Promise<DoorClient> {
 
 const some = await doorWith(120);
 /** Fragments in the largest drawing. */
-const most = forLength({ short: 1_500, long: 10_000 });
+const most = forLength({ short: 2_500, long: 10_000 });
 const large = skipBrowser === false ? await doorWith(most - 1) : some;
 const none = await doorWith(0);
 const alike = await doorWithAlike();
