@@ -26,7 +26,18 @@ const shelves: readonly (readonly [heading: string, names: readonly string[]])[]
   ['Rerank from', ['elasticsearch', 'opensearch', 'open-webui', 'dify', 'ragflow']],
   [
     'For operators',
-    ['operating', 'metrics', 'configuration', 'keys', 'checkout', 'outreach', 'webhooks', 'store', 'backup'],
+    [
+      'operating',
+      'metrics',
+      'configuration',
+      'keys',
+      'checkout',
+      'outreach',
+      'webhooks',
+      'store',
+      'scale',
+      'backup',
+    ],
   ],
   ['Fragments', ['door', 'receipt', 'log', 'exploration']],
 ];
