@@ -363,11 +363,13 @@ async function main([command, ...rest]) {
     return run(process.execPath, ['--enable-source-maps', join(root, 'dist/test/loaded/run.js'), ...rest]);
   if (command === '--test-attack')
     return run(process.execPath, ['--enable-source-maps', join(root, 'dist/test/attack/main.js'), ...rest]);
+  if (command === '--test-cluster')
+    return run(process.execPath, ['--enable-source-maps', join(root, 'dist/test/cluster/main.js'), ...rest]);
   if (command === '--generate')
     return run(process.execPath, [join(root, 'dist/test/contract/writeDocuments.js')]);
   if (command === '--bench') return run(process.execPath, [join(root, 'dist/bench/main.js'), ...rest]);
   return stop(
-    `Unknown option ${command}. Known: --all, --force, --copied, --check, --test, --test-long, --test-node, --test-peers, --test-mutants, --test-coverage, --test-loaded, --test-attack, --test-install, --generate, --bench, --package, --release.`,
+    `Unknown option ${command}. Known: --all, --force, --copied, --check, --test, --test-long, --test-node, --test-peers, --test-mutants, --test-coverage, --test-loaded, --test-attack, --test-cluster, --test-install, --generate, --bench, --package, --release.`,
   );
 }
 

@@ -190,6 +190,7 @@ function lineOf(name: string, of: (value: keyof Run) => ReturnType<typeof spread
   const [database, nodes] = [figure(of('databaseCpu').median), figure(of('nodesCpu').median)];
   const rate = `${figures(of('leadsPerSecond'))} leads a second, p99 ${median('p99Microseconds', 0)} µs`;
   const transactions = `${median('transactions', 3)} transactions (${median('undone', 3)} in vain)`;
-  const cost = `${median('statements', 2)} statements, ${transactions}, ${median('walBytes', 0)} bytes of log`;
+  const log = `${median('walBytes', 0)} bytes of log`;
+  const cost = `${median('statements', 2)} statements, ${transactions}, ${log}`;
   return `${name}: ${rate}; a lead: ${cost}, CPU ${database} µs of the database and ${nodes} µs of nodes`;
 }

@@ -80,6 +80,7 @@ const entryPoints = [
   /\.test\.ts$/,
   /^bench\/main\.ts$/,
   /^test\/attack\/(main|nodes|opener)\.ts$/,
+  /^test\/cluster\/main\.ts$/,
   /^test\/processes\/(program|keyMaker)\.ts$/,
   /^test\/mutants\/(run|worker|hooks)\.ts$/,
   /^test\/(coverage|loaded)\/run\.ts$/,

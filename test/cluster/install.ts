@@ -1,0 +1,67 @@
+/** Brings the programs of a cluster by Debian's packages, without starting any of them. */
+import { execFileSync } from 'node:child_process';
+import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** Packages, and a program that each of them brings. */
+const packages: Readonly<Record<string, readonly string[]>> = {
+  postgresql: ['postgres'],
+  patroni: ['patroni'],
+  'etcd-server': ['etcd'],
+  haproxy: ['haproxy'],
+  pgbouncer: ['pgbouncer'],
+  iproute2: ['ip', 'tc'],
+  'util-linux': ['setpriv', 'unshare'],
+};
+
+/** Folder of PostgreSQL's programs; undefined: there is none. */
+export function postgresFolder(): string | undefined {
+  const all = '/usr/lib/postgresql';
+  const versions = existsSync(all) ? readdirSync(all).sort((a, b) => Number(b) - Number(a)) : [];
+  return versions
+    .map((version) => join(all, version, 'bin'))
+    .find((bin) => existsSync(join(bin, 'postgres')));
+}
+
+/** Path of a program; undefined: it is not installed. */
+export function pathOf(program: string): string | undefined {
+  const bin = postgresFolder();
+  const places = [
+    '/usr/sbin',
+    '/usr/bin',
+    '/sbin',
+    '/bin',
+    '/usr/local/bin',
+    ...(bin === undefined ? [] : [bin]),
+  ];
+  return places.map((place) => join(place, program)).find((path) => existsSync(path));
+}
+
+/** Path of a program that {@link installAll} has brought. */
+export function programOf(name: string): string {
+  const path = pathOf(name);
+  if (path === undefined) throw new Error(`${name} is not installed`);
+  return path;
+}
+
+/** The file by which Debian's packages are told not to start what they bring. */
+const policy = '/usr/sbin/policy-rc.d';
+
+/** Installs what is not there. */
+export function installAll(): void {
+  const missing = Object.entries(packages)
+    .filter(([, programs]) => programs.some((program) => pathOf(program) === undefined))
+    .map(([name]) => name);
+  if (missing.length === 0) return;
+  console.error(`Installing ${missing.join(', ')} (Debian) …`);
+  const hasPolicy = existsSync(policy);
+  if (!hasPolicy) writeFileSync(policy, '#!/bin/sh\nexit 101\n', { mode: 0o755 });
+  try {
+    const options = { env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } };
+    execFileSync('apt-get', ['update', '-qq'], { ...options, stdio: ['ignore', 'ignore', 'inherit'] });
+    const install = ['install', '-y', '-qq', '--no-install-recommends', ...missing];
+    execFileSync('apt-get', install, { ...options, stdio: ['ignore', 'ignore', 'inherit'] });
+  } finally {
+    if (!hasPolicy) rmSync(policy);
+  }
+}
