@@ -17,6 +17,7 @@ import {
 } from './legs.js';
 import {
   collapseBy,
+  likenessBy,
   type DiversifyExplanation,
   type FuseCollapse,
   type FuseDiversify,
@@ -299,7 +300,8 @@ const [requestType, fuseResponseType] = wireTypes(typia.json.schemas<[FuseReques
   normalize: legNorms,
   missing: legMissing,
   function: boostFunctions,
-  by: collapseBy,
+  'FuseCollapse.by': collapseBy,
+  'FuseDiversify.by': likenessBy,
 });
 
 /** The body of POST /v1/fuse. */

@@ -5,6 +5,9 @@ import type { Integer } from './schema/tags.js';
 /** Docs that count as one. */
 export const collapseBy = ['text', 'group'] as const;
 
+/** Ways to compare texts. */
+export const likenessBy = ['terms', 'vectors'] as const;
+
 /** Docs that count as one, of which the best stay. */
 export interface FuseCollapse {
   /** `text`: those of one text, after NFKC and case folding; `group`: those of one `group`. */
@@ -17,8 +20,11 @@ export interface FuseCollapse {
 export interface FuseDiversify {
   /** Share of the likeness, against that of the score; 0: off. */
   diversity: number & tags.Minimum<0> & tags.Maximum<1>;
-  /** Likeness of two texts: `terms`, the share of their terms that they have in common. */
-  by?: 'terms';
+  /**
+   * Likeness of two texts: `terms` (default), the share of their terms that they have in common; `vectors`,
+   * the cosine of the vectors of the model that computes the dense scores.
+   */
+  by?: (typeof likenessBy)[number];
   /** The best docs, among which the next result is chosen; 3 times `top_k` where absent, 500 at most. */
   candidates?: number & Integer & tags.Minimum<1> & tags.Maximum<500>;
 }

@@ -21,6 +21,7 @@ import {
   collapsed,
   diversified,
   fragmentsOf,
+  jaccard,
   placedRuns,
   type Choice,
   type Fragment,
@@ -115,6 +116,8 @@ export interface ReferenceModel {
   readonly replaced: boolean;
   /** Whether most words of the query, or of one of the texts, are unknown to it. */
   readonly poor?: 'query' | 'docs' | undefined;
+  /** How alike two docs' texts are to it. */
+  readonly likeness?: (one: number, other: number) => number;
 }
 
 /** Docs without a score of their own get the least of the others; 0 where there are none. */
@@ -238,7 +241,11 @@ function matchesIn(request: ReferenceRequest, text: string): Match[] {
 }
 
 /** The results of scored docs: those that stay, in their order. */
-function listed(request: ReferenceRequest, results: readonly ReferenceResult[]): ReferenceResult[] {
+function listed(
+  request: ReferenceRequest,
+  results: readonly ReferenceResult[],
+  likeness: ReferenceModel['likeness'],
+): ReferenceResult[] {
   const { min_score: least = -Infinity, collapse, diversify, highlight, docs } = request;
   const { top_k: topK } = request;
   const textOf = ({ place }: { place: number }): string => docs[place]?.text ?? '';
@@ -253,7 +260,12 @@ function listed(request: ReferenceRequest, results: readonly ReferenceResult[]):
   if (diversify !== undefined) {
     const terms = kept.map((one) => new Set(placedTerms(request, textOf(one)).map(({ term }) => term)));
     const scores = kept.map(({ result }) => result.fused_score);
-    const chosen = diversified(scores, terms, diversify, topK ?? Infinity);
+    const places = kept.map(({ place }) => place);
+    const alike = (one: number, other: number): number =>
+      diversify.by === 'vectors'
+        ? Math.max(0, likeness?.(places[one] ?? NaN, places[other] ?? NaN) ?? NaN)
+        : jaccard(terms[one] ?? new Set(), terms[other] ?? new Set());
+    const chosen = diversified(scores, alike, diversify, topK ?? Infinity);
     choices = chosen.choices;
     kept = chosen.order.flatMap((at) => kept[at] ?? []);
   }
@@ -408,7 +420,7 @@ export function fuse(
     method,
     tokenizer,
     dense_source: computed === undefined ? caller : `model:${computed.model}`,
-    results: listed(request, results),
+    results: listed(request, results, computed?.likeness),
     ...(warnings.length > 0 ? { warnings } : {}),
   };
   // Through text, as the service's numbers go: ECMAScript's Number::toString, -0 as 0.

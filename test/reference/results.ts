@@ -13,7 +13,7 @@ export interface ReferenceCollapse {
 /** Results unlike those before them. */
 export interface ReferenceDiversify {
   readonly diversity: number;
-  readonly by?: 'terms' | undefined;
+  readonly by?: 'terms' | 'vectors' | undefined;
   readonly candidates?: number | undefined;
 }
 
@@ -60,7 +60,7 @@ export function collapsed<Doc>(
 }
 
 /** Share of the terms of both that they have in common; texts without terms are like nothing. */
-function jaccard(one: ReadonlySet<string>, other: ReadonlySet<string>): number {
+export function jaccard(one: ReadonlySet<string>, other: ReadonlySet<string>): number {
   const both = [...one].filter((term) => other.has(term)).length;
   return both === 0 ? 0 : both / (one.size + other.size - both);
 }
@@ -68,7 +68,7 @@ function jaccard(one: ReadonlySet<string>, other: ReadonlySet<string>): number {
 /** Places of docs in their new order, and how each of the chosen came to its place. */
 export function diversified(
   scores: readonly number[],
-  terms: readonly ReadonlySet<string>[],
+  likeness: (one: number, other: number) => number,
   { diversity, candidates }: ReferenceDiversify,
   topK: number,
 ): { order: number[]; choices: Choice[] } {
@@ -82,8 +82,7 @@ export function diversified(
   while (order.length < Math.min(count, topK)) {
     const rated = open.map((at) => {
       const relevance = largest === 0 ? 0 : (scores[at] ?? NaN) / largest;
-      const empty = new Set<string>();
-      const alike = order.map((other) => jaccard(terms[other] ?? empty, terms[at] ?? empty));
+      const alike = order.map((other) => likeness(other, at));
       const similarity = Math.max(0, ...alike);
       return { at, relevance, similarity, score: (1 - diversity) * relevance - diversity * similarity };
     });

@@ -80,15 +80,30 @@ function mapped(text: string, entities: Readonly<Record<string, string>>): strin
   return read;
 }
 
-/** What the oracle makes of the model's scores, which a plain request for nothing else brings. */
-async function expectedAnswer(request: Unscored): Promise<ReferenceResponse> {
-  const { query, entity_map: entities } = request;
+/** The model's scores of docs by their places, which a plain request for nothing else brings. */
+async function scoresOf(query: string, request: Unscored): Promise<ReadonlyMap<number, number>> {
+  const { entity_map: entities } = request;
   const docs = request.docs.map(({ text }, at) => ({ id: String(at), text }));
   const { body } = await answer(
     { query, docs, ...(entities == null ? {} : { entity_map: entities }) },
     'a key',
   );
-  const scores = new Map((body as FuseResponse).results.map((one) => [Number(one.id), one.dense_score]));
+  return new Map((body as FuseResponse).results.map((one) => [Number(one.id), one.dense_score]));
+}
+
+/** How alike docs are: the score of each text as the query; 0 where the model knows no word of one. */
+async function likenessOf(request: Unscored): Promise<(one: number, other: number) => number> {
+  const isBlind = request.docs.map(({ text }) => sightOf(mapped(text, request.entity_map ?? {})) === 'blind');
+  const scores: ReadonlyMap<number, number>[] = [];
+  for (const { text } of request.docs) scores.push(await scoresOf(text, request));
+  return (one, other) =>
+    isBlind[one] === true || isBlind[other] === true ? 0 : (scores[one]?.get(other) ?? NaN);
+}
+
+/** What the oracle makes of the model's scores. */
+async function expectedAnswer(request: Unscored): Promise<ReferenceResponse> {
+  const { query, entity_map: entities, docs } = request;
+  const scores = await scoresOf(query, request);
   const sights = docs.map(({ text }) => sightOf(mapped(text, entities ?? {})));
   const own = sights.map((sight, at) => (sight === 'blind' ? undefined : (scores.get(at) ?? NaN)));
   const dense = leastOfOthers(own);
@@ -98,7 +113,9 @@ async function expectedAnswer(request: Unscored): Promise<ReferenceResponse> {
   const asked = sightOf(mapped(query, entities ?? {}));
   const poorDocs = sights.some((sight) => sight !== 'clear') ? 'docs' : undefined;
   const poor = asked === 'clear' ? poorDocs : 'query';
-  return fuse(plain, lexicalScores(plain), { model: 'static-256', truncated: false, replaced, poor });
+  const likeness = plain.diversify?.by === 'vectors' ? { likeness: await likenessOf(request) } : {};
+  const about = { truncated: false, replaced, poor } as const;
+  return fuse(plain, lexicalScores(plain), { model: 'static-256', ...about, ...likeness });
 }
 
 const entityMap = fc.option(
@@ -147,6 +164,27 @@ test('native = oracle to the last bit, however a request is written', async () =
       );
     }),
     { seed: 20_261_121, numRuns: draws(1_500) },
+  );
+});
+
+test('results are diversified by the vectors of the model, as the oracle does, to the last bit', async () => {
+  const diversify = fc.record(
+    {
+      diversity: fc.oneof(fc.double({ min: 0, max: 1, noNaN: true }), fc.constantFrom(0.3, 1)),
+      by: fc.constant('vectors' as const),
+      candidates: fc.integer({ min: 1, max: 12 }),
+    },
+    { requiredKeys: ['diversity', 'by'], noNullPrototype: true },
+  );
+  await fc.assert(
+    fc.asyncProperty(unscored, diversify, style, async (made, how, written) => {
+      const request: Unscored = { ...made, diversify: how };
+      const body = writeBody(request, written);
+      const sent = await handler(requestWith(body));
+      assert.equal(sent.status, 200);
+      assert.deepEqual(answered(sent), withUnknown(await expectedAnswer(request), body));
+    }),
+    { seed: 20_261_127, numRuns: 300 },
   );
 });
 

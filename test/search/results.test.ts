@@ -167,7 +167,12 @@ test('a wrong collapse, diversify or highlight is a 422 at its place', async () 
     [{ collapse: 'text' }, /^collapse: /],
     [{ diversify: {} }, /^diversify\.diversity: Field required$/],
     [{ diversify: { diversity: 1.5 } }, /^diversify\.diversity: .*1$/],
-    [{ diversify: { diversity: 0.5, by: 'vectors' } }, /^diversify\.by: .*'terms'$/],
+    [{ diversify: { diversity: 0.5, by: 'words' } }, /^diversify\.by: .*'terms' or 'vectors'$/],
+    [{ diversify: { diversity: 0.5, by: 'vectors' } }, /^diversify\.by: .*leave dense_score out$/],
+    [
+      { legs: { bm25: {} }, diversify: { diversity: 0.5, by: 'vectors' } },
+      /^diversify\.by: .*scores no doc here/,
+    ],
     [{ diversify: { diversity: 0.5, candidates: 501 } }, /^diversify\.candidates: .*500$/],
     [{ highlight: { chars: 19 } }, /^highlight\.chars: .*20$/],
     [{ highlight: { fragments: 11 } }, /^highlight\.fragments: .*10$/],

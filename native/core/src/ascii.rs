@@ -49,7 +49,7 @@ fn portable_count(bytes: &[u8], start: usize, end: usize, terms: &Terms, hits: &
         let stop = run_end(bytes, at, end);
         tokens += 1;
         if hits.met.purpose != Use::Count {
-            terms.meet_ascii(bytes, at..stop, hits);
+            terms.meet_ascii(&bytes[start..], at - start..stop - start, hits);
         } else if leaves_ascii {
             terms.count_ascii(bytes, at, stop - at, hits);
         } else {
@@ -119,7 +119,7 @@ pub(crate) struct Batch {
     starts: Places,
     /// The end of the token of the same number.
     ends: Places,
-    /// Numbers of the tokens that may be long terms.
+    /// Numbers of the tokens that may be terms, or long ones.
     longer: Places,
 }
 
@@ -135,14 +135,14 @@ impl Batch {
             terms.count_ascii(text, start, end - start, hits);
         };
         if hits.met.purpose != Use::Count {
-            terms.meet_all(text, (first, last), hits);
+            terms.meet_all(text, (first, last), &mut longer.list, hits);
         } else if terms.short.usable() {
             let found = terms.short.count(text, (first, last), hits, &mut longer.list);
             longer.list[..found]
                 .iter()
                 .for_each(|&number| look_up(number as usize, hits));
         } else if !terms.forms().leaves_ascii() {
-            terms.count_ascii_forms(text, (first, last), hits);
+            terms.count_ascii_forms(text, (first, last), &mut longer.list, hits);
         } else {
             (0..count).for_each(|number| look_up(number, hits));
         }

@@ -1,6 +1,8 @@
 //! Dense scores that are computed here: cosines of the query's vector and the texts'. A static model's are
 //! made at once; those of other models are looked up, and what is missing is for the caller to bring.
 
+mod alike;
+
 use std::collections::HashMap;
 use std::io::{self, ErrorKind};
 use std::path::Path;
@@ -12,6 +14,7 @@ use crate::embeddings::{self, Embeddings, Key};
 use crate::entity_map::{EntityMap, Refused};
 use crate::sight::{self, Poor, Sight};
 use crate::static_model::{self, Scratch, StaticModel, Sums};
+pub(crate) use alike::Alike;
 
 /// Most bytes of a model's id.
 pub const MODEL_ID_BYTES: usize = 200;
@@ -175,6 +178,8 @@ pub struct Gathered {
     model: usize,
     map: EntityMap,
     leg: Leg,
+    /// The docs' vectors of a static model, where they are asked for.
+    kept: Option<Vec<Sums>>,
     truncated: bool,
 }
 
@@ -203,6 +208,7 @@ impl Gathered {
             model,
             map,
             leg,
+            kept: None,
             truncated: false,
         };
         if let Kind::Computed { query_prefix, .. } = &models.models[model].kind {
@@ -222,6 +228,7 @@ impl Gathered {
             (Kind::Static(model), Leg::Static(query, _, scores)) => {
                 let (vector, sight) = model.read(&text, scratch);
                 scores.push((static_model::cosine(query, &vector), sight));
+                self.kept.iter_mut().for_each(|kept| kept.push(vector));
             }
             (Kind::Computed { document_prefix, .. }, _) => self.look_up(document_prefix, &text),
             (Kind::Static(_), Leg::Computed(_)) => unreachable!("the leg is made by the model's kind"),

@@ -26,7 +26,7 @@ use crate::request::{self, Lists, Options};
 use crate::rerank::{Api, Asked, Refused as Unranked, Wrong};
 use crate::sight::Poor;
 use crate::static_model::Scratch;
-use crate::terms::{Bigrams, Hits, Terms};
+use crate::terms::{Bigrams, Distinct, Hits, Terms};
 use crate::tokenize::{Keyed, Tokenizer};
 pub(crate) use analyze::read_as;
 use diversify::Choice;
@@ -68,6 +68,7 @@ pub struct Workspace {
     highlights: Pieces,
     /// How results were chosen, where they are diversified.
     choices: Vec<Choice>,
+    distinct: Distinct,
     /// Warnings that few requests have, each after a comma.
     notes: Vec<u8>,
     /// One of a request's legs.
@@ -104,10 +105,12 @@ pub struct Embedding<'a> {
 }
 
 /// What the answer says of where the dense scores come from.
-struct Source {
+struct Source<'a> {
     model: Option<String>,
     truncated: bool,
     poor: Poor,
+    /// The vectors that they were made of.
+    vectors: Option<&'a Gathered>,
 }
 
 /// Outcome of a body.
@@ -268,6 +271,7 @@ impl Workspace {
                 + self.highlights.room()
                 + self.notes.capacity()
                 + self.hits.met.room()
+                + self.distinct.room()
                 > KEPT_BYTES
         {
             let (pending, unranked) = (self.pending.take(), self.unranked.take());
@@ -355,6 +359,7 @@ impl Workspace {
                 model: None,
                 truncated: false,
                 poor: Poor::default(),
+                vectors: None,
             };
             return Ok(self.finish(body, &options, &form, &source, out));
         }
@@ -380,7 +385,7 @@ impl Workspace {
     }
 
     /// Gives every doc the score that was made for it.
-    fn complete(&mut self, gathered: &Gathered) -> Source {
+    fn complete<'a>(&mut self, gathered: &'a Gathered) -> Source<'a> {
         let (scores, poor) = gathered.scores();
         for (doc, score) in self.lists.docs.iter_mut().zip(scores) {
             doc.dense = score;
@@ -390,6 +395,7 @@ impl Workspace {
             model: Some(gathered.model().id().to_owned()),
             truncated: gathered.truncated(),
             poor,
+            vectors: Some(gathered),
         }
     }
 
@@ -400,7 +406,7 @@ impl Workspace {
         body: &[u8],
         options: &Options,
         form: &Form,
-        source: &Source,
+        source: &Source<'_>,
         out: &mut [u8],
     ) -> Outcome {
         self.notes.clear();
@@ -441,15 +447,18 @@ impl Workspace {
         body: &[u8],
         options: &Options,
         more: &More,
-        source: &Source,
+        source: &Source<'_>,
         out: &mut [u8],
     ) -> Outcome {
         let plain = Analyzer::default();
         let analyzer = more.analyzer.as_ref();
+        let repairs = analyzer.is_some_and(|analyzer| analyzer.normalize);
+        self.hits.met.begin_request(more.highlight.is_some() && !repairs);
         let characters = match (analyzer, options.tokenizer) {
             (Some(analyzer), Tokenizer::Ws) => self.count_analyzed(body, options.query, analyzer),
             _ => self.count(body, options),
         };
+        self.hits.met.end_request();
         (self.bm25_unused, self.dense_unused) = (!more.needs_bm25(), !more.needs_dense());
         self.score(body, options, Some(more));
         self.told = more
@@ -475,7 +484,8 @@ impl Workspace {
             self.collapse(body, more, collapse);
         }
         if let Some(diversify) = more.diversify {
-            self.diversify(body, options, (analyzer.unwrap_or(&plain), diversify));
+            let how = (analyzer.unwrap_or(&plain), diversify);
+            self.diversify(body, options, how, source.vectors);
         }
         self.shown = self.order.len().min(options.top_k);
         self.pieces.clear();
@@ -528,7 +538,7 @@ impl Workspace {
             scratch,
             ..
         } = self;
-        let Lists { docs, entities, .. } = lists;
+        let Lists { docs, entities, more } = lists;
         if docs.len() > most_docs {
             return Err(Outcome::Invalid);
         }
@@ -541,6 +551,9 @@ impl Workspace {
         let map = EntityMap::new(pairs.collect())?;
         let query = text(&options.query);
         let mut gathered = Gathered::new(models, model, map, &query, scratch)?;
+        if more.as_ref().is_some_and(|more| more.compares_vectors()) {
+            gathered.keep_vectors();
+        }
         for doc in docs.iter() {
             with_str(body, doc.text, unescaped, |text| gathered.add(text, scratch))?;
         }

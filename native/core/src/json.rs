@@ -263,6 +263,9 @@ impl<'a> Scanner<'a> {
     /// # Errors
     /// Not in the grammar, or beyond finite binary64.
     pub fn number(&mut self) -> Result<f64, Refusal> {
+        if let Some(value) = self.short_number() {
+            return Ok(value);
+        }
         let start = self.at;
         self.skip_number_text()?;
         // The grammar leaves only ASCII that `parse` knows, so neither step can fail.
@@ -276,6 +279,40 @@ impl<'a> Scanner<'a> {
                 reason: Reason::Number,
             })
         }
+    }
+
+    /// Reads a number of few digits without an exponent, and nothing else: one whose digits are a whole
+    /// number that binary64 has, so that a single division by a power of ten, which it has too, is rounded
+    /// right (Clinger, 1990).
+    #[inline]
+    fn short_number(&mut self) -> Option<f64> {
+        const POWERS: [f64; 16] = [
+            1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+        ];
+        let text = &self.body[self.at..];
+        // No more digits than 64 bits have room for.
+        let text = &text[..text.len().min(19)];
+        let first = usize::from(text.first() == Some(&b'-'));
+        let (mut digits, mut at, mut point) = (0_u64, first, None);
+        for &byte in &text[first..] {
+            match byte {
+                b'0'..=b'9' => digits = digits * 10 + u64::from(byte - b'0'),
+                b'.' if point.is_none() => point = Some(at),
+                _ => break,
+            }
+            at += 1;
+        }
+        let whole = point.unwrap_or(at);
+        let fraction = point.map_or(0, |point| at - point - 1);
+        let count = whole - first + fraction;
+        let is_plain = at < text.len() && !matches!(text[at], b'.' | b'e' | b'E');
+        let is_json = whole > first && (whole == first + 1 || text[first] != b'0') && point != Some(at - 1);
+        if !is_plain || !is_json || count > 15 {
+            return None;
+        }
+        self.at += at;
+        let value = digits as f64 / POWERS[fraction];
+        Some(if first == 1 { -value } else { value })
     }
 
     fn skip_digits(&mut self) -> Result<(), Refusal> {

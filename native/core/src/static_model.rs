@@ -154,7 +154,8 @@ pub fn cosine(a: &Sums, b: &Sums) -> f64 {
     }
 }
 
-fn dot(a: &Sums, b: &Sums) -> f64 {
+/// Their scalar product.
+pub(crate) fn dot(a: &Sums, b: &Sums) -> f64 {
     let mut lanes = [0.0; 8];
     for (a, b) in a.chunks_exact(8).zip(b.chunks_exact(8)) {
         for (lane, (&a, &b)) in lanes.iter_mut().zip(a.iter().zip(b)) {

@@ -1,21 +1,24 @@
 //! The query's terms and how often each occurs in a text: what BM25 needs to know, with no token ever stored.
 
+mod beginnings;
 mod bigrams;
 mod distinct;
 mod filter;
+mod forms;
 mod memo;
 mod met;
 mod short_terms;
 
 use std::hash::{BuildHasher, RandomState};
 
-use crate::analyzer::{Forms, LONGEST_STEMMED};
+use crate::analyzer::Forms;
 use crate::ascii::Batch;
+use beginnings::Beginnings;
 pub use bigrams::Bigrams;
 pub(crate) use bigrams::text_of as bigram_text;
 pub(crate) use distinct::Distinct;
 pub(crate) use filter::Filter;
-use memo::{Memo, Remembered};
+use memo::Memo;
 pub(crate) use met::{Located, Met, Use};
 use short_terms::ShortTerms;
 
@@ -180,6 +183,14 @@ pub struct Terms {
     pub(crate) filter: Filter,
     /// The short ones once more.
     pub(crate) short: ShortTerms,
+    /// The beginnings of the words that stems can come of.
+    beginnings: Beginnings,
+}
+
+/// The bytes of one of terms that stand one after the other, by their ends.
+fn stored<'a>(bytes: &'a [u8], ends: &[usize], term: usize) -> &'a [u8] {
+    let start = if term == 0 { 0 } else { ends[term - 1] };
+    &bytes[start..ends[term]]
 }
 
 impl Terms {
@@ -204,6 +215,7 @@ impl Terms {
         self.frequencies.clear();
         self.forms = Forms::default();
         self.filter = Filter::default();
+        self.beginnings.clear();
     }
 
     /// Forgets all terms; those that come are forms, and stand for all tokens that have them.
@@ -263,10 +275,21 @@ impl Terms {
 
     /// To be called after the last term.
     pub fn finish(&mut self) {
+        self.beginnings.clear();
         if self.forms.leaves_ascii() {
             self.short.build(&self.keys, self.seeds.1);
-        } else {
-            self.short.clear();
+            return;
+        }
+        self.short.clear();
+        if self.forms.keeps_beginnings() {
+            let Terms {
+                beginnings,
+                bytes,
+                ends,
+                ..
+            } = self;
+            let forms = (0..ends.len()).map(|term| stored(bytes, ends, term));
+            beginnings.build(forms.map(|form| (form, Forms::shared_bytes(form))));
         }
     }
 
@@ -291,9 +314,7 @@ impl Terms {
     }
 
     fn stored(&self, term: u32) -> &[u8] {
-        let term = term as usize;
-        let start = if term == 0 { 0 } else { self.ends[term - 1] };
-        &self.bytes[start..self.ends[term]]
+        stored(&self.bytes, &self.ends, term as usize)
     }
 
     #[inline]
@@ -338,193 +359,5 @@ impl Terms {
         if slot.term != EMPTY {
             hits.add(slot.term, 1);
         }
-    }
-}
-
-/// Terms by token, where the forms of tokens are compared.
-impl Terms {
-    /// Place of the term that the form of a folded token is.
-    pub(crate) fn find_form(&self, token: &str) -> Option<u32> {
-        self.find(self.forms.of(token).as_bytes())
-    }
-
-    /// Place of a term.
-    pub(crate) fn find(&self, term: &[u8]) -> Option<u32> {
-        if term.is_empty() {
-            return None;
-        }
-        let key = Key::of(term, 0, term.len(), 0);
-        let found = self.slots[self.slot(key, |other| self.stored(other) == term)].term;
-        (found != EMPTY).then_some(found)
-    }
-
-    /// A form as it is looked up.
-    fn form(&self, form: &str) -> Form {
-        let bytes = form.as_bytes();
-        // Only of so many bytes a key tells all.
-        if (1..=16).contains(&bytes.len()) {
-            Form::Short(Key::of(bytes, 0, bytes.len(), 0))
-        } else {
-            Form::Other(self.find(bytes))
-        }
-    }
-
-    /// Place of the term with the key of at most 16 bytes.
-    #[inline]
-    fn find_short(&self, key: Key) -> u32 {
-        self.slots[self.slot(key, |_| true)].term
-    }
-
-    /// The term of a token by its key, or [`EMPTY`]. `form` makes its form where that is not remembered.
-    #[inline]
-    fn term_of(&self, key: Key, memo: &mut Memo, form: impl FnOnce() -> Form) -> u32 {
-        if key.length > 16 {
-            return match form() {
-                Form::Short(form) => self.find_short(form),
-                Form::Other(term) => term.unwrap_or(EMPTY),
-            };
-        }
-        let tag = Remembered::tag(key, self.forms_number, memo.round);
-        let slot = memo.slot(self.hash(key));
-        if slot.is_known(key, tag) {
-            slot.term
-        } else {
-            self.learn(slot, key, tag, form)
-        }
-    }
-
-    /// Brings a slot up to date; its token's term, or [`EMPTY`].
-    #[inline(never)]
-    fn learn(&self, slot: &mut Remembered, key: Key, tag: u64, form: impl FnOnce() -> Form) -> u32 {
-        if !slot.is(key, tag) {
-            match form() {
-                Form::Short(form) => {
-                    *slot = Remembered {
-                        first: key.first,
-                        last: key.last,
-                        form_first: form.first,
-                        form_last: form.last,
-                        form_length: form.length as u8,
-                        ..Remembered::default()
-                    }
-                }
-                Form::Other(term) => return term.unwrap_or(EMPTY),
-            }
-        }
-        slot.term = self.find_short(slot.form());
-        slot.tag = tag;
-        slot.term
-    }
-
-    /// Counts the tokens of ASCII letters and digits, in whatever case, whose forms are terms. `starts` and
-    /// `ends` are the tokens' places in `text`. Which of them are terms cannot be predicted, so that nothing
-    /// branches on it where the terms are few: what is none counts in a place of its own.
-    pub(crate) fn count_ascii_forms(&self, text: &[u8], (starts, ends): (&[u32], &[u32]), hits: &mut Hits) {
-        let tokens = starts.iter().zip(ends).map(|(&start, &end)| {
-            let (start, end) = (start as usize, end as usize);
-            (start, end - start)
-        });
-        if self.keys.len() > FEW {
-            for (start, length) in tokens {
-                self.count_ascii_form(text, start, length, hits);
-            }
-            return;
-        }
-        let mut counts = [0_u32; FEW + 1];
-        for (start, length) in tokens {
-            let term = if length <= 16 {
-                let key = Key::of_short(text, start, length);
-                self.term_of(key, &mut hits.memo, || {
-                    self.form_of_ascii(&text[start..start + length])
-                })
-            } else {
-                self.term_of_long(text, start, length)
-            };
-            counts[FEW.min(term as usize)] += 1;
-        }
-        for (term, &count) in counts[..self.keys.len()].iter().enumerate() {
-            if count > 0 {
-                hits.add(term as u32, count);
-            }
-        }
-    }
-
-    /// The term of a token of more than 16 ASCII letters and digits, in whatever case, or [`EMPTY`].
-    #[cold]
-    fn term_of_long(&self, bytes: &[u8], at: usize, length: usize) -> u32 {
-        if length > LONGEST_STEMMED {
-            // Keeps its form.
-            let key = Key::of(bytes, at, length, LOWER);
-            let same = |term: u32| bytes[at..at + length].eq_ignore_ascii_case(self.stored(term));
-            return self.slots[self.slot(key, same)].term;
-        }
-        match self.form_of_ascii(&bytes[at..at + length]) {
-            Form::Short(form) => self.find_short(form),
-            Form::Other(term) => term.unwrap_or(EMPTY),
-        }
-    }
-
-    /// Counts one more occurrence of the term that the form of a folded token is.
-    pub(crate) fn insert_form(&mut self, token: &str, hits: &mut Hits) {
-        if token.is_empty() {
-            return;
-        }
-        let key = Key::of(token.as_bytes(), 0, token.len(), 0);
-        let tag = Remembered::tag(key, self.forms_number, 0);
-        let slot = (key.length <= 16).then(|| hits.memo.slot(self.hash(key)));
-        if let Some(slot) = slot.as_ref().filter(|slot| slot.is(key, tag)) {
-            let mut bytes = [0; 16];
-            let length = usize::from(slot.form_length);
-            bytes[..8].copy_from_slice(&slot.form_first.to_le_bytes());
-            if length > 8 {
-                bytes[length - 8..length].copy_from_slice(&slot.form_last.to_le_bytes());
-            }
-            self.insert(&bytes[..length]);
-            return;
-        }
-        let form = self.forms.of(token);
-        if let Some(slot) = slot {
-            self.learn(slot, key, tag, || self.form(&form));
-        }
-        if !form.is_empty() {
-            self.insert(form.as_bytes());
-        }
-    }
-
-    /// Counts the folded token `token` if its form is a term.
-    pub(crate) fn count_form(&self, token: &[u8], hits: &mut Hits) {
-        let key = Key::of(token, 0, token.len(), 0);
-        // Tokens are made of whole characters.
-        let form = || self.form(&self.forms.of(std::str::from_utf8(token).unwrap_or_default()));
-        let term = self.term_of(key, &mut hits.memo, form);
-        if term != EMPTY {
-            hits.add(term, 1);
-        }
-    }
-
-    /// Counts the token of `length` ASCII letters and digits at `at`, in whatever case, if its form is a
-    /// term.
-    #[inline]
-    pub(crate) fn count_ascii_form(&self, bytes: &[u8], at: usize, length: usize, hits: &mut Hits) {
-        let term = if length <= 16 {
-            let key = Key::of_short(bytes, at, length);
-            let form = || self.form_of_ascii(&bytes[at..at + length]);
-            self.term_of(key, &mut hits.memo, form)
-        } else {
-            self.term_of_long(bytes, at, length)
-        };
-        if term != EMPTY {
-            hits.add(term, 1);
-        }
-    }
-
-    /// The form of a token of ASCII letters and digits, in whatever case.
-    #[cold]
-    fn form_of_ascii(&self, token: &[u8]) -> Form {
-        let mut room = [0; LONGEST_STEMMED];
-        let lower = &mut room[..token.len()];
-        lower.copy_from_slice(token);
-        lower.make_ascii_lowercase();
-        self.form(&self.forms.of(std::str::from_utf8(lower).unwrap_or_default()))
     }
 }

@@ -14,6 +14,9 @@ use fusegate_core::fuse::{Embedding, Outcome, Workspace};
 use fusegate_core::normalize::{self, Mode};
 use fusegate_core::{json, naive, shards};
 
+#[path = "../fuzz/ranked.rs"]
+mod ranked;
+
 /// The inputs of a target, out of its archive (see `fuzz/corpus.sh`).
 fn bytes(target: &str) -> impl Iterator<Item = Vec<u8>> {
     let packed = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("fuzz/corpus/{target}.tar.gz"));
@@ -62,6 +65,16 @@ fn counts_agree_with_the_obvious_reading() {
         texts += 1;
     }
     assert!(texts > 100);
+}
+
+#[test]
+fn requests_that_ask_for_more_are_answered_as_the_obvious_reading_does() {
+    let mut requests = 0;
+    for input in bytes("rank") {
+        ranked::assert_ranked(&input);
+        requests += 1;
+    }
+    assert!(requests > 100);
 }
 
 #[test]

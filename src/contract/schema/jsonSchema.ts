@@ -23,7 +23,10 @@ export interface JsonSchema {
 /** Schemas by name, to which others refer as `#/components/schemas/<name>`. */
 export type Components = Readonly<Record<string, JsonSchema>>;
 
-/** Allowed values by the name of the field that takes them, in the order of their declaration. */
+/**
+ * Allowed values by the name of the field that takes them, in the order of their declaration; where fields of
+ * two types have one name, that of the type, a point and the name.
+ */
 export type FieldValues = Readonly<Record<string, readonly string[]>>;
 
 const prefix = '#/components/schemas/';
@@ -46,12 +49,22 @@ export function isNull(schema: JsonSchema): boolean {
   return schema.type === 'null';
 }
 
+/** A field, and the type that has it. */
+interface FieldPlace {
+  readonly type: string;
+  readonly field: string;
+}
+
 /** Literals beside each other in the order of their declaration, else by name; other schemas as they are. */
-function sorted(schemas: readonly JsonSchema[], field: string, values: FieldValues): readonly JsonSchema[] {
+function sorted(
+  schemas: readonly JsonSchema[],
+  { type, field }: FieldPlace,
+  values: FieldValues,
+): readonly JsonSchema[] {
   const literals = schemas.filter((schema) => !isNull(schema));
   if (literals.length < 2 || literals.some((schema) => schema.const === undefined)) return schemas;
   const names = literals.map((schema) => String(schema.const));
-  const order = values[field] ?? [...names].sort();
+  const order = values[`${type}.${field}`] ?? values[field] ?? [...names].sort();
   const fits = order.length === names.length && names.every((name) => order.includes(name));
   if (!fits) throw new Error(`The field ${field} allows ${names.join(', ')}, not ${order.join(', ')}`);
   const place = (schema: JsonSchema): number => order.indexOf(String(schema.const));
@@ -62,18 +75,20 @@ function sorted(schemas: readonly JsonSchema[], field: string, values: FieldValu
  * A schema whose allowed values are in order, within its fields, too. The generator gives them in the order
  * in which the compiler met them first, which changes with the files it reads.
  */
-export function inOrder(schema: JsonSchema, values: FieldValues, field = ''): JsonSchema {
+export function inOrder(schema: JsonSchema, values: FieldValues, type: string, field = ''): JsonSchema {
   const { oneOf, items, properties, additionalProperties } = schema;
-  const inner = (part: JsonSchema): JsonSchema => inOrder(part, values, field);
+  const inner = (part: JsonSchema): JsonSchema => inOrder(part, values, type, field);
   const fields = Object.entries(properties ?? {});
   return {
     ...schema,
-    ...(oneOf === undefined ? {} : { oneOf: sorted(oneOf.map(inner), field, values) }),
+    ...(oneOf === undefined ? {} : { oneOf: sorted(oneOf.map(inner), { type, field }, values) }),
     ...(items === undefined ? {} : { items: inner(items) }),
     ...(properties === undefined
       ? {}
       : {
-          properties: Object.fromEntries(fields.map(([name, part]) => [name, inOrder(part, values, name)])),
+          properties: Object.fromEntries(
+            fields.map(([name, part]) => [name, inOrder(part, values, type, name)]),
+          ),
         }),
     ...(typeof additionalProperties === 'object'
       ? { additionalProperties: inner(additionalProperties) }

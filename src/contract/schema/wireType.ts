@@ -57,7 +57,7 @@ export function wireTypes<Types extends readonly unknown[]>(
   values: FieldValues = {},
 ): { readonly [At in keyof Types]: WireType } {
   const found = Object.entries((generated.components.schemas ?? {}) as Components);
-  const components = Object.fromEntries(found.map(([name, schema]) => [name, inOrder(schema, values)]));
+  const components = Object.fromEntries(found.map(([name, schema]) => [name, inOrder(schema, values, name)]));
   const types = generated.schemas.map((schema: JsonSchema) => {
     if (schema.$ref === undefined) throw new Error('A type without a name');
     return plainType(referenced(schema.$ref), components);

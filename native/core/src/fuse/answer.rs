@@ -57,7 +57,7 @@ impl Workspace {
         (lexical_empty, dense_flat)
     }
 
-    pub(super) fn write(&self, body: &[u8], options: &Options, source: &Source, out: &mut [u8]) -> usize {
+    pub(super) fn write(&self, body: &[u8], options: &Options, source: &Source<'_>, out: &mut [u8]) -> usize {
         let mut writer = Writer { out, at: 0 };
         let copied = |span: Span| &body[span.start..span.end];
         writer.raw(b"{\"query\":\"");
@@ -121,7 +121,7 @@ impl Workspace {
         writer.raw(b"}");
     }
 
-    fn write_warnings(&self, body: &[u8], options: &Options, source: &Source, writer: &mut Writer<'_>) {
+    fn write_warnings(&self, body: &[u8], options: &Options, source: &Source<'_>, writer: &mut Writer<'_>) {
         let (lexical_empty, dense_flat) = self.warnings();
         let mut separator: &[u8] = b",\"warnings\":[";
         let mut warn = |warning: &[u8]| {

@@ -25,9 +25,12 @@ pub(super) fn count_text(
 ) -> (u64, usize) {
     if ascii {
         let characters = range.len() as u64;
+        let keeps = hits.met.begin_counted();
         let tokens = count_ws_ascii(text, range.start, range.end, terms, hits);
+        hits.met.end_counted(keeps);
         return (characters, tokens);
     }
+    hits.met.end_counted(false);
     let text = &text[range];
     (code_points(text), other(text, hits))
 }

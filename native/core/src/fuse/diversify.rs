@@ -1,13 +1,15 @@
-//! Maximal marginal relevance (Carbonell and Goldstein, 1998) over the terms of texts: the next result is the
-//! one of the best (1 - d) relevance - d likeness, its likeness the greatest Jaccard index of its terms and
-//! those of a result before it. A text without terms is like nothing.
+//! Maximal marginal relevance (Carbonell and Goldstein, 1998): the next result is the one of the best (1 - d)
+//! relevance - d likeness, its likeness the greatest to a result before it: the Jaccard index of their terms,
+//! or the cosine of their vectors. A text without terms, or without a word that the model knows, is like
+//! nothing.
 
 use super::analyze::read_as;
 use super::{Workspace, with_str, with_text};
 use crate::analyzer::Analyzer;
 use crate::bits;
+use crate::dense::{Alike, Gathered};
 use crate::request::Options;
-use crate::request::results::{CANDIDATES, Diversify};
+use crate::request::results::{CANDIDATES, Diversify, LikenessBy};
 use crate::simd::Path;
 use crate::terms::{Distinct, Use};
 use crate::tokenize::{self, Tokenizer};
@@ -27,6 +29,7 @@ impl Workspace {
         body: &[u8],
         options: &Options,
         (analyzer, diversify): (&Analyzer, Diversify),
+        vectors: Option<&Gathered>,
     ) {
         let mut choices = std::mem::take(&mut self.choices);
         choices.clear();
@@ -37,40 +40,52 @@ impl Workspace {
             self.choices = choices;
             return;
         }
-        let likeness = self.terms_of(body, (options, analyzer), count);
+        let likeness = match (diversify.by, vectors) {
+            (LikenessBy::Vectors, Some(gathered)) => {
+                let docs = self.order[..count].iter().map(|&(_, doc)| doc as usize);
+                Likeness::Vectors(gathered.alike(docs))
+            }
+            // Without a model the request was refused.
+            _ => Likeness::Terms(self.terms_of(body, (options, analyzer), count)),
+        };
         let largest = self.order[..count]
             .iter()
             .map(|&(_, doc)| self.fused[doc as usize].score.abs())
             .fold(0.0, f64::max);
-        let relevance: Vec<f64> = self.order[..count]
-            .iter()
-            .map(|&(_, doc)| {
-                let score = self.fused[doc as usize].score;
-                if largest == 0.0 { 0.0 } else { score / largest }
+        let d = diversify.diversity;
+        let mut open: Vec<Open> = (0..count)
+            .map(|at| {
+                let score = self.fused[self.order[at].1 as usize].score;
+                let relevance = if largest == 0.0 { 0.0 } else { score / largest };
+                let weighted = (1.0 - d) * relevance;
+                Open {
+                    at,
+                    relevance,
+                    weighted,
+                    likeness: 0.0,
+                }
             })
             .collect();
-        let mut open: Vec<(usize, f64)> = (0..count).map(|at| (at, 0.0)).collect();
-        let mut chosen = Vec::with_capacity(count);
-        let d = diversify.diversity;
+        let (mut chosen, mut common) = (Vec::with_capacity(count), Vec::new());
         while chosen.len() < wanted {
-            let score = |&(at, like): &(usize, f64)| (1.0 - d) * relevance[at] - d * like;
-            let mut best = 0;
-            for place in 1..open.len() {
-                if score(&open[place]) > score(&open[best]) {
-                    best = place;
+            let score = |one: &Open| one.weighted - d * one.likeness;
+            let (mut best, mut most) = (0, score(&open[0]));
+            for (place, one) in open.iter().enumerate().skip(1) {
+                let score = score(one);
+                if score > most {
+                    (best, most) = (place, score);
                 }
             }
-            let (next, like) = open[best];
+            let next = open.remove(best);
             choices.push(Choice {
-                relevance: relevance[next],
-                likeness: like,
-                score: score(&open[best]),
+                relevance: next.relevance,
+                likeness: next.likeness,
+                score: most,
             });
-            open.remove(best);
-            likeness.raise(next, &mut open);
-            chosen.push(next);
+            likeness.raise(next.at, &mut open, &mut common);
+            chosen.push(next.at);
         }
-        chosen.extend(open.iter().map(|&(at, _)| at));
+        chosen.extend(open.iter().map(|one| one.at));
         let order: Vec<_> = chosen.iter().map(|&at| self.order[at]).collect();
         self.order[..count].copy_from_slice(&order);
         self.choices = choices;
@@ -78,7 +93,8 @@ impl Workspace {
 
     /// The terms of the first docs in the order.
     fn terms_of(&mut self, body: &[u8], (options, analyzer): (&Options, &Analyzer), count: usize) -> Sets {
-        let mut distinct = Distinct::default();
+        let mut distinct = std::mem::take(&mut self.distinct);
+        distinct.clear();
         let filter = self.terms.admit_all();
         for at in 0..count {
             let text = self.lists.docs[self.order[at].1 as usize].text;
@@ -91,11 +107,8 @@ impl Workspace {
             } = self;
             hits.met.begin(Use::Collect);
             let mut collect = |text: &[u8]| match options.tokenizer {
-                Tokenizer::Ws => {
-                    tokenize::collect_ws(text, token, terms, hits);
-                    distinct.add(&hits.met.hashes);
-                }
-                Tokenizer::Keyed(cut) => cut.each(text, |key| distinct.add_one(key)),
+                Tokenizer::Ws => tokenize::collect_ws(text, token, terms, hits),
+                Tokenizer::Keyed(cut) => cut.each(text, |key| hits.met.hashes.push(Distinct::hash_of(key))),
             };
             if analyzer.normalize {
                 with_str(body, text, unescaped, |text| {
@@ -104,11 +117,45 @@ impl Workspace {
             } else {
                 with_text(body, text, unescaped, |text, range, _| collect(&text[range]));
             }
+            distinct.add(&self.hits.met.hashes);
             distinct.end();
         }
         self.hits.met.begin(Use::Count);
         self.terms.admit(filter);
-        Sets::of(&distinct)
+        let sets = Sets::of(&distinct);
+        self.distinct = distinct;
+        sets
+    }
+}
+
+/// A candidate that is not chosen.
+struct Open {
+    /// Its place in the order.
+    at: usize,
+    relevance: f64,
+    /// Its share of the score.
+    weighted: f64,
+    /// The greatest likeness to those that are chosen.
+    likeness: f64,
+}
+
+/// How alike the candidates are.
+enum Likeness<'a> {
+    Terms(Sets),
+    Vectors(Alike<'a>),
+}
+
+impl Likeness<'_> {
+    /// Raises the likeness of those that are open to that with one of them. `common` is room.
+    fn raise(&self, chosen: usize, open: &mut [Open], common: &mut Vec<u32>) {
+        match self {
+            Likeness::Terms(sets) => sets.raise(chosen, open, common),
+            Likeness::Vectors(alike) => {
+                for one in open {
+                    one.likeness = one.likeness.max(alike.likeness(chosen, one.at));
+                }
+            }
+        }
     }
 }
 
@@ -197,16 +244,13 @@ impl Sets {
     }
 
     /// Raises the likeness of the sets that are open to that with one of them.
-    fn raise(&self, chosen: usize, open: &mut [(usize, f64)]) {
+    /// `common` is room.
+    fn raise(&self, chosen: usize, open: &mut [Open], common: &mut Vec<u32>) {
         let start = chosen.checked_sub(1).map_or(0, |before| self.ends[before]);
-        let mut common = vec![
-            0;
-            if self.holders.is_empty() {
-                0
-            } else {
-                self.sizes.len()
-            }
-        ];
+        common.clear();
+        if !self.holders.is_empty() {
+            common.resize(self.sizes.len(), 0);
+        }
         for &term in &self.rare[start..self.ends[chosen]] {
             let term = term as usize;
             let start = term.checked_sub(1).map_or(0, |before| self.holder_ends[before]);
@@ -215,12 +259,13 @@ impl Sets {
             }
         }
         let of = |set: usize| &self.bits[set * self.words..][..self.words];
-        for (set, like) in open {
-            let rare = common.get(*set).copied().unwrap_or(0);
-            let both = bits::common(self.path, of(chosen), of(*set)) + rare;
-            let all = self.sizes[chosen] + self.sizes[*set] - both;
+        let (own, size) = (of(chosen), self.sizes[chosen]);
+        for one in open {
+            let rare = common.get(one.at).copied().unwrap_or(0);
+            let both = bits::common(self.path, own, of(one.at)) + rare;
+            let all = size + self.sizes[one.at] - both;
             if both > 0 {
-                *like = like.max(f64::from(both) / f64::from(all));
+                one.likeness = one.likeness.max(f64::from(both) / f64::from(all));
             }
         }
     }

@@ -17,6 +17,13 @@ struct Fragment {
     after: usize,
 }
 
+/// Room for what one text needs after the other.
+#[derive(Debug, Default)]
+struct Room {
+    chosen: Vec<Fragment>,
+    counts: Vec<u32>,
+}
+
 /// A text as its fragments need it.
 struct Text<'a> {
     /// Code points.
@@ -29,18 +36,20 @@ impl Workspace {
     /// Writes the fragments of each result.
     pub(super) fn highlight(&mut self, body: &[u8], options: &Options, highlight: Highlight) {
         let mut pieces = std::mem::take(&mut self.highlights);
+        let mut room = Room::default();
         for rank in 0..self.shown {
-            let span = self.lists.docs[self.order[rank].1 as usize].text;
+            let doc = self.order[rank].1 as usize;
+            let span = self.lists.docs[doc].text;
             let mut unescaped = std::mem::take(&mut self.unescaped);
             with_text(body, span, &mut unescaped, |text, range, ascii| {
                 self.hits.met.begin(Use::Locate);
                 if ascii && options.tokenizer == Tokenizer::Ws {
-                    self.highlight_ascii(&text[range], highlight, &mut pieces);
+                    self.highlight_ascii(&text[range], doc, (highlight, &mut room), &mut pieces);
                 } else {
                     // Spans lie between ASCII quotes of UTF-8.
                     let text = std::str::from_utf8(&text[range]).unwrap_or_default();
                     self.locate(text, options.tokenizer);
-                    self.highlight_any(text, highlight, &mut pieces);
+                    self.highlight_any(text, (highlight, &mut room), &mut pieces);
                 }
                 self.hits.met.begin(Use::Count);
             });
@@ -51,15 +60,18 @@ impl Workspace {
     }
 
     /// Writes the fragments of a text of which each byte is a code point.
-    fn highlight_ascii(&mut self, text: &[u8], highlight: Highlight, pieces: &mut Pieces) {
-        count_ws_ascii(text, 0, text.len(), &self.terms, &mut self.hits);
+    fn highlight_ascii(&mut self, text: &[u8], doc: usize, how: (Highlight, &mut Room), pieces: &mut Pieces) {
+        if self.hits.met.kept(doc).is_none() {
+            count_ws_ascii(text, 0, text.len(), &self.terms, &mut self.hits);
+        }
         let letter = |at: usize| text.get(at).is_some_and(u8::is_ascii_alphanumeric);
         let joined = |at: u32| at > 0 && letter(at as usize - 1) && letter(at as usize);
         let text = Text {
             length: text.len() as u32,
             joined: &joined,
         };
-        write(&text, &self.hits.met.located, highlight, pieces);
+        let met = &self.hits.met;
+        write(&text, met.kept(doc).unwrap_or(&met.located), how, pieces);
     }
 
     /// Notes where a text has terms of the query.
@@ -90,7 +102,7 @@ impl Workspace {
     }
 
     /// Writes the fragments of a text whose terms are noted.
-    fn highlight_any(&mut self, text: &str, highlight: Highlight, pieces: &mut Pieces) {
+    fn highlight_any(&mut self, text: &str, how: (Highlight, &mut Room), pieces: &mut Pieces) {
         let kinds: Vec<bool> = text.chars().map(tokenize::is_in_token).collect();
         let letter = |at: usize| kinds.get(at).is_some_and(|&letter| letter);
         let joined = |at: u32| at > 0 && letter(at as usize - 1) && letter(at as usize);
@@ -98,15 +110,15 @@ impl Workspace {
             length: kinds.len() as u32,
             joined: &joined,
         };
-        write(&text, &self.hits.met.located, highlight, pieces);
+        write(&text, &self.hits.met.located, how, pieces);
     }
 }
 
 /// Writes the fragments of a text with its matches in order.
-fn write(text: &Text, located: &[Located], highlight: Highlight, pieces: &mut Pieces) {
-    let fragments = choose(text, located, highlight);
+fn write(text: &Text, located: &[Located], (highlight, room): (Highlight, &mut Room), pieces: &mut Pieces) {
+    choose(text, located, highlight, room);
     pieces.raw(b",\"highlights\":[");
-    for (number, fragment) in fragments.iter().enumerate() {
+    for (number, fragment) in room.chosen.iter().enumerate() {
         pieces.raw(if number == 0 { b"{" } else { b",{" });
         pieces.whole(b"\"start\":", fragment.start);
         pieces.whole(b",\"end\":", fragment.end);
@@ -133,13 +145,14 @@ fn write_spans(located: &[Located], pieces: &mut Pieces) {
     }
 }
 
-/// The best fragments in the order of the text: those of the most different terms, then of the most matches,
-/// then the first. Without a match, the beginning.
-fn choose(text: &Text, located: &[Located], highlight: Highlight) -> Vec<Fragment> {
+/// Chooses the best fragments, in the order of the text: those of the most different terms, then of the most
+/// matches, then the first. Without a match, the beginning.
+fn choose(text: &Text, located: &[Located], highlight: Highlight, room: &mut Room) {
     let most = highlight.characters as u32;
-    let mut chosen: Vec<Fragment> = Vec::new();
+    let Room { chosen, counts } = room;
+    chosen.clear();
     for _ in 0..highlight.fragments {
-        let Some((first, after)) = best_window(located, most, &chosen) else {
+        let Some((first, after)) = best_window(located, most, chosen, counts) else {
             break;
         };
         let window = (located[first].start, located[after - 1].end);
@@ -164,34 +177,53 @@ fn choose(text: &Text, located: &[Located], highlight: Highlight) -> Vec<Fragmen
         });
     }
     chosen.sort_unstable_by_key(|fragment| fragment.start);
-    chosen
 }
 
 /// The matches, from one up to another, that one more fragment can hold best.
-fn best_window(located: &[Located], most: u32, chosen: &[Fragment]) -> Option<(usize, usize)> {
-    let free = |at: usize| {
-        let one = &located[at];
+fn best_window(
+    located: &[Located],
+    most: u32,
+    chosen: &[Fragment],
+    counts: &mut Vec<u32>,
+) -> Option<(usize, usize)> {
+    if chosen.is_empty() {
+        return best_of(located, most, counts, |one| one.end - one.start <= most);
+    }
+    best_of(located, most, counts, |one| {
         let apart = |fragment: &Fragment| one.end <= fragment.start || one.start >= fragment.end;
         one.end - one.start <= most && chosen.iter().all(apart)
-    };
+    })
+}
+
+/// The same among the matches that are free.
+#[inline]
+fn best_of(
+    located: &[Located],
+    most: u32,
+    counts: &mut Vec<u32>,
+    free: impl Fn(&Located) -> bool,
+) -> Option<(usize, usize)> {
     let mut best: Option<((usize, usize), (usize, usize))> = None;
-    let mut counts: Vec<u32> = Vec::new();
+    let terms = located.iter().map(|one| one.term + 1).max().unwrap_or(0);
+    counts.clear();
+    counts.resize(terms as usize, 0);
     let (mut after, mut different) = (0, 0);
     for first in 0..located.len() {
         if after <= first {
             (after, different) = (first, 0);
             counts.fill(0);
         }
-        if !free(first) {
+        if !free(&located[first]) {
             continue;
         }
-        while after < located.len() && free(after) && located[after].end <= located[first].start + most {
-            let term = located[after].term as usize;
-            if counts.len() <= term {
-                counts.resize(term + 1, 0);
-            }
-            different += usize::from(counts[term] == 0);
-            counts[term] += 1;
+        let end = located[first].start + most;
+        while let Some(one) = located.get(after)
+            && one.end <= end
+            && free(one)
+        {
+            let count = &mut counts[one.term as usize];
+            different += usize::from(*count == 0);
+            *count += 1;
             after += 1;
         }
         let value = (different, after - first);

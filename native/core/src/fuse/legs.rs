@@ -46,17 +46,12 @@ impl Boost {
         let distance = ((value - self.origin).abs() - self.offset).max(0.0);
         let ratio = distance / self.scale;
         let kept = match self.function {
-            Decay::Exp => exponential(logarithm_of_decay(self.decay) * ratio),
-            Decay::Gauss => exponential(logarithm_of_decay(self.decay) * (ratio * ratio)),
+            Decay::Exp => exponential(self.logarithm * ratio),
+            Decay::Gauss => exponential(self.logarithm * (ratio * ratio)),
             Decay::Linear => (1.0 - (1.0 - self.decay) * ratio).max(0.0),
         };
         1.0 - self.weight + self.weight * kept
     }
-}
-
-/// ln(decay), by the logarithm of a number from 1 on.
-fn logarithm_of_decay(decay: f64) -> f64 {
-    -logarithm(1.0 / decay)
 }
 
 /// Makes a list's scores comparable. `ranks` are read for [`Normalize::Rank`] alone.

@@ -67,7 +67,13 @@ impl Workspace {
         (query, texts)
     }
 
-    pub(super) fn write_rerank(&self, body: &[u8], asked: &Asked, source: &Source, out: &mut [u8]) -> usize {
+    pub(super) fn write_rerank(
+        &self,
+        body: &[u8],
+        asked: &Asked,
+        source: &Source<'_>,
+        out: &mut [u8],
+    ) -> usize {
         let mut writer = Writer { out, at: 0 };
         let model = source.model.as_deref().unwrap_or_default().as_bytes();
         let (query_tokens, text_tokens) = self.tokens(&asked.options);
@@ -132,7 +138,14 @@ impl Workspace {
         writer.raw(b"]");
     }
 
-    fn write_meta(&self, body: &[u8], asked: &Asked, source: &Source, tokens: u64, writer: &mut Writer<'_>) {
+    fn write_meta(
+        &self,
+        body: &[u8],
+        asked: &Asked,
+        source: &Source<'_>,
+        tokens: u64,
+        writer: &mut Writer<'_>,
+    ) {
         let version: &[u8] = if asked.shape == Shape::V2 { b"2" } else { b"1" };
         writer.raw(b",\"meta\":{\"api_version\":{\"version\":\"");
         writer.raw(version);
@@ -148,7 +161,7 @@ impl Workspace {
     }
 
     /// Sentences about what was not acted on, and about what makes the order weaker than it looks.
-    fn write_notes(&self, body: &[u8], asked: &Asked, source: &Source, writer: &mut Writer<'_>) {
+    fn write_notes(&self, body: &[u8], asked: &Asked, source: &Source<'_>, writer: &mut Writer<'_>) {
         let copied = |span: Span| &body[span.start..span.end];
         let mut separator: &[u8] = b",\"warnings\":[\"";
         let mut warn = |parts: &[&[u8]]| {

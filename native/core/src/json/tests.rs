@@ -93,6 +93,27 @@ fn object() -> impl Strategy<Value = String> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(20_000))]
+    #[test]
+    fn numbers_are_those_of_the_standard_library(
+        sign in "-?",
+        whole in "0|[1-9][0-9]{0,20}|0[0-9]",
+        fraction in "(\\.[0-9]{0,20})?",
+        exponent in "([eE][+-]?[0-9]{0,2})?",
+        after in "[ ,}\\].e-]?",
+    ) {
+        let text = format!("{sign}{whole}{fraction}{exponent}{after}");
+        let mut scanner = Scanner::of(&text);
+        let read = scanner.number().ok().map(|value| (value.to_bits(), scanner.position()));
+        let mut naive = Scanner::of(&text);
+        let grammar = naive.skip_number_text().is_ok();
+        let parsed = text[..naive.position()].parse::<f64>();
+        let parsed = parsed.ok().filter(|value| grammar && value.is_finite());
+        prop_assert_eq!(read, parsed.map(|value| (value.to_bits(), naive.position())), "{}", text);
+    }
+}
+
+proptest! {
     #![proptest_config(ProptestConfig::with_cases(5000))]
     #[test]
     fn members_are_those_of_serde_json(body in object()) {

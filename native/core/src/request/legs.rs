@@ -3,6 +3,7 @@
 use super::named::{MOST_NUMBER, Named};
 use super::unknown::{Notes, Place, known_members};
 use super::{NOWHERE, number, word};
+use crate::bm25::logarithm;
 use crate::json::{self, Scanner, Unfit, unescape};
 
 /// Most legs, and most boosts, of a request; the contract says the same of all these.
@@ -111,6 +112,8 @@ pub struct Boost {
     pub offset: f64,
     /// The factor at `scale`.
     pub decay: f64,
+    /// ln(decay).
+    pub logarithm: f64,
     /// The shape.
     pub function: Decay,
     /// Share of the score that it decides.
@@ -228,6 +231,7 @@ fn read_boost(scanner: &mut Scanner, notes: &Notes) -> Result<Boost, Unfit> {
         scale: 1.0,
         offset: 0.0,
         decay: 0.5,
+        logarithm: 0.0,
         function: Decay::Exp,
         weight: 1.0,
     };
@@ -247,6 +251,8 @@ fn read_boost(scanner: &mut Scanner, notes: &Notes) -> Result<Boost, Unfit> {
         return Err(Unfit);
     }
     boost.name = name_of(scanner, name)?;
+    // By the logarithm of a number from 1 on.
+    boost.logarithm = -logarithm(1.0 / boost.decay);
     Ok(boost)
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::legs::{self, Boost, Faults, Leg, Source};
 use super::named::Named;
-use super::results::{self, Collapse, CollapseBy, Diversify, Highlight};
+use super::results::{self, Collapse, CollapseBy, Diversify, Highlight, LikenessBy};
 use super::unknown::{Notes, Place, Unknown, known_members};
 use super::{Doc, NOWHERE, Options, number, word};
 use crate::analyzer::{Analyzer, Forms, LANGUAGES, STOP_LISTS, StopWords, stop_list};
@@ -202,6 +202,12 @@ impl More {
         self.legs.is_empty() || self.legs.iter().any(|leg| leg.source == Source::Bm25)
     }
 
+    /// True if results are diversified by vectors.
+    pub(crate) fn compares_vectors(&self) -> bool {
+        let by = self.diversify.map(|diversify| diversify.by);
+        by == Some(LikenessBy::Vectors)
+    }
+
     /// Gives docs the dense scores that no model makes, once all is read.
     pub(super) fn complete(&mut self, options: &mut Options, docs: &mut [Doc]) -> Result<(), Unfit> {
         let plain = self.analyzer.as_ref().is_none_or(Analyzer::is_plain);
@@ -219,8 +225,12 @@ impl More {
         if self.learn && self.corpus_named.is_none() {
             return Err(Unfit);
         }
-        self.look_up()?;
         let embeds = self.on_missing_dense == OnMissing::Embed && self.needs_dense();
+        if self.compares_vectors() && (options.all_dense || !embeds) {
+            let message = "a model makes the vectors, which scores no doc here: leave dense_score out";
+            self.faults.add("\"diversify\",\"by\"", None, message);
+        }
+        self.look_up()?;
         if options.all_dense || embeds {
             return Ok(());
         }

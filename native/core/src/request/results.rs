@@ -28,11 +28,22 @@ pub struct Collapse {
     pub keep: usize,
 }
 
+/// How texts are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LikenessBy {
+    /// By the share of their terms that they have in common.
+    Terms,
+    /// By the cosine of the vectors of the model that scores them.
+    Vectors,
+}
+
 /// Results that are less like those before them (maximal marginal relevance).
 #[derive(Debug, Clone, Copy)]
 pub struct Diversify {
     /// Share of the likeness; 0: off.
     pub diversity: f64,
+    /// How texts are compared.
+    pub by: LikenessBy,
     /// Docs among which the next is chosen; nothing: 3 times `top_k`.
     pub candidates: Option<usize>,
 }
@@ -80,13 +91,14 @@ pub(super) fn read_collapse(scanner: &mut Scanner, notes: &Notes) -> Result<Coll
 /// Reads `diversify`.
 pub(super) fn read_diversify(scanner: &mut Scanner, notes: &Notes) -> Result<Diversify, Unfit> {
     const NAMES: [&[u8]; 3] = [b"diversity", b"by", b"candidates"];
-    const WORDS: [(&[u8], ()); 1] = [(b"terms", ())];
-    let (mut diversity, mut candidates) = (0.0, None);
+    const WORDS: [(&[u8], LikenessBy); 2] =
+        [(b"terms", LikenessBy::Terms), (b"vectors", LikenessBy::Vectors)];
+    let (mut diversity, mut by, mut candidates) = (0.0, LikenessBy::Terms, None);
     notes.borrow_mut().forget(Place::Diversify);
     let met = known_members(scanner, (notes, Place::Diversify), &NAMES, 2, |scanner, place| {
         match place {
             0 => diversity = number(scanner, 0.0, 1.0)?,
-            1 => word(scanner, &WORDS)?,
+            1 => by = word(scanner, &WORDS)?,
             _ => candidates = Some(whole(scanner, 1.0, MOST_CANDIDATES)?),
         }
         Ok(())
@@ -96,6 +108,7 @@ pub(super) fn read_diversify(scanner: &mut Scanner, notes: &Notes) -> Result<Div
     }
     Ok(Diversify {
         diversity,
+        by,
         candidates,
     })
 }

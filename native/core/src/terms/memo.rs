@@ -1,6 +1,6 @@
 //! Forms of tokens, remembered from one request to the next.
 
-use super::Key;
+use super::{Key, MIX};
 
 /// Forms of the tokens that were met last, in this request and in those before: most words come again, and a
 /// stem costs many times a look. A token whose place another one took is stemmed again.
@@ -10,6 +10,50 @@ pub(super) struct Memo {
     pub(super) slots: Vec<Remembered>,
     /// Number of the request: the terms that others left do not count.
     pub(super) round: u32,
+    /// The tokens of this request that were met last, in so little room that it is always near.
+    recent: Recents,
+}
+
+/// Tokens with their terms, by a cheap hash.
+#[derive(Debug)]
+struct Recents([Recent; 1 << RECENT_BITS]);
+
+/// Bits of a place among the recent tokens.
+const RECENT_BITS: u32 = 8;
+
+impl Default for Recents {
+    fn default() -> Self {
+        Recents([Recent::default(); 1 << RECENT_BITS])
+    }
+}
+
+/// A token of at most 16 bytes, and its term in a request.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Recent {
+    first: u64,
+    last: u64,
+    /// The number of the request, from 1 on, and the token's length: 32 and 8 bits.
+    tag: u64,
+    pub(super) term: u32,
+}
+
+impl Recent {
+    /// True if it is the token, in the request of this number.
+    #[inline(always)]
+    pub(super) fn is(&self, token: Key, round: u32) -> bool {
+        let tag = u64::from(round) << 8 | token.length as u64;
+        (self.first ^ token.first) | (self.last ^ token.last) | (self.tag ^ tag) == 0
+    }
+
+    /// Becomes that.
+    pub(super) fn set(&mut self, token: Key, round: u32, term: u32) {
+        *self = Recent {
+            first: token.first,
+            last: token.last,
+            tag: u64::from(round) << 8 | token.length as u64,
+            term,
+        };
+    }
 }
 
 /// A token and its form, each of at most 16 bytes, so that the two words of its key are its bytes.
@@ -66,8 +110,16 @@ impl Memo {
         self.round = self.round.wrapping_add(1);
         if self.round == 0 {
             self.slots.clear();
+            self.recent = Recents::default();
             self.round = 1;
         }
+    }
+
+    /// The place of a token among the recent ones.
+    #[inline(always)]
+    pub(super) fn recent(&mut self, token: Key) -> &mut Recent {
+        let mixed = (token.first ^ token.last.rotate_left(29)).wrapping_mul(MIX);
+        &mut self.recent.0[(mixed >> (64 - RECENT_BITS)) as usize]
     }
 
     /// The place of a token's key.

@@ -11,6 +11,8 @@ pub(crate) struct ShortTerms {
     slots: Vec<u64>,
     /// (slot, term)
     members: Vec<(u32, u32)>,
+    /// The term of each slot that has one.
+    terms: Vec<u32>,
     multiplier: u64,
     shift: u32,
     /// Bit set over the hashes of the first eight bytes of the longer terms: where a bit is missing, none
@@ -49,9 +51,11 @@ impl ShortTerms {
             self.slots.clear();
             self.slots.resize(size, 0);
             self.members.clear();
+            self.terms.resize(size, 0);
             for (term, key) in short.clone() {
                 let slot = self.place(key.first);
                 self.slots[slot] = key.first;
+                self.terms[slot] = term as u32;
                 self.members.push((slot as u32, term as u32));
             }
             if self.slots.iter().filter(|&&key| key != 0).count() == count {
@@ -112,6 +116,31 @@ impl ShortTerms {
             found += usize::from(!short & (beginnings >> (hash >> 58) & 1 == 1));
         }
         found
+    }
+
+    /// Writes the numbers of the tokens that are short terms, or could be longer ones, to `found`; returns
+    /// how many these are. Arguments as [`ShortTerms::count`] has them.
+    pub(crate) fn sift(&self, text: &[u8], (starts, ends): (&[u32], &[u32]), found: &mut [u32]) -> usize {
+        let mut count = 0;
+        for (number, (&start, &end)) in starts.iter().zip(ends).enumerate() {
+            let length = end - start;
+            let kept = u64::MAX >> (64 - 8 * length.min(8));
+            let key = (word(text, start as usize) | LOWER) & kept;
+            let hash = key.wrapping_mul(self.multiplier);
+            let short = length <= 8;
+            let is_term = short & (self.slots[(hash >> self.shift) as usize] == key);
+            let is_longer = !short & (self.longer >> (hash >> 58) & 1 == 1);
+            found[count] = number as u32;
+            count += usize::from(is_term | is_longer);
+        }
+        count
+    }
+
+    /// The term that a token of at most eight bytes is, of those that [`ShortTerms::sift`] found.
+    #[inline(always)]
+    pub(super) fn term(&self, text: &[u8], start: usize, length: usize) -> u32 {
+        let kept = u64::MAX >> (64 - 8 * length as u32);
+        self.terms[self.place((word(text, start) | LOWER) & kept)]
     }
 
     /// Moves what was counted in slots to the terms.
