@@ -27,7 +27,7 @@ interface Wrong {
 }
 
 /** Lines with their numbers from 1, those without anything left out. */
-async function* linesOf(path: string): AsyncGenerator<readonly [number, string]> {
+export async function* linesOf(path: string): AsyncGenerator<readonly [number, string]> {
   let number = 0;
   for await (const line of readLines(path)) {
     number += 1;

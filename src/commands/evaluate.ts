@@ -9,11 +9,19 @@ import { isImmediate, type Embedder, type InstalledModel } from '../models/embed
 import { localEmbedder, type OpenSession } from '../models/localEmbedder.js';
 import type { Corpora, DenseModels, FuseOutcome, Fuser, PendingFuse } from '../native/index.js';
 import { openEmbedMode, type EmbedMode } from '../search/embedMode.js';
-import { ask, rankQuery, sampleOf, type EvaluationParts, type QueryRankings } from '../search/evaluate.js';
+import {
+  ask,
+  rankQuery,
+  sampleOf,
+  type EvaluationParts,
+  type OwnLegs,
+  type QueryRankings,
+} from '../search/evaluate.js';
 import type { Progress } from '../store/copy.js';
 import { reasonOf } from '../system/reason.js';
 import { readCollection, type Collection } from './collection.js';
 import { evaluationOf, renderEvaluation } from './evaluation.js';
+import { readLegs } from './evaluationLegs.js';
 import { evaluationPlot } from './evaluationPlot.js';
 import { progressOn } from './progress.js';
 import type { Ended } from './withStore.js';
@@ -42,6 +50,8 @@ export interface EvaluateOptions {
   readonly analyzer: string;
   readonly threads: number;
   readonly corpus?: number;
+  /** A file of legs. */
+  readonly legs?: string;
   readonly json?: boolean;
   readonly plot?: string;
 }
@@ -79,9 +89,9 @@ async function rankAll(
   progress: Progress,
 ): Promise<QueryRankings[]> {
   const rankings: QueryRankings[] = [];
-  for (const [at, { text }] of queries.entries()) {
+  for (const [at, query] of queries.entries()) {
     progress('ranking', at, queries.length, 'queries');
-    rankings.push(await rankQuery(parts, text, docs));
+    rankings.push(await rankQuery(parts, query, docs));
   }
   progress('ranking', queries.length, queries.length, 'queries');
   return rankings;
@@ -128,19 +138,25 @@ export async function evaluate(
 ): Ended {
   const collection = await readCollection(folder, options.qrels);
   if ('wrong' in collection) return collection;
+  const read: { readonly own?: OwnLegs; readonly wrong?: string } =
+    options.legs === undefined ? {} : await readLegs(options.legs, folder, collection.docs);
+  const { own, wrong } = read;
+  if (wrong !== undefined) return { wrong };
   let rankings: QueryRankings[];
   try {
     rankings = await withModel(parts, model, collection, options, (ranking, progress) => {
       const { corpus, tokenizer } = options;
       const sample = corpus === undefined ? {} : { sample: sampleOf(collection.docs, corpus, tokenizer) };
-      return rankAll({ ...ranking, ...sample }, collection, progress);
+      return rankAll({ ...ranking, ...sample, ...(own && { own }) }, collection, progress);
     });
   } catch (error) {
     return { wrong: reasonOf(error) };
   }
   const { tokenizer, analyzer, candidates, corpus } = options;
   const sampled = corpus === undefined ? {} : { corpus: Math.min(corpus, collection.docs.length) };
-  const facts = { model: model.id, digest: model.digest, tokenizer, analyzer, ...sampled, candidates };
+  const fused = own === undefined ? {} : { legs: own.legs };
+  const about = { model: model.id, digest: model.digest, tokenizer, analyzer };
+  const facts = { ...about, ...sampled, ...fused, candidates };
   const evaluation = evaluationOf(collection, rankings, facts);
   const name = basename(resolve(folder));
   const printed =
@@ -185,11 +201,13 @@ export function addEvaluate(
     .addHelpText(
       'after',
       '\nDataset: a folder with docs.jsonl (or docs.jsonl.gz) and queries.jsonl, an object with id and text' +
-        '\na line, and qrels.tsv: query, doc and grade a line.',
+        '\na line, and qrels.tsv: query, doc and grade a line. For each of --legs but bm25 and dense' +
+        '\nNAME.run: query, Q0, doc, rank, score and name a line, as TREC has it.',
     );
   rankingOptions(command)
     .addOption(analyzerOption())
     .option('--corpus <docs>', 'statistics for BM25: of a sample of so many docs', count(1))
+    .option('--legs <file>', 'legs that are fused once more: JSON, as legs of POST /v1/fuse')
     .option('--threads <count>', 'threads that make a text’s vector', count(1), 1)
     .option('--json', 'print JSON')
     .option('--plot <file>', 'write a plot (SVG)')

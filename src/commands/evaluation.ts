@@ -1,11 +1,14 @@
 /** Outcome of an evaluation, and how it is printed. */
 import { bootstrapped, measured, measures, SAMPLES } from '../search/measures.js';
 import type { Interval, Measure } from '../search/measures.js';
-import { legs, type Leg, type QueryRankings } from '../search/evaluate.js';
+import { legs, type Leg, type OwnLegs, type QueryRankings } from '../search/evaluate.js';
 import type { Collection, JudgedQuery } from './collection.js';
 
 /** Every measure of one ranking. */
 export type Measured = Readonly<Record<Measure, Interval>>;
+
+/** Of each list; `legs`: of those that were fused once more. */
+type Scope = Readonly<Record<Leg, Measured>> & { readonly legs?: Measured };
 
 /** Figures of a collection, as `--json` prints them. */
 export interface Evaluation {
@@ -18,33 +21,36 @@ export interface Evaluation {
   readonly analyzer: string;
   /** Docs of the collection whose statistics the requests were given; absent: each has its own. */
   readonly corpus?: number;
+  /** Legs that were fused once more. */
+  readonly legs?: OwnLegs['legs'];
   readonly candidates: number;
   /** Of the intervals. */
   readonly confidence: number;
   readonly samples: number;
   /** Over the whole collection. */
-  readonly whole: Readonly<Record<Leg, Measured>>;
+  readonly whole: Scope;
   /** Over each query's candidates as one request. */
-  readonly request: Readonly<Record<Leg, Measured>>;
+  readonly request: Scope;
 }
 
 /** The subject and the method of an evaluation. */
 export type EvaluationFacts = Pick<
   Evaluation,
-  'model' | 'digest' | 'tokenizer' | 'analyzer' | 'corpus' | 'candidates'
+  'model' | 'digest' | 'tokenizer' | 'analyzer' | 'corpus' | 'legs' | 'candidates'
 >;
 
 function summed(
   queries: readonly JudgedQuery[],
   rankings: readonly QueryRankings[],
   scope: keyof QueryRankings,
-): Evaluation['whole'] {
-  const ofLeg = (leg: Leg): Measured => {
+): Scope {
+  const ofLeg = (leg: Leg | 'legs'): Measured => {
     const values = queries.map(({ judged }, at) => measured(rankings[at]?.[scope][leg] ?? [], judged));
     const entries = measures.map((measure) => [measure, bootstrapped(values.map((value) => value[measure]))]);
     return Object.fromEntries(entries) as Measured;
   };
-  return Object.fromEntries(legs.map((leg) => [leg, ofLeg(leg)])) as Evaluation['whole'];
+  const names = rankings[0]?.[scope].legs === undefined ? legs : ([...legs, 'legs'] as const);
+  return Object.fromEntries(names.map((leg) => [leg, ofLeg(leg)])) as Scope;
 }
 
 /** The figures of a collection's rankings, in the order of its queries. */
@@ -76,10 +82,10 @@ function cell({ mean, low, high }: Interval): string {
   return `${mean.toFixed(4)} [${low.toFixed(3)}, ${high.toFixed(3)}]`.padEnd(columnWidth);
 }
 
-function table(title: string, scope: Evaluation['whole']): string[] {
+function table(title: string, scope: Scope): string[] {
   const heads = measures.map((measure) => headings[measure].padEnd(columnWidth));
-  const rows = legs.map(
-    (leg) => `  ${leg.padEnd(10)}${measures.map((measure) => cell(scope[leg][measure])).join('')}`,
+  const rows = Object.entries(scope).map(
+    ([leg, of]) => `  ${leg.padEnd(10)}${measures.map((measure) => cell(of[measure])).join('')}`,
   );
   return [title, `  ${''.padEnd(10)}${heads.join('')}`, ...rows, ''].map((line) => line.trimEnd());
 }

@@ -8,16 +8,19 @@ import type { BodyParts } from '../contract/schema/bytes.js';
 import type { HTTPValidationError } from '../contract/schema/validation.js';
 import { localEmbedder, type OpenSession } from '../models/localEmbedder.js';
 import { defaultModel, type FoundModels } from '../models/modelFolder.js';
+import type { Corpora } from '../native/index.js';
+import { corpusKey } from '../search/corpora.js';
 import { openEmbedMode, type EmbedModeParts } from '../search/embedMode.js';
 import { fuseHandler, type FuseParts } from '../search/fuse.js';
+import { allCorpora, findStatistics, isCorpusName } from '../store/corpora.js';
 import { reasonOf } from '../system/reason.js';
 import { printable } from './printable.js';
-import type { CommandParts } from './withStore.js';
+import type { CommandParts, OpenedStore } from './withStore.js';
 
 /** Dependencies of the command. */
 export interface FuseCommandParts
   extends
-    Pick<CommandParts, 'environment' | 'machine' | 'write' | 'printError'>,
+    Pick<CommandParts, 'environment' | 'machine' | 'openStore' | 'write' | 'printError'>,
     BodyParts,
     Pick<EmbedModeParts, 'DenseModels' | 'Fuser'>,
     Pick<FuseParts, 'FuseOutcome' | 'entitiesRefusal'> {
@@ -25,6 +28,7 @@ export interface FuseCommandParts
   readonly readBytes: (path: string) => Promise<Uint8Array>;
   readonly findModels: (configuration: Configuration) => Promise<FoundModels>;
   readonly openSession: OpenSession;
+  readonly Corpora: typeof Corpora;
   /** Columns of the terminal; undefined: what is written goes elsewhere. */
   readonly columns: () => number | undefined;
 }
@@ -44,18 +48,64 @@ function requestOf(body: Uint8Array): RouteRequest {
   };
 }
 
+/** True if a body names statistics; false also for what is no JSON. */
+function namesCorpus(body: Uint8Array): boolean {
+  try {
+    const { corpus } = Object(JSON.parse(Buffer.from(body).toString())) as { readonly corpus?: unknown };
+    return Object.hasOwn(Object(corpus) as object, 'name');
+  } catch {
+    return false;
+  }
+}
+
+/** The statistics of a store that belong to everybody. */
+async function corporaOf({ store, secrets }: OpenedStore, parts: FuseCommandParts): Promise<Corpora> {
+  const corpora = new parts.Corpora(corpusKey(secrets));
+  for (const { name, versions } of await allCorpora(store)) {
+    if (!isCorpusName(name)) continue;
+    for (const { version, learnt } of versions) {
+      const statistics = await findStatistics(store, name, version);
+      const taken =
+        statistics !== undefined && (await corpora.add(name, version, Buffer.from(statistics), learnt));
+      if (!taken) parts.printError(`Warning: version ${version} of the corpus ${name} cannot be read.`);
+    }
+  }
+  return corpora;
+}
+
+/** The statistics that a body may name, or why they cannot be read. */
+async function corporaFor(
+  parts: FuseCommandParts,
+  configuration: Configuration,
+  body: Uint8Array,
+): Promise<{ readonly corpora?: Corpora; readonly refused?: string }> {
+  if (!namesCorpus(body)) return {};
+  const opened = await parts.openStore(configuration);
+  if ('refused' in opened) return opened;
+  try {
+    return { corpora: await corporaOf(opened, parts) };
+  } catch (error) {
+    return { refused: `The store cannot be read (${reasonOf(error)}).` };
+  } finally {
+    await opened.store.close();
+  }
+}
+
 /** Answers a request as a server does that has the models of this configuration. */
 async function answerOf(
   parts: FuseCommandParts,
   configuration: Configuration,
   body: Uint8Array,
+  corpora: { readonly corpora?: Corpora },
 ): Promise<Answer> {
   const { models } = await parts.findModels(configuration);
   const fallback = defaultModel(models, configuration.embedModel)?.id;
   const onWrong = (reason: string): void => parts.printError(reason);
   const embedder = localEmbedder(models, parts.openSession, parts.machine.cores, onWrong);
-  const embedMode = openEmbedMode({ ...parts, embedder, fallback, cacheFile: null });
-  return fuseHandler({ ...parts, embedMode })(requestOf(body));
+  const embedMode = openEmbedMode({ ...parts, ...corpora, embedder, fallback, cacheFile: null });
+  // A request that learns is answered; it teaches this process alone, which ends.
+  const learnerOf = (): string => '';
+  return fuseHandler({ ...parts, embedMode, learnerOf })(requestOf(body));
 }
 
 function textOf({ body }: Answer): string {
@@ -117,7 +167,12 @@ async function fuse(parts: FuseCommandParts, path: string, { json }: Json): Prom
     parts.printError(`${path} cannot be read (${reasonOf(error)}).`);
     return 1;
   }
-  const answer = await answerOf(parts, read.configuration, body);
+  const { refused, ...corpora } = await corporaFor(parts, read.configuration, body);
+  if (refused !== undefined) {
+    parts.printError(refused);
+    return 1;
+  }
+  const answer = await answerOf(parts, read.configuration, body, corpora);
   const text = textOf(answer);
   if (answer.status !== 200) {
     for (const line of refusalLines(JSON.parse(text) as Problem | HTTPValidationError)) {
@@ -135,7 +190,11 @@ export function addFuse(program: Command, parts: FuseCommandParts): void {
   program
     .command('fuse <file>')
     .description('re-rank the candidates of a request, without a server')
-    .addHelpText('after', '\nFile: the body of POST /v1/fuse (JSON); - is standard input.')
+    .addHelpText(
+      'after',
+      '\nFile: the body of POST /v1/fuse (JSON); - is standard input. A corpus that it names is read from' +
+        '\nthe store; with learn it is answered, and teaches nothing.',
+    )
     .option('--json', 'print the answer as the server gives it')
     .allowExcessArguments(false)
     .action(async (path: string, options: Json) => {

@@ -19,8 +19,18 @@ export const legs = ['bm25', 'dense', 'rrf', 'maxnorm'] as const;
 /** One of them. */
 export type Leg = (typeof legs)[number];
 
-/** For each leg places of docs in the collection, the best first. */
-export type Rankings = Readonly<Record<Leg, readonly number[]>>;
+/** For each leg places of docs in the collection, the best first; `legs`: fused by legs of one's own. */
+export type Rankings = Readonly<Record<Leg, readonly number[]>> & { readonly legs?: readonly number[] };
+
+/** Scores of a query's docs, by their places in the collection. */
+export type SentScores = ReadonlyMap<number, number>;
+
+/** Legs of requests, as POST /v1/fuse has them, and the scores that an engine gave. */
+export interface OwnLegs {
+  readonly legs: NonNullable<FuseRequest['legs']>;
+  /** Of each leg but `bm25` and `dense` the scores by query. */
+  readonly runs: ReadonlyMap<string, ReadonlyMap<string, SentScores>>;
+}
 
 /** Ranking of a collection. */
 export interface EvaluationParts {
@@ -34,6 +44,8 @@ export interface EvaluationParts {
   readonly candidates: number;
   /** Docs whose statistics its BM25 has, or statistics by name; absent: its own. */
   readonly sample?: Sample | NamedSample;
+  /** Legs that are fused once more; absent: none. */
+  readonly own?: OwnLegs;
   /** Brings the vectors that are missing. @throws Error where it cannot */
   readonly bring: (pending: PendingFuse) => Promise<void>;
 }
@@ -136,15 +148,36 @@ export async function statisticsOf(
   return { docs: texts.length, average_length: averageLength, df };
 }
 
-/** The rankings of the docs at some places. */
-async function rank(
+/** The order of a request's docs by legs of one's own, less those that none of its docs has a score of. */
+async function rankLegs(
+  parts: Asked,
+  request: FuseRequest,
+  { legs: all, runs }: OwnLegs,
+  id: string,
+): Promise<number[]> {
+  const sent = [...runs].map(([name, run]) => [name, run.get(id)] as const);
+  const docs = request.docs.map((doc) => {
+    const found = sent.map(([name, scores]) => [name, scores?.get(Number(doc.id))] as const);
+    const scores = found.filter((each): each is readonly [string, number] => each[1] !== undefined);
+    return scores.length === 0 ? doc : { ...doc, scores: Object.fromEntries(scores) };
+  });
+  const met = new Set(['bm25', 'dense', ...docs.flatMap(({ scores = {} }) => Object.keys(scores))]);
+  const legs = Object.fromEntries(Object.entries(all).filter(([name]) => met.has(name)));
+  if (Object.keys(legs).length === 0) return docs.map((doc) => Number(doc.id));
+  const { results } = await ask(parts, { ...request, docs, legs });
+  return results.map((result) => Number(result.id));
+}
+
+/** The rankings of the docs at some places. @throws Error where a model brings no vectors */
+export async function rankPlaces(
   parts: EvaluationParts,
   query: string,
   docs: readonly CollectionText[],
   places: readonly number[],
   sample?: Sample | NamedSample,
+  id = '',
 ): Promise<Rankings> {
-  const { model, tokenizer, analyzer } = parts;
+  const { model, tokenizer, analyzer, own } = parts;
   const analyzed = { query, tokenizer, ...(analyzer === 'plain' ? {} : { analyzer }) };
   const corpus =
     sample === undefined || 'name' in sample ? sample : await statisticsOf(parts, analyzed, sample);
@@ -160,8 +193,9 @@ async function rank(
   const scores = new Map(rrf.results.map(({ id, dense_score: score }) => [id, score]));
   const scored = listed.map((doc) => ({ ...doc, dense_score: scores.get(doc.id) ?? null }));
   const maxnorm = await ask(parts, { ...asked, method: 'maxnorm', docs: scored });
-  const order = ({ results }: FuseResponse): number[] => results.map(({ id }) => Number(id));
+  const order = ({ results }: FuseResponse): number[] => results.map((result) => Number(result.id));
   return {
+    ...(own === undefined ? {} : { legs: await rankLegs(parts, { ...asked, docs: scored }, own, id) }),
     bm25: byRank(rrf, 'bm25_rank'),
     dense: byRank(rrf, 'dense_rank'),
     rrf: order(rrf),
@@ -172,16 +206,16 @@ async function rank(
 /** Ranks a collection for a query. @throws Error where a model brings no vectors */
 export async function rankQuery(
   parts: EvaluationParts,
-  query: string,
+  { id, text: query }: CollectionText,
   docs: readonly CollectionText[],
 ): Promise<QueryRankings> {
   const all = docs.map((_, place) => place);
-  const whole = await rank(parts, query, docs, all);
+  const whole = await rankPlaces(parts, query, docs, all, undefined, id);
   // The same candidates for every analyzer, so that their figures compare.
   const plain = parts.analyzer === 'plain';
-  const engine = plain ? whole : await rank({ ...parts, analyzer: 'plain' }, query, docs, all);
+  const engine = plain ? whole : await rankPlaces({ ...parts, analyzer: 'plain' }, query, docs, all);
   const best = engine.bm25.slice(0, parts.candidates);
-  return { whole, request: await rank(parts, query, docs, best, parts.sample) };
+  return { whole, request: await rankPlaces(parts, query, docs, best, parts.sample, id) };
 }
 
 /** A query's candidates, the best of the collection by BM25 of plain words, and their dense scores. */

@@ -147,6 +147,63 @@ test('requests may have the statistics of a sample of the collection', () => {
   assert.equal(evaluate(...args, '--corpus', '0').code, 2);
 });
 
+test('requests may have legs of their own, with the scores of an engine’s run', () => {
+  const run = ['q1 Q0 d3 1 9.5 es', 'q1 Q0 d0 2 1 es', 'q2 Q0 d5 1 3 es'].join('\n');
+  const path = collection('legs', { 'es.run': run });
+  const file = join(folder, 'legs.json');
+  const args = [path, '--model', 'static-256', '--candidates', '6', '--legs', file];
+  const withLegs = (legs: object): Evaluation => {
+    writeFileSync(file, JSON.stringify(legs));
+    const { code, text, said } = evaluate(...args, '--json');
+    assert.equal(code, 0, said);
+    const found = JSON.parse(text) as Evaluation;
+    assert.deepEqual(found.legs, legs);
+    return found;
+  };
+  const { request } = JSON.parse(evaluate(...args.slice(0, -2), '--json').text) as Evaluation;
+  assert.equal(request.legs, undefined);
+  assert.deepEqual(withLegs({ bm25: {}, dense: {} }).request.legs, request.maxnorm);
+  // The engine's order alone: what it did not rank stays in the order of the docs, as do queries without it.
+  const grades = [
+    new Map([
+      [0, 2],
+      [3, 1],
+    ]),
+    new Map([
+      [1, 1],
+      [5, 1],
+    ]),
+    new Map([
+      [2, 1],
+      [4, 1],
+    ]),
+  ];
+  const orders = [
+    [3, 0, 1, 2, 4, 5],
+    [5, 0, 1, 2, 3, 4],
+    [0, 1, 2, 3, 4, 5],
+  ];
+  const expected = grades.map((judged, at) => measured(orders[at] ?? [], judged).ndcg_at_10);
+  const { whole } = withLegs({ es: {} });
+  const mean = expected.reduce((sum, value) => sum + value, 0) / expected.length;
+  assert.ok(near(whole.legs?.ndcg_at_10.mean ?? NaN, mean));
+  assert.match(evaluate(...args).text, /\n {2}maxnorm .*\n {2}legs {6}0\.\d{4} \[/);
+  for (const [legs, lines, told] of [
+    ['{', run, /legs\.json cannot be read/],
+    ['{"bm25":{"weight":-1}}', run, /legs\.json has no legs as POST \/v1\/fuse takes them\. bm25\.weight: /],
+    ['{"../x":{}}', run, /no name of a run’s file/],
+    ['{"other":{}}', run, /other\.run cannot be read/],
+    ['{"es":{}}', 'q1 d3 9.5', /es\.run:1 is no line of a run/],
+    ['{"es":{}}', 'q1 Q0 d9 1 9.5 es', /es\.run:1 ranks d9, which is no doc/],
+  ] as const) {
+    writeFileSync(file, legs);
+    writeFileSync(join(path, 'es.run'), lines);
+    const { code, said } = evaluate(...args);
+    assert.equal(code, 1);
+    assert.match(said, told);
+  }
+});
+
 test('tune says what its settings gain, or that there is no gain', () => {
   const args = [largerCollection('tuned'), '--model', 'static-256', '--language', 'english'];
   const { code, text } = command('tune', ...args, '--json');

@@ -7,10 +7,11 @@ import { test } from 'node:test';
 import type { FuseResponse } from '../../src/contract/fuse.js';
 import { assertAgrees } from '../reference/agreement.js';
 import { projectRoot } from '../peers/python.js';
-import { temporaryFolder } from '../processes/run.js';
+import { run, temporaryFolder } from '../processes/run.js';
 import { fuseVectors } from '../vectors/fuse.js';
 
 const folder = temporaryFolder();
+const main = join(projectRoot, 'dist/src/main.js');
 
 function fuse(input: string | Uint8Array, ...args: readonly string[]) {
   const { status, stdout, stderr } = spawnSync(process.execPath, ['dist/src/main.js', 'fuse', ...args], {
@@ -63,6 +64,36 @@ test('missing scores are computed by the models that ship, ONNX ones too', () =>
     assert.equal(source, `model:${model}`);
     assert.equal(results[0]?.id, 'sku-1');
   }
+});
+
+test('statistics of the store have their names', async () => {
+  const program = (...args: readonly string[]) =>
+    spawnSync(process.execPath, ['dist/src/main.js', ...args], {
+      cwd: projectRoot,
+      env: { ...process.env, STORE_URL: `lmdb:${folder}/store` },
+      input: '"leather shoes"\n"trail"\n"trail shoes"\n',
+    });
+  const request = { query: 'shoes boots', docs, corpus: { name: 'shop' } };
+  const none = fuse(JSON.stringify(request), '-');
+  assert.deepEqual([none.code, none.text], [1, '']);
+  // The server makes the store.
+  const server = run(main, ['serve'], { STORE_URL: `lmdb:${folder}/store`, PORT: '0', WORKERS: '1' });
+  await server.prints(/listens on http/);
+  const absent = fuse(JSON.stringify(request), '-');
+  assert.deepEqual([absent.code, absent.text], [1, '']);
+  assert.match(absent.said, /^corpus\.name: /m);
+  assert.equal(program('corpora', 'put', 'shop', '-').status, 0);
+  const { code, text, said } = fuse(JSON.stringify(request), '-', '--json');
+  assert.equal(code, 0, said);
+  const { corpus, ...answer } = JSON.parse(text) as FuseResponse;
+  assert.deepEqual(corpus, { name: 'shop', version: 1, docs: 3 });
+  const inline = { docs: 3, average_length: 5 / 3, df: { shoes: 2 } };
+  const same = fuse(JSON.stringify({ ...request, corpus: inline }), '-', '--json');
+  assert.deepEqual(answer, JSON.parse(same.text));
+  const learning = { ...request, corpus: { name: 'new' }, learn: true };
+  assert.equal(fuse(JSON.stringify(learning), '-', '--json').code, 0);
+  assert.match(program('corpora', 'list').stdout.toString(), /^shop /m);
+  assert.doesNotMatch(program('corpora', 'list').stdout.toString(), /^new /m);
 });
 
 test('warnings stand under the table', () => {
