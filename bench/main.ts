@@ -209,9 +209,10 @@ program
   });
 program
   .command('rank')
-  .description('nDCG@10 of requests on two judged collections, by analyzer, learnt statistics and model')
+  .description('nDCG@10 of requests on judged collections, by analyzer, learnt statistics and model; rates')
   .option('--model <text>', 'only models whose id contains this', '')
-  .option('--data <folder>', 'the collections cranfield and cisi', join(projectRoot, '../shared/data'))
+  .option('--data <folder>', 'the judged collections', join(projectRoot, '../shared/data'))
+  .option('--rounds <n>', 'rounds in which kinds of requests take turns; 0: no rates', Number, 400)
   .option('--json', 'print one JSON document instead of text', false)
   .option('--no-record', 'write nothing to bench/record')
   .action(async (options: RankOptions) => {

@@ -1,7 +1,7 @@
 /**
- * `bench rank`: nDCG@10 of requests of the 100 best docs of each query, on two judged collections, by plain
- * words, by `english`, and by `english` with statistics that the same requests taught, beside the figures
- * over the whole collection. Fused with the models that ship.
+ * `bench rank`: nDCG@10 of requests of the 100 best docs of each query, on judged collections, by plain
+ * words, by `english`, and with statistics that the same requests taught, beside the figures over the whole
+ * collection. Fused with the models that ship. And the rates of requests that ask for more than the usual.
  */
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,7 +15,7 @@ import type { InstalledModel } from '../src/models/embedder.js';
 import { readModelFolder } from '../src/models/modelFolder.js';
 import { native } from '../src/native/addon.js';
 import type { Corpora } from '../src/native/index.js';
-import { candidatesOf, rankQuery, type EvaluationParts, type Rankings } from '../src/search/evaluate.js';
+import { candidatesOf, rankPlaces, type EvaluationParts, type Rankings } from '../src/search/evaluate.js';
 import { bootstrapped, measured, type Interval } from '../src/search/measures.js';
 import { systemClock } from '../src/system/clock.js';
 import { systemRandomness } from '../src/system/randomness.js';
@@ -23,6 +23,7 @@ import { projectRoot } from '../test/peers/python.js';
 import { storeAt } from '../test/store/open.js';
 import { machine, writeRecord } from './machine.js';
 import { dotPlot } from './plot.js';
+import { printedRates, ratesOf, type Rates } from './rankRates.js';
 
 /** What the command line may set. */
 export interface RankOptions {
@@ -31,22 +32,54 @@ export interface RankOptions {
   readonly model: string;
   /** The folder of the collections. */
   readonly data: string;
+  /** Rounds in which the requests of different kinds take turns; 0: no rates. */
+  readonly rounds: number;
 }
 
 /** Candidates of a request. */
 const CANDIDATES = 100;
 const NAME = 'learnt';
 const LISTS = ['bm25', 'dense', 'maxnorm', 'rrf'] as const;
-const WAYS = ['plain', 'english', 'english, learnt'] as const;
-const COLLECTIONS = [
-  { name: 'cranfield', qrels: 'qrels-binary.tsv' },
-  { name: 'cisi', qrels: 'qrels.tsv' },
-] as const;
+
+/** A way to make requests. */
+interface Way {
+  readonly name: string;
+  readonly analyzer: string;
+  /** True if BM25 has the statistics that the requests taught. */
+  readonly learnt: boolean;
+}
+
+/** The way of a request that says nothing, with which others are compared. */
+const USUAL: Way = { name: 'plain', analyzer: 'plain', learnt: false };
+const WORDS: readonly Way[] = [
+  USUAL,
+  { name: 'english', analyzer: 'english', learnt: false },
+  { name: 'english, learnt', analyzer: 'english', learnt: true },
+];
+/** Analyzers are for the tokenizer `ws`. */
+const BIGRAMS: readonly Way[] = [USUAL, { name: 'plain, learnt', analyzer: 'plain', learnt: true }];
+
+/** A judged collection. */
+interface Source {
+  readonly name: string;
+  readonly qrels: string;
+  readonly tokenizer: EvaluationParts['tokenizer'];
+}
+
+const COLLECTIONS: readonly Source[] = [
+  { name: 'cranfield', qrels: 'qrels-binary.tsv', tokenizer: 'ws' },
+  { name: 'cisi', qrels: 'qrels.tsv', tokenizer: 'ws' },
+  { name: 'xquad-en', qrels: 'qrels.tsv', tokenizer: 'ws' },
+  { name: 'xquad-zh', qrels: 'qrels.tsv', tokenizer: 'ngram' },
+];
+
+/** Most nDCG@10 that a way may lose to the usual one. */
+const MOST_LOST = 0.003;
 
 /** Least nDCG@10 of a way: BM25 alone, and fused with each model. */
 const TARGETS: readonly {
   readonly collection: string;
-  readonly way: (typeof WAYS)[number];
+  readonly way: string;
   readonly list: (typeof LISTS)[number];
   readonly model?: string;
   readonly least: number;
@@ -79,11 +112,23 @@ interface Found {
   readonly learnt: { readonly versions: number; readonly docs: number };
   readonly request: Readonly<Record<string, Figures>>;
   readonly whole: Readonly<Record<string, Figures>>;
+  /** Of each way but the usual one: what requests gain by it, query by query. */
+  readonly gains: Readonly<Record<string, Figures>>;
 }
 
-function figuresOf({ queries }: Collection, rankings: readonly Rankings[]): Figures {
+/** nDCG@10 of each query by each list. */
+type Values = Readonly<Record<(typeof LISTS)[number], readonly number[]>>;
+
+function valuesOf({ queries }: Collection, rankings: readonly Rankings[]): Values {
+  const of = (list: (typeof LISTS)[number]): number[] =>
+    queries.map(({ judged }, at) => measured(rankings[at]?.[list] ?? [], judged).ndcg_at_10);
+  return { bm25: of('bm25'), dense: of('dense'), maxnorm: of('maxnorm'), rrf: of('rrf') };
+}
+
+/** The means of values, less others where these are given. */
+function figuresOf(values: Values, less?: Values): Figures {
   const of = (list: (typeof LISTS)[number]): Interval =>
-    bootstrapped(queries.map(({ judged }, at) => measured(rankings[at]?.[list] ?? [], judged).ndcg_at_10));
+    bootstrapped(values[list].map((value, at) => value - (less?.[list][at] ?? 0)));
   return { bm25: of('bm25'), dense: of('dense'), maxnorm: of('maxnorm'), rrf: of('rrf') };
 }
 
@@ -92,7 +137,10 @@ async function teach(
   ranking: EvaluationParts,
   { docs, queries }: Collection,
   corpora: Corpora,
+  analyzer: string,
 ): Promise<Found['learnt']> {
+  const { tokenizer } = ranking;
+  const analyzed = { tokenizer, ...(analyzer === 'plain' ? {} : { analyzer }) };
   const folder = mkdtempSync(join(tmpdir(), 'fusegate-rank-'));
   const store = await storeAt(`lmdb:${folder}/store`);
   const parts = { store, corpora, clock: systemClock, randomness: systemRandomness, log: console };
@@ -103,7 +151,7 @@ async function teach(
     for (const { text } of queries) {
       const { places } = await candidatesOf(ranking, text, docs);
       const listed = places.map((place) => ({ id: '', text: docs[place]?.text ?? '', dense_score: 0 }));
-      const asked = { query: text, analyzer: 'english', docs: listed, corpus: { name: NAME }, learn: true };
+      const asked = { query: text, ...analyzed, docs: listed, corpus: { name: NAME }, learn: true };
       const outcome = ranking.fuser.fuse(Buffer.from(JSON.stringify(asked)), out, facts, listed.length, '');
       if (outcome !== native.FuseOutcome.Written) throw new Error(`a request came to ${outcome}`);
       const { corpus } = JSON.parse(out.toString('utf8', 0, facts[0])) as {
@@ -121,36 +169,71 @@ async function teach(
   return used;
 }
 
+/** The rankings of one query: over the whole collection by each analyzer, and of its request by each way. */
+async function rankWays(
+  ranking: EvaluationParts,
+  query: string,
+  docs: Collection['docs'],
+  ways: readonly Way[],
+): Promise<{ readonly whole: Readonly<Record<string, Rankings>>; readonly request: Rankings[] }> {
+  const all = docs.map((_, place) => place);
+  const whole: Record<string, Rankings> = {};
+  for (const { analyzer } of ways) {
+    whole[analyzer] ??= await rankPlaces({ ...ranking, analyzer }, query, docs, all);
+  }
+  // The same candidates for every way, so that their figures compare.
+  const best = whole.plain?.bm25.slice(0, CANDIDATES) ?? [];
+  const request: Rankings[] = [];
+  for (const { analyzer, learnt } of ways) {
+    const sample = learnt ? { name: NAME } : undefined;
+    request.push(await rankPlaces({ ...ranking, analyzer }, query, docs, best, sample));
+  }
+  return { whole, request };
+}
+
 async function evaluated(
   data: string,
-  { name: collection, qrels }: (typeof COLLECTIONS)[number],
+  { name: collection, qrels, tokenizer }: Source,
   model: InstalledModel,
 ): Promise<Found> {
   const read = await readCollection(join(data, collection), qrels);
   if ('wrong' in read) throw new Error(read.wrong);
+  const ways = tokenizer === 'ws' ? WORDS : BIGRAMS;
   const corpora = new native.Corpora(Buffer.alloc(16, 7));
   const parts = {
     ...{ ...native, corpora, openSession, writeFile: () => undefined, write: () => Promise.resolve() },
     ...{ printError: console.error, progressTo: process.stderr },
   };
-  const options = { candidates: CANDIDATES, tokenizer: 'ws', analyzer: 'plain', threads: 2 } as const;
+  const options = { candidates: CANDIDATES, tokenizer, analyzer: 'plain', threads: 2 } as const;
   return withModel(parts, model, read, options, async (ranking, progress) => {
-    const learnt = await teach(ranking, read, corpora);
-    const rankings = WAYS.map(() => ({ request: [] as Rankings[], whole: [] as Rankings[] }));
+    const learnt = await teach(ranking, read, corpora, ways.at(-1)?.analyzer ?? 'plain');
+    const ranked: Awaited<ReturnType<typeof rankWays>>[] = [];
     for (const [at, { text }] of read.queries.entries()) {
       progress('ranking', at, read.queries.length, 'queries');
-      const english = { ...ranking, analyzer: 'english' };
-      for (const [way, each] of [ranking, english, { ...english, sample: { name: NAME } }].entries()) {
-        const ranked = await rankQuery(each, text, read.docs);
-        rankings[way]?.request.push(ranked.request);
-        rankings[way]?.whole.push(ranked.whole);
-      }
+      ranked.push(await rankWays(ranking, text, read.docs, ways));
     }
-    // Over the whole collection its own statistics count.
-    const by = (scope: 'request' | 'whole', ways: readonly string[]): Found['request'] =>
-      Object.fromEntries(ways.map((way, at) => [way, figuresOf(read, rankings[at]?.[scope] ?? [])]));
+    const missing: Rankings = { bm25: [], dense: [], rrf: [], maxnorm: [] };
+    const request = ways.map((_, way) =>
+      valuesOf(
+        read,
+        ranked.map((query) => query.request[way] ?? missing),
+      ),
+    );
+    const analyzers = Array.from(new Set(ways.map(({ analyzer }) => analyzer)));
+    const whole = analyzers.map((analyzer) =>
+      valuesOf(
+        read,
+        ranked.map((query) => query.whole[analyzer] ?? missing),
+      ),
+    );
+    const named = (values: readonly Values[], names: readonly string[], less?: Values) =>
+      Object.fromEntries(values.map((value, at) => [names[at], figuresOf(value, less)]));
     const about = { collection, model: model.id, docs: read.docs.length, queries: read.queries.length };
-    return { ...about, learnt, request: by('request', WAYS), whole: by('whole', WAYS.slice(0, 2)) };
+    const names = ways.map(({ name }) => name);
+    return {
+      ...{ ...about, learnt, request: named(request, names), whole: named(whole, analyzers) },
+      gains: named(request.slice(1), names.slice(1), request[0]),
+    };
   });
 }
 
@@ -158,7 +241,7 @@ function cell({ mean, low, high }: Interval): string {
   return `${mean.toFixed(4)} [${low.toFixed(3)}, ${high.toFixed(3)}]`.padEnd(24);
 }
 
-function printed({ collection, model, docs, queries, learnt, request, whole }: Found): string {
+function printed({ collection, model, docs, queries, learnt, request, whole, gains }: Found): string {
   const about = `${docs} docs, ${queries} queries, ${model}`;
   const head = `${collection}: ${about}; ${learnt.versions} versions learnt`;
   const rows = (scope: string, table: Found['request']): string[] =>
@@ -167,7 +250,9 @@ function printed({ collection, model, docs, queries, learnt, request, whole }: F
         `  ${`${scope}, ${way}`.padEnd(28)}${LISTS.map((list) => cell(figures[list])).join('')}`,
     );
   const heads = `  ${''.padEnd(28)}${LISTS.map((list) => list.padEnd(24)).join('')}`;
-  return [head, heads, ...rows('request', request), ...rows('whole', whole)].join('\n');
+  return [head, heads, ...rows('request', request), ...rows('whole', whole), ...rows('gain', gains)].join(
+    '\n',
+  );
 }
 
 /** The targets, and what was found for each. */
@@ -179,6 +264,26 @@ function judged(found: readonly Found[]) {
     const mean = of?.request[target.way]?.[target.list].mean;
     return mean === undefined ? [] : [{ ...target, mean, passed: mean >= target.least }];
   });
+}
+
+/** What each way loses to the usual one, by BM25 alone and fused. */
+function losses(found: readonly Found[]) {
+  return found.flatMap(({ collection, model, gains }) =>
+    Object.entries(gains).flatMap(([way, figures]) =>
+      (['bm25', 'maxnorm'] as const).map((list) => {
+        const { mean } = figures[list];
+        return {
+          collection,
+          way: `gain of ${way}`,
+          list,
+          model,
+          mean,
+          least: -MOST_LOST,
+          passed: mean >= -MOST_LOST,
+        };
+      }),
+    ),
+  );
 }
 
 function plotOf(found: readonly Found[]): string {
@@ -217,9 +322,14 @@ export async function benchRank(options: RankOptions): Promise<number> {
       if (!options.json) console.log(`${printed(found.at(-1) as Found)}\n`);
     }
   }
-  const targets = judged(found);
-  const passed = targets.every((target) => target.passed);
-  const record = { startedAt: startedAt.toISOString(), machine: machine(), found, targets, passed };
+  let rates: Rates | undefined;
+  if (options.rounds > 0) {
+    rates = await ratesOf(options.rounds);
+    if (!options.json) console.log(`${printedRates(rates)}\n`);
+  }
+  const targets = [...judged(found), ...losses(found)];
+  const passed = targets.every((target) => target.passed) && (rates?.passed ?? true);
+  const record = { startedAt: startedAt.toISOString(), machine: machine(), found, targets, rates, passed };
   if (options.json) console.log(JSON.stringify(record, null, 2));
   for (const { collection, way, list, model = '', mean, least, passed: isMet } of targets) {
     const subject = [collection, way, list, model].filter((each) => each !== '').join(', ');
