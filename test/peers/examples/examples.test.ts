@@ -17,6 +17,7 @@ const mostLines = 40;
 /** Each program's command; the file that it needs, and where that comes from. */
 const programs: Readonly<Record<string, readonly [readonly string[], string, string]>> = {
   'elasticsearch.mjs': [[process.execPath], process.execPath, ''],
+  'elasticsearch-legs.mjs': [[process.execPath], process.execPath, ''],
   'qdrant.mjs': [[process.execPath], process.execPath, ''],
   'pgvector.py': [[tools, withDatabase], tools, 'see test/peers/tools/requirements.txt'],
   'with_langchain.py': [[libraries], libraries, 'see test/peers/clients/requirements.txt'],
