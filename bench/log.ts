@@ -111,7 +111,7 @@ async function measureRates(folder: string, { rounds, seconds }: LogOptions): Pr
   return rates;
 }
 
-/** The entries of a log, one behind the other. */
+/** The entries of a log, one after the other. */
 function entriesOf(leaves: number): Buffer {
   const all = Buffer.alloc(leaves * hashBytes);
   for (let at = 0; at < leaves; at += 1) {

@@ -1,15 +1,12 @@
 /** The plots of the benchmarks (SVG 1.1). */
 import {
   plotColours,
-  plotLeft,
+  plotFrame,
   plotLegend,
   plotLine,
   plotPage,
-  plotRight,
   plotSpread,
   plotText,
-  plotTop,
-  plotWidth,
 } from '../src/pages/plot.js';
 import { figure } from './statistics.js';
 import type { Spread } from './statistics.js';
@@ -37,26 +34,28 @@ export function dotPlot({ title, subtitle, axis, series, rows }: DotPlot): strin
   const low = Math.floor(Math.log10(Math.min(...spreads.map((value) => value.min))));
   const high = Math.ceil(Math.log10(Math.max(...spreads.map((value) => value.max))));
   const x = (value: number): number =>
-    plotLeft + ((Math.log10(value) - low) / Math.max(1, high - low)) * (plotWidth - plotLeft - plotRight);
+    plotFrame.left +
+    ((Math.log10(value) - low) / Math.max(1, high - low)) *
+      (plotFrame.width - plotFrame.left - plotFrame.right);
   const rowHeight = 18 * Math.max(2, series.length * 0.75);
-  const bottom = plotTop + rows.length * rowHeight;
+  const bottom = plotFrame.top + rows.length * rowHeight;
   const decades = Array.from({ length: high - low + 1 }, (_, at) => 10 ** (low + at));
   const grid = decades.flatMap((value) => [
-    plotLine(x(value), plotTop, x(value), bottom, 'class="grid"'),
+    plotLine(x(value), plotFrame.top, x(value), bottom, 'class="grid"'),
     plotText(x(value), bottom + 18, figure(value), 'text-anchor="middle" class="quiet"'),
   ]);
   const dots = rows.flatMap((row, at) => {
-    const middle = plotTop + (at + 0.5) * rowHeight;
+    const middle = plotFrame.top + (at + 0.5) * rowHeight;
     const marks = row.values.flatMap((value, place) => {
       if (value === undefined) return [];
       const y = middle + (place - (series.length - 1) / 2) * 11;
       return plotSpread([x(value.min), x(value.median), x(value.max)], y, place);
     });
-    const label = plotText(plotLeft - 12, middle + 4, row.label, 'text-anchor="end"');
-    return [label, ...marks, plotText(plotWidth - plotRight + 14, middle + 4, row.note)];
+    const label = plotText(plotFrame.left - 12, middle + 4, row.label, 'text-anchor="end"');
+    return [label, ...marks, plotText(plotFrame.width - plotFrame.right + 14, middle + 4, row.note)];
   });
-  const foot = plotText(plotLeft, bottom + 40, axis, 'class="quiet"');
-  const base = plotLine(plotLeft, bottom, plotWidth - plotRight, bottom, 'class="axis"');
+  const foot = plotText(plotFrame.left, bottom + 40, axis, 'class="quiet"');
+  const base = plotLine(plotFrame.left, bottom, plotFrame.width - plotFrame.right, bottom, 'class="axis"');
   return plotPage(title, subtitle, bottom + 56, [...plotLegend(series), ...grid, base, ...dots, foot]);
 }
 
@@ -71,14 +70,14 @@ export interface LinePlot {
 /** One line over two linear axes, the vertical one from 0. */
 export function linePlot({ title, subtitle, xAxis, yAxis, points }: LinePlot): string {
   const height = 380;
-  const [left, right, bottom] = [80, plotWidth - 40, height - 60];
+  const [left, right, bottom] = [80, plotFrame.width - 40, height - 60];
   const most = (values: number[]): number => {
     const step = 10 ** Math.floor(Math.log10(Math.max(...values, 1)));
     return Math.ceil(Math.max(...values, 1) / step) * step;
   };
   const [xMost, yMost] = [most(points.map(([x]) => x)), most(points.map(([, y]) => y))];
   const x = (value: number): number => left + (value / xMost) * (right - left);
-  const y = (value: number): number => bottom - (value / yMost) * (bottom - plotTop);
+  const y = (value: number): number => bottom - (value / yMost) * (bottom - plotFrame.top);
   const ticks = [0, 0.25, 0.5, 0.75, 1];
   const grid = ticks.flatMap((share) => [
     plotLine(left, y(share * yMost), right, y(share * yMost), 'class="grid"'),
@@ -90,7 +89,7 @@ export function linePlot({ title, subtitle, xAxis, yAxis, points }: LinePlot): s
     ...grid,
     plotLine(left, bottom, right, bottom, 'class="axis"'),
     `<polyline points="${path}" fill="none" stroke="${plotColours[0]}" stroke-width="2"/>`,
-    plotText(left, plotTop - 14, yAxis, 'class="quiet"'),
+    plotText(left, plotFrame.top - 14, yAxis, 'class="quiet"'),
     plotText((left + right) / 2, bottom + 44, xAxis, 'text-anchor="middle" class="quiet"'),
   ]);
 }
@@ -119,7 +118,7 @@ function logarithmic(values: readonly number[], from: number, to: number) {
 /** Lines over two logarithmic axes, each named at its end. */
 export function linesPlot({ title, subtitle, xAxis, yAxis, series }: LinesPlot): string {
   const height = 420;
-  const [left, right, bottom] = [80, plotWidth - 150, height - 60];
+  const [left, right, bottom] = [80, plotFrame.width - 150, height - 60];
   const points = series.flatMap((each) => each.points);
   const x = logarithmic(
     points.map(([across]) => across),
@@ -129,7 +128,7 @@ export function linesPlot({ title, subtitle, xAxis, yAxis, series }: LinesPlot):
   const y = logarithmic(
     points.map(([, up]) => up),
     bottom,
-    plotTop,
+    plotFrame.top,
   );
   const grid = [
     ...y.decades.flatMap((value) => [
@@ -151,7 +150,7 @@ export function linesPlot({ title, subtitle, xAxis, yAxis, series }: LinesPlot):
     ...grid,
     plotLine(left, bottom, right, bottom, 'class="axis"'),
     ...lines,
-    plotText(left, plotTop - 14, yAxis, 'class="quiet"'),
+    plotText(left, plotFrame.top - 14, yAxis, 'class="quiet"'),
     plotText((left + right) / 2, bottom + 44, xAxis, 'text-anchor="middle" class="quiet"'),
   ]);
 }

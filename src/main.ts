@@ -87,7 +87,7 @@ import { createLog } from './system/log.js';
 import { systemRandomness } from './system/randomness.js';
 import { settingsFileVariable, usualSettingsFile } from './system/settingsFile.js';
 
-/** Time that requests in flight are waited for when told to stop (ms). */
+/** Time that requests in flight get to finish after a signal to stop (ms). */
 const drainMs = 10_000;
 
 /** Time that requests have which a process began that leaves its place to another (ms). */

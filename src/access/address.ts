@@ -98,7 +98,7 @@ export const untrustedProxy =
   'Requests with X-Forwarded-For come from an address that TRUSTED_PROXIES does not name, so all clients ' +
   'behind it share its limits. If it is your proxy, name it there.';
 
-/** Of so many requests one is looked at for a proxy that is not trusted: a proxy sends with each. */
+/** One request of this number is checked for a proxy that is not trusted: a proxy sends with each. */
 const lookedAtOf = 64;
 
 /**

@@ -286,8 +286,8 @@ class ProcessAccess implements Access {
   }
 
   /**
-   * Asks the store about a well-formed key. An address may send so many unknown ones a minute, so that they
-   * are no cheap way to load the store; what turns out known is given back.
+   * Asks the store about a well-formed key. An address may send a limited number of unknown keys a minute, so
+   * that they are no cheap way to load the store; a key that proves known is not counted.
    */
   private lookUp(key: string, address: Uint8Array): Admission | Promise<Admission> {
     const hash = this.parts.hashKey(key);

@@ -1,4 +1,4 @@
-/** Keys that the operator makes, ends and makes anew (contract, Authentication: only a hash is kept). */
+/** Keys that the operator issues, revokes and rotates (contract, Authentication: only a hash is kept). */
 import {
   changeKey,
   endedKey,
@@ -90,13 +90,13 @@ export function revokeKey(
   });
 }
 
-/** Outcome of making a key anew; `unchanged`: it is not in use. */
+/** Outcome of rotating a key; `unchanged`: it is not in use. */
 export type Reissue =
   | IssuedKey
   | Exclude<KeyChange, { kind: 'changed' }>
   /** It belongs to an order, which must go on deciding about it: a refund ends the key that is in use. */
   | { readonly kind: 'sold'; readonly orderId: string }
-  /** Its holder replaced it by another, which can be made anew. */
+  /** Its holder replaced it by another, which can be rotated. */
   | { readonly kind: 'replaced'; readonly by: string };
 
 /** The id of the order that a key was sold by, if any; undefined where there is no such key, too. */

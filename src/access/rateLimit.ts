@@ -14,7 +14,7 @@ export function rateLimit(remaining: number, fullInSeconds: number): string {
   return `"minute";r=${remaining};t=${fullInSeconds}`;
 }
 
-/** `RateLimit-Policy`: so many requests in 60 seconds. */
+/** `RateLimit-Policy`: n requests in 60 seconds. */
 export function rateLimitPolicy(perMinute: number): string {
   return `"minute";q=${perMinute};w=60`;
 }

@@ -44,7 +44,10 @@ export function storedUsage(store: Store, digest: (subject: Uint8Array) => Uint8
 /** Interval at which a process looks for changed keys (ms): each is known everywhere within a second. */
 const lookMs = 250;
 
-/** So many keys changed at once, or more, are not told one by one: any key may have changed. */
+/**
+ * From this number of keys that changed at once on, they are not reported one by one: any key may have
+ * changed.
+ */
 const pageEntries = 1_000;
 
 /** Notices of changes. */
@@ -135,7 +138,7 @@ export class KeyChanges {
 
   private async goOn(seen: number): Promise<void> {
     const page = await this.parts.store.read('keyChanges', { after: seen, limit: pageEntries });
-    // The rest would be told a page a look, later than within a second.
+    // The rest would be reported one page a look, later than within a second.
     if (page.length === pageEntries) return this.begin();
     for (const { value, position } of page) {
       this.parts.watcher.changed(value);

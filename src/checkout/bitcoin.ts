@@ -21,10 +21,10 @@ import { Watcher } from './watcher.js';
 /** Time that an order may be paid (ms). */
 const orderMs = 3_600_000;
 
-/** Time that what the node said of itself is told again (ms). */
+/** Time that the node's own state is cached (ms). */
 const knownMs = 3_000;
 
-/** Time that an address's look-up is told again (ms): any number of polls ask once. */
+/** Time that an address's look-up is cached (ms): any number of polls ask once. */
 const lookedMs = 1_000;
 
 /** The same where the node tells of payments by itself: polls only make up for a watcher that is gone. */

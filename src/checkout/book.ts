@@ -162,8 +162,8 @@ export async function apply(
 }
 
 /**
- * {@link apply} for what was found out by asking, which takes a while: nothing happens (`moved`) where the
- * order is no longer what it was before the question, as another may have asked later and been told more.
+ * {@link apply} for an event found by asking, which takes a while: nothing happens (`moved`) where the order
+ * is no longer what it was before the question, as another may have asked later and been told more.
  */
 export async function applySince(
   parts: BookParts,

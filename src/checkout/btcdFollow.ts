@@ -86,8 +86,8 @@ export class BtcdFollower implements Following {
   }
 
   /**
-   * Adds addresses to the filter. A connection that is made anew begins without any; nothing ever empties
-   * a filter, because btcd answers a connection's requests beside each other, in any order.
+   * Adds addresses to the filter. A new connection begins without any; nothing ever empties a filter, because
+   * btcd answers a connection's requests beside each other, in any order.
    */
   watch(found: readonly string[]): void {
     for (let at = 0; at < found.length; at += together) {

@@ -39,10 +39,10 @@ import type { StripeClient } from './stripe.js';
 /** Time that a session may be paid (ms): Stripe's least is 30 minutes. */
 const sessionMs = 1_860_000;
 
-/** Time that what Stripe said of itself is told again (ms). */
+/** Time that Stripe's own state is cached (ms). */
 const knownMs = 30_000;
 
-/** A price that was told may be paid so long after it was taken (ms). */
+/** A quoted price may be paid for this time after it was taken (ms). */
 const quotedMs = 600_000;
 
 /** Parts of the rail. */

@@ -33,7 +33,7 @@ export interface Chain {
    * is lost. Undefined where the node hands out none.
    */
   readonly firstUnshown?: () => Promise<ChainAnswer<number>>;
-  /** Starts to be told of changes; undefined where the node tells of nothing by itself. */
+  /** Subscribes to changes; undefined where the node reports nothing by itself. */
   readonly follow?: (hints: ChainHints) => Following;
   /** Ends the connections. */
   readonly close: () => void;

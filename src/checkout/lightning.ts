@@ -25,10 +25,10 @@ const prefixes: Readonly<Record<Network, string>> = {
 /** Lifetime of an invoice (s). */
 const invoiceS = 900;
 
-/** Time that what the node said of itself is told again (ms). */
+/** Time that the node's own state is cached (ms). */
 const knownMs = 3_000;
 
-/** Time that an invoice's look-up is told again (ms): any number of polls ask once. */
+/** Time that an invoice's look-up is cached (ms): any number of polls ask once. */
 const lookedMs = 1_000;
 
 /** Parts of the rail. */
@@ -149,7 +149,7 @@ export class Lightning implements Rail<
     return activeChannels === 0 ? 'The Lightning node has no active channel.' : null;
   }
 
-  /** Tells the operator what LND said; gives what buyers are told. */
+  /** Logs LND's answer for the operator; returns the text that buyers get. */
   private told({ reason }: LndFailure): string {
     this.parts.log.warn({ reason }, 'the Lightning node cannot be used');
     return 'The Lightning node does not answer.';

@@ -14,7 +14,7 @@ import { outpointOf, type FoundOutput } from './orders.js';
 /** From this depth on a transaction is taken to stay where it is. */
 const settledDepth = 144;
 
-/** Time that an answer with all transactions is told again (ms): it serves every order that is looked up. */
+/** Time that an answer with all transactions is cached (ms): it serves every order that is looked up. */
 const knownMs = 500;
 
 /** Receiving addresses that are asked for at most before one order: beyond, the account is another's. */
@@ -24,7 +24,7 @@ interface Settled extends Omit<Output, 'confirmations'> {
   readonly height: number;
 }
 
-/** Outputs by what names them, txid and index: whatever is told twice is there once. */
+/** Outputs by what names them, txid and index: an output that is reported twice is there once. */
 type Outputs<Each> = Map<string, Each>;
 
 type ByAddress = ReadonlyMap<string, Outputs<FoundOutput>>;

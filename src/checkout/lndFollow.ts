@@ -9,7 +9,7 @@ import { walletTransaction, type Lnd, type Stream } from './lnd.js';
 /** Between two questions for the tip, and two tries to connect (ms). */
 const askMs = 1_000;
 
-/** Time that after a transaction was told of it is told of once more (ms). */
+/** Time after which a transaction that was reported is reported once more (ms). */
 const onceMoreMs = 500;
 
 /** Follows an account until it is stopped, through any number of connections. */

@@ -16,7 +16,7 @@ export interface LookUpParts<Name extends OrderRecord['rail']> {
   readonly rail: Name;
   /** Time for which a look-up stands (ms): any number of polls ask once. */
   readonly freshMs: number;
-  /** True once in so many ms for an order, whichever process asks; absent: this process is alone. */
+  /** True once in `ms` for an order, whichever process asks; absent: this process is alone. */
   readonly mayLook?: MayLook;
   /** Applies what the network knows of an order; false: the network does not answer. */
   readonly lookUp: (order: OrderOn<Name>, fence?: Fence) => Promise<boolean>;

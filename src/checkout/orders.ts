@@ -31,7 +31,7 @@ export function outpointOf({ txid, vout }: Pick<Output, 'txid' | 'vout'>): strin
 export type OrderEvent =
   /** Time has passed. */
   | { readonly kind: 'time' }
-  /** Every output to the order's address that the node knows now; one that is told twice counts once. */
+  /** Every output to the order's address that the node knows now; one that is reported twice counts once. */
   | { readonly kind: 'outputs'; readonly outputs: readonly FoundOutput[] }
   /** The invoice as LND has it. */
   | {
@@ -51,7 +51,7 @@ export type OrderEvent =
       /** The payment intent; null or absent: as before. */
       readonly intent?: string | null;
     }
-  /** The buyer is through, the money is on its way (bank debits and the like). */
+  /** The buyer is done, the money is pending (bank debits and the like). */
   | { readonly kind: 'card pending' }
   | { readonly kind: 'card failed' }
   | { readonly kind: 'card expired' }
@@ -126,7 +126,7 @@ function eachOnce(outputs: readonly FoundOutput[]): readonly FoundOutput[] {
   });
 }
 
-/** A block's time may be so far behind the time at which its transactions were sent (ms). */
+/** A block's time may be this much earlier than the time at which its transactions were sent (ms). */
 const blockTimeSlackMs = 2 * 3_600_000;
 
 /**

@@ -19,7 +19,7 @@ export interface RailUnavailable {
 
 /** A rail of one process. */
 export interface Rail<Order extends OrderRecord, Wish, Made, View> {
-  /** Readiness to take so many satoshi. It never throws, and answers soon. */
+  /** Readiness to take this number of satoshi. It never throws, and answers soon. */
   check(sat: bigint): Promise<Readiness>;
   /** Makes an order: on disk before its buyer learns where to pay. */
   create(wish: Wish): Promise<Made | RailUnavailable>;

@@ -1,7 +1,7 @@
 /**
  * Orders after a restore (docs/backup.md): the book is as it was when the backup was made, while the world
- * went on. No address that may have been shown is given out again, no key that may have been handed out
- * stays good beside the one that is handed out next, and what was paid without an order is told.
+ * went on. No address that may have been shown is given out again, no key that may have been handed out stays
+ * good beside the one that is handed out next, and payments without an order are reported.
  */
 import type { Output } from '../store/order.js';
 import { findKeyById } from '../store/keys.js';

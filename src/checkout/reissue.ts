@@ -24,7 +24,7 @@ export async function replaceUnrevealedKey(
   return { to: { ...next, keyId: mint.id }, mint, keys: await endedKeys(parts, key, mint, nowMs) };
 }
 
-/** Outcome of making an order's key anew. */
+/** Outcome of reissuing an order's key. */
 export type Reissued =
   | {
       readonly kind: 'reissued';
@@ -32,14 +32,14 @@ export type Reissued =
       readonly key: KeyRecord;
       readonly rawKey: string;
     }
-  /** There is no such order, or the claim token is not its: it is not told which. */
+  /** There is no such order, or the claim token is not its: which of the two is not disclosed. */
   | { readonly kind: 'absent' }
   /** It has no key that is in use: it is not paid for, or its key was suspended or ended. */
   | { readonly kind: 'without key'; readonly order: OrderRecord };
 
 /**
  * Ends the key of an order whose maker lost it, proven by the claim token, and makes another with the same
- * end in its place, in one unit. The new raw key is told here and nowhere else. Without a claim token
+ * end in its place, in one unit. The new raw key is returned here and nowhere else. Without a claim token
  * (null) the operator answers for it, which the old key's record says.
  */
 export async function reissueOrderKey(

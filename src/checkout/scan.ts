@@ -8,13 +8,15 @@ import type { BookParts } from './book.js';
 import type { Chain } from './chain.js';
 import { lookUpOrder } from './lookUp.js';
 
-/** Addresses behind the last one given out that are looked up, too: as far as wallets look ahead. */
+/** Addresses after the last one given out that are looked up, too: as far as wallets look ahead. */
 const ahead = 20;
 
 /** Addresses asked about at once. */
 const together = 8;
 
-/** From so many unpaid addresses in a row on the operator is warned: wallets look 20 ahead (BIP 44). */
+/**
+ * From this number of unpaid addresses in a row on, the operator is warned: wallets look 20 ahead (BIP 44).
+ */
 const gapWarning = 15;
 
 /** Number of addresses in a row, the last given out first, nothing was paid to; counted up to `most`. */

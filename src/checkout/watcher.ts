@@ -109,7 +109,7 @@ export class Watcher {
     const from = this.nextIndex;
     if (from === undefined) return;
     const index = await nextAddressIndex(store, account.digest);
-    // A connection that was lost meanwhile begins anew.
+    // A connection that was lost meanwhile starts again.
     if (this.nextIndex !== from) return;
     const count = Math.max(0, index.next - from);
     if (count === 0) return;

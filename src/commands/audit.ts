@@ -74,7 +74,7 @@ function contextOf(given: GivenOptions): AuditContext {
   };
 }
 
-/** The unit that a file's progress is told in, and its bytes: small files have small units. */
+/** The unit in which a file's progress is shown, and its bytes: small files have small units. */
 function unitOf(size: number): readonly [string, number] {
   if (size < 1e4) return ['bytes', 1];
   return size < 1e7 ? ['kB', 1e3] : ['MB', 1e6];

@@ -124,7 +124,7 @@ function refusalLines(refusal: Problem | HTTPValidationError): string[] {
 
 const textColumns = 60;
 
-/** Columns of a text's ideographs and the like count as one: they only move what stands behind them. */
+/** Columns of a text's ideographs and the like count as one: they only move what follows them. */
 function cut(text: string, columns: number): string {
   const characters = Array.from(printable(text));
   return characters.length <= columns ? characters.join('') : `${characters.slice(0, columns - 1).join('')}…`;

@@ -101,7 +101,7 @@ export function commandsUnder(command: Command, path = ''): NamedCommand[] {
     });
 }
 
-/** Puts the commands into their groups, and the examples behind their help. */
+/** Puts the commands into their groups, and the examples after their help. */
 export function addGuide(program: Command): void {
   for (const [group, names] of Object.entries(groups)) {
     for (const each of program.commands) if (names.includes(each.name())) each.helpGroup(group);

@@ -19,7 +19,7 @@ export interface WitnessCommandParts {
   readonly printError: (line: string) => void;
   /** Locks a file for as long as this process lives; the text of the one that has it, if there is one. */
   readonly lockFile: (path: string, text: string) => string | null;
-  /** Resolves when the process is told to end. */
+  /** Resolves when the process gets a signal to end. */
   readonly told: () => Promise<void>;
 }
 

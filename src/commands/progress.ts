@@ -26,7 +26,10 @@ export function barFor(columns: number): { readonly format: string; readonly bar
   return { format, barsize: Math.max(narrowestBar, Math.min(widestBar, columns - besides - 1)) };
 }
 
-/** A bar for each pass on a terminal; elsewhere a line at every tenth. `counted`: what is, unless told. */
+/**
+ * A bar for each pass on a terminal; elsewhere a line at every tenth. `counted`: the unit's name, where none
+ * is given.
+ */
 export function progressOn(stream: NodeJS.WriteStream, counted = 'records'): ProgressDisplay {
   let bar: SingleBar | undefined;
   let passNow = '';

@@ -33,7 +33,7 @@ function counted(count: number, noun: string): string {
   return `${count} ${count === 1 ? noun : `${noun}s`}`;
 }
 
-/** Most lines that are told to be wrong. */
+/** Most wrong lines that are reported. */
 const mostTold = 20;
 
 interface Line {

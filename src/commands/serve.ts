@@ -1,4 +1,4 @@
-/** `fusegate serve`: reads the configuration and runs the server until it is told to stop. */
+/** `fusegate serve`: reads the configuration and runs the server until a signal stops it. */
 import { accessSentence, chooseAccess } from '../access/mode.js';
 import type { Tiers, TiersResult } from '../access/tiers.js';
 import { readConfiguration, type Configuration } from '../configuration.js';
@@ -46,7 +46,7 @@ export interface ServeParts {
   readonly readTiers: (configuration: TiersConfiguration) => TiersResult;
   /** Further faults of the configuration, a sentence each. */
   readonly wrongSettings: (partial: Partial<Configuration>) => Promise<readonly string[]>;
-  /** Serves until told to stop. */
+  /** Serves until a signal stops it. */
   readonly run: (order: ServeOrder) => Promise<ServeOutcome>;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly machine: Machine;

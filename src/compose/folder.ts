@@ -122,10 +122,10 @@ export class MappedFiles {
   }
 
   /**
-   * Makes those again that were damaged since: cut, removed, or of another form. A page behind the end of a
-   * cut file kills whoever reads it, and a worker that began with that file would end alike. Workers that
-   * still map the former file end once, too, when they come to such a page. `thorough`: each is opened, which
-   * takes descriptors until memory is tidied up; else their lengths are looked at.
+   * Makes those again that were damaged since: cut, removed, or of another form. A page past the end of a cut
+   * file kills whoever reads it, and a worker that began with that file would end alike. Workers that still
+   * map the former file end once, too, when they come to such a page. `thorough`: each is opened, which takes
+   * descriptors until memory is tidied up; else their lengths are looked at.
    */
   repair(thorough: boolean): void {
     for (const file of this.files) {
@@ -200,7 +200,7 @@ export function withFile<Opened>(
   return open(own);
 }
 
-/** Makes the cache of embeddings, or leaves none behind: without one texts are computed each time. */
+/** Makes the cache of embeddings, or leaves none: without one texts are computed each time. */
 function prepareEmbeddings(file: string, megabytes: number, dimension: number, log: Log): void {
   if (megabytes === 0) {
     rmSync(file, { force: true });

@@ -25,7 +25,7 @@ export async function wrongModelName(partial: Partial<Configuration>): Promise<s
     const ids = new Set((await Promise.all(folders.map(modelNames))).flat());
     return ids.has(embedModel) ? [] : [notInstalled(embedModel, [...ids])];
   } catch {
-    // A folder that cannot be listed is told of when it is read.
+    // A folder that cannot be listed is reported when it is read.
     return [];
   }
 }

@@ -1,6 +1,6 @@
 /**
  * Receipts of the first hash contract, `fragment-receipt-hash-v1-legacy` (docs/receipt.md, section 8): read
- * from the lines they were imported from, served as they are, never sealed anew.
+ * from the lines they were imported from, served as they are, never sealed again.
  */
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex } from '@noble/hashes/utils.js';

@@ -126,7 +126,7 @@ async function readBack(store: Store, receipt: string): Promise<Receipt> {
   return inSlice(() => receiptOf(receipt, found));
 }
 
-/** A submission on its way. */
+/** A pending submission. */
 interface Candidate extends Accepted {
   readonly stored: StoredFragment;
   readonly key: string | undefined;

@@ -66,7 +66,7 @@ export function vectorText(fragment: {
   return `${fragment.title}\n${fragment.content}\n${fragment.mechanism}`;
 }
 
-/** A kind's number; one behind the last for a fragment without a kind. */
+/** A kind's number; one more than the last for a fragment without a kind. */
 function kindNumber(kind: string): number {
   const number = kinds.findIndex((each) => each === kind);
   return number < 0 ? kinds.length : number;
@@ -93,7 +93,9 @@ async function explored(store: Store, { position, value }: LogEntry): Promise<Ex
   return { entry: 'fragment', fragment: { position, receipt, receivedAtMs, kind, visitor, content }, text };
 }
 
-/** Appends what the log has behind the file's position; false when there is no more, or it is not known. */
+/**
+ * Appends the entries of the log after the file's position; false when there is no more, or it is not known.
+ */
 async function step({ store, vectors, embedText, log }: FollowerParts): Promise<boolean> {
   const page = await store.read('fragments', { after: vectors.state().position, limit: stepEntries });
   const found = await Promise.all(page.map((entry) => explored(store, entry)));

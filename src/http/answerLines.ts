@@ -8,7 +8,7 @@ const pieceBytes = 65_536;
 
 const lineFeed = 0x0a;
 
-/** The client that the answers are for, and what it is told first. */
+/** The client that the answers are for, and its first headers. */
 export interface LineReader {
   readonly response: HttpResponse;
   /** Whose memory the answers are, which is known when the first is there. */

@@ -103,9 +103,9 @@ export class Exchange extends Reception implements RouteRequest {
   }
 
   /**
-   * Answers a chunked request in the next turn of the event loop. The parser reads on behind the body's end
-   * in the same read, whatever the answer says; a request that it finds there while this one is unanswered
-   * makes it close the connection.
+   * Answers a chunked request in the next turn of the event loop. The parser reads on past the body's end in
+   * the same read, whatever the answer says; a request that it finds there while this one is unanswered makes
+   * it close the connection.
    */
   private writeLater(answer: Answer, close: boolean): void {
     this.watch();

@@ -269,7 +269,7 @@ export class LineExchange extends Exchange implements PacedSender {
     this.paused = true;
   }
 
-  /** Has the connection read on, and the client's pace looked at anew. */
+  /** Has the connection read on, and the client's pace measured again. */
   private unpause(): void {
     if (!this.paused) return;
     this.paused = false;
@@ -389,8 +389,8 @@ export class LineExchange extends Exchange implements PacedSender {
   }
 
   /**
-   * Ends the answer. After a chunked body in the next turn of the event loop: a request that stands behind
-   * that body must find this one unanswered, and ends the connection.
+   * Ends the answer. After a chunked body in the next turn of the event loop: a request that follows that
+   * body must find this one unanswered, and ends the connection.
    */
   private finishLines(close: boolean): void {
     this.server.receiving.delete(this);

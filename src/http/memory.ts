@@ -31,8 +31,8 @@ export class MemoryBudget {
   ) {}
 
   /**
-   * Whose part has no room for so many bytes more; undefined where there is room. `own`: what the piece that
-   * grows holds already; a piece that is its network's only one may be larger than the network's part.
+   * Whose share has no room for `bytes` more; undefined where there is room. `own`: what the piece that grows
+   * holds already; a piece that is its network's only one may be larger than the network's part.
    */
   shortage(holder: Holder, bytes: number, own = 0): Shortage | undefined {
     if (holder !== undefined) {

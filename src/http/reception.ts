@@ -35,7 +35,7 @@ export abstract class Reception {
   protected declared = 0;
   protected bytesIn = 0;
   private readonly headers: readonly string[];
-  /** State of the connection; `unwatched`: nobody is told when it goes, as nothing waits. */
+  /** State of the connection; `unwatched`: nobody is notified when it closes, as nothing waits. */
   private connection: 'unwatched' | 'watched' | 'gone' = 'unwatched';
   /** Decision of access; undefined where it has nothing to decide, or has not yet. */
   private admission: Admission | 'awaited' | undefined;

@@ -86,7 +86,7 @@ export function workerLimits(maxConnections: number): RateLimit[] {
 /** Parts of a server. */
 export interface ServerParts {
   readonly routes: readonly ServedRoute[];
-  /** Routes with a port of their own; they are served only where {@link Server.listen} is told one. */
+  /** Routes with a port of their own; they are served only where {@link Server.listen} is given one. */
   readonly doorRoutes?: readonly ServedRoute[];
   readonly clock: Clock;
   readonly log: Log;
@@ -156,7 +156,9 @@ function boundConnections(parts: ServerParts, limits: ServerLimits): Connections
   return new Connections({ most, workers: limits.workers, isProxy }, parts.log);
 }
 
-/** Builds a server; it listens when told. @throws Error when no build of uWebSockets.js fits this machine. */
+/**
+ * Builds a server that does not listen yet. @throws Error when no build of uWebSockets.js fits this machine.
+ */
 export function createServer(parts: ServerParts): Server {
   const uws = loadUws();
   const limits = { ...defaultLimits, ...parts.limits };
@@ -230,7 +232,7 @@ const drainLookMs = 20;
 
 /**
  * Begins to drain when called first, and calls `begin`; later calls can only hasten. Resolves to whether all
- * was answered. Two looks in a row must find nothing, so that a request on its way is still answered.
+ * was answered. Two looks in a row must find nothing, so that a request in transit is still answered.
  */
 function drainer(state: ServerState, connections: Connections, begin: () => void): Server['drain'] {
   const { clock } = state;

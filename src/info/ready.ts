@@ -87,8 +87,8 @@ interface Look {
 }
 
 /**
- * Looks at the checks, one look at a time, however many requests ask: they share the one under way. A
- * failure is logged when it begins, with what strangers are not told, and its end, too.
+ * Looks at the checks, one look at a time, however many requests ask: they share the one under way. A failure
+ * is logged when it begins, with the details that strangers do not get, and its end, too.
  */
 class Looks {
   private last: Look | undefined;

@@ -1,5 +1,5 @@
 /**
- * Audits a whole log from outside (`fusegate log audit`): every entry is read, every hash computed anew, and
+ * Audits a whole log from outside (`fusegate log audit`): every entry is read, every hash computed again, and
  * every tile and the signed root compared with it.
  */
 import { openCheckpoint, type Checkpoint, type VerifierKey } from './note.js';

@@ -52,7 +52,7 @@ export function merkleSteps(txids: readonly Buffer[], at: number): Step[] {
   const steps: Step[] = [...hashTwice];
   let [level, place] = [txids, at];
   while (level.length > 1) {
-    // The last of an odd number stands beside itself.
+    // The last of an odd number is paired with itself.
     const pairs = Array.from({ length: Math.ceil(level.length / 2) }, (_, pair) => {
       const left = level[2 * pair] ?? Buffer.alloc(0);
       return [left, level[2 * pair + 1] ?? left] as const;

@@ -72,7 +72,7 @@ export interface Checkpoint {
   readonly root: Uint8Array;
 }
 
-/** A line of signatures: the key's name, its id, and what comes behind it. */
+/** A line of signatures: the key's name, its id, and the bytes after it. */
 export function signedLine(key: VerifierKey, kind: KeyKind, signature: Uint8Array): string {
   return `\u2014 ${key.name} ${Buffer.concat([keyId(key, kind), signature]).toString('base64')}\n`;
 }
@@ -100,7 +100,7 @@ function checkpointOf(text: string): Checkpoint | undefined {
   return { origin, size: Number(size), root };
 }
 
-/** The bytes behind the key id of a line of signatures; undefined where it is of another key or length. */
+/** The bytes after the key id of a line of signatures; undefined where it is of another key or length. */
 export function signatureOf(
   line: string,
   key: VerifierKey,

@@ -51,7 +51,7 @@ class Publisher implements Publishing {
   private asking: { readonly sinceMs: number; readonly answered: Promise<void> } | undefined;
   private stopped = false;
   private restsUntilMs = -Infinity;
-  /** The reason that was told last, so that it is told once. */
+  /** The last reason that was logged, so that it is logged once. */
   private told: string | undefined;
 
   constructor(private readonly parts: PublishingParts) {
@@ -83,7 +83,7 @@ class Publisher implements Publishing {
     if (refusal !== undefined) return this.refuse(refusal);
     const token = this.keeper?.token();
     if (token !== undefined) return this.sign(token);
-    // Another machine signs: what it signed is noted here too, so that a store that goes back is told by it.
+    // Another machine signs: its checkpoints are noted here too, so that they show a store that went back.
     const seen = parts.seen.read();
     const isNewer = seen === undefined || (!('wrong' in seen) && seen.size < (signed?.size ?? 0));
     if (signed !== undefined && !signed.restored && isNewer) await parts.seen.write(signed);

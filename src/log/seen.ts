@@ -1,7 +1,7 @@
 /**
- * The newest checkpoint that this machine signed or saw, in a file outside the store: a store that went back
- * (restored from an older copy) is told by it. It is written before a checkpoint is published, so that a
- * crash leaves a file that is ahead of the store by leaves that the store has, never behind.
+ * The newest checkpoint that this machine signed or saw, in a file outside the store: it shows a store that
+ * went back (restored from an older copy). It is written before a checkpoint is published, so that a crash
+ * leaves a file that is ahead of the store by leaves that the store has, never behind.
  */
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { rename, writeFile } from 'node:fs/promises';

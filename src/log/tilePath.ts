@@ -22,7 +22,7 @@ export function parseTilePath([level = '', ...rest]: readonly string[]): TilePat
   };
 }
 
-/** The path behind `/tile/`. */
+/** The path after `/tile/`. */
 export function tilePath({ level, index, width }: TilePath): string {
   const groups: string[] = [];
   for (let rest = index; groups.length === 0 || rest > 0; rest = Math.floor(rest / 1_000)) {

@@ -15,7 +15,7 @@ export interface Attested {
   readonly height: number;
 }
 
-/** First bytes of a file, with the version behind them. */
+/** First bytes of a file, followed by the version. */
 const head = Buffer.concat([
   Buffer.from('\0OpenTimestamps\0\0Proof\0'),
   Buffer.from('bf89e2e884e8929401', 'hex'),

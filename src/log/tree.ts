@@ -53,7 +53,7 @@ export async function edgeOf(size: number, find: FindTile): Promise<Buffer[] | u
   return edge;
 }
 
-/** The hashes of a proof, one behind the other; undefined where a tile is missing or too short. */
+/** The hashes of a proof, one after the other; undefined where a tile is missing or too short. */
 export async function proofOf(
   { logProofTiles, logProof }: TreeParts,
   kind: ProofKind,

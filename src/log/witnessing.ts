@@ -63,7 +63,7 @@ export class Witnessing {
     await store.commit([{ kind: 'fence', ...fence }, writeSigned(record, next)]);
   }
 
-  /** A witness' line under a checkpoint; undefined where it gave none, of which the operator is told. */
+  /** A witness' line under a checkpoint; undefined where it gave none, which is logged. */
   private async lineOf(witness: PolicyWitness, signed: SignedCheckpoint): Promise<string | undefined> {
     const { clock, log } = this.parts;
     const { name } = witness;

@@ -37,7 +37,7 @@ const codes = {
 const metaPrefix = 'io.modelcontextprotocol/';
 const jsonType = 'application/json';
 
-/** Time that a client may keep the list of tools, which changes only when the server is started anew (ms). */
+/** Time that a client may keep the list of tools, which changes only when the server restarts (ms). */
 const listMs = 300_000;
 
 type Id = string | number | null;

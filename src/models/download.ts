@@ -90,7 +90,7 @@ function rangeOf(response: Response): { readonly start: number; readonly total: 
     : { start: Number(start), total: Number(total) };
 }
 
-/** Writes what an answer carries behind what is there; resolves to the length of the file. */
+/** Appends what an answer carries; resolves to the length of the file. */
 async function write(
   response: Response,
   part: string,

@@ -64,7 +64,7 @@ export interface InstalledModel {
 export interface SomeVectors {
   /** The texts, by their places in the call, ascending. */
   readonly places: readonly number[];
-  /** One behind the other, `dimension` numbers for each place; of the lengths of {@link Embedded}. */
+  /** One after the other, `dimension` numbers for each place; of the lengths of {@link Embedded}. */
   readonly vectors: Float32Array;
   /** For each place whether the text was longer than the model reads. */
   readonly truncated: readonly boolean[];
@@ -75,7 +75,7 @@ export type Embedded =
   | {
       readonly kind: 'vectors';
       /**
-       * One behind the other, `dimension` numbers for each text. A vector's length is 1, 1/2 where the model
+       * One after the other, `dimension` numbers for each text. A vector's length is 1, 1/2 where the model
        * does not know most of the text's tokens, and 0 where it knows none.
        */
       readonly vectors: Float32Array;

@@ -9,7 +9,7 @@ import type { SessionResult } from './session.js';
 
 /** Parts of it. */
 export interface EmbedderLoopParts {
-  /** Loads a model with so many threads. */
+  /** Loads a model that computes on `threads` threads. */
   readonly openSession: (model: InstalledModel, threads: number) => Promise<SessionResult>;
   readonly tell: (message: FromEmbedder) => void;
   /** Milliseconds of a clock that only grows. */

@@ -73,7 +73,7 @@ function lengthOf(config: Members, sentence: Members): number | undefined {
   return most === undefined ? read : Math.min(read, most);
 }
 
-/** Steps behind the pooling that change nothing here: vectors are scaled to length 1 anyway. */
+/** Steps after the pooling that change nothing here: vectors are scaled to length 1 anyway. */
 const knownModules = /\.(Transformer|Pooling|Normalize)$/;
 
 /** Types of steps in `modules.json` that cannot be run. */

@@ -57,7 +57,7 @@ function megabytes(showPass: ShowPass, pass: string): DownloadParts['onProgress'
   return (bytes, total) => showPass(pass, Math.round(bytes / MEGABYTE), Math.round(total / MEGABYTE), 'MB');
 }
 
-/** A model on its way in. */
+/** A model that is being added. */
 interface Arrival {
   readonly source: ModelSource;
   /** Where parts of files wait. */

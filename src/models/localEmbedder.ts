@@ -2,10 +2,10 @@
 import { scaled, type Embedded, type Embedder, type InstalledModel } from './embedder.js';
 import type { EmbeddingSession, SessionResult } from './session.js';
 
-/** Loads a model with so many threads. */
+/** Loads a model that computes on `threads` threads. */
 export type OpenSession = (model: InstalledModel, threads: number) => Promise<SessionResult>;
 
-/** Makes it; a model is loaded with its first text. `onWrong`: told why a model cannot be run. */
+/** Makes it; a model is loaded with its first text. `onWrong`: gets the reason why a model cannot be run. */
 export function localEmbedder(
   models: readonly InstalledModel[],
   openSession: OpenSession,

@@ -1,6 +1,6 @@
 /**
  * A model's folder: `fusegate.json` says what the model is and has the size and SHA-256 of every file. A
- * folder that is not whole is told by what is wrong and what to do.
+ * folder that is not whole gets an error that says what is wrong and what to do.
  */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';

@@ -8,7 +8,7 @@ import type { Embedded, InstalledModel, SomeVectors } from './embedder.js';
 import { canBeDone, marginOf, nextCall, type WaitingCall } from './queueOrder.js';
 import { Pace } from './pace.js';
 
-/** One text on its way to the embedder. */
+/** One text that waits for the embedder. */
 export interface TextJob {
   readonly job: number;
   readonly model: InstalledModel;

@@ -182,7 +182,7 @@ function madeOf(
   return made;
 }
 
-/** Those that are there, one behind the other. */
+/** Those that are there, one after the other. */
 function someOf(ones: readonly (One | undefined)[], dimension: number): SomeVectors {
   const there = ones.flatMap((one, at) => (one === undefined ? [] : [{ ...one, at }]));
   const vectors = new Float32Array(there.length * dimension);

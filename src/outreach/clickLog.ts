@@ -1,6 +1,6 @@
 /**
- * The log of clicks on its way to the store: gathered in memory, written as one block about ten times a
- * second, so that a redirect waits for nothing and a crash loses less than a second of clicks.
+ * Clicks that wait to be stored: gathered in memory, written as one block about ten times a second, so that a
+ * redirect waits for nothing and a crash loses less than a second of clicks.
  */
 import { appendClicks, type Click } from '../store/clicks.js';
 import { whenUnavailable, type Store } from '../store/store.js';
@@ -142,7 +142,7 @@ export class ClickLog {
     this.parts.log.error({ clicks: length }, 'the store does not take clicks; the oldest are dropped');
   }
 
-  /** Takes clicks out of those that wait until they are of so many characters, at least one. */
+  /** Takes waiting clicks until they make `characters` characters, at least one. */
   private takeOldest(characters: number): readonly Click[] {
     let count = 0;
     let taken = 0;

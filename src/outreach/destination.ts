@@ -35,7 +35,7 @@ function ownPath({ pathname, search, hash }: URL): string {
 
 /**
  * Value of a `Location` field for the destination `text`: visible ASCII without spaces, whatever came. It is
- * read by the parser that browsers use and written anew, so that no browser reads it otherwise.
+ * read by the parser that browsers use and written again, so that no browser reads it otherwise.
  * @param signed whether the operator made this link for this destination
  */
 export function locationOf(text: string, signed: boolean, trusted: TrustedPlaces): string {

@@ -28,7 +28,7 @@ export interface OutboundEvent {
   /** Id of the order, the key, the lead or the interest. */
   readonly object: string;
   readonly atMs: number;
-  /** What is told; undefined: it was erased meanwhile. */
+  /** What is sent; undefined: it was erased meanwhile. */
   readonly data: () => Promise<object | undefined>;
 }
 

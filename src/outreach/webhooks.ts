@@ -117,7 +117,7 @@ interface Turn {
   readonly signal: AbortSignal;
 }
 
-/** Runs work over items, so many at a time. */
+/** Runs work over items, `most` at a time. */
 async function eachOf<Item>(items: readonly Item[], work: (item: Item) => Promise<void>): Promise<void> {
   const waiting = items.values();
   const worker = async (): Promise<void> => {
@@ -189,7 +189,7 @@ class Receiver {
     return blocked;
   }
 
-  /** The delivery after a failed attempt; undefined: there is none any more. */
+  /** The delivery after a failed attempt; undefined: there is no further one. */
   private later(delivery: Delivery, { retryAfterS }: { readonly retryAfterS: number }): Delivery | undefined {
     const pauseS = pausesS[delivery.attempts];
     if (pauseS === undefined) return undefined;
@@ -220,7 +220,7 @@ class Receiver {
     }
   }
 
-  /** Sends new events; resolves to those that were not taken, and those that wait behind one. */
+  /** Sends new events; resolves to those that were not taken, and those that wait for one. */
   private async sendPage(
     events: readonly OutboundEvent[],
     blocked: ReadonlySet<string>,

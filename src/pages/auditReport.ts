@@ -36,7 +36,7 @@ function sentenceHtml(sentence: string): string {
   return escapeHtml(words).replaceAll(/(\d) (%|US dollars|records\b|queries\b)/g, '$1&nbsp;$2');
 }
 
-/** Bars are so many units long. */
+/** Length of a bar (units). */
 const LENGTH = 400;
 const HEIGHT = 18;
 

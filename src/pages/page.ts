@@ -39,7 +39,7 @@ export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => entities[character] ?? '');
 }
 
-/** An address or key as HTML that may break a line behind its marks; what is copied has no breaks. */
+/** An address or key as HTML that may break a line after its marks; what is copied has no breaks. */
 export function breakable(text: string): string {
   return text
     .split(/(?<=[.@_+/:-])/)
@@ -74,7 +74,7 @@ export interface PageParts {
   readonly headed?: boolean;
   /** Style sheets of `/pages/` besides the one of every page. */
   readonly styles?: readonly string[];
-  /** Without script the page is loaded anew after so many seconds. */
+  /** Without script the page is loaded again after this time (s). */
   readonly refreshSeconds?: number;
 }
 

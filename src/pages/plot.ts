@@ -1,13 +1,10 @@
 /** Plots as SVG 1.1 files of their own: for light and dark ground, no script, no font but the reader's. */
 import { escapeHtml } from './page.js';
 
-/** Width of a plot, and where its drawing begins and ends. */
-export const plotWidth = 900;
-export const plotLeft = 210;
-export const plotRight = 150;
-export const plotTop = 86;
+/** Width of a plot, and the room around its drawing. */
+export const plotFrame = { width: 900, left: 210, right: 150, top: 86 } as const;
 
-/** Colours that are told apart on either ground. */
+/** Colours that are distinct on either ground. */
 export const plotColours = ['#2f6feb', '#d9622b', '#3a9d5d', '#8a5cc2', '#b08800'] as const;
 
 const style = `
@@ -32,12 +29,12 @@ export function plotLine(x1: number, y1: number, x2: number, y2: number, attribu
 
 /** The whole file. */
 export function plotPage(title: string, subtitle: string, height: number, parts: readonly string[]): string {
-  const size = `width="${plotWidth}" height="${height}"`;
+  const size = `width="${plotFrame.width}" height="${height}"`;
   const label = `role="img" aria-label="${escapeHtml(title)}"`;
   return [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${plotWidth} ${height}" ${size} ${label}>`,
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${plotFrame.width} ${height}" ${size} ${label}>`,
     `<style>${style}</style>`,
-    `<rect class="ground" width="${plotWidth}" height="${height}"/>`,
+    `<rect class="ground" width="${plotFrame.width}" height="${height}"/>`,
     plotText(20, 30, title, 'class="title"'),
     plotText(20, 50, subtitle, 'class="quiet"'),
     ...parts,
@@ -47,13 +44,13 @@ export function plotPage(title: string, subtitle: string, height: number, parts:
 
 /** The names of series beside their colours. */
 export function plotLegend(series: readonly string[]): string[] {
-  let x = plotLeft;
+  let x = plotFrame.left;
   return series.flatMap((name, at) => {
     const here = x;
     x += 34 + 7.5 * name.length;
     const fill = plotColours[at % plotColours.length] ?? '';
-    const dot = `<circle cx="${here}" cy="${plotTop - 14}" r="5" fill="${fill}"/>`;
-    return [dot, plotText(here + 11, plotTop - 10, name)];
+    const dot = `<circle cx="${here}" cy="${plotFrame.top - 14}" r="5" fill="${fill}"/>`;
+    return [dot, plotText(here + 11, plotFrame.top - 10, name)];
   });
 }
 

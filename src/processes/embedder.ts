@@ -33,7 +33,7 @@ interface Running {
   metrics: readonly Metric[];
 }
 
-/** The caller; told apart by identity. */
+/** The caller; compared by identity. */
 type Asker = object;
 
 /** The embedder of one parent. */

@@ -12,7 +12,7 @@ export interface EmbedderProcessParts {
   readonly clock: Clock;
 }
 
-/** Interval at which the parent is told what this process takes (ms). */
+/** Interval at which the parent learns what this process uses (ms). */
 const vitalsMs = 1_000;
 
 /** It is ended by its parent: signals that a terminal or npm sends to the whole group are not for it. */

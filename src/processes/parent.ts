@@ -29,7 +29,7 @@ export interface ParentParts extends Omit<PoolParts, 'port' | 'doorPort' | 'embe
   readonly reread: ReloadParts['reread'];
   /** Called with the settings that were read again, once they hold. */
   readonly onRenewed: ReloadParts['onRenewed'];
-  /** Time that requests in flight are waited for when told to stop (ms). */
+  /** Time that requests in flight get to finish after a signal to stop (ms). */
   readonly drainMs: number;
   /** Time that processes have, in whose place others serve, for what they began (ms). */
   readonly leaveMs: number;

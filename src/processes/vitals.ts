@@ -43,7 +43,8 @@ class LoopDelay {
       Number.isFinite(nanoseconds) ? Math.max(0, nanoseconds / 1e9 - resolutionMs / 1000) : 0;
     const most = beyond(sampled.max);
     let share = 0;
-    // The runtime tells values by percentiles that come ever nearer to 100: each step is so many samples.
+    // The runtime tells values by percentiles that come ever nearer to 100: each step has this number of
+    // samples.
     for (const [percentile, nanoseconds] of sampled.percentiles) {
       const count = ((percentile - share) / 100) * sampled.count;
       const seconds = beyond(nanoseconds);

@@ -1,4 +1,4 @@
-/** One worker: serves what its parent tells it to, until told to drain or left alone. */
+/** One worker: serves what its parent tells it to, until it is asked to drain or its parent is gone. */
 import type { Tiers } from '../access/tiers.js';
 import type { Server } from '../http/server.js';
 import type { Embedder } from '../models/embedder.js';

@@ -50,7 +50,7 @@ export function decodeCount(bytes: Uint8Array): number {
   return count;
 }
 
-/** The key behind every key that begins with `byte`. */
+/** The key after every key that begins with `byte`. */
 export function endOf(byte: number): Buffer {
   return Buffer.of(byte + 1);
 }

@@ -12,7 +12,7 @@ export type CopyOutcome =
   /** The target is marked as unfinished: no server takes it. */
   | { readonly kind: 'failed'; readonly reason: string };
 
-/** Told how far a pass has come: so many out of about `total`, of records unless `unit` says of what. */
+/** Gets the progress of a pass: n of about `total`, in records unless `unit` names another. */
 export type Progress = (pass: string, count: number, total: number, unit?: string) => void;
 
 const unfinished =

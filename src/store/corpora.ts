@@ -266,7 +266,7 @@ export async function corpusObstacle(store: Store, name: string): Promise<string
   return obstacle(store, had, await everyCorpus(store), 0);
 }
 
-/** The limit that a version of so many bytes would break. */
+/** The limit that a version of `bytes` bytes would break. */
 async function obstacle(
   store: Store,
   { name, versions }: CorpusRecord,

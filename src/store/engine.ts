@@ -81,7 +81,7 @@ export interface StoreLocation {
   readonly name: string;
   /** The folder that holds it, absolute; null: machines may share it. */
   readonly folder: string | null;
-  /** Why nothing can be opened here, if that can be told unopened. */
+  /** Why nothing can be opened here, if that is known without opening. */
   readonly missing: () => MissingStore | undefined;
   /**
    * Opens its engine, whatever state its records are in.

@@ -68,7 +68,7 @@ export async function appendEntry(
   if (outcome.kind !== 'done') throw new Error(`Appending to ${log} came to ${outcome.kind}`);
 }
 
-/** The first key behind `key`. */
+/** The first key after `key`. */
 function behind(key: Uint8Array): Uint8Array {
   return Buffer.concat([key, Buffer.alloc(1)]);
 }

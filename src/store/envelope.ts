@@ -29,7 +29,7 @@ const digestBytes = 32;
 export interface EnvelopeParts {
   /** Number of its form, from 1. */
   readonly form: number;
-  /** Its digests, one behind the other. */
+  /** Its digests, one after the other. */
   readonly digests: Uint8Array;
   readonly receivedAt: string;
   readonly status: string;

@@ -1,7 +1,7 @@
 /**
- * Events of orders and keys that webhooks tell of: a log whose entries are written in the units of what they
- * tell. An entry names its object; what is told of it is read when it is sent, so that nothing about a person
- * lies here.
+ * Events of orders and keys for webhooks: a log whose entries are written in the units of the changes that
+ * they report. An entry names its object; the object is read when the event is sent, so that nothing about a
+ * person lies here.
  */
 import { removeOldEntries } from './entries.js';
 import type { Operation, Store } from './store.js';

@@ -7,7 +7,7 @@ import { maxUnitBytes, maxValueBytes } from './store.js';
 import type { Entry, LogEntry, LogRange, Operation, Outcome, Range, Store } from './store.js';
 import type { UnitIds } from './unitId.js';
 
-/** Operations in one transaction at most: the event loop decides them in one go, some 5 ms for so many. */
+/** Operations in one transaction at most: the event loop decides them in one go, which takes some 5 ms. */
 const groupOperations = 256;
 
 interface Waiting extends Unit {

@@ -254,7 +254,7 @@ class LmdbEngine implements Engine {
 
   /**
    * A transaction did not reach the disk. What the kernel holds of it can no longer be trusted, so the
-   * environment is closed, which drops the map, and opened anew after a while.
+   * environment is closed, which drops the map, and opened again after a while.
    */
   private async fail(environment: Environment, error: unknown): Promise<StoreUnavailable> {
     const reason = await causeOf(error);
@@ -282,7 +282,7 @@ class LmdbEngine implements Engine {
   }
 }
 
-/** The operating system's reason behind a failed commit, which lmdb tells by a promise of its own. */
+/** The operating system's reason for a failed commit, which lmdb reports by a promise of its own. */
 async function causeOf(error: unknown): Promise<string> {
   if (!(error instanceof Error) || !('commitError' in error)) return reasonOf(error);
   return Promise.resolve(error.commitError).then(() => reasonOf(error), reasonOf);

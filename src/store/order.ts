@@ -67,7 +67,7 @@ export interface Output {
   readonly sat: bigint;
   /** 0: not in a block. */
   readonly confirmations: number;
-  /** When the network had it, as far as the node knows (ms); null: not told. */
+  /** When the network had it, as far as the node knows (ms); null: unknown. */
   readonly atMs: number | null;
 }
 

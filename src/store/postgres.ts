@@ -200,7 +200,7 @@ class PostgresEngine implements Engine {
     await Promise.all(lanes.flatMap(({ slots }) => slots.map((slot) => slot.end())));
   }
 
-  /** A lane with so many connections. `probe`: does what its calls need of the server. */
+  /** A lane with `connections` connections. `probe`: does what its calls need of the server. */
   private lane(connections: number, probe: (session: Session) => Promise<void>): Lane {
     const { address, clock } = this.parts;
     const open = (): Promise<Session> => openSession(address, clock, this.times.connect);

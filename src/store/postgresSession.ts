@@ -61,7 +61,7 @@ function openSocket({ host, port }: PostgresAddress, clock: Clock, timeoutMs: nu
     socket.once('connect', () => {
       timer.stop();
       socket.off('error', reject);
-      // postgres.js listens a little later; an error until then is told by the close that follows it.
+      // postgres.js listens a little later; an error until then shows as the close that follows it.
       socket.on('error', () => undefined);
       resolve(socket);
     });

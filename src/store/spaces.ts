@@ -90,7 +90,7 @@ export const logs = {
   ledger: 132,
   /** A name of statistics got a version, or was removed. */
   corpusChanges: 133,
-  /** Events of orders and keys, told by webhooks. */
+  /** Events of orders and keys, sent by webhooks. */
   events: 134,
   /** What commands of operators changed. */
   history: 135,

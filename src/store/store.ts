@@ -122,7 +122,7 @@ export interface Range {
   readonly from?: Uint8Array;
   /** The key before which the range ends; undefined: the space's end. */
   readonly to?: Uint8Array;
-  /** At most so many entries. */
+  /** At most this number of entries. */
   readonly limit: number;
 }
 

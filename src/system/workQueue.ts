@@ -58,7 +58,7 @@ interface Shared<Value> {
   askers: number;
 }
 
-/** An answer's part that is made once for a state of the log and told again as long as that is asked. */
+/** An answer's part that is made once for a state of the log and repeated for that state. */
 export function remembered<Value>(
   make: (asOf: number, signal: AbortSignal) => Promise<Value | NotDone>,
 ): (asOf: number, signal: AbortSignal) => Promise<Value | NotDone> {

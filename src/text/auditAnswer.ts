@@ -84,7 +84,7 @@ function answerOf(request: FreeAuditRequest, audited: Audited, parts: AuditParts
   return { report, page: includeHtml ? { company } : null, longTexts: longTexts ?? null };
 }
 
-/** Audits a body by so many threads, one of them this one. */
+/** Audits a body on `threads` threads, one of them this one. */
 export function answerAudit(body: Uint8Array, parts: AuditParts, threads: number): AuditAnswer {
   const checked = checkBytes(freeAuditRequestType, body, parts);
   if (!checked.ok) return { errors: checked.errors };

@@ -26,7 +26,7 @@ function tensor(field: number, name: string, type: number, shape: readonly (numb
 
 /** What a model of one table is like. */
 export interface TableModel {
-  /** Rows one behind the other. */
+  /** Rows one after the other. */
   readonly table: Float32Array;
   readonly dimension: number;
   /** Name of its input. */

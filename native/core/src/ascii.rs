@@ -92,8 +92,8 @@ impl Default for Places {
 }
 
 impl Places {
-    /// Adds the places of `bits`, the lowest of which stands for `base`: eight at a time whether there are so
-    /// many or not, so that the number of bits decides few branches.
+    /// Adds the places of `bits`, the lowest of which stands for `base`: eight at a time whether eight are
+    /// set or not, so that few branches depend on the number of bits.
     #[inline(always)]
     fn add(&mut self, base: usize, mut bits: u64) {
         let count = bits.count_ones() as usize;

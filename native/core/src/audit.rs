@@ -158,7 +158,7 @@ struct Part {
     texts: Vec<[u64; 2]>,
 }
 
-/// An audit on its way.
+/// A pending audit.
 #[derive(Debug, Default)]
 pub struct Audit {
     analyzer: Analyzer,
@@ -176,7 +176,7 @@ impl Audit {
         }
     }
 
-    /// Looks at the records that follow, by so many threads.
+    /// Looks at the next records, on `threads` threads.
     pub fn add(&mut self, batches: &[Batch], threads: usize) {
         let next = AtomicUsize::new(0);
         let wanted = self.wanted();
@@ -293,7 +293,7 @@ impl<R: Read + Send> TextAudit<R> {
         }
     }
 
-    /// Looks at the next part of the text by so many threads; whether there was one.
+    /// Looks at the next part of the text on `threads` threads; true if there was one.
     ///
     /// # Errors
     /// The text that comes next is not in the format.

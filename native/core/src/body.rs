@@ -341,7 +341,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Counts the items of the next array, and stands behind it.
+    /// Counts the items of the next array, and stops after it.
     fn items(&mut self) -> Result<usize, Refusal> {
         let mut count = 0;
         self.scanner.expect(b'[')?;
@@ -545,7 +545,7 @@ impl<'a> Walk<'a> {
         self.faults.extend_from_slice(b"\"}");
     }
 
-    /// Finds where the last value of each known member of the next object begins, and stands behind it.
+    /// Finds where the last value of each known member of the next object begins, and stops after it.
     fn places(&mut self, members: &[Member]) -> Result<(Vec<Option<usize>>, Option<Extras>), Refusal> {
         let mut found = vec![None; members.len()];
         let mut extras = self.closed.then(Extras::default);

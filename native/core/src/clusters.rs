@@ -231,7 +231,7 @@ impl Mapping {
 /// How far an index is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IndexState {
-    /// The first so many fragments are in it.
+    /// Number of fragments in it, from the first on.
     pub count: u32,
     /// Checksum of the last of them.
     check: u32,

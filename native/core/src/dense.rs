@@ -161,7 +161,7 @@ struct Found {
     keys: Vec<Key>,
     /// True for each that the model read only the beginning of.
     cut: Vec<bool>,
-    /// One behind the other; zeros for those that are missing.
+    /// One after the other; zeros for those that are missing.
     vectors: Vec<f32>,
     missing: Vec<Missing>,
 }
@@ -279,7 +279,7 @@ impl Gathered {
         missing.iter().map(|one| one.text.as_str())
     }
 
-    /// Takes the missing vectors, one behind the other in the order of [`Gathered::missing`], and whether the
+    /// Takes the missing vectors, one after the other in the order of [`Gathered::missing`], and whether the
     /// model read only the beginning of each text; keeps them for later requests. False, and nothing is
     /// taken, where there are more or fewer than are missing, or one holds a number that is not finite.
     pub fn complete(&mut self, vectors: &[f32], truncated: &[bool]) -> bool {

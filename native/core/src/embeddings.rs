@@ -113,8 +113,8 @@ fn header(path: &Path) -> io::Result<(usize, usize)> {
 }
 
 impl Embeddings {
-    /// Keeps the file at `path` where it is of this size, else makes it anew, with nothing in it. `bytes`:
-    /// most that it has; `dimension`: most numbers of a vector.
+    /// Keeps the file at `path` where it has this size, else makes it again, empty. `bytes`: most that it
+    /// has; `dimension`: most numbers of a vector.
     pub fn prepare(path: &Path, bytes: u64, dimension: usize) -> io::Result<()> {
         let set = (WAYS * slot_bytes(dimension)) as u64;
         let sets = (bytes.saturating_sub(HEADER_BYTES as u64) / set).max(1) as usize;
@@ -271,7 +271,7 @@ mod tests {
             Self(std::env::temp_dir().join(name))
         }
 
-        /// A cache of so many sets.
+        /// A cache of `sets` sets.
         fn made(&self, sets: usize) -> Embeddings {
             let bytes = file_bytes(DIMENSION, sets) as u64;
             Embeddings::prepare(&self.0, bytes, DIMENSION).expect("a file");

@@ -11,7 +11,7 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 pub const MOST_KEY_BYTES: usize = 1 << 20;
 /// Most bytes that the texts of one request have after it, as many as a body may have.
 pub const MOST_MAPPED_BYTES: usize = 32 << 20;
-/// Most bytes, for each of a text, that may be looked at twice: behind a form that longer ones begin with.
+/// Most bytes, for each of a text, that may be looked at twice: after a form that longer ones begin with.
 const MOST_AGAIN_PER_BYTE: usize = 16;
 
 /// Why a map cannot be used.
@@ -50,7 +50,7 @@ pub struct EntityMap {
 struct Search {
     forms: AhoCorasick,
     substitutes: Vec<String>,
-    /// Most bytes behind each form that are looked at in vain, for the longest one that begins with it.
+    /// Most bytes after each form that are looked at in vain, for the longest one that begins with it.
     behind: Vec<usize>,
 }
 

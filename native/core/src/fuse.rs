@@ -399,8 +399,8 @@ impl Workspace {
         }
     }
 
-    /// Answers what was read and has all its dense scores into room that suffices, but for what few requests
-    /// have told of their results.
+    /// Answers what was read and has all its dense scores into room that suffices, but for the warnings and
+    /// details that few requests have.
     fn finish(
         &mut self,
         body: &[u8],

@@ -41,7 +41,7 @@ pub fn check(body: &[u8]) -> Result<(), Refusal> {
     scanner.end()
 }
 
-/// Reads one value that stands at a place of a text; gives the place behind it.
+/// Reads one value that stands at a place of a text; gives the place after it.
 ///
 /// # Errors
 /// The first thing refused, in the order of the bytes.

@@ -76,7 +76,7 @@ pub struct Record {
     pub status: Status,
 }
 
-/// Keys known at most (about 40 MB); when there are more the table begins anew.
+/// Keys known at most (about 40 MB); when there are more, the table starts again.
 const MOST_KNOWN: usize = 1 << 18;
 
 /// The keys that one process knows.

@@ -74,7 +74,7 @@ pub struct Subject {
 /// Limits of a subject; 0 is no limit.
 #[derive(Clone, Copy, Debug)]
 pub struct Limit {
-    /// Requests a minute, at most [`MOST_PER_MINUTE`]; so many may also come at once.
+    /// Requests a minute, at most [`MOST_PER_MINUTE`]; the same number may come at once.
     pub per_minute: u32,
     /// Characters in a month, at most [`MOST_PER_MONTH`].
     pub per_month: u64,
@@ -140,7 +140,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Makes the file at `path` anew, with every bucket full and no usage known. What is mapped of a former
+    /// Makes the file at `path` again, with every bucket full and no usage known. What is mapped of a former
     /// file stays as it is. `seed` is 16 secret random bytes.
     pub fn create(path: &Path, seed: [u8; 16]) -> io::Result<()> {
         file::create(path, seed)

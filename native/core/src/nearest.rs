@@ -140,7 +140,7 @@ pub struct Best {
 }
 
 impl Best {
-    /// Room for so many, all of them above a similarity of at least 0.
+    /// Room for `count` of them, all above a similarity of at least 0.
     pub fn new(most: usize, least: f64) -> Self {
         let kept = Vec::with_capacity(most + 1);
         Self { kept, most, least }

@@ -1,4 +1,4 @@
-//! POST /v1/normalize from the request's bytes to the answer's: repair, glosses, and every change told.
+//! POST /v1/normalize from the request's bytes to the answer's: repair, glosses, and every change reported.
 
 pub mod edits;
 pub mod gloss;
@@ -227,7 +227,7 @@ impl Workspace {
     }
 }
 
-/// The answer on its way into a buffer.
+/// The answer while it is written into a buffer.
 struct Answer<'a> {
     out: &'a mut Vec<u8>,
 }

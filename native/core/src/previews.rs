@@ -64,7 +64,7 @@ fn bucket(token: &Token) -> usize {
 }
 
 impl Previews {
-    /// Makes the file anew, with nothing in it.
+    /// Makes the file again, empty.
     pub fn create(path: &Path) -> io::Result<()> {
         let mut header = MAGIC.to_vec();
         header.extend(FIRST.to_ne_bytes());
@@ -127,7 +127,7 @@ impl Previews {
         None
     }
 
-    /// Moves the end behind a new record of `length` bytes, and gives its place.
+    /// Moves the end past a new record of `length` bytes, and gives its place.
     fn reserve(&self, _: &Locked<'_>, length: usize) -> u64 {
         let end = self.end().load(SeqCst);
         let length = length.next_multiple_of(ALIGNMENT) as u64;
@@ -138,7 +138,7 @@ impl Previews {
         place
     }
 
-    /// The head of the record at a place; nothing where there is none any more.
+    /// The head of the record at a place; nothing if there is none left.
     fn head(&self, _: &Locked<'_>, place: u64) -> Option<RecordHead> {
         let end = self.end().load(SeqCst);
         let there = place >= FIRST && place < end && end - place <= ARENA_BYTES as u64;
@@ -158,7 +158,7 @@ impl Previews {
     }
 
     fn end(&self) -> &AtomicU64 {
-        // SAFETY: the eight bytes behind the magic are aligned and reached by atomics alone.
+        // SAFETY: the eight bytes after the magic are aligned and reached by atomics alone.
         unsafe { &*self.file.start().add(MAGIC.len()).cast::<AtomicU64>() }
     }
 

@@ -12,7 +12,7 @@ use crate::json::{self, Reason};
 pub enum Fault {
     /// No JSON object follows the opening.
     NotAnObject,
-    /// The JSON is refused, so many characters behind the marker's beginning.
+    /// The JSON is refused, at this offset (characters) from the marker's start.
     Json {
         /// Characters from the marker's beginning to what is refused.
         at: usize,
@@ -58,7 +58,7 @@ fn form(text: &str) -> Option<&'static Form> {
     (!goes_on).then_some(&TOLERATED)
 }
 
-/// Reads the marker that begins at `start`: its object and the place behind its closing.
+/// Reads the marker that begins at `start`: its object and the place after its end.
 fn read<'a>(text: &'a str, start: usize, form: &Form) -> Result<(&'a str, usize), Fault> {
     let inside = &text[start + form.opening.len()..];
     let begin = text.len() - inside.trim_start().len();

@@ -14,7 +14,7 @@ pub const READ_BYTES_PER_TOKEN: usize = 256;
 /// Bytes for each token that are tokenized at first; nearly every text has more tokens than that.
 const FIRST_BYTES_PER_TOKEN: usize = 8;
 
-/// Tokens behind the last one that is used, of which a cut text must have more: none of those that are used
+/// Tokens after the last one that is used, of which a cut text must have more: none of those that are used
 /// then comes of its last word, which the cut may have changed.
 const MARGIN: usize = 128;
 

@@ -70,7 +70,7 @@ pub fn hashes_of(bytes: &[u8]) -> Option<Vec<Hash>> {
 pub struct Range {
     /// Number of the first leaf.
     pub start: u64,
-    /// Number of the first leaf behind it.
+    /// Number of the first leaf after it.
     pub end: u64,
 }
 

@@ -273,7 +273,7 @@ impl View {
         all.into_iter().map(Best::take).collect()
     }
 
-    /// Places of the fragments that fit, from a place on, at most so many.
+    /// Places of the fragments that fit, from a place on, at most `limit`.
     pub fn select(&self, filter: &Filter, from: usize, most: usize) -> Vec<u32> {
         let fitting = (from..self.count).filter(|&index| filter.fits(self.facts(index)));
         fitting.map(|index| index as u32).take(most).collect()
@@ -316,8 +316,8 @@ pub struct Vectors {
 }
 
 impl Vectors {
-    /// Keeps a file of this version at `path` whose vectors were made by `method`, or makes it anew with
-    /// nothing in it. False where another one lay there.
+    /// Keeps a file of this version at `path` whose vectors were made by `method`, or makes it again, empty.
+    /// False where another one lay there.
     pub fn prepare(path: &Path, method: &str) -> io::Result<bool> {
         let magic = magic_of(method);
         match Mapping::open(path, &magic) {

@@ -44,7 +44,7 @@ const LONGEST_ENTRY: usize = 64;
 /// its beginnings.
 pub struct Vocabulary {
     slots: Vec<Slot>,
-    /// Entries one behind the other, without the mark of those that continue.
+    /// Entries one after the other, without the mark of those that continue.
     bytes: Vec<u8>,
     /// Where each entry begins in `bytes`; one more at the end.
     starts: Vec<u32>,
@@ -345,7 +345,7 @@ impl Vocabulary {
     }
 }
 
-/// A word on its way to its pieces.
+/// A word while it is cut into its pieces.
 struct Word<'a> {
     vocabulary: &'a Vocabulary,
     bytes: &'a mut Vec<u8>,

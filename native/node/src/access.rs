@@ -9,8 +9,8 @@ use fusegate_core::limits::{Limit, Limits, Now, Weight};
 use napi::bindgen_prelude::{Buffer, Error, Float64ArraySlice, Result};
 use napi_derive::napi;
 
-/// Makes the file of the limits at `path` anew: every bucket full, no usage known. `seed` is 16 secret random
-/// bytes. Throws when the file cannot be written.
+/// Makes the file of the limits at `path` again: every bucket full, no usage known. `seed` is 16 secret
+/// random bytes. Throws when the file cannot be written.
 #[napi]
 pub fn create_limits(path: String, seed: &[u8]) -> Result<()> {
     let seed = seed.try_into().map_err(|_| wrong("a seed has 16 bytes"))?;

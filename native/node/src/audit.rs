@@ -116,7 +116,7 @@ pub fn cldr_version() -> String {
     fusegate_core::normalize::CLDR_VERSION.to_owned()
 }
 
-/// Audits a list of records by so many threads, judged by the default analyzer of a stack; one that is not
+/// Audits a list of records on `threads` threads, judged by the default analyzer of a stack; one that is not
 /// known counts as `custom`.
 #[napi]
 pub fn audit_records(records: Vec<String>, stack: String, include_text: bool, threads: u32) -> AuditOutcome {
@@ -132,13 +132,13 @@ pub struct BodyAudit {
     /// JSON of the records normalized, then the member `text` with the same, one a line; null where not asked
     /// for, or long.
     pub texts: Option<String>,
-    /// Where they are long: so many bytes of room as were asked for, then that JSON and a brace.
+    /// Where they are long: the room that was asked for, then that JSON and a brace.
     pub long_texts: Option<Buffer>,
     /// Why the text cannot be cut into records.
     pub fault: Option<String>,
 }
 
-/// A FreeAuditRequest on its way through the thread pool.
+/// A FreeAuditRequest pending in the thread pool.
 pub struct BodyAuditTask {
     body: Buffer,
     format: Option<Format>,
@@ -209,7 +209,7 @@ impl Task for BodyAuditTask {
     }
 }
 
-/// Audits a body that fits its shape in the thread pool, by so many threads. `room`: bytes before the
+/// Audits a body that fits its shape in the thread pool, on `threads` threads. `room`: bytes before the
 /// normalized texts, where they are asked for; those that are not long come as their JSON. `body` must not
 /// change until the promise settles.
 #[napi(ts_return_type = "Promise<BodyAudit>")]
@@ -287,7 +287,8 @@ impl FileAudit {
         }
     }
 
-    /// Looks at the next part of the file by so many threads, while what follows is read. One step at a time.
+    /// Looks at the next part of the file on `threads` threads, while the following part is read. One step at
+    /// a time.
     #[napi(ts_return_type = "Promise<FileAuditStep>")]
     pub fn step(&self, threads: u32) -> AsyncTask<StepTask> {
         AsyncTask::new(StepTask {
@@ -309,7 +310,7 @@ impl FileAudit {
     }
 }
 
-/// A step on its way through the thread pool.
+/// A step pending in the thread pool.
 pub struct StepTask {
     path: String,
     format: Option<Format>,

@@ -126,7 +126,7 @@ impl BodyReader {
     }
 }
 
-/// A body on its way through the thread pool.
+/// A body pending in the thread pool.
 pub struct ReadTask {
     shape: Arc<Shape>,
     closed: bool,

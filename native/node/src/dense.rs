@@ -9,7 +9,7 @@ use fusegate_core::static_model::{Scratch, quantized};
 use napi::bindgen_prelude::{Buffer, Error, Result};
 use napi_derive::napi;
 
-/// Keeps the cache of embeddings at `path` where it is of this size, or makes it anew. `bytes`: most that the
+/// Keeps the cache of embeddings at `path` where it has this size, or makes it again. `bytes`: most that the
 /// file has; `dimension`: most numbers of a vector. Throws when it cannot be made.
 #[napi]
 pub fn prepare_embeddings(path: String, bytes: f64, dimension: u32) -> Result<()> {

@@ -374,7 +374,7 @@ impl FuseAttempt {
     }
 }
 
-/// A request on its way through the thread pool.
+/// A request pending in the thread pool.
 pub struct FuseTask {
     models: Arc<Models>,
     corpora: Option<Arc<Table>>,
@@ -520,7 +520,7 @@ impl PendingFuse {
         Ok(texts.map(|text| text.as_bytes().to_vec().into()).collect())
     }
 
-    /// Takes the missing vectors, one behind the other, and whether the model read only the beginning of each
+    /// Takes the missing vectors, one after the other, and whether the model read only the beginning of each
     /// text; they are kept for later requests. False where they do not fit, or are not finite.
     #[napi]
     pub fn complete(&mut self, vectors: Float32Array, truncated: Vec<bool>) -> Result<bool> {
@@ -561,7 +561,7 @@ impl PendingFuse {
     }
 }
 
-/// A request with its scores on its way through the thread pool.
+/// A request with its scores, pending in the thread pool.
 pub struct AnswerTask {
     waiting: Option<Waiting>,
     out: Buffer,

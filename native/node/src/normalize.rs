@@ -78,7 +78,7 @@ pub struct NormalizeResult {
     pub beside: Option<Buffer>,
 }
 
-/// A normalize request on its way through the thread pool.
+/// A normalize request pending in the thread pool.
 pub struct NormalizeTask {
     body: Buffer,
     out: Buffer,
@@ -182,7 +182,7 @@ impl TextNormalizer {
         })
     }
 
-    /// Normalizes a piece of UTF-8 by so many threads. Pieces are cut after line feeds, since lines are
+    /// Normalizes a piece of UTF-8 on `threads` threads. Pieces are cut after line feeds, since lines are
     /// repaired whole. `text` must not change until the promise settles.
     #[napi(ts_return_type = "Promise<NormalizedText>")]
     pub fn normalize(&self, text: Buffer, threads: u32) -> AsyncTask<PieceTask> {
@@ -194,7 +194,7 @@ impl TextNormalizer {
     }
 }
 
-/// A piece on its way through the thread pool.
+/// A piece pending in the thread pool.
 pub struct PieceTask {
     settings: Arc<Settings>,
     text: Buffer,

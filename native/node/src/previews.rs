@@ -6,7 +6,7 @@ use fusegate_core::previews::{self, Token};
 use napi::bindgen_prelude::{Error, Result};
 use napi_derive::napi;
 
-/// Makes the file of the previews at `path` anew, with nothing in it. Throws when it cannot be written.
+/// Makes the file of the previews at `path` again, empty. Throws when it cannot be written.
 #[napi]
 pub fn create_previews(path: String) -> Result<()> {
     Ok(previews::Previews::create(Path::new(&path))?)

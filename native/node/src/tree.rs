@@ -10,7 +10,7 @@ use napi_derive::napi;
 pub struct LogTile {
     pub level: u32,
     pub index: f64,
-    /// One hash behind the other.
+    /// One hash after the other.
     pub hashes: Buffer,
 }
 
@@ -44,7 +44,7 @@ fn proof(kind: &str, at: f64, size: f64) -> Option<Proof> {
     }
 }
 
-/// Adds leaves to a log of `size` leaves: entries of 32 bytes, one behind the other. `edge`: the last tile of
+/// Adds leaves to a log of `size` leaves: entries of 32 bytes, one after the other. `edge`: the last tile of
 /// each level, from the leaves up, empty where it is full. Returns every tile that changed, as it is now.
 /// @throws where the edge does not fit the size
 #[napi]
@@ -74,7 +74,7 @@ pub fn log_proof_tiles(kind: String, at: f64, size: f64) -> Option<Vec<LogTilePl
     Some(places.collect())
 }
 
-/// The hashes of a proof, one behind the other, out of the tiles that {@link logProofTiles} names, in that
+/// The hashes of a proof, one after the other, out of the tiles that {@link logProofTiles} names, in that
 /// order. Null where there is no such proof, or a tile is missing or too short.
 #[napi]
 pub fn log_proof(kind: String, at: f64, size: f64, tiles: Vec<Buffer>) -> Option<Buffer> {

@@ -14,8 +14,8 @@ use napi::bindgen_prelude::{AsyncTask, Buffer, Error, Result, ToNapiValue, TypeN
 use napi::{Env, Task};
 use napi_derive::napi;
 
-/// Keeps the file of vectors at `path` where its vectors were made by `method`, or makes it anew. False where
-/// another one lay there. Throws when it cannot.
+/// Keeps the file of vectors at `path` where its vectors were made by `method`, or makes it again. False
+/// where another one lay there. Throws when it cannot.
 #[napi]
 pub fn prepare_vectors(path: String, method: String) -> Result<bool> {
     Ok(vectors::Vectors::prepare(Path::new(&path), &method)?)
@@ -295,7 +295,7 @@ impl Vectors {
         Ok(places.map(|index| receipt_at(&view, index)).collect())
     }
 
-    /// Fragments that fit: how many there are, and those from a place on, at most so many.
+    /// Fragments that fit: their count, and those from a place on, at most `limit`.
     #[napi(ts_return_type = "Promise<FragmentSelection>")]
     pub fn select(
         &self,

@@ -54,7 +54,7 @@ impl Touched<'_> {
             return;
         }
         let part = |at: usize, c: char| is_word(c) || self.joins(at, c);
-        // Where a word that was given reaches into the range, the next one begins behind it.
+        // Where a word that was given reaches into the range, the next one begins after it.
         let from = from.max(self.done);
         let before = self.text[self.done..from].char_indices().rev();
         let lead: usize = before

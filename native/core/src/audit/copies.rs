@@ -59,7 +59,7 @@ pub struct Copies {
     repaired: HashMap<u64, u32, Plainly>,
     /// Texts, each with its repaired text.
     exact: HashSet<(u64, u64), Plainly>,
-    /// Hashes with so many zeros at their end are in the sample.
+    /// Hashes with at least this number of zeros at their end are in the sample.
     level: u32,
 }
 

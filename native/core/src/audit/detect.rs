@@ -6,7 +6,7 @@ use crate::json;
 
 const SEPARATORS: [Separator; 4] = [b',', b';', b'\t', b'|'];
 
-/// Rows by which CSV is told.
+/// Rows from which CSV is recognised.
 const ROWS: usize = 50;
 
 /// Characters of the longest name of a column.

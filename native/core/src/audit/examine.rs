@@ -169,7 +169,7 @@ impl Words {
         *run = Run::default();
     }
 
-    /// At least so many word pieces.
+    /// Least number of word pieces.
     fn pieces(&self) -> usize {
         self.tokens.max(self.han)
     }
@@ -225,7 +225,7 @@ impl Run {
     }
 }
 
-/// True if so many characters of Han and hiragana, and of katakana, are more than a word.
+/// True if these counts of characters, of Han and hiragana, and of katakana, are more than a word.
 #[must_use]
 pub fn is_unsegmented(han_and_hiragana: usize, katakana: usize) -> bool {
     han_and_hiragana > 0 && han_and_hiragana + katakana >= LONG_RUN

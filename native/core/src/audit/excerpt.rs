@@ -39,7 +39,7 @@ pub fn example(record: &str, issue: Issue) -> Example {
             let mut text = Vec::new();
             all.apply(record.as_bytes(), &mut text);
             let text = String::from_utf8(text).unwrap_or_default();
-            // A number of keycaps is none any more when their names stand between the digits.
+            // Keycaps are no longer a number when their names stand between the digits.
             let moved_too = masked.iter().map(|each| moved_mask(&all, each));
             let masked = mask::merged(mask::find(&text).into_iter().chain(moved_too).collect());
             shown(&text, moved(&all, from), moved(&all, to), &masked)

@@ -201,7 +201,7 @@ pub fn agrees(text: &str, fast: &Verdict) -> bool {
     verdict(text) == (fast.issues, fast.gains, fast.gains_own)
 }
 
-/// A text that is read in pieces of so many bytes.
+/// A text that is read in pieces of `length` bytes.
 pub struct Pieces<'a> {
     /// The rest of it.
     pub text: &'a [u8],

@@ -197,7 +197,7 @@ enum Array {
     After,
 }
 
-/// A text on its way to being cut.
+/// A text that is being cut.
 pub struct Records<R> {
     source: R,
     /// The bytes read; up to `at` they are records already, up to `whole` they are whole characters.
@@ -232,7 +232,7 @@ impl<R: Read> Records<R> {
             records: 0,
         };
         records.more()?;
-        // The format is told by what was read at once, or by the first line.
+        // The format is recognised from the first piece, or from the first line.
         while format.is_none()
             && !records.ended
             && records.held.len() < LONGEST_FIRST_LINE
@@ -281,7 +281,7 @@ impl<R: Read> Records<R> {
         self.passed + self.at as u64
     }
 
-    /// Adds records to a batch until it holds so many bytes; adds none at the end of the text. Records
+    /// Adds records to a batch until it holds `bytes` bytes; adds none at the end of the text. Records
     /// without a character count a byte, so that a batch ends.
     ///
     /// # Errors

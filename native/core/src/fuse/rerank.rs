@@ -33,7 +33,7 @@ fn is_empty(span: Span) -> bool {
 }
 
 impl Workspace {
-    /// Puts docs without text last; where the query has none nothing is told apart.
+    /// Puts docs without text last; where the query has none, the order is that of the docs.
     pub(super) fn lower_empty(&mut self, options: &Options) {
         for (doc, fused) in self.lists.docs.iter().zip(&mut self.fused) {
             if is_empty(options.query) {

@@ -14,7 +14,7 @@ const HEADER_BYTES: usize = 4096;
 pub const FILE_BYTES: usize = HEADER_BYTES + (SLOTS + KINDS) * size_of::<Slot>();
 const SEED_AT: usize = MAGIC.len();
 
-/// Makes the file anew, its slots free.
+/// Makes the file again, all slots free.
 pub fn create(path: &Path, seed: [u8; 16]) -> io::Result<()> {
     let mut header = MAGIC.to_vec();
     header.extend(seed);

@@ -100,7 +100,7 @@ pub fn is_bad(line: &str) -> bool {
     false
 }
 
-/// Watches the characters of a line go by, told of each that is not ASCII, and looks closely where two that
+/// Watches the characters of a line go by, sees each that is not ASCII, and looks closely where two that
 /// stand beside each other can begin something bad: hardly ever in what people write.
 #[derive(Debug, Default)]
 pub struct Watch {
@@ -205,7 +205,8 @@ fn is_bad_at(line: &str, at: usize, c: char) -> bool {
         || is_bad_sequence(line, at, c)
 }
 
-/// Sequences that stand for common characters in one encoding or another, and are not told by their classes.
+/// Sequences that stand for common characters in one encoding or another, and are not recognised by their
+/// classes.
 fn is_bad_sequence(line: &str, at: usize, c: char) -> bool {
     use class::*;
     let mut after = line[at + c.len_utf8()..].chars();
@@ -316,7 +317,7 @@ fn one_layer(line: &str) -> Option<Edits> {
 fn possible_encodings(line: &str) -> u32 {
     line.chars().fold((1 << ENCODINGS) - 1, |possible, c| {
         if c.is_ascii() {
-            // Byte 1A stands for what was lost, so that the character itself cannot be told from it.
+            // Byte 1A stands for what was lost, so that the character cannot be recovered from it.
             let lossy = WINDOWS.fold(0, |bits, encoding| bits | 1 << encoding);
             return if c == '\u{1A}' {
                 possible & !lossy

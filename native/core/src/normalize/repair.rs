@@ -124,7 +124,7 @@ enum Found {
 /// Text and edits after a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rest {
-    /// Characters at which no row does anything, whatever stands beside them.
+    /// Characters at which no row does anything, whatever is next to them.
     Plain,
     /// Such, but in a new neighbourhood they may be mojibake.
     Odd,

@@ -97,12 +97,12 @@ impl Unknown {
         self.met.is_empty()
     }
 
-    /// Forgets those of a place whose value is read anew.
+    /// Forgets those of a place whose value is read again.
     pub(crate) fn forget(&mut self, place: Place) {
         self.met.retain(|stranger| stranger.place != place);
     }
 
-    /// Goes on to the leg of that number, which may be read anew; 0: to what has no number.
+    /// Goes on to the leg of that number, which may be read again; 0: to what has no number.
     pub(crate) fn go_to_leg(&mut self, number: usize) {
         self.owner = number;
         self.met
