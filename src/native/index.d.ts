@@ -142,7 +142,10 @@ export declare class DenseModels {
 export declare class FileAudit {
   /** A file of which nothing was read. A `format` that is none of the audit's is found by the file itself. */
   constructor(path: string, format: string, stack: string)
-  /** Looks at the next part of the file by so many threads, while what follows is read. One step at a time. */
+  /**
+   * Looks at the next part of the file on `threads` threads, while the following part is read. One step at
+   * a time.
+   */
   step(threads: number): Promise<FileAuditStep>
   /** The findings so far; null before the first step. */
   findings(): AuditFindings | null
@@ -243,7 +246,7 @@ export declare class PendingFuse {
   /** The texts whose vectors are missing, all different, as the model is given them (UTF-8). */
   missing(): Array<Buffer>
   /**
-   * Takes the missing vectors, one behind the other, and whether the model read only the beginning of each
+   * Takes the missing vectors, one after the other, and whether the model read only the beginning of each
    * text; they are kept for later requests. False where they do not fit, or are not finite.
    */
   complete(vectors: Float32Array, truncated: Array<boolean>): boolean
@@ -289,7 +292,7 @@ export declare class TextNormalizer {
   /** `mode`, `contextual` and glosses as in a NormalizeRequest. Throws on a mode that is none. */
   constructor(mode: string, contextual: boolean, glosses: Array<GlossPair>)
   /**
-   * Normalizes a piece of UTF-8 by so many threads. Pieces are cut after line feeds, since lines are
+   * Normalizes a piece of UTF-8 on `threads` threads. Pieces are cut after line feeds, since lines are
    * repaired whole. `text` must not change until the promise settles.
    */
   normalize(text: Buffer, threads: number): Promise<NormalizedText>
@@ -336,7 +339,7 @@ export declare class Vectors {
   receipt(index: number): string
   /** The receipts of the fragments from a place to another; fewer where there are fewer. */
   receipts(from: number, to: number): Array<string>
-  /** Fragments that fit: how many there are, and those from a place on, at most so many. */
+  /** Fragments that fit: their count, and those from a place on, at most `limit`. */
   select(position: number, filter: FragmentFilter, from: number, most: number): Promise<FragmentSelection>
   /**
    * The nearest to a vector: the most similar first, of equals the earlier. `thorough`: the index looks at
@@ -403,7 +406,7 @@ export declare enum AdmitOutcome {
 }
 
 /**
- * Audits a body that fits its shape in the thread pool, by so many threads. `room`: bytes before the
+ * Audits a body that fits its shape in the thread pool, on `threads` threads. `room`: bytes before the
  * normalized texts, where they are asked for; those that are not long come as their JSON. `body` must not
  * change until the promise settles.
  */
@@ -460,7 +463,7 @@ export interface AuditOutcome {
 }
 
 /**
- * Audits a list of records by so many threads, judged by the default analyzer of a stack; one that is not
+ * Audits a list of records on `threads` threads, judged by the default analyzer of a stack; one that is not
  * known counts as `custom`.
  */
 export declare function auditRecords(records: Array<string>, stack: string, includeText: boolean, threads: number): AuditOutcome
@@ -480,7 +483,7 @@ export interface BodyAudit {
    * for, or long.
    */
   texts?: string
-  /** Where they are long: so many bytes of room as were asked for, then that JSON and a brace. */
+  /** Where they are long: the room that was asked for, then that JSON and a brace. */
   longTexts?: Buffer
   /** Why the text cannot be cut into records. */
   fault?: string
@@ -527,12 +530,12 @@ export interface CorpusStatistics {
 }
 
 /**
- * Makes the file of the limits at `path` anew: every bucket full, no usage known. `seed` is 16 secret random
- * bytes. Throws when the file cannot be written.
+ * Makes the file of the limits at `path` again: every bucket full, no usage known. `seed` is 16 secret
+ * random bytes. Throws when the file cannot be written.
  */
 export declare function createLimits(path: string, seed: Uint8Array): void
 
-/** Makes the file of the previews at `path` anew, with nothing in it. Throws when it cannot be written. */
+/** Makes the file of the previews at `path` again, empty. Throws when it cannot be written. */
 export declare function createPreviews(path: string): void
 
 /** Use of a key on one day (UTC). */
@@ -777,14 +780,14 @@ export interface ListFacts {
 export declare function lockFile(path: string, text: string): string | null
 
 /**
- * Adds leaves to a log of `size` leaves: entries of 32 bytes, one behind the other. `edge`: the last tile of
+ * Adds leaves to a log of `size` leaves: entries of 32 bytes, one after the other. `edge`: the last tile of
  * each level, from the leaves up, empty where it is full. Returns every tile that changed, as it is now.
  * @throws where the edge does not fit the size
  */
 export declare function logGrow(size: number, edge: Array<Buffer>, entries: Uint8Array): Array<LogTile>
 
 /**
- * The hashes of a proof, one behind the other, out of the tiles that {@link logProofTiles} names, in that
+ * The hashes of a proof, one after the other, out of the tiles that {@link logProofTiles} names, in that
  * order. Null where there is no such proof, or a tile is missing or too short.
  */
 export declare function logProof(kind: string, at: number, size: number, tiles: Array<Buffer>): Buffer | null
@@ -799,7 +802,7 @@ export declare function logProofTiles(kind: string, at: number, size: number): A
 export interface LogTile {
   level: number
   index: number
-  /** One hash behind the other. */
+  /** One hash after the other. */
   hashes: Buffer
 }
 
@@ -893,7 +896,7 @@ export interface NormalizeResult {
 }
 
 /**
- * Keeps the cache of embeddings at `path` where it is of this size, or makes it anew. `bytes`: most that the
+ * Keeps the cache of embeddings at `path` where it has this size, or makes it again. `bytes`: most that the
  * file has; `dimension`: most numbers of a vector. Throws when it cannot be made.
  */
 export declare function prepareEmbeddings(path: string, bytes: number, dimension: number): void
@@ -902,8 +905,8 @@ export declare function prepareEmbeddings(path: string, bytes: number, dimension
 export declare function prepareIndex(path: string, method: string): void
 
 /**
- * Keeps the file of vectors at `path` where its vectors were made by `method`, or makes it anew. False where
- * another one lay there. Throws when it cannot.
+ * Keeps the file of vectors at `path` where its vectors were made by `method`, or makes it again. False
+ * where another one lay there. Throws when it cannot.
  */
 export declare function prepareVectors(path: string, method: string): boolean
 

@@ -72,7 +72,11 @@ export function evaluate(units: readonly Unit[], read: ReadRecord): Evaluation {
 function evaluateUnit(unit: Unit, view: View): Outcome {
   const idKey = unit.id === undefined ? undefined : recordKey('units', unit.id);
   const earlier = idKey === undefined ? undefined : view.read(idKey);
-  if (earlier !== undefined) return { kind: 'done', positions: decodePositions(earlier) };
+  if (idKey !== undefined && earlier !== undefined) {
+    // Written again, so that this commit waits for a replica as the first one should have.
+    view.write(idKey, earlier);
+    return { kind: 'done', positions: decodePositions(earlier) };
+  }
   const own = new View((key) => view.read(key));
   const positions: number[] = [];
   for (const [index, operation] of unit.operations.entries()) {

@@ -143,8 +143,8 @@ class GroupCommitStore implements Store {
         (read) => {
           const earlier = memory?.earlier(read);
           if (earlier !== undefined) {
-            outcomes = earlier;
-            return [];
+            outcomes = earlier.outcomes;
+            return earlier.again;
           }
           const evaluation = evaluate(group, read);
           outcomes = evaluation.outcomes;
@@ -180,13 +180,19 @@ class GroupMemory {
     this.key = recordKey('units', id);
   }
 
-  /** Outcomes of the try that took effect; undefined: none has. */
-  earlier(read: ReadRecord): readonly Outcome[] | undefined {
-    const record = read(this.key);
-    if (record === undefined) return undefined;
-    const outcomes = this.tries[decodeCount(record) - 1];
+  /**
+   * Outcomes of the try that took effect, and the write of its record again; undefined: none has. A commit
+   * whose connection was lost is seen before a replica has it. The commit of this write waits for the
+   * replica, and what was committed before it is there then, too.
+   */
+  earlier(
+    read: ReadRecord,
+  ): { readonly outcomes: readonly Outcome[]; readonly again: readonly Write[] } | undefined {
+    const value = read(this.key);
+    if (value === undefined) return undefined;
+    const outcomes = this.tries[decodeCount(value) - 1];
     if (outcomes === undefined) throw new Error('A group took effect in a try that was not made');
-    return outcomes;
+    return { outcomes, again: [{ key: this.key, value }] };
   }
 
   /** What a try writes: nothing more where it changes nothing. */
