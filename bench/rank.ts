@@ -227,7 +227,9 @@ async function evaluated(
       ),
     );
     const named = (values: readonly Values[], names: readonly string[], less?: Values) =>
-      Object.fromEntries(values.map((value, at) => [names[at], figuresOf(value, less)]));
+      Object.fromEntries(
+        values.map((value, at): [string, Figures] => [names[at] ?? '', figuresOf(value, less)]),
+      );
     const about = { collection, model: model.id, docs: read.docs.length, queries: read.queries.length };
     const names = ways.map(({ name }) => name);
     return {
