@@ -1542,10 +1542,11 @@ export interface components {
             /** @description Share of the likeness, against that of the score; 0: off. */
             diversity: number;
             /**
-             * @description Likeness of two texts: `terms`, the share of their terms that they have in common.
-             * @constant
+             * @description Likeness of two texts: `terms` (default), the share of their terms that they have in common; `vectors`,
+             *     the cosine of the vectors of the model that computes the dense scores.
+             * @enum {string}
              */
-            by?: "terms";
+            by?: "terms" | "vectors";
             /** @description The best docs, among which the next result is chosen; 3 times `top_k` where absent, 500 at most. */
             candidates?: number;
         };
