@@ -134,6 +134,8 @@ export class LineExchange extends Exchange implements PacedSender {
   private failed = 0;
   /** True once too many have failed: what follows is not answered. */
   private isCutOff = false;
+  /** True if the body had not ended then: its rest is not read. */
+  private isUnread = false;
   private windowStartMs = 0;
   private windowBytes = 0;
 
@@ -208,7 +210,7 @@ export class LineExchange extends Exchange implements PacedSender {
     this.unpause();
     this.response.cork(() => this.answerLines());
     if (this.aborted()) return;
-    if (this.isLast && this.isFree()) this.finishLines(this.isCutOff);
+    if (this.isLast && this.isFree()) this.finishLines(this.isUnread);
     else this.adjustSoon();
   }
 
@@ -236,6 +238,7 @@ export class LineExchange extends Exchange implements PacedSender {
     const line = this.lines.next();
     if (line === undefined || this.failed <= mostFailed + this.bytesIn / bytesPerFailed) return line;
     this.isCutOff = true;
+    this.isUnread = !this.isLast;
     this.isLast = true;
     this.server.receiving.delete(this);
     this.add(this.lines.count, tooManyFailed, undefined);

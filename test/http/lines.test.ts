@@ -191,8 +191,12 @@ describe('a request of lines', async () => {
 
   test('costs no more than its bytes explain: too many short lines that fail end it', async () => {
     counted.most = Infinity;
-    const short = await exchange(port, post('/lines', `${'bad\n'.repeat(3_000)}last\n`));
+    const keeps = await RawClient.open(port);
+    const short = await keeps.send(post('/lines', `${'bad\n'.repeat(3_000)}last\n`)).response();
     assert.equal(short.status, 200);
+    const next = await keeps.send(post('/lines', 'next')).response();
+    assert.equal(next.body.toString(), '<next>\n', 'a body that was read to its end leaves the connection');
+    keeps.destroy();
     const lines = short.body.toString().trimEnd().split('\n');
     // 500, and one for each 128 of the 12,005 bytes; then the error that stands for the rest.
     assert.equal(lines.length, 595);

@@ -53,8 +53,11 @@ async function answerTo(schema: Raw, body: string | Uint8Array): Promise<Answere
   return { status: answer.status, value };
 }
 
-/** Places of errors that only the server finds: what a text is, which models and statistics there are. */
-const byServer = new Set(['body.text', 'body.embed_model', 'body.corpus.name']);
+/**
+ * Places of errors that only the server finds: what a text is, which models and statistics there are, whether
+ * a model scores the docs.
+ */
+const byServer = new Set(['body.text', 'body.embed_model', 'body.corpus.name', 'body.diversify.by']);
 
 /** A name that only the docs have, or only the rest of a request: found where the docs are read. */
 const isAlone = /no doc has a (?:score|value|group)|does not name it/;

@@ -159,7 +159,7 @@ class FuseCollapse(Model):
 
 class FuseDiversify(Model):
     diversity: Annotated[float, Field(ge=0, le=1)]
-    by: Literal["terms"] = "terms"
+    by: Literal["terms", "vectors"] = "terms"
     candidates: Annotated[Int, Field(ge=1, le=500)] = 500
 
 
