@@ -266,6 +266,8 @@ test('operations that come without an id are a unit of their own, and leave no o
 /** An engine that tries again, as told: whether each try is written before its answer is lost. */
 class TryingEngine {
   readonly records = new Map<string, Uint8Array>();
+  /** Writes of each try. */
+  readonly wrote: number[] = [];
   /** What other processes do before each try. */
   before: (attempt: number) => void = () => undefined;
 
@@ -282,6 +284,7 @@ class TryingEngine {
           assert.ok(wanted.has(textOf(key)), 'only what was named is read');
           return this.records.get(textOf(key));
         });
+        this.wrote.push(writes.length);
         if (end !== 'lost') for (const { key, value } of writes) if (value) this.set(key, value);
       }
       return Promise.resolve();
@@ -345,6 +348,17 @@ describe('on an engine that tries again', () => {
     const store = createStore(trying.engine, newUnitId);
     assert.equal((await store.commit([insert('a')])).kind, 'conflict');
     assert.equal(trying.records.size, 1);
+  });
+
+  test('a try that finds an earlier one writes too, so that its commit waits', async () => {
+    for (const id of [undefined, newUnitId()]) {
+      const trying = new TryingEngine(['lost, but written', 'written']);
+      const outcome = await createStore(trying.engine, newUnitId).commit([append], id);
+      assert.deepEqual(outcome, { kind: 'done', positions: [1] });
+      assert.equal(trying.wrote.length, 2);
+      assert.equal(trying.wrote[1], 1, 'the record of the outcome, again');
+      assert.equal(trying.kept, 1);
+    }
   });
 
   test('units with an id keep their own outcomes', async () => {
