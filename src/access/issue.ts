@@ -41,7 +41,7 @@ export interface IssuedKey {
   readonly rawKey: string;
 }
 
-/** What a new key has of its own or takes over from another. */
+/** Terms of a new key: its own, or those of the key that it replaces. */
 export type KeyTerms = Pick<KeyRecord, 'tier' | 'origin' | 'issuedAtMs' | 'expiresAtMs'>;
 
 /** A new key that is not yet stored, made at `nowMs`. */

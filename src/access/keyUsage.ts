@@ -9,6 +9,7 @@ import { monthMs, type Access } from './admission.js';
 import type { KeySource, KnownKey, MonthUsage, UsageSource } from './keyring.js';
 import { usageNeedsKey } from './refusals.js';
 import { sentKey } from './sentKey.js';
+import { keySubject } from './stored.js';
 import type { Tiers } from './tiers.js';
 
 /** Parts that find the holder of a key. */
@@ -91,7 +92,7 @@ export function usageReader(parts: KeyUsageParts): ReadUsage {
     const found = await holder(parts, request);
     if (!found.ok) return found;
     const { key, tier, remaining } = found;
-    const kept = await usage.load(Buffer.concat([Uint8Array.of(0), key.countedAs ?? key.hash]));
+    const kept = await usage.load(keySubject(key.countedAs ?? key.hash));
     if (kept === 'unavailable') return { ok: false, refusal: storeUnavailable() };
     const monthStartMs = monthStartOf(key, clock.wallMs());
     const used = kept?.monthStartMs === monthStartMs ? kept.characters : 0;

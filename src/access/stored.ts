@@ -14,6 +14,12 @@ export function storedKeys(store: Store): KeySource {
   };
 }
 
+/** The subject of a key's usage; `hash`: of the key that it is counted as. */
+export function keySubject(hash: Uint8Array): Uint8Array {
+  // The kind of keys (`KEYS` in native/core/src/limits.rs), as the native module makes subjects.
+  return Buffer.concat([Uint8Array.of(0), hash]);
+}
+
 /** A subject as the store has its usage: a keyed hash. */
 export function usageSubject(secrets: MasterSecrets, subject: Uint8Array): Buffer {
   // The oldest secret: usage stays what it is when a new one is put before it.

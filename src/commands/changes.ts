@@ -48,7 +48,7 @@ export const changingCommands: readonly string[] = Object.keys(changing);
 /** Longest name of an object that is kept (characters). */
 const longestName = 256;
 
-/** What a command will change; undefined: it changes nothing. */
+/** The change that a command is about to make; undefined: none. */
 export function changeOf(
   called: Called | undefined,
 ): { readonly command: string; object: string | null } | undefined {

@@ -1,7 +1,7 @@
 /** `fusegate history`: what operators' commands have changed, by whom and when. */
 import { InvalidArgumentError, type Command } from 'commander';
 import { historyAfter, type HistoryEntry } from '../store/history.js';
-import { printable } from './printable.js';
+import { tableRow } from './printable.js';
 import { withStore, type CommandParts } from './withStore.js';
 
 interface Options {
@@ -9,7 +9,7 @@ interface Options {
   readonly after: number;
 }
 
-/** How an outcome is told. */
+/** Outcomes in words. */
 const outcomes: Readonly<Record<HistoryEntry['outcome'], string>> = {
   begun: 'not ended',
   done: 'done',
@@ -19,13 +19,13 @@ const outcomes: Readonly<Record<HistoryEntry['outcome'], string>> = {
 /** The columns, and their widths. */
 const columns = { position: 8, at: 24, who: 24, outcome: 9, command: 0 } as const;
 
-function row(cells: Readonly<Record<keyof typeof columns, string>>): string {
-  const widths = Object.entries(columns) as [keyof typeof columns, number][];
-  return `${widths
-    .map(([name, width]) => printable(cells[name]).padEnd(width))
-    .join('  ')
-    .trimEnd()}\n`;
-}
+const heading = tableRow(columns, {
+  position: 'position',
+  at: 'at',
+  who: 'who',
+  outcome: 'outcome',
+  command: 'what',
+});
 
 function history(parts: CommandParts, { json, after }: Options): Promise<number> {
   return withStore(parts, async ({ store }) => {
@@ -37,12 +37,10 @@ function history(parts: CommandParts, { json, after }: Options): Promise<number>
         ...{ position: String(position), at, who: `${user}@${host}`, outcome: outcomes[outcome] },
         command: object === null ? command : `${command} ${object}`,
       };
-      const heading =
-        count === 0 ? row({ ...{ position: 'position', at: 'at', who: 'who' }, ...titles }) : '';
       await parts.write(
         json === true
           ? `${JSON.stringify({ position, at, user, host, command, object, outcome })}\n`
-          : `${heading}${row(line)}`,
+          : `${count === 0 ? heading : ''}${tableRow(columns, line)}`,
       );
       count += 1;
     }
@@ -50,8 +48,6 @@ function history(parts: CommandParts, { json, after }: Options): Promise<number>
     return 0;
   });
 }
-
-const titles = { outcome: 'outcome', command: 'what' } as const;
 
 function position(text: string): number {
   if (/^\d{1,15}$/.test(text)) return Number(text);
@@ -63,7 +59,7 @@ export function addHistory(program: Command, parts: CommandParts): void {
   program
     .command('history')
     .description('list what operators’ commands have changed, by whom and when')
-    .option('--after <position>', 'only entries behind this position', position, 0)
+    .option('--after <position>', 'only entries after this position', position, 0)
     .option('--json', 'print JSON, one object a line')
     .allowExcessArguments(false)
     .action(async (options: Options) => {

@@ -1,6 +1,6 @@
 /** `fusegate keys usage`: what keys have used on each of the last days, by key or by tier. */
 import { Option, type Command } from 'commander';
-import { usageSubject } from '../access/stored.js';
+import { keySubject, usageSubject } from '../access/stored.js';
 import { allKeys } from '../store/keys.js';
 import { findUsage, type DayUse } from '../store/usage.js';
 import { dayMs } from '../system/clock.js';
@@ -24,7 +24,7 @@ interface Row extends Omit<DayUse, 'day'> {
 async function* usedByKeys({ store, secrets }: CommandContext): AsyncGenerator<Row> {
   for await (const { id, tier, hash, countedAs } of allKeys(store)) {
     if (countedAs !== null) continue;
-    const subject = usageSubject(secrets, Buffer.concat([Uint8Array.of(0), hash]));
+    const subject = usageSubject(secrets, keySubject(hash));
     for (const { day, ...counts } of (await findUsage(store, subject))?.days ?? []) {
       yield { date: new Date(day * dayMs).toISOString().slice(0, 10), key: id, tier, ...counts };
     }

@@ -12,7 +12,7 @@ import { findKeyById, allKeys, isOver, type KeyRecord } from '../store/keys.js';
 import { findOrderNamed } from '../store/orders.js';
 import type { Configuration } from '../configuration.js';
 import { addKeyUsage } from './keyUsage.js';
-import { printable } from './printable.js';
+import { printable, tableRow } from './printable.js';
 import { withStore, type CommandContext, type CommandParts, type Ended } from './withStore.js';
 
 /** Dependencies of the commands besides the store. */
@@ -94,12 +94,7 @@ async function create(parts: KeysParts, context: CommandContext, options: Create
 /** The columns of the list. */
 const columns = { id: 24, tier: 10, status: 9, expires_at: 24, hint: 12, origin: 0 } as const;
 
-function row(cells: Readonly<Record<string, string | null>>): string {
-  const padded = Object.entries(columns).map(([name, width]) => printable(cells[name] ?? '-').padEnd(width));
-  return `${padded.join('  ').trimEnd()}\n`;
-}
-
-const heading = row({
+const heading = tableRow(columns, {
   id: 'id',
   tier: 'tier',
   status: 'status',
@@ -114,7 +109,7 @@ async function list(parts: KeysParts, { store }: CommandContext, { json }: Json)
   for await (const key of allKeys(store)) {
     const cells = shown(key, nowMs);
     if (json === true) await parts.write(`${JSON.stringify(cells)}\n`);
-    else await parts.write(count === 0 ? heading + row(cells) : row(cells));
+    else await parts.write(`${count === 0 ? heading : ''}${tableRow(columns, cells)}`);
     count += 1;
   }
   if (count === 0) parts.printError('There are no keys yet. Make one: fusegate keys create --tier developer');

@@ -8,7 +8,7 @@ import { allCardEvents } from '../store/cardEvents.js';
 import { entriesAfter } from '../store/entries.js';
 import type { KeyFormat } from '../access/derive.js';
 import { createLog } from '../system/log.js';
-import { printable } from './printable.js';
+import { printable, tableRow } from './printable.js';
 import { progressOn } from './progress.js';
 import { withStore, type CommandContext, type CommandParts, type Ended } from './withStore.js';
 
@@ -62,14 +62,7 @@ function shown(order: OrderRecord): Readonly<Record<string, string | number | bo
 /** The columns of the list, and their widths. */
 const columns = { id: 26, rail: 9, tier: 10, status: 9, sat: 9, created_at: 24, key: 9, email: 0 } as const;
 
-function row(cells: Readonly<Record<string, string | number | boolean | null>>): string {
-  const padded = Object.entries(columns).map(([name, width]) => {
-    return printable(String(cells[name] ?? '-')).padEnd(width);
-  });
-  return `${padded.join('  ').trimEnd()}\n`;
-}
-
-const heading = row(Object.fromEntries(Object.keys(columns).map((name) => [name, name])));
+const heading = tableRow(columns, Object.fromEntries(Object.keys(columns).map((name) => [name, name])));
 
 /** Every status that an order of some rail can have. */
 const statuses: Readonly<Record<BtcStatus | LightningStatus | CardStatus, true>> = {
@@ -97,7 +90,7 @@ async function list(parts: OrdersParts, { store }: CommandContext, { json, statu
   for await (const order of allOrders(store)) {
     if (status !== undefined && order.status !== status) continue;
     if (json === true) await parts.write(`${JSON.stringify(shown(order))}\n`);
-    else await parts.write(count === 0 ? heading + row(shown(order)) : row(shown(order)));
+    else await parts.write(`${count === 0 ? heading : ''}${tableRow(columns, shown(order))}`);
     count += 1;
   }
   if (count === 0)

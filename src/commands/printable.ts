@@ -10,3 +10,17 @@ const obeyed = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu;
 export function printable(text: string): string {
   return text.replace(obeyed, (each) => `\\u${each.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
+
+/**
+ * A line of a table. `columns`: the width of each by its name, 0 for the last, which is not filled up. A cell
+ * that is not there is a dash.
+ */
+export function tableRow(
+  columns: Readonly<Record<string, number>>,
+  cells: Readonly<Record<string, string | number | boolean | null | undefined>>,
+): string {
+  const padded = Object.entries(columns).map(([name, width]) =>
+    printable(String(cells[name] ?? '-')).padEnd(width),
+  );
+  return `${padded.join('  ').trimEnd()}\n`;
+}

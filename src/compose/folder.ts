@@ -43,7 +43,7 @@ interface MappedFile {
   readonly make: () => void;
   /** @throws Error where nobody can use it */
   readonly open: () => unknown;
-  /** True if each start makes it anew, with nothing in it. */
+  /** True if each start makes it again, empty. */
   readonly isEmptied: boolean;
 }
 

@@ -28,7 +28,7 @@ export interface OutboundEvent {
   /** Id of the order, the key, the lead or the interest. */
   readonly object: string;
   readonly atMs: number;
-  /** What is sent; undefined: it was erased meanwhile. */
+  /** The event's data; undefined: the object was erased meanwhile. */
   readonly data: () => Promise<object | undefined>;
 }
 

@@ -233,7 +233,7 @@ fn assert_explained(request: &Value, result: &Value) {
     let terms = explain["terms"].as_array().expect("terms");
     let sum: f64 = terms.iter().map(|term| float(&term["part"])).sum();
     assert!(is_near(sum, float(&result["bm25_score"])), "{request}");
-    // What was counted is what is there.
+    // The counts are those of the docs.
     let text = &request["docs"][result["id"]
         .as_str()
         .expect("an id")

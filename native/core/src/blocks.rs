@@ -1,7 +1,9 @@
 //! A file that grows by blocks of one size after a header, each mapped once a process.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Seek, SeekFrom, Write};
+use std::path::Path;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use memmap2::{MmapOptions, MmapRaw};
@@ -19,9 +21,40 @@ pub(crate) struct Sizes {
 }
 
 impl Sizes {
-    /// Bytes of a file of so many blocks.
+    /// Bytes of a file of `blocks` blocks.
     fn end(self, blocks: usize) -> u64 {
         (self.header + blocks * self.block) as u64
+    }
+}
+
+/// A file that begins with a magic, as this process has mapped it: numbers in its header, then blocks.
+pub(crate) struct MappedBlocks {
+    pub(crate) header: MmapRaw,
+    pub(crate) blocks: Blocks,
+}
+
+impl MappedBlocks {
+    /// Maps a file that has at least its header and the first `least` blocks; nothing where it is shorter, or
+    /// begins with another magic.
+    pub(crate) fn open(path: &Path, magic: &[u8], sizes: Sizes, least: usize) -> io::Result<Option<Self>> {
+        let file = OpenOptions::new().read(true).write(true).open(path)?;
+        if file.metadata()?.len() < sizes.end(least) {
+            return Ok(None);
+        }
+        let header = MmapOptions::new().len(sizes.header).map_raw(&file)?;
+        // SAFETY: the mapping is longer than the magic, and nobody writes there once the file has its name.
+        if unsafe { std::slice::from_raw_parts(header.as_ptr(), magic.len()) } != magic {
+            return Ok(None);
+        }
+        let blocks = Blocks::new(file, sizes);
+        Ok(Some(Self { header, blocks }))
+    }
+
+    /// The number at a place of the header, which is aligned and lies in it.
+    pub(crate) fn number(&self, at: usize) -> &AtomicU64 {
+        debug_assert!(at.is_multiple_of(8) && at + 8 <= self.header.len());
+        // SAFETY: callers name places in the header, aligned, that are reached by atomics alone.
+        unsafe { &*self.header.as_ptr().add(at).cast::<AtomicU64>() }
     }
 }
 
@@ -34,7 +67,7 @@ pub(crate) struct Blocks {
 
 impl Blocks {
     /// The blocks of a file that has its header.
-    pub(crate) fn new(file: File, sizes: Sizes) -> Self {
+    fn new(file: File, sizes: Sizes) -> Self {
         Self {
             file: Mutex::new(file),
             mapped: RwLock::default(),

@@ -16,16 +16,13 @@
 //! may be there or not: [`Clusters::begin`] has the index made anew unless it was closed, or the machine has
 //! run on.
 
-use std::fs::OpenOptions;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use memmap2::{MmapOptions, MmapRaw};
-
-use crate::blocks::{Blocks, Mapped, Sizes};
+use crate::blocks::{Mapped, MappedBlocks, Sizes};
 use crate::mapped;
 use crate::nearest::{similarity, square};
 use crate::static_model::{DIMENSION, Vector, quantized};
@@ -61,7 +58,7 @@ const ROOT: u32 = 0;
 /// More levels than any tree has: a damaged one ends there.
 const MOST_LEVELS: usize = 512;
 
-/// What a node is.
+/// Kinds of nodes.
 const CLUSTER: u32 = 0;
 /// All its fragments have one vector, its middle.
 const SAME: u32 = 1;
@@ -87,6 +84,10 @@ struct Node {
 }
 
 const BLOCK_BYTES: usize = BLOCK_NODES * size_of::<Node>();
+const SIZES: Sizes = Sizes {
+    header: HEADER_BYTES,
+    block: BLOCK_BYTES,
+};
 const _: () = assert!(BLOCK_BYTES.is_multiple_of(4096) && size_of::<Node>() == 16_448);
 
 impl Node {
@@ -164,33 +165,18 @@ impl Nodes {
 
 /// One file as this process has mapped it.
 struct Mapping {
-    header: MmapRaw,
-    blocks: Blocks,
+    file: MappedBlocks,
 }
 
 impl Mapping {
     fn open(path: &Path, magic: &Magic) -> io::Result<Self> {
-        let file = OpenOptions::new().read(true).write(true).open(path)?;
         let foreign = || io::Error::new(ErrorKind::InvalidData, "not an index of this version");
-        if file.metadata()?.len() < (HEADER_BYTES + BLOCK_BYTES) as u64 {
-            return Err(foreign());
-        }
-        let header = MmapOptions::new().len(HEADER_BYTES).map_raw(&file)?;
-        // SAFETY: the mapping is longer than the magic, and nobody writes there once the file has its name.
-        if unsafe { std::slice::from_raw_parts(header.as_ptr(), magic.len()) } != magic {
-            return Err(foreign());
-        }
-        let sizes = Sizes {
-            header: HEADER_BYTES,
-            block: BLOCK_BYTES,
-        };
-        let blocks = Blocks::new(file, sizes);
-        Ok(Self { header, blocks })
+        let file = MappedBlocks::open(path, magic, SIZES, 1)?.ok_or_else(foreign)?;
+        Ok(Self { file })
     }
 
     fn number(&self, at: usize) -> &AtomicU64 {
-        // SAFETY: the header's numbers lie aligned in its page and are reached by atomics alone.
-        unsafe { &*self.header.as_ptr().add(at).cast::<AtomicU64>() }
+        self.file.number(at)
     }
 
     fn state(&self) -> IndexState {
@@ -204,7 +190,7 @@ impl Mapping {
     fn nodes(&self) -> io::Result<Nodes> {
         // The root is there from the beginning.
         let count = (self.number(NODES_AT).load(Acquire) as usize).max(1);
-        Ok(Nodes(self.blocks.at_least(count.div_ceil(BLOCK_NODES))?))
+        Ok(Nodes(self.file.blocks.at_least(count.div_ceil(BLOCK_NODES))?))
     }
 
     /// Writes nodes that nothing leads to yet; returns the first one's id. The caller is the only writer.
@@ -212,10 +198,10 @@ impl Mapping {
         let first = (self.number(NODES_AT).load(Relaxed) as usize).max(1);
         let end = first + nodes.len();
         let id = u32::try_from(end).map_err(|_| io::Error::other("the index is full"))?;
-        while self.blocks.in_file()? < end.div_ceil(BLOCK_NODES) {
-            self.blocks.grow(self.blocks.in_file()? + 1)?;
+        while self.file.blocks.in_file()? < end.div_ceil(BLOCK_NODES) {
+            self.file.blocks.grow(self.file.blocks.in_file()? + 1)?;
         }
-        let blocks = self.blocks.at_least(end.div_ceil(BLOCK_NODES))?;
+        let blocks = self.file.blocks.at_least(end.div_ceil(BLOCK_NODES))?;
         let count = nodes.len() as u32;
         for (at, node) in (first..).zip(nodes) {
             let block = blocks[at / BLOCK_NODES].as_mut_ptr();
@@ -301,7 +287,7 @@ impl Clusters {
     pub fn is_whole(&self) -> io::Result<bool> {
         let mapping = self.current()?;
         let nodes = mapping.number(NODES_AT).load(Acquire) as usize;
-        Ok(nodes.div_ceil(BLOCK_NODES) <= mapping.blocks.in_file()?)
+        Ok(nodes.div_ceil(BLOCK_NODES) <= mapping.file.blocks.in_file()?)
     }
 
     /// First step of the writer: gives the file up for an empty one unless it can be relied on and is of the
@@ -331,9 +317,9 @@ impl Clusters {
     /// Last step of the writer: once this returns, a power cut takes nothing of the index.
     pub fn close(&self) -> io::Result<()> {
         let mapping = self.current()?;
-        mapping.blocks.sync()?;
+        mapping.file.blocks.sync()?;
         mapping.number(BOOT_AT).store(0, Release);
-        mapping.blocks.sync()
+        mapping.file.blocks.sync()
     }
 
     /// Puts the next fragment of a view in. The caller is the only writer.

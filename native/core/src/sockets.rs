@@ -9,7 +9,7 @@ use std::time::Duration;
 /// A descriptor of this process, which whoever has it must close.
 pub type Descriptor = i32;
 
-/// What came over a Unix socket.
+/// A message that came over a Unix socket.
 #[derive(Debug)]
 pub struct Delivery {
     /// The text that describes the descriptors.

@@ -12,16 +12,13 @@
 
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
-use std::fs::OpenOptions;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU8, AtomicU64};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use memmap2::{MmapOptions, MmapRaw};
-
-use crate::blocks::{Blocks, Mapped, Sizes};
+use crate::blocks::{Mapped, MappedBlocks, Sizes};
 use crate::mapped;
 use crate::nearest::{BLOCK, Best, Neighbour, square};
 use crate::static_model::{DIMENSION, Vector};
@@ -42,6 +39,10 @@ const LAST_AT: usize = GIVEN_UP_AT + 8;
 const VECTOR_BYTES: usize = BLOCK * DIMENSION;
 const FACTS_AT: usize = VECTOR_BYTES + BLOCK * size_of::<u32>();
 const BLOCK_BYTES: usize = FACTS_AT + BLOCK * size_of::<Facts>();
+const SIZES: Sizes = Sizes {
+    header: HEADER_BYTES,
+    block: BLOCK_BYTES,
+};
 
 /// The form of the file and what made its vectors.
 type Magic = [u8; 16];
@@ -101,36 +102,21 @@ pub type Links = Vec<Neighbour>;
 
 /// One file as this process has mapped it.
 struct Mapping {
-    header: MmapRaw,
-    blocks: Blocks,
+    file: MappedBlocks,
 }
 
 impl Mapping {
     fn open(path: &Path, magic: &Magic) -> io::Result<Self> {
-        let file = OpenOptions::new().read(true).write(true).open(path)?;
         let foreign = || {
             let text = format!("{} is not a file of vectors of this version", path.display());
             io::Error::new(ErrorKind::InvalidData, text)
         };
-        if file.metadata()?.len() < HEADER_BYTES as u64 {
-            return Err(foreign());
-        }
-        let header = MmapOptions::new().len(HEADER_BYTES).map_raw(&file)?;
-        // SAFETY: the mapping is longer than the magic, and nobody writes there once the file has its name.
-        if unsafe { std::slice::from_raw_parts(header.as_ptr(), magic.len()) } != magic {
-            return Err(foreign());
-        }
-        let sizes = Sizes {
-            header: HEADER_BYTES,
-            block: BLOCK_BYTES,
-        };
-        let blocks = Blocks::new(file, sizes);
-        Ok(Self { header, blocks })
+        let file = MappedBlocks::open(path, magic, SIZES, 0)?.ok_or_else(foreign)?;
+        Ok(Self { file })
     }
 
     fn number(&self, at: usize) -> &AtomicU64 {
-        // SAFETY: the header's numbers lie aligned in its page and are reached by atomics alone.
-        unsafe { &*self.header.as_ptr().add(at).cast::<AtomicU64>() }
+        self.file.number(at)
     }
 
     fn count(&self) -> usize {
@@ -142,7 +128,7 @@ impl Mapping {
     fn last_bytes(&self) -> &[AtomicU8] {
         // SAFETY: the bytes lie in the header's page and are reached by atomics alone.
         unsafe {
-            let first = self.header.as_ptr().add(LAST_AT).cast::<AtomicU8>();
+            let first = self.file.header.as_ptr().add(LAST_AT).cast::<AtomicU8>();
             std::slice::from_raw_parts(first, RECEIPT_BYTES)
         }
     }
@@ -162,7 +148,7 @@ impl Mapping {
 
     /// The first `count` fragments, as far as there are blocks for them in the file.
     fn view(&self, count: usize) -> io::Result<View> {
-        let blocks = self.blocks.at_least(count.div_ceil(BLOCK))?;
+        let blocks = self.file.blocks.at_least(count.div_ceil(BLOCK))?;
         Ok(View { blocks, count })
     }
 }
@@ -394,7 +380,7 @@ impl Vectors {
     pub fn append(&self, facts: Facts, vector: &Vector) -> io::Result<()> {
         let mapping = self.current()?;
         let count = mapping.count();
-        mapping.blocks.grow(count / BLOCK + 1)?;
+        mapping.file.blocks.grow(count / BLOCK + 1)?;
         let facts = Facts {
             checksum: facts.sum(vector),
             ..facts
@@ -431,7 +417,7 @@ impl Vectors {
     pub fn verify(&self) -> io::Result<u32> {
         let mapping = self.current()?;
         let count = mapping.count();
-        let room = mapping.blocks.in_file()? * BLOCK;
+        let room = mapping.file.blocks.in_file()? * BLOCK;
         let view = mapping.view(count.min(room))?;
         let right = |index: &usize| {
             let (facts, vector) = (view.facts(*index), view.vector(*index));

@@ -19,7 +19,7 @@ pub enum Effort {
     Thorough,
 }
 
-/// What an effort comes to.
+/// The bounds of a search with an effort.
 #[derive(Clone, Copy)]
 pub(super) struct Bounds {
     /// Nodes of a level that are gone down from.
