@@ -99,9 +99,9 @@ type Ask = <Body>(path: string, query?: Readonly<Record<string, string>>) => Pro
 /** Asks over one connection that is kept. */
 function askOver(url: string): Ask {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-  return (path, query = {}) =>
+  const ask: Ask = (path, query = {}) =>
     new Promise((resolve, reject) => {
-      get(`${url}${path}?${new URLSearchParams(query).toString()}`, { agent }, (response) => {
+      const request = get(`${url}${path}?${new URLSearchParams(query).toString()}`, { agent }, (response) => {
         const parts: Buffer[] = [];
         response.on('data', (part: Buffer) => parts.push(part));
         response.on('end', () => {
@@ -109,8 +109,14 @@ function askOver(url: string): Ask {
           if (response.statusCode === 200) resolve(JSON.parse(text) as never);
           else reject(new Error(`${path}: ${response.statusCode} ${text}`));
         });
-      }).on('error', reject);
+      });
+      request.on('error', (error) => {
+        // The server closed a connection that was idle just as it was used again.
+        if (request.reusedSocket) resolve(ask(path, query));
+        else reject(error);
+      });
     });
+  return ask;
 }
 
 /** A text to look for: words of one fragment. */

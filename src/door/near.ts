@@ -70,16 +70,23 @@ async function search({ vectors }: ExploreParts, { asOf, vector, most, thorough 
   return { search: indexed ? 'index' : 'exact', found: neighbours };
 }
 
+/** A search whose answer leaves fragments out. */
+interface VisibleSearch extends Search {
+  readonly except: ReadonlySet<string>;
+  /** How many of these are near: the search finds them too, in vain. */
+  readonly passed: number;
+}
+
 /**
  * The nearest that may be shown: the search is widened until there are enough of them, or no more, or until
  * its asker has gone. Its caller has it run in a turn.
  */
 export async function searchVisible(
   parts: ExploreParts,
-  { except, ...asked }: Search & { readonly except: ReadonlySet<string> },
+  { except, passed, ...asked }: VisibleSearch,
   signal: AbortSignal,
 ): Promise<Found | NotDone> {
-  for (let { most } = asked; !signal.aborted; most *= 2) {
+  for (let most = asked.most + passed; !signal.aborted; most *= 2) {
     const { search: made, found } = await search(parts, { ...asked, most });
     const visible = found.filter(({ receipt }) => !except.has(receipt));
     if (visible.length >= asked.most || found.length < most) {
@@ -105,10 +112,10 @@ export function near(parts: ExploreParts): Handler {
     if (!(vector instanceof Uint8Array)) return vector;
     const k = numberOf(query['k'], nearDefaults.k);
     const except = receipt === undefined ? receipts : new Set([...receipts, receipt]);
-    const searched = await parts.inShortTurn(
-      () => searchVisible(parts, { asOf, vector, most: k, thorough: true, except }, signal),
-      signal,
-    );
+    // A fragment is the nearest to itself.
+    const passed = receipt === undefined ? 0 : 1;
+    const asked = { asOf, vector, most: k, thorough: true, except, passed };
+    const searched = await parts.inShortTurn(() => searchVisible(parts, asked, signal), signal);
     if (searched === 'busy') return exploringTooMuch;
     const { search: made, found } = searched;
     // Neighbours of a fragment that is withheld would tell what it is about.

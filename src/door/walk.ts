@@ -47,7 +47,8 @@ async function next(
   if (last === undefined) return undefined;
   const seen = new Set(steps.map(({ receipt }) => receipt));
   const except = new Set([...seen, ...hidden]);
-  const asked = { asOf, vector: last.vector, most: ways, thorough: false, except };
+  const passed = steps.length;
+  const asked = { asOf, vector: last.vector, most: ways, thorough: false, except, passed };
   const searched = await searchVisible(parts, asked, signal);
   if (searched === 'busy') return undefined;
   const { found: open } = searched;

@@ -2,11 +2,14 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Seek, SeekFrom, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use memmap2::{MmapOptions, MmapRaw};
+
+use crate::mapped;
 
 /// Blocks as they were mapped at some time, in the file's order.
 pub(crate) type Mapped = Arc<Vec<Arc<MmapRaw>>>;
@@ -55,6 +58,56 @@ impl MappedBlocks {
         debug_assert!(at.is_multiple_of(8) && at + 8 <= self.header.len());
         // SAFETY: callers name places in the header, aligned, that are reached by atomics alone.
         unsafe { &*self.header.as_ptr().add(at).cast::<AtomicU64>() }
+    }
+}
+
+/// The form of a file and a hash of the method that made its vectors: its first bytes.
+pub(crate) type Magic = [u8; 16];
+
+/// A file as this process has mapped it, which its writer may give up for a new one at the same path.
+pub(crate) trait Replaceable: Sized {
+    /// Maps the file at `path`. Fails with `InvalidData` where another one lies there.
+    fn open(path: &Path, magic: &Magic) -> io::Result<Self>;
+
+    /// The number in its header that is not 0 once it was given up.
+    fn given_up(&self) -> &AtomicU64;
+}
+
+/// The file that lies at a path now, mapped.
+pub(crate) struct Current<File> {
+    path: PathBuf,
+    magic: Magic,
+    mapped: RwLock<Arc<File>>,
+}
+
+impl<File: Replaceable> Current<File> {
+    /// Maps the file at `path`.
+    pub(crate) fn open(path: &Path, magic: Magic) -> io::Result<Self> {
+        Ok(Self {
+            path: path.to_owned(),
+            magic,
+            mapped: RwLock::new(Arc::new(File::open(path, &magic)?)),
+        })
+    }
+
+    /// The file, mapped again where its writer gave up the one that was mapped.
+    pub(crate) fn get(&self) -> io::Result<Arc<File>> {
+        let mapped = self.mapped.read().unwrap_or_else(PoisonError::into_inner).clone();
+        if mapped.given_up().load(Acquire) == 0 {
+            return Ok(mapped);
+        }
+        let fresh = Arc::new(File::open(&self.path, &self.magic)?);
+        *self.mapped.write().unwrap_or_else(PoisonError::into_inner) = fresh.clone();
+        Ok(fresh)
+    }
+
+    /// Gives the file up for one of `bytes` bytes with nothing in it, and maps that. The caller is the only
+    /// writer.
+    pub(crate) fn replace(&self, bytes: usize) -> io::Result<Arc<File>> {
+        let former = self.get()?;
+        mapped::create(&self.path, &self.magic, bytes)?;
+        former.given_up().store(1, Release);
+        self.get()
     }
 }
 

@@ -17,12 +17,11 @@
 //! run on.
 
 use std::io::{self, ErrorKind};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64};
-use std::sync::{Arc, PoisonError, RwLock};
 
-use crate::blocks::{Mapped, MappedBlocks, Sizes};
+use crate::blocks::{Current, Magic, Mapped, MappedBlocks, Replaceable, Sizes};
 use crate::mapped;
 use crate::nearest::{similarity, square};
 use crate::static_model::{DIMENSION, Vector, quantized};
@@ -39,8 +38,6 @@ pub use search::{Cluster, Effort};
 
 /// The form of the file.
 const FORM: [u8; 8] = *b"fgindex2";
-/// The form of the file and what made its vectors.
-type Magic = [u8; 16];
 const HEADER_BYTES: usize = 4096;
 /// Places of the header's numbers: fragments and the last one's checksum; nodes; whether the file was given
 /// up; the start of the machine that last wrote.
@@ -121,10 +118,20 @@ impl Node {
         self.places[..length].iter().map(|place| place.load(Relaxed))
     }
 
+    /// A place of its own.
+    fn place(&self, at: usize) -> u32 {
+        self.places[at].load(Relaxed)
+    }
+
     /// How many of its own places lie before `count`.
     fn before(&self, count: u32) -> usize {
         let length = (self.length.load(Acquire) as usize).min(PLACES);
-        self.places[..length].partition_point(|place| place.load(Relaxed) < count)
+        let places = &self.places[..length];
+        // All of them, unless an earlier state is asked for: looked at first, as a node lies on many pages.
+        if places.last().is_none_or(|last| last.load(Relaxed) < count) {
+            return length;
+        }
+        places.partition_point(|place| place.load(Relaxed) < count)
     }
 
     /// Adds a place, unless it is there: a writer that was killed may have added it. There must be room.
@@ -139,10 +146,12 @@ impl Node {
         }
     }
 
-    /// Sketches of its first places, in their order.
-    fn sketches(&self, count: usize) -> impl Iterator<Item = Sketch> {
-        let words = |one: &[AtomicU64; WORDS]| one.each_ref().map(|word| word.load(Relaxed));
-        self.sketches[..count.min(PLACES)].iter().map(words)
+    /// Sketches of its first places, in their order. `count` must come from [`Node::before`].
+    fn sketches(&self, count: usize) -> &[Sketch] {
+        let written = &self.sketches[..count];
+        // SAFETY: an atomic number lies in memory as its number does. A sketch is written before the length
+        // counts it, which the caller has read by then, and never changes again.
+        unsafe { std::slice::from_raw_parts(written.as_ptr().cast(), written.len()) }
     }
 
     fn full(&self) -> bool {
@@ -168,13 +177,19 @@ struct Mapping {
     file: MappedBlocks,
 }
 
-impl Mapping {
+impl Replaceable for Mapping {
     fn open(path: &Path, magic: &Magic) -> io::Result<Self> {
         let foreign = || io::Error::new(ErrorKind::InvalidData, "not an index of this version");
         let file = MappedBlocks::open(path, magic, SIZES, 1)?.ok_or_else(foreign)?;
         Ok(Self { file })
     }
 
+    fn given_up(&self) -> &AtomicU64 {
+        self.number(GIVEN_UP_AT)
+    }
+}
+
+impl Mapping {
     fn number(&self, at: usize) -> &AtomicU64 {
         self.file.number(at)
     }
@@ -233,9 +248,7 @@ impl IndexState {
 
 /// The index of one file.
 pub struct Clusters {
-    path: PathBuf,
-    magic: Magic,
-    mapping: RwLock<Arc<Mapping>>,
+    file: Current<Mapping>,
 }
 
 /// Hash of the machine's start; 1 where the system does not name it.
@@ -250,42 +263,24 @@ impl Clusters {
         let mut magic = [0; 16];
         magic[..8].copy_from_slice(&FORM);
         magic[8..].copy_from_slice(&hash_of(method).to_le_bytes());
-        let mapping = match Mapping::open(path, &magic) {
+        let file = match Current::open(path, magic) {
             Err(error) if matches!(error.kind(), ErrorKind::InvalidData | ErrorKind::NotFound) => {
                 mapped::create(path, &magic, HEADER_BYTES + BLOCK_BYTES)?;
-                Mapping::open(path, &magic)?
+                Current::open(path, magic)?
             }
             opened => opened?,
         };
-        Ok(Self {
-            path: path.to_owned(),
-            magic,
-            mapping: RwLock::new(Arc::new(mapping)),
-        })
-    }
-
-    fn current(&self) -> io::Result<Arc<Mapping>> {
-        let mapping = self
-            .mapping
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
-        if mapping.number(GIVEN_UP_AT).load(Acquire) == 0 {
-            return Ok(mapping);
-        }
-        let fresh = Arc::new(Mapping::open(&self.path, &self.magic)?);
-        *self.mapping.write().unwrap_or_else(PoisonError::into_inner) = fresh.clone();
-        Ok(fresh)
+        Ok(Self { file })
     }
 
     /// How far it is.
     pub fn state(&self) -> io::Result<IndexState> {
-        Ok(self.current()?.state())
+        Ok(self.file.get()?.state())
     }
 
     /// True if the file has all nodes that it says it has.
     pub fn is_whole(&self) -> io::Result<bool> {
-        let mapping = self.current()?;
+        let mapping = self.file.get()?;
         let nodes = mapping.number(NODES_AT).load(Acquire) as usize;
         Ok(nodes.div_ceil(BLOCK_NODES) <= mapping.file.blocks.in_file()?)
     }
@@ -293,7 +288,7 @@ impl Clusters {
     /// First step of the writer: gives the file up for an empty one unless it can be relied on and is of the
     /// fragments of a view that has all. False where it was given up.
     pub fn begin(&self, all: &View) -> io::Result<bool> {
-        let mapping = self.current()?;
+        let mapping = self.file.get()?;
         let wrote = mapping.number(BOOT_AT).load(Acquire);
         // Closed, or written since this machine's start: what the writer wrote is in the system's memory.
         let reliable = wrote == 0 || (wrote == this_boot() && wrote != 1);
@@ -301,22 +296,20 @@ impl Clusters {
         if !good {
             self.reset()?;
         }
-        self.current()?.number(BOOT_AT).store(this_boot(), Release);
+        self.file.get()?.number(BOOT_AT).store(this_boot(), Release);
         Ok(good)
     }
 
     /// Gives the file up for an empty one. The caller is the only writer.
     pub fn reset(&self) -> io::Result<()> {
-        let former = self.current()?;
-        mapped::create(&self.path, &self.magic, HEADER_BYTES + BLOCK_BYTES)?;
-        former.number(GIVEN_UP_AT).store(1, Release);
-        self.current()?.number(BOOT_AT).store(this_boot(), Release);
+        let fresh = self.file.replace(HEADER_BYTES + BLOCK_BYTES)?;
+        fresh.number(BOOT_AT).store(this_boot(), Release);
         Ok(())
     }
 
     /// Last step of the writer: once this returns, a power cut takes nothing of the index.
     pub fn close(&self) -> io::Result<()> {
-        let mapping = self.current()?;
+        let mapping = self.file.get()?;
         mapping.file.blocks.sync()?;
         mapping.number(BOOT_AT).store(0, Release);
         mapping.file.blocks.sync()
@@ -324,7 +317,7 @@ impl Clusters {
 
     /// Puts the next fragment of a view in. The caller is the only writer.
     pub fn insert(&self, all: &View) -> io::Result<()> {
-        let mapping = self.current()?;
+        let mapping = self.file.get()?;
         let place = mapping.state().count;
         let vector = all.vector(place as usize);
         // A fragment without words has no direction, and is nobody's neighbour.

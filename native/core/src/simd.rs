@@ -17,7 +17,7 @@ pub(crate) enum Level {
     /// `avx512bw,avx512vl`
     #[cfg(target_arch = "x86_64")]
     Avx512,
-    /// `avx512vbmi2`
+    /// `avx512vbmi2,avx512vpopcntdq`
     #[cfg(target_arch = "x86_64")]
     Avx512Vbmi2,
 }
@@ -44,7 +44,10 @@ impl Level {
                 std::is_x86_feature_detected!("avx512bw") && std::is_x86_feature_detected!("avx512vl")
             }
             #[cfg(target_arch = "x86_64")]
-            Level::Avx512Vbmi2 => std::is_x86_feature_detected!("avx512vbmi2"),
+            Level::Avx512Vbmi2 => {
+                std::is_x86_feature_detected!("avx512vbmi2")
+                    && std::is_x86_feature_detected!("avx512vpopcntdq")
+            }
         }
     }
 }
@@ -106,6 +109,7 @@ mod tests {
         let sources = [
             include_str!("scan.rs"),
             include_str!("bits.rs"),
+            include_str!("clusters/sketch.rs"),
             include_str!("ascii/avx2.rs"),
             include_str!("ascii/avx512.rs"),
             include_str!("nearest.rs"),

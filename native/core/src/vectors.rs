@@ -13,12 +13,11 @@
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::io::{self, ErrorKind};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU8, AtomicU64};
-use std::sync::{Arc, PoisonError, RwLock};
 
-use crate::blocks::{Mapped, MappedBlocks, Sizes};
+use crate::blocks::{Current, Magic, Mapped, MappedBlocks, Replaceable, Sizes};
 use crate::mapped;
 use crate::nearest::{BLOCK, Best, Neighbour, square};
 use crate::static_model::{DIMENSION, Vector};
@@ -43,9 +42,6 @@ const SIZES: Sizes = Sizes {
     header: HEADER_BYTES,
     block: BLOCK_BYTES,
 };
-
-/// The form of the file and what made its vectors.
-type Magic = [u8; 16];
 
 /// First bytes of a file whose vectors were made by `method`.
 fn magic_of(method: &str) -> Magic {
@@ -105,7 +101,7 @@ struct Mapping {
     file: MappedBlocks,
 }
 
-impl Mapping {
+impl Replaceable for Mapping {
     fn open(path: &Path, magic: &Magic) -> io::Result<Self> {
         let foreign = || {
             let text = format!("{} is not a file of vectors of this version", path.display());
@@ -115,6 +111,12 @@ impl Mapping {
         Ok(Self { file })
     }
 
+    fn given_up(&self) -> &AtomicU64 {
+        self.number(GIVEN_UP_AT)
+    }
+}
+
+impl Mapping {
     fn number(&self, at: usize) -> &AtomicU64 {
         self.file.number(at)
     }
@@ -296,9 +298,7 @@ impl View {
 
 /// The file of vectors. Where its writer gave it up for a new one, the next call has that.
 pub struct Vectors {
-    path: PathBuf,
-    magic: Magic,
-    mapping: RwLock<Arc<Mapping>>,
+    file: Current<Mapping>,
 }
 
 impl Vectors {
@@ -318,32 +318,13 @@ impl Vectors {
 
     /// Maps the file that was prepared for `method`.
     pub fn open(path: &Path, method: &str) -> io::Result<Self> {
-        let magic = magic_of(method);
-        let mapping = RwLock::new(Arc::new(Mapping::open(path, &magic)?));
-        Ok(Self {
-            path: path.to_owned(),
-            magic,
-            mapping,
-        })
-    }
-
-    fn current(&self) -> io::Result<Arc<Mapping>> {
-        let mapping = self
-            .mapping
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
-        if mapping.number(GIVEN_UP_AT).load(Acquire) == 0 {
-            return Ok(mapping);
-        }
-        let fresh = Arc::new(Mapping::open(&self.path, &self.magic)?);
-        *self.mapping.write().unwrap_or_else(PoisonError::into_inner) = fresh.clone();
-        Ok(fresh)
+        let file = Current::open(path, magic_of(method))?;
+        Ok(Self { file })
     }
 
     /// Its position in the log.
     pub fn state(&self) -> io::Result<State> {
-        let mapping = self.current()?;
+        let mapping = self.file.get()?;
         // The position first: what it covers is counted already.
         let position = mapping.number(POSITION_AT).load(Acquire);
         let count = mapping.count() as u32;
@@ -356,13 +337,13 @@ impl Vectors {
 
     /// All fragments.
     pub fn all(&self) -> io::Result<View> {
-        let mapping = self.current()?;
+        let mapping = self.file.get()?;
         mapping.view(mapping.count())
     }
 
     /// The fragments whose positions in the log are at most `position`.
     pub fn view(&self, position: u64) -> io::Result<View> {
-        let mapping = self.current()?;
+        let mapping = self.file.get()?;
         let all = mapping.view(mapping.count())?;
         let (mut low, mut high) = (0, all.count);
         while low < high {
@@ -378,7 +359,7 @@ impl Vectors {
 
     /// Adds a fragment. The caller is the only writer.
     pub fn append(&self, facts: Facts, vector: &Vector) -> io::Result<()> {
-        let mapping = self.current()?;
+        let mapping = self.file.get()?;
         let count = mapping.count();
         mapping.file.blocks.grow(count / BLOCK + 1)?;
         let facts = Facts {
@@ -406,7 +387,7 @@ impl Vectors {
     /// Notes that the log was looked at up to a position, whose receipt this is. The caller is the only
     /// writer.
     pub fn see(&self, position: u64, receipt: &str) -> io::Result<()> {
-        let mapping = self.current()?;
+        let mapping = self.file.get()?;
         mapping.set_last_receipt(receipt);
         mapping.number(POSITION_AT).store(position, Release);
         Ok(())
@@ -415,7 +396,7 @@ impl Vectors {
     /// Checks every fragment and cuts the file at the first that is wrong; returns how many were cut off. The
     /// caller is the only writer, and nobody reads yet what is cut off, or finds it wrong himself.
     pub fn verify(&self) -> io::Result<u32> {
-        let mapping = self.current()?;
+        let mapping = self.file.get()?;
         let count = mapping.count();
         let room = mapping.file.blocks.in_file()? * BLOCK;
         let view = mapping.view(count.min(room))?;
@@ -437,10 +418,7 @@ impl Vectors {
 
     /// Gives the file up for a new one with nothing in it. The caller is the only writer.
     pub fn reset(&self) -> io::Result<()> {
-        let former = self.current()?;
-        mapped::create(&self.path, &self.magic, HEADER_BYTES)?;
-        former.number(GIVEN_UP_AT).store(1, Release);
-        self.current()?;
+        self.file.replace(HEADER_BYTES)?;
         Ok(())
     }
 }

@@ -4,8 +4,8 @@
 
 use std::io;
 
-use super::sketch::{DISTANCES, Sketch, distances, sketch};
-use super::{Clusters, MOST_LEVELS, Node, Nodes, ROOT, SAME};
+use super::sketch::{Asked, DISTANCES, distances};
+use super::{Clusters, MOST_LEVELS, Node, Nodes, PLACES, ROOT, SAME};
 use crate::nearest::{BLOCK, Best, Neighbour, similarities, square};
 use crate::static_model::Vector;
 use crate::vectors::View;
@@ -39,12 +39,12 @@ impl Effort {
             Self::Quick => Bounds {
                 width: 512,
                 sketches: 131_072,
-                compared: 1_024,
+                compared: 512,
             },
             Self::Thorough => Bounds {
                 width: 4_096,
-                sketches: 1_048_576,
-                compared: 4_096,
+                sketches: 524_288,
+                compared: 2_048,
             },
         }
     }
@@ -121,15 +121,6 @@ impl Search<'_> {
         whole
     }
 
-    /// Notes the sketches of a cluster: how many signs differ, and whose they are.
-    fn look(&self, node: &Node, query: &Sketch, seen: &mut Seen) {
-        let before = node.before(self.count());
-        seen.sketches.clear();
-        seen.sketches.extend(node.sketches(before));
-        distances(query, &seen.sketches, &mut seen.distances);
-        seen.places.extend(node.places().take(before));
-    }
-
     /// Compares vectors at places in their order.
     fn compare(&self, places: &[u32], best: &mut Best) {
         for places in places.chunks(BLOCK) {
@@ -162,16 +153,16 @@ impl Search<'_> {
 
     fn run(&self) -> Vec<Neighbour> {
         let mut best = Best::new(self.most, 0.0);
-        let mut seen = Seen::default();
-        let query = sketch(self.query.0);
+        let mut seen = Seen::new(self.bounds.sketches.min(self.view.count()));
+        let asked = Asked::new(self.query.0);
         for (_, id) in self.clusters() {
             let Some(node) = self.nodes.at(id) else { continue };
             if node.kind == SAME {
                 self.take_same(node, &mut best);
             } else {
-                self.look(node, &query, &mut seen);
+                seen.look(node, self.count(), &asked);
             }
-            if seen.places.len() >= self.bounds.sketches {
+            if seen.distances.len() >= self.bounds.sketches {
                 break;
             }
         }
@@ -182,41 +173,72 @@ impl Search<'_> {
 }
 
 /// The fragments whose sketches were looked at.
-#[derive(Default)]
-struct Seen {
-    places: Vec<u32>,
+struct Seen<'a> {
+    /// Their clusters, and how many each has.
+    clusters: Vec<(&'a Node, usize)>,
+    /// Their sketches' distances, cluster after cluster.
     distances: Vec<u16>,
-    /// Those of one cluster.
-    sketches: Vec<Sketch>,
 }
 
-impl Seen {
-    /// Places of so many with the fewest signs that differ, of equals the earlier; in the log's order.
-    fn nearest(mut self, most: usize) -> Vec<u32> {
-        if self.places.len() <= most {
-            self.places.sort_unstable();
-            return self.places;
+/// Distances that are looked at together.
+const CHUNK: usize = 64;
+
+impl<'a> Seen<'a> {
+    /// Room for about so many.
+    fn new(sketches: usize) -> Self {
+        Self {
+            clusters: Vec::new(),
+            distances: Vec::with_capacity(sketches + PLACES),
         }
-        let mut counts = [0_usize; DISTANCES];
-        for &distance in &self.distances {
-            counts[usize::from(distance)] += 1;
+    }
+
+    /// Looks at the sketches of a cluster's fragments among the first `count`.
+    fn look(&mut self, node: &'a Node, count: u32, asked: &Asked) {
+        let before = node.before(count);
+        distances(asked, node.sketches(before), &mut self.distances);
+        self.clusters.push((node, before));
+    }
+
+    /// The distance up to which all are among so many nearest, and how many of the next one are; the greatest
+    /// distance where all are.
+    fn reach(&self, most: usize) -> (u16, usize) {
+        // Four counters, as one that is written at every step waits for itself.
+        let mut counts = vec![[0_u32; 4]; DISTANCES];
+        for (at, &distance) in self.distances.iter().enumerate() {
+            counts[usize::from(distance)][at % 4] += 1;
         }
         let mut room = most;
-        let full = counts.iter().position(|&count| {
-            let fits = count <= room;
-            room -= if fits { count } else { 0 };
-            !fits
-        });
-        let last = full.unwrap_or(DISTANCES);
-        let pairs = || self.places.iter().zip(&self.distances);
-        let at = |wanted: usize| {
-            let same = pairs().filter(move |(_, distance)| usize::from(**distance) == wanted);
-            same.map(|(&place, _)| place)
-        };
-        let mut equals: Vec<u32> = at(last).collect();
+        for (distance, counts) in (0..).zip(&counts) {
+            let count = counts.iter().sum::<u32>() as usize;
+            if count > room {
+                return (distance, room);
+            }
+            room -= count;
+        }
+        (DISTANCES as u16, 0)
+    }
+
+    /// Places of so many with the least distances, of equals the earlier; in the log's order.
+    fn nearest(&self, most: usize) -> Vec<u32> {
+        let (reach, room) = self.reach(most);
+        let (mut found, mut equals) = (Vec::with_capacity(most), Vec::new());
+        let mut begin = 0;
+        for &(node, count) in &self.clusters {
+            let distances = &self.distances[begin..begin + count];
+            begin += count;
+            for (chunk, distances) in distances.chunks(CHUNK).enumerate() {
+                if !distances.iter().fold(false, |any, &one| any | (one <= reach)) {
+                    continue;
+                }
+                let near = distances.iter().enumerate().filter(|(_, one)| **one <= reach);
+                for (at, &distance) in near {
+                    let place = node.place(chunk * CHUNK + at);
+                    let list = if distance < reach { &mut found } else { &mut equals };
+                    list.push(place);
+                }
+            }
+        }
         equals.sort_unstable();
-        let nearer = pairs().filter(|(_, distance)| usize::from(**distance) < last);
-        let mut found: Vec<u32> = nearer.map(|(&place, _)| place).collect();
         found.extend(equals.into_iter().take(room));
         found.sort_unstable();
         found
@@ -273,7 +295,7 @@ impl Clusters {
         bounds: Bounds,
     ) -> io::Result<Vec<Neighbour>> {
         let search = Search {
-            nodes: self.current()?.nodes()?,
+            nodes: self.file.get()?.nodes()?,
             view,
             query: (query, square(query)),
             most,
@@ -289,7 +311,7 @@ impl Clusters {
     /// Clusters that have every fragment of a view between them, about `wanted` and at most twice as many.
     /// All fragments of the view must be in the index.
     pub fn clusters(&self, view: &View, wanted: usize) -> io::Result<Vec<Cluster>> {
-        let nodes = self.current()?.nodes()?;
+        let nodes = self.file.get()?.nodes()?;
         let count = view.count() as u32;
         let mut level = vec![ROOT];
         for _ in 0..MOST_LEVELS {

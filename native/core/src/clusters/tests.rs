@@ -5,6 +5,7 @@ use super::search::Bounds;
 use super::*;
 use crate::nearest::Neighbour;
 use crate::vectors::{Facts, Vectors};
+use std::path::PathBuf;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::SeqCst;
 
@@ -205,7 +206,7 @@ fn equal_vectors_are_told_earliest_first() {
             .sum();
         assert_eq!(sum as usize, count);
     }
-    let nodes = index.current().expect("the file").number(NODES_AT).load(Relaxed);
+    let nodes = index.file.get().expect("the file").number(NODES_AT).load(Relaxed);
     assert!(nodes < 80, "equal vectors take no nodes of their own: {nodes}");
 }
 
@@ -222,7 +223,7 @@ fn vectors_that_differ_by_little_make_no_deep_tree() {
         append(&vectors, number, &vector);
         index.insert(&vectors.all().expect("a view")).expect("room");
     }
-    let mapping = index.current().expect("the file");
+    let mapping = index.file.get().expect("the file");
     let nodes = mapping.nodes().expect("nodes");
     let mut level = vec![ROOT];
     let mut levels = 0;
@@ -272,7 +273,7 @@ fn a_writer_goes_on_where_one_was_killed() {
     for _ in 0..3 {
         append(&vectors, 700, &vector_of(700));
         let all = vectors.all().expect("a view");
-        let mapping = index.current().expect("the file");
+        let mapping = index.file.get().expect("the file");
         put(&mapping, &all, 700, all.vector(700)).expect("room");
     }
     let next = folder.index();
@@ -303,7 +304,7 @@ fn an_index_that_cannot_be_relied_on_is_given_up() {
     assert_eq!(count(&reader), 600);
     // Not closed, and the machine began anew.
     let boot = |value: u64| {
-        let mapping = index.current().expect("the file");
+        let mapping = index.file.get().expect("the file");
         mapping.number(BOOT_AT).store(value, Release);
     };
     boot(12_345);

@@ -4,6 +4,7 @@ use super::*;
 use crate::static_model::{Scratch, StaticModel, quantized, shipped};
 use std::fs::OpenOptions;
 use std::io::{Seek, SeekFrom, Write};
+use std::path::PathBuf;
 use std::sync::LazyLock;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::SeqCst;
