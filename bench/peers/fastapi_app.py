@@ -6,11 +6,10 @@ from fastapi import FastAPI
 from pydantic import BaseModel, Field
 
 from fusion import fuse
+from shapes import Doc, RankedDoc
 
 
-class FuseDoc(BaseModel):
-    id: str
-    text: str
+class FuseDoc(Doc):
     dense_score: float
 
 
@@ -20,15 +19,6 @@ class FuseRequest(BaseModel):
     method: Literal["maxnorm"] = "maxnorm"
     tokenizer: Literal["ws", "ngram"] = "ws"
     top_k: int | None = Field(default=None, ge=1)
-
-
-class RankedDoc(BaseModel):
-    id: str
-    text: str
-    dense_score: float
-    bm25_score: float
-    fused_score: float
-    rank: int
 
 
 class FuseResponse(BaseModel):

@@ -356,8 +356,7 @@ class ProcessAccess implements Access {
 
   private loadAddressUsage(address: Uint8Array): Admission | Promise<Admission> {
     const subject = Buffer.concat([Uint8Array.of(kinds.anonymous), address]);
-    const ask = (): AdmitOutcome =>
-      this.askForAddress(kinds.anonymous, address, this.anonymous, false, 'admitLoaded');
+    const ask = (): AdmitOutcome => this.askForAddress(kinds.anonymous, address, this.anonymous, false, true);
     const again = (): Admission => this.decideAnonymous(ask(), address);
     return this.loadUsage(subject, this.parts.clock.wallMs(), again);
   }
@@ -383,21 +382,22 @@ class ProcessAccess implements Access {
     });
   }
 
-  /** `admitLoaded` asks again once usage is loaded: the networks of the address have counted the request. */
+  /** `isLoaded`: asks again once usage is loaded; the address's networks have counted the request. */
   private askForAddress(
     kind: number,
     address: Uint8Array,
     { limits }: Limited,
     isHead = false,
-    ask: 'admitAddress' | 'admitLoaded' = 'admitAddress',
+    isLoaded = false,
   ): AdmitOutcome {
     const { native, clock } = this.parts;
-    return native[ask](
+    return native.admitAddress(
       kind,
       address,
       limits.requests_per_minute,
       limits.characters_per_month,
       isHead,
+      isLoaded,
       clock.machineMicros(),
       clock.wallMs(),
       this.told,

@@ -46,8 +46,8 @@ export function storingLimit(
   const unitsOf = (bytes: number): number => Math.ceil(bytes / unitBytes);
   return {
     take(address, bytes) {
-      const asked = [kinds.stored, networkOf(address), perMinute] as const;
-      const outcome = native.admitAddress(...asked, 0, false, clock.machineMicros(), clock.wallMs(), told);
+      const asked = [kinds.stored, networkOf(address), perMinute, 0, false, false] as const;
+      const outcome = native.admitAddress(...asked, clock.machineMicros(), clock.wallMs(), told);
       if (outcome === outcomes.Crowded || outcome === outcomes.OverCrowd) onCrowded();
       if (outcome !== outcomes.Admitted && outcome !== outcomes.Crowded) {
         return overStored(storedKbPerMinute, told[facts.RetrySeconds] ?? 1);

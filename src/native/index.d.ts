@@ -17,11 +17,10 @@ export declare class Access {
   admitKey(key: string, micros: number, nowMs: number, facts: Float64Array): AdmitOutcome
   /**
    * Decides about a request of an address under the limit `kind` (1 to 255) and counts it. `head`: it
-   * asks for the head of an answer alone, and counts a tenth.
+   * asks for the head of an answer alone, and counts a tenth. `loaded`: this was asked before, the answer
+   * was `Unloaded`, and the usage was loaded since.
    */
-  admitAddress(kind: number, address: Uint8Array, requestsPerMinute: number, charactersPerMonth: number, head: boolean, micros: number, nowMs: number, facts: Float64Array): AdmitOutcome
-  /** Decides again after `admitAddress` returned `Unloaded` and the usage was loaded. */
-  admitLoaded(kind: number, address: Uint8Array, requestsPerMinute: number, charactersPerMonth: number, head: boolean, micros: number, nowMs: number, facts: Float64Array): AdmitOutcome
+  admitAddress(kind: number, address: Uint8Array, requestsPerMinute: number, charactersPerMonth: number, head: boolean, loaded: boolean, micros: number, nowMs: number, facts: Float64Array): AdmitOutcome
   /** Counts `count` more for an address that `admitAddress` let pass; its buckets may owe afterwards. */
   spend(kind: number, address: Uint8Array, requestsPerMinute: number, count: number, micros: number): void
   /** Undoes one `admitAddress`: the request turned out not to count. */

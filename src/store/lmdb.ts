@@ -43,7 +43,8 @@ type Environment = RootDatabase<Uint8Array, Uint8Array>;
 /** Folders that are open in this process: LMDB must not open one twice (lmdb.h, "Caveats"). */
 const openFolders = new Set<string>();
 
-function openEnvironment(folder: string): Environment {
+/** Opens an environment as the store does, with nothing around it. */
+export function openEnvironment(folder: string): Environment {
   return open<Uint8Array, Uint8Array>({
     path: folder,
     encoding: 'binary',

@@ -69,6 +69,22 @@ function collection(name: string, files: Readonly<Record<string, string | Uint8A
   return path;
 }
 
+/** The judgements: grades by the places of the docs. */
+const grades = [
+  new Map([
+    [0, 2],
+    [3, 1],
+  ]),
+  new Map([
+    [1, 1],
+    [5, 1],
+  ]),
+  new Map([
+    [2, 1],
+    [4, 1],
+  ]),
+];
+
 test('figures are those of the rankings, and a collection may be packed and judged as TREC does', () => {
   const plain = collection('plain');
   const { code, text } = evaluate(plain, '--model', 'static-256', '--candidates', '3', '--json');
@@ -77,20 +93,6 @@ test('figures are those of the rankings, and a collection may be packed and judg
   assert.deepEqual([found.docs, found.judged, found.model, found.candidates], [6, 3, 'static-256', 3]);
   // BM25 by the oracle: the same docs with equal dense scores.
   const scored = docs.map((doc) => ({ ...doc, dense_score: 1 }));
-  const grades = [
-    new Map([
-      [0, 2],
-      [3, 1],
-    ]),
-    new Map([
-      [1, 1],
-      [5, 1],
-    ]),
-    new Map([
-      [2, 1],
-      [4, 1],
-    ]),
-  ];
   const values = grades.map((judged, at) => {
     const { results } = fuse({ query: queries[at]?.text ?? '', docs: scored });
     const byBm25 = [...results].sort((left, right) => right.bm25_score - left.bm25_score);
@@ -164,20 +166,6 @@ test('requests may have legs of their own, with the scores of an engine’s run'
   assert.equal(request.legs, undefined);
   assert.deepEqual(withLegs({ bm25: {}, dense: {} }).request.legs, request.maxnorm);
   // The engine's order alone: what it did not rank stays in the order of the docs, as do queries without it.
-  const grades = [
-    new Map([
-      [0, 2],
-      [3, 1],
-    ]),
-    new Map([
-      [1, 1],
-      [5, 1],
-    ]),
-    new Map([
-      [2, 1],
-      [4, 1],
-    ]),
-  ];
   const orders = [
     [3, 0, 1, 2, 4, 5],
     [5, 0, 1, 2, 3, 4],

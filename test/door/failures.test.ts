@@ -22,6 +22,9 @@ const limited = await startDoor({
 const reserved = await startDoor({ store, isStorageReserved: () => true });
 const submissions = ['/dream', '/dream_confirm', '/harvest'] as const;
 
+/** The paths that explore. */
+const exploring = ['/graph/near', '/walk', '/graph', '/graph/fragments', '/focus', '/leaderboard'] as const;
+
 const bodies = {
   '/dream': { title: 'a', content: 'b' },
   '/dream_confirm': { confirm: '0'.repeat(64), title: 'a', content: 'b' },
@@ -139,16 +142,8 @@ describe('the limits by address', () => {
     const over = await client.get('/dream_get', { title: 'a', content: 'b' });
     assert.deepEqual([over.status, over.body['code']], [429, 'rate_limited']);
     assert.equal((await client.get('/dream_confirm')).status, 200);
-    const explored = [
-      '/graph/near',
-      '/walk',
-      '/graph',
-      '/graph/fragments',
-      '/focus',
-      '/leaderboard',
-    ] as const;
-    for (const path of explored) await client.get(path, path === '/graph/near' ? { text: 'a' } : {});
-    for (const path of explored) assert.equal((await client.get(path)).status, 429);
+    for (const path of exploring) await client.get(path, path === '/graph/near' ? { text: 'a' } : {});
+    for (const path of exploring) assert.equal((await client.get(path)).status, 429);
     await client.get('/how');
     assert.equal((await client.get('/how')).status, 429);
     for (const [key, codes] of client.sent)
@@ -160,14 +155,7 @@ test('exploring while as much explores as may wait', async () => {
   const busy: InTurn = () => Promise.resolve('busy');
   const explore = { ...exploration.explore, inTurn: busy, inShortTurn: busy };
   const own = await startDoor({ store, exploration: { ...exploration, explore } });
-  for (const path of [
-    '/graph/near',
-    '/walk',
-    '/graph',
-    '/graph/fragments',
-    '/focus',
-    '/leaderboard',
-  ] as const) {
+  for (const path of exploring) {
     // The present leaderboard is counted already: an earlier one is not.
     const query = { '/graph/near': { text: 'a' }, '/leaderboard': { as_of: '0' } };
     const answer = await own.get(path, path in query ? query[path as keyof typeof query] : {});

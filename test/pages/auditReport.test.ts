@@ -13,7 +13,7 @@ import { auditUseCases, type FreeAuditRequest } from '../../src/contract/audit.j
 import { native } from '../../src/native/addon.js';
 import { reportPage } from '../../src/pages/auditReport.js';
 import { answerAudit } from '../../src/text/auditAnswer.js';
-import { launch, skipBrowser } from './browser.js';
+import { launch, sheetForms, skipBrowser } from './browser.js';
 import { assertReadable } from './readable.js';
 
 const wallMs = Date.UTC(2026, 10, 21);
@@ -83,12 +83,7 @@ async function picture(page: Page, name: string): Promise<void> {
   if (to !== undefined) await page.screenshot({ path: `${to}/audit-${name}.png`, fullPage: true });
 }
 
-for (const [width, colorScheme] of [
-  [1000, 'light'],
-  [1000, 'dark'],
-  [320, 'light'],
-  [320, 'dark'],
-] as const) {
+for (const [width, colorScheme] of sheetForms) {
   test(`${width} px, ${colorScheme}: every issue with its bar and examples`, skip, async () => {
     const html = pageOf({ records, company: 'Example', monthly_queries: 1000, use_case: 'both' });
     const { page, seen } = await open(html, { colorScheme, viewport: { width, height: 640 } });

@@ -39,6 +39,14 @@ export const forms = [
   { width: 390, colorScheme: 'dark' },
 ] as const;
 
+/** The forms of pages that are one sheet: width and colours. */
+export const sheetForms = [
+  [1000, 'light'],
+  [1000, 'dark'],
+  [320, 'light'],
+  [320, 'dark'],
+] as const;
+
 /** One of those forms. */
 export type Form = (typeof forms)[number];
 

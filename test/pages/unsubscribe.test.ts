@@ -13,7 +13,7 @@ import { findOptout } from '../../src/store/optouts.js';
 import { whenUnavailable } from '../../src/store/store.js';
 import { systemClock } from '../../src/system/clock.js';
 import { FailingStore, openTestStore, request, secrets } from '../outreach/fixture.js';
-import { launch, skipBrowser } from './browser.js';
+import { launch, sheetForms, skipBrowser } from './browser.js';
 import { assertReadable } from './readable.js';
 
 const failing = new FailingStore(await openTestStore());
@@ -98,12 +98,7 @@ async function picture(page: Page, name: string): Promise<void> {
 const skip = { skip: skipBrowser };
 const long = 'a.very.long.address.that.does.not.fit.on.any.narrow.phone@department.of.long.names.example';
 
-for (const [width, colorScheme] of [
-  [1000, 'light'],
-  [1000, 'dark'],
-  [320, 'light'],
-  [320, 'dark'],
-] as const) {
+for (const [width, colorScheme] of sheetForms) {
   test(`${width} px, ${colorScheme}: question, answer, afterwards, bad link`, skip, async () => {
     const email = `${width}.${colorScheme}.${long}`;
     const options = { colorScheme, viewport: { width, height: 640 } };

@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { Engine } from '../../src/store/engine.js';
 import { createStore } from '../../src/store/groupCommit.js';
+import { openEnvironment } from '../../src/store/lmdb.js';
 import { openStore } from '../../src/store/open.js';
 import { systemClock } from '../../src/system/clock.js';
 import { native } from '../../src/native/addon.js';
@@ -13,7 +14,6 @@ import type { Store } from '../../src/store/store.js';
 import { temporaryFolder } from '../processes/run.js';
 import { conformance } from './conformance.js';
 import { engineAt, newUnitId, storeAt, testParts } from './open.js';
-import { openBare } from './bareLmdb.js';
 import { bytes, commit } from './subject.js';
 
 const peerProgram = fileURLToPath(new URL('peer.js', import.meta.url));
@@ -69,7 +69,7 @@ test('a store of a later format is refused, and not kept open', async () => {
   const folder = url.slice('lmdb:'.length);
   await (await storeAt(url)).close();
   const write = async (format: number): Promise<void> => {
-    const environment = openBare(folder);
+    const environment = openEnvironment(folder);
     await environment.put(Buffer.of(0), Buffer.of(format));
     await environment.close();
   };

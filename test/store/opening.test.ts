@@ -11,8 +11,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { openEnvironment } from '../../src/store/lmdb.js';
 import { run, temporaryFolder } from '../processes/run.js';
-import { openBare } from './bareLmdb.js';
 import { checkWorkload } from './invariants.js';
 import { newUnitId, storeAt } from './open.js';
 import { runToEnd, runUntil, workUntil } from './processesAtWork.js';
@@ -76,7 +76,7 @@ async function bareGoesWrong(folder: string, slow: NodeJS.ProcessEnv): Promise<b
     await pause(20);
   });
   if (signal !== 'SIGKILL') return true;
-  const environment = openBare(folder);
+  const environment = openEnvironment(folder);
   const lost = acknowledged.filter((name) => environment.getBinary(Buffer.from(name)) === undefined);
   await environment.close();
   return lost.length > 0;

@@ -183,7 +183,8 @@ impl Access {
     }
 
     /// Decides about a request of an address under the limit `kind` (1 to 255) and counts it. `head`: it
-    /// asks for the head of an answer alone, and counts a tenth.
+    /// asks for the head of an answer alone, and counts a tenth. `loaded`: this was asked before, the answer
+    /// was `Unloaded`, and the usage was loaded since.
     #[napi]
     #[allow(
         clippy::too_many_arguments,
@@ -196,43 +197,19 @@ impl Access {
         requests_per_minute: u32,
         characters_per_month: f64,
         head: bool,
+        loaded: bool,
         micros: f64,
         now_ms: f64,
         facts: Float64ArraySlice<'_>,
     ) -> AdmitOutcome {
         let limit = limit(requests_per_minute, characters_per_month);
-        let moment = now(micros, now_ms);
-        told(
-            self.inner
-                .admit_address(kind, address, limit, weight(head), moment),
-            facts,
-        )
-    }
-
-    /// Decides again after `admitAddress` returned `Unloaded` and the usage was loaded.
-    #[napi]
-    #[allow(
-        clippy::too_many_arguments,
-        reason = "an object would cost more than the check"
-    )]
-    pub fn admit_loaded(
-        &self,
-        kind: u8,
-        address: &[u8],
-        requests_per_minute: u32,
-        characters_per_month: f64,
-        head: bool,
-        micros: f64,
-        now_ms: f64,
-        facts: Float64ArraySlice<'_>,
-    ) -> AdmitOutcome {
-        let limit = limit(requests_per_minute, characters_per_month);
-        let moment = now(micros, now_ms);
-        told(
-            self.inner
-                .admit_loaded(kind, address, limit, weight(head), moment),
-            facts,
-        )
+        let (weight, moment) = (weight(head), now(micros, now_ms));
+        let decision = if loaded {
+            self.inner.admit_loaded(kind, address, limit, weight, moment)
+        } else {
+            self.inner.admit_address(kind, address, limit, weight, moment)
+        };
+        told(decision, facts)
     }
 
     /// Counts `count` more for an address that `admitAddress` let pass; its buckets may owe afterwards.

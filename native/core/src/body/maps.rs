@@ -160,13 +160,19 @@ impl Walk<'_> {
             if self.is_full() {
                 break;
             }
-            self.scanner.stand_at(name);
-            let name = self.scanner.key()?;
-            self.place.push(Step::Name(plain(self.scanner.bytes(name))));
+            self.enter(name)?;
             self.value(values)?;
             self.place.pop();
         }
         Ok(())
+    }
+
+    /// Reads the name whose quote is at `name` and makes it the place; what follows is its value.
+    fn enter(&mut self, name: usize) -> Result<Span, Refusal> {
+        self.scanner.stand_at(name);
+        let name = self.scanner.key()?;
+        self.place.push(Step::Name(plain(self.scanner.bytes(name))));
+        Ok(name)
     }
 
     /// Hands the last member of each name of the map at `start` to `met`, in no order.
@@ -244,9 +250,7 @@ impl Walk<'_> {
             if self.is_full() {
                 break;
             }
-            self.scanner.stand_at(name);
-            let name = self.scanner.key()?;
-            self.place.push(Step::Name(plain(self.scanner.bytes(name))));
+            let name = self.enter(name)?;
             self.keep(separator);
             separator = b",";
             self.keep_text(name);
