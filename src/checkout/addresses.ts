@@ -24,7 +24,7 @@ const versions = [
   { name: 'vpub', main: false, public: 0x045f1cf6, private: 0x045f18bc },
 ] as const;
 
-/** The key that a text holds, and which of {@link versions} it is of; undefined when it is none. */
+/** Parses an extended key in base58, with its entry of {@link versions}; undefined if the text is not one. */
 function readKey(
   text: string,
 ): { readonly key: BIP32Interface; readonly version: (typeof versions)[number] } | undefined {
@@ -32,25 +32,25 @@ function readKey(
     try {
       return { key: bip32.fromBase58(text, { ...networks.bitcoin, bip32: version }), version };
     } catch {
-      // Of another version, or of none.
+      // Another version, or not an extended key.
     }
   }
   return undefined;
 }
 
-/** Addresses in the cache: deriving one takes about a millisecond, and an order needs its own twice. */
+/** Size of the address cache: deriving one takes about a millisecond, and an order needs its own twice. */
 const maxDerived = 2_048;
 
-/** An account that addresses are derived from. */
+/** An account whose receiving addresses are derived. */
 export interface Account {
-  /** Names it in the store: 16 bytes of SHA-256 over chain code and public key. */
+  /** Its id in the store: 16 bytes of SHA-256 over chain code and public key. */
   readonly digest: Buffer;
   readonly network: Network;
   /** The receiving address of an index (m/84'/coin'/account'/0/index). */
   readonly address: (index: number) => string;
 }
 
-/** Reads an account's extended public key; `wrong` is a sentence part, and shows nothing of the key. */
+/** Reads an account's extended public key. `wrong` is a sentence part, and reveals nothing of the key. */
 export function readAccount(
   text: string,
   network: Network,

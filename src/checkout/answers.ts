@@ -1,4 +1,4 @@
-/** Answers of the checkout: never cached, never indexed, one 404 for unknown orders. */
+/** The checkout's answers: never cached, never indexed, and one 404 for unknown orders. */
 import { jsonAnswer } from '../contract/answer.js';
 import type { Answer } from '../contract/exchange.js';
 import { problemOf, type ProblemCode } from '../contract/problem.js';
@@ -9,17 +9,17 @@ export function checkoutAnswer(status: number, json: unknown): Answer {
   return { ...jsonAnswer(status, json), headers: privateFields };
 }
 
-/** A problem that the checkout answers. */
+/** A problem document of the checkout. */
 export function checkoutProblem(status: number, code: ProblemCode, detail: string): Answer {
   return checkoutAnswer(status, problemOf(code, detail));
 }
 
-/** The one answer to an unknown, a malformed and a foreign id. */
+/** The one answer to unknown ids, malformed ids and ids of others. */
 export function orderNotFound(): Answer {
   return checkoutProblem(404, 'order_not_found', 'There is no such order.');
 }
 
-/** The answer to whoever asks how to pay an order that is paid. */
+/** The answer to a request for payment details of an order that is already paid. */
 export function orderPaid(): Answer {
   return checkoutProblem(
     410,
@@ -28,7 +28,7 @@ export function orderPaid(): Answer {
   );
 }
 
-/** A QR code's answer. */
+/** An answer with a QR code. */
 export function svgAnswer(svg: string): Answer {
   const body = { bytes: svg, type: 'image/svg+xml; charset=utf-8' } as const;
   return { status: 200, body, headers: privateFields, charge: 0 };

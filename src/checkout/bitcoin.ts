@@ -18,25 +18,25 @@ import type { Polled } from './poll.js';
 import type { Rail, RailUnavailable, Readiness } from './rail.js';
 import { Watcher } from './watcher.js';
 
-/** Time that an order may be paid (ms). */
+/** Time in which an order may be paid (ms). */
 const orderMs = 3_600_000;
 
-/** Time that the node's own state is cached (ms). */
+/** Lifetime of the cached node status (ms). */
 const knownMs = 3_000;
 
-/** Time that an address's look-up is cached (ms): any number of polls ask once. */
+/** Lifetime of an address's cached look-up (ms): any number of polls cause one request. */
 const lookedMs = 1_000;
 
-/** The same where the node tells of payments by itself: polls only make up for a watcher that is gone. */
+/** The same where the node sends notifications: polls then only make up for a watcher that died. */
 const followedMs = 5_000;
 
-/** Orders that are made in one unit: they share the step of the account's index. */
+/** Most orders in one unit: they share one step of the account's index. */
 const mostTogether = 64;
 
-/** An order waits for the search of an account that is new to the store: so long between two looks (ms). */
+/** Interval at which an order checks whether the search of a new account has ended (ms). */
 const beginPollMs = 100;
 
-/** Looks before the order is refused: 10 s. */
+/** Checks before the order is refused: 10 s in all. */
 const mostBeginPolls = 100;
 
 const stillSearching = 'The account is being searched for earlier payments. Try again in a minute.';
@@ -52,38 +52,38 @@ export interface BitcoinParts extends BookParts {
   readonly chain: Chain;
   /** Depth at which an output counts. */
   readonly confirmationsRequired: number;
-  /** Most orders at once that are not paid for; 0: no limit. */
+  /** Most unpaid orders at once; 0: no limit. */
   readonly maxUnpaidOrders: number;
-  /** Most of them of one address; absent or 0: no limit. */
+  /** Most unpaid orders of one client address; absent or 0: no limit. */
   readonly unpaidOrdersPerAddress?: number;
   readonly log: Pick<Log, 'warn' | 'info' | 'debug'>;
 }
 
-/** A wish for an order. */
+/** An order as requested. */
 export interface BitcoinWish extends OrderWish {
-  /** Keyed hash of the address that orders; absent: not known. */
+  /** Keyed hash of the buyer's client address; absent: unknown. */
   readonly orderedBy?: Uint8Array;
 }
 
-/** As many orders of the buyer's address as may be are not paid for. */
+/** The buyer's client address has reached its limit of unpaid orders. */
 export interface AddressBusy {
   readonly kind: 'address busy';
   /** Their number. */
   readonly unpaid: number;
-  /** When the first of them ends (ms since 1970). */
+  /** When the first of them expires (ms since 1970). */
   readonly untilMs: number;
 }
 
-/** Outcome of making an order. `rail busy`: as many as may be are not paid for. */
+/** Outcome of making an order. `rail busy`: the limit of unpaid orders is reached. */
 export type BitcoinMade =
   MadeOrder<BtcOrder> | RailUnavailable | AddressBusy | { readonly kind: 'rail busy' };
 
-/** Orders that are not on disk yet, and what gives out their addresses. */
+/** Orders that are not on disk yet, with the step of the index that their addresses take. */
 interface Drafts {
   readonly kind: 'drafts';
   readonly made: readonly MadeOrder<BtcOrder>[];
   readonly step: Operation;
-  /** The first index that was looked at. */
+  /** The first index that was checked. */
   readonly from: number;
   readonly passedOver: number;
 }
@@ -94,7 +94,10 @@ interface Waiting {
   readonly fail: (error: unknown) => void;
 }
 
-/** The outcome of each wish: refused for its address, made, or refused as too many orders wait in all. */
+/**
+ * The outcome of each wish: made, refused for its client address, or refused for the limit over all
+ * addresses.
+ */
 function outcomes(
   busy: readonly (AddressBusy | undefined)[],
   made: readonly MadeOrder<BtcOrder>[],
@@ -121,7 +124,7 @@ export class Bitcoin implements Rail<BtcOrder, BitcoinWish, BitcoinMade, Bitcoin
     this.lookUps = new LookUps({ ...parts, rail: 'btc', freshMs, lookUp });
   }
 
-  /** Readiness for a new order. The node is asked every few seconds at most. */
+  /** Readiness for a new order. The node is asked at most every few seconds. */
   async check(): Promise<Readiness> {
     if (!this.begun) {
       const begun = await this.readBegun();
@@ -135,8 +138,8 @@ export class Bitcoin implements Rail<BtcOrder, BitcoinWish, BitcoinMade, Bitcoin
   }
 
   /**
-   * Finds the first address to give out, where the store does not know the account yet. Resolves to 0 when it
-   * is known; undefined: the store or the node does not answer.
+   * Finds the first address to give out, if the store does not know the account yet. Resolves to 0 if it
+   * does; undefined: the store or the node does not answer.
    */
   async begin(): Promise<0 | undefined> {
     if (this.begun) return 0;
@@ -157,9 +160,9 @@ export class Bitcoin implements Rail<BtcOrder, BitcoinWish, BitcoinMade, Bitcoin
   }
 
   /**
-   * Makes an order with an address that no other ever had; on disk when it resolves, before the address is
-   * shown. Indexes are given out one by one in the unit that writes the orders: none is left out, none is
-   * given out twice, whatever is killed.
+   * Makes an order with an address that no other order ever had. It is on disk when this resolves, so before
+   * anyone sees the address. The unit that writes the orders also takes their indexes: a crash at any time
+   * neither skips an index nor gives one out twice.
    */
   async create(wish: BitcoinWish): Promise<BitcoinMade> {
     await this.untilBegun();
@@ -179,12 +182,12 @@ export class Bitcoin implements Rail<BtcOrder, BitcoinWish, BitcoinMade, Bitcoin
     return this.lookUps.reconcile(fence, lastMs);
   }
 
-  /** True if the node tells of payments by itself. */
+  /** True if the node sends notifications of payments. */
   get follows(): boolean {
     return this.parts.chain.follow !== undefined;
   }
 
-  /** Starts to watch the open orders; undefined where the node tells of nothing by itself. */
+  /** Starts to watch the open orders; undefined if the node sends no notifications. */
   watch(fence: Fence): Watcher | undefined {
     const { follow } = this.parts.chain;
     if (follow === undefined) return undefined;
@@ -192,7 +195,7 @@ export class Bitcoin implements Rail<BtcOrder, BitcoinWish, BitcoinMade, Bitcoin
   }
 
   private async run(): Promise<void> {
-    // Wishes that come in the same turn of the event loop begin together.
+    // Wishes of the same turn of the event loop are gathered into one group.
     await Promise.resolve();
     while (this.waiting.length > 0) {
       const group = this.waiting.splice(0, mostTogether);
@@ -205,7 +208,7 @@ export class Bitcoin implements Rail<BtcOrder, BitcoinWish, BitcoinMade, Bitcoin
     }
   }
 
-  /** Waits a while for the process that searches an account which is new to the store. */
+  /** Waits for a while until the process that searches a new account has finished. */
   private async untilBegun(): Promise<void> {
     for (let polls = 0; !this.begun && polls < mostBeginPolls; polls += 1) {
       if ((await this.readBegun()) === undefined) return;
@@ -213,7 +216,7 @@ export class Bitcoin implements Rail<BtcOrder, BitcoinWish, BitcoinMade, Bitcoin
     }
   }
 
-  /** Undefined once the store knows where the account's addresses stand, else a sentence for the buyer. */
+  /** Undefined once the store has the account's next index; before that a sentence for the buyer. */
   private async readBegun(): Promise<string | undefined> {
     const { store, account } = this.parts;
     const index = await whenUnavailable(nextAddressIndex(store, account.digest), () => undefined);
@@ -222,7 +225,7 @@ export class Bitcoin implements Rail<BtcOrder, BitcoinWish, BitcoinMade, Bitcoin
     return this.begun ? undefined : stillSearching;
   }
 
-  /** Makes orders in one unit; fewer than wished where the limit of unpaid ones is reached. */
+  /** Makes orders in one unit; fewer than wished if the limit of unpaid orders is reached. */
   private async makeGroup(wishes: readonly BitcoinWish[]): Promise<readonly BitcoinMade[]> {
     const { store, account } = this.parts;
     let skipped = 0;
@@ -246,13 +249,13 @@ export class Bitcoin implements Rail<BtcOrder, BitcoinWish, BitcoinMade, Bitcoin
         return outcomes(busy, made);
       }
       if (outcome.kind === 'refused') throw new Error('A new order was refused by a fence');
-      // Another process took these indexes; or an address is an order's already, as after an index that a
-      // restored store has too low: then it is left out.
+      // Operation 0 conflicts: another process took these indexes. Any other: an order already has the
+      // address, which happens if a restored store's index is too low. That address is skipped.
       skipped = outcome.operation === 0 ? 0 : skipped + 1;
     }
   }
 
-  /** Orders from an index on, each with an address that has no history, and the step of the index. */
+  /** Orders from this index on, each with an address without history, and the step of the index. */
   private async drafts(
     wishes: readonly BitcoinWish[],
     before: AddressIndex,
@@ -262,7 +265,7 @@ export class Bitcoin implements Rail<BtcOrder, BitcoinWish, BitcoinMade, Bitcoin
     const fresh = await freshIndexes(this.parts, from, wishes.length);
     if (fresh.kind === 'failed') return this.unusable(fresh.reason);
     if (fresh.kind === 'exhausted') return this.exhausted(from);
-    // Asked after the look at the addresses: an old payment that comes between is in a block up to this one.
+    // Read after the histories: a payment that arrives in between is in a block at or below this one.
     const tip = await chain.tip();
     if (tip.kind === 'failed') return this.unusable(tip.reason);
     const { indexes, passedOver } = fresh.value;
@@ -286,8 +289,8 @@ export class Bitcoin implements Rail<BtcOrder, BitcoinWish, BitcoinMade, Bitcoin
   }
 
   /**
-   * Number of more unpaid orders there may be. It is exact over all processes: orders are written with the
-   * step of the index, so that none can come between this count and a unit that finds the index as before.
+   * Number of unpaid orders that may still be made. It is exact across processes: each unit with orders also
+   * steps the index, so an order made after this count makes the unit conflict.
    */
   private async room(wished: number): Promise<number> {
     const { store, maxUnpaidOrders: most } = this.parts;
@@ -295,7 +298,7 @@ export class Bitcoin implements Rail<BtcOrder, BitcoinWish, BitcoinMade, Bitcoin
     return most - (await countUnpaid(store, 'btc', most));
   }
 
-  /** For each wish why its address may not have it; exact over all processes, as {@link room} is. */
+  /** For each wish why its client address may not order; exact across processes, as {@link room} is. */
   private async busyAddresses(wishes: readonly BitcoinWish[]): Promise<readonly (AddressBusy | undefined)[]> {
     const { store, clock, unpaidOrdersPerAddress: most = 0 } = this.parts;
     const unpaid = new Map<string, { count: number; untilMs: number }>();
@@ -335,16 +338,16 @@ export class Bitcoin implements Rail<BtcOrder, BitcoinWish, BitcoinMade, Bitcoin
     });
   }
 
-  /** Applies what the node knows of an order's address; false: the node does not answer. */
+  /** Applies what the node knows of an order's address; false if the node does not answer. */
   private async lookUp(order: BtcOrder, fence?: Fence): Promise<boolean> {
     const outcome = await lookUpOrder({ ...this.parts, ...(fence && { fence }) }, order);
     if (outcome.kind !== 'failed') return true;
     this.parts.log.warn({ reason: outcome.reason }, 'the Bitcoin node cannot be used');
-    // Time passes all the same; but nobody knows what was paid meanwhile.
+    // Time passes all the same, but what was paid meanwhile is unknown.
     return false;
   }
 
-  /** Tells the operator the reason, and the buyer that there is one. */
+  /** Logs the reason for the operator; the buyer only learns that there is one. */
   private unusable(reason: string): RailUnavailable {
     this.parts.log.warn({ reason }, 'the Bitcoin node cannot be used');
     return { kind: 'rail unavailable', reason: 'The Bitcoin node does not answer.' };

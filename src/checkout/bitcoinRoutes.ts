@@ -21,7 +21,7 @@ export interface BitcoinRoutesParts extends BookParts {
   readonly tiers: Tiers;
 }
 
-/** An order is refused while the limit of unpaid orders is reached. */
+/** Refuses an order while the limit of unpaid orders is reached. */
 const railBusy: Refusal = {
   ok: false,
   status: 503,
@@ -32,7 +32,7 @@ const railBusy: Refusal = {
   retryAfterS: 120,
 };
 
-/** An order is refused to an address that has as many unpaid ones as it may. */
+/** Refuses an order to a client address that has reached its limit of unpaid orders. */
 function addressBusy({ unpaid, untilMs }: AddressBusy, nowMs: number): Refusal {
   const detail =
     `This address has ${unpaid} on-chain orders that wait for their payment, as many as it may. ` +
@@ -41,15 +41,18 @@ function addressBusy({ unpaid, untilMs }: AddressBusy, nowMs: number): Refusal {
   return { ok: false, status: 429, problem: problemOf('rate_limited', detail), retryAfterS };
 }
 
-/** Name under which an address' unpaid orders are counted: nobody reads the address from it. */
+/**
+ * Id under which a client address' unpaid orders are counted: a keyed hash, from which the address cannot be
+ * read.
+ */
 function nameOfAddress({ secrets }: BitcoinRoutesParts, address: Uint8Array): Uint8Array | undefined {
   if (address.byteLength === 0) return undefined;
-  // The oldest secret: the name stays the same when a new one is put before it.
+  // The oldest secret: the id stays the same when a newer secret is put first.
   const oldest = secrets.at(-1) ?? secrets[0];
   return derive(oldest, 'ordered-by', Buffer.from(address).toString('hex')).subarray(0, 16);
 }
 
-/** An order's id; anything else is nobody's. */
+/** Form of an order's id; any other text is unknown. */
 const idForm = /^[a-z2-7]{26}$/;
 
 function findOnChain({ store }: BookParts): (id: string) => Promise<BtcOrder | undefined> {
@@ -63,7 +66,7 @@ function findOnChain({ store }: BookParts): (id: string) => Promise<BtcOrder | u
 export function bitcoinOrders(parts: BitcoinRoutesParts): PagedOrders<BitcoinOrderCreated, BitcoinOrder> {
   const { bitcoin, tiers, clock } = parts;
   const rail = bitcoin ?? closedRail('On-chain payments', viewOnChain);
-  // The id of an on-chain order is known to its maker alone: it needs no second proof.
+  // Only the buyer knows the id of an on-chain order, so no claim token is needed.
   const polled = { parts, rail, find: findOnChain(parts), demanded: { claimRequired: false } };
   return {
     paid: 'here',

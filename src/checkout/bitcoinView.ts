@@ -6,12 +6,12 @@ import { isPaid, orderView } from './orderView.js';
 import { amountDueSat, confirmations } from './orders.js';
 import type { Polled } from './poll.js';
 
-/** The URI that asks for what is due of an order. */
+/** The URI that requests the amount due of an order (BIP 21). */
 export function paymentUri(order: BtcOrder): string {
   return bip21(order.place, amountDueSat(order.sat, receivedSat(order)));
 }
 
-/** The order as polls answer it. */
+/** The order as polls show it. */
 export function viewOnChain(polled: Polled<BtcOrder>): BitcoinOrder {
   const { order } = polled;
   return {

@@ -1,6 +1,6 @@
 /**
- * The book of orders: makes them, and applies events to them. Every change is one unit of the store with the
- * key that comes of it, decided by `orders.ts` and repeated where another was first.
+ * The book of orders: makes orders, and applies events to them. Each change of an order and its key is one
+ * unit of the store. `orders.ts` decides it, again after a conflict.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Rail } from '../contract/pricing.js';
@@ -18,7 +18,7 @@ import { attended, transition, type KeyEffect, type OrderEvent } from './orders.
 /** Dependencies of the book. */
 export interface BookParts extends KeyParts {
   readonly clock: Pick<Clock, 'wallMs'>;
-  /** Carried by events that are applied in the background. */
+  /** The lease's fence for events that are applied in the background. */
   readonly fence?: Fence;
 }
 
@@ -55,7 +55,7 @@ function sha256(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }
 
-/** An order that is on disk, and the token that proves who made it, which is shown once. */
+/** An order on disk, and its claim token, which proves who made it and is shown once. */
 export interface MadeOrder<Order extends OrderRecord = OrderRecord> {
   readonly kind: 'made';
   readonly order: Order;
@@ -89,7 +89,7 @@ export function draftOrder<New extends NewOrder>(
   return { kind: 'made', order, claimToken };
 }
 
-/** Makes an order; on disk when it resolves. `taken`: its id or place is another's. */
+/** Makes an order; on disk when it resolves. `taken`: another order has its id or place. */
 export async function makeOrder<New extends NewOrder>(
   parts: BookParts,
   wish: New,
@@ -99,12 +99,12 @@ export async function makeOrder<New extends NewOrder>(
   return outcome.kind === 'done' ? made : { kind: 'taken' };
 }
 
-/** True if a claim token is the order's; compared in a time that tells nothing. */
+/** True if a claim token is the order's; compared in constant time. */
 export function isClaim(order: OrderRecord, claim: string): boolean {
   return timingSafeEqual(sha256(claim), order.claimHash);
 }
 
-/** The entry of the ledger that a change of state makes; undefined where no money moved. */
+/** The ledger entry of a change of state; undefined if no money moved. */
 function ledgerOf(before: OrderRecord, after: OrderRecord, atMs: number): LedgerEntry | undefined {
   const change = Number(heldOf(after) - heldOf(before));
   if (change === 0) return undefined;
@@ -112,18 +112,18 @@ function ledgerOf(before: OrderRecord, after: OrderRecord, atMs: number): Ledger
 }
 
 /**
- * Operations that take effect with an event, and only with it, made of the order as it was before and of what
- * becomes of its key. They are made again where another was first.
+ * Operations that are committed with an event's change, or not at all. They are made from the order before
+ * the change and the effect on its key, again after a conflict.
  */
 export type Effect = (before: OrderRecord, key: KeyEffect | undefined) => readonly Operation[];
 
-/** Outcome of applying an event. `key`: what became of the order's key, or would have. */
+/** Outcome of applying an event. `key`: the effect on the order's key, also if the change was refused. */
 export type Applied = OrderOutcome & { readonly key?: KeyEffect };
 
 /** A change that was decided. */
 interface Decided {
   readonly key: KeyEffect | undefined;
-  /** Undefined where nothing changes. */
+  /** Undefined if nothing changes. */
   readonly change: OrderChange | undefined;
 }
 
@@ -144,7 +144,7 @@ async function decide(
   return { key, change: { to: { ...after, keyId }, also, ...change, ...(ledger && { ledger }) } };
 }
 
-/** Applies an event to an order. On disk when it resolves, with the key that came of it. */
+/** Applies an event to an order. On disk when it resolves, with the change of its key. */
 export async function apply(
   parts: BookParts,
   id: string,
@@ -162,8 +162,8 @@ export async function apply(
 }
 
 /**
- * {@link apply} for an event found by asking, which takes a while: nothing happens (`moved`) where the order
- * is no longer what it was before the question, as another may have asked later and been told more.
+ * {@link apply} for an event found by a query, which takes time. If the order has changed since before the
+ * query, nothing happens (`moved`): a later query may have brought the change, and know more.
  */
 export async function applySince(
   parts: BookParts,

@@ -1,6 +1,6 @@
 /**
- * Payments that btcd knows of, to an address (btcd, JSON-RPC API; it must run with --txindex --addrindex). It
- * knows of those that no block has yet, of every payment to an address, and follows reorganisations itself.
+ * Payments to an address that btcd knows of (btcd, JSON-RPC API; it must run with --txindex --addrindex). It
+ * knows every payment, unconfirmed ones too, and follows reorganisations itself.
  */
 import { Agent } from 'node:https';
 import type { Clock } from '../system/clock.js';
@@ -15,10 +15,10 @@ import type { FoundOutput } from './orders.js';
 /** Transactions in one answer. */
 const pageTransactions = 100;
 
-/** Blocks whose height is remembered. */
+/** Blocks whose height is cached. */
 const mostHeights = 10_000;
 
-/** btcd's answer for an address without a history. */
+/** btcd's error code for an address without history. */
 const nothingKnown = -5;
 
 type Json = Readonly<Record<string, unknown>>;
@@ -27,10 +27,10 @@ function isJson(value: unknown): value is Json {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** An output and the hash of its block; null: in no block. */
+/** An output and the hash of its block; null: unconfirmed. */
 type PlacedOutput = Output & { readonly block: string | null };
 
-/** A transaction's outputs to an address. @throws Error when it is none */
+/** A transaction's outputs to an address. @throws Error if the value is not a transaction */
 function outputsOf(transaction: unknown, address: string): PlacedOutput[] {
   if (!isJson(transaction)) throw new Error('a transaction is none');
   const { txid, confirmations = 0, vout, time, blocktime, blockhash } = transaction;
@@ -44,7 +44,7 @@ function outputsOf(transaction: unknown, address: string): PlacedOutput[] {
     if (!isJson(script) || script['address'] !== address) return [];
     const { value, n } = output;
     if (typeof value !== 'number' || !Number.isSafeInteger(n)) throw new Error('an output is none');
-    // Amounts come as bitcoin in binary64, which holds every amount of satoshi exactly enough to round back.
+    // Amounts are bitcoin in binary64, precise enough to round back to every number of satoshi.
     const sat = BigInt(Math.round(value * 1e8));
     const atMs = seconds === undefined ? null : seconds * 1_000;
     const depth = confirmations as number;
@@ -56,7 +56,7 @@ function outputsOf(transaction: unknown, address: string): PlacedOutput[] {
 /** A client of one btcd. */
 export class Btcd implements Chain {
   private readonly agent: Agent;
-  /** Heights by the hash of the block, the last asked for last: a block never changes its height. */
+  /** Heights by block hash, in the order of use, the latest last: a block's height never changes. */
   private readonly heights = new Map<string, number>();
 
   constructor(
@@ -106,7 +106,7 @@ export class Btcd implements Chain {
     return { kind: 'answer', value: found };
   }
 
-  /** The height of a block, or why it is not known. */
+  /** The height of a block, or why it is unknown. */
   private async heightOf(block: string): Promise<number | Failed> {
     const known = this.heights.get(block);
     if (known !== undefined) return known;

@@ -1,6 +1,6 @@
 /**
- * Notifications of btcd (btcd, JSON-RPC API, Websocket Extension): payments to addresses of a filter,
- * in the mempool and in blocks, and blocks. Only hints are made of it: what is true is looked up.
+ * Notifications of btcd (btcd, JSON-RPC API, Websocket Extension): blocks, and payments to filtered
+ * addresses, in the mempool and in blocks. They are only hints: the truth is looked up.
  */
 import { address as addresses, networks, Transaction } from 'bitcoinjs-lib';
 import { WebSocket } from 'ws';
@@ -8,14 +8,14 @@ import type { Clock, Timer } from '../system/clock.js';
 import type { ChainHints, Following } from './chain.js';
 import type { Network } from '../store/order.js';
 
-/** Where btcd is, and what opens it. */
+/** btcd's address and credentials. */
 export interface BtcdPlace {
   /** `https://host:port` */
   readonly url: string;
   readonly user: string;
   /** A secret. */
   readonly password: string;
-  /** Its certificate, PEM; null: one that the system trusts. */
+  /** btcd's certificate, PEM; null: the system trusts it already. */
   readonly certificate: string | null;
 }
 
@@ -27,15 +27,15 @@ export interface FollowParts {
   readonly hints: ChainHints;
 }
 
-/** Between two tries to connect (ms). */
+/** Time between two attempts to connect (ms). */
 const againMs = 1_000;
 
-/** A connection from which nothing came for so long is taken for dead: btcd answers a ping a second (ms). */
+/** A connection that is silent for this long counts as dead (ms): btcd answers a ping each second. */
 const silentMs = 5_000;
 
 const pingMs = 1_000;
 
-/** Addresses in one message. */
+/** Most addresses in one message. */
 const together = 1_000;
 
 type Json = Readonly<Record<string, unknown>>;
@@ -71,7 +71,7 @@ function paidTo(hex: unknown, network: Network): string[] {
   }
 }
 
-/** Follows a btcd until it is stopped, through any number of connections. */
+/** Follows a btcd until it is stopped, and reconnects as often as needed. */
 export class BtcdFollower implements Following {
   private socket: WebSocket | undefined;
   private retry: Timer | undefined;
@@ -86,8 +86,8 @@ export class BtcdFollower implements Following {
   }
 
   /**
-   * Adds addresses to the filter. A new connection begins without any; nothing ever empties a filter, because
-   * btcd answers a connection's requests beside each other, in any order.
+   * Adds addresses to the filter. A new connection starts with an empty filter. A filter only ever grows,
+   * because btcd answers a connection's requests concurrently, in any order.
    */
   watch(found: readonly string[]): void {
     for (let at = 0; at < found.length; at += together) {
@@ -119,7 +119,7 @@ export class BtcdFollower implements Following {
     });
     socket.on('message', (data: Buffer) => this.heard(data));
     socket.on('pong', () => (this.silentForMs = 0));
-    // The look-ups, which go to the same node, report the error.
+    // The look-ups ask the same node and report the error.
     socket.on('error', () => undefined);
     socket.on('close', () => this.lost(socket));
   }

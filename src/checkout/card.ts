@@ -1,6 +1,6 @@
 /**
  * Orders paid by card (contract, Events): sessions at Stripe, settled by webhooks alone. Events may come in
- * any order and any number of times: each has its effect once, those that overtake their order wait for it.
+ * any order and any number of times: each takes effect once. One that comes before its order is held for it.
  */
 import type { Tiers } from '../access/tiers.js';
 import type { CardWebhookResponse } from '../contract/card.js';
@@ -36,13 +36,13 @@ import type { Rail, RailUnavailable, Readiness } from './rail.js';
 import { longestAgeMs, type Rates } from './rates.js';
 import type { StripeClient } from './stripe.js';
 
-/** Time that a session may be paid (ms): Stripe's least is 30 minutes. */
+/** Time in which a session may be paid (ms): Stripe's minimum is 30 minutes. */
 const sessionMs = 1_860_000;
 
-/** Time that Stripe's own state is cached (ms). */
+/** Lifetime of the cached Stripe status (ms). */
 const knownMs = 30_000;
 
-/** A quoted price may be paid for this time after it was taken (ms). */
+/** Time in which a price may be paid after it was quoted (ms). */
 const quotedMs = 600_000;
 
 /** Parts of the rail. */
@@ -55,18 +55,18 @@ export interface CardParts extends BookParts {
   readonly webhookReady: boolean;
   /** `https://host` of this server; null: not set. */
   readonly publicUrl: string | null;
-  /** Tiers by ids of Stripe's prices. */
+  /** Tiers by Stripe price id. */
   readonly prices: Readonly<Record<string, Tier>>;
   readonly allowDiscounts: boolean;
   readonly log: Pick<Log, 'warn' | 'error'>;
 }
 
-/** A wish for an order: the rail itself knows the price. */
+/** An order as requested; the rail itself knows the price. */
 export interface CardWish extends Pick<OrderWish, 'email' | 'source' | 'segment' | 'campaign' | 'eventId'> {
   readonly tier: Tier;
 }
 
-/** An order and where its buyer pays. */
+/** An order and its payment page. */
 export interface MadeCardOrder extends MadeOrder<CardOrder> {
   readonly url: string;
 }
@@ -75,7 +75,10 @@ export interface MadeCardOrder extends MadeOrder<CardOrder> {
 export type Settled =
   { readonly kind: 'settled'; readonly result: CardWebhookResponse['result'] } | Unanswered;
 
-/** Stripe does not answer a question about an event: nothing took effect, and the event comes again. */
+/**
+ * Stripe does not answer a question about an event: nothing took effect, and Stripe will send the event
+ * again.
+ */
 interface Unanswered {
   readonly kind: 'unanswered';
   readonly reason: string;
@@ -96,7 +99,7 @@ export class Card implements Rail<CardOrder, CardWish, MadeCardOrder, CardPickup
     this.offered = new Recent(parts.clock, knownMs);
   }
 
-  /** Readiness for a payment; Stripe is asked twice a minute at most. */
+  /** Readiness for a payment; Stripe is asked at most twice a minute. */
   async check(): Promise<Readiness> {
     const { webhookReady, publicUrl, stripe, rates } = this.parts;
     if (!webhookReady) {
@@ -110,12 +113,12 @@ export class Card implements Rail<CardOrder, CardWish, MadeCardOrder, CardPickup
     return this.readiness.of(() => stripe.check());
   }
 
-  /** Ways to pay that buyers are offered at Stripe, which is asked twice a minute at most. */
+  /** Payment methods that Stripe offers buyers; Stripe is asked at most twice a minute. */
   methods(): Promise<readonly string[]> {
     return this.offered.of(() => this.parts.stripe.methods());
   }
 
-  /** Makes a session and the order for it, which is on disk before the buyer learns where to pay. */
+  /** Makes a session and its order. The order is on disk before the buyer learns where to pay. */
   async create(wish: CardWish): Promise<MadeCardOrder | RailUnavailable> {
     const { stripe, tiers, rates, publicUrl, clock, randomness, log } = this.parts;
     const ready = await this.check();
@@ -143,22 +146,22 @@ export class Card implements Rail<CardOrder, CardWish, MadeCardOrder, CardPickup
     return { ...order, url: session.value.url };
   }
 
-  /** Members of every order on this rail. */
+  /** Members that are the same in every order on this rail. */
   private fixed() {
     return { rail: 'card', termDays: this.parts.tiers.term_days, lifeMs: sessionMs } as const;
   }
 
-  /** Only events tell of payments. */
+  /** Only events report payments. */
   refresh(order: CardOrder): Promise<CardOrder> {
     return Promise.resolve(order);
   }
 
-  /** Stripe sends an event again until it is taken: nothing is missed that a look-up could find. */
+  /** Stripe sends an event again until it is acknowledged: a look-up would find nothing more. */
   reconcile(): Promise<number> {
     return Promise.resolve(0);
   }
 
-  /** Lets an event that was verified have its effect, once. On disk when it resolves. */
+  /** Applies a verified event, once. On disk when it resolves. */
   async settle(event: CardEvent): Promise<Settled> {
     const { subject } = event;
     if (subject.kind === 'other') return this.note(event, '', 'ignored', null);
@@ -174,7 +177,7 @@ export class Card implements Rail<CardOrder, CardWish, MadeCardOrder, CardPickup
       : this.settleIntent(event, subject);
   }
 
-  /** An event once more: what it let go of before the answer was lost is let go of now. */
+  /** Handles a duplicate event: applies the held events that the first delivery may have left behind. */
   private async again(subject: Exclude<CardSubject, { kind: 'other' }>): Promise<Settled> {
     const intent = subject.kind === 'session' ? subject.session.intent : subject.intent;
     await this.applyHeld(intent);
@@ -190,7 +193,7 @@ export class Card implements Rail<CardOrder, CardWish, MadeCardOrder, CardPickup
     return { id, type, about, result, reason, atMs: Math.floor(this.parts.clock.wallMs()) };
   }
 
-  /** Notes an event that changes no order; `more` takes effect with it. */
+  /** Records an event that changes no order; `more` is committed with it. */
   private async note(
     event: CardEvent,
     about: string,
@@ -238,7 +241,7 @@ export class Card implements Rail<CardOrder, CardWish, MadeCardOrder, CardPickup
     return this.apply(event, order, order.place, { kind });
   }
 
-  /** Why a session that is paid does not pay for an order; a sentence for the operator. */
+  /** Why a paid session does not pay for an order; a sentence for the operator. */
   private fault(order: CardOrder, session: CardSession): string | undefined {
     const { allowDiscounts } = this.parts;
     if (session.payment === 'unpaid') return 'The session is not paid.';
@@ -251,7 +254,9 @@ export class Card implements Rail<CardOrder, CardWish, MadeCardOrder, CardPickup
     return `It paid ${total} cents of ${order.cents}.`;
   }
 
-  /** The order of a session that was made elsewhere; made now where the session says what it is for. */
+  /**
+   * The order of a session that was made elsewhere; made now if the session names a tier at a valid price.
+   */
   private async adopt(
     session: CardSession,
   ): Promise<
@@ -271,13 +276,13 @@ export class Card implements Rail<CardOrder, CardWish, MadeCardOrder, CardPickup
     });
     const outcome = await store.commit(insertOrder(made.order));
     if (outcome.kind === 'done') return { kind: 'adopted', order: made.order };
-    // Another event of the same session was first.
+    // Another event of the same session was faster.
     const found = await findOrderAt(store, 'card', session.id);
     if (found === undefined) throw new Error('An order conflicts with one that is not there');
     return { kind: 'adopted', order: found };
   }
 
-  /** The tier that a session made elsewhere is for, and the cents that it must have paid. */
+  /** The tier of a session that was made elsewhere, and the cents that it must have paid. */
   private async tierOf(
     session: CardSession,
   ): Promise<
@@ -290,7 +295,7 @@ export class Card implements Rail<CardOrder, CardWish, MadeCardOrder, CardPickup
     const total = session.totalCents ?? 0n;
     if (Object.keys(this.parts.prices).length > 0) {
       const prices = await this.parts.stripe.pricesOf(session.id);
-      // Not a mismatch: the event comes again.
+      // Not a mismatch: Stripe sends the event again.
       if (prices.kind === 'failed') return { kind: 'unanswered', reason: prices.reason };
       const [price = '', ...more] = prices.value;
       const tier = this.parts.prices[price];
@@ -308,7 +313,7 @@ export class Card implements Rail<CardOrder, CardWish, MadeCardOrder, CardPickup
       : mismatch(`It paid ${total} cents, which was no price of ${tier} while it could be paid.`);
   }
 
-  /** Prices of a tier in cents that were in force since a session was made. */
+  /** Prices of a tier in cents that were in force at any time since the session was made. */
   private async pricesInForce(tier: Tier, fromMs: number): Promise<readonly bigint[]> {
     const { store, rates, tiers } = this.parts;
     const kept = await ratesSince(store, fromMs - quotedMs, longestAgeMs);
@@ -327,12 +332,12 @@ export class Card implements Rail<CardOrder, CardWish, MadeCardOrder, CardPickup
     if (order !== undefined) return this.apply(event, order, subject.intent, orderEvent(subject));
     const held = holdEvent(subject.intent, event.id, JSON.stringify(heldOf(event, subject)));
     const noted = await this.note(event, subject.intent, 'recorded', null, [held]);
-    // The order may have become known meanwhile; whoever sees it later lets go of what is held.
+    // The order may have become known meanwhile. An event that sees it later applies what is held, too.
     await this.applyHeld(subject.intent);
     return noted;
   }
 
-  /** Applies an event to its order, with the note that it was seen. */
+  /** Applies an event to its order, and records the event in the same unit. */
   private async apply(event: CardEvent, order: CardOrder, about: string, what: OrderEvent): Promise<Settled> {
     const intent = what.kind === 'card paid' ? (what.intent ?? null) : null;
     const effect: Effect = (before, key) => {
@@ -342,12 +347,12 @@ export class Card implements Rail<CardOrder, CardWish, MadeCardOrder, CardPickup
       return [insertCardEvent(note), putLastEvent(note.atMs), ...bind, ...marksOf(event.subject)];
     };
     const applied = await apply(this.parts, order.id, what, effect);
-    // The event was seen meanwhile; or its dispute ended before it began, and it changes nothing.
+    // The event was recorded meanwhile; or the dispute ended before it began, and nothing changes.
     if (applied.kind === 'refused') return this.note(event, about, 'recorded', null);
     return settled(resultOf(what, applied.key));
   }
 
-  /** Applies the events that came before the order of their payment intent was known. */
+  /** Applies the events that came before their payment intent's order was known. */
   private async applyHeld(intent: string | null): Promise<void> {
     if (intent === null) return;
     const { store } = this.parts;
@@ -365,7 +370,7 @@ export class Card implements Rail<CardOrder, CardWish, MadeCardOrder, CardPickup
     const effect = (): Operation[] => [releaseHeld(each), ...marksOf(subject)];
     const applied = await apply(this.parts, order.id, orderEvent(subject), effect);
     if (applied.kind !== 'refused') return;
-    // Another let go of it; or its dispute ended before it began, and it changes nothing.
+    // Another process released it; or its dispute ended before it began, and nothing changes.
     await this.parts.store.commit([releaseHeld(each)]);
   }
 }
@@ -374,7 +379,7 @@ function otherCurrency({ currency }: CardSession): string {
   return `It was paid in ${currency ?? 'no currency'}, not in usd.`;
 }
 
-/** Record of an event that waits. */
+/** A held event as stored. */
 interface Held {
   readonly createdAtMs: number;
   readonly intent: string;
@@ -405,13 +410,13 @@ function orderEvent(subject: IntentSubject): OrderEvent {
   return { kind: kinds[subject.what] };
 }
 
-/** The marks by which a dispute that ended is not begun once more. */
+/** The marks of a dispute's beginning or end: a dispute that has ended cannot begin again. */
 function marksOf(subject: CardSubject): Operation[] {
   if (subject.kind !== 'dispute') return [];
   return [subject.what === 'begun' ? beginDispute(subject.dispute) : endDispute(subject.dispute)];
 }
 
-/** Reported outcome of an event. */
+/** The outcome that is reported for an event. */
 function resultOf(what: OrderEvent, effect: KeyEffect | undefined): CardWebhookResponse['result'] {
   if (effect !== undefined) {
     const results = { mint: 'minted', suspend: 'suspended', resume: 'recorded', revoke: 'revoked' } as const;

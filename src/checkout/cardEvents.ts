@@ -1,4 +1,4 @@
-/** Events of Stripe's webhooks (Stripe API, Event object), read from what was signed. */
+/** Events of Stripe's webhooks (Stripe API, Event object), read from the signed body. */
 
 /** A checkout session, as an event shows it. */
 export interface CardSession {
@@ -7,9 +7,9 @@ export interface CardSession {
   /** Amount due, after discounts, in the currency's smallest unit. */
   readonly totalCents: bigint | null;
   readonly currency: string | null;
-  /** Null where nothing is to be paid. */
+  /** Null if nothing is to be paid. */
   readonly intent: string | null;
-  /** `metadata.tier`; null where there is none. */
+  /** `metadata.tier`; null if absent. */
   readonly tier: string | null;
   readonly createdAtMs: number;
 }
@@ -21,7 +21,7 @@ export type CardSubject =
       readonly what: 'completed' | 'paid later' | 'failed' | 'expired';
       readonly session: CardSession;
     }
-  /** All that was refunded of a payment so far. */
+  /** The total refunded of a payment so far. */
   | { readonly kind: 'refund'; readonly intent: string; readonly cents: bigint }
   | {
       readonly kind: 'dispute';
@@ -29,7 +29,7 @@ export type CardSubject =
       readonly dispute: string;
       readonly what: 'begun' | 'won' | 'lost';
     }
-  /** Nothing that concerns keys. */
+  /** Nothing about keys. */
   | { readonly kind: 'other' };
 
 /** An event. */
@@ -55,7 +55,7 @@ function cents(value: unknown): bigint | null {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? BigInt(value) : null;
 }
 
-/** An id, whether the object is given by it alone or whole. */
+/** The id of an object that is given whole, or by its id alone. */
 function idOf(value: unknown): string | null {
   return text(isMembers(value) ? value['id'] : value);
 }
@@ -90,10 +90,10 @@ function disputeOf(type: string, object: Members): CardSubject {
   if (intent === null || dispute === null) return other;
   const { status } = object;
   if (type === 'charge.dispute.closed') {
-    // An inquiry that was closed took no money.
+    // A closed inquiry took no money.
     return status === 'won' || status === 'lost' ? { kind: 'dispute', intent, dispute, what: status } : other;
   }
-  // An inquiry (`warning_…`) takes no money yet; when it does, `funds_withdrawn` tells.
+  // An inquiry (`warning_…`) takes no money yet; if it does later, `funds_withdrawn` reports it.
   const inquiry = typeof status === 'string' && status.startsWith('warning_');
   return inquiry ? other : { kind: 'dispute', intent, dispute, what: 'begun' };
 }
@@ -118,7 +118,7 @@ function subjectOf(type: string, object: Members): CardSubject {
   }
 }
 
-/** Reads an event that was verified; undefined where it is none. */
+/** Reads a verified event; undefined if it is not an event. */
 export function readCardEvent(event: unknown): CardEvent | undefined {
   if (!isMembers(event)) return undefined;
   const { id, type, livemode: live, created } = event;

@@ -35,7 +35,7 @@ export interface CardRoutesParts extends BookParts {
   readonly clock: Clock;
   readonly tiers: Tiers;
   readonly rates: Rates;
-  /** Secrets that sign the webhook's events; none: it answers 503. */
+  /** Secrets that verify the webhook's signatures; none: it answers 503. */
   readonly webhookSecrets: readonly string[];
 }
 
@@ -69,7 +69,7 @@ function taken(result: CardWebhookResponse['result']): Answer {
   return checkoutAnswer(200, told);
 }
 
-/** Takes an event of the processor, which its signature over these very bytes proves. */
+/** Accepts an event of the processor whose signature matches the body's exact bytes. */
 export function cardWebhook(parts: CardRoutesParts): Handler {
   const { card, webhookSecrets, clock } = parts;
   return async (request): Promise<Answer> => {
@@ -90,14 +90,14 @@ export function cardWebhook(parts: CardRoutesParts): Handler {
       );
     }
     const event = readCardEvent(signed.event);
-    // Stripe's, but of another shape (thin events, say): sent again it would be no other.
+    // Signed by Stripe, but of another shape (a thin event, for example): a retry would be no different.
     if (event === undefined) return taken('ignored');
     const settled = await card.settle(event);
     return settled.kind === 'unanswered' ? storeUnavailable() : taken(settled.result);
   };
 }
 
-/** Readiness of card settlement; tells nothing secret. */
+/** Readiness of card settlement; reveals no secret. */
 export function cardWebhookStatus({ store, card, webhookSecrets }: CardRoutesParts): Handler {
   return async () => {
     const last = await lastEventMs(store);
@@ -114,12 +114,10 @@ export function cardWebhookStatus({ store, card, webhookSecrets }: CardRoutesPar
   };
 }
 
-/** Session ids as Stripe makes them; anything else is nobody's. */
+/** Form of Stripe's session ids; any other text is unknown. */
 const sessionForm = /^cs_(test|live)_\w{1,180}$/;
 
-/**
- * The order of a session, polled: any session has an answer. Undefined where its id is none of a session.
- */
+/** The order of a session, polled: every session has an answer. Undefined if the id is not a session's. */
 function pickedUp(
   parts: CardRoutesParts,
 ): (session: string, request: PollRequest) => Promise<CardPickup | undefined> {
@@ -132,7 +130,7 @@ function pickedUp(
   };
 }
 
-/** Orders by card: each has a session at the processor. */
+/** Orders by card: each has a session at Stripe. */
 export function cardOrders(
   parts: CardRoutesParts,
 ): RailOrders<CardOrderCreated, CardPickupResponse> & SentOrders {
@@ -178,7 +176,7 @@ export function cardHandlers(parts: CardRoutesParts) {
   };
 }
 
-/** A poll for the page that a buyer comes back to; undefined while the store cannot be read. */
+/** A poll for the page to which a buyer returns; undefined while the store cannot be read. */
 export type PickUpCard = (request: PollRequest, session: string) => Promise<CardPickup | undefined>;
 
 /** Makes a {@link PickUpCard}. */

@@ -58,7 +58,7 @@ export const cardSettings = {
     },
     secret: true,
   },
-  /** Tiers by ids of Stripe's prices, for sessions made elsewhere. */
+  /** Tiers by Stripe price id, for sessions made elsewhere. */
   stripePrices: {
     name: 'STRIPE_PRICES',
     type: '`price_…=tier` by commas',
@@ -69,7 +69,7 @@ export const cardSettings = {
       'Without it such sessions are matched by `metadata.tier` and an amount that was in force.',
     parse: parseStripePrices,
   },
-  /** True if a session that discounts made cheaper or free gives a key. */
+  /** True if a session that a discount made cheaper or free yields a key. */
   stripeAllowDiscounts: {
     name: 'STRIPE_ALLOW_DISCOUNTS',
     type: 'no, yes',
@@ -77,7 +77,7 @@ export const cardSettings = {
     meaning: 'Whether a session that promotion codes made cheaper, or free, gives a key.',
     parse: parseYes,
   },
-  /** Where Stripe's API is; null: where Stripe has it. */
+  /** URL of Stripe's API; null: Stripe's own. */
   stripeApiBase: {
     name: 'STRIPE_API_BASE',
     type: '`https://<host>:<port>`; `http://` only for this machine',

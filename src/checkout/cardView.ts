@@ -1,17 +1,17 @@
-/** Card orders as their buyers see them: by the session at the processor. */
+/** Card orders as their buyers see them, by Stripe session. */
 import type { CardPickupResponse } from '../contract/card.js';
 import type { Tier } from '../contract/pricing.js';
 import type { CardOrder } from '../store/order.js';
 import { keyDetail, keyExpiresAt } from './orderView.js';
 import type { Polled } from './poll.js';
 
-/** State of a session for its buyer, and when its key was handed out (ms since 1970), if it was. */
+/** State of a session for its buyer, and when its key was revealed (ms since 1970), if it was. */
 export interface CardPickup {
   readonly pickup: CardPickupResponse;
   readonly revealedAtMs: number | null;
 }
 
-/** State of a session, for its buyer. */
+/** The state that a buyer sees, by the order's status. */
 const shownStatus = {
   open: 'pending',
   paid: 'paid',
@@ -23,19 +23,19 @@ const shownStatus = {
   revoked: 'refunded',
 } as const;
 
-/** A session that no order is known of (yet). */
+/** A session without a known order (yet). */
 export function unknownSession(session: string): CardPickup {
   const noKey = { api_key: null, key_status: 'none', key_detail: null, key_expires_at: null } as const;
   const pickup = { ...noKey, order_id: null, tier: null, session_id: session, status: 'pending' } as const;
   return { pickup, revealedAtMs: null };
 }
 
-/** The order of a session, as polls answer it. */
+/** A session's order as polls show it. */
 export function viewCard(polled: Polled<CardOrder>): CardPickup {
   const { order, apiKey, keyStatus } = polled;
   const isOpen = order.status === 'open';
   const pickup: CardPickupResponse = {
-    // Until it is paid an order looks like one that does not exist.
+    // Until it is paid, an order looks as if it did not exist.
     order_id: isOpen ? null : order.id,
     session_id: order.place,
     status: shownStatus[order.status],

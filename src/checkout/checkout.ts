@@ -36,9 +36,9 @@ export interface CheckoutParts extends BookParts {
   readonly tiers: Tiers;
   readonly clock: Clock;
   readonly log: Pick<Log, 'warn' | 'error' | 'info' | 'debug'>;
-  /** This process' name among those that share the store. */
+  /** This process' id among those that share the store. */
   readonly holder: string;
-  /** Gets a page of a source of rates; rejects when there is none in time. */
+  /** Fetches a page of a rate source; rejects if it does not arrive in time. */
   readonly getPage: (url: string) => Promise<string>;
   /** See {@link RailsParts}. */
   readonly mayLook?: MayLook;
@@ -55,13 +55,13 @@ export interface Checkout {
   /** For the pages that sell. */
   readonly shop: Shop;
   readonly pickUpCard: PickUpCard;
-  /** Sentences for the operator about what works and may soon not. */
+  /** Sentences for the operator about parts that work now and may soon fail. */
   readonly warnings: () => Promise<readonly string[]>;
   /** Ends the upkeep. */
   readonly stop: () => Promise<void>;
 }
 
-/** Between two look-ups of all open orders (ms); polls look their own up. */
+/** Interval of look-ups of all open orders (ms); polls look up their own. */
 const reconcileMs = 15_000;
 
 const leaseMs = 30_000;
@@ -73,7 +73,7 @@ function lndOf({ lndRestUrl, lndTlsCert, lndMacaroonHex, lndMacaroonPath }: Node
   return new Lnd({ url: lndRestUrl, certificate: lndTlsCert, macaroon }, clock);
 }
 
-/** A view of the chain by what the configuration names. */
+/** The configured view of the chain. */
 function chainOf(chain: BitcoinChain, account: Account, lnd: Lnd | undefined, clock: Clock): Chain {
   switch (chain.kind) {
     case 'btcd':
@@ -89,7 +89,7 @@ function chainOf(chain: BitcoinChain, account: Account, lnd: Lnd | undefined, cl
 /** Parts of the rails. */
 export type RailsParts = BookParts & {
   readonly configuration: NodeValues;
-  /** Decides whether a poll looks its order up; absent: this process is alone. */
+  /** Decides whether a poll looks its order up; absent: no other process shares the store. */
   readonly mayLook?: MayLook;
   readonly clock: Clock;
   readonly log: Pick<Log, 'warn' | 'error' | 'info' | 'debug'>;
@@ -132,7 +132,7 @@ export function openRails(parts: RailsParts): Rails | { readonly wrong: string }
   };
 }
 
-/** The card rail that the configuration names, and the rates that all prices are made of. */
+/** The configured card rail, and the rates that all prices are calculated from. */
 function openCard(parts: CheckoutParts): { readonly card: Card | undefined; readonly rates: Rates } {
   const { configuration, clock, log, store, getPage: get } = parts;
   const { stripeSecretKey: secretKey, rateSource } = configuration;
@@ -154,7 +154,7 @@ function openCard(parts: CheckoutParts): { readonly card: Card | undefined; read
   return { card, rates };
 }
 
-/** Starts the checkout. @throws Error with a sentence when a setting cannot be used */
+/** Starts the checkout. @throws Error with a sentence if a setting cannot be used */
 export function startCheckout(parts: CheckoutParts): Checkout {
   const { configuration, tiers, clock } = parts;
   const opened = openRails(parts);
@@ -213,7 +213,7 @@ export function startCheckout(parts: CheckoutParts): Checkout {
   };
 }
 
-/** Begins the upkeep of the rails; each function ends one. */
+/** Starts the upkeep of the rails; each returned function stops one part. */
 function keepRails(
   parts: CheckoutParts,
   { btc: bitcoin, lightning }: Rails['rails'],
@@ -224,12 +224,15 @@ function keepRails(
   ];
 }
 
-/** Has one process search an account that is new to the store, again and again until the node answers. */
+/** Has one process search an account that is new to the store, and retry until the node answers. */
 function keepBegun(parts: CheckoutParts, bitcoin: Bitcoin): () => Promise<void> {
   return keepReconciled(parts, 'btc account', { reconcile: () => bitcoin.begin() });
 }
 
-/** Watches on-chain orders in whichever process holds the lease; or looks them up again and again. */
+/**
+ * Watches on-chain orders in whichever process holds the lease; without notifications looks them up in
+ * rounds.
+ */
 function keepBitcoin(parts: CheckoutParts, bitcoin: Bitcoin): () => Promise<void> {
   if (!bitcoin.follows) return keepReconciled(parts, 'btc', bitcoin);
   let watcher: Watcher | undefined;
@@ -250,7 +253,7 @@ function keepBitcoin(parts: CheckoutParts, bitcoin: Bitcoin): () => Promise<void
   };
 }
 
-/** Does the upkeep at once and every 15 s, in whichever process holds the lease of its name. */
+/** Runs the upkeep at once and every 15 s, in whichever process holds the lease of its name. */
 function keepReconciled(
   parts: CheckoutParts,
   name: string,
@@ -260,7 +263,7 @@ function keepReconciled(
   const lease = `orders ${name}`;
   let timer: Timer | undefined;
   let running: Promise<void> | undefined;
-  /** When the last whole round began; undefined: none since this process holds the lease. */
+  /** When the last complete round began; undefined: none since this process holds the lease. */
   let lastMs: number | undefined;
   const round = async (token: number): Promise<void> => {
     const beganMs = clock.wallMs();

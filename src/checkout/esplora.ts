@@ -1,6 +1,6 @@
 /**
- * Payments that an Esplora server knows of, to an address (Blockstream Esplora, HTTP API; mempool's and
- * electrs' servers speak the same). It tells of nothing by itself: open orders are looked up again and again.
+ * Payments to an address that an Esplora server knows of (Blockstream Esplora, HTTP API; the servers of
+ * mempool and electrs speak the same). It sends no notifications: open orders are looked up in rounds.
  */
 import type { Clock } from '../system/clock.js';
 import { reasonOf } from '../system/reason.js';
@@ -8,7 +8,7 @@ import { usedEach, type Chain, type ChainAnswer } from './chain.js';
 import { agentFor, askNode, type NodeAgent } from './httpsJson.js';
 import { outpointOf, type FoundOutput } from './orders.js';
 
-/** The first block of each network, by its hash as people write it. */
+/** The first block of each network, by its hash in the usual hex notation. */
 const firstBlocks: Readonly<Record<string, string>> = {
   '000000000019d6689c085ae165831e934ff763ae46a2a6c172b3f1b60a8ce26f': 'mainnet',
   '000000000933ea01ad0ee984209779baaec3ced90fa3f408719526f8d77f4943': 'testnet',
@@ -43,7 +43,7 @@ function isTransaction(value: unknown): value is Transaction {
 
 function outputsOf({ txid, vout, status }: Transaction, address: string, tip: number): FoundOutput[] {
   const height = status.confirmed ? (status.block_height ?? tip) : null;
-  // A block that came after the tip was asked for is at least one deep.
+  // The block may be newer than the tip that was read before it: then its depth is one.
   const confirmations = height === null ? 0 : Math.max(1, tip - height + 1);
   const atMs = status.block_time === undefined ? null : status.block_time * 1_000;
   return vout.flatMap((output, index) => {
@@ -52,7 +52,7 @@ function outputsOf({ txid, vout, status }: Transaction, address: string, tip: nu
   });
 }
 
-/** True if an address has transactions, by the server's statistics of it. */
+/** True if an address has transactions, by the server's statistics. */
 function hasHistory(text: string): ChainAnswer<boolean> {
   const counts = countsOf(text);
   return counts.every((count) => Number.isSafeInteger(count))
@@ -60,7 +60,7 @@ function hasHistory(text: string): ChainAnswer<boolean> {
     : failure('its statistics of an address are none');
 }
 
-/** Transactions in blocks, and in none; undefined where the server does not say. */
+/** Numbers of confirmed and unconfirmed transactions; undefined if the server does not say. */
 function countsOf(text: string): readonly [unknown, unknown] {
   interface Stats {
     readonly tx_count?: unknown;
@@ -77,7 +77,7 @@ function countsOf(text: string): readonly [unknown, unknown] {
 export class Esplora implements Chain {
   private readonly agent: NodeAgent;
 
-  /** `url`: of the API, without a slash at its end. */
+  /** `url`: base of the API, without a trailing slash. */
   constructor(
     private readonly url: string,
     private readonly clock: Pick<Clock, 'after'>,
@@ -135,7 +135,7 @@ export class Esplora implements Chain {
       const list: unknown = JSON.parse(answer.value);
       if (Array.isArray(list) && list.every(isTransaction)) return { kind: 'answer', value: list };
     } catch {
-      // It is no JSON.
+      // Not JSON.
     }
     return failure('its transactions are no list of them');
   }

@@ -1,6 +1,6 @@
 /**
- * Addresses that nothing was ever paid to. A payment says which address it went to and not which order it was
- * for, so an order gets an address without any history: an old payment must not pay for it.
+ * Addresses without history. A payment names its address and not its order. So an order gets an address
+ * without any history: an old payment must not pay for it.
  */
 import { nextAddressIndex, takeIndexes, type AddressIndex } from '../store/addressIndexes.js';
 import type { Store } from '../store/store.js';
@@ -14,19 +14,19 @@ export interface AccountOnChain {
   readonly chain: Chain;
 }
 
-/** Addresses with a history that are passed over at most before one order. */
+/** Most addresses with a history that are skipped before one order. */
 export const maxPassedOver = 1_000;
 
-/** Unused addresses in a row that end a search: a lost store may have shown that many in vain. */
+/** Unused addresses in a row that end a search: a lost store may have shown that many without a payment. */
 export const maxUnusedInARow = 1_000;
 
-/** Indexes left out after the highest with a history, which a lost store may have shown. */
+/** Indexes skipped after the highest one with a history: a lost store may have shown them. */
 const margin = 20;
 
-/** Addresses in one question to the chain: deriving them holds up the event loop, a millisecond each. */
+/** Addresses in one question to the chain: deriving each blocks the event loop for a millisecond. */
 const together = 16;
 
-/** Indexes of addresses without history, and how many were passed over before each last of them. */
+/** Indexes whose addresses have no history, and for each the number skipped before it. */
 export interface FreshIndexes {
   readonly indexes: readonly number[];
   readonly passedOver: number;
@@ -45,7 +45,7 @@ export async function freshIndexes(
   let passedOver = 0;
   for (let at = from; ;) {
     const group = Array.from({ length: Math.min(together, count - indexes.length) }, (_, each) => at + each);
-    // A wallet node knows the addresses that it has handed out: only those can have a history there.
+    // A wallet node knows only the addresses that it handed out: others show no history there.
     const prepared = await chain.prepare?.(at + group.length - 1);
     if (prepared?.kind === 'failed') return prepared;
     const used = await usedOf({ account, chain }, group);
@@ -59,19 +59,19 @@ export async function freshIndexes(
   }
 }
 
-/** Those of the indexes whose addresses have a history. */
+/** The indexes whose addresses have a history. */
 async function usedOf(
   { account, chain }: AccountOnChain,
   indexes: readonly number[],
 ): Promise<ChainAnswer<readonly number[]>> {
-  // Deriving one takes a millisecond, and a new account has a thousand looked at.
+  // Deriving an address takes a millisecond, and a new account has a thousand checked.
   const addresses = await Promise.all(indexes.map((index) => inSlice(() => account.address(index))));
   const used = await chain.used(addresses);
   if (used.kind === 'failed') return used;
   return { kind: 'answer', value: indexes.filter((_, at) => used.value.has(addresses[at] ?? '')) };
 }
 
-/** Progress of a search: addresses asked about, and the number it may become. */
+/** Progress of a search: addresses queried so far, and an estimate of the total. */
 export type SearchProgress = (asked: number, about: number) => void;
 
 /**
@@ -96,18 +96,18 @@ export async function searchHistory(
   return { kind: 'answer', value: found };
 }
 
-/** Where an account stands in a store that has begun with it. */
+/** The next index of an account that the store knows. */
 export interface Begun {
   readonly kind: 'begun';
   readonly index: AddressIndex;
-  /** It was new to the store, and its addresses were searched now. */
+  /** True if the account was new to the store, and its addresses were searched now. */
   readonly searched: boolean;
 }
 
 /**
- * Makes sure that the store knows where the account's addresses stand. An account that is new to it may have
- * been used before, by a store that is lost or by a wallet: the first index comes after every address that
- * has a history or may have been shown.
+ * Makes sure that the store has the account's next index. An account that is new to the store may have been
+ * used before, by a lost store or by a wallet. Its first index comes after every address that has a history
+ * or may have been shown.
  */
 export async function beginAccount(
   parts: AccountOnChain & { readonly store: Store },
@@ -125,12 +125,12 @@ export async function beginAccount(
     const next = Math.max(highest === undefined ? 0 : highest + 1 + margin, unshown?.value ?? 0);
     const operations = [takeIndexes(account.digest, { bytes: undefined, passedOver: 0 }, next)];
     const outcome = await store.commit(operations);
-    // After a conflict another process has begun: its index counts.
+    // After a conflict another process has stored the index: that one counts.
     searched = outcome.kind === 'done';
   }
 }
 
-/** Where the next order's address stands: a sentence for the operator. */
+/** The next order's index: a sentence for the operator. */
 export async function addressSentence(store: Store, account: Account): Promise<string> {
   const { next, passedOver, bytes } = await nextAddressIndex(store, account.digest);
   if (bytes === undefined) {

@@ -1,9 +1,9 @@
-/** One request to a node's interface over HTTP or HTTPS, with a time limit. */
+/** One request to a node's HTTP or HTTPS interface, with a time limit. */
 import { Agent as PlainAgent, request as requestPlainly } from 'node:http';
 import { Agent, request, type RequestOptions } from 'node:https';
 import type { Clock } from '../system/clock.js';
 
-/** Connections to a node, kept for the next request. */
+/** A pool of connections to a node. */
 export type NodeAgent = Agent | PlainAgent;
 
 /** An agent for a URL's protocol. */
@@ -29,13 +29,13 @@ export interface NodeResponse {
   readonly text: string;
 }
 
-/** Time limit for an answer (ms). */
+/** Time limit of an answer (ms). */
 const answerMs = 5_000;
 
-/** Characters of an answer that are read at most. */
+/** Most characters of an answer. */
 const mostCharacters = 64 * 1024 * 1024;
 
-/** Sends a request; rejects with an Error whose message tells nothing secret. */
+/** Sends a request; rejects with an Error whose message contains no secret. */
 export function askNode(
   url: URL,
   { agent, method, headers, auth, body }: NodeRequest,
@@ -74,13 +74,13 @@ export function askNode(
 
 /** Progress of an answer that is still being read. */
 export interface LineListener {
-  /** A line of it. What this throws ends the connection. */
+  /** A line of the answer. If this throws, the connection ends. */
   readonly onLine: (line: string) => void;
-  /** It has ended, or never began. Called once. */
+  /** The answer has ended, or never began. Called once. */
   readonly onEnd: () => void;
 }
 
-/** Gets an answer that goes on line by line, until it is stopped or breaks off. */
+/** Reads a streamed answer line by line, until it is stopped or breaks off. */
 export function followLines(
   url: URL,
   options: Pick<RequestOptions, 'agent' | 'headers'>,

@@ -25,10 +25,10 @@ const prefixes: Readonly<Record<Network, string>> = {
 /** Lifetime of an invoice (s). */
 const invoiceS = 900;
 
-/** Time that the node's own state is cached (ms). */
+/** Lifetime of the cached node status (ms). */
 const knownMs = 3_000;
 
-/** Time that an invoice's look-up is cached (ms): any number of polls ask once. */
+/** Lifetime of an invoice's cached look-up (ms): any number of polls cause one request. */
 const lookedMs = 1_000;
 
 /** Parts of the rail. */
@@ -41,12 +41,12 @@ export interface LightningParts extends BookParts {
   readonly log: Pick<Log, 'warn' | 'error'>;
 }
 
-/** Amount that can be received now. */
+/** The amount that can be received now. */
 export interface Liquidity {
-  /** Satoshi; null where the node did not say. */
+  /** Satoshi; null if the node did not say. */
   readonly inboundSat: bigint | null;
   readonly network: string | null;
-  /** Why nothing can be received, a sentence; null where it can. */
+  /** Why nothing can be received, a sentence; null if it can. */
   readonly reason: string | null;
   readonly checkedAtMs: number;
 }
@@ -68,7 +68,7 @@ export class Lightning implements Rail<
     this.lookUps = new LookUps({ ...parts, rail: 'lightning', freshMs: lookedMs, lookUp });
   }
 
-  /** Amount that can be received now; read every few seconds at most. */
+  /** The amount that can be received now; read at most every few seconds. */
   liquidity(): Promise<Liquidity> {
     return this.known.of(() => this.look());
   }
@@ -113,12 +113,12 @@ export class Lightning implements Rail<
     return this.lookUps.refresh(order);
   }
 
-  /** A stream of LND's could miss what happened while it was down: every open order is asked about. */
+  /** Asks about every open order: a stream from LND could miss changes while it was down. */
   reconcile(fence?: Fence, lastMs?: number): Promise<number | undefined> {
     return this.lookUps.reconcile(fence, lastMs);
   }
 
-  /** Looks an order up; false: LND does not answer. */
+  /** Looks an order up; false if LND does not answer. */
   private async lookUp(order: LightningOrder, fence?: Fence): Promise<boolean> {
     const answer = await this.parts.lnd.invoice(order.place);
     if (answer.kind === 'failed') {
@@ -141,7 +141,7 @@ export class Lightning implements Rail<
     return { inboundSat: inbound.value, network: info.value.network, reason, checkedAtMs };
   }
 
-  /** Why a node that answers cannot be paid. */
+  /** Why a node that answers cannot receive payments. */
   private faultOf({ network, syncedToChain, activeChannels }: NodeInfo): string | null {
     const expected = this.parts.network;
     if (network !== expected) return `The Lightning node is on ${network}, not on ${expected}.`;
@@ -156,7 +156,7 @@ export class Lightning implements Rail<
   }
 }
 
-/** Why an invoice is not the one that was asked for, if so. */
+/** Why an invoice does not match the request, if so. */
 function invoiceFault(
   bolt11: string,
   paymentHash: string,

@@ -28,17 +28,17 @@ export interface LightningRoutesParts extends BookParts {
 
 const payments = 'Lightning payments';
 
-/** True if a `Prefer` field (RFC 7240) asks that the order be bound to its claim token. */
+/** True if a `Prefer` field (RFC 7240) asks to bind the order to its claim token. */
 function prefersClaim(prefer: string): boolean {
   return prefer.split(',').some((each) => /^\s*claim\s*(?:$|[;=])/i.test(each));
 }
 
-/** A payment hash as LND writes it; anything else is nobody's. */
+/** Form of a payment hash as LND writes it; any other text is unknown. */
 const hashForm = /^[0-9a-f]{64}$/;
 
 /**
- * Time after its payment in which an order's key goes to a poll without a claim token (ms): every node on
- * the route of a payment knows its hash, and need not be faster than the buyer later on.
+ * Time after payment in which a poll without a claim token gets the order's key (ms). Every node on a
+ * payment's route knows its hash: after this time such a node could still poll for an uncollected key.
  */
 const bareMs = 600_000;
 

@@ -4,7 +4,7 @@ import type { LightningOrder } from '../store/order.js';
 import { isPaid, orderView } from './orderView.js';
 import type { Polled } from './poll.js';
 
-/** The order as polls answer it. */
+/** The order as polls show it. */
 export function viewLightning(polled: Polled<LightningOrder>): LightningOrderView {
   const { order } = polled;
   return {

@@ -1,5 +1,5 @@
 /**
- * LND's REST interface, with one macaroon and the node's own certificate pinned. The macaroon needs info,
+ * LND's REST interface, with one macaroon and the node's certificate pinned. The macaroon needs info,
  * offchain and onchain read, and invoices and address write; it cannot spend.
  */
 import { X509Certificate } from 'node:crypto';
@@ -8,7 +8,7 @@ import type { Clock } from '../system/clock.js';
 import { reasonOf } from '../system/reason.js';
 import { askNode, followLines } from './httpsJson.js';
 
-/** Where LND is, and what opens it. */
+/** LND's address and credentials. */
 export interface LndPlace {
   /** `https://host:port` */
   readonly url: string;
@@ -18,7 +18,7 @@ export interface LndPlace {
   readonly macaroon: string;
 }
 
-/** LND did not do it. The reason is a sentence part for the operator. */
+/** LND refused or failed. The reason is a sentence part for the operator. */
 export interface LndFailure {
   readonly kind: 'failed';
   /** `absent`: LND answers that it has no such thing. */
@@ -29,7 +29,7 @@ export interface LndFailure {
 /** Answer of LND. */
 export type LndAnswer<Value> = { readonly kind: 'answer'; readonly value: Value } | LndFailure;
 
-/** The node's own status. */
+/** The node's status. */
 export interface NodeInfo {
   readonly network: string;
   readonly syncedToChain: boolean;
@@ -42,24 +42,24 @@ export interface NodeInfo {
 export interface WalletAccount {
   readonly name: string;
   readonly extendedPublicKey: string;
-  /** Receiving addresses that were handed out, from index 0 on. */
+  /** Number of receiving addresses handed out, from index 0 on. */
   readonly handedOut: number;
 }
 
 /** A transaction of the wallet, with all its outputs. */
 export interface WalletTransaction {
   readonly txid: string;
-  /** Of its block; 0: it is in none yet. */
+  /** Height of its block; 0: unconfirmed. */
   readonly height: number;
   readonly confirmations: number;
   readonly atMs: number;
   readonly outputs: readonly { readonly address: string; readonly vout: number; readonly sat: bigint }[];
 }
 
-/** Notices of a stream of transactions. */
+/** Events of a stream of transactions. */
 export interface StreamListener {
   readonly onTransaction: (json: Json) => void;
-  /** The connection has ended, or was never made. */
+  /** The connection has ended, or could not be made. */
   readonly onEnd: () => void;
 }
 
@@ -100,7 +100,7 @@ function isJson(value: unknown): value is Json {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** LND writes 64-bit numbers as strings. @throws Error when it is none */
+/** LND writes 64-bit numbers as strings. @throws Error if the value is not such a number */
 function whole(value: unknown): bigint {
   if (typeof value === 'string' && /^-?\d{1,20}$/.test(value)) return BigInt(value);
   if (typeof value === 'number' && Number.isSafeInteger(value)) return BigInt(value);
@@ -120,7 +120,7 @@ function invoiceOf(json: Json): Invoice {
   };
 }
 
-/** Reads a transaction as LND writes it. @throws Error when it is none */
+/** Reads a transaction as LND writes it. @throws Error if it is malformed */
 export function walletTransaction(json: Json): WalletTransaction {
   const { tx_hash: txid, output_details: details } = json;
   if (typeof txid !== 'string' || !Array.isArray(details)) throw new Error('a transaction is none');
@@ -146,12 +146,15 @@ function accountsOf({ accounts }: Json): readonly WalletAccount[] {
   }));
 }
 
-/** Amount a channel can take: the other side's balance, less its reserve and its commitment's fees. */
+/**
+ * Amount in satoshi that a channel can receive: the peer's balance, less its reserve and its share of the
+ * commitment fee.
+ */
 function receivable(channel: Json): bigint {
   if (channel['active'] !== true) return 0n;
   const remote = whole(channel['remote_balance'] ?? '0');
   const reserve = whole(channel['remote_chan_reserve_sat'] ?? '0');
-  // The one who opened the channel pays the commitment's fee, and must be able to pay twice of it.
+  // The opener of the channel pays the commitment fee, and must be able to pay twice as much.
   const fee = channel['initiator'] === true ? 0n : 2n * whole(channel['commit_fee'] ?? '0');
   const room = remote - reserve - fee;
   return room > 0n ? room : 0n;
@@ -161,7 +164,9 @@ function receivable(channel: Json): bigint {
 export class Lnd {
   private readonly agent: Agent;
 
-  /** @throws Error when the certificate is none */
+  /**
+   * @throws Error if the certificate is invalid
+   */
   constructor(
     private readonly place: LndPlace,
     private readonly clock: Pick<Clock, 'after'>,
@@ -170,7 +175,7 @@ export class Lnd {
     this.agent = new Agent({
       keepAlive: true,
       ca: place.certificate,
-      // The certificate itself is known: under which name it is reached does not matter.
+      // The certificate itself is pinned, so the host name does not matter.
       checkServerIdentity: (_, { fingerprint256 }) =>
         fingerprint256 === pinned ? undefined : new Error('it shows another certificate'),
     });
@@ -200,7 +205,7 @@ export class Lnd {
     });
   }
 
-  /** Makes an invoice that ends after `expiryS` seconds. */
+  /** Makes an invoice that expires after `expiryS` seconds. */
   addInvoice(sat: bigint, memo: string, expiryS: number): Promise<LndAnswer<MadeInvoice>> {
     const body = { memo, value: sat.toString(), expiry: String(expiryS) };
     return this.ask('POST', '/v1/invoices', body, (json) => {
@@ -210,12 +215,12 @@ export class Lnd {
     });
   }
 
-  /** Looks an invoice up by its payment hash in hex. */
+  /** Looks up an invoice by its payment hash in hex. */
   invoice(paymentHash: string): Promise<LndAnswer<Invoice>> {
     return this.ask('GET', `/v1/invoice/${paymentHash}`, undefined, invoiceOf);
   }
 
-  /** Invoices made since a time (ms since 1970) that were paid. */
+  /** Paid invoices that were made since a time (ms since 1970). */
   async settledInvoices(fromMs: number): Promise<LndAnswer<readonly SettledInvoice[]>> {
     const found: SettledInvoice[] = [];
     for (let offset = '0'; ;) {
@@ -240,7 +245,7 @@ export class Lnd {
     }
   }
 
-  /** An account of the wallet, by its name. */
+  /** An account of the wallet, by name. */
   account(name: string): Promise<LndAnswer<WalletAccount>> {
     return this.ask('GET', `/v2/wallet/accounts?name=${encodeURIComponent(name)}`, undefined, (json) => {
       const [found] = accountsOf(json);
@@ -254,14 +259,14 @@ export class Lnd {
     return this.ask('GET', '/v2/wallet/accounts', undefined, accountsOf);
   }
 
-  /** Hands out the account's next receiving address, which the wallet watches from then on. */
+  /** Hands out the account's next receiving address; the wallet watches it from then on. */
   nextAddress(account: string): Promise<LndAnswer<string>> {
     return this.ask('POST', '/v2/wallet/address/next', { account, change: false }, ({ addr }) =>
       String(addr),
     );
   }
 
-  /** The account's transactions in blocks of at least this height, and those in none. */
+  /** The account's transactions in blocks of at least this height, and the unconfirmed ones. */
   transactions(account: string, fromHeight: number): Promise<LndAnswer<readonly WalletTransaction[]>> {
     const query = `account=${encodeURIComponent(account)}&start_height=${fromHeight}&end_height=-1`;
     return this.ask('GET', `/v1/transactions?${query}`, undefined, (json) => {
@@ -271,7 +276,7 @@ export class Lnd {
     });
   }
 
-  /** Tells of the account's transactions as they come and as they are confirmed. */
+  /** Streams the account's transactions as they arrive and as they are confirmed. */
   streamTransactions(account: string, listener: StreamListener): Stream {
     const query = `account=${encodeURIComponent(account)}`;
     const url = new URL(`/v1/transactions/subscribe?${query}`, this.place.url);
@@ -291,12 +296,12 @@ export class Lnd {
     );
   }
 
-  /** Ends the connections. */
+  /** Closes the connections. */
   close(): void {
     this.agent.destroy();
   }
 
-  /** A call of its interface; `read` throws where the answer is not what it must be. */
+  /** Calls the interface; `read` throws if the answer is malformed. */
   async ask<Value>(
     method: 'GET' | 'POST',
     path: string,

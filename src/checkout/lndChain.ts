@@ -1,7 +1,7 @@
 /**
- * Payments that an LND knows of, to a watch-only account of its wallet (LND, REST API). The account is
- * imported once by the operator, from the same extended public key; LND watches the addresses that it has
- * handed out itself, so each is asked of it before a buyer sees it.
+ * Payments that an LND knows of, to a watch-only account of its wallet (LND, REST API). The operator imports
+ * the account once, from the same extended public key. LND watches only addresses that it has handed out, so
+ * each is requested from it before a buyer sees it.
  */
 import type { Output } from '../store/order.js';
 import type { Clock } from '../system/clock.js';
@@ -11,25 +11,25 @@ import { LndFollower } from './lndFollow.js';
 import type { Lnd, WalletAccount, WalletTransaction } from './lnd.js';
 import { outpointOf, type FoundOutput } from './orders.js';
 
-/** From this depth on a transaction is taken to stay where it is. */
+/** From this depth on a transaction counts as final. */
 const settledDepth = 144;
 
-/** Time that an answer with all transactions is cached (ms): it serves every order that is looked up. */
+/** Lifetime of a cached answer with all transactions (ms): it serves every order that is looked up. */
 const knownMs = 500;
 
-/** Receiving addresses that are asked for at most before one order: beyond, the account is another's. */
+/** Most receiving addresses requested before one order: a larger gap means that the account is not ours. */
 const mostAsked = 10_000;
 
 interface Settled extends Omit<Output, 'confirmations'> {
   readonly height: number;
 }
 
-/** Outputs by what names them, txid and index: an output that is reported twice is there once. */
+/** Outputs by txid and index: an output that is reported twice is there once. */
 type Outputs<Each> = Map<string, Each>;
 
 type ByAddress = ReadonlyMap<string, Outputs<FoundOutput>>;
 
-/** A reading of the account; undefined: it has not begun. */
+/** A reading of the account; `beganMs` undefined: it is queued. */
 interface Asked {
   beganMs: number | undefined;
   readonly answer: Promise<ChainAnswer<ByAddress>>;
@@ -49,15 +49,15 @@ export class LndChain implements Chain {
   /** Outputs at {@link settledDepth} and deeper, up to a height. */
   private readonly settled = { to: 0, byAddress: new Map<string, Outputs<Settled>>() };
   private known: Asked | undefined;
-  /** Readings move {@link settled} on from where it is: one begins when the other has ended. */
+  /** Readings run one after the other: each continues from {@link settled}. */
   private last: Promise<unknown> = Promise.resolve();
-  /** Addresses that LND has handed out, as far as is known; -1: it was not asked. */
+  /** Number of addresses LND has handed out, as last read; -1: not read yet. */
   private handedOut = -1;
 
   /** The account's name at LND, once it is known. */
   private name: string | undefined;
 
-  /** `name`: of the account at LND; null: the one that has the account's key. */
+  /** `name`: the account's name at LND; null: found by the account's key. */
   constructor(
     private readonly lnd: Lnd,
     name: string | null,
@@ -81,7 +81,7 @@ export class LndChain implements Chain {
     return { kind: 'answer', value: info.value.network };
   }
 
-  /** Has LND hand out its addresses up to this index, which may be others' at the same time. */
+  /** Has LND hand out its addresses up to this index. Other processes may do so at the same time. */
   async prepare(index: number): Promise<ChainAnswer<undefined>> {
     const named = await this.named();
     if (named.kind === 'failed') return named;
@@ -108,7 +108,7 @@ export class LndChain implements Chain {
     return info.kind === 'failed' ? info : { kind: 'answer', value: info.value.blockHeight };
   }
 
-  /** By a reading of the account that begins after the call; LND knows nothing from before the import. */
+  /** Reads the account after the call began; LND knows nothing from before the import. */
   async used(addresses: readonly string[]): Promise<ChainAnswer<ReadonlySet<string>>> {
     if (this.known?.beganMs !== undefined) this.known = undefined;
     this.known ??= this.ask();
@@ -135,7 +135,7 @@ export class LndChain implements Chain {
 
   readonly follow = (hints: ChainHints): Following => {
     const forget = (): void => {
-      // A look-up that has not begun will report it.
+      // A reading that has not begun yet will include it.
       if (this.known?.beganMs !== undefined) this.known = undefined;
     };
     const nameNow = (): string | undefined => {
@@ -156,7 +156,7 @@ export class LndChain implements Chain {
   };
 
   close(): void {
-    // The connections are the Lightning rail's, too, and end with it.
+    // The Lightning rail shares the connections and closes them.
   }
 
   private isOurs({ extendedPublicKey }: WalletAccount): boolean {
@@ -164,7 +164,7 @@ export class LndChain implements Chain {
     return 'account' in read && read.account.digest.equals(this.account.digest);
   }
 
-  /** The account's name, found by its key where the operator gave none. */
+  /** The account's name, found by its key if the operator set none. */
   private async named(): Promise<ChainAnswer<string>> {
     if (this.name !== undefined) return { kind: 'answer', value: this.name };
     const all = await this.lnd.accounts();
@@ -180,7 +180,7 @@ export class LndChain implements Chain {
     return { kind: 'answer', value: name };
   }
 
-  /** Reads once the reading before has ended. */
+  /** Queues a reading after the one before. */
   private ask(): Asked {
     const begin = (): Promise<ChainAnswer<ByAddress>> => {
       asked.beganMs = this.clock.monotonicMs();
@@ -191,7 +191,7 @@ export class LndChain implements Chain {
     return asked;
   }
 
-  /** Everything that was paid to the account. */
+  /** Reads all payments to the account. */
   private async read(): Promise<ChainAnswer<ByAddress>> {
     const name = await this.named();
     if (name.kind === 'failed') return name;

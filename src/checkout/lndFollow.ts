@@ -1,18 +1,18 @@
 /**
- * Notices of LND: transactions of an account, as they arrive and as they are confirmed. Blocks are
- * asked for. Only hints are made of both.
+ * Notifications of LND: transactions of an account, as they arrive and as they are confirmed. Blocks are
+ * polled. Both are only hints.
  */
 import type { Clock, Timer } from '../system/clock.js';
 import type { ChainHints, Following } from './chain.js';
 import { walletTransaction, type Lnd, type Stream } from './lnd.js';
 
-/** Between two questions for the tip, and two tries to connect (ms). */
+/** Interval of polling the tip, and of attempts to connect (ms). */
 const askMs = 1_000;
 
-/** Time after which a transaction that was reported is reported once more (ms). */
+/** Delay after which a reported transaction is reported a second time (ms). */
 const onceMoreMs = 500;
 
-/** Follows an account until it is stopped, through any number of connections. */
+/** Follows an account until it is stopped, and reconnects as often as needed. */
 export class LndFollower implements Following {
   private stream: Stream | undefined;
   private readonly pulse: Timer;
@@ -32,10 +32,8 @@ export class LndFollower implements Following {
     this.connect();
   }
 
-  /** LND tells of every address of the account that it has handed out. */
-  watch(): void {
-    // There is no filter to widen.
-  }
+  /** Empty: LND reports payments to every address that it has handed out, without a filter. */
+  watch(): void {}
 
   stop(): void {
     this.stopped = true;
@@ -60,7 +58,7 @@ export class LndFollower implements Following {
     this.stream = stream;
   }
 
-  /** Now, and once more: LND may tell of a transaction just before its list has it. */
+  /** Reports at once and a second time: LND may notify of a transaction just before its list has it. */
   private tell(addresses: readonly string[]): void {
     if (this.stopped) return;
     this.hints.onAddresses(addresses);
@@ -69,7 +67,7 @@ export class LndFollower implements Following {
     });
   }
 
-  /** Connects again, and looks whether a block has come or gone. */
+  /** Reconnects, and checks whether the tip has changed. */
   private async beat(): Promise<void> {
     if (this.stream === undefined) this.connect();
     if (this.asking) return;
@@ -79,12 +77,12 @@ export class LndFollower implements Following {
     this.asking = false;
     if (this.stopped) return;
     if (info.kind === 'failed') {
-      // A node that hangs keeps its connections open.
+      // A hanging node keeps its connections open.
       this.stream?.stop();
       return;
     }
-    // LND answers the stream's request with its first transaction only: that it stands is taken from LND's
-    // answer to what was asked after it.
+    // LND does not confirm that a stream is open before its first transaction. An answer to a later request
+    // shows that it is.
     if (!this.connected && stream !== undefined && stream === this.stream) {
       this.connected = true;
       this.hints.onConnected();

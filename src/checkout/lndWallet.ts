@@ -1,6 +1,6 @@
 /**
- * LND's wallet (WalletKit and ChainKit of its REST interface), for stamps of the log: the only calls that
- * spend. The macaroon needs onchain read and write, and info read.
+ * LND's wallet (WalletKit and ChainKit of its REST interface), for stamps of the log: these are the only
+ * calls that spend. The macaroon needs onchain read and write, and info read.
  */
 import { Block, Psbt, Transaction } from 'bitcoinjs-lib';
 import {
@@ -13,13 +13,13 @@ import {
 import { reasonOf } from '../system/reason.js';
 import type { Json, Lnd, LndAnswer } from './lnd.js';
 
-/** Blocks in which a stamp is to be confirmed, by LND's estimate: a day's. */
+/** Blocks within which a stamp should confirm, by LND's estimate: a day. */
 const targetBlocks = 144;
 
-/** Blocks back in which a transaction with a day's label may be: two days', with room for fast ones. */
+/** Blocks to search back for a transaction with a day's label: two days, with room for fast blocks. */
 const labelBlocks = 432;
 
-/** An output that LND holds back for a transaction. */
+/** An output that LND has locked for a transaction. */
 interface Held {
   readonly id: unknown;
   readonly outpoint: unknown;
@@ -39,7 +39,7 @@ function listOf(value: unknown): Json[] {
   return list.filter((each): each is Json => typeof each === 'object' && each !== null);
 }
 
-/** A text that is left out where it is empty. */
+/** A text, or nothing if it is empty. */
 function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
@@ -73,7 +73,7 @@ export function dataTemplate(data: Uint8Array): Buffer {
   return Buffer.concat([magic, Buffer.of(1, 0, transaction.byteLength), transaction, Buffer.of(0, 0)]);
 }
 
-/** The fee of a funded transaction. @throws Error where it does not say what its inputs are worth */
+/** The fee of a funded transaction. @throws Error if the values of its inputs are missing */
 function feeOf(psbt: Psbt): bigint {
   const inputs = psbt.data.inputs.map(({ witnessUtxo }) => {
     if (witnessUtxo === undefined) throw new Error('an input has no amount');
@@ -83,7 +83,7 @@ function feeOf(psbt: Psbt): bigint {
   return sum(inputs) - sum(psbt.txOutputs.map(({ value }) => value));
 }
 
-/** Outputs that are spent and outputs that are made, as a text. */
+/** The outputs spent and the outputs made, as a text. */
 function effectOf(inputs: Transaction['ins'] | Psbt['txInputs'], outputs: Transaction['outs']): string {
   const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
   const spent = inputs.map(({ hash, index }) => `${hex(hash)}:${index}`);
@@ -91,7 +91,7 @@ function effectOf(inputs: Transaction['ins'] | Psbt['txInputs'], outputs: Transa
   return `${spent.join()} ${made.join()}`;
 }
 
-/** True if a signed transaction spends the same as the funded one, to the same outputs. */
+/** True if a signed transaction spends the same inputs as the funded one, to the same outputs. */
 function isSame({ ins, outs }: Transaction, { txInputs, txOutputs }: Psbt): boolean {
   return effectOf(ins, outs) === effectOf(txInputs, txOutputs);
 }
@@ -102,7 +102,7 @@ function valueOf<Value>(answer: LndAnswer<Value>): Value {
   return answer.value;
 }
 
-/** The value of a call; an error that it throws becomes a failure. */
+/** The outcome of a call; an error that it throws becomes a failure. */
 function orWrong<Value>(call: Promise<Value>): Promise<Value | StampFailure> {
   return call.catch((error: unknown) => ({ wrong: reasonOf(error) }));
 }
@@ -128,7 +128,8 @@ export class LndWallet implements StampWallet {
     if (!syncedToChain) return { wrong: 'LND is behind the chain' };
     const known = await this.transactions(Math.max(0, tipHeight - labelBlocks));
     const earlier = known.find((each) => each.label === label);
-    // The store went back, or another store of the same name uses this wallet: the day is paid.
+    // The store was rolled back, or another store of the same name uses this wallet: the day is already paid
+    // for.
     if (earlier !== undefined) return { wrong: `the wallet has paid for it: transaction ${earlier.txid}` };
     const body = {
       psbt: dataTemplate(data).toString('base64'),
@@ -159,10 +160,10 @@ export class LndWallet implements StampWallet {
     return raw;
   }
 
-  /** Gives outputs back that were held for a transaction which is not to be. */
+  /** Unlocks the outputs of a transaction that will not be made. */
   private async release(held: readonly Held[]): Promise<void> {
     for (const { id, outpoint } of held) {
-      // LND itself gives it back after ten minutes.
+      // If this fails, LND unlocks it after ten minutes.
       await this.lnd.ask('POST', '/v2/wallet/utxos/release', { id, outpoint }, () => undefined);
     }
   }
@@ -190,7 +191,7 @@ export class LndWallet implements StampWallet {
   }
 }
 
-/** A transaction without its witnesses: what its hash is of. */
+/** A transaction without its witnesses: the bytes that its id hashes. */
 function hashedOf(transaction: Transaction): Buffer {
   const stripped = transaction.clone();
   stripped.stripWitnesses();

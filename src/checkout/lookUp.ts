@@ -1,15 +1,15 @@
-/** Looks an on-chain order up and applies what the node knows of its address. */
+/** Looks up an on-chain order and applies what the node knows of its address. */
 import type { OrderRecord } from '../store/order.js';
 import type { OrderOutcome } from '../store/orders.js';
 import { applySince, type BookParts } from './book.js';
 import type { Chain } from './chain.js';
 
-/** Outcome of looking an order up; `failed`: the node did not answer. */
+/** Outcome of a look-up; `failed`: the node did not answer. */
 export type LookedUp = OrderOutcome | { readonly kind: 'failed'; readonly reason: string };
 
 /**
- * Looks an order up, as it was read from the store before. Nodes answer when they can: where the order became
- * another meanwhile, this answer may be older than the one that did it, and the node is asked again.
+ * Looks up an order that was read from the store before. Nodes take time to answer: if the order has changed
+ * meanwhile, this answer may be older than that change, and the node is asked again.
  */
 export async function lookUpOrder(
   parts: BookParts & { readonly chain: Chain },

@@ -1,4 +1,4 @@
-/** Looks at open orders: soon after a poll asks, and all of them in rounds. */
+/** Look-ups of open orders: for each poll soon, and all of them in rounds. */
 import type { OrderOn, OrderRecord } from '../store/order.js';
 import { findOrder, isOn, openOrders } from '../store/orders.js';
 import { whenUnavailable, type Fence, type Store } from '../store/store.js';
@@ -6,7 +6,7 @@ import type { Clock } from '../system/clock.js';
 import { Recent } from '../system/shared.js';
 import { isDue } from './orders.js';
 
-/** Decides whether an order is looked up for a poll: true once in `everyMs` for it. */
+/** Decides whether a poll looks its order up: true at most once per `everyMs` for each order. */
 export type MayLook = (orderId: string, everyMs: number) => boolean;
 
 /** Dependencies of look-ups on a rail. */
@@ -14,11 +14,11 @@ export interface LookUpParts<Name extends OrderRecord['rail']> {
   readonly store: Store;
   readonly clock: Pick<Clock, 'wallMs' | 'monotonicMs'>;
   readonly rail: Name;
-  /** Time for which a look-up stands (ms): any number of polls ask once. */
+  /** Lifetime of a look-up (ms): any number of polls cause one request. */
   readonly freshMs: number;
-  /** True once in `ms` for an order, whichever process asks; absent: this process is alone. */
+  /** True once per `ms` for an order, across processes; absent: no other process shares the store. */
   readonly mayLook?: MayLook;
-  /** Applies what the network knows of an order; false: the network does not answer. */
+  /** Applies what the network knows of an order; false if it does not answer. */
   readonly lookUp: (order: OrderOn<Name>, fence?: Fence) => Promise<boolean>;
 }
 
@@ -31,8 +31,8 @@ export class LookUps<Name extends OrderRecord['rail']> {
   }
 
   /**
-   * The order after a look-up, unless that was just done, by this process or another; a network that does not
-   * answer changes nothing.
+   * The order after a look-up, unless this process or another just made one. If the network does not answer,
+   * nothing changes.
    */
   async refresh(order: OrderOn<Name>): Promise<OrderOn<Name>> {
     if (!order.open) return order;
@@ -45,7 +45,9 @@ export class LookUps<Name extends OrderRecord['rail']> {
     return isOn(now, rail) ? now : order;
   }
 
-  /** Looks an order up; false: the network or the store does not answer, or the lease has another holder. */
+  /**
+   * Looks an order up; false if the network or the store does not answer, or another process holds the lease.
+   */
   lookUp(order: OrderOn<Name>, fence?: Fence): Promise<boolean> {
     return whenUnavailable(this.parts.lookUp(order, fence), () => false);
   }

@@ -1,4 +1,4 @@
-/** Money in whole units: satoshi, US cents, basis points. All bigint: nothing is ever rounded unseen. */
+/** Money in whole units: satoshi, US cents, basis points. All are bigint, so nothing is rounded silently. */
 
 /** Satoshi of a bitcoin. */
 const satOfBtc = 100_000_000n;
@@ -23,8 +23,8 @@ export function btcText(sat: bigint): string {
 }
 
 /**
- * Whole cents of a price in US dollars as a source writes it, such as `67187.335`, rounded down; undefined
- * when it is no price.
+ * Whole cents of a price in US dollars as a source writes it, such as `67187.335`, rounded down; undefined if
+ * it is not a price.
  */
 export function centsIn(dollars: string): bigint | undefined {
   const [, whole, fraction = ''] = /^(\d{1,9})(?:\.(\d+))?$/.exec(dollars) ?? [];

@@ -16,14 +16,14 @@ export type BitcoinChain = BtcdChain | EsploraChain | LndAccountChain;
 /** An Esplora server. */
 export interface EsploraChain {
   readonly kind: 'esplora';
-  /** Of its API, without a slash at the end. */
+  /** URL of its API, without a trailing slash. */
   readonly url: string;
 }
 
-/** A watch-only account of the LND that LND_REST_URL names. */
+/** A watch-only account of the LND at LND_REST_URL. */
 export interface LndAccountChain {
   readonly kind: 'lnd';
-  /** Its name; null: the one whose key is BTC_XPUB. */
+  /** Its name; null: the account whose key is BTC_XPUB. */
   readonly account: string | null;
 }
 
@@ -34,7 +34,7 @@ export interface BtcdChain {
   readonly url: string;
   readonly user: string;
   readonly password: string;
-  /** The node's certificate, PEM; null: one that the system trusts. */
+  /** The node's certificate, PEM; null: the system trusts it already. */
   readonly certificate: string | null;
 }
 
@@ -101,7 +101,7 @@ function parseMacaroon(text: string): Parsed<string | null> {
 
 /** The account, the chain and the nodes. */
 export const nodeSettings = {
-  /** The chain that Bitcoin and Lightning payments are on. */
+  /** The network of Bitcoin and Lightning payments. */
   btcNetwork: {
     name: 'BTC_NETWORK',
     type: bitcoinNetworks.join(', '),
@@ -129,7 +129,7 @@ export const nodeSettings = {
     meaning: 'Depth at which an on-chain payment counts.',
     parse: integer(1, 100),
   },
-  /** The node that tells of the chain; null: none. Its password is a secret. */
+  /** The node that reports the chain; null: none. Its password is a secret. */
   btcChain: {
     name: 'BTC_CHAIN',
     type:
@@ -143,7 +143,7 @@ export const nodeSettings = {
     parse: parseChain,
     secret: true,
   },
-  /** Most on-chain orders at once that are not paid for; 0: no limit. */
+  /** Most unpaid on-chain orders at once; 0: no limit. */
   maxUnpaidOrders: {
     name: 'MAX_UNPAID_ORDERS',
     type: 'whole number, 0 to 1000000',
@@ -151,7 +151,7 @@ export const nodeSettings = {
     meaning: 'On-chain orders at once that may wait for their payment; 0 is no limit.',
     parse: integer(0, 1_000_000),
   },
-  /** Most of them that one address made; 0: no limit. */
+  /** Most of them from one client address; 0: no limit. */
   unpaidOrdersPerAddress: {
     name: 'UNPAID_ORDERS_PER_ADDRESS',
     type: 'whole number, 0 to 1000000',
@@ -203,7 +203,7 @@ export const nodeSettings = {
 /** Their values. */
 export type NodeValues = ValuesOf<typeof nodeSettings>;
 
-/** Contradictions between the variables of LND: all of them are needed, or none. */
+/** Contradictions between LND's variables: all of them are needed, or none. */
 export function lndErrors(values: Partial<NodeValues>): string[] {
   const { lndRestUrl, lndTlsCert, lndMacaroonHex, lndMacaroonPath } = values;
   if ([lndRestUrl, lndTlsCert, lndMacaroonHex, lndMacaroonPath].includes(undefined)) return [];

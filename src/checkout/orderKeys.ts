@@ -1,4 +1,4 @@
-/** Keys of orders: derived from an order's seed under a master secret, and changed as its payment changes. */
+/** Keys of orders: derived from an order's seed and a master secret, and changed as the payment changes. */
 import { deriveKey, hintOfKey, type KeyFormat } from '../access/derive.js';
 import { endedKey, findKeyById, overlapping, unlinked, type KeyRecord, type KeyStep } from '../store/keys.js';
 import type { OrderRecord } from '../store/order.js';
@@ -9,7 +9,7 @@ import { secretId, type MasterSecrets } from '../system/masterSecret.js';
 import type { Randomness } from '../system/randomness.js';
 import type { KeyEffect } from './orders.js';
 
-/** Parts of keys. */
+/** Dependencies of keys. */
 export interface KeyParts {
   readonly store: Store;
   readonly randomness: Randomness;
@@ -17,7 +17,7 @@ export interface KeyParts {
   readonly keyFormat: KeyFormat;
 }
 
-/** Derives an order's raw key; its seed must be there. */
+/** Derives an order's raw key; the seed must not be erased yet. */
 export function rawKeyOf(
   { secrets, keyFormat }: Pick<KeyParts, 'secrets' | 'keyFormat'>,
   order: OrderRecord,
@@ -55,7 +55,7 @@ export function keyOf(
   return findKeyById(store, order.keyId ?? '');
 }
 
-/** The old key, ended as another replaces it, with the one that it had replaced and that still works. */
+/** The old key, ended because another replaces it, and the key that it had replaced if that still works. */
 export async function endedKeys(
   { store }: Pick<KeyParts, 'store'>,
   key: KeyRecord,
@@ -67,7 +67,7 @@ export async function endedKeys(
   return [key, ...(await overlapping(store, key, nowMs))].map((from) => endedKey(from, reason, nowMs));
 }
 
-/** Change of an existing key by an effect; one that the operator revoked stays as it is. */
+/** The change of an existing key by an effect; a key that the operator revoked stays as it is. */
 function changedKey(
   key: KeyRecord,
   effect: Exclude<KeyEffect, { kind: 'mint' }>,
@@ -79,7 +79,7 @@ function changedKey(
   return { ...key, status: status[effect.kind], reason, changedAtMs: nowMs };
 }
 
-/** The part of an order's change that is about its key. */
+/** The part of an order's change that concerns its key. */
 export async function keyChange(
   parts: KeyParts,
   order: OrderRecord,

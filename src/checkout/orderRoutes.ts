@@ -1,4 +1,4 @@
-/** Orders and polls of a rail: as functions, which pages call, and as the routes of the API. */
+/** Orders and polls of a rail: functions for pages, and the API's routes. */
 import { toString as qrCode } from 'qrcode';
 import type { Tiers } from '../access/tiers.js';
 import type { CardOrderCreated } from '../contract/card.js';
@@ -12,10 +12,10 @@ import type { OrderWish } from './book.js';
 import { isPaid } from './orderView.js';
 import type { PollRequest } from './rail.js';
 
-/** Whoever orders, as far as a request tells; asked before the order first waits for anything. */
+/** The buyer, by the request; read before the order first awaits anything. */
 export type Buyer = Pick<RouteRequest, 'caller' | 'header'>;
 
-/** Why nothing was ordered. */
+/** Why an order was refused. */
 export interface Refusal {
   readonly ok: false;
   readonly status: 429 | 503;
@@ -29,34 +29,34 @@ export type Ordered<Created> = { readonly ok: true; readonly order: Created } | 
 /** Orders on a rail. */
 export interface RailOrders<Created, View> {
   readonly order: (input: CreateOrderRequest, buyer: Buyer) => Promise<Ordered<Created>>;
-  /** The order at a place, polled; undefined: there is none. */
+  /** Polls the order at a place; undefined: there is none. */
   readonly poll: (place: string, request: PollRequest) => Promise<View | undefined>;
 }
 
-/** Words of a rail for pages that sell. */
+/** A rail's texts for pages that sell. */
 interface RailWords {
   readonly title: string;
-  /** When the key comes, or where it is paid: a sentence. */
+  /** When the key comes, or where the order is paid: a sentence. */
   readonly note: string;
 }
 
-/** Payment of an order. */
+/** How an order is paid. */
 export interface HowToPay {
-  /** Copied into a wallet. */
+  /** The text to copy into a wallet. */
   readonly target: string;
-  /** Opens a wallet. */
+  /** The URI that opens a wallet. */
   readonly uri: string;
-  /** Noun of the target. */
+  /** Noun for the target. */
   readonly noun: string;
 }
 
-/** An order as a page shows it; on chain with the depth of its payment. */
+/** An order as a page shows it; on chain with its payment's depth. */
 export type OrderView = OrderAnswer & {
   readonly confirmations?: number;
   readonly confirmations_required?: number;
 };
 
-/** Orders of a rail that have pages here. */
+/** Orders of a rail that have pages on this server. */
 export interface PagedOrders<Created extends OrderView = OrderView, View extends OrderView = OrderView>
   extends RailOrders<Created & { readonly claim_token: string }, View>, RailWords {
   readonly paid: 'here';
@@ -65,7 +65,7 @@ export interface PagedOrders<Created extends OrderView = OrderView, View extends
   howToPay(order: View): HowToPay;
 }
 
-/** Orders of a rail that are paid on a page of the processor, which leads back here. */
+/** Orders that are paid on the processor's page, which leads back here. */
 export interface SentOrders extends Pick<RailOrders<CardOrderCreated, unknown>, 'order'>, RailWords {
   readonly paid: 'elsewhere';
 }
@@ -76,13 +76,13 @@ export interface Shop {
   readonly orders: Readonly<Record<Rail, PagedOrders | SentOrders>>;
 }
 
-/** An order is refused as its rail cannot take the money now. */
+/** Refuses an order because its rail cannot accept the money now. */
 export function railUnavailable(reason: string): Refusal {
   const problem = problemOf('rail_unavailable', `${reason} Nothing was ordered or charged.`);
   return { ok: false, status: 503, problem, retryAfterS: 30 };
 }
 
-/** The wish of a request, with the price of its tier. */
+/** The order that a request asks for, with its tier's price. */
 export function wishOf(input: CreateOrderRequest, tiers: Tiers): OrderWish {
   return {
     tier: input.tier,
@@ -106,7 +106,7 @@ export function createRoute({ order }: RailOrders<object, unknown>): Handler<Cre
   };
 }
 
-/** The poll that a request asks for: its claim token comes in a header or in the query. */
+/** The poll that a request asks for: its claim token is in a header or in the query. */
 export function pollRequest(request: RouteRequest): PollRequest {
   return {
     claim: request.header('x-claim-token') || (request.query['claim'] ?? ''),
@@ -115,7 +115,7 @@ export function pollRequest(request: RouteRequest): PollRequest {
   };
 }
 
-/** A route that polls orders; `parameter` has their place. */
+/** A route that polls orders; `parameter` names the path parameter with their place. */
 export function pollRoute({ poll }: RailOrders<unknown, object>, parameter: string): Handler {
   return async (request) => {
     const view = await poll(request.path[parameter] ?? '', pollRequest(request));
@@ -126,7 +126,7 @@ export function pollRoute({ poll }: RailOrders<unknown, object>, parameter: stri
 /** A QR code as SVG, with the quiet zone of four modules that ISO/IEC 18004 asks for. */
 const qrOptions = { type: 'svg', margin: 4 } as const;
 
-/** A route that draws how to pay an order; `parameter` has its place. */
+/** A route that draws an order's payment request; `parameter` names the path parameter with its place. */
 export function qrRoute<Order extends OrderRecord>(
   find: (place: string) => Promise<Order | undefined>,
   parameter: string,

@@ -1,23 +1,23 @@
-/** Members that the buyers of every rail see of an order. */
+/** Members of an order that buyers see on every rail. */
 import type { KeyStatus, Order as OrderAnswer } from '../contract/orders.js';
 import type { Tier } from '../contract/pricing.js';
 import { heldOf, type Network, type OrderRecord } from '../store/order.js';
 import { btcText } from './money.js';
 import type { Polled } from './poll.js';
 
-/** True if an order's price is covered for good: it asks for no more money. */
+/** True if an order's price is finally covered: it asks for no more money. */
 export function isPaid({ status }: OrderRecord): boolean {
   return status === 'confirmed' || status === 'settled';
 }
 
-/** The sentence that goes with a key's status; null where there is nothing to do. */
+/** The sentence for a key's status; null if the buyer has nothing to do. */
 export function keyDetail(status: KeyStatus): string | null {
   return status === 'claim_required'
     ? 'The key waits for a poll with the claim token that the order’s creation answered (X-Claim-Token).'
     : null;
 }
 
-/** End of the key, as answers show it. */
+/** When the key expires, as answers show it. */
 export function keyExpiresAt({ keyExpiresAtMs }: Polled): string | null {
   return keyExpiresAtMs === null ? null : new Date(keyExpiresAtMs).toISOString();
 }
@@ -25,7 +25,7 @@ export function keyExpiresAt({ keyExpiresAtMs }: Polled): string | null {
 /** An order that is paid in bitcoin. */
 type BitcoinPaid = Extract<OrderRecord, { readonly network: Network }>;
 
-/** Members of every order's answer. `path`: of its route, from which its links are made. */
+/** Members of every order's answer. `path`: its route's path, from which its links are made. */
 export function orderView(polled: Polled<BitcoinPaid>, path: string): OrderAnswer {
   const { order, apiKey, keyStatus } = polled;
   const [received, price] = [heldOf(order), order.sat];

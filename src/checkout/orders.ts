@@ -1,6 +1,6 @@
 /**
- * Transitions of an order: a pure function of its record, an event, and the time (docs/checkout.md
- * has the table). Nothing else changes a state.
+ * Transitions of an order: a pure function of its record, an event, and the time (table in docs/checkout.md).
+ * Nothing else changes an order's state.
  */
 import type { Rail } from '../contract/pricing.js';
 import {
@@ -18,11 +18,11 @@ import {
 
 /** A payment to an address as a node reports it. */
 export interface FoundOutput extends Output {
-  /** Height of its block; null: in no block. */
+  /** Height of its block; null: unconfirmed. */
   readonly height: number | null;
 }
 
-/** The name of an output: a transaction creates each of its outputs once. */
+/** An output's id: a transaction creates each of its outputs once. */
 export function outpointOf({ txid, vout }: Pick<Output, 'txid' | 'vout'>): string {
   return `${txid}:${vout}`;
 }
@@ -31,9 +31,9 @@ export function outpointOf({ txid, vout }: Pick<Output, 'txid' | 'vout'>): strin
 export type OrderEvent =
   /** Time has passed. */
   | { readonly kind: 'time' }
-  /** Every output to the order's address that the node knows now; one that is reported twice counts once. */
+  /** Every output to the order's address that the node knows now; duplicates count once. */
   | { readonly kind: 'outputs'; readonly outputs: readonly FoundOutput[] }
-  /** The invoice as LND has it. */
+  /** The invoice's state at LND. */
   | {
       readonly kind: 'invoice';
       readonly state: 'open' | 'accepted' | 'settled' | 'canceled';
@@ -41,26 +41,26 @@ export type OrderEvent =
       readonly settledAtMs: number | null;
     }
   /**
-   * The processor says that the session is paid; the amount, currency and mode were compared before.
-   * `discounted`: less than the price is enough, as the operator allows it.
+   * The processor reports the session as paid; the caller has checked amount, currency and mode.
+   * `discounted`: the operator accepts less than the price.
    */
   | {
       readonly kind: 'card paid';
       readonly cents: bigint;
       readonly discounted?: boolean;
-      /** The payment intent; null or absent: as before. */
+      /** The payment intent; null or absent: unchanged. */
       readonly intent?: string | null;
     }
-  /** The buyer is done, the money is pending (bank debits and the like). */
+  /** The buyer has finished, the money is pending (bank debits, for example). */
   | { readonly kind: 'card pending' }
   | { readonly kind: 'card failed' }
   | { readonly kind: 'card expired' }
-  /** All that was refunded so far. */
+  /** The total refunded so far. */
   | { readonly kind: 'card refunded'; readonly totalCents: bigint }
   | { readonly kind: 'card disputed' }
   | { readonly kind: 'card dispute won' }
   | { readonly kind: 'card dispute lost' }
-  /** The raw key is about to be handed out. */
+  /** The raw key is about to be revealed. */
   | { readonly kind: 'reveal' };
 
 /** Effect on the order's key, in the unit that writes the new state. */
@@ -72,12 +72,12 @@ export type KeyEffect =
 
 /** Outcome of an event. */
 export interface Transition {
-  /** The same object where nothing changed. */
+  /** The same object if nothing changed. */
   readonly order: OrderRecord;
   readonly effect: KeyEffect | undefined;
 }
 
-/** Decides. An event of another rail changes nothing. */
+/** Decides the transition. An event of another rail changes nothing. */
 export function transition(order: OrderRecord, event: OrderEvent, nowMs: number): Transition {
   return event.kind === 'reveal' ? reveal(order, nowMs) : rulesOf(order.rail).decide(order, event, nowMs);
 }
@@ -86,7 +86,7 @@ function unchanged(order: OrderRecord): Transition {
   return { order, effect: undefined };
 }
 
-/** Only a key in use is handed out, and only once. */
+/** Only an active key is revealed, and only once. */
 function reveal(order: OrderRecord, nowMs: number): Transition {
   if (order.key !== 'active' || order.revealedAtMs !== null) return unchanged(order);
   if (order.rail !== 'card') return { order: { ...order, revealedAtMs: nowMs }, effect: undefined };
@@ -94,19 +94,19 @@ function reveal(order: OrderRecord, nowMs: number): Transition {
 }
 
 /**
- * The amount that a payer is asked for: the missing part of the price. Once nothing is missing, the price: a
- * payment request asks for more than nothing, and names the order's price.
+ * The amount that a payment request asks for: the missing part of the price. Once nothing is missing, it is
+ * the whole price, because a payment request cannot ask for nothing.
  */
 export function amountDueSat(price: bigint, received: bigint): bigint {
   return received < price ? price - received : price;
 }
 
-/** Satoshi at the depth at which they count. */
+/** Satoshi in outputs that are deep enough to count. */
 export function deepSat({ outputs, confirmationsRequired }: BtcOrder): bigint {
   return receivedSat({ outputs: outputs.filter((each) => each.confirmations >= confirmationsRequired) });
 }
 
-/** The depth of the shallowest output that the price needs; 0 while it is not covered. */
+/** The depth of the shallowest output needed to cover the price, deepest first; 0 while it is not covered. */
 export function confirmations({ outputs, sat: price }: BtcOrder): number {
   const deepestFirst = outputs.toSorted((left, right) => right.confirmations - left.confirmations);
   let sum = 0n;
@@ -118,7 +118,7 @@ function byTxid(left: Output, right: Output): number {
   return left.vout - right.vout || left.confirmations - right.confirmations;
 }
 
-/** Outputs in the order of txid and vout; of one that is reported twice the shallower report. */
+/** Outputs sorted by txid and vout; of duplicates the shallower one. */
 function eachOnce(outputs: readonly FoundOutput[]): readonly FoundOutput[] {
   return outputs.toSorted(byTxid).filter(({ txid, vout }, at, sorted) => {
     const before = sorted[at - 1];
@@ -130,8 +130,8 @@ function eachOnce(outputs: readonly FoundOutput[]): readonly FoundOutput[] {
 const blockTimeSlackMs = 2 * 3_600_000;
 
 /**
- * An output pays an order only if it came after the order: in a block above the last one when the order was
- * made. An order of an older version has no height: there the block's time decides.
+ * True if an output came before the order. An output pays only if its block is above the tip at which the
+ * order was made. An order of an older version has no height: there the block's time decides.
  */
 function cameBefore(order: BtcOrder, { height, atMs }: FoundOutput): boolean {
   if (height === null) return false;
@@ -140,9 +140,8 @@ function cameBefore(order: BtcOrder, { height, atMs }: FoundOutput): boolean {
 }
 
 /**
- * Separates what counts from what came before the order. Both last: an output that was seen unconfirmed after
- * the order still counts where a reorganisation puts it into a lower block, and an earlier one still does not
- * where one moves it to a higher block.
+ * Separates the outputs that count from those that came before the order. Both are final: a reorganisation
+ * that moves an output to a lower or a higher block does not change which it is.
  */
 function sortOutputs(order: BtcOrder, found: readonly FoundOutput[]): Pick<BtcOrder, 'outputs' | 'earlier'> {
   const counted = new Set(order.outputs.map(outpointOf));
@@ -177,12 +176,12 @@ function btcStatus(order: BtcOrder, nowMs: number): BtcStatus {
   return received > 0n ? 'underpaid' : 'pending';
 }
 
-/** True if what is known covers the price. */
+/** True if the known payments cover the price. */
 function covered(status: BtcStatus): boolean {
   return status === 'seen' || status === 'confirmed';
 }
 
-/** True if the price was covered only after the end; by the network's times where they are known. */
+/** True if the price was covered only after the expiry, by the network's times if they are known. */
 function isLate({ outputs, sat: price, expiresAtMs }: BtcOrder, nowMs: number): boolean {
   const earliestFirst = outputs
     .map(({ sat, atMs }) => ({ sat, atMs: Math.min(atMs ?? nowMs, nowMs) }))
@@ -218,7 +217,7 @@ function sameOutputs(left: readonly Output[], right: readonly Output[]): boolean
 function lightning(order: LightningOrder, event: OrderEvent): Transition {
   if (event.kind !== 'invoice' || order.status === 'settled') return unchanged(order);
   const { state, paidSat, settledAtMs } = event;
-  // LND settles an invoice only when all of it arrived; less would be a fault that must not mint.
+  // LND settles an invoice only when the full amount has arrived; less would be a fault that must not mint.
   if (state === 'settled' && paidSat >= order.sat) {
     const late = order.status === 'expired' || (settledAtMs ?? 0) >= order.expiresAtMs;
     const settled = { ...order, status: 'settled', paidSat, late, key: 'active' } as const;
@@ -254,7 +253,7 @@ function card(order: CardOrder, event: OrderEvent): Transition {
         effect: { kind: 'resume' },
       };
     case 'card dispute lost':
-      // Its beginning may not have come yet.
+      // The event of its beginning may come later.
       if (order.status !== 'disputed' && order.status !== 'paid' && order.status !== 'revealed') {
         return unchanged(order);
       }
@@ -267,12 +266,12 @@ function card(order: CardOrder, event: OrderEvent): Transition {
   }
 }
 
-/** An order whose payment intent is known by now. */
+/** An order with the payment intent that the event names. */
 function withIntent(order: CardOrder, intent: string | null): CardOrder {
   return intent === null || intent === order.intent ? order : { ...order, intent };
 }
 
-/** Money that arrives after the session failed or ended is money: it is late, and it mints. */
+/** A payment that arrives after the session failed or expired still counts: it is late, and it mints. */
 function cardPaid(order: CardOrder, cents: bigint, discounted: boolean): Transition {
   if (order.key !== 'none' || (cents < order.cents && !discounted)) return unchanged(order);
   const late = order.status !== 'open';
@@ -282,7 +281,7 @@ function cardPaid(order: CardOrder, cents: bigint, discounted: boolean): Transit
   };
 }
 
-/** A part of the price returned is noted; all of it ends the key. Totals only grow. */
+/** A partial refund is recorded; a full one ends the key. Totals only grow. */
 function cardRefunded(order: CardOrder, totalCents: bigint): Transition {
   const paid = order.key === 'active' || order.key === 'suspended';
   if (!paid || totalCents <= order.refundedCents) return unchanged(order);
@@ -295,13 +294,13 @@ function cardRefunded(order: CardOrder, totalCents: bigint): Transition {
   };
 }
 
-/** Time that an expired on-chain order is looked after: money may still come (ms). */
+/** Time for which an expired on-chain order is still watched: money may arrive late (ms). */
 const watchAfterExpiryMs = 30 * 86_400_000;
 
-/** Depth from which a confirmed payment is final, where the order requires no more. */
+/** Depth from which a confirmed payment is final, unless the order requires more. */
 const finalDepth = 6;
 
-/** True if something may still happen to an on-chain order that only the chain can tell. */
+/** True if an on-chain order may still change through a payment or a block. */
 export function isWatched(order: BtcOrder, nowMs: number): boolean {
   if (order.status === 'expired') return nowMs < order.expiresAtMs + watchAfterExpiryMs;
   if (order.status !== 'confirmed') return true;
@@ -311,23 +310,25 @@ export function isWatched(order: BtcOrder, nowMs: number): boolean {
 /** The rules of a rail's orders. */
 interface Rules<Order extends OrderRecord> {
   readonly decide: (order: Order, event: OrderEvent, nowMs: number) => Transition;
-  /** True if the order must be looked after. */
+  /** True if the order must still be looked up. */
   readonly isOpen: (order: Order, nowMs: number) => boolean;
 }
 
 const rules: { readonly [Name in Rail]: Rules<OrderOn<Name>> } = {
   btc: { decide: btc, isOpen: isWatched },
   lightning: { decide: lightning, isOpen: ({ status }) => status === 'pending' },
-  // Webhooks alone tell of them.
+  // Only webhooks change card orders.
   card: { decide: card, isOpen: () => false },
 };
 
-/** The rules of a rail, which fit its orders alone. */
+/** The rules of a rail, typed for its orders. */
 function rulesOf<Name extends Rail>(rail: Name): Rules<OrderOn<Name>> {
   return rules[rail];
 }
 
-/** The order with the members that follow from its state and the time; the same object where they stay. */
+/**
+ * The order with the members that follow from its state and the time; the same object if they do not change.
+ */
 export function attended(order: OrderRecord, nowMs: number): OrderRecord {
   const open = rulesOf(order.rail).isOpen(order, nowMs);
   const forgets = order.rail === 'btc' && order.orderedBy !== null && !isUnpaid(order);
@@ -335,16 +336,16 @@ export function attended(order: OrderRecord, nowMs: number): OrderRecord {
   return open === order.open ? order : { ...order, open };
 }
 
-/** Time from an order's end to the first look-up after it; to each later one it is twice as long (ms). */
+/** Time from an order's expiry to the first look-up after it (ms); each later interval is twice as long. */
 const firstExpiredLookUpMs = 15_000;
 
-/** Longest time between two look-ups of an expired order (ms). */
+/** Longest interval between look-ups of an expired order (ms). */
 const maxExpiredLookUpMs = 6 * 3_600_000;
 
 /**
- * True if a round of look-ups at `nowMs` includes an order, after a round at `lastMs`. Orders that still wait
- * for something are in every round; expired ones ever more rarely, as there are thousands of them and money
- * seldom comes.
+ * True if a round of look-ups at `nowMs` includes an order, after a round at `lastMs`. Every round includes
+ * orders that still await something. Expired ones become rarer, as there are thousands and money seldom
+ * comes.
  */
 export function isDue(
   { status, expiresAtMs }: { readonly status: string; readonly expiresAtMs: number },

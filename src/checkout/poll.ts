@@ -1,4 +1,4 @@
-/** Polls of orders: what they show, and the one of any number of them that is handed the key. */
+/** Polls of orders: what they show, and which poll gets the key. */
 import type { KeyStatus } from '../contract/orders.js';
 import type { KeyRecord } from '../store/keys.js';
 import type { OrderRecord } from '../store/order.js';
@@ -7,7 +7,7 @@ import { isClaim, type BookParts } from './book.js';
 import { keyOf, rawKeyOf } from './orderKeys.js';
 import { attended, transition } from './orders.js';
 
-/** An order that was just made, as the answer to its maker shows it. */
+/** A new order as the answer to its maker shows it. */
 export function unpolled<Order extends OrderRecord>(order: Order): Polled<Order> {
   return { kind: 'polled', order, apiKey: null, keyStatus: 'none', keyExpiresAtMs: null };
 }
@@ -16,37 +16,37 @@ export function unpolled<Order extends OrderRecord>(order: Order): Polled<Order>
 export interface Polled<Order extends OrderRecord = OrderRecord> {
   readonly kind: 'polled';
   readonly order: Order;
-  /** The raw key, to the one poll that reveals it. */
+  /** The raw key, for the one poll that reveals it. */
   readonly apiKey: string | null;
   readonly keyStatus: KeyStatus;
-  /** End of the key (ms since 1970); null: there is no key, or it has none. */
+  /** When the key expires (ms since 1970); null: there is no key, or it never expires. */
   readonly keyExpiresAtMs: number | null;
 }
 
-/** Rights of a poll. */
+/** Credentials and rights of a poll. */
 export interface PollWish {
   /** The claim token that came with it; `''`: none. */
   readonly claim: string;
-  /** True if the claim token is demanded of every order. */
+  /** True if every order demands its claim token. */
   readonly claimRequired: boolean;
-  /** Time that after its key was made a poll without a claim token reveals it (ms); absent: however long. */
+  /** Time after the key is made in which a poll without a claim token reveals it (ms); absent: no limit. */
   readonly bareMs?: number;
   /** True if the request may change something. */
   readonly mayAct: boolean;
 }
 
-/** True if the raw key may be handed out to a poll. */
+/** True if a poll may get the raw key. */
 function reveals(order: OrderRecord, { claim, claimRequired, mayAct }: PollWish): boolean {
   if (!mayAct || order.key !== 'active' || order.revealedAtMs !== null) return false;
   return claim === '' ? !order.claimed && !claimRequired : isClaim(order, claim);
 }
 
-/** True if a poll without a claim token comes too late for a key. */
+/** True if a poll without a claim token comes too late for the key. */
 function isLate({ clock }: Pick<BookParts, 'clock'>, key: KeyRecord, { claim, bareMs }: PollWish): boolean {
   return claim === '' && bareMs !== undefined && clock.wallMs() - key.issuedAtMs > bareMs;
 }
 
-/** The status of the key for a poll: it follows its order, or was ended by the operator. */
+/** The key's status as a poll shows it: the order's, unless the operator ended the key. */
 function keyStatusOf(
   parts: Pick<BookParts, 'clock'>,
   order: OrderRecord,
@@ -71,8 +71,8 @@ async function shown<Order extends OrderRecord>(
 }
 
 /**
- * Shows an order to a poll and, to one of any number of first polls, hands out its key: the seed is erased on
- * disk before this resolves, so that nobody can derive the key again.
+ * Shows an order to a poll. Exactly one first poll gets the key: the seed is erased on disk before this
+ * resolves, so nobody can derive the key again.
  */
 export async function poll<Order extends OrderRecord>(
   parts: BookParts,
@@ -87,7 +87,7 @@ export async function poll<Order extends OrderRecord>(
     const claimed = record.claimed || claims;
     if (reveals(record, wish)) {
       const key = await keyOf(parts, record);
-      // One that the operator ended is not handed out.
+      // A key that the operator ended is not revealed.
       if (key?.status === 'active' && !isLate(parts, key, wish)) {
         raw.key = rawKeyOf(parts, record);
         raw.expiresAtMs = key.expiresAtMs;
@@ -98,14 +98,14 @@ export async function poll<Order extends OrderRecord>(
     return { to: { ...record, claimed } };
   });
   if (outcome.kind === 'absent') throw new Error(`Order ${order.id} is gone`);
-  // No change gives an order another rail.
+  // No change moves an order to another rail.
   const now = outcome.order as Order;
   if (raw.key === null) return shown(parts, now, wish);
   const { key: apiKey, expiresAtMs: keyExpiresAtMs } = raw;
   return { kind: 'polled', order: now, apiKey, keyStatus: 'revealed_now', keyExpiresAtMs };
 }
 
-/** The record of an order whose key was handed out: its seed is erased. */
+/** The record of an order whose key was revealed: its seed is erased. */
 export function revealed({ clock }: BookParts, record: OrderRecord): OrderRecord {
   const nowMs = Math.floor(clock.wallMs());
   const { order } = transition(record, { kind: 'reveal' }, nowMs);

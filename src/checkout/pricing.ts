@@ -17,10 +17,10 @@ export interface PricingParts {
   readonly clock: Pick<Clock, 'wallMs'>;
 }
 
-/** Time that a quote may be shown (ms); it locks nothing. */
+/** Time for which a quote may be shown (ms); it does not lock the price. */
 const quoteMs = 600_000;
 
-/** The price of an amount in US dollars by a rate; null where there is none. */
+/** The price in US dollars of an amount, by a rate; null if there is no rate. */
 export function fiatPrice(sat: bigint, surchargeBps: number, rate: Rate): FiatPrice | null {
   if ('reason' in rate) return null;
   return {

@@ -1,6 +1,6 @@
 /**
- * A way to pay: what routes, pages and the upkeep know of on-chain, Lightning and card payments. One suite of
- * tests holds all three to it (test/checkout/railConformance.ts).
+ * A way to pay: the interface of on-chain, Lightning and card payments for routes, pages and the upkeep. One
+ * test suite runs on all three (test/checkout/railConformance.ts).
  */
 import type { PaymentPath, Rail as RailName, Tier } from '../contract/pricing.js';
 import type { OrderRecord } from '../store/order.js';
@@ -11,7 +11,7 @@ import { poll, type Polled, type PollWish } from './poll.js';
 /** Readiness of a rail; the reason is a sentence for buyers. */
 export type Readiness = { readonly ready: true } | { readonly ready: false; readonly reason: string };
 
-/** No order can be made now; a sentence for buyers. */
+/** No order can be made now; the reason is a sentence for buyers. */
 export interface RailUnavailable {
   readonly kind: 'rail unavailable';
   readonly reason: string;
@@ -19,15 +19,15 @@ export interface RailUnavailable {
 
 /** A rail of one process. */
 export interface Rail<Order extends OrderRecord, Wish, Made, View> {
-  /** Readiness to take this number of satoshi. It never throws, and answers soon. */
+  /** Readiness to receive this number of satoshi. It never throws, and answers soon. */
   check(sat: bigint): Promise<Readiness>;
-  /** Makes an order: on disk before its buyer learns where to pay. */
+  /** Makes an order. It is on disk before its buyer learns where to pay. */
   create(wish: Wish): Promise<Made | RailUnavailable>;
-  /** The order after a look at what its network knows of it, where that may have changed it. */
+  /** The order after a look-up in its network, if that can change it. */
   refresh(order: Order): Promise<Order>;
   /**
-   * Looks every open order up, of the expired ones those that are due since a round at `lastMs`. Resolves to
-   * how many; undefined: the store or the network does not answer, or the fence's lease has another holder.
+   * Looks up every open order, and the expired ones that are due since a round at `lastMs`. Resolves to their
+   * number; undefined: the store or the network does not answer, or another process holds the fence's lease.
    */
   reconcile(fence?: Fence, lastMs?: number): Promise<number | undefined>;
   /** A polled order as its buyer sees it. */
@@ -39,7 +39,7 @@ export function notConfigured(payments: string): Extract<Readiness, { readonly r
   return { ready: false, reason: `${payments} are not configured on this server.` };
 }
 
-/** The rail that the operator has not set up (any more): orders that were made before are still shown. */
+/** A rail that the operator has not set up, or no longer: older orders are still shown. */
 export function closedRail<Order extends OrderRecord, View>(
   payments: string,
   view: (polled: Polled<Order>) => View,
@@ -58,25 +58,25 @@ export function closedRail<Order extends OrderRecord, View>(
 export interface PolledRail<Order extends OrderRecord, View> {
   readonly parts: BookParts;
   readonly rail: Pick<Rail<Order, never, unknown, View>, 'refresh' | 'view'>;
-  /** The order at a place as the store has it; undefined: there is none on this rail. */
+  /** The order at a place as stored; undefined: this rail has none there. */
   readonly find: (place: string) => Promise<Order | undefined>;
-  /** Demanded of polls. */
+  /** Requirements for polls. */
   readonly demanded: Pick<PollWish, 'claimRequired' | 'bareMs'>;
 }
 
-/** A poll as it comes from a request. */
+/** A poll as a request makes it. */
 export interface PollRequest {
   /** The claim token; `''`: none. */
   readonly claim: string;
-  /** True if it may change something. */
+  /** True if the request may change something. */
   readonly mayAct: boolean;
-  /** True once nobody waits for its answer any more. */
+  /** True once the client has gone. */
   readonly aborted: () => boolean;
 }
 
 /**
- * An order after a look at its payment, with its key for the first poll after it is paid; undefined: there is
- * none. A poll that may change nothing looks at nothing either.
+ * An order after a look-up of its payment, with its key for the first poll after it is paid; undefined: there
+ * is none. A poll that may not change anything makes no look-up.
  */
 export async function pollOrder<Order extends OrderRecord, View>(
   { parts, rail, find, demanded }: PolledRail<Order, View>,
@@ -86,7 +86,7 @@ export async function pollOrder<Order extends OrderRecord, View>(
   const found = await find(place);
   if (found === undefined) return undefined;
   const order = mayAct ? await rail.refresh(found) : found;
-  // Asked after the look, which may take a while: a key that is revealed to nobody is lost.
+  // Checked after the look-up, which may take a while: a key revealed to a client that has gone is lost.
   return rail.view(await poll(parts, order, { ...demanded, claim, mayAct: mayAct && !aborted() }));
 }
 
@@ -95,7 +95,7 @@ export type RailChecks = Readonly<
   Record<RailName, (tier: Tier | undefined) => Promise<Readiness> | Readiness>
 >;
 
-/** Every rail as answers show it; `tier` undefined asks for the rail as such. */
+/** Every rail as answers show it; `tier` undefined: readiness for the cheapest tier. */
 export async function paymentPaths(checks: RailChecks, tier: Tier | undefined): Promise<PaymentPath[]> {
   const rails = Object.entries(checks) as [RailName, RailChecks[RailName]][];
   return Promise.all(

@@ -1,8 +1,8 @@
-/** The setting of where the price of a bitcoin comes from. */
+/** The setting for the source of the bitcoin price. */
 import { isLoopback } from '../system/network.js';
 import type { Parsed, Settings } from '../system/settings.js';
 
-/** A page that tells the price of a bitcoin in US dollars, at a JSON Pointer (RFC 6901). */
+/** A page with the price of a bitcoin in US dollars, at a JSON Pointer (RFC 6901). */
 export interface RateUrl {
   readonly name: string;
   readonly url: string;
@@ -14,14 +14,14 @@ export type RateSource =
   | { readonly kind: 'fixed'; readonly cents: number }
   | { readonly kind: 'urls'; readonly urls: readonly [RateUrl, RateUrl] };
 
-/** Pages that are known by name. */
+/** Pages known by name. */
 const knownRates: Readonly<Record<string, string>> = {
   coinbase: 'https://api.coinbase.com/v2/prices/BTC-USD/spot#/data/amount',
   kraken: 'https://api.kraken.com/0/public/Ticker?pair=XBTUSD#/result/XXBTZUSD/c/0',
   bitstamp: 'https://www.bitstamp.net/api/v2/ticker/btcusd/#/last',
 };
 
-/** A page by its name, or by its URL with the pointer as fragment. */
+/** A page by name, or by URL with the pointer as fragment. */
 function rateUrl(text: string): RateUrl | undefined {
   const whole = knownRates[text] ?? text;
   const [url = '', pointer = ''] = whole.split(/#(.*)/s);
@@ -48,9 +48,9 @@ function parseRateSource(text: string): Parsed<RateSource> {
   };
 }
 
-/** Where the price of a bitcoin comes from. */
+/** The source of the bitcoin price. */
 export const rateSettings = {
-  /** Where the price of a bitcoin in US cents comes from. */
+  /** The source of the bitcoin price in US cents. */
   rateSource: {
     name: 'RATE_SOURCE',
     type: '`fixed:<US dollars>`, or two sources by a comma',

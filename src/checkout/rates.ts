@@ -1,7 +1,7 @@
 /**
  * The price of a bitcoin in US cents: fixed by the operator, or from two HTTP sources that must agree. No
- * price is better than a wrong one: what is old, or what only one source says, is not used, and the reason is
- * told.
+ * price is better than a wrong one: a rate that is stale, or that only one source reports, is not used, and
+ * the reason is reported.
  */
 import type { Clock } from '../system/clock.js';
 import { centsIn } from './money.js';
@@ -12,14 +12,14 @@ export type Rate =
   | {
       readonly cents: bigint;
       readonly source: string;
-      /** When it was taken; of a fixed one: when this process began to use it. */
+      /** When it was read; of a fixed one: when this process started to use it. */
       readonly atMs: number;
-      /** True if the operator fixed it: it does not grow old. */
+      /** True if the operator fixed it: it never becomes stale. */
       readonly stays?: true;
     }
   | { readonly reason: string };
 
-/** Gives the rate in force. */
+/** The current rate. */
 export interface Rates {
   readonly current: () => Promise<Rate>;
 }
@@ -27,18 +27,18 @@ export interface Rates {
 /** Largest difference between two sources, in basis points of the lower. */
 const agreementBps = 200n;
 
-/** Time that a rate of HTTP sources may be used (ms). */
+/** Age at which a rate of HTTP sources becomes stale (ms). */
 export const longestAgeMs = 600_000;
 
-/** Sources are asked at most so often (ms). */
+/** Shortest interval between questions to the sources (ms). */
 const refreshMs = 30_000;
 
 /** Dependencies of the HTTP sources. */
 export interface RateParts {
   readonly clock: Pick<Clock, 'wallMs' | 'monotonicMs'>;
-  /** Gets a URL's body; rejects when there is none in time, or its status is not 200. */
+  /** Fetches a URL's body; rejects if it does not arrive in time, or its status is not 200. */
   readonly get: (url: string) => Promise<string>;
-  /** Told of each rate that was taken; `stays`: it is in force until there is another. */
+  /** Receives each new rate; `stays`: it is in force until the next one. */
   readonly keep?: (rate: { readonly cents: bigint; readonly atMs: number; readonly stays: boolean }) => void;
 }
 
@@ -68,7 +68,7 @@ class HttpRates implements Rates {
       this.askedMs = clock.monotonicMs();
       this.asking = this.ask();
     }
-    // A buyer waits only where there is nothing to show.
+    // A buyer waits only if there is no rate to show.
     if (this.fresh() === undefined) await this.asking;
     return this.fresh() ?? { reason: this.reason };
   }
@@ -106,7 +106,7 @@ class HttpRates implements Rates {
   }
 }
 
-/** The value that a JSON Pointer (RFC 6901) names; undefined when there is none. */
+/** The value at a JSON Pointer (RFC 6901); undefined if there is none. */
 function pointed(value: unknown, pointer: string): unknown {
   const names = pointer.split('/').slice(1);
   return names

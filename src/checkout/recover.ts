@@ -1,7 +1,7 @@
 /**
- * Orders after a restore (docs/backup.md): the book is as it was when the backup was made, while the world
- * went on. No address that may have been shown is given out again, no key that may have been handed out stays
- * good beside the one that is handed out next, and payments without an order are reported.
+ * Orders after a restore (docs/backup.md): the book is as old as the backup, while the world went on. No
+ * address that may have been shown is given out again. A key that may have been revealed ends before its
+ * successor is revealed. Payments without an order are reported.
  */
 import type { Output } from '../store/order.js';
 import { findKeyById } from '../store/keys.js';
@@ -15,12 +15,15 @@ import { searchHistory } from './freshAddresses.js';
 import type { Lnd } from './lnd.js';
 import { nextAddressIndex, takeIndexes, type AddressIndex } from '../store/addressIndexes.js';
 
-/** Indexes left out beyond the last that is known to be given out. */
+/** Indexes skipped after the last one known to be given out. */
 const margin = 1_000;
 
-/** Outcome of it. Sentences are for the operator. */
+/** Outcome of the recovery. Sentences are for the operator. */
 export interface Recovery {
-  /** Keys, or their beginnings, that were replaced because they may have been handed out since. */
+  /**
+   * Number of keys, or seeds of keys, that were replaced because they may have been revealed since the
+   * backup.
+   */
   readonly keys: number;
   /** The work done. */
   readonly done: readonly string[];
@@ -28,17 +31,17 @@ export interface Recovery {
   readonly lost: readonly string[];
 }
 
-/** The nodes that are asked, as far as they are configured. */
+/** The configured nodes. */
 export interface RecoverParts extends BookParts {
   readonly chain: { readonly account: Account; readonly chain: Chain } | undefined;
   readonly lnd: Lnd | undefined;
   /** When the backup was made (ms since 1970). */
   readonly madeAtMs: number;
-  /** Told how many addresses were asked about, and how many it may be. */
+  /** Receives the number of addresses queried so far, and an estimate of the total. */
   readonly progress: (asked: number, about: number) => void;
 }
 
-/** Brings the orders of a restored store up to date; nothing else may use the store meanwhile. */
+/** Brings a restored store's orders up to date; nothing else may use the store meanwhile. */
 export async function recoverOrders(parts: RecoverParts): Promise<Recovery> {
   const keys = await replaceKeys(parts);
   const search = parts.chain === undefined ? undefined : await searchChain(parts, parts.chain);
@@ -55,7 +58,7 @@ function counted(count: number, noun: string): string {
   return `${count} ${count === 1 ? noun : `${noun}s`}`;
 }
 
-/** Gives every order whose key is not handed out, as far as the backup knows, the next generation of it. */
+/** Gives each order whose key is unrevealed, by the backup, the next generation of that key. */
 async function replaceKeys(parts: RecoverParts): Promise<number> {
   const ids: string[] = [];
   for await (const { id, seed } of allOrders(parts.store)) {
@@ -70,7 +73,9 @@ async function replaceKeys(parts: RecoverParts): Promise<number> {
   return ids.length;
 }
 
-/** Moves the index of every account on; `highest` is the last that the chain knows of the configured one. */
+/**
+ * Advances every account's index; `highest` is the last index of the configured account that the chain knows.
+ */
 async function moveIndexes({ store, chain }: RecoverParts, highest: number): Promise<number> {
   const accounts: ({ readonly key: Uint8Array } & AddressIndex)[] = [];
   for await (const { key } of recordsAfter(store, 'addressIndexes')) {
@@ -80,7 +85,7 @@ async function moveIndexes({ store, chain }: RecoverParts, highest: number): Pro
     const known = chain?.account.digest.equals(key) === true ? Math.max(next, highest + 1) : next;
     return takeIndexes(key, { bytes, passedOver }, known + margin);
   });
-  // An account that the backup has no index of, and the chain does: its orders all came later.
+  // The chain knows an account without an index in the backup: all of its orders are newer.
   const unknown = chain !== undefined && !accounts.some(({ key }) => chain.account.digest.equals(key));
   if (unknown && highest >= 0)
     operations.push(
@@ -93,12 +98,12 @@ async function moveIndexes({ store, chain }: RecoverParts, highest: number): Pro
 }
 
 interface Search {
-  /** The highest index whose address has a history; -1: none from the stored one on has. */
+  /** The highest index whose address has a history; -1: none from the stored index on. */
   readonly highest: number;
   readonly lost: readonly string[];
 }
 
-/** Asks about addresses from the stored index on, until {@link maxUnusedInARow} in a row have no history. */
+/** Queries addresses from the stored index on, until {@link maxUnusedInARow} in a row have no history. */
 async function searchChain(
   { store, progress }: RecoverParts,
   { account, chain }: { readonly account: Account; readonly chain: Chain },
@@ -124,7 +129,7 @@ async function searchChain(
   return { highest: history.value.at(-1) ?? -1, lost };
 }
 
-/** A sentence about what came to an address that no order has; empty where nothing did, or one has it. */
+/** A sentence about payments to an address without an order; empty if there are none, or if it has one. */
 async function paidWithoutOrder(
   store: RecoverParts['store'],
   address: string,
@@ -140,10 +145,10 @@ async function paidWithoutOrder(
 /** Memo of an order's invoice. */
 const memo = /^Fusegate \w+, order ([a-z2-7]{26})$/;
 
-/** Sentences about invoices that were paid and whose orders the backup does not have. */
+/** Sentences about paid invoices whose orders are missing from the backup. */
 async function unownedInvoices(parts: RecoverParts, lnd: Lnd): Promise<readonly string[]> {
   const sentences: string[] = [];
-  // Invoices begun shortly before the backup may have orders written after it.
+  // An invoice made shortly before the backup may have an order written after it.
   const fromMs = parts.madeAtMs - 3_600_000;
   const answer = await lnd.settledInvoices(fromMs);
   if (answer.kind === 'failed') {

@@ -1,4 +1,4 @@
-/** Keys made again: for a buyer who lost one, and for a store that was restored. */
+/** Keys issued again: for a buyer who lost one, and for a restored store. */
 import type { KeyRecord } from '../store/keys.js';
 import type { OrderRecord } from '../store/order.js';
 import { changeOrder, type OrderChange } from '../store/orders.js';
@@ -7,8 +7,8 @@ import { keyOf, keyRecord, rawKeyOf, endedKeys } from './orderKeys.js';
 import { revealed } from './poll.js';
 
 /**
- * The change that gives an order the next generation of its key, which nobody has been handed yet as far as
- * the record knows; a key that was made of it ends. For a store that was restored.
+ * The change that gives an order the next generation of its key, if the record shows that the key is
+ * unrevealed; a key that was minted from it ends. For a restored store.
  */
 export async function replaceUnrevealedKey(
   parts: BookParts,
@@ -32,15 +32,15 @@ export type Reissued =
       readonly key: KeyRecord;
       readonly rawKey: string;
     }
-  /** There is no such order, or the claim token is not its: which of the two is not disclosed. */
+  /** There is no such order, or the claim token is wrong: the answer does not disclose which. */
   | { readonly kind: 'absent' }
-  /** It has no key that is in use: it is not paid for, or its key was suspended or ended. */
+  /** It has no active key: it is unpaid, or its key was suspended or ended. */
   | { readonly kind: 'without key'; readonly order: OrderRecord };
 
 /**
- * Ends the key of an order whose maker lost it, proven by the claim token, and makes another with the same
- * end in its place, in one unit. The new raw key is returned here and nowhere else. Without a claim token
- * (null) the operator answers for it, which the old key's record says.
+ * Ends an order's lost key and makes another with the same expiry in its place, in one unit. The claim token
+ * proves who made the order; without one (null) the operator vouches, which the old key's record notes. The
+ * new raw key is returned here and nowhere else.
  */
 export async function reissueOrderKey(
   parts: BookParts,

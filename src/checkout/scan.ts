@@ -1,4 +1,4 @@
-/** An account's addresses one by one, from the index: what was paid to each, and how many lie idle. */
+/** An account's addresses one by one, by index: the payments to each, and how many in a row are unpaid. */
 import { nextAddressIndex } from '../store/addressIndexes.js';
 import { findOrderAt, isOn } from '../store/orders.js';
 import { whenUnavailable, type Store } from '../store/store.js';
@@ -8,18 +8,16 @@ import type { BookParts } from './book.js';
 import type { Chain } from './chain.js';
 import { lookUpOrder } from './lookUp.js';
 
-/** Addresses after the last one given out that are looked up, too: as far as wallets look ahead. */
+/** Addresses after the last one given out that are looked up, too: as many as wallets look ahead. */
 const ahead = 20;
 
-/** Addresses asked about at once. */
+/** Addresses queried at once. */
 const together = 8;
 
-/**
- * From this number of unpaid addresses in a row on, the operator is warned: wallets look 20 ahead (BIP 44).
- */
+/** Number of unpaid addresses in a row from which the operator is warned: wallets look 20 ahead (BIP 44). */
 const gapWarning = 15;
 
-/** Number of addresses in a row, the last given out first, nothing was paid to; counted up to `most`. */
+/** Number of unpaid addresses in a row, from the last one given out backwards; counted up to `most`. */
 async function unpaidInARow(store: Store, account: Account, most: number): Promise<number> {
   const { next } = await nextAddressIndex(store, account.digest);
   for (let count = 0; ; count += 1) {
@@ -29,7 +27,7 @@ async function unpaidInARow(store: Store, account: Account, most: number): Promi
   }
 }
 
-/** Warning where a wallet may not see the next payment; null where it will. */
+/** A warning if a wallet may not see the next payment; null if it will. */
 export async function gapSentence(store: Store, account: Account): Promise<string | null> {
   const unpaid = await whenUnavailable(unpaidInARow(store, account, gapWarning + 1), () => 0);
   if (unpaid <= gapWarning) return null;
@@ -42,9 +40,9 @@ export async function gapSentence(store: Store, account: Account): Promise<strin
 /** Outcome of looking all addresses up. */
 export interface Rescan {
   readonly addresses: number;
-  /** Orders whose state is another than before. */
+  /** Orders whose state changed. */
   readonly changed: number;
-  /** Sentences about money that no order accounts for. */
+  /** Sentences about payments that no order explains. */
   readonly unowned: readonly string[];
 }
 
@@ -53,11 +51,11 @@ export interface RescanParts extends BookParts {
   readonly clock: Clock;
   readonly account: Account;
   readonly chain: Chain;
-  /** Told how many addresses were asked about, and of how many. */
+  /** Receives the number of addresses queried so far, and the total. */
   readonly progress: (asked: number, about: number) => void;
 }
 
-/** Looks up every address from an index on, whatever its order is, and lets what is found happen to it. */
+/** Looks up every address from an index on, also those of closed orders, and applies what is found. */
 export async function rescan(
   parts: RescanParts,
   from: number,
@@ -95,7 +93,7 @@ async function settle(parts: RescanParts, index: number): Promise<Settled> {
   if (outcome.kind === 'failed') return outcome;
   const { status, outputs } = found;
   const after = outcome.kind !== 'absent' && isOn(outcome.order, 'btc') ? outcome.order : found;
-  // That its time is over is nothing that was found.
+  // That an order without payments expired does not count as a find.
   if (outputs.length === 0 && after.outputs.length === 0) return { kind: 'same' };
   return { kind: after.status === status ? 'same' : 'changed' };
 }
@@ -105,7 +103,7 @@ async function settleUnowned(parts: RescanParts, index: number, place: string): 
   if (answer.kind === 'failed') return answer;
   if (answer.value.length === 0) return { kind: 'same' };
   const order = await findOrderAt(parts.store, 'btc', place);
-  // It was made meanwhile.
+  // The order was made meanwhile.
   if (order !== undefined) return settle(parts, index);
   const sat = answer.value.reduce((sum, output) => sum + output.sat, 0n);
   return { kind: 'unowned', sentence: `${sat} sat came to ${place} (index ${index}), which no order has.` };

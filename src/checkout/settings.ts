@@ -1,4 +1,4 @@
-/** Settings of the checkout, those of its rails among them, in the order of the page. */
+/** Settings of the checkout and its rails, in the order of the page. */
 import type { Settings, ValuesOf } from '../system/settings.js';
 import { perMinute } from '../system/settingValues.js';
 import { cardErrors, cardSettings } from './cardSettings.js';
@@ -8,19 +8,19 @@ import { rateSettings } from './rateSettings.js';
 /** Settings of the checkout. */
 export const checkoutSettings = {
   ...rateSettings,
-  /** Orders a minute, by address; 0: no limit. */
+  /** Orders a minute per client address; 0: no limit. */
   checkoutRequestsPerMinute: perMinute(
     'CHECKOUT_REQUESTS_PER_MINUTE',
     10,
     'Orders a minute that an address may make; 0 is no limit.',
   ),
-  /** Looks at an order a minute, by address; 0: no limit. */
+  /** Polls of orders a minute per client address; 0: no limit. */
   pollsPerMinute: perMinute(
     'POLLS_PER_MINUTE',
     120,
     'Looks at an order a minute, by address; 0 is no limit.',
   ),
-  /** Events of the card processor a minute, by address; 0: no limit. */
+  /** Events of the card processor a minute per client address; 0: no limit. */
   cardEventsPerMinute: perMinute(
     'CARD_EVENTS_PER_MINUTE',
     6000,
@@ -28,7 +28,7 @@ export const checkoutSettings = {
   ),
   ...nodeSettings,
   ...cardSettings,
-  /** True if a Lightning order's key is handed out only to those who show its claim token. */
+  /** True if a Lightning order's key is revealed only for its claim token. */
   lightningClaim: {
     name: 'LIGHTNING_CLAIM',
     type: 'optional, required',
@@ -47,7 +47,7 @@ export const checkoutSettings = {
 /** Their values. */
 export type CheckoutValues = ValuesOf<typeof checkoutSettings>;
 
-/** The variables that name a way to pay and are set: where there is one, keys are sold. */
+/** The variables set that name a way to pay: if there is one, keys are sold. */
 export function waysToPay(values: Partial<CheckoutValues>): string[] {
   const named = {
     BTC_XPUB: (values.btcXpub ?? null) !== null,
@@ -58,7 +58,7 @@ export function waysToPay(values: Partial<CheckoutValues>): string[] {
   return Object.entries(named).flatMap(([name, isSet]) => (isSet ? [name] : []));
 }
 
-/** Contradictions between them: a way to pay has all that it needs, or nothing. */
+/** Contradictions between them: a way to pay is set up in full, or not at all. */
 export function checkoutErrors(values: Partial<CheckoutValues>): string[] {
   return [...lndErrors(values), ...chainErrors(values), ...cardErrors(values)];
 }

@@ -3,15 +3,15 @@ import Stripe from 'stripe';
 import { reasonOf } from '../system/reason.js';
 import type { Readiness } from './rail.js';
 
-/** Where Stripe is, and what opens it. */
+/** Stripe's address and credentials. */
 export interface StripePlace {
   /** A secret. */
   readonly secretKey: string;
-  /** Origin of its API; null: Stripe's own. */
+  /** Origin of the API; null: Stripe's own. */
   readonly apiBase: string | null;
 }
 
-/** Stripe did not do it; the reason is a sentence part for the operator. */
+/** Stripe refused or failed; the reason is a sentence part for the operator. */
 export interface StripeFailure {
   readonly kind: 'failed';
   readonly reason: string;
@@ -26,18 +26,18 @@ export interface SessionWish {
   readonly tier: string;
   readonly cents: number;
   readonly expiresAtMs: number;
-  /** Where the buyer goes then, `https://host`. */
+  /** The origin to which the buyer returns, `https://host`. */
   readonly publicUrl: string;
 }
 
 /** A session that was made. */
 export interface MadeSession {
   readonly id: string;
-  /** Where the buyer pays. */
+  /** URL of the payment page. */
   readonly url: string;
 }
 
-/** Time that Stripe has for an answer (ms). */
+/** Time limit of Stripe's answers (ms). */
 const askMs = 8_000;
 
 /** Greatest age of a webhook's signature (s). */
@@ -45,7 +45,7 @@ const toleranceS = 300;
 
 /** A client of one account. */
 export class StripeClient {
-  /** True if payments are live: what an event must say too. */
+  /** True for live payments; an event must match. */
   readonly live: boolean;
   private readonly sdk: Stripe;
 
@@ -66,7 +66,7 @@ export class StripeClient {
     });
   }
 
-  /** Readiness: Stripe is asked whether it takes the key. */
+  /** Readiness: asks Stripe whether it accepts the key. */
   async check(): Promise<Readiness> {
     const answer = await this.ask(() => this.sdk.checkout.sessions.list({ limit: 1 }));
     return answer.kind === 'answer'
@@ -75,8 +75,8 @@ export class StripeClient {
   }
 
   /**
-   * Ways to pay that the account has switched on and may use: those that its default configuration offers to
-   * a session that names none, as ours do. None where Stripe does not say.
+   * Payment methods that the account has switched on and may use: those that its default configuration offers
+   * to a session that names none, as ours do. Empty if Stripe does not say.
    */
   async methods(): Promise<readonly string[]> {
     const answer = await this.ask(() => this.sdk.paymentMethodConfigurations.list({ limit: 50 }));
@@ -85,7 +85,7 @@ export class StripeClient {
     return Object.entries(used ?? {}).flatMap(([name, of]) => (isSwitchedOn(of) ? [name] : []));
   }
 
-  /** Makes a session; made again with the same order it is the same. */
+  /** Makes a session; idempotent for the same order. */
   createSession(wish: SessionWish): Promise<StripeAnswer<MadeSession>> {
     const metadata = { order_id: wish.orderId, tier: wish.tier };
     return this.ask(async () => {
@@ -116,7 +116,7 @@ export class StripeClient {
     });
   }
 
-  /** Ids of the prices that a session sold, one for each unit of a line. */
+  /** Price ids that a session sold, one for each unit of a line. */
   pricesOf(session: string): Promise<StripeAnswer<readonly string[]>> {
     return this.ask(async () => {
       const items = await this.sdk.checkout.sessions.listLineItems(session, { limit: 10 });
@@ -133,7 +133,7 @@ export class StripeClient {
   }
 }
 
-/** True if a member of a payment method configuration is a method that buyers are offered. */
+/** True if a member of a payment method configuration is a method offered to buyers. */
 function isSwitchedOn(of: unknown): boolean {
   if (typeof of !== 'object' || of === null) return false;
   const { available, display_preference } = of as {
@@ -144,8 +144,8 @@ function isSwitchedOn(of: unknown): boolean {
 }
 
 /**
- * The content of a webhook's body, of any shape: `event` is its JSON, undefined where it is none. Nothing is
- * parsed, and all of it is undefined, where no secret signed these very bytes within the last 300 s.
+ * The content of a webhook's body, of any shape: `event` is its JSON, undefined if it is not JSON. Nothing is
+ * parsed, and the result is undefined, unless a secret signed these exact bytes within the last 300 s.
  */
 export function verifiedEvent(
   body: Buffer,
@@ -159,7 +159,7 @@ export function verifiedEvent(
     try {
       return scheme.verifyHeader(body, signature, secret, toleranceS, undefined, nowMs);
     } catch {
-      // With another secret, or not at all.
+      // Signed with another secret, or not at all.
       return false;
     }
   });

@@ -1,6 +1,6 @@
 /**
- * Watches the addresses of open orders, in one process at a time: what the node tells of is looked up at
- * once, all of them now and then, so that a hint that was missed costs minutes and no money.
+ * Watches the addresses of open orders, in one process at a time. An address that the node reports is looked
+ * up at once, and all of them now and then: a missed hint costs minutes and no money.
  */
 import type { BtcOrder } from '../store/order.js';
 import { nextAddressIndex } from '../store/addressIndexes.js';
@@ -20,19 +20,19 @@ export interface WatcherParts {
   readonly log: Pick<Log, 'debug'>;
   readonly follow: NonNullable<Chain['follow']>;
   /**
-   * Looks one order up and lets what the node knows happen to it; false: the node or the store does not
-   * answer, or another process has the lease.
+   * Looks one order up and applies what the node knows; false if the node or the store does not answer, or
+   * another process holds the lease.
    */
   readonly lookUp: (order: BtcOrder) => Promise<boolean>;
 }
 
-/** New orders are looked for so often (ms). */
+/** Interval at which new orders are picked up (ms). */
 const newOrdersMs = 500;
 
-/** Orders whose time is over are looked for so often (ms). */
+/** Interval at which expired orders are looked up (ms). */
 const endedMs = 60_000;
 
-/** All are looked up so often (ms). */
+/** Interval of rounds over all orders that are due (ms). */
 const allMs = 600_000;
 
 /** Watches until it is stopped. */
@@ -40,10 +40,10 @@ export class Watcher {
   private readonly following: Following;
   private readonly timers: readonly Timer[];
   private nextIndex: number | undefined;
-  /** Hints do not wait for rounds over all orders, each of which may take a while. */
+  /** Hints do not wait for rounds over all orders, which may take a while. */
   private readonly work = { hints: Promise.resolve(), rounds: Promise.resolve() };
   private looking: Promise<void> | undefined;
-  /** The last round over all orders that were due. */
+  /** Time of the last round over all orders that were due. */
   private dueAtMs = -Infinity;
   private stopped = false;
 
@@ -73,14 +73,14 @@ export class Watcher {
     await Promise.all([this.work.hints, this.work.rounds]);
   }
 
-  /** Does one thing after the other. */
+  /** Queues a step: the steps of a kind run one after the other. */
   private then(kind: 'hints' | 'rounds', step: () => Promise<void>): void {
     const goOn = (): Promise<void> | undefined => (this.stopped ? undefined : step());
-    // A step that the store does not answer is made up for by the next round.
+    // If the store fails during a step, the next round makes up for it.
     this.work[kind] = whenUnavailable(this.work[kind].then(goOn), () => undefined);
   }
 
-  /** The filter of a new connection, and what was missed before it. */
+  /** Fills the filter of a new connection, and looks up what was missed before it. */
   private async begin(): Promise<void> {
     const { store, account, log } = this.parts;
     const index = await nextAddressIndex(store, account.digest);
@@ -88,7 +88,7 @@ export class Watcher {
     const list = async (): Promise<void> => {
       for await (const { place } of openOrders(store, 'btc')) addresses.push(place);
     };
-    // Some of them watched is better than none; the rounds look all of them up.
+    // A partial filter is better than none; the rounds look up all orders.
     await whenUnavailable(list(), () => undefined);
     this.following.watch(addresses);
     this.nextIndex = index.next;
@@ -97,7 +97,7 @@ export class Watcher {
     log.debug({ rail: 'btc', looked: addresses.length }, 'open orders were looked up');
   }
 
-  /** Adds the addresses of orders that were made meanwhile, in whatever process. */
+  /** Adds the addresses of orders that any process made meanwhile. */
   private addNew(): void {
     this.looking ??= whenUnavailable(this.lookForNew(), () => undefined).finally(
       () => (this.looking = undefined),
@@ -109,14 +109,14 @@ export class Watcher {
     const from = this.nextIndex;
     if (from === undefined) return;
     const index = await nextAddressIndex(store, account.digest);
-    // A connection that was lost meanwhile starts again.
+    // The connection was lost meanwhile; {@link begin} starts over.
     if (this.nextIndex !== from) return;
     const count = Math.max(0, index.next - from);
     if (count === 0) return;
     this.nextIndex = from + count;
     const addresses = Array.from({ length: count }, (_, at) => account.address(from + at));
     this.following.watch(addresses);
-    // Payments from before the filter had them.
+    // Payments may have arrived before the filter had these addresses.
     this.then('hints', () => this.touch(addresses));
   }
 
