@@ -48,11 +48,11 @@ export const settings = {
   ...pageSettings,
 } as const satisfies Settings;
 
-/** Everything that the operator can set, checked. */
+/** The operator's settings, validated. */
 export interface Configuration extends ValuesOf<typeof settings> {
-  /** Absolute path of the folder for everything Fusegate keeps outside the store. */
+  /** Absolute path of the folder for everything that Fusegate stores outside the store. */
   readonly dataFolder: string;
-  /** The decision whether callers without a key are served, with its reason. */
+  /** The mode for callers without a key, with the reason for it. */
   readonly access: AccessChoice;
 }
 

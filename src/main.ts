@@ -1,4 +1,4 @@
-/** Composition root: builds the parts, binds the handlers to them and hands both to a command. */
+/** Composition root: builds the parts, binds the handlers to them and passes both to a command. */
 import { spawn } from 'node:child_process';
 import {
   createReadStream,
@@ -87,16 +87,16 @@ import { createLog } from './system/log.js';
 import { systemRandomness } from './system/randomness.js';
 import { settingsFileVariable, usualSettingsFile } from './system/settingsFile.js';
 
-/** Time that requests in flight get to finish after a signal to stop (ms). */
+/** Time that requests in flight get to finish after a stop signal (ms). */
 const drainMs = 10_000;
 
-/** Time that requests have which a process began that leaves its place to another (ms). */
+/** Time that requests in flight get to finish when another process takes over (ms). */
 const leaveMs = 300_000;
 
 /** Time that the doctor waits for the server's answer (ms). */
 const askMs = 5_000;
 
-/** Faults of the key that addresses are derived from, whose arithmetic is loaded where there is one. */
+/** Errors of the key that addresses are derived from. Its arithmetic is loaded only if a key is set. */
 async function wrongAccount({ btcXpub, btcNetwork }: Partial<Configuration>): Promise<string[]> {
   if (btcXpub === undefined || btcXpub === null || btcNetwork === undefined) return [];
   const { readAccount } = await import('./checkout/addresses.js');
@@ -104,7 +104,7 @@ async function wrongAccount({ btcXpub, btcNetwork }: Partial<Configuration>): Pr
   return 'wrong' in read ? [`BTC_XPUB ${read.wrong}.`] : [];
 }
 
-/** Where the addresses of the configured account stand in a store. */
+/** The next address of the configured account in a store, as a sentence. */
 async function addressSentenceOf(
   { btcXpub, btcNetwork }: Configuration,
   store: Store,
@@ -115,7 +115,7 @@ async function addressSentenceOf(
   return 'account' in read ? addressSentence(store, read.account) : undefined;
 }
 
-/** Why a server does not start whose files are not whole. */
+/** Why a server with missing files does not start. */
 const exploringMissing =
   `The model ${exploringModel}, which comes with Fusegate and exploring fragments needs, is not whole. ` +
   'Install Fusegate again.';
@@ -126,7 +126,7 @@ function storeNameOf({ storeUrl }: Configuration): string {
   return 'wrong' in parsed ? 'no store' : parsed.location.name;
 }
 
-/** Runs the parent of the workers and of the embedder, which are this same program. */
+/** Runs the parent of the workers and of the embedder, which run this same program. */
 async function serveInProcesses(order: ServeOrder, takeOver: boolean): Promise<ServeOutcome> {
   const { configuration, log } = order;
   const found = await findModels(configuration).catch((error: unknown) =>
@@ -168,9 +168,9 @@ async function serveInProcesses(order: ServeOrder, takeOver: boolean): Promise<S
   });
 }
 
-/** The process that commands run in: its terminal, its environment, its time. */
+/** The process that commands run in: its terminal, environment and clock. */
 export interface Surroundings extends ReturnType<typeof terminal> {
-  /** The command line may add the file of settings. */
+  /** Changed by the command line, which may name a file of settings. */
   readonly environment: Record<string, string | undefined>;
   readonly clock: Clock;
   readonly progressTo: NodeJS.WriteStream;
@@ -185,14 +185,14 @@ function thisProcess(): Surroundings {
   };
 }
 
-/** Names the file of settings: that of the command line, of the environment, or of the working directory. */
+/** Names the file of settings: the command line's, the environment's, or the one in the working directory. */
 function useSettingsFile({ environment }: Surroundings, named: string | undefined): void {
   const path = named ?? environment[settingsFileVariable] ?? '';
   if (path !== '') environment[settingsFileVariable] = resolve(path);
   else if (existsSync(usualSettingsFile)) environment[settingsFileVariable] = resolve(usualSettingsFile);
 }
 
-/** True if this process may do everything on its machine. */
+/** True if this process is root. */
 const isRoot = process.geteuid?.() === 0;
 
 /** Parts of the commands on the store. */
@@ -210,13 +210,13 @@ function commandParts(around: Surroundings): Surroundings & KeysParts & Pick<Ser
   };
 }
 
-/** Who calls a command: the user of this process, and who became that user by `sudo`. */
+/** The caller of a command: the user of this process, and the one who called `sudo`. */
 function operator({ SUDO_USER: caller = '' }: Readonly<Record<string, string | undefined>>): Operator {
   const user = userName();
   return { user: caller === '' || caller === user ? user : `${user} (${caller})`, host: hostname() };
 }
 
-/** Name of the user, or its number where it has none, as in a container. */
+/** Name of the user, or its number if it has no name, as in a container. */
 function userName(): string {
   try {
     return userInfo().username;
@@ -225,7 +225,7 @@ function userName(): string {
   }
 }
 
-/** Locks a data folder for a command that needs it alone. */
+/** Locks a data folder for a command that needs it exclusively. */
 function lockFolder(folder: string): string | undefined {
   return takeDataFolder(folder, native.lockFile, () => undefined);
 }
@@ -293,7 +293,7 @@ function normalizeParts(cores: number): Omit<NormalizeCommandParts, 'printError'
   };
 }
 
-/** Bytes of a file. @throws Error where it is none, or cannot be read */
+/** Bytes of a file. @throws Error if it is not a file, or cannot be read */
 function fileSize(path: string): number {
   const found = statSync(path);
   if (found.isDirectory()) throw new Error('it is a folder');
@@ -314,7 +314,7 @@ async function spoolInput(): Promise<{ readonly path: string; readonly remove: (
   return { path, remove };
 }
 
-/** Opens a page in the browser of whoever sits at this machine. */
+/** Opens a page in the browser of this machine's user. */
 function openBrowser(url: string): void {
   const opener = { darwin: ['open'], win32: ['cmd', '/c', 'start', ''] }[process.platform as string];
   const [command = 'xdg-open', ...args] = opener ?? [];
@@ -348,7 +348,7 @@ function versions(): string[] {
   ];
 }
 
-/** Serves as the command line says, which wins over the environment. */
+/** Serves as the command line says; it takes precedence over the environment. */
 function serveAs(
   { port, open, takeOver }: ServeOptions,
   parts: ReturnType<typeof commandParts>,
@@ -368,7 +368,7 @@ function serveAs(
   });
 }
 
-/** Every command, bound to what it is made of. */
+/** Every command, bound to its dependencies. */
 export function commands(around = thisProcess()): Commands {
   let called: Called | undefined;
   const parts = { ...commandParts(around), called: () => called };
@@ -390,7 +390,7 @@ export function commands(around = thisProcess()): Commands {
         print: (line) => console.log(line),
         printError: (line) => console.error(line),
       }),
-    // Nothing but a worker loads what a server is made of. A Node without a server library touches no store.
+    // Only a worker loads the parts of a server. A Node without a server library touches no store.
     work: () =>
       runWorker(async (...given) => {
         loadUws();
@@ -425,7 +425,7 @@ export function commands(around = thisProcess()): Commands {
 
 /** Runs `fusegate` with the arguments after the command's name. */
 export async function main(args: readonly string[]): Promise<void> {
-  // Who reads the output may end first, as `head` does. A server goes on without a reader.
+  // The reader of the output may end first, as `head` does. A server goes on without a reader.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error;
     if (args[0] !== 'serve') process.exit();
@@ -433,5 +433,5 @@ export async function main(args: readonly string[]): Promise<void> {
   await runProgram(args, commands());
 }
 
-// A parent starts its workers by this file; `fusegate` calls main itself.
+// A parent starts its workers with this file; `fusegate` calls main itself.
 if (process.argv[1] === fileURLToPath(import.meta.url)) await main(process.argv.slice(2));

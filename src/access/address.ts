@@ -1,47 +1,47 @@
 /**
- * The client's address, as limits count it: IPv4 whole, IPv6 by its /64 (RFC 4291: one subnet, one caller),
+ * The client's address that limits count: IPv4 whole, IPv6 by its /64 (RFC 4291: one subnet, one caller),
  * IPv4-mapped IPv6 as IPv4. `X-Forwarded-For` and `Forwarded` (RFC 7239) count only from trusted proxies.
  */
 import { contains, parseAddress, parseNetwork, unmapped, type Network } from '../system/network.js';
 
-/** Head of a request, as admission reads it before the body. */
+/** Head of a request; admission reads it before the body. */
 export interface Head {
-  /** A header field's value by lower-case name, of several lines the first; `""` when absent. */
+  /** A header field's value by lower-case name, the first if there are several lines; `""` when absent. */
   field(name: string): string;
   /** The values of all lines of a field, joined by `, ` (RFC 9110, 5.3). */
   allOf(name: string): string;
-  /** The peer's address: 4 or 16 bytes, or none where it is not known. */
+  /** The peer's address: 4 or 16 bytes, or none if unknown. */
   peer(): Uint8Array;
-  /** True if it asks for the head of an answer alone. */
+  /** True for a HEAD request. */
   isHead(): boolean;
 }
 
-/** The client's address as limits count it: 4 bytes, 8, or none. All whose address is unknown are one. */
+/** The client's address that limits count: 4 bytes, 8, or none. All unknown addresses count as one. */
 export type ClientAddress = (head: Head) => Uint8Array;
 
 const unknown = new Uint8Array(0);
 const subnetBytes = 8;
 
-/** Proxies in a row that are believed: a client's long list of them is not walked. */
+/** Most proxies in a row that are trusted: this bounds the work on a client's long list. */
 const mostHops = 32;
 
-/** IPv4 is shorter than a subnet of IPv6, and counts whole. */
+/** The address that limits count: IPv6 is cut to its /64, IPv4 is shorter than that and counts whole. */
 export function countedAddress(address: Uint8Array): Uint8Array {
   return address.subarray(0, subnetBytes);
 }
 
-/** The address of one entry, whose port and brackets do not count. */
+/** The address of one entry, without port and brackets. */
 function entryAddress(entry: string): Uint8Array | undefined {
   const bare = /^\[([^\]]*)\](?::\d+)?$/.exec(entry)?.[1] ?? /^([\d.]+):\d+$/.exec(entry)?.[1] ?? entry;
   return parseAddress(bare);
 }
 
-/** Entries of `X-Forwarded-For`, the nearest proxy's last. */
+/** Entries of `X-Forwarded-For`; the nearest proxy's entry is last. */
 function forwardedFor(value: string): string[] {
   return value.split(',').map((entry) => entry.trim());
 }
 
-/** The parts between separators that stand outside of quoted strings (RFC 9110, 5.6.4). */
+/** The parts between separators outside quoted strings (RFC 9110, 5.6.4). */
 function partsOf(value: string, separator: ',' | ';'): string[] {
   const parts: string[] = [];
   let quoted = false;
@@ -58,7 +58,7 @@ function partsOf(value: string, separator: ',' | ';'): string[] {
   return [...parts, value.slice(from).trim()];
 }
 
-/** The `for` of each element of `Forwarded`; an element without one is an entry that names nobody. */
+/** The `for` of each element of `Forwarded`; `""` for an element without one. */
 function forwardedElements(value: string): string[] {
   return partsOf(value, ',').map((element) => {
     const pair = partsOf(element, ';').find((part) => /^for=/i.test(part)) ?? '';
@@ -67,7 +67,7 @@ function forwardedElements(value: string): string[] {
   });
 }
 
-/** The last entry that no trusted proxy stands for; the first of all when each one is trusted. */
+/** The last entry that is not a trusted proxy; the first entry if all are. */
 function lastUntrusted(entries: readonly string[], trusted: readonly Network[]): Uint8Array {
   let address: Uint8Array = unknown;
   for (const entry of entries.slice(-mostHops).reverse()) {
@@ -80,8 +80,8 @@ function lastUntrusted(entries: readonly string[], trusted: readonly Network[]):
 }
 
 /**
- * What trusted proxies say. Where both fields are there and disagree, one came from the client through a
- * proxy that sets only the other: nobody can tell which, and the peer itself counts.
+ * The client's address by trusted proxies. If both fields are there and disagree, one came from the client,
+ * through a proxy that sets only the other. Nobody can tell which, so the peer itself counts.
  */
 function forwardedAddress(head: Head, peer: Uint8Array, trusted: readonly Network[]): Uint8Array {
   const values = [head.allOf('x-forwarded-for'), head.allOf('forwarded')] as const;
@@ -93,17 +93,18 @@ function forwardedAddress(head: Head, peer: Uint8Array, trusted: readonly Networ
   return Buffer.compare(first, second) === 0 ? first : peer;
 }
 
-/** The warning to the operator about a proxy that is not trusted. */
+/** The warning to the operator about an untrusted proxy. */
 export const untrustedProxy =
   'Requests with X-Forwarded-For come from an address that TRUSTED_PROXIES does not name, so all clients ' +
   'behind it share its limits. If it is your proxy, name it there.';
 
-/** One request of this number is checked for a proxy that is not trusted: a proxy sends with each. */
+/** One request of this number is checked for an untrusted proxy: a proxy sets the field in every request. */
 const lookedAtOf = 64;
 
 /**
- * Finds a client's address; `proxies` are the trusted addresses and networks, checked before. `onUntrusted`
- * gets the address of a peer that sends `X-Forwarded-For` and is not trusted. One request in 64 is looked at.
+ * Finds a client's address; `proxies` are the trusted addresses and networks, already validated.
+ * `onUntrusted` gets the address of an untrusted peer that sends `X-Forwarded-For`. One request in 64 is
+ * checked.
  */
 export function clientAddress(
   proxies: readonly string[],

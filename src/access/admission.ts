@@ -1,6 +1,6 @@
 /**
- * Admission: an API key or an address, checked and counted by a request's head (contract, Authentication).
- * One native call decides about a key that this process knows; nothing else is read for it.
+ * Admission: checks and counts an API key or an address by a request's head (contract, Authentication). For a
+ * key that this process knows one native call decides everything.
  */
 import type { Answer } from '../contract/exchange.js';
 import { tiers as tierNames } from '../contract/pricing.js';
@@ -37,86 +37,89 @@ import { UsageFlush, usageFlushMs, type UsageDelta } from './usage.js';
 
 /** Decision about one request. */
 export interface Admission {
-  /** The answer that refuses it; undefined: it may go on. */
+  /** The answer that refuses it; undefined: it is admitted. */
   readonly refusal: Answer | undefined;
-  /** Values of the header fields that every answer to it carries; `""`: the field is left out. */
+  /** Values of the header fields that every answer to it carries; `""` omits the field. */
   readonly rateLimit: string;
   readonly rateLimitPolicy: string;
-  /** Requests left of the minute; undefined where it has no limit. */
+  /** Requests left of the minute; undefined: no limit. */
   readonly remaining?: number | undefined;
   /** Adds the characters of a 200 to the caller's month. */
   readonly charge: (characters: number) => void;
-  /** The address of a caller without a key that is accepted; absent where there is one. */
+  /** The address of an admitted caller without a key; absent if there is a key. */
   readonly address?: Uint8Array;
-  /** The key that is accepted; absent where there is none. */
+  /** The accepted key; absent if there is none. */
   readonly key?: string;
 }
 
 /** The access of one process. */
 export interface Access {
-  /** Decides about a request to a route that keys may call; a promise only when a store must be asked. */
+  /** Decides about a request to a route for keys; a promise only if the store must be asked. */
   readonly keyed: (head: Head) => Admission | Promise<Admission>;
   /**
-   * Decides about a request to a route with a limit by address. `counts`: a second one, under which what is
-   * charged counts; a request is refused while that has no room for one.
+   * Decides about a request to a route with a limit by address. `counts`: a second limit, to which the
+   * charged amount counts; a request is refused while that limit has no room for one.
    */
   readonly limited: (limit: RouteLimit, head: Head, counts?: RouteLimit) => Admission;
   /**
-   * Takes room for bytes out of what an address's network may have stored; the answer that refuses it. Where
-   * `limit` is switched off, nothing else bounds what it bounds.
+   * Takes room for bytes from the storing limit of the address's network; returns the answer if it is
+   * refused. If `limit` is switched off, the storing limit is, too.
    */
   readonly store: (limit: RouteLimit, address: Uint8Array, bytes: number) => Answer | undefined;
-  /** Takes room for bytes that turned out to be stored, whether there is any: what comes next waits. */
+  /**
+   * Takes room for bytes that have already been stored, even if there is too little: later requests then
+   * wait.
+   */
   readonly stored: (limit: RouteLimit, address: Uint8Array, bytes: number) => void;
-  /** True once in `everyMs` for an order, whichever process asks: a poll then has its payment looked up. */
+  /** True once per `everyMs` for an order, across processes: the poll then looks up the payment. */
   readonly mayLookUp: (orderId: string, everyMs: number) => boolean;
-  /** SHA-256 of the first of the keys that replaced each other; null for what is no key. */
+  /** SHA-256 of the first key in a chain of replacements; null for a malformed key. */
   readonly holderOf: (key: string) => Uint8Array | null;
-  /** Sentences for the operator about how requests come in. */
+  /** Sentences for the operator about how requests arrive. */
   readonly warnings: () => readonly string[];
   /** The record of the key with this SHA-256 changed; called within a second of the change. */
   readonly changed: (hash: Uint8Array) => void;
   /** Any key's record may have changed. */
   readonly allChanged: () => void;
-  /** Hands over what was charged; resolves when it is kept, or waits for the next time. */
+  /** Hands charges over; resolves when they are durable, or are queued for the next time. */
   readonly flush: () => Promise<void>;
-  /** Ends the timer and hands over what was charged last. */
+  /** Stops the timer and hands over the last charges. */
   readonly close: () => Promise<void>;
   readonly metrics: () => Metric[];
 }
 
 /** Parts of access. */
 export interface AccessParts {
-  /** The process's table of keys and the machine's limits, its tiers in the order of `keyTiers`. */
+  /** The process's table of keys and the machine's limits; its tiers are in the order of `keyTiers`. */
   readonly native: NativeAccess;
-  /** SHA-256 of a key's characters; null for what is no key. */
+  /** SHA-256 of a key's characters; null if the text is not a key. */
   readonly hashKey: (key: string) => Buffer | null;
   readonly tiers: Tiers;
-  /** Whether callers without a key are served; `metered` where it is not given. */
+  /** Mode for callers without a key; absent: `metered`. */
   readonly mode?: AccessMode;
-  /** Requests a minute and address of the routes that have such a limit; 0: none. */
+  /** Requests a minute per address, for each route with such a limit; 0: no limit. */
   readonly routeLimits: Readonly<Record<RouteLimit, number>>;
-  /** What a /24 or a /48 may send to be stored (kB a minute); 0, or not given: any amount. */
+  /** Limit on what a /24 or a /48 sends to be stored (kB a minute); 0 or absent: no limit. */
   readonly storedKbPerMinute?: number;
   readonly trustedProxies: readonly string[];
   readonly keys: KeySource;
-  /** Without one usage lasts as long as the server runs. */
+  /** Absent: usage lasts as long as the server runs. */
   readonly usage?: UsageSource;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** Unknown keys that an address may send in a minute; a key that turns out known does not count. */
+/** Unknown keys that an address may send in a minute; a key that proves known does not count. */
 export const UNKNOWN_KEYS_PER_MINUTE = 60;
 
 const keyLength = 52;
-/** A month, as characters are counted (ms). */
+/** A month for character limits (ms). */
 export const monthMs = 30 * dayMs;
 const nothing = (): void => undefined;
 
 const unlimited = { refusal: undefined, ...noRateLimit, charge: nothing } as const;
 
-/** Keys that an address may have looked up; every 401 tells how many are left. */
+/** The limit on look-ups of unknown keys by an address; every 401 shows how many are left. */
 const lookUps = limitedAs({ requests_per_minute: UNKNOWN_KEYS_PER_MINUTE, characters_per_month: 0 }, '', '');
 
 class ProcessAccess implements Access {
@@ -194,7 +197,7 @@ class ProcessAccess implements Access {
       native.giveBack(kinds[counts], address, perMinute);
       return first;
     }
-    // One is counted already.
+    // Admission has counted one already.
     const charge = (count: number): void =>
       native.spend(kinds[counts], address, perMinute, count - 1, clock.machineMicros());
     return { ...first, charge };
@@ -251,7 +254,7 @@ class ProcessAccess implements Access {
     return this.decided(outcome, limited, nothing, address);
   }
 
-  /** Decides about a key. Its sender's address is asked for only where a store must be, and at once. */
+  /** Decides about a key. `addressOf` is only called, and then at once, if the store must be asked. */
   private admitKey(key: string, addressOf: () => Uint8Array): Admission | Promise<Admission> {
     const { native, clock } = this.parts;
     const outcome = native.admitKey(key, clock.machineMicros(), clock.wallMs(), this.told);
@@ -275,7 +278,7 @@ class ProcessAccess implements Access {
     return this.decided(outcome, limited, charge, undefined, key);
   }
 
-  /** Charges the holder of a key, whose record may have to be read again where it changed meanwhile. */
+  /** Charges a key's holder; looks the key up again first if its record changed meanwhile. */
   private chargeKey(key: string, monthStartMs: number, characters: number): void {
     const { native, clock } = this.parts;
     const charge = (): boolean =>
@@ -287,7 +290,7 @@ class ProcessAccess implements Access {
 
   /**
    * Asks the store about a well-formed key. An address may send a limited number of unknown keys a minute, so
-   * that they are no cheap way to load the store; a key that proves known is not counted.
+   * that they are no cheap way to load the store. A key that proves known does not count.
    */
   private lookUp(key: string, address: Uint8Array): Admission | Promise<Admission> {
     const hash = this.parts.hashKey(key);
@@ -302,7 +305,7 @@ class ProcessAccess implements Access {
     });
   }
 
-  /** Refused without a look-up, which is not counted as one. */
+  /** Refuses without a look-up, and does not count one. */
   private refused(refusal: Answer, address: Uint8Array): Admission {
     const outcome = this.askForAddress(kinds.unknownKeys, address, lookUps);
     const told = this.decided(outcome, lookUps, nothing);
@@ -337,7 +340,7 @@ class ProcessAccess implements Access {
     const { native, clock } = this.parts;
     const monthStartMs = this.fact(facts.MonthStartMs);
     const charge = (characters: number): void => {
-      // Counted by a slot of its own, or, when there was none, not at all.
+      // The address has no slot of its own: its characters are not counted.
       if (monthStartMs === 0) return;
       native.chargeAddress(kinds.anonymous, address, monthStartMs, characters, clock.machineMicros());
     };
@@ -362,8 +365,8 @@ class ProcessAccess implements Access {
   }
 
   /**
-   * Loads a month's usage and asks again. What the store cannot tell now counts as nothing until it keeps the
-   * next charge and tells the total: callers are not refused for our fault.
+   * Loads a month's usage and asks again. If the store does not answer, its part counts as zero until it
+   * stores the next charge and returns the total: callers are not refused for our fault.
    */
   private loadUsage(
     subject: Buffer,
@@ -382,7 +385,7 @@ class ProcessAccess implements Access {
     });
   }
 
-  /** `isLoaded`: asks again once usage is loaded; the address's networks have counted the request. */
+  /** `isLoaded`: asks again after loading usage; the address's networks have counted the request. */
   private askForAddress(
     kind: number,
     address: Uint8Array,
@@ -404,7 +407,7 @@ class ProcessAccess implements Access {
     );
   }
 
-  /** Turns what the native module decided of limits into an admission. */
+  /** Turns the native module's decision into an admission. */
   private decided(
     outcome: AdmitOutcome,
     limited: Limited,
@@ -441,7 +444,7 @@ class ProcessAccess implements Access {
   }
 }
 
-/** Builds the access of this process; it hands charges over every five seconds until closed. */
+/** Builds the access of this process. It hands charges over every five seconds until closed. */
 export function createAccess(parts: AccessParts): Access {
   return new ProcessAccess(parts);
 }

@@ -1,4 +1,4 @@
-/** Keys that the operator issues, revokes and rotates (contract, Authentication: only a hash is kept). */
+/** Keys that the operator issues, revokes and rotates (contract, Authentication: only a hash is stored). */
 import {
   changeKey,
   endedKey,
@@ -20,7 +20,7 @@ export interface IssueParts {
   readonly store: Store;
   readonly clock: Pick<Clock, 'wallMs'>;
   readonly randomness: Randomness;
-  /** The master secret that makes new keys. */
+  /** The master secret from which new keys are derived. */
   readonly secret: string;
   readonly format: KeyFormat;
 }
@@ -28,26 +28,26 @@ export interface IssueParts {
 /** Properties of a new key. */
 export interface KeyWish {
   readonly tier: string;
-  /** Days until it ends; 0: never. */
+  /** Days until it expires; 0: never. */
   readonly termDays: number;
   /** The operator's own words. */
   readonly origin: string;
 }
 
-/** A key that was made: its record, and the raw key, which nobody can tell again. */
+/** A new key: its record, and the raw key, which cannot be recovered later. */
 export interface IssuedKey {
   readonly kind: 'issued';
   readonly key: KeyRecord;
   readonly rawKey: string;
 }
 
-/** Terms of a new key: its own, or those of the key that it replaces. */
+/** Terms of a new key: its own, or those of the key it replaces. */
 export type KeyTerms = Pick<KeyRecord, 'tier' | 'origin' | 'issuedAtMs' | 'expiresAtMs'>;
 
-/** A new key that is not yet stored, made at `nowMs`. */
+/** Makes a key at `nowMs`, without storing it. */
 export function newKey(parts: IssueParts, terms: KeyTerms, nowMs: number): IssuedKey {
   const id = `key_${parts.randomness(10).toString('hex')}`;
-  // The seed is never written: the key is revealed in the moment it is made.
+  // The seed is never stored: the key is revealed as soon as it is made.
   const seed = parts.randomness(32);
   const rawKey = deriveKey({ secret: parts.secret, orderId: id, generation: 0, seed }, parts.format);
   const hash = parts.format.hashKey(rawKey);
@@ -76,7 +76,7 @@ export async function issueKey(parts: IssueParts, wish: KeyWish): Promise<Issued
   throw new Error(`A new key was ${outcome.kind}`);
 }
 
-/** Ends a key for good, and the one that it replaced where that still works. */
+/** Ends a key for good, and its predecessor if that still works. */
 export function revokeKey(
   { store, clock }: Pick<IssueParts, 'store' | 'clock'>,
   id: string,
@@ -90,23 +90,23 @@ export function revokeKey(
   });
 }
 
-/** Outcome of rotating a key; `unchanged`: it is not in use. */
+/** Outcome of rotating a key; `unchanged`: it is not active. */
 export type Reissue =
   | IssuedKey
   | Exclude<KeyChange, { kind: 'changed' }>
-  /** It belongs to an order, which must go on deciding about it: a refund ends the key that is in use. */
+  /** It belongs to an order, which must stay in charge of it: a refund ends the key in use. */
   | { readonly kind: 'sold'; readonly orderId: string }
-  /** Its holder replaced it by another, which can be rotated. */
+  /** Its holder replaced it; the successor can be rotated. */
   | { readonly kind: 'replaced'; readonly by: string };
 
-/** The id of the order that a key was sold by, if any; undefined where there is no such key, too. */
+/** The id of the order that sold a key; undefined if none did, or if there is no such key. */
 export async function orderOf(store: Store, key: KeyRecord | undefined): Promise<string | undefined> {
   if (key === undefined) return undefined;
   const order = await findOrder(store, key.origin);
   return order?.keyId === key.id ? order.id : undefined;
 }
 
-/** Ends a key and makes one of the same tier and end in its place, in one unit. */
+/** Ends a key and makes one with the same tier and expiry in its place, in one unit. */
 export async function reissueKey(parts: IssueParts, id: string): Promise<Reissue> {
   const { store, clock } = parts;
   const orderId = await orderOf(store, await findKeyById(store, id));

@@ -1,4 +1,4 @@
-/** `GET /v1/usage`: the holder of a key reads its limits, and what of them is used. */
+/** `GET /v1/usage`: shows the holder of a key its limits, and how much of them is used. */
 import { jsonAnswer, storeUnavailable } from '../contract/answer.js';
 import type { Answer, Handler, RouteRequest } from '../contract/exchange.js';
 import { tiers as tierNames, type Tier } from '../contract/pricing.js';
@@ -26,10 +26,10 @@ export interface KeyUsageParts extends HolderParts {
   readonly clock: Pick<Clock, 'wallMs'>;
 }
 
-/** The parts of a request that say whose usage is asked for, and who asks. */
+/** The parts of a request that carry the key and the address. */
 type Carrier = Pick<RouteRequest, 'header' | 'caller' | 'head'>;
 
-/** The head of a request as admission reads one; a route that limits by address has found out whose it is. */
+/** The request's head for admission; a route with a limit by address has already found the address. */
 function headOf(request: Carrier): Head {
   const field = (name: string): string => {
     return name === 'x-api-key' || name === 'authorization' ? request.header(name) : '';
@@ -37,23 +37,23 @@ function headOf(request: Carrier): Head {
   return { field, allOf: field, peer: () => request.caller(), isHead: () => request.head };
 }
 
-/** Begin of the month of a key, which has 30 days and is counted from its issue. */
+/** Start of a key's current month (ms since 1970): months have 30 days and count from its issue. */
 function monthStartOf({ issuedAtMs }: KnownKey, nowMs: number): number {
   return issuedAtMs + Math.max(0, Math.floor((nowMs - issuedAtMs) / monthMs)) * monthMs;
 }
 
-/** A key that works, whose holder asks, or the answer that refuses the question. */
+/** A working key and its holder, or the answer that refuses the request. */
 export type Holder =
   | {
       readonly ok: true;
       readonly key: KnownKey;
       readonly tier: Tier;
-      /** Requests left of the minute; undefined where it has no limit. */
+      /** Requests left of the minute; undefined: no limit. */
       readonly remaining: number | undefined;
     }
   | { readonly ok: false; readonly refusal: Answer };
 
-/** The key that a request carries. One whose limits are used up is served, as these routes are about them. */
+/** The holder of a request's key. A key over its limits is served, too: these routes are about limits. */
 export async function holder(parts: HolderParts, request: Carrier): Promise<Holder> {
   const { access, keys, hashKey } = parts;
   const head = headOf(request);
@@ -65,7 +65,7 @@ export async function holder(parts: HolderParts, request: Carrier): Promise<Hold
   const hash = typeof key === 'string' ? hashKey(key) : null;
   const known = hash === null ? undefined : await keys.find(hash);
   if (known === 'unavailable') return refused(storeUnavailable());
-  // An address that has tried too many unknown keys.
+  // An address that has tried too many unknown keys is refused, too.
   if (hash === null || known === undefined) return refused(refusal ?? usageNeedsKey);
   const tier = tierNames.find((name) => name === known.tier);
   if (tier === undefined) throw new Error(`Key ${known.id} has a tier that is not sold`);
@@ -78,11 +78,11 @@ function daysOf({ days }: Pick<MonthUsage, 'days'>): UsageResponse['days'] {
   });
 }
 
-/** The usage of a key, or the answer that says why it is not shown. */
+/** The usage of a key, or the answer that explains the refusal. */
 export type UsageRead =
   { readonly ok: true; readonly usage: UsageResponse } | { readonly ok: false; readonly refusal: Answer };
 
-/** Reads the usage of the key that a request carries; counts as one request of the key. */
+/** Reads the usage of a request's key; counts as one request of the key. */
 export type ReadUsage = (request: Carrier) => Promise<UsageRead>;
 
 /** Makes the function that reads usage. */
@@ -114,7 +114,7 @@ export function usageReader(parts: KeyUsageParts): ReadUsage {
   };
 }
 
-/** Answers with the usage of the key that a request carries. */
+/** Answers with the usage of the request's key. */
 export function keyUsage(parts: KeyUsageParts): Handler {
   const read = usageReader(parts);
   return async (request) => {

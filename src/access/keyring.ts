@@ -1,4 +1,4 @@
-/** Where keys' records come from, and the look-ups of those that a process does not know yet. */
+/** The source of keys' records, and look-ups of keys that a process does not know yet. */
 import type { DayUse } from '../store/usage.js';
 
 /** Members of a key's record that admission needs. */
@@ -8,9 +8,9 @@ export interface KnownKey {
   readonly id: string;
   /** Name of its tier. */
   readonly tier: string;
-  /** Months are counted from here (ms since 1970). */
+  /** Start of its first month (ms since 1970). */
   readonly issuedAtMs: number;
-  /** When it ends (ms since 1970); null: never. */
+  /** When it expires (ms since 1970); null: never. */
   readonly expiresAtMs: number | null;
   readonly status: 'active' | 'suspended' | 'revoked';
   /** SHA-256 of the key whose limits and usage it shares; null: it has its own. */
@@ -19,29 +19,29 @@ export interface KnownKey {
 
 /** The records of all keys. */
 export interface KeySource {
-  /** The record of the key with this SHA-256, as it was last changed; undefined: there is none. */
+  /** The latest record of the key with this SHA-256; undefined: there is none. */
   find(hash: Uint8Array): Promise<KnownKey | undefined | 'unavailable'>;
 }
 
-/** Usage of one month, and of days. */
+/** Usage of one month, and of its days. */
 export interface MonthUsage {
   /** When the month began (ms since 1970). */
   readonly monthStartMs: number;
   readonly characters: number;
-  /** Of keys alone, the oldest first. */
+  /** For keys only, the oldest first. */
   readonly days: readonly DayUse[];
 }
 
 /**
- * The usage that outlives the server. A subject is one byte of kind (0: key), then the key's SHA-256 or an
- * address as limits count it (4 or 8 bytes, none for those whose address is unknown).
+ * Usage that outlives the server. A subject is one byte of kind (0: key), then the key's SHA-256 or an
+ * address as limits count it (4 or 8 bytes, or none if the address is unknown).
  */
 export interface UsageSource {
-  /** The latest month that is kept. */
+  /** The latest month stored. */
   load(subject: Uint8Array): Promise<MonthUsage | undefined | 'unavailable'>;
   /**
-   * Adds usage to a month and to days, and resolves, once it is kept, to the month's characters. `mayMake` is
-   * asked where the subject has none yet: without its leave nothing is kept. `unavailable`: nothing is kept.
+   * Adds usage to a month and to days. Resolves to the month's characters once they are durable. A subject
+   * without a record gets one only if `mayMake` allows it. `unavailable`: nothing was stored.
    */
   add(subject: Uint8Array, usage: MonthUsage, mayMake?: () => boolean): Promise<Added>;
 }
@@ -49,7 +49,7 @@ export interface UsageSource {
 /** Outcome of adding usage. */
 export type Added = number | 'unavailable' | 'refused' | Unsure;
 
-/** Usage that may be kept or not: the source does not know. */
+/** Usage that may or may not have been stored: the source does not know. */
 export interface Unsure {
   /** Tries again; it is kept once, however often this is called. */
   readonly again: () => Promise<Added>;
@@ -79,7 +79,7 @@ export class Keyring {
     },
   ) {}
 
-  /** Looks a key up by its hash and takes it into the table. */
+  /** Looks a key up by its hash and adds it to the table. */
   lookUp(hash: Buffer): Promise<Found> {
     const name = hash.toString('latin1');
     const pending = this.pending.get(name);
@@ -103,7 +103,7 @@ export class Keyring {
     }
   }
 
-  /** A key's record changed: it is read again before it counts. */
+  /** A key's record changed: it is read again before the key is used. */
   changed(hash: Uint8Array): void {
     this.table.forget(hash);
     const pending = this.pending.get(Buffer.from(hash).toString('latin1'));

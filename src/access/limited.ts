@@ -1,25 +1,25 @@
-/** Limits of callers, and of addresses on the routes that have one. */
+/** Limits of callers, and of addresses on routes with a limit by address. */
 import type { TierLimits } from '../contract/pricing.js';
 import type { RouteLimit } from '../contract/routes.js';
 import { rateLimitPolicy } from './rateLimit.js';
 import { liftRoute } from './refusals.js';
 
-/** Whom the limits are for, and how a 429 names them. */
+/** Limits, whom they apply to, and how a 429 names them. */
 export interface Limited {
   readonly limits: TierLimits;
   readonly policy: string;
   readonly who: string;
-  /** How the operator lifts the limit a minute, and the one a month: a sentence after a blank. */
+  /** How the operator lifts the limit a minute and the limit a month: each a sentence after a blank. */
   readonly lift: { readonly minute: string; readonly month: string };
 }
 
-/** Limits with what a 429 says of them. `minute` and `month`: how the operator lifts each. */
+/** Limits with the texts of their 429. `minute` and `month`: how the operator lifts each. */
 export function limitedAs(limits: TierLimits, who: string, minute: string, month = minute): Limited {
   const { requests_per_minute: perMinute } = limits;
   return { limits, policy: perMinute === 0 ? '' : rateLimitPolicy(perMinute), who, lift: { minute, month } };
 }
 
-/** The limits by address of the routes, from requests a minute; 0: none. */
+/** The routes' limits by address, from requests a minute; 0: no limit. */
 export function limitedByRoute(
   routeLimits: Readonly<Record<RouteLimit, number>>,
 ): Readonly<Record<RouteLimit, Limited>> {

@@ -1,8 +1,10 @@
-/** Callers without a key (ACCESS): all are served, each address within limits, or none. */
+/** Callers without a key (ACCESS): all are served, each address is limited, or none are served. */
 import type { TierLimits } from '../contract/pricing.js';
 import type { AnonymousLimits } from './tiers.js';
 
-/** Every mode. `open`: only limits that are set; `metered`: limits by address; `keys`: a key is needed. */
+/**
+ * Every mode. `open`: only the limits that are set; `metered`: limits by address; `keys`: a key is required.
+ */
 export const accessModes = ['open', 'metered', 'keys'] as const;
 
 /** One mode. */
@@ -11,11 +13,11 @@ export type AccessMode = (typeof accessModes)[number];
 /** The mode in force. */
 export interface AccessChoice {
   readonly mode: AccessMode;
-  /** Why it is this one, as part of a sentence. */
+  /** The reason for it, as part of a sentence. */
   readonly reason: string;
 }
 
-/** The mode that is set, or the one that fits a server with these ways to pay (names of their variables). */
+/** The mode that is set, or the default for a server with these ways to pay (names of their variables). */
 export function chooseAccess(given: AccessMode | null, waysToPay: readonly string[]): AccessChoice {
   if (given !== null) return { mode: given, reason: `ACCESS is ${given}` };
   return waysToPay.length === 0
@@ -23,7 +25,7 @@ export function chooseAccess(given: AccessMode | null, waysToPay: readonly strin
     : { mode: 'metered', reason: `ACCESS is not set, and keys are sold here (${waysToPay.join(', ')})` };
 }
 
-/** The limits without a key that the settings name: an open server has none but those. */
+/** The limits without a key by the settings: an open server has no other limits. */
 export function limitsGiven(mode: AccessMode, given: AnonymousLimits): AnonymousLimits {
   if (mode !== 'open') return given;
   return {
@@ -35,7 +37,7 @@ export function limitsGiven(mode: AccessMode, given: AnonymousLimits): Anonymous
 /** The command that makes a key. */
 export const makeKey = 'fusegate keys create --tier developer';
 
-/** What an address has without a key, as part of a sentence; undefined where it has no limit. */
+/** The limits of an address without a key, as part of a sentence; undefined if there are none. */
 function amounts({ requests_per_minute, characters_per_month }: TierLimits): string | undefined {
   const named = [
     ...(requests_per_minute === 0 ? [] : [`${requests_per_minute} requests a minute`]),
@@ -44,7 +46,7 @@ function amounts({ requests_per_minute, characters_per_month }: TierLimits): str
   return named.length === 0 ? undefined : named.join(' and ');
 }
 
-/** What is open to whom, and why: one or two sentences for the operator. */
+/** Who is served, and why: one or two sentences for the operator. */
 export function accessSentence({ mode, reason }: AccessChoice, anonymous: TierLimits): string {
   if (mode === 'keys') {
     return `keys: fuse and normalize need a key (${reason}). Make one: ${makeKey}`;

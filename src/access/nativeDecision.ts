@@ -1,7 +1,7 @@
-/** Names in which the native module decides about a request (native/node/src/access.rs). */
+/** Names of the native module's decisions about a request (native/node/src/access.rs). */
 import { native } from '../native/addon.js';
 
-/** Decisions, and the places of their facts. */
+/** Decisions, and the indexes of their facts. */
 export const { AdmitOutcome: outcomes, AdmitFact: facts } = native;
 
 /** States of keys. */
@@ -11,12 +11,12 @@ export const statuses = {
   revoked: native.KeyStatus.Revoked,
 } as const;
 
-/** Room for the facts of a decision. */
+/** An array for the facts of a decision. */
 export function factsRoom(): Float64Array {
   return new Float64Array(native.ADMIT_FACTS);
 }
 
-/** The kinds of limit besides kind 0, the keys: all but the last are an address's. */
+/** The kinds of limit after kind 0, which is keys: all but the last count an address. */
 export const kinds = {
   anonymous: 1,
   unknownKeys: 2,

@@ -1,6 +1,6 @@
 /** The header fields of a limit (draft-ietf-httpapi-ratelimit-headers; structured fields, RFC 9651). */
 
-/** Values of `RateLimit` and `RateLimit-Policy`; `""` where no limit a minute applies. */
+/** Values of `RateLimit` and `RateLimit-Policy`; `""` if no limit a minute applies. */
 export interface RateLimitFields {
   readonly rateLimit: string;
   readonly rateLimitPolicy: string;
@@ -9,7 +9,7 @@ export interface RateLimitFields {
 /** No limit a minute. */
 export const noRateLimit: RateLimitFields = { rateLimit: '', rateLimitPolicy: '' };
 
-/** `RateLimit`: whole requests left, and whole seconds until all are there again. */
+/** `RateLimit`: whole requests left, and whole seconds until the quota is full again. */
 export function rateLimit(remaining: number, fullInSeconds: number): string {
   return `"minute";r=${remaining};t=${fullInSeconds}`;
 }

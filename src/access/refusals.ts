@@ -19,12 +19,12 @@ export const limitVariables: Readonly<Record<RouteLimit, string>> = {
   cardEvents: 'CARD_EVENTS_PER_MINUTE',
 };
 
-/** What the operator does about a limit by address. */
+/** How the operator lifts a limit by address. */
 export function liftRoute(limit: RouteLimit): string {
   return ` The operator of this server lifts this limit with ${limitVariables[limit]}=0 fusegate serve.`;
 }
 
-/** What the operator does about the limits without a key, the one a minute or the one a month. */
+/** How the operator lifts the limits without a key, a minute's or a month's. */
 export function liftAnonymous(limit: 'minute' | 'month'): string {
   const variable = limit === 'minute' ? 'ANONYMOUS_REQUESTS_PER_MINUTE' : 'ANONYMOUS_CHARACTERS_PER_MONTH';
   return (
@@ -33,7 +33,7 @@ export function liftAnonymous(limit: 'minute' | 'month'): string {
   );
 }
 
-/** What the operator does about the limits of a tier. */
+/** How the operator changes the limits of a tier. */
 export const liftTier =
   ' The operator of this server sets the limits of tiers in TIERS_FILE, and makes a key of a larger tier ' +
   'with fusegate keys create --tier enterprise.';
@@ -52,14 +52,14 @@ function unauthorized(code: ProblemCode, detail: string): Answer {
   return refusal(401, code, detail, { 'www-authenticate': 'ApiKey' });
 }
 
-/** No key, on a server that asks for one (ACCESS=keys). */
+/** No key, on a server that requires one (ACCESS=keys). */
 export const keyRequired = unauthorized(
   'key_required',
   'This server answers only callers with an API key: send it in X-API-Key. ' +
     `Its operator makes one with ${makeKey}, or serves everybody with ACCESS=open fusegate serve.`,
 );
 
-/** No key where the usage of one is asked for. */
+/** No key in a request for a key's usage. */
 export const usageNeedsKey = unauthorized(
   'key_required',
   'Send the API key whose usage you want to see in X-API-Key.',
@@ -69,7 +69,7 @@ const operatorMakesKey = ` The operator of this server makes a key with ${makeKe
 
 const unknownKey = 'This server knows no such API key. Check X-API-Key';
 
-/** A key that is mistyped, or that the server never issued. */
+/** A mistyped key, or one that the server never issued. */
 export const invalidKey = unauthorized(
   'invalid_api_key',
   `${unknownKey}, or leave it out for anonymous access.${operatorMakesKey}`,
@@ -81,14 +81,14 @@ export const differingKeys = unauthorized(
   'X-API-Key and Authorization carry different API keys. Send one of them.',
 );
 
-/** A key whose term is over. */
+/** An expired key. */
 export const expiredKey = unauthorized(
   'key_expired',
   'The term of this API key is over. Buy a new one, or leave X-API-Key out for anonymous access.' +
     operatorMakesKey,
 );
 
-/** The answers to a key that is not known, and to one whose term is over. */
+/** The answers to an unknown key and to an expired one. */
 export function keyRefusals(mode: AccessMode): { readonly invalid: Answer; readonly expired: Answer } {
   if (mode !== 'keys') return { invalid: invalidKey, expired: expiredKey };
   return {
@@ -100,13 +100,13 @@ export function keyRefusals(mode: AccessMode): { readonly invalid: Answer; reado
   };
 }
 
-/** A key that was revoked. */
+/** A revoked key. */
 export const revokedKey = unauthorized(
   'key_revoked',
   'This API key was revoked and stays so. Use the key that replaced it, or buy a new one.',
 );
 
-/** A key that is suspended. */
+/** A suspended key. */
 export const suspendedKey = unauthorized(
   'key_suspended',
   'This API key is suspended while its payment is disputed or unconfirmed, and works again after that.',
@@ -127,7 +127,7 @@ function rateLimited(detail: string, retrySeconds: number): Answer {
 const inSeconds = (count: number): string => (count === 1 ? '1 second' : `${count} seconds`);
 
 /**
- * Over the requests of a minute. `who`: whom the limit is for, as in `this address`; `lift`: the sentence
+ * Over the requests of a minute. `who`: the subject of the limit, as in `this address`; `lift`: a sentence
  * that says how the operator lifts it.
  */
 export function overMinute(perMinute: number, who: string, retrySeconds: number, lift = ''): Answer {
@@ -138,7 +138,7 @@ export function overMinute(perMinute: number, who: string, retrySeconds: number,
   );
 }
 
-/** A network has sent as much to be stored as it may for now. */
+/** A network has used up what it may have stored for now. */
 export function overStored(kbPerMinute: number, retrySeconds: number): Answer {
   return rateLimited(
     `This network has sent more to be stored than ${kbPerMinute} kB a minute. Try again in ` +
@@ -148,7 +148,7 @@ export function overStored(kbPerMinute: number, retrySeconds: number): Answer {
   );
 }
 
-/** Over the requests that a network of the address has together. */
+/** Over the requests that the address's network has in all. */
 export function overNetwork(retrySeconds: number, lift = ''): Answer {
   return rateLimited(
     'Other addresses of this network have used up the requests a minute that it has together on this path. ' +
@@ -157,7 +157,7 @@ export function overNetwork(retrySeconds: number, lift = ''): Answer {
   );
 }
 
-/** Over the requests that all addresses have together for which there was no room to be counted alone. */
+/** Over the requests shared by all addresses that had no room for a slot of their own. */
 export function overCrowd(retrySeconds: number, lift = ''): Answer {
   return rateLimited(
     'So many addresses are calling that new ones share one limit, which is used up. ' +
@@ -182,7 +182,7 @@ export function overMonth(
   );
 }
 
-/** Over the keys that an address may try in a minute. */
+/** Over the unknown keys that an address may try in a minute. */
 export function overLookUps(retrySeconds: number): Answer {
   return rateLimited(
     'This address has sent too many unknown API keys. ' +

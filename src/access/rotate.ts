@@ -1,4 +1,4 @@
-/** `POST /v1/keys/rotate`: the holder of a key replaces it, and nothing else about it changes. */
+/** `POST /v1/keys/rotate`: a holder replaces its key; nothing else about the key changes. */
 import { jsonAnswer, problemAnswer } from '../contract/answer.js';
 import type { Answer, Handler } from '../contract/exchange.js';
 import { rotateKeyDefaults, type RotateKeyRequest, type RotateKeyResponse } from '../contract/rotate.js';
@@ -16,19 +16,19 @@ export interface RotateParts extends HolderParts {
   readonly log: Pick<Log, 'info'>;
 }
 
-/** Time before which a key that replaced another is not replaced (ms): each leaves a record for ever. */
+/** Age before which a key that replaced another is not replaced (ms): each leaves a permanent record. */
 const youngMs = 60_000;
 
 /** A replacement that is not yet stored. */
 interface Replacement {
   readonly kind: 'replacement';
   readonly mint: IssuedKey;
-  /** Changes of the key, and of the one that it replaced, if any. */
+  /** Changes of the key, and of its predecessor, if any. */
   readonly keys: readonly [KeyStep, ...KeyStep[]];
   readonly oldEndsAtMs: number;
 }
 
-/** Reasons for which a key is not replaced. */
+/** Reasons to refuse to replace a key. */
 type Refusal =
   | { readonly kind: 'ended' }
   | { readonly kind: 'replaced'; readonly by: string }
@@ -37,7 +37,7 @@ type Refusal =
 /** Outcome of replacing a key. */
 export type Rotation = Refusal | (IssuedKey & { readonly oldEndsAtMs: number });
 
-/** The key that was replaced: it works on until the overlap is over, or has ended. */
+/** The replaced key: it works until the overlap ends, or has ended already. */
 function leaving(from: KeyRecord, by: KeyRecord, endsAtMs: number, nowMs: number): KeyStep {
   const { to } = endedKey(from, `replaced by ${by.id}`, nowMs);
   const left = endsAtMs > nowMs ? { ...from, expiresAtMs: endsAtMs, changedAtMs: nowMs } : to;
@@ -66,8 +66,8 @@ async function replacementOf(
 }
 
 /**
- * Replaces a key by one of the same tier, end, limits, usage and order, in one unit. The old one works on
- * for `overlapMs`; a key that the old one had replaced ends at once.
+ * Replaces a key by one with the same tier, expiry, limits, usage and order, in one unit. The old key still
+ * works for `overlapMs`; its own predecessor ends at once.
  */
 export async function rotateKey(parts: IssueParts, hash: Uint8Array, overlapMs: number): Promise<Rotation> {
   const { store } = parts;
@@ -87,7 +87,7 @@ export async function rotateKey(parts: IssueParts, hash: Uint8Array, overlapMs: 
       return { to, also: [...insertKey(made.mint.key), ...replaceKeys(others)] };
     });
   } else {
-    // The order decides about the key from now on: a refund or a dispute ends both.
+    // The order controls the key from now on: a refund or a dispute ends both.
     await changeOrder(store, orderId, async (order) => {
       const from = await findKey(store, hash);
       const made = from === undefined ? undefined : await decide(from);
@@ -118,7 +118,7 @@ function refused(refusal: Refusal): Answer {
   }
 }
 
-/** Answers with the key that replaces the one that a request carries. */
+/** Answers with a key that replaces the request's key. */
 export function rotateKeys(parts: RotateParts): Handler<RotateKeyRequest> {
   return async (request) => {
     const { overlap_s: overlapSeconds = rotateKeyDefaults.overlap_s } = request.input;

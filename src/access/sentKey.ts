@@ -1,22 +1,22 @@
 /**
- * The API key of a request: in `X-API-Key`, or in `Authorization` as a bearer token (RFC 6750), with
- * or without the word Bearer.
+ * The API key of a request: in `X-API-Key`, or in `Authorization` as a bearer token (RFC 6750), with or
+ * without the word Bearer.
  */
 import type { Head } from './address.js';
 
-/** What a request carries: its key, `""` for none, or two keys that differ. */
+/** A request's key; `""` for none; or two keys that differ. */
 export type SentKey = string | { readonly differing: true };
 
 const differing = { differing: true } as const;
 
-/** The beginning of every key. */
+/** The first characters of every key. */
 const keyPrefix = 'fg_';
 
 const scheme = /^bearer +/i;
 
 /**
  * A key in `Authorization`; `""` for none. Clients of other APIs refuse to run without a token and send
- * placeholders such as `fake-api-key`: a token that does not begin as our keys do is no key.
+ * placeholders such as `fake-api-key`: a token without our prefix does not count as a key.
  */
 function bearerKey(authorization: string): string {
   const token = authorization.replace(scheme, '').trim();

@@ -1,4 +1,4 @@
-/** Settings of access: tiers, callers without a key, and whose word about an address is taken. */
+/** Settings of access: tiers, callers without a key, and trusted proxies. */
 import { accessModes, type AccessMode } from './mode.js';
 import { parseNetwork } from '../system/network.js';
 import type { Parsed, Settings } from '../system/settings.js';
@@ -25,7 +25,7 @@ function parseAccess(text: string): Parsed<AccessMode | null> {
 
 /** Access and limits. */
 export const accessSettings = {
-  /** Whether callers without a key are served; null: it depends on whether keys are sold. */
+  /** The mode for callers without a key; null: it depends on whether keys are sold. */
   accessGiven: {
     name: 'ACCESS',
     type: accessModes.join(', '),
@@ -36,7 +36,7 @@ export const accessSettings = {
       'each address within the limits of the tiers. `keys`: none; they get 401. See [keys.md](keys.md).',
     parse: parseAccess,
   },
-  /** Addresses and networks (CIDR) whose word about a client's address is taken. */
+  /** Addresses and networks (CIDR) of proxies that are trusted to name a client's address. */
   trustedProxies: {
     name: 'TRUSTED_PROXIES',
     type: 'addresses and networks, by commas',
@@ -47,7 +47,7 @@ export const accessSettings = {
       '`10.0.0.0/8,2001:db8::/32`. Of all others these fields are not read.',
     parse: parseProxies,
   },
-  /** What a /24 or a /48 may send to be stored without a key (kB a minute); 0: any amount. */
+  /** Limit on what a /24 or a /48 sends to be stored without a key (kB a minute); 0: no limit. */
   storedKbPerMinute: {
     name: 'STORED_KB_PER_MINUTE',
     type: 'whole number of kB, 0 to 64000',
@@ -59,7 +59,7 @@ export const accessSettings = {
       'The first record of an address’s characters counts as 0.5 kB; beyond, the machine alone counts them.',
     parse: integer(0, 64_000),
   },
-  /** Time that keys which are known are served for while the store does not answer (minutes). */
+  /** Time for which known keys are served while the store does not answer (minutes). */
   keyGraceMinutes: {
     name: 'KEY_GRACE',
     type: 'whole number of minutes, 0 to 1440',
@@ -78,7 +78,7 @@ export const accessSettings = {
     meaning: 'JSON file of the tiers: their limits and prices. [keys.md](keys.md) shows it.',
     parse: parsePath,
   },
-  /** Requests a minute without a key, by address; 0: no limit; null: as the file of tiers says. */
+  /** Requests a minute without a key, per address; 0: no limit; null: by the file of tiers. */
   anonymousRequestsPerMinute: {
     name: 'ANONYMOUS_REQUESTS_PER_MINUTE',
     type: `whole number, 0 to ${mostRequestsPerMinute}`,
@@ -87,7 +87,7 @@ export const accessSettings = {
     meaning: 'Requests a minute that an address has without a key; 0 is no limit.',
     parse: integerOrNull(mostRequestsPerMinute),
   },
-  /** Characters a month without a key, by address; 0: no limit; null: as the file of tiers says. */
+  /** Characters a month without a key, per address; 0: no limit; null: by the file of tiers. */
   anonymousCharactersPerMonth: {
     name: 'ANONYMOUS_CHARACTERS_PER_MONTH',
     type: `whole number, 0 to ${mostCharactersPerMonth}`,

@@ -1,4 +1,4 @@
-/** Keys and usage from the store, and word of every change of a key (see `src/store/keys.ts`). */
+/** Keys and usage from the store, and notices of every change of a key (see `src/store/keys.ts`). */
 import { findKey } from '../store/keys.js';
 import { whenUnavailable, type Store } from '../store/store.js';
 import { Charge, findUsage } from '../store/usage.js';
@@ -14,23 +14,20 @@ export function storedKeys(store: Store): KeySource {
   };
 }
 
-/** The subject of a key's usage; `hash`: of the key that it is counted as. */
+/** The subject of a key's usage; `hash`: of the key whose limits and usage it shares. */
 export function keySubject(hash: Uint8Array): Uint8Array {
-  // The kind of keys (`KEYS` in native/core/src/limits.rs), as the native module makes subjects.
+  // The native module's kind of keys (`KEYS` in native/core/src/limits.rs).
   return Buffer.concat([Uint8Array.of(0), hash]);
 }
 
-/** A subject as the store has its usage: a keyed hash. */
+/** A subject's id in the store: a keyed hash. */
 export function usageSubject(secrets: MasterSecrets, subject: Uint8Array): Buffer {
-  // The oldest secret: usage stays what it is when a new one is put before it.
+  // The oldest secret: the hash stays the same when a newer secret is put first.
   const oldest = secrets.at(-1) ?? secrets[0];
   return derive(oldest, 'usage', Buffer.from(subject).toString('hex'));
 }
 
-/**
- * The usage in the store, kept under `digest` of a subject (32 bytes), so that no address lies there in the
- * clear.
- */
+/** Usage in the store, under `digest` of a subject (32 bytes): no address is stored in the clear. */
 export function storedUsage(store: Store, digest: (subject: Uint8Array) => Uint8Array): UsageSource {
   return {
     load: (subject) => whenUnavailable(findUsage(store, digest(subject)), () => 'unavailable'),
@@ -47,13 +44,12 @@ export function storedUsage(store: Store, digest: (subject: Uint8Array) => Uint8
   };
 }
 
-/** Interval at which a process looks for changed keys (ms): each is known everywhere within a second. */
+/**
+ * Interval at which a process polls for changed keys (ms): each change is known everywhere within a second.
+ */
 const lookMs = 250;
 
-/**
- * From this number of keys that changed at once on, they are not reported one by one: any key may have
- * changed.
- */
+/** From this number of keys changed at once, they are not reported one by one: any key may have changed. */
 const pageEntries = 1_000;
 
 /** Notices of changes. */
@@ -62,7 +58,7 @@ export interface KeyWatcher {
   readonly allChanged: () => void;
 }
 
-/** Time in which a change of a key is known everywhere while the store answers (ms). */
+/** Time within which a change of a key is known everywhere while the store answers (ms). */
 const knownMs = 1_000;
 
 /** Parts of {@link KeyChanges}. */
@@ -70,21 +66,21 @@ export interface KeyChangesParts {
   readonly store: Pick<Store, 'last' | 'read'>;
   readonly clock: Pick<Clock, 'every' | 'monotonicMs'>;
   readonly watcher: KeyWatcher;
-  /** Time that keys which are known are served for while the store does not answer (ms). */
+  /** Time for which known keys are served while the store does not answer (ms). */
   readonly graceMs: number;
   readonly log: Pick<Log, 'warn' | 'info'>;
 }
 
 /**
- * Tells of every change of a key from now on, until stopped. Once the store has not answered for `graceMs`,
- * any key counts as changed at every look: a key may have been revoked elsewhere, and is served again only
- * when its record could be read.
+ * Reports every change of a key from now on, until stopped. Once the store has not answered for `graceMs`,
+ * each poll reports that any key may have changed: it may have been revoked elsewhere, so it is served again
+ * only after its record was read.
  */
 export class KeyChanges {
   private timer: Timer | undefined;
   private seen: number | undefined;
   private looking = false;
-  /** When the last look began that the store answered. */
+  /** When the last poll began that the store answered. */
   private answeredMs: number;
   private expired = false;
 
@@ -92,7 +88,7 @@ export class KeyChanges {
     this.answeredMs = parts.clock.monotonicMs();
   }
 
-  /** Begins to look. Keys that were read before the first look has ended are read again. */
+  /** Starts to poll. Keys that were read before the first poll has ended are read again. */
   start(): void {
     this.timer = this.parts.clock.every(lookMs, () => {
       this.expire();
@@ -113,7 +109,7 @@ export class KeyChanges {
     this.expired = true;
   }
 
-  /** Looks once; a look that the store does not answer is made up for by the next. */
+  /** Polls once; if the store does not answer, the next poll makes up for it. */
   private async look(): Promise<void> {
     if (this.looking) return;
     this.looking = true;
@@ -144,7 +140,7 @@ export class KeyChanges {
 
   private async goOn(seen: number): Promise<void> {
     const page = await this.parts.store.read('keyChanges', { after: seen, limit: pageEntries });
-    // The rest would be reported one page a look, later than within a second.
+    // Reported one page a poll, the rest would take longer than a second.
     if (page.length === pageEntries) return this.begin();
     for (const { value, position } of page) {
       this.parts.watcher.changed(value);

@@ -1,38 +1,38 @@
-/** What strangers send to be stored, bounded in bytes by network: a /24 (IPv4) or a /48 (IPv6). */
+/** Storing by callers without a key, limited in bytes per network: a /24 (IPv4) or a /48 (IPv6). */
 import type { Answer } from '../contract/exchange.js';
 import type { Access as NativeAccess } from '../native/index.js';
 import type { Clock } from '../system/clock.js';
 import { facts, factsRoom, kinds, outcomes } from './nativeDecision.js';
 import { overStored } from './refusals.js';
 
-/** Bytes that one unit of the limit stands for: its bucket counts whole numbers. */
+/** Bytes per unit of the limit: its bucket counts in whole numbers. */
 const unitBytes = 64;
 
-/** Most units a minute that a bucket holds exactly. */
+/** Most units a minute that a bucket counts exactly. */
 const mostUnits = 1_000_000;
 
 /** Parts of the limit. */
 interface StoringParts {
   readonly native: Pick<NativeAccess, 'admitAddress' | 'spend'>;
   readonly clock: Pick<Clock, 'machineMicros' | 'wallMs'>;
-  /** What a network may send (kB a minute); 0, or not given: any amount. */
+  /** Limit per network (kB a minute); 0 or absent: no limit. */
   readonly storedKbPerMinute?: number;
 }
 
-/** Bytes of an address that name its network. */
+/** The bytes of an address that identify its network. */
 function networkOf(address: Uint8Array): Uint8Array {
   return address.subarray(0, address.length === 4 ? 3 : 6);
 }
 
-/** The limit of what networks have stored. */
+/** The storing limit of networks. */
 export interface StoringLimit {
-  /** Takes room for bytes out of what an address's network has; the answer that refuses it. */
+  /** Takes room for bytes from the network of an address; returns the answer if it is refused. */
   readonly take: (address: Uint8Array, bytes: number) => Answer | undefined;
-  /** Takes room for bytes that are stored already, whether there is any: what comes next waits for it. */
+  /** Takes room for bytes that are already stored, even if there is too little: later requests then wait. */
   readonly spend: (address: Uint8Array, bytes: number) => void;
 }
 
-/** Makes the limit. `onCrowded`: a network had no place of its own. */
+/** Makes the limit. `onCrowded`: a network had no slot of its own. */
 export function storingLimit(
   { native, clock, storedKbPerMinute = 0 }: StoringParts,
   onCrowded: () => void,
@@ -52,7 +52,7 @@ export function storingLimit(
       if (outcome !== outcomes.Admitted && outcome !== outcomes.Crowded) {
         return overStored(storedKbPerMinute, told[facts.RetrySeconds] ?? 1);
       }
-      // One is counted already. The bucket may owe: what comes next waits until that is paid.
+      // Admission has counted one unit. The bucket may go into debt: later requests wait until it is paid.
       spendUnits(address, unitsOf(bytes) - 1);
       return undefined;
     },
@@ -60,12 +60,12 @@ export function storingLimit(
   };
 }
 
-/** Bytes that the record of an address's usage takes on the disk, at most. */
+/** Most bytes that the record of an address's usage takes on the disk. */
 const usageBytes = 512;
 
 /**
- * Decides whether a subject of usage may have a new record: that of an address counts as what its network has
- * stored, that of a key does not. `onRefused`: there is none.
+ * Decides whether a subject of usage may have a new record. An address's record counts against the storing
+ * limit of its network, a key's record does not. `onRefused`: the record is refused.
  */
 export function usageRoom({ take }: StoringLimit, onRefused: () => void): (subject: Uint8Array) => boolean {
   return ([kind, ...address]) => {

@@ -1,30 +1,30 @@
-/** The file of tiers (TIERS_FILE): what callers may use and what keys cost. Money is in satoshi. */
+/** The file of tiers (TIERS_FILE): limits of callers and prices of keys. Money is in satoshi. */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { tiers as tierNames, type Tier, type TierLimits } from '../contract/pricing.js';
 import { reasonOf } from '../system/reason.js';
 import { mostCharactersPerMonth, mostRequestsPerMinute } from '../system/settingValues.js';
 
-/** A tier that is sold. */
+/** A tier for sale. */
 export interface SoldTier extends TierLimits {
   /** Whole satoshi; small enough for a JSON number to be exact. */
   readonly price_sat: number;
 }
 
-/** The tiers in force: plain values, so that a parent can hand them to its workers. */
+/** The current tiers: plain values, so that a parent can send them to its workers. */
 export interface Tiers extends Readonly<Record<Tier, SoldTier>> {
-  /** Callers without a key, each address for itself. */
+  /** Callers without a key; the limits apply to each address. */
   readonly anonymous: TierLimits;
   /** Surcharge of a card payment, in basis points. */
   readonly surcharge_bps: number;
-  /** Days a key lasts; 0: without end. */
+  /** Days a key lasts; 0: no expiry. */
   readonly term_days: number;
 }
 
 /** The tiers, or every error of their file, each a sentence. */
 export type TiersResult = { readonly tiers: Tiers } | { readonly errors: readonly string[] };
 
-/** The file that ships; the build puts it there from this folder. */
+/** The shipped file; the build copies it there from this folder. */
 export const shippedTiersFile = fileURLToPath(new URL('../../tiers.json', import.meta.url));
 
 /** All bitcoin there will ever be, in satoshi. */
@@ -44,7 +44,7 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** What is wrong with an object whose fields are whole numbers; other fields are left to the caller. */
+/** Errors of an object whose fields are whole numbers; the caller checks other fields. */
 function numberErrors(
   value: Readonly<Record<string, unknown>>,
   place: string,
@@ -83,7 +83,7 @@ function errorsOf(value: unknown): string[] {
   ];
 }
 
-/** Checks the text of a file of tiers; `name` is how the errors name it. */
+/** Parses the text of a file of tiers; `name` is its name in errors. */
 export function parseTiers(text: string, name: string): TiersResult {
   let value: unknown;
   try {
@@ -97,13 +97,13 @@ export function parseTiers(text: string, name: string): TiersResult {
     : { errors: errors.map((error) => `${name}: ${error}`) };
 }
 
-/** Settings of the environment for callers without a key; null: those of the file. */
+/** The environment's limits for callers without a key; null: those of the file. */
 export interface AnonymousLimits {
   readonly anonymousRequestsPerMinute: number | null;
   readonly anonymousCharactersPerMonth: number | null;
 }
 
-/** Reads the file of tiers (null: the one that ships) and puts the environment's limits in their place. */
+/** Reads the file of tiers (null: the shipped one); the environment's limits take precedence. */
 export function readTiers(file: string | null, given: AnonymousLimits): TiersResult {
   const path = file ?? shippedTiersFile;
   let text: string;

@@ -1,35 +1,35 @@
-/** Characters that this process has charged, on their way to where usage outlives the server. */
+/** Characters that this process has charged, until the usage source stores them. */
 import type { Log } from '../system/log.js';
 import type { Added, MonthUsage, Unsure, UsageSource } from './keyring.js';
 
 /** Interval at which charges are handed over (ms): they are durable within 10 s. */
 export const usageFlushMs = 5_000;
 
-/** Usage of a subject that is not yet kept. */
+/** Usage of a subject that is not durable yet. */
 export interface UsageDelta extends MonthUsage {
   readonly subject: Uint8Array;
 }
 
-/** Usage that waits, and the shared counts that totals correct. */
+/** Pending usage, and the shared counts that totals correct. */
 export interface UsageLedger {
   readonly takeCharged: () => readonly UsageDelta[];
   readonly owe: (delta: UsageDelta) => void;
-  /** Tells the total of a month, which other machines may have added to. */
+  /** Reports the total of a month; other machines may have added to it. */
   readonly raise: (subject: Uint8Array, monthStartMs: number, total: number) => void;
 }
 
-/** Most charges of a process whose outcome is not known; those beyond are charged again. */
+/** Most charges of a process with an unknown outcome; those beyond are charged again. */
 const mostUnsure = 10_000;
 
-/** Name of a subject in a map. */
+/** A subject as a key of a map. */
 function nameOf(subject: Uint8Array): string {
   return Buffer.from(subject).toString('latin1');
 }
 
 /**
- * Hands charges over; what is not kept waits for the next time, unless its subject may have no record. A
- * charge whose outcome is not known is tried again by itself until it is, so that it counts once, and those
- * that follow it wait. Flushes do not overlap: each one begins when the one before has ended.
+ * Hands charges over. A charge that was not stored stays pending, unless its subject may have no record. A
+ * charge with an unknown outcome is retried by itself until the outcome is known, so that it counts once; the
+ * charges after it wait. Flushes run one after the other.
  */
 export class UsageFlush {
   private last: Promise<void> = Promise.resolve();
@@ -39,11 +39,11 @@ export class UsageFlush {
     private readonly source: UsageSource,
     private readonly ledger: UsageLedger,
     private readonly log: Log,
-    /** Decides whether a subject that has no record may have one. */
+    /** Decides whether a subject without a record may get one. */
     private readonly mayMake: (subject: Uint8Array) => boolean = () => true,
   ) {}
 
-  /** Resolves when all that was charged before is kept, or waits again. */
+  /** Resolves when all earlier charges are durable, or pending again. */
   flush(): Promise<void> {
     this.last = this.last.then(() => this.handOver());
     return this.last;
@@ -58,7 +58,7 @@ export class UsageFlush {
     if (waiting > 0) this.log.warn({ waiting }, 'usage could not be kept and waits');
   }
 
-  /** Charges that this flush gave back. */
+  /** Charges that this flush returned to the ledger. */
   private owed = 0;
 
   private charge(delta: UsageDelta): Promise<void> {
@@ -70,7 +70,7 @@ export class UsageFlush {
     return this.settle(delta, () => this.source.add(subject, usage, () => this.mayMake(subject)));
   }
 
-  /** Tries a charge. A source that throws is broken; its charges wait all the same. */
+  /** Tries a charge. A source that throws has a bug; its charges stay pending all the same. */
   private async settle(delta: UsageDelta, add: () => Promise<Added>): Promise<void> {
     let added: Added;
     try {
